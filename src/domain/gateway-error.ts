@@ -1,0 +1,247 @@
+/**
+ * Every error a caller can see, once. `docs/errors.md` repeats this table and a test keeps the two
+ * equal. The shape is OpenAI's: `{"error":{"message","type","param","code"}}`.
+ */
+export const gatewayErrors = {
+  invalid_api_key: {
+    status: 401,
+    type: "invalid_request_error",
+    code: "invalid_api_key",
+    when: "The API key is missing, malformed, unknown, revoked, expired, or of another environment.",
+  },
+  invalid_model: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "invalid_model",
+    when: "The model alias is not available in the caller's environment, or not of the kind the endpoint serves.",
+  },
+  context_length_exceeded: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "context_length_exceeded",
+    when: "The input exceeds the model's context window.",
+  },
+  rate_limit_exceeded: {
+    status: 429,
+    type: "tokens",
+    code: "rate_limit_exceeded",
+    when: "The plan of the key is exhausted. `type` is `requests` or `tokens`; `retry-after-ms` says when to try again.",
+  },
+  model_unavailable: {
+    status: 503,
+    type: "server_error",
+    code: "model_unavailable",
+    when: "The upstream model is temporarily unavailable and every target was tried, or Sluice is shutting down.",
+  },
+  internal_error: {
+    status: 500,
+    type: "server_error",
+    code: "internal_error",
+    when: "An unexpected failure inside Sluice. Quote `x-request-id` to the operator.",
+  },
+  invalid_json: {
+    status: 400,
+    type: "invalid_request_error",
+    code: null,
+    when: "The body is not JSON, nests deeper than allowed, or its content encoding cannot be decoded.",
+  },
+  invalid_body: {
+    status: 400,
+    type: "invalid_request_error",
+    code: null,
+    when: "A rule between fields is broken, such as `stream_options` without `stream`; `param` names the field.",
+  },
+  missing_required_parameter: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "missing_required_parameter",
+    when: "A required field is absent.",
+  },
+  invalid_type: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "invalid_type",
+    when: "A field has the wrong JSON type.",
+  },
+  invalid_value: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "invalid_value",
+    when: "A field has a value outside its set or pattern.",
+  },
+  empty_array: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "empty_array",
+    when: "An array that needs at least one item is empty.",
+  },
+  array_above_max_length: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "array_above_max_length",
+    when: "An array has too many items.",
+  },
+  empty_string: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "empty_string",
+    when: "A text that needs at least one character is empty.",
+  },
+  string_above_max_length: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "string_above_max_length",
+    when: "A text is too long.",
+  },
+  object_above_max_properties: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "object_above_max_properties",
+    when: "A map has too many entries.",
+  },
+  integer_below_min_value: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "integer_below_min_value",
+    when: "An integer is too small.",
+  },
+  integer_above_max_value: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "integer_above_max_value",
+    when: "An integer is too large.",
+  },
+  decimal_below_min_value: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "decimal_below_min_value",
+    when: "A number is too small.",
+  },
+  decimal_above_max_value: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "decimal_above_max_value",
+    when: "A number is too large.",
+  },
+  unsupported_parameter: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "unsupported_parameter",
+    when: "The model's upstream cannot honour a field that would change the meaning of the answer.",
+  },
+  upstream_rejected: {
+    status: 400,
+    type: "invalid_request_error",
+    code: null,
+    when: "The model's upstream refused the request; the message is the upstream's.",
+  },
+  content_refused: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "content_policy_violation",
+    when: "The model's upstream refused the content of the request.",
+  },
+  bad_http_request: {
+    status: 400,
+    type: "invalid_request_error",
+    code: null,
+    when: "The HTTP message is ambiguous: several `Host` or `Authorization` headers, a malformed `Host`, or a body on a GET.",
+  },
+  model_not_found: {
+    status: 404,
+    type: "invalid_request_error",
+    code: "model_not_found",
+    when: "`GET /v1/models/{id}` names a model that the caller's environment does not have.",
+  },
+  unknown_url: {
+    status: 404,
+    type: "invalid_request_error",
+    code: "unknown_url",
+    when: "No endpoint has this path.",
+  },
+  method_not_allowed: {
+    status: 405,
+    type: "invalid_request_error",
+    code: null,
+    when: "The endpoint exists, but not for this method; `allow` lists the methods it takes.",
+  },
+  request_timeout: {
+    status: 408,
+    type: "invalid_request_error",
+    code: "request_timeout",
+    when: "The request body did not arrive in time.",
+  },
+  request_too_large: {
+    status: 413,
+    type: "invalid_request_error",
+    code: "request_too_large",
+    when: "The body, as sent or after decompression, is larger than allowed.",
+  },
+  unsupported_content_type: {
+    status: 415,
+    type: "invalid_request_error",
+    code: "unsupported_content_type",
+    when: "The body is not `application/json`, or has a content encoding other than gzip, deflate, br or zstd.",
+  },
+  headers_too_large: {
+    status: 431,
+    type: "invalid_request_error",
+    code: "headers_too_large",
+    when: "The request has more than 100 headers.",
+  },
+} as const satisfies Record<string, GatewayErrorRow>;
+
+export interface GatewayErrorRow {
+  readonly status: number;
+  readonly type: string;
+  readonly code: string | null;
+  readonly when: string;
+}
+
+export type GatewayErrorName = keyof typeof gatewayErrors;
+
+export interface GatewayErrorDetails {
+  /** For the caller: says what to change. Never holds prompts, secrets or causes. */
+  readonly message: string;
+  /** The request field at fault, as a path. */
+  readonly param?: string | null;
+  /** Replaces the row's type, where the row says so. */
+  readonly type?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** For the log only. */
+  readonly cause?: unknown;
+}
+
+/** The one error that turns into an answer; `http/error-reply` writes it. */
+export class GatewayError extends Error {
+  override readonly name = "GatewayError";
+  readonly row: GatewayErrorRow;
+  readonly param: string | null;
+  readonly type: string;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(name: GatewayErrorName, details: GatewayErrorDetails) {
+    super(details.message, { cause: details.cause });
+    this.row = gatewayErrors[name];
+    this.param = details.param ?? null;
+    this.type = details.type ?? this.row.type;
+    this.headers = details.headers ?? {};
+  }
+
+  get status(): number {
+    return this.row.status;
+  }
+
+  get code(): string | null {
+    return this.row.code;
+  }
+
+  /** OpenAI's error object, all four keys always present. */
+  toBody(): {
+    error: { message: string; type: string; param: string | null; code: string | null };
+  } {
+    return {
+      error: { message: this.message, type: this.type, param: this.param, code: this.code },
+    };
+  }
+}

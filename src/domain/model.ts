@@ -1,0 +1,32 @@
+export type ModelKind = "chat" | "embedding";
+
+/** One place a model can be served: an upstream and the upstream's own identifier of the model. */
+export interface Target {
+  /** `<upstream>/<identifier>`: unique, used in the ledger and in metrics. */
+  readonly id: string;
+  readonly upstream: string;
+  readonly model: string;
+  /** Lower numbers are tried first. */
+  readonly priority: number;
+  /** Share of the calls among targets of one priority. */
+  readonly weight: number;
+}
+
+/** What callers name: a short alias that hides its targets. */
+export interface Model {
+  readonly alias: string;
+  readonly kind: ModelKind;
+  /** Unix seconds, shown by the model list. */
+  readonly created: number;
+  /** Tokens of input and output together. */
+  readonly contextWindow: number;
+  /** Most tokens one answer may have; undefined for embedding models. */
+  readonly maxOutputTokens: number | undefined;
+  readonly targets: readonly Target[];
+}
+
+/** A deployment stage with its own hosts, models and keys. */
+export interface Environment {
+  readonly name: string;
+  readonly models: ReadonlyMap<string, Model>;
+}

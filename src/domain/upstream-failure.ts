@@ -1,0 +1,43 @@
+/** What went wrong at an upstream, in terms that do not depend on its protocol. */
+export type UpstreamFailureKind =
+  /** The provider's quota for the operator's account is used up. */
+  | "throttled"
+  /** The provider has no capacity now. */
+  | "overloaded"
+  /** 5xx, or any answer that makes no sense. */
+  | "unavailable"
+  | "connect-failed"
+  | "timed-out"
+  /** The answer began and then stopped, or turned into something that is not an answer. */
+  | "broken-answer"
+  /** The credential that Sluice holds is refused. */
+  | "bad-credential"
+  /** The target's model identifier is unknown to the upstream. */
+  | "unknown-model"
+  | "context-overflow"
+  /** The upstream refused what the caller sent. */
+  | "invalid-request"
+  /** The upstream refused the content of what the caller sent. */
+  | "content-refused";
+
+export interface UpstreamFailureDetails {
+  readonly kind: UpstreamFailureKind;
+  /** The upstream's own words, secrets removed; fit for the log, and for the caller when the caller is to blame. */
+  readonly message: string;
+  readonly status?: number | undefined;
+  /** How long the upstream asked to be left alone, milliseconds. */
+  readonly retryAfterMs?: number | undefined;
+  /** The request field the upstream named. */
+  readonly param?: string | undefined;
+}
+
+/** Thrown by an attempt; `pipeline/` decides what it means for the call. */
+export class UpstreamFailure extends Error {
+  override readonly name = "UpstreamFailure";
+  readonly details: UpstreamFailureDetails;
+
+  constructor(details: UpstreamFailureDetails, options?: ErrorOptions) {
+    super(details.message, options);
+    this.details = details;
+  }
+}

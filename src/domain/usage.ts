@@ -1,0 +1,46 @@
+/** Tokens of one call, as an upstream reports them. */
+export interface TokenUsage {
+  /** All input tokens, cached ones included. */
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cachedInputTokens: number;
+  /** Part of the output tokens that the caller did not see as text. */
+  readonly reasoningTokens: number;
+}
+
+/** Where token counts come from. Counts of an upstream always win. */
+export type UsageSource = "upstream" | "estimated";
+
+/** Which capacity served a call. */
+export type CapacityClass = "provisioned" | "spillover" | "on-demand";
+
+/** How a call ended, as far as the caller can tell. */
+export type CallOutcome = "completed" | "failed" | "abandoned";
+
+/** One row of the ledger: one call. */
+export interface UsageRecord {
+  readonly id: string;
+  /** Milliseconds since the epoch, when the call arrived. */
+  readonly startedAt: number;
+  readonly environment: string;
+  readonly application: string;
+  readonly keyId: string;
+  readonly model: string;
+  /** Id of the target that served or failed last; undefined when none was tried. */
+  readonly target: string | undefined;
+  readonly capacityClass: CapacityClass;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cachedInputTokens: number;
+  readonly usageSource: UsageSource;
+  readonly outcome: CallOutcome;
+  /** HTTP status the caller got; 499 when it left before an answer. */
+  readonly status: number;
+  /** Error code, when the call failed. */
+  readonly code: string | undefined;
+  readonly isStreamed: boolean;
+  readonly attempts: number;
+  /** Milliseconds from arrival to the first event; undefined when there was none. */
+  readonly firstEventMs: number | undefined;
+  readonly durationMs: number;
+}

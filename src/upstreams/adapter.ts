@@ -1,0 +1,48 @@
+import type { ChatEvent, ChatRequest, ChatResult } from "../domain/chat.ts";
+import type { EmbeddingRequest, EmbeddingResult } from "../domain/embedding.ts";
+import type { UpstreamFailureDetails } from "../domain/upstream-failure.ts";
+
+/** A request to an upstream, complete but for what `authorize` adds. */
+export interface UpstreamRequest {
+  readonly url: string;
+  readonly method: "POST" | "GET";
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array<ArrayBuffer>;
+}
+
+/** Translates one kind of call. Pure: it never sends, never retries, never decides. */
+export interface Codec<Request, Result> {
+  /** `model` is the upstream's own identifier of the target. */
+  encode(request: Request, model: string): UpstreamRequest;
+  /** Reads a whole 2xx answer. Throws `UpstreamFailure` for anything that is not one. */
+  decode(body: Uint8Array): Result;
+}
+
+/** Turns the bytes of a streamed answer into events, whatever the split. Throws `UpstreamFailure`. */
+export interface StreamDecoder<Event> {
+  push(bytes: Uint8Array): readonly Event[];
+  /** Call at the end of the body: throws when the answer was cut short. */
+  end(): readonly Event[];
+}
+
+export interface StreamingCodec<Request, Result, Event> extends Codec<Request, Result> {
+  encodeStream(request: Request, model: string): UpstreamRequest;
+  decodeStream(): StreamDecoder<Event>;
+}
+
+export interface EmbeddingCodec extends Codec<EmbeddingRequest, EmbeddingResult> {
+  /** Most inputs one upstream request may carry. */
+  readonly batchLimit: number;
+  /** False when token ids must become text first. */
+  readonly takesTokenIds: boolean;
+}
+
+/** What a kind of upstream must bring. Everything else about a call is the pipeline's. */
+export interface UpstreamAdapter {
+  readonly chat?: StreamingCodec<ChatRequest, ChatResult, ChatEvent>;
+  readonly embeddings?: EmbeddingCodec;
+  /** Runs last, so that signing schemes see the final bytes. */
+  authorize(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamRequest>;
+  /** Says what a non-2xx answer means. The pipeline decides what to do about it. */
+  readFailure(status: number, headers: Headers, body: Uint8Array): UpstreamFailureDetails;
+}
