@@ -1,0 +1,77 @@
+/** What a chat request offers to call, and which of it the model must or may call. */
+import {
+  anyObject,
+  boolean,
+  list,
+  object,
+  oneOf,
+  tagged,
+  text,
+  textOrObject,
+  type Check,
+} from "./checks.ts";
+
+/** OpenAI's newer models take dots as well, and so do other vendors. */
+const functionName = text({
+  mayBeEmpty: false,
+  maximumLength: 64,
+  pattern: /^[a-zA-Z0-9_.-]+$/,
+});
+
+/**
+ * A description may be longer than the 1024 characters that OpenAI takes: many tools in use have
+ * longer ones, and other vendors accept them.
+ */
+const functionDefinition = object({
+  required: { name: functionName },
+  optional: { description: text(), parameters: anyObject, strict: boolean },
+});
+
+const customFormat = tagged("type", {
+  text: anyObject,
+  grammar: object({
+    required: {
+      grammar: object({ required: { definition: text(), syntax: oneOf(["lark", "regex"]) } }),
+    },
+  }),
+});
+
+const tool = tagged("type", {
+  function: object({ required: { function: functionDefinition } }),
+  custom: object({
+    required: {
+      custom: object({
+        required: { name: functionName },
+        optional: { description: text(), format: customFormat },
+      }),
+    },
+  }),
+});
+
+/** Lists may be empty: clients send `[]` for "none", and `drop-empty-fields.ts` takes it away. */
+const offers = { of: "objects", maximumLength: 128, mayBeEmpty: true };
+
+export const tools: Check = list(tool, offers);
+export const functions: Check = list(functionDefinition, offers);
+
+const named = object({ required: { name: text() } });
+
+export const toolChoice: Check = textOrObject(
+  oneOf(["none", "auto", "required"]),
+  tagged("type", {
+    function: object({ required: { function: named } }),
+    custom: object({ required: { custom: named } }),
+    allowed_tools: object({
+      required: {
+        allowed_tools: object({
+          required: {
+            mode: oneOf(["auto", "required"]),
+            tools: list(anyObject, { of: "objects" }),
+          },
+        }),
+      },
+    }),
+  }),
+);
+
+export const functionCall: Check = textOrObject(oneOf(["none", "auto"]), named);

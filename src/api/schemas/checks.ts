@@ -1,0 +1,227 @@
+/**
+ * Checks of JSON values. A check looks at a value where it lies, copies nothing, leaves unknown
+ * fields alone, and answers with the first violation or nothing. Each is built once; running one
+ * allocates only when it fails.
+ */
+import * as messages from "./messages.ts";
+import { Violation } from "./violation.ts";
+
+export type Check = (value: unknown) => Violation | undefined;
+export type Fields = Readonly<Record<string, Check>>;
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function wrongType(expected: string, value: unknown): Violation {
+  return new Violation("invalid_type", {
+    message: (path) => messages.wrongType(path, expected, value),
+  });
+}
+
+export function missing(name: string): Violation {
+  return new Violation("missing_required_parameter", {
+    message: messages.missingParameter,
+  }).insideField(name);
+}
+
+export interface TextRules {
+  /** In characters, not in UTF-16 units. */
+  readonly maximumLength?: number;
+  readonly pattern?: RegExp;
+  readonly mayBeEmpty?: boolean;
+}
+
+export function text(rules: TextRules = {}): Check {
+  const { maximumLength = Infinity, pattern, mayBeEmpty = true } = rules;
+  return (value) => {
+    if (typeof value !== "string") return wrongType("a string", value);
+    if (value.length === 0 && !mayBeEmpty) {
+      return new Violation("empty_string", { message: messages.emptyString });
+    }
+    if (value.length > maximumLength) {
+      const length = countCharacters(value);
+      if (length > maximumLength) {
+        return new Violation("string_above_max_length", {
+          message: (path) => messages.stringTooLong(path, maximumLength, length),
+        });
+      }
+    }
+    if (pattern !== undefined && !pattern.test(value)) {
+      return new Violation("invalid_value", {
+        message: (path) => messages.patternMismatch(path, pattern.source),
+      });
+    }
+    return undefined;
+  };
+}
+
+export interface Range {
+  readonly minimum?: number;
+  readonly maximum?: number;
+}
+
+export function decimal(range: Range): Check {
+  const isWithin = within("decimal", range);
+  return (value) =>
+    typeof value === "number" ? isWithin(value) : wrongType("a decimal number", value);
+}
+
+/** Whole numbers; JSON does not tell 1.0 from 1. */
+export function integer(range: Range = {}): Check {
+  const isWithin = within("integer", range);
+  return (value) =>
+    typeof value === "number" && Number.isInteger(value)
+      ? isWithin(value)
+      : wrongType("an integer", value);
+}
+
+function within(kind: messages.NumberKind, range: Range): (value: number) => Violation | undefined {
+  const { minimum = -Infinity, maximum = Infinity } = range;
+  return (value) => {
+    if (value < minimum) {
+      return new Violation(`${kind}_below_min_value`, {
+        message: (path) => messages.belowMinimum(path, { kind, limit: minimum }, value),
+      });
+    }
+    if (value > maximum) {
+      return new Violation(`${kind}_above_max_value`, {
+        message: (path) => messages.aboveMaximum(path, { kind, limit: maximum }, value),
+      });
+    }
+    return undefined;
+  };
+}
+
+export const boolean: Check = (value) =>
+  typeof value === "boolean" ? undefined : wrongType("a boolean", value);
+
+export function oneOf(supported: readonly string[]): Check {
+  const set = new Set<unknown>(supported);
+  return (value) => (set.has(value) ? undefined : outsideSet(value, supported));
+}
+
+/** Any object, whatever is in it. */
+export const anyObject: Check = (value) =>
+  isObject(value) ? undefined : wrongType("an object", value);
+
+export interface ObjectRules {
+  /** Checked first, in this order. */
+  readonly required?: Fields;
+  /** Checked in the order of the body. Null means absent. */
+  readonly optional?: Fields;
+}
+
+export function object({ required = {}, optional = {} }: ObjectRules): Check {
+  const requiredFields = Object.entries(required);
+  const optionalFields = new Map(Object.entries(optional));
+  return (value) => {
+    if (!isObject(value)) return wrongType("an object", value);
+    for (const [name, check] of requiredFields) {
+      const field = value[name];
+      if (field === undefined) return missing(name);
+      const violation = check(field);
+      if (violation !== undefined) return violation.insideField(name);
+    }
+    return optionalFields.size === 0 ? undefined : checkOptional(value, optionalFields);
+  };
+}
+
+function checkOptional(
+  value: JsonObject,
+  fields: ReadonlyMap<string, Check>,
+): Violation | undefined {
+  for (const name of Object.keys(value)) {
+    const check = fields.get(name);
+    if (check === undefined) continue;
+    const field = value[name];
+    if (field === null || field === undefined) continue;
+    const violation = check(field);
+    if (violation !== undefined) return violation.insideField(name);
+  }
+  return undefined;
+}
+
+/** Objects whose field `tag` says what else they hold. */
+export function tagged(tag: string, cases: Fields): Check {
+  const supported = Object.keys(cases);
+  const checks = new Map<unknown, Check>(Object.entries(cases));
+  return (value) => {
+    if (!isObject(value)) return wrongType("an object", value);
+    const kind = value[tag];
+    const check = checks.get(kind);
+    if (check !== undefined) return check(value);
+    return kind === undefined ? missing(tag) : outsideSet(kind, supported).insideField(tag);
+  };
+}
+
+export interface ListRules {
+  /** What the items are, in the plural: "objects", "strings". */
+  readonly of: string;
+  readonly mayBeEmpty?: boolean;
+  readonly maximumLength?: number;
+}
+
+export function list(item: Check, rules: ListRules): Check {
+  const { of, mayBeEmpty = false, maximumLength = Infinity } = rules;
+  return (value) => {
+    if (!Array.isArray(value)) return wrongType(`an array of ${of}`, value);
+    const items: readonly unknown[] = value;
+    if (items.length === 0 && !mayBeEmpty) return emptyArray();
+    if (items.length > maximumLength) return arrayTooLong(maximumLength, items.length);
+    for (let index = 0; index < items.length; index += 1) {
+      const violation = item(items[index]);
+      if (violation !== undefined) return violation.insideItem(index);
+    }
+    return undefined;
+  };
+}
+
+/** A string, or a list: two forms of the same field. */
+export function textOrList(item: Check, rules: ListRules): Check {
+  const items = list(item, rules);
+  return (value) => {
+    if (typeof value === "string") return undefined;
+    if (Array.isArray(value)) return items(value);
+    return wrongType(`one of a string or array of ${rules.of}`, value);
+  };
+}
+
+/** A string, or an object: two forms of the same field. */
+export function textOrObject(string: Check, whole: Check): Check {
+  return (value) => {
+    if (typeof value === "string") return string(value);
+    return isObject(value) ? whole(value) : wrongType("one of a string or object", value);
+  };
+}
+
+export function emptyArray(): Violation {
+  return new Violation("empty_array", { message: messages.emptyArray });
+}
+
+export function arrayTooLong(maximum: number, length: number): Violation {
+  return new Violation("array_above_max_length", {
+    message: (path) => messages.arrayTooLong(path, maximum, length),
+  });
+}
+
+function outsideSet(value: unknown, supported: readonly string[]): Violation {
+  if (typeof value !== "string") {
+    const values = messages.listValues(supported, "or");
+    return wrongType(supported.length > 1 ? `one of ${values}` : values, value);
+  }
+  return new Violation("invalid_value", {
+    message: () => messages.unsupportedValue(value, supported),
+  });
+}
+
+function countCharacters(value: string): number {
+  let count = 0;
+  for (let index = 0; index < value.length; index += 1) {
+    const code = value.charCodeAt(index);
+    const isSecondHalf = code >= 0xdc00 && code <= 0xdfff;
+    if (!isSecondHalf) count += 1;
+  }
+  return count;
+}
