@@ -1,0 +1,131 @@
+import type { Target } from "../domain/model.ts";
+import type { Plan } from "../domain/plan.ts";
+import type {
+  Config,
+  ConfiguredEnvironment,
+  ConfiguredModel,
+  HttpSettings,
+  StreamSettings,
+} from "./config.ts";
+import { defaultPlans, planSchema } from "./model-schema.ts";
+import type { ConfigFile } from "./schema.ts";
+import { buildUpstream } from "./build-upstream.ts";
+
+/** Turns a file that passed every check into what the rest of Sluice uses. */
+export function buildConfig(file: ConfigFile): Config {
+  const models = new Map(
+    Object.entries(file.models).map(([alias, model]) => [alias, buildModel(alias, model)]),
+  );
+  return {
+    listen: file.listen,
+    storage: file.storage.url,
+    dataDir: file.data_dir,
+    limits: {
+      store: file.limits.store,
+      defaultOutputTokens: file.limits.default_output_tokens,
+    },
+    http: buildHttp(file.http),
+    streams: buildStreams(file.streams),
+    shutdown: { drainTimeoutMs: file.shutdown.drain_timeout },
+    auth: { pepper: file.auth.pepper },
+    ledger: {
+      batchRows: file.ledger.batch_rows,
+      flushIntervalMs: file.ledger.flush_interval,
+      queueRows: file.ledger.queue_rows,
+    },
+    telemetry: { logLevel: file.telemetry.log_level, logFormat: file.telemetry.log_format },
+    upstreamRequests: file.upstream_requests,
+    environments: file.environments.map((environment) => buildEnvironment(environment, models)),
+    upstreams: new Map(
+      Object.entries(file.upstreams).map(([name, upstream]) => [
+        name,
+        buildUpstream(name, upstream),
+      ]),
+    ),
+    plans: buildPlans(file.plans),
+  };
+}
+
+function buildHttp(http: ConfigFile["http"]): HttpSettings {
+  return {
+    bodyLimitBytes: http.body_limit,
+    decompressedLimitBytes: http.decompressed_limit,
+    jsonDepth: http.json_depth,
+    maxHeaders: http.max_headers,
+    bodyTimeoutMs: http.body_timeout,
+    idleTimeoutMs: http.idle_timeout,
+    allowedOrigins: http.allowed_origins,
+  };
+}
+
+function buildStreams(streams: ConfigFile["streams"]): StreamSettings {
+  return {
+    keepAliveIntervalMs: streams.keep_alive_interval,
+    keepAlive: streams.keep_alive,
+    holdHeadersMs: streams.hold_headers,
+    writeTimeoutMs: streams.write_timeout,
+  };
+}
+
+type ModelFile = ConfigFile["models"][string];
+
+function buildModel(alias: string, model: ModelFile): ConfiguredModel {
+  return {
+    alias,
+    kind: model.kind,
+    created: model.created,
+    contextWindow: model.context_window,
+    targets: model.targets.map(buildTarget),
+    ...buildKindOfModel(model),
+  };
+}
+
+const defaultMaxOutputTokens = 4096;
+
+function buildKindOfModel(model: ModelFile): Pick<ConfiguredModel, "maxOutputTokens" | "fanOut"> {
+  switch (model.kind) {
+    case "chat":
+      return {
+        maxOutputTokens:
+          model.max_output_tokens ?? Math.min(model.context_window, defaultMaxOutputTokens),
+        fanOut: 1,
+      };
+    case "embedding":
+      return { maxOutputTokens: undefined, fanOut: model.fan_out };
+  }
+}
+
+function buildTarget(target: ModelFile["targets"][number]): Target {
+  return { id: `${target.upstream}/${target.model}`, ...target };
+}
+
+function buildEnvironment(
+  environment: ConfigFile["environments"][number],
+  models: ReadonlyMap<string, ConfiguredModel>,
+): ConfiguredEnvironment {
+  const { name, hosts } = environment;
+  if (environment.models.includes("*")) return { name, hosts, models };
+  const offered = new Map<string, ConfiguredModel>();
+  for (const alias of environment.models) {
+    const model = models.get(alias);
+    if (model !== undefined) offered.set(alias, model);
+  }
+  return { name, hosts, models: offered };
+}
+
+function buildPlans(plans: ConfigFile["plans"]): ReadonlyMap<string, Plan> {
+  const built = new Map<string, Plan>();
+  const defaults = Object.entries(defaultPlans).map(
+    ([name, plan]) => [name, planSchema.parse(plan)] as const,
+  );
+  for (const [name, plan] of [...defaults, ...Object.entries(plans)]) {
+    built.set(name, { name, limits: buildLimits(plan), provisioned: plan.provisioned });
+  }
+  return built;
+}
+
+function buildLimits(plan: ConfigFile["plans"][string]): Plan["limits"] {
+  const { requests_per_minute: requestsPerMinute, tokens_per_minute: tokensPerMinute } = plan;
+  if (requestsPerMinute === undefined || tokensPerMinute === undefined) return undefined;
+  return { requestsPerMinute, tokensPerMinute };
+}

@@ -1,0 +1,113 @@
+import type { Environment, Model } from "../domain/model.ts";
+import type { Plan } from "../domain/plan.ts";
+import type { Secret } from "../domain/secret.ts";
+import type { ConfigFile } from "./schema.ts";
+import type { ListenAddress } from "./values.ts";
+
+export type { ListenAddress } from "./values.ts";
+
+/** A valid configuration: read whole, checked whole, never changed. */
+export interface Config {
+  readonly listen: { readonly data: ListenAddress; readonly admin: ListenAddress };
+  readonly storage: StorageSettings;
+  readonly dataDir: string;
+  readonly limits: LimitSettings;
+  readonly http: HttpSettings;
+  readonly streams: StreamSettings;
+  readonly shutdown: { readonly drainTimeoutMs: number };
+  readonly auth: { readonly pepper: Secret | undefined };
+  readonly ledger: LedgerSettings;
+  readonly telemetry: TelemetrySettings;
+  /** Most simultaneous fetches of the process. */
+  readonly upstreamRequests: number;
+  readonly environments: readonly ConfiguredEnvironment[];
+  /** By name. */
+  readonly upstreams: ReadonlyMap<string, UpstreamSettings>;
+  /** By name. */
+  readonly plans: ReadonlyMap<string, Plan>;
+}
+
+export interface StorageSettings {
+  readonly backend: "sqlite";
+  /** A file, or `:memory:`. */
+  readonly path: string;
+}
+
+export interface LimitSettings {
+  readonly store: "memory";
+  readonly defaultOutputTokens: number;
+}
+
+export interface HttpSettings {
+  readonly bodyLimitBytes: number;
+  readonly decompressedLimitBytes: number;
+  readonly jsonDepth: number;
+  readonly maxHeaders: number;
+  readonly bodyTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  /** Origins as browsers write them, or `*`. */
+  readonly allowedOrigins: readonly string[];
+}
+
+export interface StreamSettings {
+  readonly keepAliveIntervalMs: number;
+  readonly keepAlive: ConfigFile["streams"]["keep_alive"];
+  readonly holdHeadersMs: number;
+  readonly writeTimeoutMs: number;
+}
+
+export interface LedgerSettings {
+  readonly batchRows: number;
+  readonly flushIntervalMs: number;
+  readonly queueRows: number;
+}
+
+export interface TelemetrySettings {
+  readonly logLevel: ConfigFile["telemetry"]["log_level"];
+  readonly logFormat: ConfigFile["telemetry"]["log_format"];
+}
+
+export interface ConfiguredEnvironment extends Environment {
+  /** Lower case, without port; `*` stands for every host that no environment names. */
+  readonly hosts: readonly string[];
+  readonly models: ReadonlyMap<string, ConfiguredModel>;
+}
+
+export interface ConfiguredModel extends Model {
+  /** Most simultaneous upstream requests of one call; 1 for chat models. */
+  readonly fanOut: number;
+}
+
+export interface UpstreamTimeouts {
+  readonly connectMs: number;
+  readonly firstByteMs: number;
+  readonly idleMs: number;
+  readonly totalMs: number;
+}
+
+/** What one configured upstream needs, told apart by its kind. */
+export type UpstreamSettings = OpenaiUpstreamSettings;
+
+type OpenaiFile = Extract<ConfigFile["upstreams"][string], { kind: "openai" }>;
+
+export interface OpenaiUpstreamSettings {
+  readonly kind: "openai";
+  readonly name: string;
+  /** Without a slash at its end. */
+  readonly baseUrl: string;
+  readonly apiKey: Secret | undefined;
+  readonly apiKeyHeader: OpenaiFile["api_key_header"];
+  /** Names in lower case. Values may be secret: print the names only. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, string>>;
+  readonly dropFields: readonly string[];
+  readonly maxTokensField: OpenaiFile["max_tokens_field"];
+  readonly instructionRole: OpenaiFile["instruction_role"];
+  readonly flattenTextParts: boolean;
+  readonly streamUsage: boolean;
+  readonly takesTokenIds: boolean;
+  readonly embeddingBatchLimit: number;
+  readonly embeddingEncoding: OpenaiFile["embedding_encoding"];
+  readonly timeouts: UpstreamTimeouts;
+  readonly maxInFlight: number;
+}

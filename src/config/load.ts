@@ -1,0 +1,54 @@
+import { buildConfig } from "./build.ts";
+import type { Config } from "./config.ts";
+import { type InterpolationProblem, interpolate } from "./interpolate.ts";
+import type { Environment } from "./placeholder.ts";
+import { type ConfigPath, type ConfigProblem, formatPath } from "./problem.ts";
+import { referenceProblems } from "./references.ts";
+import { configFileSchema } from "./schema.ts";
+import { describeIssue, type SchemaProblem, schemaProblems } from "./schema-problems.ts";
+import { parseYaml, type YamlTree } from "./yaml-tree.ts";
+
+export type { ConfigProblem } from "./problem.ts";
+export { formatProblems } from "./problem.ts";
+
+export type ConfigResult =
+  | { readonly ok: true; readonly config: Config }
+  | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
+
+export interface ConfigSource {
+  /** What the operator knows the text by, such as the path of the file. */
+  readonly name: string;
+  readonly env: Environment;
+}
+
+/** Reads the text of a configuration file. Never throws; tells all problems at once. */
+export function parseConfig(text: string, source: ConfigSource): ConfigResult {
+  const yaml = parseYaml(text);
+  if (!yaml.ok) return yaml;
+  const { value, problems: unset } = interpolate(yaml.tree.value, source.env);
+  const parsed = configFileSchema.safeParse(value, { error: describeIssue });
+  const found = [
+    ...unset,
+    ...withoutPaths(parsed.success ? [] : schemaProblems(parsed.error.issues, value), unset),
+    ...withoutPaths(referenceProblems(value), unset),
+  ];
+  if (parsed.success && found.length === 0) return { ok: true, config: buildConfig(parsed.data) };
+  return { ok: false, problems: found.map((problem) => place(problem, yaml.tree)) };
+}
+
+/** A value that could not be made says nothing about the rest of the file. */
+function withoutPaths(
+  problems: readonly SchemaProblem[],
+  unset: readonly InterpolationProblem[],
+): readonly SchemaProblem[] {
+  const skipped = new Set(unset.map(({ path }) => pathKey(path)));
+  return problems.filter(({ path }) => !skipped.has(pathKey(path)));
+}
+
+function pathKey(path: ConfigPath): string {
+  return JSON.stringify(path);
+}
+
+function place({ path, ...rest }: SchemaProblem, tree: YamlTree): ConfigProblem {
+  return { path: formatPath(path), ...tree.locate(path), ...rest };
+}

@@ -1,0 +1,54 @@
+/** `${NAME}`, `${NAME:-text}` and the escape `$${`. */
+const placeholderPattern = /\$\$\{|\$\{([^}]*)(\}?)/g;
+const contentPattern = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([\s\S]*))?$/;
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface ExpandedText {
+  readonly text: string;
+  /** What is wrong with the placeholders; names of variables may occur, values never. */
+  readonly problems: readonly string[];
+}
+
+/** Replaces placeholders by values of the environment. Values are not searched again. */
+export function expandPlaceholders(text: string, environment: Environment): ExpandedText {
+  if (!text.includes("${")) return { text, problems: [] };
+  const problems: string[] = [];
+  const expanded = text.replaceAll(
+    placeholderPattern,
+    (found: string, content: string | undefined, end: string | undefined) => {
+      if (content === undefined) return "${";
+      const [, name, fallback] = contentPattern.exec(content) ?? [];
+      if (name === undefined || end !== "}") {
+        problems.push(
+          "has a malformed placeholder: write ${NAME}, ${NAME:-text}, or $${ for a plain ${",
+        );
+        return found;
+      }
+      const value = Object.hasOwn(environment, name) ? environment[name] : undefined;
+      if (fallback !== undefined) return value === undefined || value === "" ? fallback : value;
+      if (value === undefined) problems.push(`environment variable ${name} is not set`);
+      return value ?? found;
+    },
+  );
+  return { text: expanded, problems };
+}
+
+export interface HiddenPlaceholders {
+  readonly text: string;
+  restore(text: string): string;
+}
+
+/**
+ * YAML reads the braces of an unquoted `{ key: ${NAME} }` as its own. While it parses, other
+ * characters stand for them: the length stays, so positions do too.
+ */
+export function hidePlaceholders(text: string): HiddenPlaceholders {
+  const open = "\uE000";
+  const close = "\uE001";
+  if (text.includes(open) || text.includes(close)) return { text, restore: (part) => part };
+  return {
+    text: text.replaceAll(/\$\{([A-Za-z_][A-Za-z0-9_]*(?::-[^{}\n]*)?)\}/g, `$$${open}$1${close}`),
+    restore: (part) => part.replaceAll(open, "{").replaceAll(close, "}"),
+  };
+}

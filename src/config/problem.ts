@@ -1,0 +1,51 @@
+/** Something an operator must change in the file. Never holds a value of the file: it may be secret. */
+export interface ConfigProblem {
+  /** Key at fault, such as `environments[0].hosts`; empty for the file as a whole. */
+  readonly path: string;
+  /** From 1; undefined when the file has no such place. */
+  readonly line?: number;
+  readonly column?: number;
+  readonly message: string;
+  /** A known name that is close to what was written. */
+  readonly suggestion?: string;
+}
+
+export type ConfigPath = readonly (string | number)[];
+
+/** All problems in one text: a headline with the count, then one line each, by place. */
+export function formatProblems(name: string, problems: readonly ConfigProblem[]): string {
+  const count = problems.length === 1 ? "1 problem" : `${problems.length} problems`;
+  const lines = problems.toSorted(comparePlaces).map((problem) => formatProblem(name, problem));
+  return [`${name}: ${count}`, ...lines].join("\n");
+}
+
+/**
+ * Keys with a dot are quoted. What is no name is cut where it stops being one: a missing space can
+ * glue a secret to its key.
+ */
+export function formatPath(path: ConfigPath): string {
+  let text = "";
+  for (const step of path) {
+    if (typeof step === "number") text += `[${step}]`;
+    else text += text === "" ? formatKey(step) : `.${formatKey(step)}`;
+  }
+  return text;
+}
+
+function formatKey(key: string): string {
+  const [name = ""] = /^[A-Za-z0-9._-]{0,64}/.exec(key) ?? [];
+  if (name.length < key.length) return `"${name}..."`;
+  return name === "" || name.includes(".") ? `"${name}"` : name;
+}
+
+function formatProblem(name: string, problem: ConfigProblem): string {
+  const place =
+    problem.line === undefined ? name : `${name}:${problem.line}:${problem.column ?? 1}`;
+  const subject = problem.path === "" ? `${place}:` : `${place} ${problem.path}:`;
+  const hint = problem.suggestion === undefined ? "" : `; did you mean '${problem.suggestion}'?`;
+  return `${subject} ${problem.message}${hint}`;
+}
+
+function comparePlaces(one: ConfigProblem, other: ConfigProblem): number {
+  return (one.line ?? 0) - (other.line ?? 0) || (one.column ?? 0) - (other.column ?? 0);
+}

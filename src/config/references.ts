@@ -1,0 +1,111 @@
+import { z } from "zod";
+import type { SchemaProblem } from "./schema-problems.ts";
+import { suggest } from "./suggest.ts";
+
+/**
+ * What names what, and which names must be unique. It reads the tree leniently, so that a wrong
+ * name is told together with every other mistake, not after they are mended.
+ */
+export function referenceProblems(tree: unknown): readonly SchemaProblem[] {
+  const outline = outlineSchema.parse(tree);
+  return [...targetProblems(outline), ...environmentProblems(outline)];
+}
+
+const textOrNothing = z.string().optional().catch(undefined);
+const texts = z.array(textOrNothing).catch([]);
+
+const target = z.object({ upstream: textOrNothing, model: textOrNothing });
+const model = z.object({ targets: z.array(target.catch(target.parse({}))).catch([]) });
+const environment = z.object({ name: textOrNothing, hosts: texts, models: texts });
+
+const outlineSchema = z.object({
+  upstreams: z.record(z.string(), z.unknown()).optional().catch(undefined),
+  models: z
+    .record(z.string(), model.catch({ targets: [] }))
+    .optional()
+    .catch(undefined),
+  environments: z.array(environment.catch({ name: undefined, hosts: [], models: [] })).catch([]),
+});
+
+type Outline = z.output<typeof outlineSchema>;
+
+function targetProblems({ upstreams, models }: Outline): readonly SchemaProblem[] {
+  const problems: SchemaProblem[] = [];
+  for (const [alias, { targets }] of Object.entries(models ?? {})) {
+    const seen = new Map<string, number>();
+    for (const [index, { upstream, model: name }] of targets.entries()) {
+      const path = ["models", alias, "targets", index];
+      if (upstream === undefined) continue;
+      if (upstreams !== undefined && !Object.hasOwn(upstreams, upstream)) {
+        problems.push(missing([...path, "upstream"], upstream, Object.keys(upstreams)));
+      }
+      if (name === undefined) continue;
+      const id = `${upstream}/${name}`;
+      const earlier = seen.get(id);
+      if (earlier === undefined) seen.set(id, index);
+      else problems.push({ path, message: `repeats targets[${earlier}]: same upstream and model` });
+    }
+  }
+  return problems;
+}
+
+function environmentProblems({ environments, models }: Outline): readonly SchemaProblem[] {
+  const problems: SchemaProblem[] = [];
+  const names = new Map<string, number>();
+  const hosts = new Map<string, number>();
+  for (const [index, stage] of environments.entries()) {
+    const path = ["environments", index];
+    if (stage.name !== undefined) {
+      const earlier = names.get(stage.name);
+      if (earlier === undefined) names.set(stage.name, index);
+      else problems.push({ path: [...path, "name"], message: usedBy("is the name of", earlier) });
+    }
+    for (const [position, written] of stage.hosts.entries()) {
+      const host = written?.toLowerCase();
+      const hostPath = [...path, "hosts", position];
+      if (host === undefined) continue;
+      const earlier = hosts.get(host);
+      if (earlier === undefined) hosts.set(host, index);
+      else problems.push({ path: hostPath, message: usedBy("belongs to", earlier) });
+    }
+    problems.push(...offerProblems([...path, "models"], stage.models, models));
+  }
+  return problems;
+}
+
+function offerProblems(
+  path: SchemaProblem["path"],
+  aliases: Outline["environments"][number]["models"],
+  models: Outline["models"],
+): readonly SchemaProblem[] {
+  const problems: SchemaProblem[] = [];
+  const seen = new Set<string>();
+  for (const [index, alias] of aliases.entries()) {
+    if (alias === undefined) continue;
+    const itemPath = [...path, index];
+    if (seen.has(alias)) problems.push({ path: itemPath, message: "stands twice in the list" });
+    seen.add(alias);
+    if (alias === "*") {
+      if (aliases.length === 1) continue;
+      problems.push({ path: itemPath, message: "'*' is all models and stands alone" });
+    } else if (models !== undefined && !Object.hasOwn(models, alias)) {
+      problems.push(missing(itemPath, alias, Object.keys(models)));
+    }
+  }
+  return problems;
+}
+
+function usedBy(relation: string, index: number): string {
+  return `${relation} environments[${index}] already`;
+}
+
+function missing(
+  path: SchemaProblem["path"],
+  name: string,
+  known: readonly string[],
+): SchemaProblem {
+  const what = path.at(-1) === "upstream" ? "upstream" : "model";
+  const suggestion = suggest(name, known);
+  const message = `names ${what === "upstream" ? "an upstream" : "a model"} that is not configured`;
+  return suggestion === undefined ? { path, message } : { path, message, suggestion };
+}

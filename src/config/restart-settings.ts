@@ -1,0 +1,38 @@
+import type { Config } from "./config.ts";
+
+export interface ReloadedConfig {
+  readonly config: Config;
+  /** Keys of settings that changed but hold only after a restart. */
+  readonly pending: readonly string[];
+}
+
+/** A new configuration with the old values of everything that is fixed when the process starts. */
+export function keepRestartSettings(current: Config, next: Config): ReloadedConfig {
+  const pending = restartSettings
+    .filter(({ read }) => !Bun.deepEquals(read(current), read(next), true))
+    .map(({ key }) => key);
+  const config: Config = {
+    ...next,
+    listen: current.listen,
+    storage: current.storage,
+    dataDir: current.dataDir,
+    upstreamRequests: current.upstreamRequests,
+    limits: { ...next.limits, store: current.limits.store },
+    auth: current.auth,
+  };
+  return { config, pending };
+}
+
+interface RestartSetting {
+  readonly key: string;
+  readonly read: (config: Config) => unknown;
+}
+
+const restartSettings: readonly RestartSetting[] = [
+  { key: "listen", read: (config) => config.listen },
+  { key: "storage", read: (config) => config.storage },
+  { key: "data_dir", read: (config) => config.dataDir },
+  { key: "upstream_requests", read: (config) => config.upstreamRequests },
+  { key: "limits.store", read: (config) => config.limits.store },
+  { key: "auth.pepper", read: (config) => config.auth.pepper?.reveal() },
+];

@@ -1,0 +1,41 @@
+import { z } from "zod";
+import { environmentsSchema, modelsSchema, plansSchema } from "./model-schema.ts";
+import {
+  authSchema,
+  dataDirectorySchema,
+  httpSchema,
+  ledgerSchema,
+  limitsSchema,
+  listenSchema,
+  shutdownSchema,
+  storageSchema,
+  streamsSchema,
+  telemetrySchema,
+  upstreamRequestsSchema,
+} from "./server-schema.ts";
+import { upstreamsSchema } from "./upstream-schema.ts";
+
+/**
+ * The file an operator writes: its keys, values, defaults, limits and descriptions.
+ * `sluice.schema.json` and the tables of `docs/configuration.md` are made from it.
+ */
+export const configFileSchema = z.strictObject({
+  listen: listenSchema,
+  storage: storageSchema,
+  data_dir: dataDirectorySchema,
+  limits: limitsSchema,
+  http: httpSchema,
+  streams: streamsSchema,
+  shutdown: shutdownSchema,
+  auth: authSchema,
+  ledger: ledgerSchema,
+  telemetry: telemetrySchema,
+  upstream_requests: upstreamRequestsSchema,
+  environments: environmentsSchema,
+  upstreams: upstreamsSchema,
+  models: modelsSchema,
+  plans: plansSchema,
+});
+
+/** The file as read: defaults filled in, durations in milliseconds, sizes in bytes. */
+export type ConfigFile = z.output<typeof configFileSchema>;

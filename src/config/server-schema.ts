@@ -1,0 +1,229 @@
+import { z } from "zod";
+import { Secret } from "../domain/secret.ts";
+import { duration, listenAddress, size, text, wholeNumber } from "./values.ts";
+
+/** What the process itself needs: where it listens, what it stores, how long it waits. */
+
+export const listenSchema = z
+  .strictObject({
+    data: listenAddress("Address of the data plane, which callers use.", "127.0.0.1:8080"),
+    admin: listenAddress("Address of the control plane.", "127.0.0.1:8081"),
+  })
+  .refine(
+    ({ data, admin }) =>
+      data.port === 0 || data.port !== admin.port || data.hostname !== admin.hostname,
+    { path: ["admin"], error: "must differ from listen.data" },
+  )
+  .prefault({})
+  .describe("Addresses, as host:port. Port 0 takes any free port.");
+
+export const storageSchema = z
+  .strictObject({
+    url: text("`sqlite:PATH` (relative to the working directory) or `sqlite::memory:`.")
+      .transform((value, context) => {
+        const message = storageProblem(value);
+        if (message === undefined) return { backend: "sqlite" as const, path: value.slice(7) };
+        context.issues.push({ code: "custom", message, input: value });
+        return z.NEVER;
+      })
+      .prefault("sqlite:./data/sluice.db")
+      .describe("`sqlite:PATH` (relative to the working directory) or `sqlite::memory:`."),
+  })
+  .prefault({})
+  .describe("The database of keys and of the usage ledger.");
+
+function storageProblem(url: string): string | undefined {
+  if (/^postgres(ql)?:/i.test(url)) {
+    return "postgres is not supported by this version; use sqlite:PATH";
+  }
+  if (!url.startsWith("sqlite:")) return "must be sqlite:PATH or sqlite::memory:";
+  if (url.startsWith("sqlite://")) return "must be sqlite:PATH, without slashes before the path";
+  return url.length === 7 ? "must name a file: sqlite:PATH or sqlite::memory:" : undefined;
+}
+
+export const dataDirectorySchema = text(
+  "Folder of the usage spool and of generated secrets, relative to the working directory.",
+).prefault("./data");
+
+export const limitsSchema = z
+  .strictObject({
+    store: text("Where requests and tokens are counted: `memory`, for one process.")
+      .transform((value, context) => {
+        if (value === "memory") return "memory" as const;
+        const isShared = /^(valkey|redis)s?:/i.test(value);
+        const message = isShared
+          ? "a shared store is not supported by this version; use memory"
+          : "must be memory";
+        context.issues.push({ code: "custom", message, input: value });
+        return z.NEVER;
+      })
+      .prefault("memory")
+      .describe("Where requests and tokens are counted: `memory`, for one process."),
+    default_output_tokens: wholeNumber({
+      about: "Output tokens reserved for a call that names no cap, until usage teaches better.",
+      min: 1,
+      max: 10_000_000,
+      initial: 1024,
+    }),
+  })
+  .prefault({})
+  .describe("Rate limits.");
+
+const originProblem = "must be '*' or an origin such as https://app.example.com";
+
+export const httpSchema = z
+  .strictObject({
+    body_limit: size({
+      about: "Largest request body, as sent.",
+      min: "1KiB",
+      max: "1GiB",
+      initial: "10MiB",
+    }),
+    decompressed_limit: size({
+      about: "Largest request body after decompression.",
+      min: "1KiB",
+      max: "1GiB",
+      initial: "32MiB",
+    }),
+    json_depth: wholeNumber({
+      about: "Deepest nesting of a JSON body.",
+      min: 8,
+      max: 1024,
+      initial: 64,
+    }),
+    max_headers: wholeNumber({
+      about: "Most headers of a request.",
+      min: 16,
+      max: 1000,
+      initial: 100,
+    }),
+    body_timeout: duration({
+      about: "How long a request body may take to arrive.",
+      min: "1s",
+      max: "10m",
+      initial: "30s",
+    }),
+    idle_timeout: duration({
+      about: "How long an idle connection stays open, rounded up to whole seconds.",
+      min: "1s",
+      max: "255s",
+      initial: "65s",
+    }),
+    allowed_origins: z
+      .array(z.string().refine(isOrigin, originProblem))
+      .max(100)
+      .prefault(["*"])
+      .describe("Origins whose browser pages may call the data plane; `*` is any, none is `[]`."),
+  })
+  .refine((http) => http.decompressed_limit >= http.body_limit, {
+    path: ["decompressed_limit"],
+    error: "must not be smaller than http.body_limit",
+  })
+  .prefault({})
+  .describe("What the listeners accept.");
+
+function isOrigin(value: string): boolean {
+  return value === "*" || (URL.canParse(value) && new URL(value).origin === value);
+}
+
+export const streamsSchema = z
+  .strictObject({
+    keep_alive_interval: duration({
+      about: "Silence of a stream after which a keep-alive is sent.",
+      min: "1s",
+      max: "5m",
+      initial: "15s",
+    }),
+    keep_alive: z
+      .enum(["comment", "chunk", "off"])
+      .prefault("comment")
+      .describe("Form of a keep-alive: an SSE comment, an empty chunk, or none."),
+    hold_headers: duration({
+      about: "How long the answer's headers wait for the first event.",
+      min: "0s",
+      max: "10m",
+      initial: "10s",
+    }),
+    write_timeout: duration({
+      about: "How long a caller may refuse to read before its stream is closed.",
+      min: "1s",
+      max: "10m",
+      initial: "30s",
+    }),
+  })
+  .prefault({})
+  .describe("Streamed answers.");
+
+export const shutdownSchema = z
+  .strictObject({
+    drain_timeout: duration({
+      about: "How long running calls may go on after a request to stop.",
+      min: "0s",
+      max: "1h",
+      initial: "30s",
+    }),
+  })
+  .prefault({})
+  .describe("Stopping.");
+
+const pepperAbout =
+  "Key of the digests under which API keys are stored, at least 32 characters. " +
+  "Without it, one is generated and kept in `data_dir`.";
+
+export const authSchema = z
+  .strictObject({
+    pepper: z
+      .string()
+      .min(32)
+      .transform((value) => new Secret(value))
+      .optional()
+      .meta({ title: "secret", description: pepperAbout }),
+  })
+  .prefault({})
+  .describe("Authentication.");
+
+export const ledgerSchema = z
+  .strictObject({
+    batch_rows: wholeNumber({
+      about: "Most usage records of one database transaction.",
+      min: 1,
+      max: 10_000,
+      initial: 500,
+    }),
+    flush_interval: duration({
+      about: "Longest time between two writes while records wait.",
+      min: "10ms",
+      max: "1m",
+      initial: "200ms",
+    }),
+    queue_rows: wholeNumber({
+      about: "Most usage records that wait in memory for the database.",
+      min: 1000,
+      max: 10_000_000,
+      initial: 100_000,
+    }),
+  })
+  .refine((ledger) => ledger.queue_rows >= ledger.batch_rows, {
+    path: ["queue_rows"],
+    error: "must not be smaller than ledger.batch_rows",
+  })
+  .prefault({})
+  .describe("The record of usage.");
+
+export const telemetrySchema = z
+  .strictObject({
+    log_level: z
+      .enum(["debug", "info", "warn", "error", "off"])
+      .prefault("info")
+      .describe("Least severity that is logged."),
+    log_format: z.enum(["text", "json"]).prefault("text").describe("Form of a log line."),
+  })
+  .prefault({})
+  .describe("Logs.");
+
+export const upstreamRequestsSchema = wholeNumber({
+  about: "Most requests to upstreams at one time, of the whole process.",
+  min: 1,
+  max: 65_336,
+  initial: 8192,
+});

@@ -1,0 +1,149 @@
+import { type FSWatcher, readFileSync, realpathSync, watch } from "node:fs";
+import { dirname, resolve } from "node:path";
+import type { Config } from "./config.ts";
+import { formatProblems, parseConfig } from "./load.ts";
+import type { Environment } from "./placeholder.ts";
+import { keepRestartSettings } from "./restart-settings.ts";
+
+export interface WatchOptions {
+  readonly path: string;
+  readonly env: Environment;
+  readonly current: Config;
+  /** The text `current` was made of; without it, the file as it is when watching begins. */
+  readonly text?: string;
+  /** Quiet time after a change before the file is read. */
+  readonly debounceMs?: number;
+  readonly onConfig: (config: Config) => void;
+  /** The file is bad or cannot be read; the configuration before it stays. */
+  readonly onProblems: (text: string) => void;
+  /** Something changed that holds only after a restart, or changes cannot be noticed. */
+  readonly onNotice?: (text: string) => void;
+}
+
+export interface ConfigWatch extends Disposable {
+  /** Reads the file now, without waiting for a sign of change. */
+  reload(): void;
+}
+
+const defaultDebounceMs = 100;
+
+/** Follows a configuration file: a good change is handed on, a bad one is told and skipped. */
+export function watchConfig(options: WatchOptions): ConfigWatch {
+  return new FileConfigWatch(options);
+}
+
+class FileConfigWatch implements ConfigWatch {
+  readonly #options: WatchOptions;
+  readonly #watchers = new Map<string, FSWatcher>();
+  #current: Config;
+  /** Undefined: the file could not be read last time. */
+  #text: string | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #isClosed = false;
+
+  constructor(options: WatchOptions) {
+    this.#options = options;
+    this.#current = options.current;
+    this.#text = options.text ?? this.#read();
+    this.#watchDirectories();
+    // The file may have changed between being read and being watched.
+    this.#schedule();
+  }
+
+  reload(): void {
+    if (this.#isClosed) return;
+    clearTimeout(this.#timer);
+    this.#watchDirectories();
+    const text = this.#read();
+    if (text === undefined || text === this.#text) return;
+    this.#text = text;
+    this.#apply(text);
+  }
+
+  [Symbol.dispose](): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    for (const watcher of this.#watchers.values()) watcher.close();
+    this.#watchers.clear();
+  }
+
+  #apply(text: string): void {
+    const { path, env, onConfig, onProblems } = this.#options;
+    const result = parseConfig(text, { name: path, env });
+    if (!result.ok) {
+      onProblems(`${formatProblems(path, result.problems)}\nThe configuration before it stays.`);
+      return;
+    }
+    const { config, pending } = keepRestartSettings(this.#current, result.config);
+    this.#current = config;
+    if (pending.length > 0) {
+      this.#notice(`${path}: changed, but kept until a restart: ${pending.join(", ")}`);
+    }
+    onConfig(config);
+  }
+
+  #notice(text: string): void {
+    const { onNotice, onProblems } = this.#options;
+    (onNotice ?? onProblems)(text);
+  }
+
+  #read(): string | undefined {
+    const { path, onProblems } = this.#options;
+    try {
+      return readFileSync(path, "utf8");
+    } catch (error) {
+      // Editors and mounts replace the file: for a moment it may be gone, and then it is news.
+      if (this.#text !== undefined) onProblems(`${path}: cannot be read (${codeOf(error)})`);
+      this.#text = undefined;
+      return undefined;
+    }
+  }
+
+  #schedule(): void {
+    if (this.#isClosed) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.reload(), this.#options.debounceMs ?? defaultDebounceMs);
+    this.#timer.unref();
+  }
+
+  /**
+   * Directories, because a watch on a file ends with the file that an editor replaces. Both that of
+   * the path and that of the file it leads to: a symbolic link may be swapped, or its goal edited.
+   */
+  #watchDirectories(): void {
+    const wanted = new Set([dirname(resolve(this.#options.path)), ...this.#goalDirectory()]);
+    for (const [directory, watcher] of this.#watchers) {
+      if (wanted.has(directory)) continue;
+      watcher.close();
+      this.#watchers.delete(directory);
+    }
+    for (const directory of wanted) {
+      if (!this.#watchers.has(directory)) this.#watchDirectory(directory);
+    }
+  }
+
+  #goalDirectory(): readonly string[] {
+    try {
+      return [dirname(realpathSync(this.#options.path))];
+    } catch {
+      return [];
+    }
+  }
+
+  #watchDirectory(directory: string): void {
+    try {
+      const watcher = watch(directory, { persistent: false }, () => this.#schedule());
+      watcher.on("error", () => {
+        watcher.close();
+        this.#watchers.delete(directory);
+      });
+      this.#watchers.set(directory, watcher);
+    } catch (error) {
+      this.#notice(`${directory}: changes cannot be noticed (${codeOf(error)}); reload by hand`);
+    }
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "unknown error";
+}

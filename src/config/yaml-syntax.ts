@@ -1,0 +1,50 @@
+import type { ErrorCode } from "yaml";
+
+/** In words of our own: the parser's may quote the file, and the file may hold secrets. */
+export function describeSyntaxError(code: ErrorCode): string {
+  switch (code) {
+    case "DUPLICATE_KEY":
+      return "the key stands twice in its map";
+    case "TAB_AS_INDENT":
+      return "a tab indents the line; use spaces";
+    case "MULTIPLE_DOCS":
+      return "a second document begins; the file must have one";
+    case "BAD_INDENT":
+      return "the indentation does not fit the lines above, or a bracket is not closed";
+    case "BLOCK_AS_IMPLICIT_KEY":
+    case "MULTILINE_IMPLICIT_KEY":
+      return "the value has a second ': '; put it in quotes, or on lines of its own";
+    case "BAD_SCALAR_START":
+      return "the value begins with a character that YAML reserves; put it in quotes";
+    case "BAD_DQ_ESCAPE":
+      return "the text in double quotes has an unknown escape; use single quotes";
+    case "MISSING_CHAR":
+      return "a quote, bracket, comma or colon is missing";
+    case "BLOCK_IN_FLOW":
+      return "a map or list in brackets must have only such maps and lists within";
+    case "BAD_ALIAS":
+    case "ALIAS_PROPS":
+    case "MULTIPLE_ANCHORS":
+      return "an anchor or alias is malformed";
+    case "TAG_RESOLVE_FAILED":
+    case "MULTIPLE_TAGS":
+    case "BAD_COLLECTION_TYPE":
+      return "tags such as !name are not supported";
+    case "NON_STRING_KEY":
+      return "a key must be text";
+    case "BAD_DIRECTIVE":
+      return "directives other than %YAML 1.2 are not supported";
+    case "KEY_OVER_1024_CHARS":
+      return "a key is too long";
+    case "RESOURCE_EXHAUSTION":
+      return "nests too deeply";
+    case "BAD_PROP_ORDER":
+    case "IMPOSSIBLE":
+    case "UNEXPECTED_TOKEN":
+      return "is not valid YAML here; text with special characters needs quotes";
+    default: {
+      const unknown: never = code;
+      return `is not valid YAML here${String(unknown)}`;
+    }
+  }
+}
