@@ -183,6 +183,12 @@ export const gatewayErrors = {
     code: "unsupported_content_type",
     when: "The body is not `application/json`, or has a content encoding other than gzip, deflate, br or zstd.",
   },
+  caller_left: {
+    status: 499,
+    type: "invalid_request_error",
+    code: "caller_left",
+    when: "The caller closed the connection before the answer ended. Nobody sees it but the ledger and the metrics.",
+  },
   headers_too_large: {
     status: 431,
     type: "invalid_request_error",
@@ -244,4 +250,12 @@ export class GatewayError extends Error {
       error: { message: this.message, type: this.type, param: this.param, code: this.code },
     };
   }
+}
+
+/** What callers see of anything unforeseen. The cause stays behind, for the log. */
+export function internalError(cause: unknown): GatewayError {
+  return new GatewayError("internal_error", {
+    message: "The server had an error while processing your request. Please retry your request.",
+    cause,
+  });
 }

@@ -8,6 +8,8 @@ export type UpstreamFailureKind =
   | "unavailable"
   | "connect-failed"
   | "timed-out"
+  /** The connection broke before any answer; the upstream may have done the work. */
+  | "connection-lost"
   /** The answer began and then stopped, or turned into something that is not an answer. */
   | "broken-answer"
   /** The credential that Sluice holds is refused. */

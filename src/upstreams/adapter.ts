@@ -20,6 +20,8 @@ export interface Codec<Request, Result> {
 
 /** Turns the bytes of a streamed answer into events, whatever the split. Throws `UpstreamFailure`. */
 export interface StreamDecoder<Event> {
+  /** True once the answer is whole, even if the connection stays open. */
+  readonly isDone: boolean;
   push(bytes: Uint8Array): readonly Event[];
   /** Call at the end of the body: throws when the answer was cut short. */
   end(): readonly Event[];

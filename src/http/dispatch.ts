@@ -1,0 +1,150 @@
+import type { Clock } from "../domain/clock.ts";
+import type { Caller } from "../domain/key.ts";
+import type { Environment } from "../domain/model.ts";
+import { GatewayError } from "../domain/gateway-error.ts";
+import { environmentAt, type Snapshot } from "../pipeline/snapshot.ts";
+import type { CorsPolicy } from "./cors.ts";
+import { errorReply, toGatewayError } from "./error-reply.ts";
+import { readBody, type BodyLimits } from "./read-body.ts";
+import type { Reply } from "./reply.ts";
+import { readTarget } from "./request-target.ts";
+import type { Route } from "./route.ts";
+import type { RouteTable } from "./route-table.ts";
+
+export interface DispatchOptions {
+  readonly routes: RouteTable;
+  readonly clock: Clock;
+  readonly newRequestId: () => string;
+  readonly snapshot: () => Snapshot;
+  /** Throws 401. */
+  readonly authenticate: (authorization: string | null, environment: Environment) => Caller;
+  readonly cors: CorsPolicy;
+  readonly bodyLimits: BodyLimits;
+  readonly maxHeaders: number;
+  readonly isDraining: () => boolean;
+  readonly onHandled: (event: HandledRequest) => void;
+}
+
+/** What the log and the metrics learn of a request. */
+export interface HandledRequest {
+  readonly id: string;
+  readonly method: string;
+  /** Path of the route's row, or `other`: few values, whatever callers send. */
+  readonly route: string;
+  readonly status: number;
+  readonly durationMs: number;
+  /** Present when the answer is an error. */
+  readonly error: GatewayError | undefined;
+}
+
+/** The runtime's server, as far as a request needs it. */
+export interface RequestTimer {
+  timeout(request: Request, seconds: number): void;
+}
+
+type Dispatch = (request: Request, server: RequestTimer) => Promise<Response>;
+
+/** The way of every request: find its route, check who calls, handle, answer, report. */
+export function createDispatch(options: DispatchOptions): Dispatch {
+  return async (request, server) => {
+    const receivedAt = options.clock.monotonic();
+    const id = options.newRequestId();
+    const context = { options, request, server, id, receivedAt, route: "other" };
+    let reply: Reply;
+    let failure: GatewayError | undefined;
+    try {
+      reply = await handle(context);
+    } catch (error) {
+      failure = toGatewayError(error);
+      reply = errorReply(failure);
+    }
+    const durationMs = options.clock.monotonic() - receivedAt;
+    options.onHandled({
+      id,
+      method: request.method,
+      route: context.route,
+      status: reply.status,
+      durationMs,
+      error: failure,
+    });
+    return toResponse(reply, context, durationMs);
+  };
+}
+
+interface RequestContext {
+  readonly options: DispatchOptions;
+  readonly request: Request;
+  readonly server: RequestTimer;
+  readonly id: string;
+  readonly receivedAt: number;
+  /** Set once the route is known; the report needs it also when a later step fails. */
+  route: string;
+}
+
+async function handle(context: RequestContext): Promise<Reply> {
+  const { options, request, id, receivedAt } = context;
+  const target = readTarget(request, options.maxHeaders);
+  if (request.method === "OPTIONS") {
+    const methods = options.routes.methods(target.path);
+    if (methods.length > 0) return options.cors.preflight(request, methods);
+  }
+  const { route, parameter } = options.routes.match(request.method, target.path);
+  context.route = route.path;
+  const call = { id, request, signal: request.signal, receivedAt, parameter };
+  if (route.access === "public") return route.handle(call);
+  return handleWithKey({ context, route, call, host: target.host });
+}
+
+interface KeyedRequest {
+  readonly context: RequestContext;
+  readonly route: Extract<Route, { access: "key" }>;
+  readonly call: {
+    readonly id: string;
+    readonly request: Request;
+    readonly signal: AbortSignal;
+    readonly receivedAt: number;
+    readonly parameter: string;
+  };
+  readonly host: string;
+}
+
+async function handleWithKey({ context, route, call, host }: KeyedRequest): Promise<Reply> {
+  const { options, request, server } = context;
+  if (options.isDraining()) throw draining();
+  const snapshot = options.snapshot();
+  const environment = environmentAt(snapshot, host);
+  if (environment === undefined) throw unknownHost(host);
+  const caller = options.authenticate(request.headers.get("authorization"), environment);
+  // The runtime's idle timer would cut long answers; the pipeline's own deadlines hold from here.
+  server.timeout(request, 0);
+  const limits = route.bodyLimits ?? options.bodyLimits;
+  const readThisBody = (): Promise<Uint8Array> => readBody(request, limits);
+  return route.handle({ ...call, caller, environment, snapshot, readBody: readThisBody });
+}
+
+function toResponse(reply: Reply, context: RequestContext, durationMs: number): Response {
+  const { options, request, id } = context;
+  const origin = request.headers.get("origin");
+  return new Response(reply.body, {
+    status: reply.status,
+    headers: {
+      ...reply.headers,
+      "x-request-id": id,
+      "openai-processing-ms": String(Math.round(durationMs)),
+      ...(origin !== null && options.cors.headersFor(origin)),
+    },
+  });
+}
+
+function draining(): GatewayError {
+  return new GatewayError("model_unavailable", {
+    message: "This instance of the gateway is shutting down. Please retry your request.",
+    headers: { "retry-after": "1", "retry-after-ms": "1000", connection: "close" },
+  });
+}
+
+function unknownHost(host: string): GatewayError {
+  return new GatewayError("unknown_url", {
+    message: `No environment answers at host '${host}'. Please check the host of your base URL.`,
+  });
+}

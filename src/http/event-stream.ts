@@ -1,0 +1,112 @@
+import type { Clock } from "../domain/clock.ts";
+
+/** Bytes of complete server-sent events; `undefined` ends the stream. */
+export interface FrameSource {
+  /** Rejects never: a failure becomes an error frame before it gets here. */
+  next(): Promise<string | undefined>;
+  /** The reader is gone or too slow: stop producing. Safe to call at any time, more than once. */
+  cancel(): void;
+}
+
+export interface EventStreamOptions {
+  readonly clock: Clock;
+  /** Silence after which `keepAlive` is sent; 0 never. */
+  readonly keepAliveMs: number;
+  /** A comment, or an empty event for clients that choke on comments. */
+  readonly keepAlive: string;
+  /** How long a reader may leave a written event unread before it is cut off. */
+  readonly writeTimeoutMs: number;
+}
+
+export const eventStreamHeaders = {
+  "content-type": "text/event-stream; charset=utf-8",
+  "cache-control": "no-cache",
+  "x-accel-buffering": "no",
+} as const;
+
+/**
+ * A response body that pulls one batch of events at a time, so that a slow reader holds back the
+ * source instead of filling memory.
+ */
+export function eventStream(
+  source: FrameSource,
+  options: EventStreamOptions,
+): ReadableStream<Uint8Array> {
+  const writer = new EventStreamWriter(source, options);
+  return new ReadableStream<Uint8Array>(
+    {
+      pull: (controller) => writer.pull(controller),
+      cancel: () => writer.close(),
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+const encoder = new TextEncoder();
+
+class EventStreamWriter {
+  readonly #source: FrameSource;
+  readonly #options: EventStreamOptions;
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #lastWriteAt: number;
+  /** True while the reader waits for us, false while we wait for the reader. */
+  #isPulling = false;
+  #isClosed = false;
+
+  constructor(source: FrameSource, options: EventStreamOptions) {
+    this.#source = source;
+    this.#options = options;
+    this.#lastWriteAt = options.clock.monotonic();
+    this.#arm(this.#silenceLimitMs());
+  }
+
+  async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    this.#controller = controller;
+    this.#isPulling = true;
+    const frames = await this.#source.next();
+    this.#isPulling = false;
+    if (this.#isClosed) return;
+    if (frames === undefined) {
+      this.close();
+      controller.close();
+      return;
+    }
+    this.#lastWriteAt = this.#options.clock.monotonic();
+    controller.enqueue(encoder.encode(frames));
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    this.#source.cancel();
+  }
+
+  /** One timer a stream, not one an event: it looks how long the silence was, and sleeps again. */
+  #arm(delayMs: number): void {
+    this.#timer = setTimeout(() => this.#onSilence(), delayMs);
+  }
+
+  #silenceLimitMs(): number {
+    const { keepAliveMs, writeTimeoutMs } = this.#options;
+    return this.#isPulling && keepAliveMs > 0 ? keepAliveMs : writeTimeoutMs;
+  }
+
+  #onSilence(): void {
+    const limitMs = this.#silenceLimitMs();
+    const silenceMs = this.#options.clock.monotonic() - this.#lastWriteAt;
+    if (silenceMs + 1 < limitMs) return this.#arm(limitMs - silenceMs);
+    if (!this.#isPulling) return this.#cutOff();
+    if (this.#options.keepAliveMs > 0) {
+      this.#controller?.enqueue(encoder.encode(this.#options.keepAlive));
+    }
+    this.#lastWriteAt = this.#options.clock.monotonic();
+    this.#arm(limitMs);
+  }
+
+  #cutOff(): void {
+    this.close();
+    this.#controller?.error(new Error("the reader left a written event unread for too long"));
+  }
+}

@@ -1,0 +1,45 @@
+import type { RequestTimer } from "./dispatch.ts";
+
+export interface ListenOptions {
+  readonly hostname: string;
+  /** 0 takes a free port. */
+  readonly port: number;
+  /** Bounds the wait for a request's headers, and how long an idle connection is kept. */
+  readonly idleTimeoutMs: number;
+  handle(request: Request, server: RequestTimer): Promise<Response>;
+  /** For failures outside of `handle`, which answers everything itself. */
+  onError(error: unknown): Response;
+}
+
+export interface Listener {
+  readonly hostname: string;
+  readonly port: number;
+  readonly pendingRequests: number;
+  /** Takes no new connections; resolves when the open requests have ended. */
+  stop(): Promise<void>;
+  /** Cuts every connection. */
+  cut(): Promise<void>;
+}
+
+/** The only user of `Bun.serve`. */
+export function listen(options: ListenOptions): Listener {
+  const server = Bun.serve({
+    hostname: options.hostname,
+    port: options.port,
+    idleTimeout: Math.min(255, Math.ceil(options.idleTimeoutMs / 1000)),
+    // The runtime's own 413 has no body; `read-body` bounds bodies and says what the limit is.
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+    development: false,
+    fetch: (request, runtimeServer) => options.handle(request, runtimeServer),
+    error: (error) => options.onError(error),
+  });
+  return {
+    hostname: options.hostname,
+    port: server.port ?? options.port,
+    get pendingRequests() {
+      return server.pendingRequests;
+    },
+    stop: () => server.stop(false),
+    cut: () => server.stop(true),
+  };
+}

@@ -1,0 +1,68 @@
+import { GatewayError } from "../domain/gateway-error.ts";
+import type { CapacityClass } from "../domain/usage.ts";
+import { formatGoDuration, rateLimitHeaders, retryHeaders } from "../limits/headers.ts";
+import type { LimitDecision, LimitScope, LimitState, LimitStore } from "../storage/store.ts";
+import type { Call } from "./call.ts";
+import type { TokenEstimate } from "./estimate.ts";
+import type { ResolvedModel } from "./resolve-model.ts";
+
+/** The decision that a call may run: what was reserved, and in which class. */
+export interface Admission extends ResolvedModel {
+  readonly reservedTokens: number;
+  readonly capacityClass: CapacityClass;
+  readonly state: LimitState;
+}
+
+export interface AdmissionRequest {
+  readonly call: Call;
+  readonly resolved: ResolvedModel;
+  readonly estimate: TokenEstimate;
+  /** Whether the caller capped the output: a cap is reserved as it is, a guess gives way. */
+  readonly isCapped: boolean;
+}
+
+/** Reserves requests and tokens in all scopes of the key, or throws 429 and charges nothing. */
+export async function admit(request: AdmissionRequest, limits: LimitStore): Promise<Admission> {
+  const { call, resolved } = request;
+  const scope: LimitScope = { id: `key:${call.caller.key.id}`, limits: call.caller.limits };
+  const tokens = tokensToReserve(request, scope);
+  const decision = await limits.acquire({ callId: call.id, scopes: [scope], tokens });
+  if (!decision.isAdmitted) throw refusal(request, decision, tokens);
+  const { state } = decision;
+  return { ...resolved, reservedTokens: tokens, capacityClass: "on-demand", state };
+}
+
+/**
+ * A guessed output is clamped to what the limit leaves beside the input; otherwise a key with a
+ * small plan would never get a first answer.
+ */
+function tokensToReserve({ estimate, isCapped }: AdmissionRequest, scope: LimitScope): number {
+  const { inputTokens, outputTokens } = estimate;
+  if (isCapped) return inputTokens + outputTokens;
+  const room = Math.max(0, scope.limits.tokensPerMinute - inputTokens);
+  return inputTokens + Math.min(outputTokens, room);
+}
+
+type Refusal = Extract<LimitDecision, { isAdmitted: false }>;
+
+function refusal(request: AdmissionRequest, decision: Refusal, tokens: number): GatewayError {
+  const { dimension, retryAfterMs, state } = decision;
+  const isTokens = dimension === "tokens";
+  const limit = isTokens ? state.limits.tokensPerMinute : state.limits.requestsPerMinute;
+  const used = limit - (isTokens ? state.remainingTokens : state.remainingRequests);
+  const asked = isTokens ? tokens : 1;
+  const subject =
+    `${request.resolved.model.alias} in application ${request.call.caller.key.application} on ` +
+    (isTokens ? "tokens per min (TPM)" : "requests per min (RPM)");
+  const message =
+    retryAfterMs === undefined
+      ? `Request too large for ${subject}: Limit ${limit}, Requested ${asked}. ` +
+        "The input or output tokens must be reduced in order to run successfully."
+      : `Rate limit reached for ${subject}: Limit ${limit}, Used ${used}, Requested ${asked}. ` +
+        `Please try again in ${formatGoDuration(retryAfterMs)}.`;
+  return new GatewayError("rate_limit_exceeded", {
+    message,
+    type: dimension,
+    headers: { ...rateLimitHeaders(state), ...retryHeaders(retryAfterMs) },
+  });
+}

@@ -1,0 +1,58 @@
+import { UpstreamFailure } from "../domain/upstream-failure.ts";
+import type { StreamDecoder, UpstreamRequest } from "../upstreams/adapter.ts";
+import type { Call } from "./call.ts";
+import type { Candidate } from "./candidates.ts";
+import { EventReader } from "./event-reader.ts";
+import type { Meter } from "./meter.ts";
+import { send, type UpstreamAnswer } from "./send.ts";
+import type { PipelineServices } from "./services.ts";
+
+export interface AttemptContext {
+  readonly call: Call;
+  readonly meter: Meter;
+  readonly services: PipelineServices;
+}
+
+/** An open streamed answer: its first batch of events, and the way to the others. */
+export interface OpenStream<Event> {
+  readonly first: readonly Event[];
+  readonly rest: EventReader<Event>;
+}
+
+/** Sends a request and returns the whole body of its answer. */
+export async function attemptWhole(
+  request: UpstreamRequest,
+  candidate: Candidate,
+  context: AttemptContext,
+): Promise<Uint8Array> {
+  const answer = await sendTo(request, candidate, context);
+  return answer.readAll(context.call.snapshot.settings.answerLimitBytes);
+}
+
+/** Sends a request and resolves when the first events of its answer are decoded. */
+export async function attemptStream<Event>(
+  request: UpstreamRequest & { readonly decoder: StreamDecoder<Event> },
+  candidate: Candidate,
+  context: AttemptContext,
+): Promise<OpenStream<Event>> {
+  const answer = await sendTo(request, candidate, context);
+  const rest = new EventReader(answer, request.decoder);
+  const first = await rest.next();
+  if (first === undefined) {
+    throw new UpstreamFailure({ kind: "broken-answer", message: "the answer had no content" });
+  }
+  return { first, rest };
+}
+
+function sendTo(
+  request: UpstreamRequest,
+  candidate: Candidate,
+  { call, services }: AttemptContext,
+): Promise<UpstreamAnswer> {
+  return send(request, {
+    upstream: candidate.upstream,
+    clock: services.clock,
+    callerSignal: call.signal,
+    canConnect: services.canConnect,
+  });
+}

@@ -1,0 +1,98 @@
+import type { ChatEvent, ChatRequest, ChatResult } from "../domain/chat.ts";
+import { UpstreamFailure } from "../domain/upstream-failure.ts";
+import { attemptStream, attemptWhole, type OpenStream } from "./attempt.ts";
+import type { Call } from "./call.ts";
+import type { Candidate } from "./candidates.ts";
+import { checkContextWindow, checkOutputCap, outputCap } from "./check-request.ts";
+import { measureChatInput } from "./estimate.ts";
+import { MeteredStream } from "./metered-stream.ts";
+import { runCall, type Operation, type StartedCall } from "./run-call.ts";
+import type { PipelineServices } from "./services.ts";
+
+export interface ChatCall {
+  readonly request: ChatRequest;
+  /** Length of the JSON body; what the input estimate is made from. */
+  readonly bodyBytes: number;
+}
+
+/** Runs a chat call to its whole answer. Throws `GatewayError`. */
+export async function runChat(
+  call: Call,
+  chat: ChatCall,
+  services: PipelineServices,
+): Promise<StartedCall<ChatResult>> {
+  const started = await runCall(call, wholeAnswer(chat), services);
+  const { answer, meter } = started;
+  for (const choice of answer.choices) {
+    const calls = choice.toolCalls.reduce((sum, { arguments: text }) => sum + text.length, 0);
+    meter.delivering((choice.content ?? choice.refusal ?? "").length + calls);
+  }
+  if (answer.usage !== undefined) meter.reported(answer.usage);
+  meter.completed();
+  return started;
+}
+
+/** Runs a chat call until its first event; the rest comes from the stream. Throws `GatewayError`. */
+export async function openChatStream(
+  call: Call,
+  chat: ChatCall,
+  services: PipelineServices,
+): Promise<StartedCall<MeteredStream>> {
+  const started = await runCall(call, streamedAnswer(chat), services);
+  const { model } = started.admission;
+  const answer = new MeteredStream({ open: started.answer, meter: started.meter, model });
+  return { ...started, answer };
+}
+
+function wholeAnswer(chat: ChatCall): Operation<ChatResult> {
+  return {
+    ...commonParts(chat, false),
+    async attempt(candidate, context) {
+      const codec = chatCodec(candidate);
+      const request = codec.encode(chat.request, candidate.target.model);
+      const result = codec.decode(await attemptWhole(request, candidate, context));
+      context.meter.answering();
+      return result;
+    },
+  };
+}
+
+function streamedAnswer(chat: ChatCall): Operation<OpenStream<ChatEvent>> {
+  return {
+    ...commonParts(chat, true),
+    async attempt(candidate, context) {
+      const codec = chatCodec(candidate);
+      const request = codec.encodeStream(chat.request, candidate.target.model);
+      const decoder = codec.decodeStream();
+      const open = await attemptStream({ ...request, decoder }, candidate, context);
+      context.meter.answering();
+      return open;
+    },
+  };
+}
+
+type CommonParts = Omit<Operation<unknown>, "attempt">;
+
+function commonParts({ request, bodyBytes }: ChatCall, isStreamed: boolean): CommonParts {
+  const size = measureChatInput(request, bodyBytes);
+  return {
+    alias: request.model,
+    kind: "chat",
+    isStreamed,
+    size,
+    output: { cap: outputCap(request), choices: request.n ?? 1 },
+    check(model) {
+      checkOutputCap(request, model);
+      checkContextWindow(size, model);
+    },
+  };
+}
+
+function chatCodec({ upstream }: Candidate): NonNullable<typeof upstream.adapter.chat> {
+  const { chat } = upstream.adapter;
+  if (chat !== undefined) return chat;
+  throw new UpstreamFailure({
+    kind: "unknown-model",
+    message: `upstream ${upstream.name} does not serve chat models`,
+  });
+}

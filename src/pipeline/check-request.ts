@@ -1,0 +1,39 @@
+import type { ChatRequest } from "../domain/chat.ts";
+import { GatewayError } from "../domain/gateway-error.ts";
+import type { Model } from "../domain/model.ts";
+import { leastTokens, type InputSize } from "./estimate.ts";
+
+/** The larger of the caller's two caps: reserving the smaller one would let the other run over. */
+export function outputCap(request: ChatRequest): number | undefined {
+  const { max_tokens: older, max_completion_tokens: newer } = request;
+  if (typeof older !== "number") return newer ?? undefined;
+  return typeof newer === "number" ? Math.max(older, newer) : older;
+}
+
+/** Refuses a cap that the model cannot honour. Texts as OpenAI's API. */
+export function checkOutputCap(request: ChatRequest, model: Model): void {
+  const { maxOutputTokens } = model;
+  if (maxOutputTokens === undefined) return;
+  for (const field of ["max_tokens", "max_completion_tokens"] as const) {
+    const cap = request[field];
+    if (typeof cap !== "number" || cap <= maxOutputTokens) continue;
+    throw new GatewayError("invalid_value", {
+      message:
+        `${field} is too large: ${cap}. This model supports at most ${maxOutputTokens} ` +
+        `completion tokens, whereas you provided ${cap}.`,
+      param: field,
+    });
+  }
+}
+
+/** Refuses only what certainly does not fit; the upstream counts exactly. */
+export function checkContextWindow(size: InputSize, model: Model): void {
+  const least = leastTokens(size);
+  if (least <= model.contextWindow) return;
+  throw new GatewayError("context_length_exceeded", {
+    message:
+      `This model's maximum context length is ${model.contextWindow} tokens. However, your ` +
+      `messages resulted in at least ${least} tokens. Please reduce the length of the messages.`,
+    param: model.kind === "chat" ? "messages" : "input",
+  });
+}

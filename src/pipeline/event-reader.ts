@@ -1,0 +1,60 @@
+import { UpstreamFailure } from "../domain/upstream-failure.ts";
+import type { StreamDecoder } from "../upstreams/adapter.ts";
+import type { UpstreamAnswer } from "./send.ts";
+
+/** Reads a streamed answer as batches of events: one batch for each piece the network brings. */
+export class EventReader<Event> {
+  readonly #answer: UpstreamAnswer;
+  readonly #decoder: StreamDecoder<Event>;
+  #isOver = false;
+
+  constructor(answer: UpstreamAnswer, decoder: StreamDecoder<Event>) {
+    this.#answer = answer;
+    this.#decoder = decoder;
+  }
+
+  /** The next batch, never empty; undefined after the last. Throws like `UpstreamAnswer.read`. */
+  async next(): Promise<readonly Event[] | undefined> {
+    while (!this.#isOver) {
+      const bytes = await this.#read();
+      const events = this.#decode(bytes);
+      if (bytes === undefined) this.#isOver = true;
+      else if (this.#decoder.isDone) {
+        this.#isOver = true;
+        this.#answer.finish();
+      }
+      if (events.length > 0) return events;
+    }
+    return undefined;
+  }
+
+  /** Closes the connection to the upstream, unless the answer is already whole. */
+  cancel(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#answer.cancel();
+  }
+
+  async #read(): Promise<Uint8Array | undefined> {
+    try {
+      return await this.#answer.read();
+    } catch (error) {
+      this.#isOver = true;
+      // A lost connection after the headers is an answer that broke off, not one never begun.
+      if (error instanceof UpstreamFailure && error.details.kind === "connection-lost") {
+        throw new UpstreamFailure({ ...error.details, kind: "broken-answer" }, { cause: error });
+      }
+      throw error;
+    }
+  }
+
+  #decode(bytes: Uint8Array | undefined): readonly Event[] {
+    try {
+      return bytes === undefined ? this.#decoder.end() : this.#decoder.push(bytes);
+    } catch (error) {
+      this.#isOver = true;
+      this.#answer.cancel();
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,108 @@
+import { GatewayError, internalError } from "../domain/gateway-error.ts";
+import type { Model, ModelKind } from "../domain/model.ts";
+import { UpstreamFailure } from "../domain/upstream-failure.ts";
+import { admit, type Admission } from "./admit.ts";
+import type { AttemptContext } from "./attempt.ts";
+import type { Call } from "./call.ts";
+import { listCandidates, type Candidate } from "./candidates.ts";
+import type { InputSize, OutputExpectation } from "./estimate.ts";
+import { failureError } from "./failure-error.ts";
+import { Meter } from "./meter.ts";
+import { resolveModel } from "./resolve-model.ts";
+import { decideRetry } from "./retry.ts";
+import type { PipelineServices } from "./services.ts";
+
+/** One kind of call: what differs between chat, streamed chat and embeddings. */
+export interface Operation<Answer> {
+  readonly alias: string;
+  readonly kind: ModelKind;
+  readonly isStreamed: boolean;
+  readonly size: InputSize;
+  readonly output: OutputExpectation;
+  /** Refuses, with 400, what this model cannot take. */
+  check(model: Model): void;
+  /** Resolves once the answer, or the first event of it, is decoded. */
+  attempt(candidate: Candidate, context: AttemptContext): Promise<Answer>;
+}
+
+/** An answer under way, with what accounts for it. Whoever receives it must close the meter. */
+export interface StartedCall<Answer> {
+  readonly answer: Answer;
+  readonly admission: Admission;
+  readonly meter: Meter;
+}
+
+/**
+ * The order of a call, and every branch between its steps: resolve, admit, attempt until one
+ * target answers. Each step needs the result of the one before it. Throws `GatewayError`; the call
+ * is then accounted for.
+ */
+export async function runCall<Answer>(
+  call: Call,
+  operation: Operation<Answer>,
+  services: PipelineServices,
+): Promise<StartedCall<Answer>> {
+  const resolved = resolveModel(call.environment, operation.alias, operation.kind);
+  const { model } = resolved;
+  const subject = {
+    keyId: call.caller.key.id,
+    model,
+    nowMs: services.clock.monotonic(),
+  };
+  const estimate = services.estimator.estimate(subject, operation.size, operation.output);
+  const { size, isStreamed } = operation;
+  const meter = new Meter({ call, model, size, estimate, isStreamed }, services);
+  try {
+    operation.check(model);
+    const isCapped = operation.output.cap !== undefined;
+    const admission = await admit({ call, resolved, estimate, isCapped }, services.limits);
+    meter.admitted(admission);
+    const answer = await attemptInTurn({ call, model, operation, meter, services });
+    return { answer, admission, meter };
+  } catch (error) {
+    const failure = toCallError(error, model);
+    meter.failed(failure);
+    throw failure;
+  }
+}
+
+interface AttemptLoop<Answer> {
+  readonly call: Call;
+  readonly model: Model;
+  readonly operation: Operation<Answer>;
+  readonly meter: Meter;
+  readonly services: PipelineServices;
+}
+
+/** Tries the candidates until one answers. Nothing has reached the caller while this runs. */
+async function attemptInTurn<Answer>(loop: AttemptLoop<Answer>): Promise<Answer> {
+  const { call, model, operation, meter, services } = loop;
+  const context = { call, meter, services };
+  let lastFailure = new UpstreamFailure({
+    kind: "unavailable",
+    message: "the model has no target in the configuration",
+  });
+  for (const candidate of listCandidates(model, call.snapshot, services.random)) {
+    for (let tries = 1; ; tries += 1) {
+      meter.attempting(candidate.target);
+      try {
+        return await operation.attempt(candidate, context);
+      } catch (error) {
+        if (!(error instanceof UpstreamFailure)) throw error;
+        services.onAttemptFailed(call, candidate, error);
+        lastFailure = error;
+      }
+      const decision = decideRetry(lastFailure.details.kind, tries);
+      if (decision === "give-up") throw lastFailure;
+      if (decision === "next-target") break;
+    }
+  }
+  throw lastFailure;
+}
+
+/** What a call that failed tells its caller; anything unforeseen stays an internal error. */
+export function toCallError(error: unknown, model: Model): GatewayError {
+  if (error instanceof GatewayError) return error;
+  if (error instanceof UpstreamFailure) return failureError(error, model);
+  return internalError(error);
+}

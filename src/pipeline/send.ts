@@ -1,0 +1,210 @@
+import type { ReadableStreamDefaultReader } from "node:stream/web";
+import type { Clock } from "../domain/clock.ts";
+import { GatewayError } from "../domain/gateway-error.ts";
+import { UpstreamFailure, type UpstreamFailureDetails } from "../domain/upstream-failure.ts";
+import type { UpstreamRequest } from "../upstreams/adapter.ts";
+import type { Upstream } from "./snapshot.ts";
+import { Watchdog } from "./watchdog.ts";
+
+export interface SendOptions {
+  readonly upstream: Upstream;
+  readonly clock: Clock;
+  readonly callerSignal: AbortSignal;
+  readonly canConnect: (url: string, timeoutMs: number) => Promise<boolean>;
+}
+
+/** Error bodies are read up to here; what is said after it helps nobody. */
+const failureLimitBytes = 64 * 1024;
+
+/**
+ * Sends a request and resolves with a 2xx answer whose body has not been read. Throws
+ * `UpstreamFailure`, or `GatewayError` `caller_left`.
+ */
+export async function send(
+  request: UpstreamRequest,
+  options: SendOptions,
+): Promise<UpstreamAnswer> {
+  const { upstream } = options;
+  const watchdog = new Watchdog({
+    timeouts: upstream.timeouts,
+    clock: options.clock,
+    callerSignal: options.callerSignal,
+    canConnect: () => options.canConnect(request.url, upstream.timeouts.connectMs),
+  });
+  try {
+    const authorized = await upstream.adapter.authorize(request, watchdog.signal);
+    const response = await fetch(authorized.url, {
+      method: authorized.method,
+      headers: authorized.headers,
+      body: authorized.body,
+      signal: watchdog.signal,
+      // A redirect would carry the credential to wherever the upstream points.
+      redirect: "manual",
+      // Answers are asked for uncompressed; decompressing whatever comes would invite bombs.
+      decompress: false,
+      // The watchdog holds the deadlines.
+      timeout: false,
+    });
+    const answer = new UpstreamAnswer(response, watchdog, options);
+    if (!response.ok) throw await readFailure(answer, response, upstream);
+    refuseEncoded(response);
+    return answer;
+  } catch (error) {
+    watchdog.abort();
+    throw explain(error, watchdog, options.callerSignal);
+  }
+}
+
+/** The body of an answer, read under the deadlines of its attempt. */
+export class UpstreamAnswer {
+  readonly #response: Response;
+  readonly #watchdog: Watchdog;
+  readonly #options: SendOptions;
+  #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+
+  constructor(response: Response, watchdog: Watchdog, options: SendOptions) {
+    this.#response = response;
+    this.#watchdog = watchdog;
+    this.#options = options;
+  }
+
+  /** The whole body, at most `limitBytes`. */
+  async readAll(limitBytes: number): Promise<Uint8Array> {
+    try {
+      const declared = Number(this.#response.headers.get("content-length") ?? Number.NaN);
+      // With a declared length the runtime reads no more than that, and reads it fastest.
+      if (declared <= limitBytes) return await this.#response.bytes();
+      if (declared > limitBytes) throw tooLong(limitBytes);
+      return await this.#readChunks(limitBytes);
+    } catch (error) {
+      this.#watchdog.abort();
+      throw explain(error, this.#watchdog, this.#options.callerSignal);
+    } finally {
+      this.#watchdog.stop();
+    }
+  }
+
+  /** The next piece of the body; undefined at its end. */
+  async read(): Promise<Uint8Array | undefined> {
+    this.#reader ??= readerOf(this.#response);
+    if (this.#reader === undefined) return undefined;
+    try {
+      const { done, value } = await this.#reader.read();
+      if (done) {
+        this.#watchdog.stop();
+        return undefined;
+      }
+      this.#watchdog.progress();
+      return value;
+    } catch (error) {
+      this.#watchdog.abort();
+      throw explain(error, this.#watchdog, this.#options.callerSignal);
+    }
+  }
+
+  /** Closes the connection to the upstream. Safe at any time. */
+  cancel(): void {
+    this.#watchdog.abort();
+  }
+
+  /**
+   * Lets a body whose answer is complete come to its end, so that the connection can serve again;
+   * the deadlines still hold for it.
+   */
+  finish(): void {
+    void this.#drain().catch(() => undefined);
+  }
+
+  async #drain(): Promise<void> {
+    const patience = setTimeout(() => this.cancel(), drainPatienceMs);
+    try {
+      for (let reads = 0; reads < drainReads; reads += 1) {
+        if ((await this.read()) === undefined) return;
+      }
+      this.cancel();
+    } finally {
+      clearTimeout(patience);
+    }
+  }
+
+  async #readChunks(limitBytes: number): Promise<Uint8Array> {
+    const chunks: Uint8Array[] = [];
+    let size = 0;
+    for (;;) {
+      const chunk = await this.read();
+      if (chunk === undefined) return Buffer.concat(chunks, size);
+      size += chunk.byteLength;
+      if (size > limitBytes) throw tooLong(limitBytes);
+      chunks.push(chunk);
+    }
+  }
+}
+
+const drainPatienceMs = 1_000;
+const drainReads = 16;
+
+async function readFailure(
+  answer: UpstreamAnswer,
+  response: Response,
+  upstream: Upstream,
+): Promise<UpstreamFailure> {
+  let body: Uint8Array = new Uint8Array();
+  try {
+    body = await answer.readAll(failureLimitBytes);
+  } catch (error) {
+    // The status says enough; a body that cannot be read must not hide it.
+    if (error instanceof GatewayError) throw error;
+  }
+  const { status, headers } = response;
+  return new UpstreamFailure(upstream.adapter.readFailure(status, headers, body));
+}
+
+function refuseEncoded(response: Response): void {
+  const encoding = response.headers.get("content-encoding");
+  if (encoding === null || encoding.toLowerCase() === "identity") return;
+  throw new UpstreamFailure({
+    kind: "broken-answer",
+    message: `the upstream compressed its answer (${encoding.slice(0, 50)}) though not asked to`,
+  });
+}
+
+function readerOf(response: Response): ReadableStreamDefaultReader<Uint8Array> | undefined {
+  return response.body?.getReader();
+}
+
+function tooLong(limitBytes: number): UpstreamFailure {
+  return new UpstreamFailure({
+    kind: "broken-answer",
+    message: `the answer is longer than ${limitBytes} bytes`,
+  });
+}
+
+/** Tells the caller's leaving, a deadline, and the network's failures apart. */
+function explain(
+  error: unknown,
+  watchdog: Watchdog,
+  callerSignal: AbortSignal,
+): UpstreamFailure | GatewayError {
+  if (watchdog.failure !== undefined) return watchdog.failure;
+  if (callerSignal.aborted) {
+    return new GatewayError("caller_left", { message: "The caller closed the connection." });
+  }
+  if (error instanceof UpstreamFailure || error instanceof GatewayError) return error;
+  return new UpstreamFailure(describeNetworkError(error), { cause: error });
+}
+
+function describeNetworkError(error: unknown): UpstreamFailureDetails {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
+  const kind = lostConnectionCodes.has(code) ? "connection-lost" : "connect-failed";
+  return { kind, message: `network error ${code}` };
+}
+
+const lostConnectionCodes: ReadonlySet<string> = new Set([
+  "ECONNRESET",
+  "EPIPE",
+  "ConnectionClosed",
+  "UnexpectedEOF",
+  "ERR_STREAM_PREMATURE_CLOSE",
+  "HPE_INVALID_CONSTANT",
+  "Malformed_HTTP_Response",
+]);

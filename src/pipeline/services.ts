@@ -1,0 +1,13 @@
+import type { UpstreamFailure } from "../domain/upstream-failure.ts";
+import type { Call } from "./call.ts";
+import type { Candidate } from "./candidates.ts";
+import type { TokenEstimator } from "./estimate.ts";
+import type { MeterServices } from "./meter.ts";
+
+/** What the steps of a call need from outside; `app.ts` makes it once. */
+export interface PipelineServices extends MeterServices {
+  readonly estimator: TokenEstimator;
+  readonly random: () => number;
+  readonly canConnect: (url: string, timeoutMs: number) => Promise<boolean>;
+  readonly onAttemptFailed: (call: Call, candidate: Candidate, failure: UpstreamFailure) => void;
+}

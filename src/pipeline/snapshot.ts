@@ -1,0 +1,45 @@
+import type { Environment } from "../domain/model.ts";
+import type { Plan } from "../domain/plan.ts";
+import type { UpstreamAdapter } from "../upstreams/adapter.ts";
+
+/**
+ * All that a call reads of the configuration, built and validated whole. A reload makes a new one;
+ * a running call keeps the one it began with.
+ */
+export interface Snapshot {
+  /** By host name in lower case, without port. */
+  readonly environmentsByHost: ReadonlyMap<string, Environment>;
+  /** Answers at every host that no other environment claims. */
+  readonly defaultEnvironment: Environment | undefined;
+  readonly plans: ReadonlyMap<string, Plan>;
+  readonly upstreams: ReadonlyMap<string, Upstream>;
+  readonly settings: CallSettings;
+}
+
+/** One configured endpoint of a provider, ready for use. */
+export interface Upstream {
+  readonly name: string;
+  readonly adapter: UpstreamAdapter;
+  readonly timeouts: Timeouts;
+}
+
+export interface Timeouts {
+  readonly connectMs: number;
+  /** From sending to the first event of the answer. */
+  readonly firstByteMs: number;
+  /** Between two pieces of the answer. */
+  readonly idleMs: number;
+  readonly totalMs: number;
+}
+
+export interface CallSettings {
+  readonly jsonDepth: number;
+  /** What an answer is expected to take before anything was learned, when the caller sets no cap. */
+  readonly defaultOutputTokens: number;
+  /** Largest whole answer read from an upstream. */
+  readonly answerLimitBytes: number;
+}
+
+export function environmentAt(snapshot: Snapshot, host: string): Environment | undefined {
+  return snapshot.environmentsByHost.get(host) ?? snapshot.defaultEnvironment;
+}

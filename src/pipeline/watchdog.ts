@@ -1,0 +1,116 @@
+import type { Clock } from "../domain/clock.ts";
+import { UpstreamFailure } from "../domain/upstream-failure.ts";
+import type { Timeouts } from "./snapshot.ts";
+
+export interface WatchdogOptions {
+  readonly timeouts: Timeouts;
+  readonly clock: Clock;
+  /** Fires when the caller leaves; ends the attempt as well. */
+  readonly callerSignal: AbortSignal;
+  /** Asked once, when an attempt has waited the connect time without an answer. */
+  readonly canConnect: () => Promise<boolean>;
+}
+
+/**
+ * Holds one attempt to its deadlines: connect, first byte, silence between pieces, total. One
+ * timer serves them all and is set again only when it fires, so progress costs a clock reading.
+ */
+export class Watchdog {
+  readonly #options: WatchdogOptions;
+  readonly #controller = new AbortController();
+  readonly #startedAt: number;
+  readonly #onCallerLeft = (): void => this.#controller.abort();
+  #lastProgressAt: number;
+  #phase: "connecting" | "waiting" | "answering" = "connecting";
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #failure: UpstreamFailure | undefined;
+
+  constructor(options: WatchdogOptions) {
+    this.#options = options;
+    this.#startedAt = options.clock.monotonic();
+    this.#lastProgressAt = this.#startedAt;
+    const { callerSignal } = options;
+    if (callerSignal.aborted) this.#controller.abort();
+    else callerSignal.addEventListener("abort", this.#onCallerLeft, { once: true });
+    this.#arm();
+  }
+
+  /** Ends what runs under it. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Why the attempt was ended, if a deadline ended it. */
+  get failure(): UpstreamFailure | undefined {
+    return this.#failure;
+  }
+
+  /** A piece of the answer has come. */
+  progress(): void {
+    this.#phase = "answering";
+    this.#lastProgressAt = this.#options.clock.monotonic();
+  }
+
+  /** The attempt is over, well or not. Aborts nothing. */
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#options.callerSignal.removeEventListener("abort", this.#onCallerLeft);
+  }
+
+  /** Ends the attempt now. */
+  abort(): void {
+    this.stop();
+    this.#controller.abort();
+  }
+
+  #arm(): void {
+    const waitMs = this.#nextDeadline() - this.#options.clock.monotonic();
+    this.#timer = setTimeout(() => this.#onTimer(), Math.max(1, waitMs));
+  }
+
+  #nextDeadline(): number {
+    const { timeouts } = this.#options;
+    const total = this.#startedAt + timeouts.totalMs;
+    switch (this.#phase) {
+      case "connecting":
+        return Math.min(
+          total,
+          this.#startedAt + Math.min(timeouts.connectMs, timeouts.firstByteMs),
+        );
+      case "waiting":
+        return Math.min(total, this.#startedAt + timeouts.firstByteMs);
+      case "answering":
+        return Math.min(total, this.#lastProgressAt + timeouts.idleMs);
+    }
+  }
+
+  #onTimer(): void {
+    const now = this.#options.clock.monotonic();
+    if (now < this.#nextDeadline()) return this.#arm();
+    const { timeouts } = this.#options;
+    const waitedMs = now - this.#startedAt;
+    if (waitedMs >= timeouts.totalMs) return this.#end("timed-out", "the answer took too long");
+    if (this.#phase === "answering") return this.#end("timed-out", "the answer fell silent");
+    if (waitedMs >= timeouts.firstByteMs) return this.#end("timed-out", "no answer came");
+    this.#phase = "waiting";
+    this.#probe();
+    this.#arm();
+  }
+
+  /** A missing answer after the connect time is either a slow model or a host that is not there. */
+  #probe(): void {
+    this.#options.canConnect().then(
+      (isReachable) => {
+        if (!isReachable && this.#phase === "waiting") {
+          this.#end("connect-failed", "no connection could be opened in time");
+        }
+      },
+      () => undefined,
+    );
+  }
+
+  #end(kind: "timed-out" | "connect-failed", message: string): void {
+    this.#failure = new UpstreamFailure({ kind, message });
+    this.abort();
+  }
+}

@@ -1,0 +1,55 @@
+import type { Clock } from "../../domain/clock.ts";
+import type { UpstreamAdapter, UpstreamRequest } from "../adapter.ts";
+import { decodeChat } from "./decode-chat.ts";
+import { ChatStreamDecoder } from "./decode-chat-stream.ts";
+import { decodeEmbeddings, encodeEmbeddings } from "./embeddings.ts";
+import { encodeChat } from "./encode-chat.ts";
+import { createReadFailure } from "./read-failure.ts";
+import type { OpenAiSettings } from "./settings.ts";
+
+/** Any server that speaks OpenAI's wire format: vLLM, Ollama, llama.cpp, Azure, OpenAI itself. */
+export function createOpenAiAdapter(settings: OpenAiSettings, clock: Clock): UpstreamAdapter {
+  const post = requestTo(settings);
+  return {
+    chat: {
+      encode: (request, model) => post("/chat/completions", encodeChat(request, model, settings)),
+      encodeStream: (request, model) =>
+        post("/chat/completions", encodeChat({ ...request, stream: true }, model, settings)),
+      decode: decodeChat,
+      decodeStream: () => new ChatStreamDecoder(),
+    },
+    embeddings: {
+      batchLimit: settings.embeddingBatchLimit,
+      takesTokenIds: settings.takesTokenIds,
+      encode: (request, model) => post("/embeddings", encodeEmbeddings(request, model, settings)),
+      decode: decodeEmbeddings,
+    },
+    authorize: (request) => Promise.resolve(request),
+    readFailure: createReadFailure(clock),
+  };
+}
+
+/** The credential is static, so that it can be part of every request from the start. */
+function requestTo(settings: OpenAiSettings): (path: string, body: string) => UpstreamRequest {
+  const query = new URLSearchParams(settings.query).toString();
+  const suffix = query === "" ? "" : `?${query}`;
+  const headers = {
+    "content-type": "application/json",
+    accept: "application/json, text/event-stream",
+    "accept-encoding": "identity",
+    ...credential(settings),
+    ...settings.headers,
+  };
+  return (path, body) => ({
+    url: `${settings.baseUrl}${path}${suffix}`,
+    method: "POST",
+    headers,
+    body,
+  });
+}
+
+function credential({ apiKey, apiKeyHeader }: OpenAiSettings): Readonly<Record<string, string>> {
+  if (apiKey === undefined) return {};
+  const value = apiKey.reveal();
+  return apiKeyHeader === "api-key" ? { "api-key": value } : { authorization: `Bearer ${value}` };
+}

@@ -1,0 +1,168 @@
+import type { ChatEvent, FinishReason } from "../../domain/chat.ts";
+import { UpstreamFailure } from "../../domain/upstream-failure.ts";
+import type { StreamDecoder } from "../adapter.ts";
+import { isObject, listOf, numberOf, objectOf, textOf } from "../shared/json-fields.ts";
+import type { JsonObject } from "../shared/json-fields.ts";
+import { SseParser } from "../shared/sse-parser.ts";
+import { parseAnswer, readFinishReason, readUsage } from "./read-answer.ts";
+import { ToolCallTracker } from "./tool-call-tracker.ts";
+
+/** Largest single event that is read; a delta is a few hundred bytes. */
+const eventLimitCharacters = 32 * 1024 * 1024;
+
+interface ChoiceState {
+  readonly tools: ToolCallTracker;
+  hasFunctionCall: boolean;
+  finishReason: FinishReason | undefined;
+}
+
+/**
+ * Reads a stream of `chat.completion.chunk`s as events, forgiving what servers repeat, leave out
+ * or number oddly, and unforgiving where an answer is cut: every choice needs its finish.
+ */
+export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
+  readonly #parser = new SseParser(eventLimitCharacters);
+  readonly #choices = new Map<number, ChoiceState>();
+  #start: ChatEvent | undefined;
+  #hasStarted = false;
+  #isDone = false;
+
+  get isDone(): boolean {
+    return this.#isDone;
+  }
+
+  push(bytes: Uint8Array): readonly ChatEvent[] {
+    return this.#read(this.#parser.push(bytes));
+  }
+
+  end(): readonly ChatEvent[] {
+    const events = this.#read(this.#parser.end());
+    if (!this.#isDone) this.#requireWhole();
+    return events;
+  }
+
+  #read(found: readonly string[]): readonly ChatEvent[] {
+    const events: ChatEvent[] = [];
+    for (const data of found) {
+      if (this.#isDone) break;
+      if (data.trim() === "[DONE]") {
+        this.#requireWhole();
+        this.#isDone = true;
+      } else this.#readChunk(parseAnswer(data), events);
+    }
+    return events;
+  }
+
+  #requireWhole(): void {
+    for (const choice of this.#choices.values()) {
+      if (choice.finishReason === undefined) throw cutShort();
+    }
+    if (this.#choices.size === 0) throw cutShort();
+  }
+
+  #readChunk(chunk: JsonObject, events: ChatEvent[]): void {
+    this.#readStart(chunk);
+    const choices = listOf(chunk["choices"]) ?? [];
+    choices.forEach((choice, position) => {
+      if (isObject(choice)) this.#readChoice(choice, position, events);
+    });
+    const usage = readUsage(chunk["usage"]);
+    if (usage !== undefined) events.push({ type: "usage-report", usage });
+  }
+
+  /** Held back until there is content, so that a failure right after it can still be retried. */
+  #readStart(chunk: JsonObject): void {
+    if (this.#hasStarted) return;
+    this.#hasStarted = true;
+    this.#start = {
+      type: "answer-start",
+      systemFingerprint: textOf(chunk["system_fingerprint"]),
+      serviceTier: textOf(chunk["service_tier"]),
+    };
+  }
+
+  #readChoice(choice: JsonObject, position: number, events: ChatEvent[]): void {
+    const index = numberOf(choice["index"]) ?? position;
+    const state = this.#stateOf(index);
+    const before = events.length;
+    const delta = objectOf(choice["delta"]);
+    if (delta !== undefined) {
+      const logprobs = listOf(objectOf(choice["logprobs"])?.["content"]);
+      readText(delta, { index, logprobs, events });
+      state.tools.read(listOf(delta["tool_calls"]), events);
+      readFunctionCall(delta, { index, state, events });
+    }
+    this.#readFinish(choice, state, { index, events });
+    if (this.#start !== undefined && events.length > before) {
+      events.splice(before, 0, this.#start);
+      this.#start = undefined;
+    }
+  }
+
+  #readFinish(choice: JsonObject, state: ChoiceState, sink: Sink): void {
+    const reason = textOf(choice["finish_reason"]);
+    if (reason === undefined || reason === "" || state.finishReason !== undefined) return;
+    state.tools.finish(sink.events);
+    const finishReason = readFinishReason(reason);
+    const hasTools = state.tools.count > 0 && finishReason === "stop";
+    state.finishReason = hasTools ? "tool_calls" : finishReason;
+    sink.events.push({
+      type: "choice-finish",
+      choice: sink.index,
+      finishReason: state.finishReason,
+    });
+  }
+
+  #stateOf(index: number): ChoiceState {
+    const known = this.#choices.get(index);
+    if (known !== undefined) return known;
+    const tools = new ToolCallTracker(index);
+    const state = { tools, hasFunctionCall: false, finishReason: undefined };
+    this.#choices.set(index, state);
+    return state;
+  }
+}
+
+interface Sink {
+  readonly index: number;
+  readonly events: ChatEvent[];
+}
+
+function readText(
+  delta: JsonObject,
+  sink: Sink & { readonly logprobs: readonly unknown[] | undefined },
+): void {
+  const { index: choice, logprobs, events } = sink;
+  const reasoning = textOf(delta["reasoning_content"]) ?? textOf(delta["reasoning"]);
+  if (reasoning !== undefined && reasoning !== "") {
+    events.push({ type: "reasoning-delta", choice, text: reasoning });
+  }
+  const refusal = textOf(delta["refusal"]);
+  if (refusal !== undefined && refusal !== "") {
+    events.push({ type: "refusal-delta", choice, text: refusal });
+  }
+  const text = textOf(delta["content"]) ?? "";
+  const hasLogprobs = logprobs !== undefined && logprobs.length > 0;
+  if (text === "" && !hasLogprobs) return;
+  events.push({ type: "text-delta", choice, text, ...(hasLogprobs && { logprobs }) });
+}
+
+function readFunctionCall(delta: JsonObject, sink: Sink & { readonly state: ChoiceState }): void {
+  const call = objectOf(delta["function_call"]);
+  if (call === undefined) return;
+  const { index: choice, state, events } = sink;
+  const name = textOf(call["name"]) ?? "";
+  if (name !== "" && !state.hasFunctionCall) {
+    state.hasFunctionCall = true;
+    events.push({ type: "function-call-start", choice, name });
+  }
+  const text = textOf(call["arguments"]) ?? "";
+  if (text !== "") events.push({ type: "function-call-delta", choice, arguments: text });
+}
+
+function cutShort(): UpstreamFailure {
+  return new UpstreamFailure({
+    kind: "broken-answer",
+    message: "the upstream's stream ended before the answer was finished",
+  });
+}

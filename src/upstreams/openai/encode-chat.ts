@@ -1,0 +1,87 @@
+import type { ChatMessage, ChatRequest, ContentPart } from "../../domain/chat.ts";
+import type { OpenAiSettings } from "./settings.ts";
+
+/** The body for an OpenAI-compatible server. Fields that Sluice does not know stay in it. */
+export function encodeChat(request: ChatRequest, model: string, settings: OpenAiSettings): string {
+  const body: Record<string, unknown> = { ...request, model };
+  for (const field of Object.keys(body)) {
+    // `null` means absent, and not every server knows that.
+    if (body[field] === null) delete body[field];
+  }
+  body["messages"] = request.messages.map((message) => encodeMessage(message, settings));
+  renameMaxTokens(body, settings);
+  if (request.stream === true && settings.streamUsage) {
+    // Always asked for: the ledger needs the counts, whether or not the caller does.
+    body["stream_options"] = { include_usage: true };
+  } else delete body["stream_options"];
+  for (const field of settings.dropFields) delete body[field];
+  return JSON.stringify(body);
+}
+
+function renameMaxTokens(body: Record<string, unknown>, { maxTokensField }: OpenAiSettings): void {
+  if (maxTokensField === "as_sent") return;
+  const older = body["max_tokens"];
+  const newer = body["max_completion_tokens"];
+  delete body["max_tokens"];
+  delete body["max_completion_tokens"];
+  const cap = newer ?? older;
+  if (cap !== undefined) body[maxTokensField] = cap;
+}
+
+function encodeMessage(message: ChatMessage, settings: OpenAiSettings): ChatMessage {
+  const role = encodeRole(message, settings);
+  const content = settings.flattenTextParts ? flatten(message.content) : message.content;
+  if (message.role !== "assistant") {
+    const isSame = role === message.role && content === message.content;
+    return isSame ? message : { ...message, role, ...(content !== undefined && { content }) };
+  }
+  return encodeAssistantMessage({ ...message, ...(content !== undefined && { content }) });
+}
+
+function encodeRole(
+  { role }: ChatMessage,
+  { instructionRole }: OpenAiSettings,
+): ChatMessage["role"] {
+  const isInstruction = role === "system" || role === "developer";
+  return isInstruction && instructionRole !== "as_sent" ? instructionRole : role;
+}
+
+/**
+ * Removes what SDKs echo when they send an answer's message straight back: empty fields that
+ * OpenAI refuses in requests, and the stream's `index` in tool calls.
+ */
+function encodeAssistantMessage(message: ChatMessage): ChatMessage {
+  const entries = Object.entries(message).filter(
+    ([field, value]) => !(value === null && field !== "content") && field !== "annotations",
+  );
+  const { tool_calls: calls, ...rest } = Object.fromEntries(entries);
+  const encoded: ChatMessage = { ...rest, role: "assistant" };
+  if (!Array.isArray(calls) || calls.length === 0) return encoded;
+  const content = isEmpty(message.content) ? null : message.content;
+  return { ...encoded, content, tool_calls: (message.tool_calls ?? []).map(withoutIndex) };
+}
+
+function isEmpty(content: ChatMessage["content"]): content is undefined | null | readonly [] {
+  return content === undefined || content === null || content.length === 0;
+}
+
+function withoutIndex<Call extends object>(call: Call): Call {
+  if (!("index" in call)) return call;
+  const copy = { ...call };
+  delete copy.index;
+  return copy;
+}
+
+function flatten(content: ChatMessage["content"]): ChatMessage["content"] {
+  if (content === undefined || content === null || typeof content === "string") return content;
+  const texts: string[] = [];
+  for (const part of content) {
+    if (!isText(part)) return content;
+    texts.push(part.text);
+  }
+  return texts.join("\n");
+}
+
+function isText(part: ContentPart): part is Extract<ContentPart, { type: "text" }> {
+  return part.type === "text";
+}

@@ -1,0 +1,68 @@
+import { finishReasons, type FinishReason } from "../../domain/chat.ts";
+import { UpstreamFailure } from "../../domain/upstream-failure.ts";
+import type { TokenUsage } from "../../domain/usage.ts";
+import { countOf, isObject, objectOf, type JsonObject } from "../shared/json-fields.ts";
+import { classifyError } from "./read-failure.ts";
+
+/** Parses JSON that should be an answer: a 200 with an error in it is a failure. */
+export function parseAnswer(text: string): JsonObject {
+  const value = parseJson(text);
+  if (!isObject(value)) throw notAnAnswer();
+  // Some servers send `"error": null` along with an answer.
+  const { error } = value;
+  const isFlatError = value["object"] === "error";
+  if ((error !== undefined && error !== null) || isFlatError) {
+    throw new UpstreamFailure(classifyError(undefined, isFlatError ? value : error));
+  }
+  return value;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw notAnAnswer(error);
+  }
+}
+
+function notAnAnswer(cause?: unknown): UpstreamFailure {
+  return new UpstreamFailure(
+    { kind: "broken-answer", message: "the upstream's answer is not the JSON it should be" },
+    { cause },
+  );
+}
+
+export function readUsage(value: unknown): TokenUsage | undefined {
+  const usage = objectOf(value);
+  const inputTokens = countOf(usage?.["prompt_tokens"]);
+  if (usage === undefined || inputTokens === undefined) return undefined;
+  const inputDetails = objectOf(usage["prompt_tokens_details"]);
+  const outputDetails = objectOf(usage["completion_tokens_details"]);
+  return {
+    inputTokens,
+    outputTokens: countOf(usage["completion_tokens"]) ?? 0,
+    cachedInputTokens: countOf(inputDetails?.["cached_tokens"]) ?? 0,
+    reasoningTokens: countOf(outputDetails?.["reasoning_tokens"]) ?? 0,
+  };
+}
+
+/** OpenAI's five reasons; servers in the wild have many more words for them. */
+export function readFinishReason(value: string): FinishReason {
+  if (value === "error") {
+    throw new UpstreamFailure({ kind: "broken-answer", message: "the upstream gave up on it" });
+  }
+  const known = finishReasons.find((reason) => reason === value);
+  return known ?? synonyms.get(value.toLowerCase()) ?? "stop";
+}
+
+const synonyms: ReadonlyMap<string, FinishReason> = new Map([
+  ["max_tokens", "length"],
+  ["model_length", "length"],
+  ["max_length", "length"],
+  ["tool_use", "tool_calls"],
+  ["tool_call", "tool_calls"],
+  ["function", "function_call"],
+  ["safety", "content_filter"],
+  ["content_filtered", "content_filter"],
+  ["guardrail_intervened", "content_filter"],
+]);

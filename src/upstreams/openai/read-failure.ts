@@ -1,0 +1,71 @@
+import type { Clock } from "../../domain/clock.ts";
+import type { UpstreamFailureDetails, UpstreamFailureKind } from "../../domain/upstream-failure.ts";
+import type { UpstreamAdapter } from "../adapter.ts";
+import { cleanMessage } from "../shared/clean-message.ts";
+import { isObject, listOf, objectOf, textOf } from "../shared/json-fields.ts";
+import { readRetryAfter } from "../shared/retry-after.ts";
+
+/** Says what a non-2xx answer of an OpenAI-compatible server means. */
+export function createReadFailure(clock: Clock): UpstreamAdapter["readFailure"] {
+  return (status, headers, body) => {
+    const details = classifyError(status, readError(new TextDecoder().decode(body)));
+    return { ...details, status, retryAfterMs: readRetryAfter(headers, clock.now()) };
+  };
+}
+
+/**
+ * The error object of a body. Servers nest it, flatten it, write `detail`, or send a bare text;
+ * what is not JSON (a proxy's HTML page) has no words worth repeating.
+ */
+function readError(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (!isObject(value)) return listOf(value)?.[0];
+    return value["error"] ?? value;
+  } catch {
+    return undefined;
+  }
+}
+
+/** `status` is undefined for errors inside a stream, where only the body speaks. */
+export function classifyError(status: number | undefined, error: unknown): UpstreamFailureDetails {
+  const body = objectOf(error);
+  const message =
+    textOf(error) ?? textOf(body?.["message"]) ?? textOf(body?.["detail"]) ?? "no message";
+  const words = [body?.["code"], body?.["type"], message].map(String).join(" ").toLowerCase();
+  const codeStatus = typeof body?.["code"] === "number" ? body["code"] : undefined;
+  return {
+    kind: classify(status ?? codeStatus, words),
+    message: cleanMessage(message),
+    status: status ?? codeStatus,
+    param: textOf(body?.["param"]),
+  };
+}
+
+/** Texts first where servers share a status between meanings, then the status. */
+function classify(status: number | undefined, words: string): UpstreamFailureKind {
+  // A throttle that speaks of tokens must never be read as an overflow of the context.
+  if (status === 429) return overloadWords.test(words) ? "overloaded" : "throttled";
+  const isRefusal = status === undefined || (status >= 400 && status < 500);
+  if (isRefusal && overflowWords.test(words)) return "context-overflow";
+  if (isRefusal && contentWords.test(words)) return "content-refused";
+  if (status === undefined) return classifyWords(words);
+  if (status === 401 || status === 403) return "bad-credential";
+  if (status === 404) return "unknown-model";
+  if (status === 408 || status === 504) return "timed-out";
+  if (status === 503 || status === 529) return "overloaded";
+  // 501 is how servers say that they lack a feature the caller asked for.
+  return (status >= 400 && status < 500) || status === 501 ? "invalid-request" : "unavailable";
+}
+
+function classifyWords(words: string): UpstreamFailureKind {
+  if (/rate.?limit|throttl|quota|too many requests/.test(words)) return "throttled";
+  if (overloadWords.test(words)) return "overloaded";
+  if (/invalid_request|badrequest/.test(words)) return "invalid-request";
+  return "unavailable";
+}
+
+const overloadWords = /overload|capacity|unavailable_error|service_unavailable/;
+const overflowWords =
+  /context_length_exceeded|exceed_context_size|maximum context length|context (?:window|length|size)|input tokens exceed|prompt is too long|too many tokens in/;
+const contentWords = /content_policy|content_filter|responsible.?ai|content management policy/;

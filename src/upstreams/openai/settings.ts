@@ -1,0 +1,23 @@
+import type { Secret } from "../../domain/secret.ts";
+
+/** How one OpenAI-compatible server is reached, and where it deviates. */
+export interface OpenAiSettings {
+  /** Up to and including `/v1` or what the server has in its place; no slash behind. */
+  readonly baseUrl: string;
+  readonly apiKey: Secret | undefined;
+  readonly apiKeyHeader: "authorization" | "api-key";
+  readonly headers: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, string>>;
+  /** Request fields that this server does not take. */
+  readonly dropFields: readonly string[];
+  readonly maxTokensField: "max_tokens" | "max_completion_tokens" | "as_sent";
+  readonly instructionRole: "system" | "developer" | "as_sent";
+  /** Joins content that is all text parts into one string, for servers that know only strings. */
+  readonly flattenTextParts: boolean;
+  /** Whether the server takes `stream_options.include_usage`. */
+  readonly streamUsage: boolean;
+  readonly takesTokenIds: boolean;
+  readonly embeddingBatchLimit: number;
+  /** What to ask for; the answer is transcoded for the caller whatever comes. */
+  readonly embeddingEncoding: "float" | "base64";
+}

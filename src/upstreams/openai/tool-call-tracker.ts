@@ -1,0 +1,90 @@
+import type { ChatEvent, ToolCallKind } from "../../domain/chat.ts";
+import { isObject, numberOf, objectOf, textOf, type JsonObject } from "../shared/json-fields.ts";
+import { readArguments } from "./decode-chat.ts";
+
+interface OpenCall {
+  /** Counted from 0 without gaps, whatever the upstream's numbers are. */
+  readonly call: number;
+  readonly upstreamIndex: number | undefined;
+  id: string;
+  kind: ToolCallKind;
+  name: string;
+  hasStarted: boolean;
+  /** Arguments that came before the name. */
+  pending: string;
+}
+
+/** Follows the tool calls of one choice through a stream's fragments. */
+export class ToolCallTracker {
+  readonly #choice: number;
+  readonly #calls: OpenCall[] = [];
+
+  constructor(choice: number) {
+    this.#choice = choice;
+  }
+
+  get count(): number {
+    return this.#calls.length;
+  }
+
+  read(fragments: readonly unknown[] | undefined, events: ChatEvent[]): void {
+    for (const fragment of fragments ?? []) {
+      if (isObject(fragment)) this.#readFragment(fragment, events);
+    }
+  }
+
+  /** Starts calls whose name never came: a nameless call is still better than a lost one. */
+  finish(events: ChatEvent[]): void {
+    for (const open of this.#calls) if (!open.hasStarted) this.#start(open, events);
+  }
+
+  #readFragment(fragment: JsonObject, events: ChatEvent[]): void {
+    const custom = objectOf(fragment["custom"]);
+    const body = custom ?? objectOf(fragment["function"]) ?? {};
+    const open = this.#find(fragment) ?? this.#open(fragment, custom !== undefined);
+    const name = textOf(body["name"]) ?? "";
+    if (open.name === "") open.name = name;
+    const text = readArguments(body[custom === undefined ? "arguments" : "input"]);
+    if (!open.hasStarted) {
+      open.pending += text;
+      if (open.name !== "") this.#start(open, events);
+    } else this.#append(open, text, events);
+  }
+
+  /** By id where there is one: some servers give parallel calls the same index. */
+  #find(fragment: JsonObject): OpenCall | undefined {
+    const id = textOf(fragment["id"]) ?? "";
+    const index = numberOf(fragment["index"]);
+    if (id !== "") return this.#calls.find((open) => open.id === id);
+    if (index === undefined) return this.#calls.at(-1);
+    return this.#calls.findLast((open) => open.upstreamIndex === index);
+  }
+
+  #open(fragment: JsonObject, isCustom: boolean): OpenCall {
+    const call = this.#calls.length;
+    const open: OpenCall = {
+      call,
+      upstreamIndex: numberOf(fragment["index"]),
+      id: textOf(fragment["id"]) ?? `call_${this.#choice}_${call}`,
+      kind: isCustom ? "custom" : "function",
+      name: "",
+      hasStarted: false,
+      pending: "",
+    };
+    this.#calls.push(open);
+    return open;
+  }
+
+  #start(open: OpenCall, events: ChatEvent[]): void {
+    open.hasStarted = true;
+    const { call, id, kind, name } = open;
+    events.push({ type: "tool-call-start", choice: this.#choice, call, id, kind, name });
+    this.#append(open, open.pending, events);
+    open.pending = "";
+  }
+
+  #append({ call }: OpenCall, text: string, events: ChatEvent[]): void {
+    if (text === "") return;
+    events.push({ type: "tool-call-delta", choice: this.#choice, call, arguments: text });
+  }
+}

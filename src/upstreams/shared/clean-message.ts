@@ -1,0 +1,18 @@
+const secretPatterns: readonly RegExp[] = [
+  /\b(?:sk|pk|rk|key|org|proj|req|AKIA|ASIA)[-_]?[A-Za-z0-9_*-]{8,}/g,
+  /\bBearer\s+\S+/gi,
+  /\barn:[^\s'"]+/g,
+  /\bhttps?:\/\/[^\s'")]+/g,
+];
+
+const longestMessage = 1_000;
+
+/**
+ * An upstream's words, fit for a caller: without keys, account identifiers and links, which tell
+ * about the operator, and not longer than anybody reads.
+ */
+export function cleanMessage(message: string): string {
+  let clean = message.slice(0, longestMessage * 2);
+  for (const pattern of secretPatterns) clean = clean.replace(pattern, "[removed]");
+  return clean.length > longestMessage ? `${clean.slice(0, longestMessage)}...` : clean;
+}

@@ -1,0 +1,29 @@
+/** Readers for JSON that came from outside: each returns what it is named after, or undefined. */
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function objectOf(value: unknown): JsonObject | undefined {
+  return isObject(value) ? value : undefined;
+}
+
+export function listOf(value: unknown): readonly unknown[] | undefined {
+  return Array.isArray(value) ? value : undefined;
+}
+
+export function textOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+export function numberOf(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isFinite(value) ? value : undefined;
+}
+
+/** A count that servers may leave out, send as null, or send as text. */
+export function countOf(value: unknown): number | undefined {
+  const number = typeof value === "string" ? Number(value) : numberOf(value);
+  return number !== undefined && number >= 0 ? Math.floor(number) : undefined;
+}

@@ -1,0 +1,68 @@
+import { UpstreamFailure } from "../../domain/upstream-failure.ts";
+
+/**
+ * Cuts a byte stream into the `data` of server-sent events, whatever the split: LF or CRLF line
+ * ends, several data lines, comments and other fields as the HTML standard has them.
+ */
+export class SseParser {
+  readonly #limitCharacters: number;
+  readonly #decoder = new TextDecoder();
+  /** Text after the last complete line. */
+  #rest = "";
+  #data: string | undefined;
+
+  constructor(limitCharacters: number) {
+    this.#limitCharacters = limitCharacters;
+  }
+
+  /** The data of every event that these bytes complete. Throws when one grows over the limit. */
+  push(bytes: Uint8Array): readonly string[] {
+    const text = this.#decoder.decode(bytes, { stream: true });
+    const found: string[] = [];
+    let start = 0;
+    const pending = this.#rest === "" ? text : this.#rest + text;
+    for (;;) {
+      const end = pending.indexOf("\n", start);
+      if (end === -1) break;
+      this.#readLine(pending.slice(start, withoutReturn(pending, start, end)), found);
+      start = end + 1;
+    }
+    this.#rest = start === 0 ? pending : pending.slice(start);
+    if (this.#rest.length + (this.#data?.length ?? 0) > this.#limitCharacters) throw tooLong();
+    return found;
+  }
+
+  /** The event that the end of the body completes: servers forget the last empty line. */
+  end(): readonly string[] {
+    const found: string[] = [];
+    if (this.#rest !== "") this.#readLine(this.#rest, found);
+    this.#rest = "";
+    this.#readLine("", found);
+    return found;
+  }
+
+  #readLine(line: string, found: string[]): void {
+    if (line === "") {
+      if (this.#data !== undefined) found.push(this.#data);
+      this.#data = undefined;
+      return;
+    }
+    if (!line.startsWith("data:")) return;
+    const value = line.charCodeAt(5) === space ? line.slice(6) : line.slice(5);
+    this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
+  }
+}
+
+const space = 32;
+const carriageReturn = 13;
+
+function withoutReturn(text: string, start: number, end: number): number {
+  return end > start && text.charCodeAt(end - 1) === carriageReturn ? end - 1 : end;
+}
+
+function tooLong(): UpstreamFailure {
+  return new UpstreamFailure({
+    kind: "broken-answer",
+    message: "the upstream sent an event that is too long",
+  });
+}
