@@ -37,7 +37,11 @@ const responseFormat = tagged("type", {
 
 const audio = object({
   required: {
-    voice: textOrObject(text(), object({ required: { id: text() } })),
+    voice: textOrObject({
+      text: text(),
+      object: object({ required: { id: text() } }),
+      expected: "one of a string or object",
+    }),
     format: oneOf(["wav", "aac", "mp3", "flac", "opus", "pcm16"]),
   },
 });
@@ -97,7 +101,7 @@ export const chatFields: Check = object({
     moderation: object({ required: { model: text() } }),
     metadata,
     store: boolean,
-    service_tier: oneOf(["auto", "default", "flex", "scale", "priority", "fast"]),
+    service_tier: oneOf(["auto", "default", "fast", "flex", "priority", "scale"]),
     user: text({ maximumLength: 64 }),
     safety_identifier: text({ maximumLength: 64 }),
     prompt_cache_key: text(),

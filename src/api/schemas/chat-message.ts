@@ -79,16 +79,17 @@ const instructions = object({
   optional: { name: text() },
 });
 
+/** In the order of OpenAI's list of supported roles. */
 export const chatMessage = tagged("role", {
-  developer: instructions,
   system: instructions,
+  assistant: checkAssistant,
   user: object({
     required: { content: orNullContent(textOrList(userParts, { of: "objects" })) },
     optional: { name: text() },
   }),
-  assistant: checkAssistant,
-  tool: object({ required: { content: orNullContent(textContent), tool_call_id: text() } }),
   function: object({ required: { name: text(), content: orNull(text()) } }),
+  tool: object({ required: { content: orNullContent(textContent), tool_call_id: text() } }),
+  developer: instructions,
 });
 
 function checkAssistant(value: unknown): Violation | undefined {

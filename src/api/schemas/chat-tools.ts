@@ -56,22 +56,26 @@ export const functions: Check = list(functionDefinition, offers);
 
 const named = object({ required: { name: text() } });
 
-export const toolChoice: Check = textOrObject(
-  oneOf(["none", "auto", "required"]),
-  tagged("type", {
+const allowedTools = object({
+  required: {
+    mode: oneOf(["auto", "required"]),
+    tools: list(anyObject, { of: "objects" }),
+  },
+});
+
+// The doubled "one of" is OpenAI's.
+export const toolChoice: Check = textOrObject({
+  text: oneOf(["none", "auto", "required"]),
+  object: tagged("type", {
     function: object({ required: { function: named } }),
     custom: object({ required: { custom: named } }),
-    allowed_tools: object({
-      required: {
-        allowed_tools: object({
-          required: {
-            mode: oneOf(["auto", "required"]),
-            tools: list(anyObject, { of: "objects" }),
-          },
-        }),
-      },
-    }),
+    allowed_tools: object({ required: { allowed_tools: allowedTools } }),
   }),
-);
+  expected: "one of one of 'none', 'auto', or 'required' or object",
+});
 
-export const functionCall: Check = textOrObject(oneOf(["none", "auto"]), named);
+export const functionCall: Check = textOrObject({
+  text: oneOf(["none", "auto"]),
+  object: named,
+  expected: "one of one of 'none' or 'auto' or object",
+});

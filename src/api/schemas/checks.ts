@@ -64,8 +64,7 @@ export interface Range {
 
 export function decimal(range: Range): Check {
   const isWithin = within("decimal", range);
-  return (value) =>
-    typeof value === "number" ? isWithin(value) : wrongType("a decimal number", value);
+  return (value) => (typeof value === "number" ? isWithin(value) : wrongType("a decimal", value));
 }
 
 /** Whole numbers; JSON does not tell 1.0 from 1. */
@@ -188,11 +187,17 @@ export function textOrList(item: Check, rules: ListRules): Check {
   };
 }
 
-/** A string, or an object: two forms of the same field. */
-export function textOrObject(string: Check, whole: Check): Check {
+export interface TextOrObjectRules {
+  readonly text: Check;
+  readonly object: Check;
+  /** How a refusal names the two forms. */
+  readonly expected: string;
+}
+
+export function textOrObject(rules: TextOrObjectRules): Check {
   return (value) => {
-    if (typeof value === "string") return string(value);
-    return isObject(value) ? whole(value) : wrongType("one of a string or object", value);
+    if (typeof value === "string") return rules.text(value);
+    return isObject(value) ? rules.object(value) : wrongType(rules.expected, value);
   };
 }
 

@@ -34,7 +34,7 @@ export function keyAtMost(maximumLength: number): (key: string) => Violation | u
     key.length <= maximumLength
       ? undefined
       : new Violation("string_above_max_length", {
-          message: (path) => messages.keyTooLong(path, maximumLength, key.length),
+          message: (path) => messages.keyTooLong(path, { key, maximum: maximumLength }),
         });
 }
 

@@ -109,10 +109,16 @@ export function tooManyProperties(path: string, maximum: number, count: number):
   );
 }
 
-export function keyTooLong(path: string, maximum: number, length: number): string {
+export interface LongKey {
+  readonly key: string;
+  readonly maximum: number;
+}
+
+export function keyTooLong(path: string, { key, maximum }: LongKey): string {
   return (
-    `Invalid key in '${path}': string too long. Expected a key with maximum length ${maximum}, ` +
-    `but got a key with length ${length} instead.`
+    `Invalid property name in '${path}': '${key.slice(0, 3)}...${key.slice(-3)}' is too long. ` +
+    `Expected a string with maximum length ${maximum}, ` +
+    `but got a string with length ${key.length} instead.`
   );
 }
 

@@ -1,0 +1,90 @@
+import { describe, expect, test } from "bun:test";
+import { parseChatRequest } from "./chat-request.ts";
+
+const user = { role: "user", content: "hi" };
+const call = { id: "c", type: "function", function: { name: "f", arguments: "{}" } };
+const tool = { type: "function", function: { name: "f" } };
+
+function parse(fields: Record<string, unknown>): unknown {
+  return parseChatRequest({ model: "m", messages: [user], ...fields });
+}
+
+describe("fields that say nothing", () => {
+  const plain = { model: "m", messages: [user] };
+
+  test("an empty list of tools goes, and every choice among them", () => {
+    expect(parse({ tools: [] })).toStrictEqual(plain);
+    expect(parse({ tools: [], tool_choice: "required", parallel_tool_calls: true })).toStrictEqual(
+      plain,
+    );
+    expect(
+      parse({ tools: [], tool_choice: { type: "function", function: { name: "f" } } }),
+    ).toStrictEqual(plain);
+  });
+
+  test("a choice among tools goes where no tools are offered", () => {
+    expect(parse({ tool_choice: "auto", parallel_tool_calls: false })).toStrictEqual(plain);
+    expect(parse({ tools: null, tool_choice: "none" })).toStrictEqual({ ...plain, tools: null });
+  });
+
+  test("an empty list of functions goes, and the choice among them", () => {
+    expect(parse({ functions: [], function_call: { name: "f" } })).toStrictEqual(plain);
+    expect(parse({ function_call: "auto" })).toStrictEqual(plain);
+  });
+
+  test("tools and functions are told apart", () => {
+    const tools = { tools: [tool], tool_choice: "auto" };
+    expect(parse({ ...tools, function_call: "auto" })).toStrictEqual({ ...plain, ...tools });
+  });
+
+  test("empty lists of stop texts and modalities go", () => {
+    expect(parse({ stop: [], modalities: [] })).toStrictEqual(plain);
+  });
+});
+
+describe("messages with empty lists", () => {
+  test("an empty list of tool calls goes from a message that has content", () => {
+    const request = parse({ messages: [{ role: "assistant", content: "a", tool_calls: [] }] });
+    expect(request).toStrictEqual({ model: "m", messages: [{ role: "assistant", content: "a" }] });
+  });
+
+  test("empty content beside a tool call becomes null", () => {
+    const message = { role: "assistant", content: [], tool_calls: [call] };
+    expect(parse({ messages: [message] })).toStrictEqual({
+      model: "m",
+      messages: [{ role: "assistant", content: null, tool_calls: [call] }],
+    });
+  });
+
+  test("messages without empty lists are kept as the same objects", () => {
+    const body = {
+      model: "m",
+      messages: [user, { role: "assistant", content: "a", tool_calls: [] }],
+    };
+    const request = parseChatRequest(body);
+    expect(request.messages[0] as unknown).toBe(user);
+    expect(body.messages[1]).toHaveProperty("tool_calls", []);
+  });
+});
+
+test("dropping changes neither the body nor fields it does not know", () => {
+  const body: Record<string, unknown> = {
+    model: "m",
+    messages: [user],
+    tools: [],
+    thinking: { type: "enabled" },
+  };
+  const before = structuredClone(body);
+  const request = parseChatRequest(body);
+  expect(request).not.toBe(body as typeof request);
+  expect(request["thinking"]).toBe(body["thinking"]);
+  expect(body).toStrictEqual(before);
+});
+
+test("a body with a key named __proto__ keeps it as a plain key when it is copied", () => {
+  const text = '{"model":"m","messages":[{"role":"user","content":"hi"}],"tools":[],';
+  const request = parseChatRequest(JSON.parse(`${text}"__proto__":{"stream":true}}`));
+  expect(Object.getPrototypeOf(request)).toBe(Object.prototype);
+  expect(request.stream).toBeUndefined();
+  expect(Object.hasOwn(request, "__proto__")).toBeTrue();
+});

@@ -1,0 +1,78 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { parseChatRequest } from "./chat-request.ts";
+import { restoreLargeSeed } from "./large-seed.ts";
+
+const rest = '"model":"m","messages":[{"role":"user","content":"hi"}]';
+
+function sendOn(bodyText: string): string {
+  return JSON.stringify(restoreLargeSeed(parseChatRequest(JSON.parse(bodyText)), bodyText));
+}
+
+describe("a seed beyond 2^53", () => {
+  test("is written on as it came", () => {
+    for (const seed of ["9223372036854775807", "-9223372036854775808", "9007199254740993"]) {
+      expect(sendOn(`{${rest},"seed":${seed}}`)).toBe(`{${rest},"seed":${seed}}`);
+    }
+  });
+
+  test("is found between white space, and before other fields", () => {
+    const seed = "12345678901234567890";
+    expect(sendOn(`\n{ "seed"\t:\r\n ${seed} ,${rest}}`)).toBe(`{"seed":${seed},${rest}}`);
+  });
+
+  test("is found under a key with escapes", () => {
+    const key = String.raw`"s\u0065ed"`;
+    expect(sendOn(`{${rest},${key}:9007199254740993}`)).toBe(`{${rest},"seed":9007199254740993}`);
+  });
+
+  test("is the last of several, as for any JSON parser", () => {
+    const sent = sendOn(`{"seed":9007199254740993,${rest},"seed":9007199254740995}`);
+    expect(sent).toContain('"seed":9007199254740995');
+  });
+
+  test("is not mistaken for one in a string, a list or a nested object", () => {
+    const decoys = [
+      String.raw`"a":"\"seed\":1"`,
+      String.raw`"b":"\\","c":"{\"seed\":2"`,
+      '"d":{"seed":3}',
+      '"e":["seed",4]',
+      '"f":[{"seed":5}]',
+      '"g":"seed"',
+      '"seeds":6',
+      '"h":"}]"',
+    ].join(",");
+    const sent = sendOn(`{${decoys},"seed":9007199254740993,${rest},${decoys}}`);
+    expect(sent).toContain('"seed":9007199254740993,"model"');
+  });
+});
+
+test("a seed that is exact, null or absent leaves the request itself", () => {
+  for (const seed of ["0", "-1", "1.0", "9007199254740991", "null"]) {
+    const text = `{${rest},"seed":${seed}}`;
+    const request = parseChatRequest(JSON.parse(text));
+    expect(restoreLargeSeed(request, text)).toBe(request);
+  }
+  const request = parseChatRequest(JSON.parse(`{${rest}}`));
+  expect(restoreLargeSeed(request, `{${rest}}`)).toBe(request);
+});
+
+test("any neighbours leave a large seed intact", () => {
+  const seeds = fc.bigInt({ min: 2n ** 53n, max: 2n ** 64n });
+  const neighbours = fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 4 });
+  fc.assert(
+    fc.property(seeds, neighbours, neighbours, (seed, before, after) => {
+      const members = [innerText(before), `"seed":${seed}`, rest, `"x":${JSON.stringify(after)}`];
+      const sent = sendOn(`{${members.filter(Boolean).join(",")}}`);
+      const isSafe = Number.isSafeInteger(Number(seed));
+      expect(sent).toContain(isSafe ? `"seed":${Number(seed)}` : `"seed":${seed}`);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+/** Without fields that a chat request knows: those would have rules of their own. */
+function innerText(fields: Record<string, unknown>): string {
+  const renamed = Object.entries(fields).map(([name, value]) => [`~${name}`, value]);
+  return JSON.stringify(Object.fromEntries(renamed)).slice(1, -1);
+}
