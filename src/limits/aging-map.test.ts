@@ -1,0 +1,74 @@
+import { describe, expect, test } from "bun:test";
+import { AgingMap } from "./aging-map.ts";
+
+describe("aging map", () => {
+  test("keeps an entry for its lifetime and forgets it within two", () => {
+    for (let writtenAt = 0; writtenAt < 25; writtenAt++) {
+      const map = new AgingMap<number>(10, 0);
+      for (let now = 0; now <= writtenAt; now++) map.advance(now);
+      map.set("entry", 1);
+      for (let age = 1; age < 10; age++) {
+        map.advance(writtenAt + age);
+        expect(map.peek("entry")).toBe(1);
+      }
+      for (let age = 10; age <= 20; age++) map.advance(writtenAt + age);
+      expect(map.peek("entry")).toBeUndefined();
+      expect(map.size).toBe(0);
+    }
+  });
+
+  test("keeps an entry for its lifetime when time passes in one leap", () => {
+    for (let writtenAt = 0; writtenAt < 25; writtenAt++) {
+      const map = new AgingMap<number>(10, 0);
+      map.advance(writtenAt);
+      map.set("entry", 1);
+      map.advance(writtenAt + 9);
+      expect(map.peek("entry")).toBe(1);
+    }
+  });
+
+  test("touching keeps an entry alive, peeking does not", () => {
+    const map = new AgingMap<string>(10, 0);
+    map.set("touched", "a");
+    map.set("peeked", "b");
+    for (let now = 1; now <= 40; now++) {
+      map.advance(now);
+      expect(map.touch("touched")).toBe("a");
+      map.peek("peeked");
+    }
+    expect(map.peek("peeked")).toBeUndefined();
+    expect(map.size).toBe(1);
+  });
+
+  test("writing again replaces an older entry and counts it once", () => {
+    const map = new AgingMap<number>(10, 0);
+    map.set("entry", 1);
+    map.advance(10);
+    map.set("entry", 2);
+    expect(map.size).toBe(1);
+    expect(map.take("entry")).toBe(2);
+    expect(map.take("entry")).toBeUndefined();
+    expect(map.size).toBe(0);
+  });
+
+  test("takes entries out of either generation", () => {
+    const map = new AgingMap<number>(10, 0);
+    map.set("old", 1);
+    map.advance(10);
+    map.set("young", 2);
+    expect([map.take("old"), map.take("young"), map.take("none")]).toEqual([1, 2, undefined]);
+    expect(map.size).toBe(0);
+  });
+
+  test("says when it will be empty", () => {
+    const map = new AgingMap<number>(10, 0);
+    map.advance(13);
+    map.set("entry", 1);
+    map.advance(map.emptyAt - 1);
+    expect(map.size).toBe(1);
+    const other = new AgingMap<number>(10, 13);
+    other.set("entry", 1);
+    other.advance(other.emptyAt);
+    expect(other.size).toBe(0);
+  });
+});

@@ -1,0 +1,145 @@
+import { describe, expect, test } from "bun:test";
+import { countedSlots, impossibleDimension, slotAt, slotLifeMs, UsageWindow } from "./window.ts";
+
+const limits = { requestsPerMinute: 3, tokensPerMinute: 100 };
+
+describe("usage window", () => {
+  test("counts a slot from its own second until 60 further slots have begun", () => {
+    const window = new UsageWindow(10);
+    window.charge(40);
+    window.advance(10 + countedSlots - 1);
+    expect(window.counts(10)).toBe(true);
+    expect(window.state(limits, 70_000).remainingTokens).toBe(60);
+    window.advance(10 + countedSlots);
+    expect(window.counts(10)).toBe(false);
+    expect(window.state(limits, 71_000).remainingTokens).toBe(100);
+  });
+
+  test("forgets slot by slot, also when its ring has gone round many times", () => {
+    const window = new UsageWindow(0);
+    for (let slot = 0; slot < 1_000; slot++) {
+      window.advance(slot);
+      window.charge(slot);
+      const oldest = Math.max(0, slot - countedSlots + 1);
+      let counted = 0;
+      for (let recent = oldest; recent <= slot; recent++) counted += recent;
+      const roomy = { requestsPerMinute: 1_000, tokensPerMinute: 1_000_000 };
+      const state = window.state(roomy, slot * 1_000);
+      expect(state.remainingTokens).toBe(1_000_000 - counted);
+      expect(state.remainingRequests).toBe(1_000 - (slot - oldest + 1));
+    }
+  });
+
+  test.each([61, 62, 64, 125, 128, 100_000])("is empty after %d slots of silence", (silence) => {
+    const window = new UsageWindow(5);
+    window.charge(7);
+    window.advance(6);
+    window.charge(7);
+    window.advance(6 + silence);
+    const state = window.state(limits, (6 + silence) * 1_000);
+    expect(state).toMatchObject({ remainingRequests: 3, remainingTokens: 100 });
+    expect(state).toMatchObject({ resetRequestsMs: 0, resetTokensMs: 0 });
+  });
+
+  test("never goes back to an earlier slot", () => {
+    const window = new UsageWindow(100);
+    window.charge(10);
+    window.advance(39);
+    window.charge(10);
+    window.advance(160);
+    expect(window.state(limits, 160_000).remainingTokens).toBe(80);
+    window.advance(161);
+    expect(window.state(limits, 161_000).remainingTokens).toBe(100);
+  });
+
+  test("takes exactly up to its limits", () => {
+    const window = new UsageWindow(0);
+    expect(window.brokenDimension(limits, 100)).toBeUndefined();
+    expect(window.brokenDimension(limits, 101)).toBe("tokens");
+    for (let count = 0; count < 2; count++) window.charge(20);
+    expect(window.brokenDimension(limits, 60)).toBeUndefined();
+    expect(window.brokenDimension(limits, 61)).toBe("tokens");
+    window.charge(0);
+    expect(window.brokenDimension(limits, 0)).toBe("requests");
+  });
+
+  test("corrects the slot that was charged, and no slot that has left", () => {
+    const window = new UsageWindow(0);
+    window.charge(80);
+    window.advance(30);
+    window.charge(10);
+    expect(window.adjust(0, -50)).toBe(true);
+    expect(window.state(limits, 30_000).remainingTokens).toBe(60);
+    window.advance(61);
+    expect(window.adjust(0, -50)).toBe(false);
+    expect(window.adjust(0, 50)).toBe(false);
+    expect(window.state(limits, 61_000).remainingTokens).toBe(90);
+  });
+
+  test("does not correct a slot of the future", () => {
+    const window = new UsageWindow(5);
+    expect(window.adjust(6, 10)).toBe(false);
+    expect(window.state(limits, 5_000).remainingTokens).toBe(100);
+  });
+
+  test("counts a debt in the current slot, and not as a request", () => {
+    const window = new UsageWindow(0);
+    window.advance(7);
+    window.chargeDebt(30);
+    const state = window.state(limits, 7_500);
+    expect(state).toMatchObject({ remainingRequests: 3, remainingTokens: 70 });
+    expect(state).toMatchObject({ resetRequestsMs: 0, resetTokensMs: 60_500 });
+  });
+
+  test("waits not at all when the request fits, and without end when it never does", () => {
+    const window = new UsageWindow(0);
+    expect(window.waitMs({ limits, tokens: 100 }, 500)).toBe(0);
+    expect(window.waitMs({ limits, tokens: 101 }, 500)).toBeUndefined();
+    const closed = { requestsPerMinute: 0, tokensPerMinute: 100 };
+    expect(window.waitMs({ limits: closed, tokens: 1 }, 500)).toBeUndefined();
+  });
+
+  test("waits for the later of requests and tokens", () => {
+    const window = new UsageWindow(0);
+    window.charge(90);
+    window.advance(10);
+    window.charge(5);
+    window.advance(20);
+    window.charge(5);
+    expect(window.waitMs({ limits, tokens: 80 }, 20_000)).toBe(41_000);
+    expect(window.waitMs({ limits, tokens: 91 }, 20_000)).toBe(51_000);
+    expect(window.waitMs({ limits, tokens: 96 }, 20_000)).toBe(61_000);
+    expect(window.waitMs({ limits, tokens: 0 }, 20_250.5)).toBe(40_749.5);
+    const oneRequest = { requestsPerMinute: 1, tokensPerMinute: 100 };
+    expect(window.waitMs({ limits: oneRequest, tokens: 0 }, 20_000)).toBe(61_000);
+  });
+
+  test("resets tokens and requests each when their own newest slot leaves", () => {
+    const window = new UsageWindow(0);
+    window.charge(10);
+    window.advance(3);
+    window.charge(0);
+    expect(window.state(limits, 3_000)).toMatchObject({
+      resetRequestsMs: 61_000,
+      resetTokensMs: 58_000,
+    });
+  });
+
+  test("has nothing left, and not less, when the limits were lowered below what is counted", () => {
+    const window = new UsageWindow(0);
+    for (let count = 0; count < 3; count++) window.charge(30);
+    const lowered = { requestsPerMinute: 1, tokensPerMinute: 50 };
+    expect(window.state(lowered, 0)).toMatchObject({ remainingRequests: 0, remainingTokens: 0 });
+  });
+});
+
+test("a slot is one second, and lives until 61 have begun since", () => {
+  expect([0, 999.9, 1_000, 61_500].map(slotAt)).toEqual([0, 0, 1, 61]);
+  expect(slotLifeMs(2, 2_500)).toBe(60_500);
+});
+
+test("a request is impossible only where even an empty window has no room", () => {
+  expect(impossibleDimension(limits, 100)).toBeUndefined();
+  expect(impossibleDimension(limits, 101)).toBe("tokens");
+  expect(impossibleDimension({ ...limits, requestsPerMinute: 0 }, 1)).toBe("requests");
+});
