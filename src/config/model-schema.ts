@@ -26,7 +26,10 @@ const createdProblem = "must be a date such as 2025-05-14, or Unix seconds";
 
 const createdSchema = z
   .union(
-    [z.int().min(0).max(253_402_300_799), z.string().regex(/^(\d{4}-\d{2}-\d{2}|\d{1,12})$/)],
+    [
+      z.int().min(0).max(253_402_300_799),
+      z.string().regex(/^(\d{4}-\d{2}-\d{2}|\d{1,12})$/, createdProblem),
+    ],
     {
       error: createdProblem,
     },
@@ -168,5 +171,7 @@ export const plansSchema = z
   .record(identifier("Name of the plan."), planSchema)
   .prefault({})
   .describe(
-    "Sets of limits, by name. `pilot`, `standard`, `pro` and `enterprise` exist unless replaced.",
+    "Sets of limits, by name. Unless the file replaces them there are, with requests and tokens " +
+      "per minute, `pilot` (60, 100000), `standard` (300, 500000), `pro` (1000, 2000000, " +
+      "provisioned) and `enterprise` (custom, provisioned).",
   );

@@ -28,7 +28,7 @@ export function duration(range: RangeWithDefault<string>) {
   const mustBe = `must be a duration from ${range.min} to ${range.max}, such as ${range.initial}`;
   return z
     .string({ error: mustBe })
-    .regex(durationPattern, mustBe)
+    .regex(durationPattern, { error: mustBe, abort: true })
     .transform((text, context) => {
       const milliseconds = readDuration(text);
       if (milliseconds >= minMs && milliseconds <= maxMs) return milliseconds;
@@ -58,7 +58,9 @@ export function size(range: RangeWithDefault<string>) {
   const maxBytes = readSize(range.max);
   const mustBe = `must be a size from ${range.min} to ${range.max}, such as ${range.initial}, or whole bytes`;
   return z
-    .union([z.int().min(0), z.string().regex(sizePattern)], { error: mustBe })
+    .union([z.int().min(0), z.string().regex(sizePattern, { error: mustBe, abort: true })], {
+      error: mustBe,
+    })
     .transform((value, context) => {
       const bytes = typeof value === "number" ? value : readSize(value);
       if (bytes >= minBytes && bytes <= maxBytes) return bytes;
@@ -116,7 +118,7 @@ export function identifier(about: string) {
       /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
       "must be 1 to 64 letters, digits, '.', '_' or '-', and begin with a letter or digit",
     )
-    .describe(about);
+    .meta({ title: "name", description: about });
 }
 
 /** What goes into a credential header as it is: no spaces, no line ends. */
@@ -143,7 +145,7 @@ export function listenAddress(about: string, initial: string) {
     "must be host:port with a port from 0 to 65535, such as 127.0.0.1:8080 or '[::1]:8080'";
   return z
     .string({ error: mustBe })
-    .regex(addressPattern, mustBe)
+    .regex(addressPattern, { error: mustBe, abort: true })
     .transform((value, context): ListenAddress => {
       const [, ipv6, host, port] = addressPattern.exec(value) ?? [];
       const address = { hostname: ipv6 ?? host ?? "", port: Number(port) };

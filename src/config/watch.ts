@@ -36,8 +36,9 @@ class FileConfigWatch implements ConfigWatch {
   readonly #options: WatchOptions;
   readonly #watchers = new Map<string, FSWatcher>();
   #current: Config;
-  /** Undefined: the file could not be read last time. */
+  /** As read last; undefined when it never could be. */
   #text: string | undefined;
+  #isUnreadable = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isClosed = false;
 
@@ -90,11 +91,16 @@ class FileConfigWatch implements ConfigWatch {
   #read(): string | undefined {
     const { path, onProblems } = this.#options;
     try {
-      return readFileSync(path, "utf8");
+      const text = readFileSync(path, "utf8");
+      this.#isUnreadable = false;
+      return text;
     } catch (error) {
-      // Editors and mounts replace the file: for a moment it may be gone, and then it is news.
-      if (this.#text !== undefined) onProblems(`${path}: cannot be read (${codeOf(error)})`);
-      this.#text = undefined;
+      if (!this.#isUnreadable) {
+        onProblems(
+          `${path}: cannot be read (${codeOf(error)})\nThe configuration before it stays.`,
+        );
+      }
+      this.#isUnreadable = true;
       return undefined;
     }
   }

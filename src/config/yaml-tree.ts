@@ -21,7 +21,7 @@ export interface YamlTree {
   /** Maps, lists, texts, numbers, booleans and nulls; shares nothing with itself. */
   readonly value: Readonly<Record<string, unknown>>;
   /** Where a key or an item stands; for one that is absent, where its nearest ancestor does. */
-  locate(path: ConfigPath): Position;
+  readonly locate: (path: ConfigPath) => Position;
 }
 
 export type YamlResult =

@@ -1,0 +1,34 @@
+import { afterEach, expect, test } from "bun:test";
+import { readEnvironment } from "./environment.ts";
+
+const names = ["SLUICE_CONFIG", "BUN_CONFIG_MAX_HTTP_REQUESTS"] as const;
+const before = names.map((name) => process.env[name]);
+
+function set(name: string, value: string | undefined): void {
+  if (value === undefined) delete process.env[name];
+  else process.env[name] = value;
+}
+
+afterEach(() => names.forEach((name, index) => set(name, before[index])));
+
+test("the environment says where the file is and how many fetches the process may make", () => {
+  set("SLUICE_CONFIG", "/etc/sluice.yaml");
+  set("BUN_CONFIG_MAX_HTTP_REQUESTS", "9000");
+  const environment = readEnvironment();
+  expect(environment.configPath).toBe("/etc/sluice.yaml");
+  expect(environment.maxHttpRequests).toBe(9000);
+  expect(environment.variables["SLUICE_CONFIG"]).toBe("/etc/sluice.yaml");
+});
+
+test("variables that are empty or no number count as absent", () => {
+  set("SLUICE_CONFIG", "");
+  set("BUN_CONFIG_MAX_HTTP_REQUESTS", "many");
+  expect(readEnvironment()).toMatchObject({ configPath: undefined, maxHttpRequests: undefined });
+});
+
+test("a snapshot does not follow later changes", () => {
+  set("SLUICE_CONFIG", "first");
+  const environment = readEnvironment();
+  set("SLUICE_CONFIG", "second");
+  expect(environment.variables["SLUICE_CONFIG"]).toBe("first");
+});

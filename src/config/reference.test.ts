@@ -1,0 +1,96 @@
+import { expect, test } from "bun:test";
+import { parse } from "yaml";
+import { z } from "zod";
+import {
+  documentationFile,
+  schemaFile,
+  schemaText,
+  withReference,
+} from "../../scripts/write-config-schema.ts";
+import { demoConfigText } from "./demo.ts";
+import { publishedSchema } from "./json-schema.ts";
+import { parseConfig } from "./load.ts";
+import { defaultPlans } from "./model-schema.ts";
+import { referenceSections } from "./reference.ts";
+import { configFileSchema } from "./schema.ts";
+
+const documentation = await Bun.file(documentationFile).text();
+
+/** Text of every `yaml` block that is a whole file. */
+const examples = [...documentation.matchAll(/```yaml\n([\s\S]*?)```/g)]
+  .map(([, text = ""]) => text)
+  .filter((text) => text.includes("environments:"));
+
+const env = { VLLM_API_KEY: "k", AZURE_API_KEY: "k" };
+
+test("the published JSON Schema is the one that the schema gives", async () => {
+  expect(await Bun.file(schemaFile).text()).toBe(schemaText());
+});
+
+test("the documentation has the reference that the schema gives", () => {
+  expect(documentation).toBe(withReference(documentation));
+});
+
+test("the documentation's tables name every key of the schema, and no other", () => {
+  const documented = [...documentation.matchAll(/^\| `([a-z_.<>[\]]+)`/gm)].map(([, key]) => key);
+  const known = referenceSections().flatMap(({ rows }) => rows.map(({ key }) => key));
+  expect(documented).toEqual(known);
+  expect(new Set(known).size).toBe(known.length);
+});
+
+test("every key has a meaning, a type and a default or the word required", () => {
+  for (const { rows } of referenceSections()) {
+    for (const row of rows) {
+      expect(row.about).toEndWith(".");
+      expect(row.type).not.toBe("");
+      expect(row.initial).toMatch(/^(required|none|`.*`)$/);
+    }
+  }
+});
+
+test("the reference begins with the keys of the file, in their order", () => {
+  const keys = referenceSections().map(({ key }) => key);
+  expect(keys).toEqual(Object.keys(configFileSchema.shape));
+});
+
+test("the reference tells the limits of the plans that always exist", () => {
+  const about = referenceSections().find(({ key }) => key === "plans")?.about ?? "";
+  for (const name of ["pilot", "standard", "pro"] as const) {
+    const plan = defaultPlans[name];
+    expect(about).toContain(`\`${name}\` (${plan.requests_per_minute}, ${plan.tokens_per_minute}`);
+  }
+});
+
+test("there are examples for one server, vLLM, Ollama and Azure", () => {
+  expect(examples).toHaveLength(4);
+});
+
+test.each(examples.map((text, index) => [index + 1, text] as const))(
+  "example %d of the documentation is a valid file",
+  (_, text) => {
+    expect(parseConfig(text, { name: "example", env })).toMatchObject({ ok: true });
+  },
+);
+
+test("the examples and the demo are valid under the published JSON Schema, mistakes are not", () => {
+  const published = z.fromJSONSchema(publishedSchema());
+  const demo = demoConfigText({
+    simulatorUrl: "http://127.0.0.1:1/v1",
+    dataDir: "./data",
+    listenData: "127.0.0.1:8080",
+    listenAdmin: "127.0.0.1:8081",
+  });
+  // Editors know no environment: a quoted placeholder is all they see.
+  for (const text of [
+    ...examples.map((example) => example.replaceAll(/(?<!")\$\{\w+\}/g, '"$&"')),
+    demo,
+  ]) {
+    const tree: unknown = parse(text);
+    expect(published.safeParse(tree).success).toBe(true);
+    expect(published.safeParse({ ...Object(tree), unknown: 1 }).success).toBe(false);
+    expect(published.safeParse({ ...Object(tree), http: { json_depth: "${A}" } }).success).toBe(
+      true,
+    );
+    expect(published.safeParse({ ...Object(tree), http: { json_depth: "a" } }).success).toBe(false);
+  }
+});

@@ -1,0 +1,114 @@
+import { configInputSchema, isSchema, type JsonSchema } from "./json-schema.ts";
+
+/** One key of the file, as the reference shows it. */
+export interface ReferenceRow {
+  /** With `<name>` for the names an operator chooses and `[]` for the items of a list. */
+  readonly key: string;
+  readonly type: string;
+  readonly initial: string;
+  readonly about: string;
+}
+
+export interface ReferenceSection {
+  readonly key: string;
+  readonly about: string;
+  readonly rows: readonly ReferenceRow[];
+}
+
+/** Every key of the file, by its first part, in the order of the schema. */
+export function referenceSections(): readonly ReferenceSection[] {
+  const schema = configInputSchema();
+  return properties(schema).map(({ key, schema: part, isRequired }) => ({
+    key,
+    about: part.description ?? "",
+    rows: mergeRows(rowsOf({ key, schema: part, isRequired })),
+  }));
+}
+
+interface Property {
+  readonly key: string;
+  readonly schema: JsonSchema;
+  readonly isRequired: boolean;
+}
+
+function properties(schema: JsonSchema): readonly Property[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([key, part]) =>
+    isSchema(part)
+      ? [{ key, schema: part, isRequired: schema.required?.includes(key) === true }]
+      : [],
+  );
+}
+
+function rowsOf(property: Property): readonly ReferenceRow[] {
+  const { key, schema, isRequired } = property;
+  const row: ReferenceRow = {
+    key,
+    type: typeOf(schema),
+    initial: isRequired ? "required" : formatInitial(schema.default),
+    about: schema.description ?? "",
+  };
+  const inner = innerRows(key, schema);
+  // A map with known keys is told by its keys alone.
+  return schema.properties === undefined ? [row, ...inner] : inner;
+}
+
+function innerRows(key: string, schema: JsonSchema): readonly ReferenceRow[] {
+  const { additionalProperties, items } = schema;
+  if (schema.properties !== undefined) return memberRows(`${key}.`, schema);
+  if (isSchema(items)) return memberRows(`${key}[].`, items);
+  return isSchema(additionalProperties) ? memberRows(`${key}.<name>.`, additionalProperties) : [];
+}
+
+function memberRows(prefix: string, schema: JsonSchema): readonly ReferenceRow[] {
+  const forms = schema.oneOf?.filter(isSchema) ?? [schema];
+  return forms.flatMap((form) => {
+    const kind = kindOf(form);
+    return properties(form).flatMap((property) =>
+      rowsOf({ ...property, key: `${prefix}${property.key}` }).map((row) => {
+        const isShared = forms.every((other) => other.properties?.[property.key] !== undefined);
+        return isShared ? row : { ...row, about: `Kind \`${kind}\` only. ${row.about}` };
+      }),
+    );
+  });
+}
+
+function kindOf(form: JsonSchema): string {
+  const kind = form.properties?.["kind"];
+  return isSchema(kind) ? String(kind.const) : "";
+}
+
+/** Forms of a map share most keys; what differs, such as `kind`, lists what each form takes. */
+function mergeRows(rows: readonly ReferenceRow[]): readonly ReferenceRow[] {
+  const merged = new Map<string, ReferenceRow>();
+  for (const row of rows) {
+    const earlier = merged.get(row.key);
+    const isNew = earlier !== undefined && !earlier.type.split(", ").includes(row.type);
+    const type = isNew ? `${earlier.type}, ${row.type}` : (earlier?.type ?? row.type);
+    merged.set(row.key, { ...row, type });
+  }
+  return [...merged.values()];
+}
+
+function typeOf(schema: JsonSchema): string {
+  if (schema.title !== undefined) return schema.title;
+  if (schema.const !== undefined) return `\`${String(schema.const)}\``;
+  if (schema.enum !== undefined) return schema.enum.map((choice) => `\`${choice}\``).join(", ");
+  if (schema.type === "integer") return "whole number";
+  if (schema.type === "boolean") return "true or false";
+  if (schema.type === "array") return isMap(schema.items) ? "list" : "list of text";
+  if (schema.type === "object") return isText(schema.additionalProperties) ? "map of text" : "map";
+  return "text";
+}
+
+function isMap(schema: unknown): boolean {
+  return isSchema(schema) && schema.properties !== undefined;
+}
+
+function isText(schema: unknown): boolean {
+  return isSchema(schema) && schema.type === "string";
+}
+
+function formatInitial(value: unknown): string {
+  if (value === undefined) return "none";
+  return typeof value === "string" ? `\`${value}\`` : `\`${JSON.stringify(value)}\``;
+}

@@ -1,0 +1,211 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Config } from "./config.ts";
+import { parseConfig } from "./load.ts";
+import { type ConfigWatch, watchConfig } from "./watch.ts";
+
+function fileText(depth: number, extra = ""): string {
+  return `http: { json_depth: ${depth} }
+environments: [{ name: local, hosts: ["*"], models: ["*"] }]
+upstreams: { one: { kind: openai, base_url: http://127.0.0.1:9/v1 } }
+models: { a: { kind: chat, context_window: 9, targets: [{ upstream: one, model: m }] } }
+${extra}`;
+}
+
+function readText(text: string): Config {
+  const result = parseConfig(text, { name: "test", env: {} });
+  if (!result.ok) throw new Error(JSON.stringify(result.problems));
+  return result.config;
+}
+
+/** What a watch says, in order; `next` waits for one more. */
+class Heard {
+  readonly events: string[] = [];
+  readonly configs: Config[] = [];
+  #waiting: (() => void) | undefined;
+
+  add(event: string, config?: Config): void {
+    this.events.push(event);
+    if (config !== undefined) this.configs.push(config);
+    this.#waiting?.();
+  }
+
+  async next(count: number): Promise<void> {
+    while (this.events.length < count) {
+      await new Promise<void>((resolve) => {
+        this.#waiting = resolve;
+      });
+    }
+  }
+}
+
+let directory = "";
+let watched: ConfigWatch | undefined;
+let heard = new Heard();
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "sluice-watch-"));
+  heard = new Heard();
+});
+
+afterEach(() => {
+  watched?.[Symbol.dispose]();
+  watched = undefined;
+  rmSync(directory, { recursive: true, force: true });
+});
+
+function start(path: string, text = fileText(10)): ConfigWatch {
+  watched = watchConfig({
+    path,
+    env: {},
+    current: readText(text),
+    text,
+    debounceMs: 5,
+    onConfig: (config) => heard.add(`depth ${config.http.jsonDepth}`, config),
+    onProblems: (problems) => heard.add(`problems ${problems}`),
+    onNotice: (notice) => heard.add(`notice ${notice}`),
+  });
+  return watched;
+}
+
+function startWithFile(): string {
+  const path = join(directory, "sluice.yaml");
+  writeFileSync(path, fileText(10));
+  start(path);
+  return path;
+}
+
+describe("watchConfig", () => {
+  test("hands on a file that was written in place, again and again", async () => {
+    const path = startWithFile();
+    writeFileSync(path, fileText(11));
+    await heard.next(1);
+    writeFileSync(path, fileText(12));
+    await heard.next(2);
+    expect(heard.events).toEqual(["depth 11", "depth 12"]);
+  });
+
+  test("hands on a file that an editor replaced, again and again", async () => {
+    const path = startWithFile();
+    for (const depth of [11, 12, 13]) {
+      writeFileSync(`${path}.new`, fileText(depth));
+      renameSync(`${path}.new`, path);
+      await heard.next(depth - 10);
+    }
+    expect(heard.events).toEqual(["depth 11", "depth 12", "depth 13"]);
+  });
+
+  test("follows a symbolic link that is swapped, as Kubernetes does", async () => {
+    for (const [name, depth] of [
+      ["first", 10],
+      ["second", 11],
+    ] as const) {
+      mkdirSync(join(directory, name));
+      writeFileSync(join(directory, name, "sluice.yaml"), fileText(depth));
+    }
+    symlinkSync("first", join(directory, "..data"));
+    const path = join(directory, "sluice.yaml");
+    symlinkSync(join("..data", "sluice.yaml"), path);
+    start(path);
+    symlinkSync("second", join(directory, "..data_new"));
+    renameSync(join(directory, "..data_new"), join(directory, "..data"));
+    await heard.next(1);
+    writeFileSync(join(directory, "second", "sluice.yaml"), fileText(12));
+    await heard.next(2);
+    expect(heard.events).toEqual(["depth 11", "depth 12"]);
+  });
+
+  test("tells what is wrong with a bad file, once, and goes on with the next good one", async () => {
+    const path = startWithFile();
+    writeFileSync(path, fileText(1));
+    await heard.next(1);
+    watched?.reload();
+    writeFileSync(path, fileText(11));
+    await heard.next(2);
+    expect(heard.events[0]).toStartWith("problems ");
+    expect(heard.events[0]).toContain("http.json_depth: must be at least 8");
+    expect(heard.events[0]).toEndWith("The configuration before it stays.");
+    expect(heard.events.slice(1)).toEqual(["depth 11"]);
+  });
+
+  test("says nothing of a text that it has read already", async () => {
+    const path = startWithFile();
+    writeFileSync(path, fileText(10));
+    watched?.reload();
+    writeFileSync(path, fileText(11));
+    watched?.reload();
+    watched?.reload();
+    expect(heard.events).toEqual(["depth 11"]);
+  });
+
+  test("reads the file at once when told to", () => {
+    const path = startWithFile();
+    writeFileSync(path, fileText(11));
+    watched?.reload();
+    expect(heard.events).toEqual(["depth 11"]);
+  });
+
+  test("notices a change made between reading the file and watching it", async () => {
+    const path = join(directory, "sluice.yaml");
+    writeFileSync(path, fileText(11));
+    start(path, fileText(10));
+    await heard.next(1);
+    expect(heard.events).toEqual(["depth 11"]);
+  });
+
+  test("tells once that the file is gone, and nothing when it comes back as it was", async () => {
+    const path = startWithFile();
+    rmSync(path);
+    await heard.next(1);
+    watched?.reload();
+    writeFileSync(path, fileText(10));
+    watched?.reload();
+    writeFileSync(path, fileText(11));
+    watched?.reload();
+    expect(heard.events).toHaveLength(2);
+    expect(heard.events[0]).toContain("cannot be read (ENOENT)");
+    expect(heard.events[1]).toBe("depth 11");
+  });
+
+  test("keeps what only a restart can change, and says so", () => {
+    const path = startWithFile();
+    const changes = `listen: { data: "127.0.0.1:1" }
+storage: { url: "sqlite:other.db" }
+data_dir: other
+upstream_requests: 5
+auth: { pepper: 0123456789abcdef0123456789abcdef }
+streams: { write_timeout: 1s }
+limits: { default_output_tokens: 7 }`;
+    writeFileSync(path, fileText(10, changes));
+    watched?.reload();
+    expect(heard.events).toEqual([
+      `notice ${path}: changed, but kept until a restart: ` +
+        "listen, storage, data_dir, upstream_requests, auth.pepper",
+      "depth 10",
+    ]);
+    expect(heard.configs[0]).toMatchObject({
+      listen: { data: { port: 8080 } },
+      storage: { path: "./data/sluice.db" },
+      dataDir: "./data",
+      upstreamRequests: 8192,
+      auth: { pepper: undefined },
+      streams: { writeTimeoutMs: 1000 },
+      limits: { store: "memory", defaultOutputTokens: 7 },
+    });
+  });
+
+  test("says that changes cannot be noticed where there is no directory", () => {
+    start(join(directory, "none", "sluice.yaml"));
+    expect(heard.events[0]).toContain("changes cannot be noticed (ENOENT)");
+  });
+
+  test("is silent once disposed", () => {
+    const path = startWithFile();
+    watched?.[Symbol.dispose]();
+    writeFileSync(path, fileText(11));
+    watched?.reload();
+    expect(heard.events).toEqual([]);
+  });
+});
