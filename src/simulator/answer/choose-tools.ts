@@ -1,0 +1,41 @@
+import { lastTurn, lastUserText, type Prompt, type Tool } from "./prompt.ts";
+import { topicWords } from "./topic-words.ts";
+
+/** Words in tool names that say nothing about when to call one. */
+const genericParts = new Set(
+  "get set list find search create update fetch lookup look make run do call use tool api query".split(
+    " ",
+  ),
+);
+
+/** Which of the offered tools the answer calls, in the order they were offered. */
+export function chooseTools(prompt: Prompt): readonly Tool[] {
+  const { mode, only, isParallel } = prompt.toolUse;
+  const offered = prompt.tools.filter((tool) => only?.includes(tool.name) ?? true);
+  const [first] = offered;
+  if (mode === "none" || first === undefined) return [];
+  if (mode === "auto" && lastTurn(prompt)?.role !== "user") return [];
+  const text = lastUserText(prompt).toLowerCase();
+  const matching = offered.filter((tool) => isAskedFor(tool, text));
+  const called = matching.length === 0 && mode === "required" ? [first] : matching;
+  return isParallel ? called : called.slice(0, 1);
+}
+
+/** True when the text names the tool, a telling part of its name, or two words of its description. */
+function isAskedFor(tool: Tool, text: string): boolean {
+  if (text.includes(tool.name.toLowerCase())) return true;
+  const asked = new Set(topicWords(text, 200).map(stem));
+  const isMentioned = (word: string): boolean => asked.has(stem(word));
+  const parts = tool.name
+    .replace(/([a-z])([A-Z])/g, "$1 $2")
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .filter((part) => part.length >= 3 && !genericParts.has(part));
+  if (parts.some(isMentioned)) return true;
+  return topicWords(tool.description, 40).filter(isMentioned).length >= 2;
+}
+
+/** Brings "prices" and "price", "booked" and "booking" together; crude, and enough here. */
+function stem(word: string): string {
+  return word.length > 4 ? word.replace(/(?:ing|ed|es|s|e)$/, "") : word;
+}

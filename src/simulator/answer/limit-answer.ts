@@ -1,0 +1,48 @@
+import type { AnswerEvent, ContentEvent, FinishReason } from "./answer-event.ts";
+import type { Prompt } from "./prompt.ts";
+import { StopSearch } from "./stop-search.ts";
+
+type Limits = Pick<Prompt, "maxTokens" | "stopSequences">;
+
+/** Cuts an answer at its token limit or before a stop sequence, and says at the end which it was. */
+export function* limitAnswer(
+  content: Iterable<ContentEvent>,
+  limits: Limits,
+): Generator<AnswerEvent, void, void> {
+  const room = limits.maxTokens ?? Number.POSITIVE_INFINITY;
+  let completionTokens = 0;
+  let reasoningTokens = 0;
+  let reason: FinishReason = "stop";
+  for (const event of stopAt(content, limits.stopSequences)) {
+    if (completionTokens + event.tokens > room) {
+      reason = "length";
+      break;
+    }
+    completionTokens += event.tokens;
+    if (event.kind === "reasoning") reasoningTokens += event.tokens;
+    if (event.kind === "call") reason = "tool-calls";
+    yield event;
+  }
+  yield { kind: "finish", reason, completionTokens, reasoningTokens };
+}
+
+/** Only text is searched: a stop sequence inside the input of a tool would break its JSON. */
+function* stopAt(
+  content: Iterable<ContentEvent>,
+  stopSequences: readonly string[],
+): Generator<ContentEvent, void, void> {
+  if (stopSequences.length === 0) {
+    yield* content;
+    return;
+  }
+  const search = new StopSearch(stopSequences);
+  for (const event of content) {
+    if (event.kind !== "text") {
+      yield event;
+      continue;
+    }
+    for (const piece of search.push(event.piece)) yield { ...event, piece };
+    if (search.isFound) return;
+  }
+  for (const piece of search.rest()) yield { kind: "text", piece, tokens: 1 };
+}

@@ -1,0 +1,43 @@
+import { faultInModelName, noFault, parseFault, type Fault, type FaultStep } from "./fault-mode.ts";
+
+/** The header that names the fault of one call: `x-simulator-fault: stall-mid:500`. */
+export const faultHeader = "x-simulator-fault";
+
+/** Says which fault a call gets: from its header, else its model's name, else the plan. */
+export class FaultChooser {
+  #plan: { readonly fault: Fault; times: number }[] = [];
+  /** Models whose next flapping call fails. */
+  readonly #flapping = new Set<string>();
+
+  setPlan(steps: readonly FaultStep[]): void {
+    this.#plan = steps
+      .map(({ mode, argument, times = 1 }) => ({ fault: { mode, argument }, times }))
+      .filter(({ times }) => times > 0);
+  }
+
+  /** Undefined when the header names a fault that does not exist. */
+  choose(header: string | null, model: string): Fault | undefined {
+    const fault = header === null ? this.#unasked(model) : parseFault(header);
+    return fault?.mode === "flap" ? this.#flap(model) : fault;
+  }
+
+  #unasked(model: string): Fault {
+    return faultInModelName(model) ?? this.#nextOfPlan() ?? noFault;
+  }
+
+  #nextOfPlan(): Fault | undefined {
+    const [step] = this.#plan;
+    if (step === undefined) return undefined;
+    step.times -= 1;
+    if (step.times <= 0) this.#plan.shift();
+    return step.fault;
+  }
+
+  #flap(model: string): Fault {
+    if (this.#flapping.delete(model)) return { mode: "overloaded-503", argument: undefined };
+    // Names of models come from callers: forget them before they fill the memory.
+    if (this.#flapping.size >= 10_000) this.#flapping.clear();
+    this.#flapping.add(model);
+    return noFault;
+  }
+}

@@ -1,0 +1,84 @@
+/** Every way in which the simulator can misbehave. Arguments are milliseconds unless named. */
+export const faultModes = {
+  ok: "a proper answer",
+  "ok-no-usage": "no usage in the answer, even when asked for",
+  "wrong-usage": "usage counts that are ten times too high",
+  "usage-twice": "a stream that tells its usage twice",
+  "slow-first-byte": "nothing at all for a while (argument, default 2000)",
+  "stall-mid": "silence in the middle, until the caller leaves or for the argument",
+  dribble: "one byte a write (argument: pause between them, default 0)",
+  "cut-before-headers": "the connection is closed without an answer",
+  "cut-after-headers": "the connection is closed after the head of the answer",
+  "cut-mid-chunk": "the connection is closed inside a chunk of the body",
+  reset: "TCP reset in the middle of the answer",
+  "reset-before-headers": "TCP reset without an answer",
+  "bad-json": "JSON that ends too early",
+  "non-sse-200": "status 200 with an HTML page",
+  "html-502": "status 502 with an HTML page",
+  "throttle-429": "status 429 with retry-after (argument, default 2000)",
+  "throttle-429-bare": "status 429 that does not say when to come back",
+  "error-500": "status 500",
+  "overloaded-503": "status 503",
+  flap: "by turns a proper answer and status 503",
+  "giant-chunk": "one delta of a mebibyte (argument: how many)",
+  "million-chunks": "a million deltas (argument: how many)",
+  "gzip-bomb": "a body of a few MB that unpacks to 1024 MiB (argument: MiB)",
+  "chained-encodings": "content-encoding gzip, four times over (argument: how often)",
+  "never-closes": "the connection stays open after the end of the answer",
+  "error-event-mid-stream": "an error event in the middle of a stream, status 500 otherwise",
+  redirect: "status 307 to another path",
+  "tls-fail": "a TLS alert in place of an HTTP answer",
+  "missing-finish-reason": "no choice says why it ended",
+  "no-done": "a stream without [DONE]",
+  "role-every-chunk": "every delta repeats the role",
+  "context-overflow": "status 400, context_length_exceeded",
+  "bad-credential": "status 401",
+  "error-200": "status 200 with an error body",
+  "model-not-found-404": "status 404",
+  "bad-request-400": "status 400",
+  "crlf-framing": "events end in CRLF",
+  comments: "a comment before every event",
+} as const;
+
+export type FaultMode = keyof typeof faultModes;
+
+export interface Fault {
+  readonly mode: FaultMode;
+  readonly argument: number | undefined;
+}
+
+/** One step of a plan: this fault for the next `times` calls (default 1). */
+export interface FaultStep {
+  readonly mode: FaultMode;
+  readonly argument?: number;
+  readonly times?: number;
+}
+
+export const noFault: Fault = { mode: "ok", argument: undefined };
+
+/** Reads `mode` or `mode:argument`; undefined when there is no such mode. */
+export function parseFault(text: string): Fault | undefined {
+  const parts = /^\s*([a-z0-9-]+)(?::(\d+))?\s*$/.exec(text);
+  const mode = parts?.[1];
+  if (mode === undefined || !isFaultMode(mode)) return undefined;
+  return { mode, argument: parts?.[2] === undefined ? undefined : Number(parts[2]) };
+}
+
+/** Finds `fault-<mode>` or `fault-<mode>-<argument>` in the name of a model. */
+export function faultInModelName(model: string): Fault | undefined {
+  const place = model.indexOf("fault-");
+  if (place < 0) return undefined;
+  const rest = model.slice(place + "fault-".length);
+  // The longest mode first: `throttle-429-bare` begins with `throttle-429`.
+  const mode = Object.keys(faultModes)
+    .filter(isFaultMode)
+    .sort((first, second) => second.length - first.length)
+    .find((name) => rest.startsWith(name) && !/^[a-z0-9]/.test(rest.slice(name.length)));
+  if (mode === undefined) return undefined;
+  const argument = /^-(\d+)(?![a-z0-9])/.exec(rest.slice(mode.length))?.[1];
+  return { mode, argument: argument === undefined ? undefined : Number(argument) };
+}
+
+function isFaultMode(name: string): name is FaultMode {
+  return Object.hasOwn(faultModes, name);
+}

@@ -1,0 +1,70 @@
+import type { RawConnection } from "../front/raw-connection.ts";
+import { tlsAlert } from "../front/relayed-connection.ts";
+import type { Reply } from "../frame.ts";
+import type { OpenCall } from "../open-call.ts";
+import { wait } from "../wait.ts";
+import type { Fault, FaultMode } from "./fault-mode.ts";
+import { bytesOf, firstHalf } from "./transport-faults.ts";
+
+/** Long enough for the caller to read what came before a reset, which throws unread bytes away. */
+const resetDelayMs = 30;
+
+type RawFault = (sending: RawSending) => Promise<void>;
+
+interface RawSending {
+  readonly connection: RawConnection;
+  readonly reply: Reply;
+  readonly call: OpenCall;
+}
+
+/** How to serve a fault that only a bare connection can show; undefined for all others. */
+export function rawFault({ mode }: Fault): RawFault | undefined {
+  return rawFaults[mode];
+}
+
+const rawFaults: Readonly<Partial<Record<FaultMode, RawFault>>> = {
+  "cut-before-headers": async ({ connection }) => connection.end(),
+  "reset-before-headers": async ({ connection }) => connection.reset(),
+  "tls-fail": async ({ connection }) => {
+    await connection.write(tlsAlert);
+    connection.end();
+  },
+  "cut-after-headers": async (sending) => {
+    await writeHead(sending);
+    sending.connection.end();
+  },
+  "cut-mid-chunk": async (sending) => {
+    await writeHead(sending);
+    await writeFirstHalf(sending);
+    // Promises more bytes than ever come.
+    await writeText(sending.connection, '40\r\ndata: {"id":"chatcmpl');
+    sending.connection.end();
+  },
+  reset: async (sending) => {
+    await writeHead(sending);
+    await writeFirstHalf(sending);
+    await wait(resetDelayMs, sending.connection.closed);
+    sending.connection.reset();
+  },
+};
+
+async function writeHead({ connection, reply, call }: RawSending): Promise<void> {
+  call.update({ status: reply.status });
+  const headers = Object.entries({ ...reply.headers, "transfer-encoding": "chunked" });
+  const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`);
+  await writeText(connection, `HTTP/1.1 ${reply.status} OK\r\n${lines.join("")}\r\n`);
+}
+
+async function writeFirstHalf({ connection, reply, call }: RawSending): Promise<void> {
+  for (const frame of firstHalf(reply)) {
+    const bytes = bytesOf(frame);
+    await writeText(connection, `${bytes.length.toString(16)}\r\n`);
+    await connection.write(bytes);
+    await writeText(connection, "\r\n");
+    call.countSent(frame);
+  }
+}
+
+function writeText(connection: RawConnection, text: string): Promise<void> {
+  return connection.write(new TextEncoder().encode(text));
+}

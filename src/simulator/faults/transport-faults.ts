@@ -1,0 +1,111 @@
+import { gzipSync } from "node:zlib";
+
+import { isFrame, isPause, type Frame, type Reply, type Step } from "../frame.ts";
+import type { Fault, FaultMode } from "./fault-mode.ts";
+import { gzipBomb } from "./gzip-bomb.ts";
+
+const defaultBombMebibytes = 1024;
+const defaultEncodingLayers = 4;
+/** Of a stream: the role and the first words. */
+const framesBeforeMiddle = 3;
+
+/** Applies the faults that do not care what the bytes mean; other faults change nothing here. */
+export function withTransportFault(reply: Reply, { mode, argument }: Fault): Reply {
+  return transportFaults[mode]?.(reply, argument) ?? reply;
+}
+
+type TransportFault = (reply: Reply, argument: number | undefined) => Reply;
+
+const transportFaults: Readonly<Partial<Record<FaultMode, TransportFault>>> = {
+  "stall-mid": (reply, pauseMs = Number.POSITIVE_INFINITY) => ({
+    ...reply,
+    steps: insertMidway(reply, { pauseMs }),
+  }),
+  dribble: (reply, pauseMs = 0) => ({ ...reply, steps: byteByByte(reply.steps, pauseMs) }),
+  "never-closes": (reply) => ({ ...reply, steps: unending(reply.steps) }),
+  "gzip-bomb": (reply, mebibytes = defaultBombMebibytes) => ({
+    ...reply,
+    headers: { ...reply.headers, "content-encoding": "gzip" },
+    steps: gzipBomb(reply.steps, mebibytes),
+  }),
+  "chained-encodings": (reply, layers = defaultEncodingLayers) => chained(reply, layers),
+};
+
+/** The first part of a reply: some frames of a stream, or half of a body that is one frame. */
+export function* firstHalf({ steps, isStreamed }: Reply): Generator<Frame, void, void> {
+  let count = 0;
+  for (const step of steps) {
+    if (isPause(step)) continue;
+    if (!isStreamed) {
+      yield halves(step)[0];
+      return;
+    }
+    yield step;
+    count += 1;
+    if (count === framesBeforeMiddle) return;
+  }
+}
+
+function* insertMidway({ steps, isStreamed }: Reply, inserted: Step): Iterable<Step> {
+  let count = 0;
+  for (const step of steps) {
+    count += 1;
+    if (isStreamed || isPause(step)) {
+      yield step;
+      if (count === framesBeforeMiddle) yield inserted;
+      continue;
+    }
+    const [first, second] = halves(step);
+    yield first;
+    yield inserted;
+    yield second;
+  }
+}
+
+function halves(frame: Frame): readonly [Frame, Frame] {
+  const bytes = bytesOf(frame);
+  const middle = Math.floor(bytes.length / 2);
+  return [
+    { data: bytes.slice(0, middle), tokens: 0 },
+    { ...frame, data: bytes.slice(middle) },
+  ];
+}
+
+/** The tokens of a frame count with its last byte. */
+function* byteByByte(steps: Iterable<Step>, pauseMs: number): Iterable<Step> {
+  for (const step of steps) {
+    if (isPause(step)) {
+      yield step;
+      continue;
+    }
+    const bytes = bytesOf(step);
+    for (let index = 0; index < bytes.length; index++) {
+      const data = bytes.slice(index, index + 1);
+      yield index === bytes.length - 1 ? { ...step, data } : { data, tokens: 0 };
+      if (pauseMs > 0) yield { pauseMs };
+    }
+  }
+}
+
+function* unending(steps: Iterable<Step>): Iterable<Step> {
+  yield* steps;
+  yield { pauseMs: Number.POSITIVE_INFINITY };
+}
+
+function chained(reply: Reply, layers: number): Reply {
+  const frames = [...reply.steps].filter(isFrame);
+  let bytes: Uint8Array<ArrayBuffer> = Buffer.concat(frames.map(bytesOf));
+  for (let layer = 0; layer < layers; layer++) bytes = new Uint8Array(gzipSync(bytes));
+  const tokens = frames.reduce((total, frame) => total + frame.tokens, 0);
+  const hasUsage = frames.some((frame) => frame.hasUsage === true);
+  const encodings = Array.from({ length: layers }, () => "gzip").join(", ");
+  return {
+    ...reply,
+    headers: { ...reply.headers, "content-encoding": encodings },
+    steps: [{ data: bytes, tokens, hasUsage }],
+  };
+}
+
+export function bytesOf(frame: Frame): Uint8Array<ArrayBuffer> {
+  return typeof frame.data === "string" ? new TextEncoder().encode(frame.data) : frame.data;
+}

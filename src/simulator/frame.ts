@@ -1,0 +1,44 @@
+/** What goes out in one write, and how many completion tokens the caller got with it. */
+export interface Frame {
+  readonly data: string | Uint8Array<ArrayBuffer>;
+  readonly tokens: number;
+  /** True on the frame that tells the usage. */
+  readonly hasUsage?: boolean;
+}
+
+/** A pause in the middle of an answer; `Infinity` lasts until the caller leaves. */
+export interface Pause {
+  readonly pauseMs: number;
+}
+
+export type Step = Frame | Pause;
+
+/** An answer before anything has been sent of it. */
+export interface Reply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Written lazily: nothing is made before there is room to send it. */
+  readonly steps: Iterable<Step>;
+  readonly isStreamed: boolean;
+}
+
+export function isPause(step: Step): step is Pause {
+  return "pauseMs" in step;
+}
+
+export function isFrame(step: Step): step is Frame {
+  return "data" in step;
+}
+
+export function jsonReply(
+  text: string,
+  details: Partial<Pick<Reply, "status" | "headers">> & Partial<Omit<Frame, "data">> = {},
+): Reply {
+  const { status = 200, headers = {}, tokens = 0, hasUsage = false } = details;
+  return {
+    status,
+    headers: { "content-type": "application/json", ...headers },
+    steps: [{ data: text, tokens, hasUsage }],
+    isStreamed: false,
+  };
+}

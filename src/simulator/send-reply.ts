@@ -1,0 +1,88 @@
+import { isFrame, type Reply, type Step } from "./frame.ts";
+import type { OpenCall } from "./open-call.ts";
+import type { Pace } from "./pace.ts";
+import { wait } from "./wait.ts";
+
+/** What sending one answer needs beside the answer. */
+export interface Delivery {
+  readonly call: OpenCall;
+  readonly pace: Pace;
+  /** Fires when the caller has left. */
+  readonly signal: AbortSignal;
+}
+
+/** Sends a reply through the HTTP server. The call ends when the last byte is handed over. */
+export async function sendReply(reply: Reply, delivery: Delivery): Promise<Response> {
+  const { status, headers, steps } = reply;
+  const { call, pace, signal } = delivery;
+  call.update({ status });
+  const [only] = isArray(steps) && steps.length === 1 ? steps : [];
+  if (only === undefined || !isFrame(only)) {
+    return new Response(streamSteps(steps, delivery), { status, headers });
+  }
+  await wait(pace.delayMs(only.tokens), signal);
+  if (!signal.aborted) call.countSent(only);
+  call.end(signal.aborted);
+  return new Response(only.data, { status, headers });
+}
+
+function isArray(steps: Iterable<Step>): steps is readonly Step[] {
+  return Array.isArray(steps);
+}
+
+/** Writes after this many are no longer flushed one by one: a long stream would take for ever. */
+const singleWrites = 4096;
+const writesPerFlush = 64;
+
+/** Pulled by the connection: nothing is written, or even made up, before there is room for it. */
+function streamSteps(
+  steps: Iterable<Step>,
+  { call, pace, signal }: Delivery,
+): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  const iterator = steps[Symbol.iterator]();
+  let writes = 0;
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const step = await nextFrame(iterator, pace, signal);
+        if (step === undefined) {
+          call.end(signal.aborted);
+          if (!signal.aborted) controller.close();
+          return;
+        }
+        writes += 1;
+        // The server joins what is written within one turn of the event loop into one write.
+        if (writes <= singleWrites || writes % writesPerFlush === 0) await nextTurn();
+        if (signal.aborted) {
+          call.end(true);
+          return;
+        }
+        call.countSent(step);
+        controller.enqueue(typeof step.data === "string" ? encoder.encode(step.data) : step.data);
+      },
+      cancel() {
+        iterator.return?.();
+        call.end(true);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/** The next frame when it is due; undefined at the end, or when the caller leaves before. */
+export async function nextFrame(iterator: Iterator<Step>, pace: Pace, signal: AbortSignal) {
+  while (!signal.aborted) {
+    const next = iterator.next();
+    if (next.done === true) return undefined;
+    const step = next.value;
+    const delayMs = isFrame(step) ? pace.delayMs(step.tokens) : step.pauseMs;
+    if (delayMs > 0) await wait(delayMs, signal);
+    if (isFrame(step) && !signal.aborted) return step;
+  }
+  return undefined;
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,97 @@
+/**
+ * A model provider that is not one: a real HTTP server that speaks OpenAI's wire format and makes
+ * its answers up. The demo serves from it, tests and the bench measure against it, and
+ * `sluice simulator` runs it alone.
+ *
+ * Callers connect to a front that relays bytes to a `Bun.serve` on a second loopback port. The
+ * front costs some microseconds a request and lets faults below HTTP (cut and reset connections)
+ * be served on the same address as everything else. `directUrl` goes around it; faults that need
+ * the front are answered 400 there.
+ */
+import { systemClock, type Clock } from "../domain/clock.ts";
+import { createDispatch } from "./dispatch.ts";
+import { FaultChooser } from "./faults/fault-chooser.ts";
+import type { FaultStep } from "./faults/fault-mode.ts";
+import { startRawFront } from "./front/raw-front.ts";
+import { TruthLog, type TruthEntry } from "./truth-log.ts";
+
+export interface SimulatorOptions {
+  /** Default 127.0.0.1. */
+  readonly hostname?: string;
+  /** Default 0: any free port. */
+  readonly port?: number;
+  /** Default 0: as fast as the caller reads. */
+  readonly tokensPerSecond?: number;
+  /** Default 0. */
+  readonly firstTokenDelayMs?: number;
+  /** Faults of the next calls that do not name one themselves. */
+  readonly faultPlan?: readonly FaultStep[];
+  /** When set, calls without one of these keys are answered 401. */
+  readonly apiKeys?: readonly string[];
+  /** Tokens of prompt and answer together. Default: no limit. */
+  readonly contextWindow?: number;
+  /** How many calls the truth log keeps. Default 10000. */
+  readonly truthLogLimit?: number;
+  /** Told of every call when it has ended. */
+  readonly onTruth?: (entry: TruthEntry) => void;
+  readonly clock?: Clock;
+}
+
+export interface Simulator extends AsyncDisposable {
+  /** Base URL for clients: `http://127.0.0.1:PORT/v1`. */
+  readonly url: string;
+  readonly port: number;
+  /** Like `url`, without the front that cuts connections: somewhat faster. */
+  readonly directUrl: string;
+  readonly truth: TruthLog;
+  /** Calls that have begun and not ended. */
+  readonly openCalls: number;
+  setFaultPlan(steps: readonly FaultStep[]): void;
+}
+
+const defaultTruthLogLimit = 10_000;
+const requestBodyLimitBytes = 64 * 1024 * 1024;
+
+export function startSimulator(options: SimulatorOptions = {}): Simulator {
+  const { hostname = "127.0.0.1", clock = systemClock } = options;
+  const truth = new TruthLog(options.truthLogLimit ?? defaultTruthLogLimit);
+  const faults = new FaultChooser();
+  faults.setPlan(options.faultPlan ?? []);
+  const dispatch = createDispatch({
+    clock,
+    truth,
+    faults,
+    pace: {
+      tokensPerSecond: options.tokensPerSecond ?? 0,
+      firstTokenDelayMs: options.firstTokenDelayMs ?? 0,
+    },
+    apiKeys: options.apiKeys === undefined ? undefined : new Set(options.apiKeys),
+    contextWindow: options.contextWindow,
+    onTruth: options.onTruth,
+    takeOver: (peerPort) => front.takeOver(peerPort),
+  });
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    idleTimeout: 0,
+    maxRequestBodySize: requestBodyLimitBytes,
+    fetch: (request, own) => dispatch.handle(request, own.requestIP(request)?.port ?? 0),
+    error: () => new Response("The simulator failed.", { status: 500 }),
+  });
+  const serverPort = server.port ?? 0;
+  const front = startRawFront({ hostname, port: options.port ?? 0, serverPort });
+  return {
+    url: `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${front.port}/v1`,
+    port: front.port,
+    directUrl: `http://127.0.0.1:${serverPort}/v1`,
+    truth,
+    get openCalls() {
+      return dispatch.openCalls;
+    },
+    setFaultPlan: (steps) => faults.setPlan(steps),
+    async [Symbol.asyncDispose]() {
+      front[Symbol.dispose]();
+      await server.stop(true);
+    },
+  };
+}
