@@ -42,6 +42,7 @@ export async function runCall<Answer>(
   operation: Operation<Answer>,
   services: PipelineServices,
 ): Promise<StartedCall<Answer>> {
+  if (!services.canRecord()) throw ledgerFull();
   const resolved = resolveModel(call.environment, operation.alias, operation.kind);
   const { model } = resolved;
   const subject = {
@@ -64,6 +65,14 @@ export async function runCall<Answer>(
     meter.failed(failure);
     throw failure;
   }
+}
+
+function ledgerFull(): GatewayError {
+  return new GatewayError("model_unavailable", {
+    message:
+      "The gateway cannot record usage at the moment. Please retry with exponential backoff.",
+    headers: { "retry-after": "5", "retry-after-ms": "5000" },
+  });
 }
 
 interface AttemptLoop<Answer> {

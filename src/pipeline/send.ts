@@ -25,7 +25,11 @@ export async function send(
   options: SendOptions,
 ): Promise<UpstreamAnswer> {
   const { upstream } = options;
+  if (!upstream.inFlight.tryEnter()) {
+    throw new UpstreamFailure({ kind: "overloaded", message: "max_in_flight is reached" });
+  }
   const watchdog = new Watchdog({
+    onStop: () => upstream.inFlight.leave(),
     timeouts: upstream.timeouts,
     clock: options.clock,
     callerSignal: options.callerSignal,

@@ -1,6 +1,7 @@
 import type { Environment } from "../domain/model.ts";
 import type { Plan } from "../domain/plan.ts";
 import type { UpstreamAdapter } from "../upstreams/adapter.ts";
+import type { InFlight } from "./in-flight.ts";
 
 /**
  * All that a call reads of the configuration, built and validated whole. A reload makes a new one;
@@ -21,6 +22,8 @@ export interface Upstream {
   readonly name: string;
   readonly adapter: UpstreamAdapter;
   readonly timeouts: Timeouts;
+  /** Attempts under way at this upstream. */
+  readonly inFlight: InFlight;
 }
 
 export interface Timeouts {
@@ -34,8 +37,6 @@ export interface Timeouts {
 
 export interface CallSettings {
   readonly jsonDepth: number;
-  /** What an answer is expected to take before anything was learned, when the caller sets no cap. */
-  readonly defaultOutputTokens: number;
   /** Largest whole answer read from an upstream. */
   readonly answerLimitBytes: number;
 }

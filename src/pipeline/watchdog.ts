@@ -7,6 +7,8 @@ export interface WatchdogOptions {
   readonly clock: Clock;
   /** Fires when the caller leaves; ends the attempt as well. */
   readonly callerSignal: AbortSignal;
+  /** Told once, when the attempt is over. */
+  readonly onStop: () => void;
   /** Asked once, when an attempt has waited the connect time without an answer. */
   readonly canConnect: () => Promise<boolean>;
 }
@@ -24,6 +26,7 @@ export class Watchdog {
   #phase: "connecting" | "waiting" | "answering" = "connecting";
   #timer: ReturnType<typeof setTimeout> | undefined;
   #failure: UpstreamFailure | undefined;
+  #isStopped = false;
 
   constructor(options: WatchdogOptions) {
     this.#options = options;
@@ -53,8 +56,11 @@ export class Watchdog {
 
   /** The attempt is over, well or not. Aborts nothing. */
   stop(): void {
+    if (this.#isStopped) return;
+    this.#isStopped = true;
     clearTimeout(this.#timer);
     this.#options.callerSignal.removeEventListener("abort", this.#onCallerLeft);
+    this.#options.onStop();
   }
 
   /** Ends the attempt now. */

@@ -1,0 +1,9 @@
+/** What handlers need of the configuration, beside the snapshot of a call. */
+export interface ApiSettings {
+  /** How long the headers of a stream wait for its first event. */
+  readonly holdHeadersMs: number;
+  readonly keepAlive: "comment" | "chunk" | "off";
+  readonly keepAliveIntervalMs: number;
+  /** How long a reader may leave a written event unread. */
+  readonly writeTimeoutMs: number;
+}

@@ -1,0 +1,151 @@
+import type { ChatEvent } from "../domain/chat.ts";
+import type { TokenUsage } from "../domain/usage.ts";
+import { usageBody } from "./usage-body.ts";
+
+export interface ChatChunkOptions {
+  /** `chatcmpl-...`, the same in every chunk. */
+  readonly id: string;
+  /** Unix seconds. */
+  readonly created: number;
+  /** The alias the caller asked for. */
+  readonly model: string;
+  readonly includeUsage: boolean;
+  readonly wantsLogprobs: boolean;
+}
+
+/**
+ * Writes events as `chat.completion.chunk` frames. Role, tool id and tool name go out exactly
+ * once: Python's and Go's clients join repeated strings. Reference: recordings of OpenAI's API.
+ */
+export class ChatChunkWriter {
+  readonly #options: ChatChunkOptions;
+  readonly #choicesWithRole = new Set<number>();
+  /** Calls of custom tools, whose fragments have another shape. */
+  readonly #customCalls = new Set<string>();
+  #head: string;
+  readonly #tail: string;
+
+  constructor(options: ChatChunkOptions) {
+    this.#options = options;
+    this.#head = this.#makeHead(undefined, undefined);
+    this.#tail = options.includeUsage ? ',"usage":null}\n\n' : "}\n\n";
+  }
+
+  write(events: readonly ChatEvent[]): string {
+    let frames = "";
+    for (const event of events) frames += this.#writeEvent(event);
+    return frames;
+  }
+
+  /** A chunk that says nothing, for clients that choke on comments. */
+  keepAlive(): string {
+    return `${this.#head}[]${this.#tail}`;
+  }
+
+  /** The end of a whole answer: the usage chunk, if asked for, and `[DONE]`. */
+  end(usage: TokenUsage): string {
+    const done = "data: [DONE]\n\n";
+    if (!this.#options.includeUsage) return done;
+    return `${this.#head}[],"usage":${JSON.stringify(usageBody(usage))}}\n\n${done}`;
+  }
+
+  #writeEvent(event: ChatEvent): string {
+    switch (event.type) {
+      case "text-delta":
+        return this.#delta(event.choice, `"content":${JSON.stringify(event.text)}`, event.logprobs);
+      case "refusal-delta":
+        return this.#delta(event.choice, `"refusal":${JSON.stringify(event.text)}`);
+      case "reasoning-delta":
+        return this.#delta(event.choice, `"reasoning_content":${JSON.stringify(event.text)}`);
+      case "tool-call-start":
+        if (event.kind === "custom") this.#customCalls.add(`${event.choice} ${event.call}`);
+        return this.#delta(event.choice, `"tool_calls":[${toolHeader(event)}]`);
+      case "tool-call-delta":
+        return this.#delta(event.choice, `"tool_calls":[${this.#toolDelta(event)}]`);
+      case "function-call-start": {
+        const name = JSON.stringify(event.name);
+        return this.#delta(event.choice, `"function_call":{"name":${name},"arguments":""}`);
+      }
+      case "function-call-delta": {
+        const text = JSON.stringify(event.arguments);
+        return this.#delta(event.choice, `"function_call":{"arguments":${text}}`);
+      }
+      case "choice-finish":
+        return this.#finish(event.choice, event.finishReason);
+      case "answer-start":
+        this.#head = this.#makeHead(event.systemFingerprint, event.serviceTier);
+        return "";
+      case "usage-report":
+        return "";
+    }
+  }
+
+  #delta(choice: number, delta: string, logprobs?: readonly unknown[]): string {
+    const role = this.#choicesWithRole.has(choice) ? "" : this.#role(choice, delta);
+    return role + this.#choice({ choice, delta, logprobs, finish: "null" });
+  }
+
+  /** The first chunk of a choice; its empty fields tell clients what kind of answer begins. */
+  #role(choice: number, firstDelta: string): string {
+    this.#choicesWithRole.add(choice);
+    let fields = '"content":"","refusal":null';
+    if (firstDelta.startsWith('"refusal"')) fields = '"content":null,"refusal":""';
+    if (firstDelta.startsWith('"tool_calls"')) fields = '"content":null,"refusal":null';
+    if (firstDelta.startsWith('"function_call"')) fields = '"content":null,"refusal":null';
+    const delta = `"role":"assistant",${fields}`;
+    const logprobs = this.#options.wantsLogprobs ? [] : undefined;
+    return this.#choice({ choice, delta, logprobs, finish: "null" });
+  }
+
+  #finish(choice: number, reason: string): string {
+    const role = this.#choicesWithRole.has(choice) ? "" : this.#role(choice, "");
+    return role + this.#choice({ choice, delta: "", logprobs: undefined, finish: `"${reason}"` });
+  }
+
+  #choice({ choice, delta, logprobs, finish }: ChunkChoice): string {
+    const probabilities =
+      logprobs === undefined ? "null" : `{"content":${JSON.stringify(logprobs)},"refusal":null}`;
+    return (
+      `${this.#head}[{"index":${choice},"delta":{${delta}},"logprobs":${probabilities},` +
+      `"finish_reason":${finish}}]${this.#tail}`
+    );
+  }
+
+  #toolDelta(event: Extract<ChatEvent, { type: "tool-call-delta" }>): string {
+    const text = JSON.stringify(event.arguments);
+    return this.#customCalls.has(`${event.choice} ${event.call}`)
+      ? `{"index":${event.call},"custom":{"input":${text}}}`
+      : `{"index":${event.call},"function":{"arguments":${text}}}`;
+  }
+
+  #makeHead(fingerprint: string | undefined, serviceTier: string | undefined): string {
+    const { id, created, model } = this.#options;
+    const head = {
+      id,
+      object: "chat.completion.chunk",
+      created,
+      model,
+      ...(serviceTier !== undefined && { service_tier: serviceTier }),
+      system_fingerprint: fingerprint ?? null,
+    };
+    return `data: ${JSON.stringify(head).slice(0, -1)},"choices":`;
+  }
+}
+
+interface ChunkChoice {
+  readonly choice: number;
+  /** The inside of the delta object, as JSON. */
+  readonly delta: string;
+  readonly logprobs: readonly unknown[] | undefined;
+  /** As JSON. */
+  readonly finish: string;
+}
+
+function toolHeader(event: Extract<ChatEvent, { type: "tool-call-start" }>): string {
+  const name = JSON.stringify(event.name);
+  const body =
+    event.kind === "custom"
+      ? `"custom":{"name":${name},"input":""}`
+      : `"function":{"name":${name},"arguments":""}`;
+  return `{"index":${event.call},"id":${JSON.stringify(event.id)},"type":"${event.kind}",${body}}`;
+}

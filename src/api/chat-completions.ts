@@ -1,0 +1,106 @@
+import type { ChatRequest } from "../domain/chat.ts";
+import { eventStream, eventStreamHeaders, type FrameSource } from "../http/event-stream.ts";
+import { jsonReply, type Reply } from "../http/reply.ts";
+import type { KeyCall } from "../http/route.ts";
+import { rateLimitHeaders } from "../limits/headers.ts";
+import { openChatStream, runChat, type ChatCall } from "../pipeline/chat-call.ts";
+import type { PipelineServices } from "../pipeline/services.ts";
+import type { ApiSettings } from "./api-settings.ts";
+import { chatBody } from "./chat-body.ts";
+import { ChatChunkWriter } from "./chat-chunks.ts";
+import { ChatFrames } from "./chat-frames.ts";
+import { parseJson } from "./parse-json.ts";
+import { parseChatRequest } from "./schemas/chat-request.ts";
+import { restoreLargeSeed } from "./schemas/large-seed.ts";
+
+/** `POST /v1/chat/completions` */
+export function createChatCompletions(
+  services: PipelineServices,
+  settings: ApiSettings,
+): (call: KeyCall) => Promise<Reply> {
+  return async (call) => {
+    const bytes = await call.readBody();
+    const { value, text } = parseJson(bytes, call.snapshot.settings.jsonDepth);
+    const request = restoreLargeSeed(parseChatRequest(value), text);
+    const chat: ChatCall = { request, bodyBytes: bytes.byteLength };
+    return request.stream === true
+      ? streamReply({ call, chat, services, settings })
+      : wholeReply(call, chat, services);
+  };
+}
+
+async function wholeReply(
+  call: KeyCall,
+  chat: ChatCall,
+  services: PipelineServices,
+): Promise<Reply> {
+  const { answer, admission, meter } = await runChat(call, chat, services);
+  const body = chatBody(answer, {
+    id: completionId(call),
+    created: Math.floor(services.clock.now() / 1000),
+    model: chat.request.model,
+    usage: meter.usage,
+  });
+  return jsonReply(body, rateLimitHeaders(admission.state));
+}
+
+interface StreamReply {
+  readonly call: KeyCall;
+  readonly chat: ChatCall;
+  readonly services: PipelineServices;
+  readonly settings: ApiSettings;
+}
+
+/**
+ * Waits for the first event, so that a failure before it is a proper HTTP error. Only a model that
+ * thinks for longer than `holdHeadersMs` gets its headers sent early.
+ */
+async function streamReply({ call, chat, services, settings }: StreamReply): Promise<Reply> {
+  const opening = openChatStream(call, chat, services);
+  const started = await settledWithin(opening, settings.holdHeadersMs);
+  const writer = new ChatChunkWriter({
+    id: completionId(call),
+    created: Math.floor(services.clock.now() / 1000),
+    model: chat.request.model,
+    includeUsage: includesUsage(chat.request),
+    wantsLogprobs: chat.request.logprobs === true,
+  });
+  const frames = new ChatFrames(opening, writer);
+  return {
+    status: 200,
+    headers: {
+      ...eventStreamHeaders,
+      ...(started !== undefined && rateLimitHeaders(started.admission.state)),
+    },
+    body: eventStreamBody(frames, { services, settings, writer }),
+  };
+}
+
+function eventStreamBody(
+  source: FrameSource,
+  context: Pick<StreamReply, "services" | "settings"> & { readonly writer: ChatChunkWriter },
+): ReadableStream<Uint8Array> {
+  const { keepAlive, keepAliveIntervalMs, writeTimeoutMs } = context.settings;
+  return eventStream(source, {
+    clock: context.services.clock,
+    keepAliveMs: keepAlive === "off" ? 0 : keepAliveIntervalMs,
+    keepAlive: keepAlive === "chunk" ? context.writer.keepAlive() : ": keep-alive\n",
+    writeTimeoutMs,
+  });
+}
+
+/** What the promise resolves to, or undefined once the time is over. Rejects as the promise does. */
+function settledWithin<Value>(promise: Promise<Value>, timeMs: number): Promise<Value | undefined> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => resolve(undefined), timeMs);
+    promise.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
+
+function includesUsage(request: ChatRequest): boolean {
+  return request.stream_options?.include_usage === true;
+}
+
+function completionId(call: KeyCall): string {
+  return `chatcmpl-${call.id.slice(4)}`;
+}

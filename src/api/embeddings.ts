@@ -1,0 +1,45 @@
+import type { EmbeddingResult, EmbeddingVector } from "../domain/embedding.ts";
+import { jsonTextReply, type Reply } from "../http/reply.ts";
+import type { KeyCall } from "../http/route.ts";
+import { rateLimitHeaders } from "../limits/headers.ts";
+import { runEmbeddings } from "../pipeline/embedding-call.ts";
+import type { PipelineServices } from "../pipeline/services.ts";
+import { decodeTokens } from "./decode-tokens.ts";
+import { parseJson } from "./parse-json.ts";
+import { parseEmbeddingRequest } from "./schemas/embedding-request.ts";
+import { toBase64, toNumbers } from "./vector-encoding.ts";
+
+/** `POST /v1/embeddings` */
+export function createEmbeddings(services: PipelineServices): (call: KeyCall) => Promise<Reply> {
+  return async (call) => {
+    const bytes = await call.readBody();
+    const { value } = parseJson(bytes, call.snapshot.settings.jsonDepth);
+    const { request, encodingFormat } = parseEmbeddingRequest(value);
+    const embedding = { request, bodyBytes: bytes.byteLength, decodeTokens };
+    const { answer, admission, meter } = await runEmbeddings(call, embedding, services);
+    const write = encodingFormat === "base64" ? writeBase64 : writeNumbers;
+    const usage = { prompt_tokens: meter.usage.inputTokens, total_tokens: meter.usage.inputTokens };
+    const body =
+      `{"object":"list","data":[${writeVectors(answer, write)}],` +
+      `"model":${JSON.stringify(request.model)},"usage":${JSON.stringify(usage)}}`;
+    return jsonTextReply(body, rateLimitHeaders(admission.state));
+  };
+}
+
+/** Joined by hand: the vectors are megabytes that need no escaping. */
+function writeVectors(
+  { vectors }: EmbeddingResult,
+  write: (vector: EmbeddingVector) => string,
+): string {
+  return vectors
+    .map((vector, index) => `{"object":"embedding","index":${index},"embedding":${write(vector)}}`)
+    .join(",");
+}
+
+function writeBase64(vector: EmbeddingVector): string {
+  return `"${typeof vector === "string" ? vector : toBase64(vector)}"`;
+}
+
+function writeNumbers(vector: EmbeddingVector): string {
+  return `[${(typeof vector === "string" ? toNumbers(vector) : vector).join(",")}]`;
+}

@@ -1,0 +1,17 @@
+import type { TokenUsage } from "../domain/usage.ts";
+
+/** OpenAI's `usage` object of a chat answer. Details are objects, never null: the type says so. */
+export function usageBody(usage: TokenUsage): object {
+  return {
+    prompt_tokens: usage.inputTokens,
+    completion_tokens: usage.outputTokens,
+    total_tokens: usage.inputTokens + usage.outputTokens,
+    prompt_tokens_details: { cached_tokens: usage.cachedInputTokens, audio_tokens: 0 },
+    completion_tokens_details: {
+      reasoning_tokens: usage.reasoningTokens,
+      audio_tokens: 0,
+      accepted_prediction_tokens: 0,
+      rejected_prediction_tokens: 0,
+    },
+  };
+}

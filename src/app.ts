@@ -1,0 +1,262 @@
+import { buildSnapshot } from "./build-snapshot.ts";
+import type { Config } from "./config/config.ts";
+import { loadPepper } from "./config/pepper.ts";
+import { systemClock, type Clock } from "./domain/clock.ts";
+import type { RandomBytes } from "./domain/base62.ts";
+import { CorsPolicy } from "./http/cors.ts";
+import { createDispatch, type DispatchOptions } from "./http/dispatch.ts";
+import { errorReply, toGatewayError } from "./http/error-reply.ts";
+import { listen, type Listener } from "./http/listen.ts";
+import { RouteTable } from "./http/route-table.ts";
+import { UsageQueue } from "./ledger/usage-queue.ts";
+import { createAuthenticate, createKeyDigest } from "./pipeline/authenticate.ts";
+import { canConnect } from "./pipeline/connect-probe.ts";
+import { TokenEstimator } from "./pipeline/estimate.ts";
+import { KeyRing } from "./pipeline/key-ring.ts";
+import type { PipelineServices } from "./pipeline/services.ts";
+import type { Snapshot } from "./pipeline/snapshot.ts";
+import { adminRoutes, dataRoutes } from "./routes.ts";
+import { createMemoryLimitStore } from "./storage/memory/limit-store.ts";
+import { openDatabase } from "./storage/sqlite/open-database.ts";
+import { SqliteKeyStore } from "./storage/sqlite/key-store.ts";
+import { SqliteUsageStore } from "./storage/sqlite/usage-store.ts";
+import type { KeyStore, LimitStore, UsageStore } from "./storage/store.ts";
+import { TelemetryEvents } from "./telemetry/events.ts";
+import { createLogger } from "./telemetry/logger.ts";
+import { Metrics } from "./telemetry/metrics.ts";
+
+/** What tests and simulations put in the place of the real thing. */
+export interface AppOverrides {
+  readonly clock?: Clock;
+  readonly random?: () => number;
+  readonly randomBytes?: RandomBytes;
+  readonly limits?: LimitStore;
+  readonly writeLog?: (line: string) => void;
+}
+
+export interface App extends AsyncDisposable {
+  readonly dataUrl: string;
+  readonly adminUrl: string;
+  readonly events: TelemetryEvents;
+  readonly keys: KeyStore;
+  readonly usage: UsageStore;
+  /** Swaps in a configuration that was validated. Listeners and storage stay as they are. */
+  reconfigure(config: Config): void;
+  /** Reads the keys again, after this process has changed them. */
+  reloadKeys(): Promise<void>;
+  /** Writes what the ledger still holds in memory. */
+  flushUsage(): Promise<void>;
+  /** Refuses new work and waits for open requests, at most the drain time. */
+  drain(): Promise<void>;
+}
+
+const keyPollMs = 500;
+const scopeLimit = 1_000_000;
+const pollWhileDrainingMs = 20;
+
+/** The only wiring: opens storage, loads the keys and listens. Throws when any of it fails. */
+export async function createApp(config: Config, overrides: AppOverrides = {}): Promise<App> {
+  const app = new RunningApp(config, overrides);
+  await app.start();
+  return app;
+}
+
+class RunningApp implements App {
+  readonly events: TelemetryEvents;
+  readonly keys: KeyStore;
+  readonly usage: UsageStore;
+  readonly #config: Config;
+  readonly #clock: Clock;
+  readonly #randomBytes: RandomBytes;
+  readonly #metrics: Metrics;
+  readonly #keyRing: KeyRing;
+  readonly #queue: UsageQueue;
+  readonly #services: PipelineServices;
+  readonly #closeDatabase: () => void;
+  readonly #authenticate: DispatchOptions["authenticate"];
+  #snapshot: Snapshot;
+  #data: Listener | undefined;
+  #admin: Listener | undefined;
+  #isDraining = false;
+
+  constructor(config: Config, overrides: AppOverrides) {
+    this.#config = config;
+    this.#clock = overrides.clock ?? systemClock;
+    this.#randomBytes = overrides.randomBytes ?? ((target) => crypto.getRandomValues(target));
+    this.#metrics = this.#createMetrics();
+    this.events = this.#createEvents(overrides);
+    const database = openDatabase(config.storage.path);
+    this.#closeDatabase = () => database.close();
+    this.keys = new SqliteKeyStore(database);
+    this.usage = new SqliteUsageStore(database);
+    const onReloadFailed = (error: unknown): void => this.events.keysReloadFailed(error);
+    this.#keyRing = new KeyRing({ store: this.keys, onReloadFailed });
+    this.#queue = new UsageQueue({
+      store: this.usage,
+      ...config.ledger,
+      onWriteFailed: (rows, error) => this.events.ledgerWriteFailed(rows, error),
+    });
+    this.#snapshot = buildSnapshot(config, this.#clock);
+    this.#services = this.#createServices(overrides);
+    this.#authenticate = this.#createAuthenticate();
+  }
+
+  get dataUrl(): string {
+    return urlOf(this.#data);
+  }
+
+  get adminUrl(): string {
+    return urlOf(this.#admin);
+  }
+
+  async start(): Promise<void> {
+    await this.#keyRing.reload();
+    this.#keyRing.follow(keyPollMs);
+    const { data, admin } = this.#config.listen;
+    this.#data = this.#listen(data, this.#dataTable());
+    this.#admin = this.#listen(admin, this.#adminTable());
+    this.events.started({ data: this.dataUrl, admin: this.adminUrl });
+  }
+
+  reconfigure(config: Config): void {
+    this.#snapshot = buildSnapshot(config, this.#clock);
+  }
+
+  reloadKeys(): Promise<void> {
+    return this.#keyRing.reload();
+  }
+
+  flushUsage(): Promise<void> {
+    return this.#queue.flush();
+  }
+
+  async drain(): Promise<void> {
+    if (this.#isDraining || this.#data === undefined) return;
+    this.#isDraining = true;
+    this.events.draining(this.#data.pendingRequests);
+    const deadline = performance.now() + this.#config.shutdown.drainTimeoutMs;
+    while (this.#data.pendingRequests > 0 && performance.now() < deadline) {
+      await Bun.sleep(pollWhileDrainingMs);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isDraining = true;
+    this.#keyRing.stop();
+    // What is still open after the drain time is cut; its accounts are closed by the cut.
+    await Promise.all([this.#data?.cut(), this.#admin?.cut()]);
+    await Bun.sleep(pollWhileDrainingMs);
+    await this.#queue.close();
+    this.#closeDatabase();
+    this.events.stopped();
+  }
+
+  #createMetrics(): Metrics {
+    return new Metrics({
+      openRequests: () => this.#data?.pendingRequests ?? 0,
+      queuedUsageRows: () => this.#queue.size,
+      residentBytes: () => process.memoryUsage.rss(),
+    });
+  }
+
+  #createEvents(overrides: AppOverrides): TelemetryEvents {
+    const { logLevel, logFormat } = this.#config.telemetry;
+    const write = overrides.writeLog ?? ((line) => void process.stderr.write(`${line}\n`));
+    const logger = createLogger({ level: logLevel, format: logFormat, clock: this.#clock, write });
+    return new TelemetryEvents(logger, this.#metrics);
+  }
+
+  #createServices(overrides: AppOverrides): PipelineServices {
+    const clock = this.#clock;
+    const random = overrides.random ?? Math.random;
+    const { defaultOutputTokens } = this.#config.limits;
+    const reservationTtlMs = this.#longestCallMs();
+    return {
+      clock,
+      random,
+      canConnect,
+      limits:
+        overrides.limits ?? createMemoryLimitStore({ clock, random, reservationTtlMs, scopeLimit }),
+      estimator: new TokenEstimator({ defaultOutputTokens, nowMs: clock.monotonic() }),
+      canRecord: () => !this.#queue.isFull,
+      recordUsage: (record) => {
+        this.#queue.record(record);
+        this.events.callEnded(record);
+      },
+      onSettleFailed: (callId, error) => this.events.settleFailed(callId, error),
+      onAttemptFailed: (call, candidate, failure) =>
+        this.events.attemptFailed(call.id, candidate.target.id, failure),
+    };
+  }
+
+  /** A call may try each upstream to the end of its total time, then once more. */
+  #longestCallMs(): number {
+    let sum = 0;
+    for (const { timeouts } of this.#config.upstreams.values()) sum += timeouts.totalMs;
+    return Math.max(60_000, 2 * sum);
+  }
+
+  #createAuthenticate(): DispatchOptions["authenticate"] {
+    const pepper = loadPepper({
+      configured: this.#config.auth.pepper,
+      dataDir: this.#config.dataDir,
+      random: this.#randomBytes,
+    });
+    return createAuthenticate({
+      digest: createKeyDigest(pepper.reveal()),
+      clock: this.#clock,
+      secrets: () => this.#keyRing.secrets,
+      plans: () => this.#snapshot.plans,
+    });
+  }
+
+  #whyNotReady(): string | undefined {
+    if (this.#isDraining) return "shutting down";
+    if (!this.#keyRing.isLoaded) return "keys are not loaded yet";
+    return this.#queue.isFull ? "usage cannot be recorded" : undefined;
+  }
+
+  #dataTable(): RouteTable {
+    const { streams } = this.#config;
+    const whyNotReady = (): string | undefined => this.#whyNotReady();
+    return new RouteTable(dataRoutes({ services: this.#services, settings: streams, whyNotReady }));
+  }
+
+  #adminTable(): RouteTable {
+    const renderMetrics = (): Promise<string> => this.#metrics.render();
+    const whyNotReady = (): string | undefined => this.#whyNotReady();
+    return new RouteTable(adminRoutes({ renderMetrics, whyNotReady }));
+  }
+
+  #listen(address: Config["listen"]["data"], routes: RouteTable): Listener {
+    const { http } = this.#config;
+    const handle = createDispatch({
+      routes,
+      clock: this.#clock,
+      newRequestId: () => this.#newRequestId(),
+      snapshot: () => this.#snapshot,
+      authenticate: this.#authenticate,
+      cors: new CorsPolicy(http.allowedOrigins),
+      bodyLimits: http,
+      maxHeaders: http.maxHeaders,
+      isDraining: () => this.#isDraining,
+      onHandled: (event) => this.events.requestHandled(event),
+    });
+    const onError = (error: unknown): Response => {
+      this.events.unhandled(error);
+      const { status, headers, body } = errorReply(toGatewayError(error));
+      return new Response(body, { status, headers });
+    };
+    return listen({ ...address, idleTimeoutMs: http.idleTimeoutMs, handle, onError });
+  }
+
+  #newRequestId(): string {
+    return `req_${Buffer.from(this.#randomBytes(new Uint8Array(16))).toString("hex")}`;
+  }
+}
+
+function urlOf(listener: Listener | undefined): string {
+  if (listener === undefined) return "";
+  const { hostname, port } = listener;
+  return `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
+}

@@ -1,0 +1,28 @@
+import { formatProblems, parseConfig } from "../config/load.ts";
+import { exitCodes, readArguments, UsageError, type Command } from "./command.ts";
+import { readConfigFile } from "./load-settings.ts";
+
+export const checkConfigCommand: Command = {
+  name: "check-config",
+  summary: "check a configuration file and report all its problems",
+  help: `Usage: sluice check-config FILE [--json]
+
+Checks a configuration file without starting anything.
+
+Options:
+  --json   print {"ok": ..., "problems": [...]} instead of text
+
+Exit code: 0 the file is good, 1 it has problems, 2 wrong usage.`,
+  run(args, io) {
+    const { values, positionals } = readArguments(args, { json: { type: "boolean" } });
+    const [path, ...others] = positionals;
+    if (path === undefined || others.length > 0) throw new UsageError("name one file to check");
+    const env = io.environment.variables;
+    const result = parseConfig(readConfigFile(path), { name: path, env });
+    const problems = result.ok ? [] : result.problems;
+    if (values.json === true) io.print(JSON.stringify({ ok: result.ok, problems }));
+    else if (result.ok) io.print(`${path}: good`);
+    else io.report(formatProblems(path, problems));
+    return Promise.resolve(result.ok ? exitCodes.ok : exitCodes.failed);
+  },
+};

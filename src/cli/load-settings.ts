@@ -1,0 +1,75 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Config } from "../config/config.ts";
+import { demoConfigText } from "../config/demo.ts";
+import { formatProblems, parseConfig } from "../config/load.ts";
+import { listenAddress, type ListenAddress } from "../config/values.ts";
+import { CommandError, UsageError, type CommandIo } from "./command.ts";
+
+/** Options that several commands share. */
+export const settingsOptions = {
+  config: { type: "string", short: "c" },
+  "data-dir": { type: "string" },
+} as const;
+
+export interface SettingsArguments {
+  readonly config?: string | undefined;
+  readonly "data-dir"?: string | undefined;
+}
+
+export interface Settings {
+  readonly config: Config;
+  /** The file it came from; undefined for the demo. */
+  readonly path: string | undefined;
+  readonly text: string;
+}
+
+/** The configuration a command works on: the named file, `SLUICE_CONFIG`, or the demo. */
+export function loadSettings(
+  chosen: SettingsArguments,
+  io: CommandIo,
+  simulatorUrl = "http://127.0.0.1:1/v1",
+): Settings {
+  const path = chosen.config ?? io.environment.configPath;
+  const text = path === undefined ? demoText(chosen, simulatorUrl) : readConfigFile(path);
+  const name = path ?? "built-in demo";
+  const result = parseConfig(text, { name, env: io.environment.variables });
+  if (!result.ok) throw new CommandError(formatProblems(name, result.problems));
+  return { config: withDataDir(result.config, chosen, path), path, text };
+}
+
+/** Reads `HOST:PORT`. */
+export function readAddress(text: string): ListenAddress {
+  const result = listenAddress("", text).safeParse(text);
+  if (result.success) return result.data;
+  throw new UsageError(`'${text}' is no address; write HOST:PORT, such as 127.0.0.1:8080`);
+}
+
+function demoText(chosen: SettingsArguments, simulatorUrl: string): string {
+  return demoConfigText({
+    simulatorUrl,
+    dataDir: chosen["data-dir"] ?? "./data",
+    listenData: "127.0.0.1:8080",
+    listenAdmin: "127.0.0.1:8081",
+  });
+}
+
+function withDataDir(config: Config, chosen: SettingsArguments, path: string | undefined): Config {
+  const dataDir = chosen["data-dir"];
+  if (dataDir === undefined || path === undefined) return config;
+  // The database moves along unless the file puts it somewhere else on purpose.
+  const isInside = config.storage.path === join(config.dataDir, "sluice.db");
+  const storage = isInside
+    ? { ...config.storage, path: join(dataDir, "sluice.db") }
+    : config.storage;
+  return { ...config, dataDir, storage };
+}
+
+export function readConfigFile(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    const reason = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
+    throw new CommandError(`${path}: cannot be read (${reason})`);
+  }
+}

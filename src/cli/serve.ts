@@ -1,0 +1,94 @@
+import { createApp, type App } from "../app.ts";
+import type { Config } from "../config/config.ts";
+import { watchConfig, type ConfigWatch } from "../config/watch.ts";
+import { startSimulator } from "../simulator/simulator.ts";
+import { CommandError, exitCodes, readArguments, UsageError } from "./command.ts";
+import type { Command, CommandIo } from "./command.ts";
+import { introduceDemo } from "./introduce-demo.ts";
+import { loadSettings, readAddress, settingsOptions, type Settings } from "./load-settings.ts";
+import { restartWithFetchLimit } from "./restart-with-fetch-limit.ts";
+
+const options = {
+  ...settingsOptions,
+  data: { type: "string" },
+  admin: { type: "string" },
+} as const;
+
+export const serveCommand: Command = {
+  name: "serve",
+  summary: "run the gateway; without a configuration, a demo with a simulated provider",
+  help: `Usage: sluice serve [--config FILE] [--data HOST:PORT] [--admin HOST:PORT] [--data-dir DIR]
+
+Without a configuration file a demo starts: every alias is served by a built-in simulator, and a
+key to try it with is printed once.
+
+Options:
+  -c, --config FILE   configuration (default: SLUICE_CONFIG, else the demo's)
+  --data HOST:PORT    address of the API, instead of the configured one
+  --admin HOST:PORT   address of metrics and health, instead of the configured one
+  --data-dir DIR      where state is kept, instead of the configured directory
+
+SIGTERM and SIGINT: refuse new work, let open requests finish (shutdown.drain_timeout), end. A
+second one ends at once. SIGHUP: read the configuration again.
+
+Exit code: 0 ended as asked, 1 could not start, 2 wrong usage.`,
+  async run(args, io) {
+    const { values, positionals } = readArguments(args, options);
+    if (positionals.length > 0) throw new UsageError(`serve does not take '${positionals[0]}'`);
+    const { path, config } = loadSettings(values, io);
+    restartWithFetchLimit(config.upstreamRequests, io.environment);
+    await using demo = path === undefined ? startSimulator() : undefined;
+    const settings = loadSettings(values, io, demo?.url);
+    await using app = await start(withListeners(settings.config, values));
+    if (demo !== undefined) await introduceDemo({ app, settings, values }, io);
+    using _watch = demo === undefined ? follow(app, settings, io) : undefined;
+    await untilAsked(io.signal);
+    await app.drain();
+    return exitCodes.ok;
+  },
+};
+
+function withListeners(config: Config, values: { data?: string; admin?: string }): Config {
+  return {
+    ...config,
+    listen: {
+      data: values.data === undefined ? config.listen.data : readAddress(values.data),
+      admin: values.admin === undefined ? config.listen.admin : readAddress(values.admin),
+    },
+  };
+}
+
+async function start(config: Config): Promise<App> {
+  try {
+    return await createApp(config);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CommandError(`cannot start: ${reason}`);
+  }
+}
+
+function follow(app: App, settings: Settings, io: CommandIo): ConfigWatch | undefined {
+  const { path, text, config } = settings;
+  if (path === undefined) return undefined;
+  const watch = watchConfig({
+    path,
+    text,
+    env: io.environment.variables,
+    current: config,
+    onConfig: (next) => {
+      app.reconfigure(next);
+      app.events.configAccepted(path);
+    },
+    onProblems: (problems) => app.events.configRefused(problems),
+    onNotice: (notice) => app.events.configNotice(notice),
+  });
+  io.onReload(() => watch.reload());
+  return watch;
+}
+
+function untilAsked(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,9 @@
+import { runSimulator, simulatorHelp } from "../simulator/command.ts";
+import type { Command } from "./command.ts";
+
+export const simulatorCommand: Command = {
+  name: "simulator",
+  summary: "run the simulated provider alone, to test clients against",
+  help: simulatorHelp,
+  run: (args, io) => runSimulator(args, { print: io.print, signal: io.signal }),
+};

@@ -1,0 +1,96 @@
+#!/usr/bin/env bun
+import packageJson from "../package.json" with { type: "json" };
+import { checkConfigCommand } from "./cli/check-config.ts";
+import {
+  CommandError,
+  exitCodes,
+  UsageError,
+  type Command,
+  type CommandIo,
+} from "./cli/command.ts";
+import { keysCommand } from "./cli/keys.ts";
+import { serveCommand } from "./cli/serve.ts";
+import { simulatorCommand } from "./cli/simulator.ts";
+import { usageCommand } from "./cli/usage.ts";
+import { readEnvironment } from "./config/environment.ts";
+
+const commands: readonly Command[] = [
+  serveCommand,
+  checkConfigCommand,
+  keysCommand,
+  usageCommand,
+  simulatorCommand,
+];
+
+process.exitCode = await main(process.argv.slice(2));
+
+async function main(args: readonly string[]): Promise<number> {
+  const [name, ...rest] = args;
+  if (name === "--version" || name === "-v") {
+    console.log(packageJson.version);
+    return exitCodes.ok;
+  }
+  if (name === undefined || name === "--help" || name === "-h" || name === "help") {
+    console.log(overview());
+    return name === undefined ? exitCodes.usage : exitCodes.ok;
+  }
+  const command = commands.find((candidate) => candidate.name === name);
+  if (command === undefined) {
+    console.error(`sluice: there is no command '${name}'\n\n${overview()}`);
+    return exitCodes.usage;
+  }
+  return runCommand(command, rest);
+}
+
+async function runCommand(command: Command, args: readonly string[]): Promise<number> {
+  if (args.includes("--help") || args.includes("-h")) {
+    console.log(command.help);
+    return exitCodes.ok;
+  }
+  if (args.includes("--version")) {
+    console.log(packageJson.version);
+    return exitCodes.ok;
+  }
+  try {
+    return await command.run(args, createIo());
+  } catch (error) {
+    if (error instanceof UsageError) {
+      console.error(`sluice ${command.name}: ${error.message}\n\n${command.help}`);
+      return exitCodes.usage;
+    }
+    if (!(error instanceof CommandError)) throw error;
+    console.error(error.message);
+    return exitCodes.failed;
+  }
+}
+
+function createIo(): CommandIo {
+  const asked = new AbortController();
+  const onSignal = (): void => {
+    // The second one means now: whatever still drains is given up.
+    if (asked.signal.aborted) process.exit(exitCodes.failed);
+    asked.abort();
+  };
+  process.on("SIGTERM", onSignal);
+  process.on("SIGINT", onSignal);
+  return {
+    environment: readEnvironment(),
+    print: (line) => console.log(line),
+    report: (line) => console.error(line),
+    signal: asked.signal,
+    onReload: (callback) => void process.on("SIGHUP", callback),
+  };
+}
+
+function overview(): string {
+  const width = Math.max(...commands.map((command) => command.name.length));
+  const lines = commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`);
+  return `Usage: sluice COMMAND [options]
+
+Commands:
+${lines.join("\n")}
+
+Options:
+  --help      help, also after a command
+  --version   version`;
+}

@@ -1,0 +1,50 @@
+import { createChatCompletions } from "./api/chat-completions.ts";
+import type { ApiSettings } from "./api/api-settings.ts";
+import { createEmbeddings } from "./api/embeddings.ts";
+import { createReadiness, health } from "./api/health.ts";
+import { listModels, retrieveModel } from "./api/models.ts";
+import { createMetricsPage } from "./admin/metrics-page.ts";
+import type { Route } from "./http/route.ts";
+import type { PipelineServices } from "./pipeline/services.ts";
+
+export interface DataRouteOptions {
+  readonly services: PipelineServices;
+  readonly settings: ApiSettings;
+  /** Undefined when the process can serve. */
+  readonly whyNotReady: () => string | undefined;
+}
+
+/** Every path of the data listener. Each also answers without `/v1` and with a slash behind. */
+export function dataRoutes({
+  services,
+  settings,
+  whyNotReady,
+}: DataRouteOptions): readonly Route[] {
+  return [
+    {
+      method: "POST",
+      path: "/v1/chat/completions",
+      access: "key",
+      handle: createChatCompletions(services, settings),
+    },
+    { method: "POST", path: "/v1/embeddings", access: "key", handle: createEmbeddings(services) },
+    { method: "GET", path: "/v1/models", access: "key", handle: listModels },
+    { method: "GET", path: "/v1/models/*", access: "key", handle: retrieveModel },
+    { method: "GET", path: "/healthz", access: "public", handle: health },
+    { method: "GET", path: "/readyz", access: "public", handle: createReadiness(whyNotReady) },
+  ];
+}
+
+export interface AdminRouteOptions {
+  readonly renderMetrics: () => Promise<string>;
+  readonly whyNotReady: () => string | undefined;
+}
+
+/** Every path of the admin listener. */
+export function adminRoutes({ renderMetrics, whyNotReady }: AdminRouteOptions): readonly Route[] {
+  return [
+    { method: "GET", path: "/metrics", access: "public", handle: createMetricsPage(renderMetrics) },
+    { method: "GET", path: "/healthz", access: "public", handle: health },
+    { method: "GET", path: "/readyz", access: "public", handle: createReadiness(whyNotReady) },
+  ];
+}

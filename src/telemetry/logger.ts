@@ -1,0 +1,54 @@
+import type { Clock } from "../domain/clock.ts";
+
+export const logLevels = ["debug", "info", "warn", "error", "off"] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+/** Values that may be logged: no bodies, no headers, no keys. `events.ts` picks them by name. */
+export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
+
+export interface Logger {
+  log(level: Exclude<LogLevel, "off">, message: string, fields?: LogFields): void;
+}
+
+export interface LoggerOptions {
+  readonly level: LogLevel;
+  readonly format: "text" | "json";
+  readonly clock: Clock;
+  readonly write: (line: string) => void;
+}
+
+/** One line an event: `key=value` text for people, JSON for machines. */
+export function createLogger(options: LoggerOptions): Logger {
+  const threshold = logLevels.indexOf(options.level);
+  const format = options.format === "json" ? formatJson : formatText;
+  return {
+    log(level, message, fields = {}) {
+      if (logLevels.indexOf(level) < threshold) return;
+      const time = new Date(options.clock.now()).toISOString();
+      options.write(format({ time, level, message }, fields));
+    },
+  };
+}
+
+interface LogHead {
+  readonly time: string;
+  readonly level: string;
+  readonly message: string;
+}
+
+function formatJson(head: LogHead, fields: LogFields): string {
+  return JSON.stringify({ ...head, ...fields });
+}
+
+function formatText({ time, level, message }: LogHead, fields: LogFields): string {
+  const parts = [time, level.toUpperCase().padEnd(5), message];
+  for (const [name, value] of Object.entries(fields)) {
+    if (value !== undefined) parts.push(`${name}=${quote(String(value))}`);
+  }
+  return parts.join(" ");
+}
+
+/** Quoted where spaces or control characters would break the line into others. */
+function quote(value: string): string {
+  return /^[\w.:/@+%-]+$/.test(value) ? value : JSON.stringify(value);
+}
