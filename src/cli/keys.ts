@@ -2,8 +2,14 @@ import { issueKey } from "../admin/keys.ts";
 import type { Config } from "../config/config.ts";
 import type { Key } from "../domain/key.ts";
 import type { Limits } from "../domain/plan.ts";
-import { CommandError, exitCodes, readArguments, UsageError, type Command } from "./command.ts";
-import type { CommandIo } from "./command.ts";
+import {
+  CommandError,
+  exitCodes,
+  readArguments,
+  UsageError,
+  type Command,
+  type CommandIo,
+} from "./command.ts";
 import { loadSettings, settingsOptions } from "./load-settings.ts";
 import { openStores } from "./open-stores.ts";
 import { formatTable } from "./table.ts";

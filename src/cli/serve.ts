@@ -2,8 +2,14 @@ import { createApp, type App } from "../app.ts";
 import type { Config } from "../config/config.ts";
 import { watchConfig, type ConfigWatch } from "../config/watch.ts";
 import { startSimulator } from "../simulator/simulator.ts";
-import { CommandError, exitCodes, readArguments, UsageError } from "./command.ts";
-import type { Command, CommandIo } from "./command.ts";
+import {
+  CommandError,
+  exitCodes,
+  readArguments,
+  UsageError,
+  type Command,
+  type CommandIo,
+} from "./command.ts";
 import { introduceDemo } from "./introduce-demo.ts";
 import { loadSettings, readAddress, settingsOptions, type Settings } from "./load-settings.ts";
 import { restartWithFetchLimit } from "./restart-with-fetch-limit.ts";

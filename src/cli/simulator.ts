@@ -1,9 +1,11 @@
-import { runSimulator, simulatorHelp } from "../simulator/command.ts";
+import { helpText, runSimulator } from "../simulator/command.ts";
 import type { Command } from "./command.ts";
 
 export const simulatorCommand: Command = {
   name: "simulator",
   summary: "run the simulated provider alone, to test clients against",
-  help: simulatorHelp,
+  get help() {
+    return helpText();
+  },
   run: (args, io) => runSimulator(args, { print: io.print, signal: io.signal }),
 };

@@ -1,6 +1,7 @@
 import { exitCodes, readArguments, UsageError, type Command } from "./command.ts";
 import { loadSettings, settingsOptions } from "./load-settings.ts";
 import { openStores } from "./open-stores.ts";
+import type { UsageSummary } from "../storage/store.ts";
 import { formatTable } from "./table.ts";
 
 const options = {
@@ -30,20 +31,27 @@ Exit code: 0 done, 1 failed, 2 wrong usage.`,
     using stores = openStores(config);
     const rows = await stores.usage.summarize(stores.keys.clock.now() - sinceMs);
     if (values.json === true) io.print(JSON.stringify(rows));
-    else if (rows.length === 0)
-      io.report(`There were no calls in the last ${values.since ?? "24h"}.`);
-    else {
-      const header = ["ENVIRONMENT", "APPLICATION", "KEY", "MODEL"];
-      const counts = ["CALLS", "FAILED", "INPUT", "CACHED", "OUTPUT"];
-      const cells = rows.map((row) => [
-        ...[row.environment, row.application, row.keyId, row.model, row.calls, row.failedCalls],
-        ...[row.inputTokens, row.cachedInputTokens, row.outputTokens],
-      ]);
-      io.print(formatTable([...header, ...counts], cells));
-    }
+    else if (rows.length > 0) io.print(formatUsage(rows));
+    else io.report(`There were no calls in the last ${values.since ?? "24h"}.`);
     return exitCodes.ok;
   },
 };
+
+function formatUsage(rows: readonly UsageSummary[]): string {
+  const header = ["ENVIRONMENT", "APPLICATION", "KEY", "MODEL", "CALLS", "FAILED"];
+  const cells = rows.map((row) => [
+    row.environment,
+    row.application,
+    row.keyId,
+    row.model,
+    row.calls,
+    row.failedCalls,
+    row.inputTokens,
+    row.cachedInputTokens,
+    row.outputTokens,
+  ]);
+  return formatTable([...header, "INPUT", "CACHED", "OUTPUT"], cells);
+}
 
 function readTime(text: string): number {
   const [, count, unit] = /^([1-9][0-9]{0,5})([mhd])$/.exec(text) ?? [];

@@ -112,3 +112,8 @@ function firing(signal: AbortSignal): Promise<void> {
     signal.addEventListener("abort", () => resolve(), { once: true });
   });
 }
+
+/** What `--help` prints. */
+export function helpText(): string {
+  return helpLines().join("\n");
+}
