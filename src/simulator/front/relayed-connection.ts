@@ -69,6 +69,7 @@ export class RelayedConnection {
       this.#server = new Outlet(socket);
       if (this.#closed.signal.aborted) socket.terminate();
       for (const bytes of this.#early.splice(0)) this.#server.send(bytes);
+      this.#caller.socket.resume();
     };
     try {
       const socket = { ...relayHandlers, open };
@@ -98,8 +99,12 @@ export class RelayedConnection {
       return;
     }
     this.#isFirstRead = false;
-    if (this.#server === undefined) this.#early.push(new Uint8Array(bytes));
-    else this.#server.send(bytes, this.#caller.socket);
+    if (this.#server === undefined) {
+      this.#early.push(new Uint8Array(bytes));
+      this.#caller.socket.pause();
+      return;
+    }
+    this.#server.send(bytes, this.#caller.socket);
   }
 
   #fromServer(bytes: Uint8Array): void {

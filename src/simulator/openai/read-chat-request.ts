@@ -25,7 +25,7 @@ export function readChatRequest(body: JsonRecord, contextWindow: number | undefi
   const model = readModel(body);
   const turns = readMessages(body["messages"]);
   const { tools, toolUse, isLegacy } = readTools(body);
-  const showsReasoning = model.includes("reason");
+  const showsReasoning = /(?<!finish-)reason/.test(model);
   const isStreamed = body["stream"] === true;
   const streamOptions = body["stream_options"];
   if (isRecord(streamOptions) && !isStreamed) {

@@ -1,0 +1,224 @@
+import { describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import type { AnswerEvent } from "./answer-event.ts";
+import type { Prompt, Tool, Turn } from "./prompt.ts";
+import { countTokens, tokenize } from "./tokenizer.ts";
+import { writeAnswer } from "./write-answer.ts";
+
+function turn(role: Turn["role"], text: string): Turn {
+  return { role, text, name: undefined, attachments: [], toolCalls: [] };
+}
+
+function ask(text: string, changes: Partial<Prompt> = {}): Prompt {
+  return {
+    model: "m",
+    turns: [turn("user", text)],
+    tools: [],
+    toolUse: { mode: "auto", only: undefined, isParallel: true },
+    output: { kind: "text" },
+    maxTokens: undefined,
+    stopSequences: [],
+    seed: "null",
+    reasoningEffort: undefined,
+    ...changes,
+  };
+}
+
+function events(prompt: Prompt, choice = 0): AnswerEvent[] {
+  return [...writeAnswer(prompt, choice)];
+}
+
+function textOf(prompt: Prompt, choice = 0): string {
+  return events(prompt, choice)
+    .map((event) => (event.kind === "text" ? event.piece : ""))
+    .join("");
+}
+
+function finishOf(prompt: Prompt) {
+  const last = events(prompt).at(-1);
+  if (last?.kind !== "finish") throw new Error("an answer must finish");
+  return last;
+}
+
+function functionTool(name: string, description: string, schema: object = {}): Tool {
+  return { kind: "function", name, description, schema: { ...schema } };
+}
+
+const weather = functionTool("get_weather", "Current weather of a city", {
+  type: "object",
+  properties: { city: { type: "string" } },
+  required: ["city"],
+});
+const stocks = functionTool("stock_price", "Latest price of a share");
+
+describe("the text of an answer", () => {
+  test("is the same for the same prompt and differs by seed and by choice", () => {
+    const prompt = ask("How do I plan a garden with roses?");
+    expect(textOf(prompt)).toBe(textOf(prompt));
+    expect(textOf({ ...prompt, seed: "7" })).not.toBe(textOf(prompt));
+    expect(textOf(prompt, 1)).not.toBe(textOf(prompt));
+  });
+
+  test("mentions what was asked, the model and how long the conversation is", () => {
+    const turns = [
+      turn("user", "Tell me of bridges"),
+      turn("assistant", "So."),
+      turn("user", "And tunnels?"),
+    ];
+    const text = textOf(ask("", { turns, model: "alpha-sonnet-4" }));
+    expect(text).toContain("tunnels");
+    expect(text).toContain("turn 2");
+    expect(text).toContain("bridges");
+    expect(text).toContain("alpha-sonnet-4");
+  });
+
+  test("describes attachments by type and size", () => {
+    const attachments = [
+      { kind: "image", mediaType: "image/png", sizeBytes: 68, name: undefined },
+    ] as const;
+    const text = textOf(ask("", { turns: [{ ...turn("user", "What is this?"), attachments }] }));
+    expect(text).toContain("image/png, 68 bytes");
+  });
+
+  test("uses the results of tools once they are there", () => {
+    const turns = [
+      turn("user", "weather in Oslo?"),
+      { ...turn("tool", "4 degrees"), name: "get_weather" },
+    ];
+    const text = textOf(ask("", { turns, tools: [weather] }));
+    expect(text).toContain("get_weather says 4 degrees");
+  });
+
+  test("follows the scripts echo, count and refuse", () => {
+    expect(textOf(ask("echo:  two spaces\nand a line"))).toBe(" two spaces\nand a line");
+    expect(textOf(ask("count: 5"))).toBe("1 2 3 4 5");
+    expect(finishOf(ask("count: 500")).completionTokens).toBe(500);
+    const kinds = new Set(events(ask("refuse: this")).map((event) => event.kind));
+    expect(kinds).toEqual(new Set<AnswerEvent["kind"]>(["refusal", "finish"]));
+  });
+
+  test("is a JSON object when JSON is asked for", () => {
+    const value: unknown = JSON.parse(
+      textOf(ask("list rivers as json", { output: { kind: "json" } })),
+    );
+    expect(value).toMatchObject({ topics: ["list", "rivers", "json"] });
+  });
+});
+
+describe("the limits of an answer", () => {
+  test("cut at the token limit, and the finish says so only when something was cut", () => {
+    expect(textOf(ask("count: 10", { maxTokens: 3 }))).toBe("1 2 3");
+    expect(finishOf(ask("count: 10", { maxTokens: 3 }))).toMatchObject({
+      reason: "length",
+      completionTokens: 3,
+    });
+    expect(finishOf(ask("count: 10", { maxTokens: 10 })).reason).toBe("stop");
+  });
+
+  test("count thoughts as well", () => {
+    const prompt = ask("why?", { reasoningEffort: "low", maxTokens: 20 });
+    expect(finishOf(prompt)).toMatchObject({ completionTokens: 20, reasoningTokens: 20 });
+    const free = finishOf(ask("echo: yes", { reasoningEffort: "low" }));
+    expect(free).toMatchObject({ completionTokens: 33, reasoningTokens: 32, reason: "stop" });
+  });
+
+  test("end before the first stop sequence, however the text falls into tokens", () => {
+    const text = fc.string({ unit: fc.constantFrom("a", "b", " ", ".", "é"), maxLength: 40 });
+    const stop = fc.string({
+      unit: fc.constantFrom("a", "b", " ", "."),
+      minLength: 1,
+      maxLength: 6,
+    });
+    fc.assert(
+      fc.property(text, fc.array(stop, { minLength: 1, maxLength: 3 }), (said, stopSequences) => {
+        const places = stopSequences.map((sequence) => said.indexOf(sequence));
+        const found = places.filter((place) => place >= 0);
+        const expected = found.length === 0 ? said : said.slice(0, Math.min(...found));
+        expect(textOf(ask(`echo: ${said}`, { stopSequences }))).toBe(expected);
+      }),
+    );
+  });
+
+  test("report as many tokens as the events add up to", () => {
+    fc.assert(
+      fc.property(fc.string(), fc.integer({ min: 1, max: 200 }), (text, maxTokens) => {
+        const all = events(ask(text, { maxTokens, reasoningEffort: "minimal" }));
+        const spent = all.reduce((sum, event) => sum + ("tokens" in event ? event.tokens : 0), 0);
+        expect(all.at(-1)).toMatchObject({ completionTokens: spent });
+        expect(spent).toBeLessThanOrEqual(maxTokens);
+      }),
+    );
+  });
+});
+
+describe("tool calls", () => {
+  const tools = [weather, stocks];
+  const called = (prompt: Prompt): string[] =>
+    events(prompt).flatMap((event) => (event.kind === "call" ? [event.name] : []));
+
+  test("happen when the user asks for what a tool does, and not otherwise", () => {
+    expect(called(ask("What is the weather in Paris?", { tools }))).toEqual(["get_weather"]);
+    expect(called(ask("Call stock_price please", { tools }))).toEqual(["stock_price"]);
+    expect(called(ask("Tell me a story", { tools }))).toEqual([]);
+    expect(finishOf(ask("weather?", { tools })).reason).toBe("tool-calls");
+  });
+
+  test("come together when several tools match, unless only one may run", () => {
+    const text = "Weather in Rome and the latest stock price?";
+    expect(called(ask(text, { tools }))).toEqual(["get_weather", "stock_price"]);
+    const toolUse = { mode: "auto", only: undefined, isParallel: false } as const;
+    expect(called(ask(text, { tools, toolUse }))).toEqual(["get_weather"]);
+  });
+
+  test("obey the choice of the caller", () => {
+    const use = (mode: "none" | "required", only?: string[]) => ({ mode, only, isParallel: true });
+    expect(called(ask("weather?", { tools, toolUse: use("none") }))).toEqual([]);
+    expect(called(ask("Hello", { tools, toolUse: use("required") }))).toEqual(["get_weather"]);
+    expect(called(ask("weather?", { tools, toolUse: use("required", ["stock_price"]) }))).toEqual([
+      "stock_price",
+    ]);
+  });
+
+  test("fill arguments from what the user said", () => {
+    const input = events(ask("What is the weather in Paris?", { tools }))
+      .map((event) => (event.kind === "input" ? event.piece : ""))
+      .join("");
+    expect(JSON.parse(input)).toEqual({ city: "Paris" });
+  });
+
+  test("have distinct ids that are stable for the same prompt", () => {
+    const ids = (text: string): string[] =>
+      events(ask(text, { tools })).flatMap((event) => (event.kind === "call" ? [event.id] : []));
+    const both = ids("weather and stock price");
+    expect(new Set(both).size).toBe(2);
+    expect(ids("weather and stock price")).toEqual(both);
+    expect(ids("weather and stock price!")).not.toEqual(both);
+  });
+
+  test("of text tools match their pattern", () => {
+    const tool: Tool = {
+      kind: "text",
+      name: "plate",
+      description: "",
+      pattern: "^(?:[A-Z]{2}-\\d{3})$",
+    };
+    const input = events(ask("plate", { tools: [tool] }))
+      .map((event) => (event.kind === "input" ? event.piece : ""))
+      .join("");
+    expect(input).toMatch(/^[A-Z]{2}-\d{3}$/);
+  });
+});
+
+describe("the tokenizer", () => {
+  test("loses nothing, and counts what it splits", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (text) => {
+        const tokens = [...tokenize(text)];
+        expect(tokens.join("")).toBe(text);
+        expect(countTokens(text)).toBe(tokens.length);
+      }),
+    );
+  });
+});
