@@ -14,10 +14,10 @@ export function createEmbeddings(services: PipelineServices): (call: KeyCall) =>
   return async (call) => {
     const bytes = await call.readBody();
     const { value } = parseJson(bytes, call.snapshot.settings.jsonDepth);
-    const { request, encodingFormat } = parseEmbeddingRequest(value);
+    const request = parseEmbeddingRequest(value);
     const embedding = { request, bodyBytes: bytes.byteLength, decodeTokens };
     const { answer, admission, meter } = await runEmbeddings(call, embedding, services);
-    const write = encodingFormat === "base64" ? writeBase64 : writeNumbers;
+    const write = request.encodingFormat === "base64" ? writeBase64 : writeNumbers;
     const usage = { prompt_tokens: meter.usage.inputTokens, total_tokens: meter.usage.inputTokens };
     const body =
       `{"object":"list","data":[${writeVectors(answer, write)}],` +

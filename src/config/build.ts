@@ -1,12 +1,6 @@
-import type { Target } from "../domain/model.ts";
+import type { Model, Target } from "../domain/model.ts";
 import type { Plan } from "../domain/plan.ts";
-import type {
-  Config,
-  ConfiguredEnvironment,
-  ConfiguredModel,
-  HttpSettings,
-  StreamSettings,
-} from "./config.ts";
+import type { Config, ConfiguredEnvironment, HttpSettings, StreamSettings } from "./config.ts";
 import { defaultPlans, planSchema } from "./model-schema.ts";
 import type { ConfigFile } from "./schema.ts";
 import { buildUpstream } from "./build-upstream.ts";
@@ -69,7 +63,7 @@ function buildStreams(streams: ConfigFile["streams"]): StreamSettings {
 
 type ModelFile = ConfigFile["models"][string];
 
-function buildModel(alias: string, model: ModelFile): ConfiguredModel {
+function buildModel(alias: string, model: ModelFile): Model {
   return {
     alias,
     kind: model.kind,
@@ -82,7 +76,7 @@ function buildModel(alias: string, model: ModelFile): ConfiguredModel {
 
 const defaultMaxOutputTokens = 4096;
 
-function buildKindOfModel(model: ModelFile): Pick<ConfiguredModel, "maxOutputTokens" | "fanOut"> {
+function buildKindOfModel(model: ModelFile): Pick<Model, "maxOutputTokens" | "fanOut"> {
   switch (model.kind) {
     case "chat":
       return {
@@ -101,11 +95,11 @@ function buildTarget(target: ModelFile["targets"][number]): Target {
 
 function buildEnvironment(
   environment: ConfigFile["environments"][number],
-  models: ReadonlyMap<string, ConfiguredModel>,
+  models: ReadonlyMap<string, Model>,
 ): ConfiguredEnvironment {
   const { name, hosts } = environment;
   if (environment.models.includes("*")) return { name, hosts, models };
-  const offered = new Map<string, ConfiguredModel>();
+  const offered = new Map<string, Model>();
   for (const alias of environment.models) {
     const model = models.get(alias);
     if (model !== undefined) offered.set(alias, model);

@@ -1,4 +1,4 @@
-import type { Environment, Model } from "../domain/model.ts";
+import type { Environment } from "../domain/model.ts";
 import type { Plan } from "../domain/plan.ts";
 import type { Secret } from "../domain/secret.ts";
 import type { ConfigFile } from "./schema.ts";
@@ -70,12 +70,6 @@ export interface TelemetrySettings {
 export interface ConfiguredEnvironment extends Environment {
   /** Lower case, without port; `*` stands for every host that no environment names. */
   readonly hosts: readonly string[];
-  readonly models: ReadonlyMap<string, ConfiguredModel>;
-}
-
-export interface ConfiguredModel extends Model {
-  /** Most simultaneous upstream requests of one call; 1 for chat models. */
-  readonly fanOut: number;
 }
 
 export interface UpstreamTimeouts {

@@ -104,10 +104,11 @@ export const httpSchema = z
       initial: "30s",
     }),
     idle_timeout: duration({
-      about: "How long an idle connection stays open, rounded up to whole seconds.",
+      about:
+        "How long a connection may be idle between requests or send no headers, in whole seconds.",
       min: "1s",
       max: "255s",
-      initial: "65s",
+      initial: "10s",
     }),
     allowed_origins: z
       .array(z.string().refine(isOrigin, originProblem))

@@ -125,9 +125,9 @@ export const openaiUpstreamSchema = z
       initial: 2048,
     }),
     embedding_encoding: z
-      .enum(["float", "base64"])
-      .prefault("float")
-      .describe("Form in which embedding vectors are asked for."),
+      .enum(["as_sent", "float", "base64"])
+      .prefault("as_sent")
+      .describe("Form in which embedding vectors are asked for; callers get what they asked for."),
     timeouts: timeoutsSchema,
     max_in_flight: wholeNumber({
       about: "Most simultaneous requests to this upstream.",

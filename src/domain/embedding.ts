@@ -9,6 +9,8 @@ export interface EmbeddingRequest {
   readonly inputs: readonly EmbeddingInput[];
   readonly dimensions: number | undefined;
   readonly user: string | undefined;
+  /** What the caller gets; asking the upstream for the same saves transcoding. */
+  readonly encodingFormat: "float" | "base64";
 }
 
 /** Vectors in the order of the inputs. An adapter keeps them as the upstream sent them. */

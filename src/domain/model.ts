@@ -22,6 +22,8 @@ export interface Model {
   readonly contextWindow: number;
   /** Most tokens one answer may have; undefined for embedding models. */
   readonly maxOutputTokens: number | undefined;
+  /** Most simultaneous upstream requests of one call; 1 for chat models. */
+  readonly fanOut: number;
   readonly targets: readonly Target[];
 }
 

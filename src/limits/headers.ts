@@ -1,7 +1,7 @@
-import type { WindowState } from "./window.ts";
+import type { LimitState } from "../domain/limit-state.ts";
 
 /** OpenAI's `x-ratelimit-*` headers. Resets are durations as Go prints them. */
-export function rateLimitHeaders(state: WindowState): Record<string, string> {
+export function rateLimitHeaders(state: LimitState): Record<string, string> {
   return {
     "x-ratelimit-limit-requests": String(state.limits.requestsPerMinute),
     "x-ratelimit-limit-tokens": String(state.limits.tokensPerMinute),

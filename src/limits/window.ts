@@ -1,3 +1,4 @@
+import type { LimitDimension, LimitState } from "../domain/limit-state.ts";
 import type { Limits } from "../domain/plan.ts";
 
 export const slotMs = 1_000;
@@ -11,18 +12,6 @@ export const countedSlots = 61;
 // A power of two above `countedSlots`, so that a slot's place is a bit mask.
 const ringSize = 64;
 const ringMask = ringSize - 1;
-
-export type LimitDimension = "requests" | "tokens";
-
-/** What a window leaves of its limits. Structurally the `LimitState` of `storage/store`. */
-export interface WindowState {
-  readonly limits: Limits;
-  readonly remainingRequests: number;
-  readonly remainingTokens: number;
-  /** Milliseconds until nothing is counted any more, if nothing more is used. */
-  readonly resetRequestsMs: number;
-  readonly resetTokensMs: number;
-}
 
 export function slotAt(nowMs: number): number {
   return Math.floor(nowMs / slotMs);
@@ -126,7 +115,7 @@ export class UsageWindow {
     return slotLifeMs(slot, nowMs);
   }
 
-  state(limits: Limits, nowMs: number): WindowState {
+  state(limits: Limits, nowMs: number): LimitState {
     return {
       limits,
       remainingRequests: Math.max(0, limits.requestsPerMinute - this.#requestSum),

@@ -1,7 +1,8 @@
 import { GatewayError } from "../domain/gateway-error.ts";
 import type { CapacityClass } from "../domain/usage.ts";
 import { formatGoDuration, rateLimitHeaders, retryHeaders } from "../limits/headers.ts";
-import type { LimitDecision, LimitScope, LimitState, LimitStore } from "../storage/store.ts";
+import type { LimitState } from "../domain/limit-state.ts";
+import type { LimitDecision, LimitScope, LimitStore } from "../storage/store.ts";
 import type { Call } from "./call.ts";
 import type { TokenEstimate } from "./estimate.ts";
 import type { ResolvedModel } from "./resolve-model.ts";

@@ -3,6 +3,7 @@ import type { Snapshot, Upstream } from "./snapshot.ts";
 
 /** A target together with the upstream that serves it. */
 export interface Candidate {
+  readonly model: Model;
   readonly target: Target;
   readonly upstream: Upstream;
 }
@@ -22,7 +23,7 @@ export function listCandidates(
   const candidates: Candidate[] = [];
   for (const target of ordered) {
     const upstream = snapshot.upstreams.get(target.upstream);
-    if (upstream !== undefined) candidates.push({ target, upstream });
+    if (upstream !== undefined) candidates.push({ model, target, upstream });
   }
   return candidates;
 }

@@ -46,7 +46,7 @@ function embeddingOperation(embedding: EmbeddingCall): Operation<EmbeddingResult
       const codec = embeddingCodec(candidate);
       const inputs = await acceptableInputs(embedding, codec);
       const batches = splitIntoBatches(inputs, codec.batchLimit);
-      const results = await fanOut({ batches, request, codec, candidate, context });
+      const results = await sendBatches({ batches, request, codec, candidate, context });
       context.meter.answering();
       return join(results);
     },
@@ -96,8 +96,8 @@ interface FanOut {
   readonly context: AttemptContext;
 }
 
-/** At most `simultaneousBatches` at a time; the first failure ends the others. */
-async function fanOut(work: FanOut): Promise<readonly EmbeddingResult[]> {
+/** At most the model's `fanOut` at a time; the first failure ends the others. */
+async function sendBatches(work: FanOut): Promise<readonly EmbeddingResult[]> {
   const [only] = work.batches;
   if (work.batches.length === 1 && only !== undefined) return [await sendBatch(work, only)];
   const results: EmbeddingResult[] = [];
@@ -111,7 +111,7 @@ async function fanOut(work: FanOut): Promise<readonly EmbeddingResult[]> {
       results[index] = await sendBatch({ ...work, context }, inputs);
     }
   };
-  const workers = Math.min(simultaneousBatches, work.batches.length);
+  const workers = Math.min(work.candidate.model.fanOut, work.batches.length);
   try {
     await Promise.all(Array.from({ length: workers }, worker));
   } catch (error) {
@@ -120,8 +120,6 @@ async function fanOut(work: FanOut): Promise<readonly EmbeddingResult[]> {
   }
   return results;
 }
-
-const simultaneousBatches = 8;
 
 async function sendBatch(
   { request, codec, candidate, context }: FanOut,

@@ -1,4 +1,5 @@
 import type { Key, KeySecret } from "../domain/key.ts";
+import type { LimitDimension, LimitState } from "../domain/limit-state.ts";
 import type { Limits } from "../domain/plan.ts";
 import type { UsageRecord } from "../domain/usage.ts";
 
@@ -58,16 +59,6 @@ export interface LimitRequest {
   readonly tokens: number;
 }
 
-/** What a scope has left after a decision; the source of the `x-ratelimit-*` headers. */
-export interface LimitState {
-  readonly limits: Limits;
-  readonly remainingRequests: number;
-  readonly remainingTokens: number;
-  /** Milliseconds until all of the window is free again, if nothing more is used. */
-  readonly resetRequestsMs: number;
-  readonly resetTokensMs: number;
-}
-
 export type LimitDecision =
   | {
       readonly isAdmitted: true;
@@ -77,7 +68,7 @@ export type LimitDecision =
   | {
       readonly isAdmitted: false;
       readonly scopeId: string;
-      readonly dimension: "requests" | "tokens";
+      readonly dimension: LimitDimension;
       /** When the same request fits if nothing else is admitted; undefined: it never fits. */
       readonly retryAfterMs: number | undefined;
       /** Of the scope that refused. */

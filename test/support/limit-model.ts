@@ -1,10 +1,6 @@
+import type { LimitState } from "../../src/domain/limit-state.ts";
 import { slotAt } from "../../src/limits/window.ts";
-import type {
-  LimitDecision,
-  LimitRequest,
-  LimitScope,
-  LimitState,
-} from "../../src/storage/store.ts";
+import type { LimitDecision, LimitRequest, LimitScope } from "../../src/storage/store.ts";
 
 interface Charge {
   readonly scopeId: string;

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { parseEmbeddingRequest } from "./embedding-request.ts";
 
 function inputsOf(input: unknown): unknown {
-  return parseEmbeddingRequest({ model: "m", input }).request.inputs;
+  return parseEmbeddingRequest({ model: "m", input }).inputs;
 }
 
 test("one text is one input", () => {
@@ -31,7 +31,10 @@ test("a list of token ids inside a batch may be longer than a batch", () => {
 
 test("absent and null options mean the defaults", () => {
   const expected = {
-    request: { model: "m", inputs: ["hi"], dimensions: undefined, user: undefined },
+    model: "m",
+    inputs: ["hi"],
+    dimensions: undefined,
+    user: undefined,
     encodingFormat: "float" as const,
   };
   expect(parseEmbeddingRequest({ model: "m", input: "hi" })).toStrictEqual(expected);
@@ -49,7 +52,10 @@ test("given options are read, unknown ones ignored", () => {
     input_type: "query",
   };
   expect(parseEmbeddingRequest(body)).toStrictEqual({
-    request: { model: "m", inputs: ["hi"], dimensions: 256, user: "u" },
+    model: "m",
+    inputs: ["hi"],
+    dimensions: 256,
+    user: "u",
     encodingFormat: "base64",
   });
 });

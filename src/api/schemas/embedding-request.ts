@@ -6,36 +6,27 @@ import { requireModel, requireObject } from "./request-body.ts";
 
 const mostInputs = 2048;
 
-export type EncodingFormat = "float" | "base64";
-
-export interface ParsedEmbeddingRequest {
-  readonly request: EmbeddingRequest;
-  readonly encodingFormat: EncodingFormat;
-}
-
 /**
  * Reads a parsed body of `POST /v1/embeddings`: one input or many, as text or token ids. The
  * inputs are those of the body, not copies. Throws a `GatewayError` of status 400 with OpenAI's
  * message, `param` and `code`.
  */
-export function parseEmbeddingRequest(body: unknown): ParsedEmbeddingRequest {
+export function parseEmbeddingRequest(body: unknown): EmbeddingRequest {
   const fields = requireObject(body);
   const model = requireModel(fields);
   const inputs = readInputs(fields["input"]);
   assertOptions(fields);
   return {
-    request: {
-      model,
-      inputs,
-      dimensions: fields.dimensions ?? undefined,
-      user: fields.user ?? undefined,
-    },
+    model,
+    inputs,
+    dimensions: fields.dimensions ?? undefined,
+    user: fields.user ?? undefined,
     encodingFormat: fields.encoding_format ?? "float",
   };
 }
 
 interface EmbeddingOptions {
-  readonly encoding_format?: EncodingFormat | null;
+  readonly encoding_format?: EmbeddingRequest["encodingFormat"] | null;
   readonly dimensions?: number | null;
   readonly user?: string | null;
 }

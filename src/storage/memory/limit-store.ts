@@ -1,4 +1,5 @@
 import type { Clock } from "../../domain/clock.ts";
+import type { LimitDimension, LimitState } from "../../domain/limit-state.ts";
 import type { Limits } from "../../domain/plan.ts";
 import { AgingMap } from "../../limits/aging-map.ts";
 import {
@@ -7,9 +8,8 @@ import {
   slotAt,
   slotMs,
   UsageWindow,
-  type LimitDimension,
 } from "../../limits/window.ts";
-import type { LimitDecision, LimitRequest, LimitScope, LimitState, LimitStore } from "../store.ts";
+import type { LimitDecision, LimitRequest, LimitScope, LimitStore } from "../store.ts";
 
 export interface MemoryLimitStoreOptions {
   /** Only its monotonic side is read, so wall clock jumps change nothing. */

@@ -10,10 +10,11 @@ export function encodeEmbeddings(
   settings: OpenAiSettings,
 ): string {
   const { inputs, dimensions, user } = request;
+  const { embeddingEncoding } = settings;
   const body: Record<string, unknown> = {
     model,
     input: inputs.length === 1 ? inputs[0] : inputs,
-    encoding_format: settings.embeddingEncoding,
+    encoding_format: embeddingEncoding === "as_sent" ? request.encodingFormat : embeddingEncoding,
     dimensions,
     user,
   };

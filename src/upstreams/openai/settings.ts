@@ -19,5 +19,5 @@ export interface OpenAiSettings {
   readonly takesTokenIds: boolean;
   readonly embeddingBatchLimit: number;
   /** What to ask for; the answer is transcoded for the caller whatever comes. */
-  readonly embeddingEncoding: "float" | "base64";
+  readonly embeddingEncoding: "as_sent" | "float" | "base64";
 }

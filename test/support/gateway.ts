@@ -1,0 +1,145 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { issueKey, type NewKey } from "../../src/admin/keys.ts";
+import { createApp, type App, type AppOverrides } from "../../src/app.ts";
+import type { Config } from "../../src/config/config.ts";
+import { formatProblems, parseConfig } from "../../src/config/load.ts";
+import { systemClock } from "../../src/domain/clock.ts";
+import type { UsageRecord } from "../../src/domain/usage.ts";
+import { createKeyDigest } from "../../src/pipeline/authenticate.ts";
+import {
+  startSimulator,
+  type Simulator,
+  type SimulatorOptions,
+} from "../../src/simulator/simulator.ts";
+
+export const testPepper = "a pepper for tests that is long enough";
+
+export interface GatewayOptions {
+  readonly simulator?: SimulatorOptions;
+  /** Replaces the sections of the default test configuration that it names (see `baseSections`). */
+  readonly sections?: Readonly<Record<string, string>>;
+  readonly overrides?: AppOverrides;
+  readonly key?: Partial<NewKey>;
+}
+
+/** A real gateway on free ports, a simulated provider behind it, and a key to call it with. */
+export interface TestGateway extends AsyncDisposable {
+  readonly app: App;
+  readonly simulator: Simulator;
+  /** Without `/v1`. */
+  readonly url: string;
+  readonly adminUrl: string;
+  readonly port: number;
+  readonly key: string;
+  readonly config: Config;
+  /** Lines of the log. */
+  readonly log: readonly string[];
+  createKey(wanted?: Partial<NewKey>): Promise<{ readonly id: string; readonly text: string }>;
+  /** POST with JSON and the key. */
+  post(path: string, body: unknown, init?: RequestInit): Promise<Response>;
+  get(path: string, init?: RequestInit): Promise<Response>;
+  /** Rows of the ledger, newest first, after everything queued was written. */
+  usage(): Promise<readonly UsageRecord[]>;
+  reconfigure(sections: Readonly<Record<string, string>>): void;
+}
+
+export async function startGateway(options: GatewayOptions = {}): Promise<TestGateway> {
+  const simulator = startSimulator(options.simulator);
+  const dataDir = mkdtempSync(join(tmpdir(), "sluice-test-"));
+  const build = (sections: Readonly<Record<string, string>>): Config =>
+    parseTestConfig({ ...baseSections(simulator.url, dataDir), ...options.sections, ...sections });
+  const config = build({});
+  const log: string[] = [];
+  const writeLog = (line: string): void => void log.push(line);
+  const app = await createApp(config, { writeLog, ...options.overrides });
+  const createKey: TestGateway["createKey"] = async (wanted = {}) => {
+    const { key, text } = await issueKey(
+      {
+        application: "test-application",
+        environment: "test",
+        plan: "enterprise",
+        limits:
+          wanted.plan === undefined || wanted.plan === "enterprise"
+            ? { requestsPerMinute: 1_000_000, tokensPerMinute: 1_000_000_000 }
+            : undefined,
+        ...wanted,
+      },
+      {
+        store: app.keys,
+        digest: createKeyDigest(testPepper),
+        clock: options.overrides?.clock ?? systemClock,
+        random: (target) => crypto.getRandomValues(target),
+      },
+    );
+    await app.reloadKeys();
+    return { id: key.id, text };
+  };
+  const { text: key } = await createKey(options.key);
+  const authorization = `Bearer ${key}`;
+  return {
+    app,
+    simulator,
+    url: app.dataUrl,
+    adminUrl: app.adminUrl,
+    port: Number(new URL(app.dataUrl).port),
+    key,
+    config,
+    log,
+    createKey,
+    post: (path, body, init = {}) =>
+      fetch(`${app.dataUrl}${path}`, {
+        method: "POST",
+        body: typeof body === "string" ? body : JSON.stringify(body),
+        ...init,
+        headers: { authorization, "content-type": "application/json", ...init.headers },
+      }),
+    get: (path, init = {}) =>
+      fetch(`${app.dataUrl}${path}`, { ...init, headers: { authorization, ...init.headers } }),
+    async usage() {
+      await app.flushUsage();
+      return app.usage.listRecent(100_000);
+    },
+    reconfigure: (sections) => app.reconfigure(build(sections)),
+    async [Symbol.asyncDispose]() {
+      await app[Symbol.asyncDispose]();
+      await simulator[Symbol.asyncDispose]();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Top-level sections of the YAML file by key; replace those a test is about. */
+function baseSections(simulatorUrl: string, dataDir: string): Record<string, string> {
+  return {
+    listen: `{ data: "127.0.0.1:0", admin: "127.0.0.1:0" }`,
+    storage: `{ url: "sqlite::memory:" }`,
+    data_dir: JSON.stringify(dataDir),
+    auth: `{ pepper: ${JSON.stringify(testPepper)} }`,
+    telemetry: `{ log_level: debug, log_format: json }`,
+    environments: `
+  - { name: test, hosts: ["*"], models: ["*"] }`,
+    upstreams: `
+  simulator: { kind: openai, base_url: ${JSON.stringify(simulatorUrl)} }`,
+    models: `
+  chat-model:
+    kind: chat
+    context_window: 200000
+    max_output_tokens: 64000
+    targets: [{ upstream: simulator, model: simulated-chat }]
+  embedding-model:
+    kind: embedding
+    context_window: 8192
+    targets: [{ upstream: simulator, model: simulated-embedding }]`,
+  };
+}
+
+function parseTestConfig(sections: Readonly<Record<string, string>>): Config {
+  const text = Object.entries(sections)
+    .map(([name, section]) => `${name}: ${section}\n`)
+    .join("");
+  const result = parseConfig(text, { name: "test", env: {} });
+  if (!result.ok) throw new Error(formatProblems("test", result.problems));
+  return result.config;
+}
