@@ -24,6 +24,10 @@ export interface GatewayOptions {
   readonly key?: Partial<NewKey>;
 }
 
+export interface TestRequestInit extends Omit<RequestInit, "headers"> {
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 /** A real gateway on free ports, a simulated provider behind it, and a key to call it with. */
 export interface TestGateway extends AsyncDisposable {
   readonly app: App;
@@ -38,8 +42,8 @@ export interface TestGateway extends AsyncDisposable {
   readonly log: readonly string[];
   createKey(wanted?: Partial<NewKey>): Promise<{ readonly id: string; readonly text: string }>;
   /** POST with JSON and the key. */
-  post(path: string, body: unknown, init?: RequestInit): Promise<Response>;
-  get(path: string, init?: RequestInit): Promise<Response>;
+  post(path: string, body: unknown, init?: TestRequestInit): Promise<Response>;
+  get(path: string, init?: TestRequestInit): Promise<Response>;
   /** Rows of the ledger, newest first, after everything queued was written. */
   usage(): Promise<readonly UsageRecord[]>;
   reconfigure(sections: Readonly<Record<string, string>>): void;

@@ -9,6 +9,6 @@ export const isComplete = process.env["SLUICE_TEST_ALL"] === "1";
  */
 export function testNeeding(program: string): typeof test {
   if (isComplete || Bun.which(program) !== null) return test;
-  console.log(`skipped: ${program} is not installed`);
-  return test.skip as typeof test;
+  process.stdout.write(`skipped: ${program} is not installed\n`);
+  return test.skip;
 }
