@@ -15,13 +15,16 @@ export interface Delivery {
 export async function sendReply(reply: Reply, delivery: Delivery): Promise<Response> {
   const { status, headers, steps } = reply;
   const { call, pace, signal } = delivery;
-  call.update({ status });
   const [only] = isArray(steps) && steps.length === 1 ? steps : [];
   if (only === undefined || !isFrame(only)) {
+    if (!signal.aborted) call.update({ status });
     return new Response(streamSteps(steps, delivery), { status, headers });
   }
   await wait(pace.delayMs(only.tokens), signal);
-  if (!signal.aborted) call.countSent(only);
+  if (!signal.aborted) {
+    call.update({ status });
+    call.countSent(only);
+  }
   call.end(signal.aborted);
   return new Response(only.data, { status, headers });
 }

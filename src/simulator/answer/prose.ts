@@ -7,7 +7,7 @@ export function writeProse(prompt: Prompt, random: Random): string {
   const turn = lastTurn(prompt);
   if (turn?.role === "tool") return aboutToolResults(prompt, random);
   const text = lastUserText(prompt);
-  const words = topicWords(text);
+  const words = quotedTopics(text);
   const attachments = turn?.attachments ?? [];
   const parts = [opening(text, words, random)];
   if (attachments.length > 0) parts.push(aboutAttachments(attachments));
@@ -32,35 +32,39 @@ function opening(text: string, words: readonly string[], random: Random): string
   const topic = phrase(words.slice(0, 3));
   if (topic === "") return "You have not said much yet, so here is a thought to begin with.";
   return random.pick([
-    `Let us look at ${topic}, one step at a time.`,
-    `That is a good question about ${topic}.`,
-    `Here is a short answer about ${topic}.`,
-    `There is more to ${topic} than it seems at first.`,
-    `People who ask about ${topic} usually want to know where to begin.`,
+    `You mention ${topic}; let us take that one step at a time.`,
+    `A good question. It seems to turn on ${topic}.`,
+    `Here is a short answer, with an eye on ${topic}.`,
+    `There is more to ${topic} than meets the eye.`,
+    `When people bring up ${topic}, they usually want to know where to begin.`,
   ]);
 }
 
 function body(words: readonly string[], random: Random): string {
-  const [first = "the question", second = "the small steps", third = "time"] = words;
+  const [first = "the question", second = "the details", third = "the rest"] = words;
   const sentences = [
-    `Begin with ${first}: say in one sentence what it is for, and leave out the rest.`,
-    `It helps to keep ${first} and ${second} apart, because they change for different reasons.`,
-    `Most of the work lies in ${second}, and most of the surprises do too.`,
-    `Try it with a small example before you trust it with a large one.`,
-    `If ${third} matters, measure it first; guesses about it are rarely right.`,
-    `When ${first} and ${second} disagree, believe the one that you can check.`,
-    `A good answer for ${first} today is better than a perfect one for ${third} next month.`,
+    `Begin with ${first}: say in one sentence what you want from it, and leave out the rest.`,
+    `It helps to look at ${first} and ${second} apart, because they change for different reasons.`,
+    `Most of the work hides behind ${second}, and most of the surprises do too.`,
+    "Try it with a small example before you trust it with a large one.",
+    `Where ${third} comes in, measure first; guesses are rarely right.`,
+    `When ${first} and ${second} seem to disagree, believe the one that you can check.`,
+    `A plain answer on ${first} today is better than a perfect one on ${third} next month.`,
     `Write down what you expect of ${second}, then look whether it is so.`,
-    `In the end ${first} is a matter of ${third}, and a little patience.`,
+    `In the end, ${first} and ${third} ask for the same thing: a little patience.`,
   ];
   const chosen: string[] = [];
-  const count = random.integer(3, 5);
-  for (let index = 0; chosen.length < count; index++) {
-    const place = random.integer(0, sentences.length - 1);
-    chosen.push(...sentences.splice(place, 1));
-    if (index > 20) break;
+  for (let left = random.integer(3, 5); left > 0; left--) {
+    chosen.push(...sentences.splice(random.integer(0, sentences.length - 1), 1));
   }
   return chosen.join(" ");
+}
+
+/** The longest words of a text, in quotes: quoted, a word of any kind fits into any sentence. */
+function quotedTopics(text: string): string[] {
+  const words = topicWords(text);
+  const longest = words.toSorted((one, other) => other.length - one.length).slice(0, 3);
+  return words.filter((word) => longest.includes(word)).map((word) => `\u201c${word}\u201d`);
 }
 
 function aboutAttachments(attachments: readonly Attachment[]): string {
@@ -81,8 +85,8 @@ function nounOf(attachment: Attachment): string {
 
 function aboutConversation(prompt: Prompt, userTurns: number): string {
   const first = prompt.turns.find(({ role }) => role === "user")?.text ?? "";
-  const topic = phrase(topicWords(first).slice(0, 2));
-  const start = topic === "" ? "" : `, and it all began with ${topic}`;
+  const topic = phrase(quotedTopics(first).slice(0, 2));
+  const start = topic === "" ? "" : `, and it began with ${topic}`;
   return `This is turn ${userTurns} of our conversation${start}.`;
 }
 
@@ -93,7 +97,7 @@ function aboutToolResults(prompt: Prompt, random: Random): string {
     const shown = text.trim().slice(0, 400) || "nothing";
     return name === undefined ? shown : `${name} says ${shown}`;
   });
-  const topic = phrase(topicWords(lastUserText(prompt)).slice(0, 3));
+  const topic = phrase(quotedTopics(lastUserText(prompt)));
   const lead = random.pick([
     "Here is what the tools found",
     "I have looked it up",

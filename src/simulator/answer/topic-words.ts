@@ -6,7 +6,7 @@ const commonWords = new Set(
     "give make show want need like just some any all one two very more most much many also " +
     "does did doing done been being let say said know think explain describe write using use " +
     "me my is it in on at to of or as an be by do if we us so no yes i'm don't it's hello hi hey " +
-    "today now answer question thanks thank short long few both each other such only same too"
+    "today now answer question thanks thank find see look how short long few both each other such only same too"
   ).split(" "),
 );
 

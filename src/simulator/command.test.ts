@@ -1,0 +1,80 @@
+import { expect, test } from "bun:test";
+
+import { runSimulator } from "./command.ts";
+import { faultModes } from "./faults/fault-mode.ts";
+
+interface Run {
+  readonly lines: string[];
+  readonly exitCode: Promise<number>;
+  /** The address that the command printed. */
+  readonly url: Promise<string>;
+  readonly stop: () => void;
+}
+
+function run(...commandLine: string[]): Run {
+  const lines: string[] = [];
+  const stop = new AbortController();
+  const { promise: url, resolve } = Promise.withResolvers<string>();
+  const print = (line: string): void => {
+    lines.push(line);
+    const found = /listens on (\S+)/.exec(line)?.[1];
+    if (found !== undefined) resolve(found);
+  };
+  const exitCode = runSimulator(commandLine, { print, signal: stop.signal });
+  return { lines, exitCode, url, stop: () => stop.abort() };
+}
+
+test("serves at the address it prints until it is told to stop", async () => {
+  const { url, exitCode, stop } = run("--listen", "127.0.0.1:0", "--api-key", "sk-one");
+  const headers = { authorization: "Bearer sk-one" };
+  const address = await url;
+  expect((await fetch(`${address}/models`, { headers })).status).toBe(200);
+  expect((await fetch(`${address}/models`)).status).toBe(401);
+  stop();
+  expect(await exitCode).toBe(0);
+  expect(await fetch(`${address}/models`).catch(() => "refused")).toBe("refused");
+});
+
+test("follows the faults of the command line, each as often as it says", async () => {
+  const { url, stop } = run(
+    "--listen",
+    "127.0.0.1:0",
+    "--fault",
+    "error-500*2",
+    "--fault",
+    "html-502",
+  );
+  const address = await url;
+  const statuses: number[] = [];
+  for (let call = 0; call < 4; call++) statuses.push((await fetch(`${address}/models`)).status);
+  expect(statuses).toEqual([500, 500, 502, 200]);
+  stop();
+});
+
+test("explains itself, with every fault there is", async () => {
+  const { lines, exitCode } = run("--help");
+  expect(await exitCode).toBe(0);
+  const help = lines.join("\n");
+  for (const mode of Object.keys(faultModes)) expect(help).toContain(`  ${mode} `);
+});
+
+test.each([
+  ["--listen", "nowhere"],
+  ["--listen", "127.0.0.1:99999"],
+  ["--fault", "unheard-of"],
+  ["--tokens-per-second", "fast"],
+  ["--first-token-delay", "-1"],
+  ["--unknown", "x"],
+])("refuses %s %s with exit code 2 and a reason", async (flag, value) => {
+  const { lines, exitCode } = run(`${flag}=${value}`);
+  expect(await exitCode).toBe(2);
+  expect(lines).toHaveLength(1);
+});
+
+test("ends with exit code 1 when the address is taken", async () => {
+  const first = run("--listen", "127.0.0.1:0");
+  const { port } = new URL(await first.url);
+  const second = run("--listen", `127.0.0.1:${port}`);
+  expect(await second.exitCode).toBe(1);
+  first.stop();
+});

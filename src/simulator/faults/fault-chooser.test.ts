@@ -1,0 +1,49 @@
+import { expect, test } from "bun:test";
+
+import { FaultChooser } from "./fault-chooser.ts";
+import { faultInModelName, faultModes, noFault, parseFault } from "./fault-mode.ts";
+
+test("every fault is found in a model's name, with and without an argument", () => {
+  for (const name of Object.keys(faultModes)) {
+    const mode = parseFault(name)?.mode;
+    expect(mode).toBeDefined();
+    expect<unknown>(faultInModelName(`fault-${name}`)).toEqual({ mode, argument: undefined });
+    expect<unknown>(faultInModelName(`my-fault-${name}-70`)).toEqual({ mode, argument: 70 });
+    expect(parseFault(`${name}:12`)?.argument).toBe(12);
+  }
+});
+
+test("names that only look like faults are none", () => {
+  expect(faultInModelName("default-model")).toBeUndefined();
+  expect(faultInModelName("fault-unheard-of")).toBeUndefined();
+  expect(faultInModelName("fault-resets")).toBeUndefined();
+  expect(parseFault("reset:soon")).toBeUndefined();
+});
+
+test("the header goes before the model's name, and that before the plan", () => {
+  const chooser = new FaultChooser();
+  chooser.setPlan([{ mode: "error-500" }]);
+  expect(chooser.choose("no-done", "fault-reset")?.mode).toBe("no-done");
+  expect(chooser.choose(null, "fault-reset")?.mode).toBe("reset");
+  expect(chooser.choose(null, "m")?.mode).toBe("error-500");
+  expect(chooser.choose(null, "m")).toEqual(noFault);
+  expect(chooser.choose("unheard-of", "m")).toBeUndefined();
+});
+
+test("a plan is followed step by step, as often as each step says", () => {
+  const chooser = new FaultChooser();
+  chooser.setPlan([
+    { mode: "reset", times: 2 },
+    { mode: "ok", times: 0 },
+    { mode: "stall-mid", argument: 5 },
+  ]);
+  const chosen = Array.from({ length: 4 }, () => chooser.choose(null, "m"));
+  expect(chosen.map((fault) => fault?.mode)).toEqual(["reset", "reset", "stall-mid", "ok"]);
+  expect(chosen[2]?.argument).toBe(5);
+});
+
+test("flapping takes turns, for each model on its own", () => {
+  const chooser = new FaultChooser();
+  const modes = ["a", "a", "b", "a", "b"].map((model) => chooser.choose("flap", model)?.mode);
+  expect(modes).toEqual(["ok", "overloaded-503", "ok", "ok", "overloaded-503"]);
+});
