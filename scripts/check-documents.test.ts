@@ -1,0 +1,95 @@
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { gatewayErrors } from "../src/domain/gateway-error.ts";
+import { adminRoutes, dataRoutes } from "../src/routes.ts";
+import { createMemoryLimitStore } from "../src/storage/memory/limit-store.ts";
+import { TokenEstimator } from "../src/pipeline/estimate.ts";
+import { ManualClock } from "../test/support/manual-clock.ts";
+
+const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), "utf8");
+
+/** Rows of the Markdown tables of a document, as cells without code marks. */
+function tableRows(path: string): string[][] {
+  return read(path)
+    .split("\n")
+    .filter((line) => line.startsWith("|") && !/^\|\s*-/.test(line))
+    .map((line) =>
+      line
+        .slice(1, line.lastIndexOf("|"))
+        .split("|")
+        .map((cell) => cell.trim().replaceAll("\\", "")),
+    );
+}
+
+const plain = (cell: string | undefined): string => (cell ?? "").replaceAll("`", "");
+
+test("docs/errors.md lists every error with its status, code, type and cause, and no other", () => {
+  const documented = tableRows("docs/errors.md")
+    .filter(([status]) => /^\d{3}$/.test(status ?? ""))
+    .map(([status, code, type, when]) => [status, plain(code), plain(type), when].join(" | "));
+  const defined = Object.values(gatewayErrors).map(({ status, code, type, when }) =>
+    [status, code ?? "null", type, when].join(" | "),
+  );
+  expect(documented.toSorted()).toEqual(defined.toSorted());
+});
+
+test("docs/api.md has every route of the route table, and no other", () => {
+  const clock = new ManualClock();
+  const limits = { clock, random: Math.random, reservationTtlMs: 1, scopeLimit: 1 };
+  const services = {
+    clock,
+    random: Math.random,
+    limits: createMemoryLimitStore(limits),
+    estimator: new TokenEstimator({ defaultOutputTokens: 1, nowMs: 0 }),
+    recordUsage: () => undefined,
+    onSettleFailed: () => undefined,
+    onAttemptFailed: () => undefined,
+    canRecord: () => true,
+    canConnect: () => Promise.resolve(true),
+  };
+  const settings = {
+    holdHeadersMs: 1,
+    keepAlive: "off",
+    keepAliveIntervalMs: 1,
+    writeTimeoutMs: 1,
+  } as const;
+  const whyNotReady = (): undefined => undefined;
+  const renderMetrics = (): Promise<string> => Promise.resolve("");
+  const routes = [
+    ...dataRoutes({ services, settings, whyNotReady }).map((route) => ["data", route] as const),
+    ...adminRoutes({ renderMetrics, whyNotReady }).map((route) => ["admin", route] as const),
+  ];
+  const defined = routes.map(([listener, { method, path, access }]) =>
+    [listener, method, path.replace("*", "{id}"), access].join(" | "),
+  );
+  const documented = tableRows("docs/api.md")
+    .filter(([listener]) => listener === "data" || listener === "admin")
+    .map((cells) => cells.slice(0, 4).map(plain).join(" | "));
+  expect(documented.toSorted()).toEqual(defined.toSorted());
+});
+
+test("every runtime dependency has its reason in docs/decisions/dependencies.md", () => {
+  const { dependencies, devDependencies } = JSON.parse(read("package.json")) as {
+    dependencies: Record<string, string>;
+    devDependencies: Record<string, string>;
+  };
+  const reasons = tableRows("docs/decisions/dependencies.md").map(([name]) => plain(name));
+  const wanted = [...Object.keys(dependencies), ...Object.keys(devDependencies)];
+  expect(wanted.filter((name) => !reasons.includes(name))).toEqual([]);
+  expect(Object.keys(dependencies).length).toBeLessThanOrEqual(15);
+});
+
+test("links between the documents lead somewhere", () => {
+  const documents = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"];
+  documents.push(...new Bun.Glob("docs/**/*.md").scanSync(new URL("..", import.meta.url).pathname));
+  const broken: string[] = [];
+  for (const path of documents) {
+    for (const [, link] of read(path).matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)) {
+      const target = new URL(link ?? "", new URL(`../${path}`, import.meta.url));
+      if (!Bun.file(target).size && !new Bun.Glob("*").scanSync(target.pathname).next().value) {
+        broken.push(`${path}: ${link}`);
+      }
+    }
+  }
+  expect(broken).toEqual([]);
+});

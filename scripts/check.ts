@@ -1,0 +1,28 @@
+/** The one gate, here and in CI: types, format, lint, import directions, documents against code. */
+const steps: readonly { readonly name: string; readonly command: readonly string[] }[] = [
+  { name: "types", command: ["bun", "check", "--no-script"] },
+  { name: "format", command: ["bun", "fmt", "--check", "--no-script"] },
+  { name: "lint", command: ["oxlint", "--quiet"] },
+  { name: "imports", command: ["bun", "scripts/check-imports.ts"] },
+  { name: "documents", command: ["bun", "test", "scripts/check-documents.test.ts"] },
+];
+
+process.exitCode = await main();
+
+async function main(): Promise<number> {
+  const failed: string[] = [];
+  for (const { name, command } of steps) {
+    const child = Bun.spawn([...command], { stdout: "pipe", stderr: "pipe" });
+    const [output, errors, exitCode] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+      child.exited,
+    ]);
+    console.log(`${exitCode === 0 ? "ok    " : "FAILED"} ${name}`);
+    if (exitCode === 0) continue;
+    failed.push(name);
+    console.log(`${output}${errors}`.trim());
+  }
+  if (failed.length > 0) console.log(`\nThese steps failed: ${failed.join(", ")}`);
+  return failed.length === 0 ? 0 : 1;
+}
