@@ -29,9 +29,14 @@ function choiceBody(choice: ChatChoice): object {
   return {
     index: choice.index,
     message: messageBody(choice),
-    logprobs: choice.logprobs === undefined ? null : { content: choice.logprobs, refusal: null },
+    logprobs: logprobsBody(choice),
     finish_reason: choice.finishReason,
   };
+}
+
+function logprobsBody({ logprobs, refusalLogprobs }: ChatChoice): object | null {
+  if (logprobs === undefined && refusalLogprobs === undefined) return null;
+  return { content: logprobs ?? null, refusal: refusalLogprobs ?? null };
 }
 
 function messageBody(choice: ChatChoice): object {

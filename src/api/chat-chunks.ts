@@ -52,9 +52,17 @@ export class ChatChunkWriter {
   #writeEvent(event: ChatEvent): string {
     switch (event.type) {
       case "text-delta":
-        return this.#delta(event.choice, `"content":${JSON.stringify(event.text)}`, event.logprobs);
+        return this.#delta(
+          event.choice,
+          `"content":${JSON.stringify(event.text)}`,
+          event.logprobs && `{"content":${JSON.stringify(event.logprobs)},"refusal":null}`,
+        );
       case "refusal-delta":
-        return this.#delta(event.choice, `"refusal":${JSON.stringify(event.text)}`);
+        return this.#delta(
+          event.choice,
+          `"refusal":${JSON.stringify(event.text)}`,
+          event.logprobs && `{"content":null,"refusal":${JSON.stringify(event.logprobs)}}`,
+        );
       case "reasoning-delta":
         return this.#delta(event.choice, `"reasoning_content":${JSON.stringify(event.text)}`);
       case "tool-call-start":
@@ -80,7 +88,7 @@ export class ChatChunkWriter {
     }
   }
 
-  #delta(choice: number, delta: string, logprobs?: readonly unknown[]): string {
+  #delta(choice: number, delta: string, logprobs = "null"): string {
     const role = this.#choicesWithRole.has(choice) ? "" : this.#role(choice, delta);
     return role + this.#choice({ choice, delta, logprobs, finish: "null" });
   }
@@ -93,20 +101,18 @@ export class ChatChunkWriter {
     if (firstDelta.startsWith('"tool_calls"')) fields = '"content":null,"refusal":null';
     if (firstDelta.startsWith('"function_call"')) fields = '"content":null,"refusal":null';
     const delta = `"role":"assistant",${fields}`;
-    const logprobs = this.#options.wantsLogprobs ? [] : undefined;
+    const logprobs = this.#options.wantsLogprobs ? '{"content":[],"refusal":null}' : "null";
     return this.#choice({ choice, delta, logprobs, finish: "null" });
   }
 
   #finish(choice: number, reason: string): string {
     const role = this.#choicesWithRole.has(choice) ? "" : this.#role(choice, "");
-    return role + this.#choice({ choice, delta: "", logprobs: undefined, finish: `"${reason}"` });
+    return role + this.#choice({ choice, delta: "", logprobs: "null", finish: `"${reason}"` });
   }
 
   #choice({ choice, delta, logprobs, finish }: ChunkChoice): string {
-    const probabilities =
-      logprobs === undefined ? "null" : `{"content":${JSON.stringify(logprobs)},"refusal":null}`;
     return (
-      `${this.#head}[{"index":${choice},"delta":{${delta}},"logprobs":${probabilities},` +
+      `${this.#head}[{"index":${choice},"delta":{${delta}},"logprobs":${logprobs},` +
       `"finish_reason":${finish}}]${this.#tail}`
     );
   }
@@ -136,7 +142,8 @@ interface ChunkChoice {
   readonly choice: number;
   /** The inside of the delta object, as JSON. */
   readonly delta: string;
-  readonly logprobs: readonly unknown[] | undefined;
+  /** As JSON. */
+  readonly logprobs: string;
   /** As JSON. */
   readonly finish: string;
 }

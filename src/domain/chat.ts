@@ -114,7 +114,7 @@ export interface ResultToolCall {
   readonly arguments: string;
 }
 
-/** OpenAI's `logprobs.content` entries, passed through unread. */
+/** Entries of OpenAI's `logprobs.content` or `logprobs.refusal`, passed through unread. */
 export type TokenLogprobs = readonly unknown[];
 
 export interface ChatChoice {
@@ -127,6 +127,7 @@ export interface ChatChoice {
   readonly functionCall: { readonly name: string; readonly arguments: string } | undefined;
   readonly finishReason: FinishReason;
   readonly logprobs: TokenLogprobs | undefined;
+  readonly refusalLogprobs?: TokenLogprobs | undefined;
 }
 
 /** A whole answer of a chat model. */
@@ -145,7 +146,12 @@ export type ChatEvent =
       readonly text: string;
       readonly logprobs?: TokenLogprobs;
     }
-  | { readonly type: "refusal-delta"; readonly choice: number; readonly text: string }
+  | {
+      readonly type: "refusal-delta";
+      readonly choice: number;
+      readonly text: string;
+      readonly logprobs?: TokenLogprobs;
+    }
   | { readonly type: "reasoning-delta"; readonly choice: number; readonly text: string }
   | {
       readonly type: "tool-call-start";

@@ -1,7 +1,7 @@
 import type { ChatEvent, FinishReason } from "../../domain/chat.ts";
 import { UpstreamFailure } from "../../domain/upstream-failure.ts";
 import type { StreamDecoder } from "../adapter.ts";
-import { isObject, listOf, numberOf, objectOf, textOf } from "../shared/json-fields.ts";
+import { isObject, listOf, nonEmpty, numberOf, objectOf, textOf } from "../shared/json-fields.ts";
 import type { JsonObject } from "../shared/json-fields.ts";
 import { SseParser } from "../shared/sse-parser.ts";
 import { parseAnswer, readFinishReason, readUsage } from "./read-answer.ts";
@@ -87,8 +87,7 @@ export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
     const before = events.length;
     const delta = objectOf(choice["delta"]);
     if (delta !== undefined) {
-      const logprobs = listOf(objectOf(choice["logprobs"])?.["content"]);
-      readText(delta, { index, logprobs, events });
+      readText(delta, { index, logprobs: objectOf(choice["logprobs"]), events });
       state.tools.read(listOf(delta["tool_calls"]), events);
       readFunctionCall(delta, { index, state, events });
     }
@@ -100,12 +99,13 @@ export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
   }
 
   #readFinish(choice: JsonObject, state: ChoiceState, sink: Sink): void {
-    const reason = textOf(choice["finish_reason"]);
-    if (reason === undefined || reason === "" || state.finishReason !== undefined) return;
+    const reason = nonEmpty(choice["finish_reason"]);
+    if (reason === undefined || state.finishReason !== undefined) return;
     state.tools.finish(sink.events);
-    const finishReason = readFinishReason(reason);
-    const hasTools = state.tools.count > 0 && finishReason === "stop";
-    state.finishReason = hasTools ? "tool_calls" : finishReason;
+    state.finishReason = readFinishReason(reason, {
+      hasToolCalls: state.tools.count > 0,
+      hasFunctionCall: state.hasFunctionCall,
+    });
     sink.events.push({
       type: "choice-finish",
       choice: sink.index,
@@ -130,21 +130,25 @@ interface Sink {
 
 function readText(
   delta: JsonObject,
-  sink: Sink & { readonly logprobs: readonly unknown[] | undefined },
+  sink: Sink & { readonly logprobs: JsonObject | undefined },
 ): void {
-  const { index: choice, logprobs, events } = sink;
-  const reasoning = textOf(delta["reasoning_content"]) ?? textOf(delta["reasoning"]);
-  if (reasoning !== undefined && reasoning !== "") {
-    events.push({ type: "reasoning-delta", choice, text: reasoning });
-  }
-  const refusal = textOf(delta["refusal"]);
-  if (refusal !== undefined && refusal !== "") {
-    events.push({ type: "refusal-delta", choice, text: refusal });
+  const { index: choice, events } = sink;
+  const reasoning = nonEmpty(delta["reasoning_content"]) ?? nonEmpty(delta["reasoning"]);
+  if (reasoning !== undefined) events.push({ type: "reasoning-delta", choice, text: reasoning });
+  const refusal = nonEmpty(delta["refusal"]);
+  if (refusal !== undefined) {
+    const logprobs = readLogprobs(sink.logprobs?.["refusal"]);
+    events.push({ type: "refusal-delta", choice, text: refusal, ...logprobs });
   }
   const text = textOf(delta["content"]) ?? "";
-  const hasLogprobs = logprobs !== undefined && logprobs.length > 0;
-  if (text === "" && !hasLogprobs) return;
-  events.push({ type: "text-delta", choice, text, ...(hasLogprobs && { logprobs }) });
+  const logprobs = readLogprobs(sink.logprobs?.["content"]);
+  if (text === "" && logprobs === undefined) return;
+  events.push({ type: "text-delta", choice, text, ...logprobs });
+}
+
+function readLogprobs(value: unknown): { readonly logprobs: readonly unknown[] } | undefined {
+  const logprobs = listOf(value) ?? [];
+  return logprobs.length > 0 ? { logprobs } : undefined;
 }
 
 function readFunctionCall(delta: JsonObject, sink: Sink & { readonly state: ChoiceState }): void {

@@ -1,6 +1,6 @@
 import type { ChatChoice, ChatResult, ResultToolCall } from "../../domain/chat.ts";
 import { UpstreamFailure } from "../../domain/upstream-failure.ts";
-import { isObject, listOf, numberOf, objectOf, textOf } from "../shared/json-fields.ts";
+import { isObject, listOf, nonEmpty, numberOf, objectOf, textOf } from "../shared/json-fields.ts";
 import type { JsonObject } from "../shared/json-fields.ts";
 import { parseAnswer, readFinishReason, readUsage } from "./read-answer.ts";
 
@@ -23,18 +23,21 @@ function readChoice(choice: JsonObject, position: number): ChatChoice {
   const message = objectOf(choice["message"]) ?? {};
   const toolCalls = (listOf(message["tool_calls"]) ?? []).filter(isObject).map(readToolCall);
   const functionCall = readFunctionCall(message["function_call"]);
-  // The answer is whole: a server that leaves the reason out means the usual one.
-  const finishReason = readFinishReason(textOf(choice["finish_reason"]) ?? "stop");
+  const logprobs = objectOf(choice["logprobs"]);
   return {
     index: numberOf(choice["index"]) ?? position,
     content: textOf(message["content"]),
-    refusal: textOf(message["refusal"]),
+    refusal: nonEmpty(message["refusal"]),
     reasoning: textOf(message["reasoning_content"]) ?? textOf(message["reasoning"]),
     toolCalls,
     functionCall,
-    // Agents stop on `stop`: a call that must be answered must not look like the end.
-    finishReason: toolCalls.length > 0 && finishReason === "stop" ? "tool_calls" : finishReason,
-    logprobs: listOf(objectOf(choice["logprobs"])?.["content"]),
+    // The answer is whole: a server that leaves the reason out means the usual one.
+    finishReason: readFinishReason(nonEmpty(choice["finish_reason"]) ?? "stop", {
+      hasToolCalls: toolCalls.length > 0,
+      hasFunctionCall: functionCall !== undefined,
+    }),
+    logprobs: listOf(logprobs?.["content"]),
+    refusalLogprobs: listOf(logprobs?.["refusal"]),
   };
 }
 
@@ -42,7 +45,7 @@ function readToolCall(call: JsonObject, position: number): ResultToolCall {
   const custom = objectOf(call["custom"]);
   const body = custom ?? objectOf(call["function"]) ?? {};
   return {
-    id: textOf(call["id"]) ?? `call_${position}`,
+    id: nonEmpty(call["id"]) ?? `call_${position}`,
     kind: custom === undefined ? "function" : "custom",
     name: textOf(body["name"]) ?? "",
     arguments: readArguments(body[custom === undefined ? "arguments" : "input"]),

@@ -46,8 +46,24 @@ export function readUsage(value: unknown): TokenUsage | undefined {
   };
 }
 
-/** OpenAI's five reasons; servers in the wild have many more words for them. */
-export function readFinishReason(value: string): FinishReason {
+/** What a choice holds, beside its text, when it ends. */
+export interface FinishedChoice {
+  readonly hasToolCalls: boolean;
+  readonly hasFunctionCall: boolean;
+}
+
+/**
+ * OpenAI's five reasons; servers in the wild have many more words for them. Agents end on `stop`,
+ * so a choice with a call that must be answered never says it.
+ */
+export function readFinishReason(value: string, choice: FinishedChoice): FinishReason {
+  const reason = readReason(value);
+  if (reason !== "stop") return reason;
+  if (choice.hasToolCalls) return "tool_calls";
+  return choice.hasFunctionCall ? "function_call" : "stop";
+}
+
+function readReason(value: string): FinishReason {
   if (value === "error") {
     throw new UpstreamFailure({ kind: "broken-answer", message: "the upstream gave up on it" });
   }

@@ -1,5 +1,12 @@
 import type { ChatEvent, ToolCallKind } from "../../domain/chat.ts";
-import { isObject, numberOf, objectOf, textOf, type JsonObject } from "../shared/json-fields.ts";
+import {
+  isObject,
+  nonEmpty,
+  numberOf,
+  objectOf,
+  textOf,
+  type JsonObject,
+} from "../shared/json-fields.ts";
 import { readArguments } from "./decode-chat.ts";
 
 interface OpenCall {
@@ -65,7 +72,7 @@ export class ToolCallTracker {
     const open: OpenCall = {
       call,
       upstreamIndex: numberOf(fragment["index"]),
-      id: textOf(fragment["id"]) ?? `call_${this.#choice}_${call}`,
+      id: nonEmpty(fragment["id"]) ?? `call_${this.#choice}_${call}`,
       kind: isCustom ? "custom" : "function",
       name: "",
       hasStarted: false,

@@ -18,6 +18,11 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
+/** A text that says something: servers send empty ones where they mean none. */
+export function nonEmpty(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
 export function numberOf(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) ? value : undefined;
 }
