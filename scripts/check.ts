@@ -26,3 +26,5 @@ async function main(): Promise<number> {
   if (failed.length > 0) console.log(`\nThese steps failed: ${failed.join(", ")}`);
   return failed.length === 0 ? 0 : 1;
 }
+
+export {};

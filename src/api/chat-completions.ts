@@ -72,13 +72,13 @@ async function streamReply({ call, chat, services, settings }: StreamReply): Pro
       ...eventStreamHeaders,
       ...(started !== undefined && rateLimitHeaders(started.admission.state)),
     },
-    body: eventStreamBody(frames, { services, settings, writer }),
+    body: eventStreamBody(frames, { call, services, settings, writer }),
   };
 }
 
 function eventStreamBody(
   source: FrameSource,
-  context: Pick<StreamReply, "services" | "settings"> & { readonly writer: ChatChunkWriter },
+  context: Omit<StreamReply, "chat"> & { readonly writer: ChatChunkWriter },
 ): ReadableStream<Uint8Array> {
   const { keepAlive, keepAliveIntervalMs, writeTimeoutMs } = context.settings;
   return eventStream(source, {
@@ -86,6 +86,7 @@ function eventStreamBody(
     keepAliveMs: keepAlive === "off" ? 0 : keepAliveIntervalMs,
     keepAlive: keepAlive === "chunk" ? context.writer.keepAlive() : ": keep-alive\n",
     writeTimeoutMs,
+    onEnd: () => context.call.resumeIdleTimer(),
   });
 }
 

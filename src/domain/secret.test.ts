@@ -1,0 +1,18 @@
+import { expect, test } from "bun:test";
+import { inspect } from "node:util";
+import { Secret } from "./secret.ts";
+
+test("a secret shows itself in no way of printing, and only when asked", () => {
+  const secret = new Secret("hunter2-hunter2");
+  const ways = [
+    String(secret),
+    `${secret.toString()}`,
+    JSON.stringify({ secret }),
+    inspect(secret),
+    inspect({ nested: { secret } }, { depth: 5, showHidden: true }),
+    Bun.inspect(secret),
+    Object.values(secret).join(),
+  ];
+  for (const way of ways) expect(way).not.toContain("hunter2");
+  expect(secret.reveal()).toBe("hunter2-hunter2");
+});

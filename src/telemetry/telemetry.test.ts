@@ -1,0 +1,82 @@
+import { expect, test } from "bun:test";
+import { generateApiKey } from "../domain/api-key.ts";
+import { internalError } from "../domain/gateway-error.ts";
+import { UpstreamFailure } from "../domain/upstream-failure.ts";
+import { recordOf } from "../storage/contract/usage-store-contract.ts";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { TelemetryEvents } from "./events.ts";
+import { createLogger, type LogLevel } from "./logger.ts";
+import { Metrics } from "./metrics.ts";
+import { describeError } from "./redact.ts";
+
+function setUp(level: LogLevel = "debug", format: "text" | "json" = "json") {
+  const lines: string[] = [];
+  const write = (line: string): void => void lines.push(line);
+  const logger = createLogger({ level, format, clock: new ManualClock(), write });
+  const gauges = { openRequests: () => 3, queuedUsageRows: () => 4, residentBytes: () => 5 };
+  const metrics = new Metrics(gauges);
+  return { lines, metrics, events: new TelemetryEvents(logger, metrics) };
+}
+
+test("a finished call is counted by model, status and outcome, with its tokens", async () => {
+  const { events, metrics } = setUp();
+  events.callEnded(recordOf("req_1"));
+  events.callEnded(recordOf("req_2"));
+  const page = await metrics.render();
+  const labels = 'environment="production",model="alpha-sonnet-4",status="200"';
+  expect(page).toContain(`sluice_calls_total{${labels},outcome="completed"} 2`);
+  const input = 'model="alpha-sonnet-4",direction="input",source="upstream"';
+  expect(page).toContain(`sluice_tokens_total{${input}} 20`);
+  expect(page).toContain('sluice_call_duration_seconds_count{model="alpha-sonnet-4"');
+  expect(page).toContain("sluice_open_requests 3");
+  expect(page).toContain("sluice_ledger_queue_rows 4");
+});
+
+test("lines below the level are not written, and off writes none", () => {
+  const quiet = setUp("warn");
+  quiet.events.callEnded(recordOf("req_1"));
+  expect(quiet.lines).toEqual([]);
+  quiet.events.configRefused("line 3: no");
+  expect(quiet.lines).toHaveLength(1);
+  const off = setUp("off");
+  off.events.configRefused("line 3: no");
+  expect(off.lines).toEqual([]);
+});
+
+test("a text line stays one line whatever is in its fields", () => {
+  const { events, lines } = setUp("debug", "text");
+  events.configRefused("first\nsecond line");
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).not.toContain("\n");
+  expect(lines[0]).toContain('problems="first\\nsecond line"');
+});
+
+test("an internal error is logged with its causes and the id the caller got", () => {
+  const { events, lines } = setUp();
+  const error = internalError(new Error("outer", { cause: new Error("inner") }));
+  const common = { id: "req_9", method: "POST", route: "/v1/embeddings", status: 500 };
+  events.requestHandled({ ...common, durationMs: 1, error });
+  expect(JSON.parse(lines[0] ?? "")).toMatchObject({ level: "error", id: "req_9" });
+  expect(lines[0]).toContain("outer");
+  expect(lines[0]).toContain("inner");
+});
+
+test("the operator's faults are errors, the provider's are warnings", () => {
+  const { events, lines } = setUp();
+  const failure = (kind: "bad-credential" | "throttled"): UpstreamFailure =>
+    new UpstreamFailure({ kind, message: "m" });
+  events.attemptFailed("req_1", "up/model", failure("bad-credential"));
+  events.attemptFailed("req_1", "up/model", failure("throttled"));
+  expect(lines.map((line) => (JSON.parse(line) as { level: string }).level)).toEqual([
+    "error",
+    "warn",
+  ]);
+});
+
+test("keys and bearer tokens are taken out of described errors", () => {
+  const { text } = generateApiKey((target) => crypto.getRandomValues(target));
+  const described = describeError(new Error(`refused ${text} and Bearer abc.def-ghi`));
+  expect(described).not.toContain(text);
+  expect(described).not.toContain("abc.def");
+  expect(described).toContain("refused [key]");
+});
