@@ -37,19 +37,23 @@ export interface HandledRequest {
   readonly error: GatewayError | undefined;
 }
 
-/** The runtime's server, as far as a request needs it. */
-export interface RequestTimer {
-  timeout(request: Request, seconds: number): void;
+/**
+ * The listener's idle timer of a request's connection. It belongs to the connection, not to the
+ * request: what is paused and never resumed keeps an idle connection open for ever.
+ */
+export interface IdleTimer {
+  pause(request: Request): void;
+  resume(request: Request): void;
 }
 
-type Dispatch = (request: Request, server: RequestTimer) => Promise<Response>;
+type Dispatch = (request: Request, idleTimer: IdleTimer) => Promise<Response>;
 
 /** The way of every request: find its route, check who calls, handle, answer, report. */
 export function createDispatch(options: DispatchOptions): Dispatch {
-  return async (request, server) => {
+  return async (request, idleTimer) => {
     const receivedAt = options.clock.monotonic();
     const id = options.newRequestId();
-    const context = { options, request, server, id, receivedAt, route: "other" };
+    const context = { options, request, idleTimer, id, receivedAt, route: "other" };
     let reply: Reply;
     let failure: GatewayError | undefined;
     try {
@@ -74,7 +78,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
 interface RequestContext {
   readonly options: DispatchOptions;
   readonly request: Request;
-  readonly server: RequestTimer;
+  readonly idleTimer: IdleTimer;
   readonly id: string;
   readonly receivedAt: number;
   /** Set once the route is known; the report needs it also when a later step fails. */
@@ -109,17 +113,26 @@ interface KeyedRequest {
 }
 
 async function handleWithKey({ context, route, call, host }: KeyedRequest): Promise<Reply> {
-  const { options, request, server } = context;
+  const { options, request, idleTimer } = context;
   if (options.isDraining()) throw draining();
   const snapshot = options.snapshot();
   const environment = environmentAt(snapshot, host);
   if (environment === undefined) throw unknownHost(host);
   const caller = options.authenticate(request.headers.get("authorization"), environment);
-  // The runtime's idle timer would cut long answers; the pipeline's own deadlines hold from here.
-  server.timeout(request, 0);
   const limits = route.bodyLimits ?? options.bodyLimits;
   const readThisBody = (): Promise<Uint8Array> => readBody(request, limits);
-  return route.handle({ ...call, caller, environment, snapshot, readBody: readThisBody });
+  const resumeIdleTimer = (): void => idleTimer.resume(request);
+  // The idle timer would cut long answers; the pipeline's own deadlines hold from here.
+  idleTimer.pause(request);
+  let isStreamed = false;
+  try {
+    const keyed = { ...call, caller, environment, snapshot, readBody: readThisBody };
+    const reply = await route.handle({ ...keyed, resumeIdleTimer });
+    isStreamed = reply.body instanceof ReadableStream;
+    return reply;
+  } finally {
+    if (!isStreamed) resumeIdleTimer();
+  }
 }
 
 function toResponse(reply: Reply, context: RequestContext, durationMs: number): Response {

@@ -16,6 +16,8 @@ export interface EventStreamOptions {
   readonly keepAlive: string;
   /** How long a reader may leave a written event unread before it is cut off. */
   readonly writeTimeoutMs: number;
+  /** Told when the last event was handed over, not when the reader left. */
+  readonly onEnd: () => void;
 }
 
 export const eventStreamHeaders = {
@@ -69,6 +71,7 @@ class EventStreamWriter {
     if (this.#isClosed) return;
     if (frames === undefined) {
       this.close();
+      this.#options.onEnd();
       controller.close();
       return;
     }

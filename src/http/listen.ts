@@ -1,4 +1,4 @@
-import type { RequestTimer } from "./dispatch.ts";
+import type { IdleTimer } from "./dispatch.ts";
 
 export interface ListenOptions {
   readonly hostname: string;
@@ -6,7 +6,7 @@ export interface ListenOptions {
   readonly port: number;
   /** Bounds the wait for a request's headers, and how long an idle connection is kept. */
   readonly idleTimeoutMs: number;
-  handle(request: Request, server: RequestTimer): Promise<Response>;
+  handle(request: Request, idleTimer: IdleTimer): Promise<Response>;
   /** For failures outside of `handle`, which answers everything itself. */
   onError(error: unknown): Response;
 }
@@ -23,14 +23,19 @@ export interface Listener {
 
 /** The only user of `Bun.serve`. */
 export function listen(options: ListenOptions): Listener {
+  const idleSeconds = Math.min(255, Math.ceil(options.idleTimeoutMs / 1000));
+  const idleTimer: IdleTimer = {
+    pause: (request) => server.timeout(request, 0),
+    resume: (request) => server.timeout(request, idleSeconds),
+  };
   const server = Bun.serve({
     hostname: options.hostname,
     port: options.port,
-    idleTimeout: Math.min(255, Math.ceil(options.idleTimeoutMs / 1000)),
+    idleTimeout: idleSeconds,
     // The runtime's own 413 has no body; `read-body` bounds bodies and says what the limit is.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     development: false,
-    fetch: (request, runtimeServer) => options.handle(request, runtimeServer),
+    fetch: (request) => options.handle(request, idleTimer),
     error: (error) => options.onError(error),
   });
   return {

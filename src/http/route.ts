@@ -24,6 +24,8 @@ export interface KeyCall extends PublicCall {
   readonly snapshot: Snapshot;
   /** Reads the body; only once, only on POST. */
   readBody(): Promise<Uint8Array>;
+  /** To be called at the end of a streamed body; for other answers it is done already. */
+  resumeIdleTimer(): void;
 }
 
 interface RouteShape {
