@@ -1,12 +1,5 @@
 import type { ChatEvent, ToolCallKind } from "../../domain/chat.ts";
-import {
-  isObject,
-  nonEmpty,
-  numberOf,
-  objectOf,
-  textOf,
-  type JsonObject,
-} from "../shared/json-fields.ts";
+import { isObject, nonEmpty, numberOf, objectOf, type JsonObject } from "../shared/json-fields.ts";
 import { readArguments } from "./decode-chat.ts";
 
 interface OpenCall {
@@ -48,9 +41,9 @@ export class ToolCallTracker {
   #readFragment(fragment: JsonObject, events: ChatEvent[]): void {
     const custom = objectOf(fragment["custom"]);
     const body = custom ?? objectOf(fragment["function"]) ?? {};
-    const open = this.#find(fragment) ?? this.#open(fragment, custom !== undefined);
-    const name = textOf(body["name"]) ?? "";
-    if (open.name === "") open.name = name;
+    const name = nonEmpty(body["name"]);
+    const open = this.#find(fragment, name) ?? this.#open(fragment, custom !== undefined);
+    if (open.name === "") open.name = name ?? "";
     const text = readArguments(body[custom === undefined ? "arguments" : "input"]);
     if (!open.hasStarted) {
       open.pending += text;
@@ -58,13 +51,20 @@ export class ToolCallTracker {
     } else this.#append(open, text, events);
   }
 
-  /** By id where there is one: some servers give parallel calls the same index. */
-  #find(fragment: JsonObject): OpenCall | undefined {
-    const id = textOf(fragment["id"]) ?? "";
+  /**
+   * By id where it is known. Some servers give parallel calls the same index, no index, or no id,
+   * and some every piece of one call a new id: what begins a call is then its name.
+   */
+  #find(fragment: JsonObject, name: string | undefined): OpenCall | undefined {
+    const id = nonEmpty(fragment["id"]);
+    const known = id === undefined ? undefined : this.#calls.find((open) => open.id === id);
+    if (known !== undefined) return known;
     const index = numberOf(fragment["index"]);
-    if (id !== "") return this.#calls.find((open) => open.id === id);
-    if (index === undefined) return this.#calls.at(-1);
-    return this.#calls.findLast((open) => open.upstreamIndex === index);
+    const latest = this.#calls.findLast(
+      (open) => index === undefined || open.upstreamIndex === index,
+    );
+    if (latest === undefined || name === undefined || latest.name === "") return latest;
+    return id === undefined && name === latest.name ? latest : undefined;
   }
 
   #open(fragment: JsonObject, isCustom: boolean): OpenCall {
