@@ -1,0 +1,16 @@
+import type { Comparison, Figure } from "../figure.ts";
+import { summarize } from "../statistics.ts";
+import type { Pair } from "./context.ts";
+
+/** Ratios of measurements made right after each other, and their middle. */
+export function ratioOf(pairs: readonly Pair<number>[]): Comparison {
+  return { kind: "ratio", value: summarize(pairs.map(({ nginx, sluice }) => sluice / nginx)) };
+}
+
+/** The middle of each side. */
+export function medians(pairs: readonly Pair<number>[]): Pick<Figure, "nginx" | "sluice"> {
+  return {
+    nginx: summarize(pairs.map(({ nginx }) => nginx)).median,
+    sluice: summarize(pairs.map(({ sluice }) => sluice)).median,
+  };
+}

@@ -1,0 +1,36 @@
+import type { Figure } from "../figure.ts";
+import { driveCalls } from "../load/drive-calls.ts";
+import { chatRequest } from "../load/requests.ts";
+import { medians } from "./compare.ts";
+import { alternate, type FigureContext } from "./context.ts";
+
+const connections = 64;
+
+/** Calls a second with all threads of the gateway on one core, where cores can be chosen. */
+export async function measureThroughput(context: FigureContext): Promise<readonly Figure[]> {
+  if (Bun.which("taskset") === null) return [];
+  const { plan, driver } = context;
+  const request = chatRequest();
+  const pairs = await alternate(context, "calls on one core", async (gateway) => {
+    const load = { destination: gateway, request, connections, durationMs: plan.callsMs };
+    setCores(gateway.pid, "0");
+    try {
+      const { calls, microseconds } = await driveCalls(load, driver);
+      return (calls * 1_000_000) / microseconds;
+    } finally {
+      setCores(gateway.pid, `0-${navigator.hardwareConcurrency - 1}`);
+    }
+  });
+  return [
+    {
+      name: "throughput.one_core",
+      title: "Chat calls a second on one core",
+      unit: "calls/s",
+      ...medians(pairs),
+    },
+  ];
+}
+
+function setCores(pid: number, cores: string): void {
+  Bun.spawnSync(["taskset", "--all-tasks", "--pid", "--cpu-list", cores, String(pid)]);
+}

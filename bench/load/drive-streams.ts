@@ -1,0 +1,78 @@
+import { join } from "node:path";
+import { z } from "zod";
+import { endChild } from "../stand/child.ts";
+import type { Destination } from "../stand/stand.ts";
+import { streamRequest } from "./requests.ts";
+import type { StreamLoad } from "../plan.ts";
+
+export interface StreamDrive {
+  readonly destination: Destination;
+  readonly load: StreamLoad;
+  readonly openWithinMs: number;
+  readonly signal: AbortSignal;
+}
+
+const countsSchema = z.strictObject({
+  begun: z.int(),
+  whole: z.int(),
+  events: z.int(),
+  reads: z.int(),
+});
+
+export type StreamCounts = z.infer<typeof countsSchema>;
+
+/** Streams that are open until they are over or this is disposed of. */
+export interface OpenStreams extends AsyncDisposable {
+  /** Resolves when every stream has brought its first event. */
+  readonly begun: Promise<StreamCounts>;
+  readonly ended: Promise<StreamCounts>;
+}
+
+/** Runs streams to their end. Throws when one breaks off. */
+export async function driveStreams(drive: StreamDrive): Promise<StreamCounts> {
+  await using streams = openStreams(drive);
+  const [, counts] = await Promise.all([streams.begun, streams.ended]);
+  const { streams: wanted, chunks } = drive.load;
+  if (counts.whole !== wanted || counts.events < wanted * chunks) {
+    throw new Error(`streams broke off: ${JSON.stringify(counts)}`);
+  }
+  return counts;
+}
+
+export function openStreams({ destination, load, openWithinMs, signal }: StreamDrive): OpenStreams {
+  const request = streamRequest(load);
+  const { port, authorization } = destination;
+  const argument = {
+    destination: { port, authorization },
+    request,
+    streams: load.streams,
+    openWithinMs,
+  };
+  const child = Bun.spawn(
+    [process.execPath, join(import.meta.dir, "stream-load.ts"), JSON.stringify(argument)],
+    { stdin: "ignore", stdout: "pipe", stderr: "inherit", signal },
+  );
+  const lines = linesOf(child.stdout);
+  const begun = readCounts(lines);
+  const ended = begun.then(() => readCounts(lines));
+  // Whoever waits for them hears of a failure; nobody has to.
+  begun.catch(() => undefined);
+  ended.catch(() => undefined);
+  return { begun, ended, [Symbol.asyncDispose]: () => endChild(child) };
+}
+
+async function readCounts(lines: AsyncIterator<string>): Promise<StreamCounts> {
+  const line = await lines.next();
+  if (line.done === true) throw new Error("the stream load ended early");
+  return countsSchema.parse(JSON.parse(line.value));
+}
+
+async function* linesOf(output: ReadableStream<Uint8Array>): AsyncGenerator<string, void> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const piece of output) {
+    const lines = `${text}${decoder.decode(piece, { stream: true })}`.split("\n");
+    text = lines.pop() ?? "";
+    yield* lines;
+  }
+}

@@ -1,0 +1,25 @@
+import { cpus, release, type as systemName } from "node:os";
+import { loadGenerator } from "./load/drive-calls.ts";
+
+/** What the figures were measured on: nothing that names the machine. */
+export interface MachineDescription {
+  readonly system: string;
+  readonly cores: number;
+  readonly processor: string;
+  readonly runtime: string;
+  readonly nginx: string;
+  readonly loadGenerator: string;
+}
+
+export function describeMachine(): MachineDescription {
+  const kernel = release().split(".").slice(0, 2).join(".");
+  const nginx = Bun.spawnSync(["nginx", "-v"]).stderr.toString();
+  return {
+    system: `${systemName()} ${kernel}`,
+    cores: navigator.hardwareConcurrency,
+    processor: cpus()[0]?.model.trim() ?? "unknown",
+    runtime: `Bun ${Bun.version}`,
+    nginx: /nginx\/([0-9.]+)/.exec(nginx)?.[1] ?? "unknown",
+    loadGenerator: loadGenerator(),
+  };
+}

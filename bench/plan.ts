@@ -1,0 +1,60 @@
+/** How much is measured: every count and every time of a run is bounded by one of these. */
+export interface BenchPlan {
+  /** The whole run is ended after this. */
+  readonly limitMs: number;
+  readonly warmUpMs: number;
+  /** Measurements of each gateway, in alternation. */
+  readonly rounds: number;
+  readonly callsMs: number;
+  readonly latencyMs: number;
+  readonly embeddingsMs: number;
+  readonly streams: StreamLoad;
+  /** Resident memory is read after so many calls in all. */
+  readonly memoryCalls: readonly [few: number, many: number];
+  readonly openStreams: readonly [few: number, many: number];
+}
+
+export interface StreamLoad {
+  readonly streams: number;
+  readonly chunks: number;
+  readonly pauseMs: number;
+}
+
+export const planNames = ["quick", "default", "full"] as const;
+export type PlanName = (typeof planNames)[number];
+
+export const plans: Readonly<Record<PlanName, BenchPlan>> = {
+  quick: {
+    limitMs: 60_000,
+    warmUpMs: 300,
+    rounds: 1,
+    callsMs: 1_000,
+    latencyMs: 300,
+    embeddingsMs: 400,
+    streams: { streams: 20, chunks: 40, pauseMs: 20 },
+    memoryCalls: [2_000, 4_000],
+    openStreams: [100, 300],
+  },
+  default: {
+    limitMs: 360_000,
+    warmUpMs: 3_000,
+    rounds: 5,
+    callsMs: 2_000,
+    latencyMs: 1_000,
+    embeddingsMs: 2_000,
+    streams: { streams: 40, chunks: 200, pauseMs: 20 },
+    memoryCalls: [100_000, 300_000],
+    openStreams: [300, 3_000],
+  },
+  full: {
+    limitMs: 1_200_000,
+    warmUpMs: 5_000,
+    rounds: 11,
+    callsMs: 3_000,
+    latencyMs: 2_000,
+    embeddingsMs: 3_000,
+    streams: { streams: 40, chunks: 400, pauseMs: 20 },
+    memoryCalls: [100_000, 1_000_000],
+    openStreams: [300, 3_000],
+  },
+};

@@ -1,0 +1,44 @@
+import { closeSync, openSync, readFileSync } from "node:fs";
+
+export interface Child extends AsyncDisposable {
+  readonly pid: number;
+  /** What it has printed on standard error, its end. */
+  complaints(): string;
+  readonly exited: Promise<number>;
+}
+
+export interface ChildOptions {
+  readonly command: readonly string[];
+  readonly logPath: string;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+}
+
+/** Longest wait for a program to end by itself before it is killed. */
+const patienceMs = 5_000;
+
+/** Starts a program whose output goes to a file. It is ended by its id when the run is over. */
+export function startChild({ command, logPath, env }: ChildOptions): Child {
+  const log = openSync(logPath, "a");
+  const child = Bun.spawn([...command], {
+    stdin: "ignore",
+    stdout: log,
+    stderr: log,
+    env: env ?? process.env,
+  });
+  closeSync(log);
+  return {
+    pid: child.pid,
+    exited: child.exited,
+    complaints: () => readFileSync(logPath, "utf8").slice(-2_000),
+    [Symbol.asyncDispose]: () => endChild(child),
+  };
+}
+
+/** Asks the program to end, then makes it. */
+export async function endChild(child: Bun.Subprocess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill("SIGTERM");
+  const timer = setTimeout(() => child.kill("SIGKILL"), patienceMs);
+  await child.exited;
+  clearTimeout(timer);
+}

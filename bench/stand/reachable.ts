@@ -1,0 +1,34 @@
+import type { Child } from "./child.ts";
+
+const startLimitMs = 15_000;
+const pauseMs = 20;
+
+/** Resolves once something answers at this port of the loopback. Throws when the program ends. */
+export async function untilReachable(port: number, child: Child): Promise<void> {
+  let hasEnded = false;
+  void child.exited.then(() => (hasEnded = true));
+  const deadline = performance.now() + startLimitMs;
+  while (performance.now() < deadline && !hasEnded) {
+    if (await canConnect(port)) return;
+    await Bun.sleep(pauseMs);
+  }
+  throw new Error(`a program did not start:\n${child.complaints()}`);
+}
+
+async function canConnect(port: number): Promise<boolean> {
+  try {
+    const socket = await Bun.connect({ hostname: "127.0.0.1", port, socket: { data: () => {} } });
+    socket.end();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A port that was free a moment ago. */
+export function freePort(): number {
+  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } });
+  const { port } = listener;
+  listener.stop(true);
+  return port;
+}

@@ -1,0 +1,90 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { benchModels } from "../models.ts";
+import { startChild } from "./child.ts";
+import { freePort, untilReachable } from "./reachable.ts";
+import type { Gateway } from "./stand.ts";
+
+export interface SluiceOptions {
+  readonly folder: string;
+  readonly upstreamPort: number;
+  /** Where the runtime's CPU profiler writes, if it is to run. */
+  readonly profileFolder: string | undefined;
+}
+
+const program = join(import.meta.dir, "../../src/main.ts");
+
+/** The gateway as operators run it, with everything on: key, limits, ledger on a file, metrics. */
+export async function startSluice(options: SluiceOptions): Promise<Gateway> {
+  const folder = join(options.folder, `sluice-${freePort()}`);
+  mkdirSync(folder);
+  const configPath = join(folder, "sluice.yaml");
+  const port = freePort();
+  writeFileSync(configPath, configText({ folder, port, upstreamPort: options.upstreamPort }));
+  const key = await createKey(configPath);
+  const profile =
+    options.profileFolder === undefined
+      ? []
+      : ["--cpu-prof", "--cpu-prof-md", "--cpu-prof-dir", options.profileFolder];
+  const child = startChild({
+    command: [process.execPath, ...profile, program, "serve", "--config", configPath],
+    logPath: join(folder, "output.log"),
+    // The gateway restarts itself with the limit of its own configuration.
+    env: { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: undefined },
+  });
+  const end = (): PromiseLike<void> => child[Symbol.asyncDispose]();
+  try {
+    await untilReachable(port, child);
+  } catch (error) {
+    await end();
+    throw error;
+  }
+  const authorization = `Bearer ${key}`;
+  return { name: "sluice", port, pid: child.pid, authorization, [Symbol.asyncDispose]: end };
+}
+
+/** One key of a custom plan whose limits no load of this suite reaches. */
+async function createKey(configPath: string): Promise<string> {
+  const limits = ["--requests-per-minute", "999999999999", "--tokens-per-minute", "999999999999"];
+  const wanted = ["--application", "bench", "--plan", "enterprise", ...limits];
+  const child = Bun.spawn(
+    [process.execPath, program, "keys", "create", "--config", configPath, ...wanted],
+    { stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+  );
+  const [key, complaints] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+  if ((await child.exited) !== 0) throw new Error(`no key could be created:\n${complaints}`);
+  return key.trim();
+}
+
+interface ConfigValues {
+  readonly folder: string;
+  readonly port: number;
+  readonly upstreamPort: number;
+}
+
+function configText({ folder, port, upstreamPort }: ConfigValues): string {
+  return `listen: { data: "127.0.0.1:${port}", admin: "127.0.0.1:0" }
+storage: { url: ${JSON.stringify(`sqlite:${folder}/sluice.db`)} }
+data_dir: ${JSON.stringify(folder)}
+shutdown: { drain_timeout: 0s }
+telemetry: { log_level: info }
+environments:
+  - { name: bench, hosts: ["*"], models: ["*"] }
+upstreams:
+  static:
+    kind: openai
+    base_url: http://127.0.0.1:${upstreamPort}/v1
+    api_key: a-credential-of-the-upstream
+    max_in_flight: 8192
+models:
+  ${benchModels.chat}:
+    kind: chat
+    context_window: 200000
+    max_output_tokens: 64000
+    targets: [{ upstream: static, model: ${benchModels.chat} }]
+  ${benchModels.embedding}:
+    kind: embedding
+    context_window: 8192
+    targets: [{ upstream: static, model: ${benchModels.embedding} }]
+`;
+}
