@@ -203,19 +203,6 @@ test("thoughts come as reasoning_content before the text, after one role chunk",
   ]);
 });
 
-test("an error in the middle is one frame with the four keys, and no [DONE]", async () => {
-  const request = { ...requests.text, model: "breaking-model", stream: true };
-  const response = await gateway.post(path, request);
-  expect(response.status).toBe(200);
-  const lines = dataLines(await response.text());
-  const error = JSON.parse(lines.at(-1) ?? "") as { error: object };
-  expect(Object.keys(error)).toEqual(["error"]);
-  expect(Object.keys(error.error)).toEqual(["message", "type", "param", "code"]);
-  expect(error.error).toMatchObject({ type: "server_error", code: "model_unavailable" });
-  expect(lines).not.toContain("[DONE]");
-  expect(lines.slice(0, -1).some((line) => line.includes('"error"'))).toBe(false);
-});
-
 describe("every stream", () => {
   const names = Object.keys(requests) as (keyof typeof requests)[];
 

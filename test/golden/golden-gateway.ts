@@ -14,10 +14,6 @@ export function startGoldenGateway(): Promise<TestGateway> {
     kind: chat
     context_window: 200000
     targets: [{ upstream: simulator, model: simulated-reasoning }]
-  breaking-model:
-    kind: chat
-    context_window: 200000
-    targets: [{ upstream: simulator, model: fault-error-event-mid-stream }]
   failing-model:
     kind: chat
     context_window: 200000

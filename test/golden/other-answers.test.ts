@@ -68,7 +68,6 @@ test("the model list names every model of the environment with the four fields",
     `{"object":"list","data":[${[
       model("chat-model", 1735689600),
       model("reasoning-model", 1735689600),
-      model("breaking-model", 1735689600),
       model("failing-model", 1735689600),
       model("embedding-model", 1714435200),
     ].join(",")}]}`,

@@ -1,10 +1,13 @@
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 
+/** Something to write, or something to wait for before the next piece is written. */
+export type Piece = string | Uint8Array | Promise<unknown>;
+
 /** What the upstream answers next: a recorded body, in the pieces it is written in. */
 export interface ScriptedAnswer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly pieces: readonly (string | Uint8Array)[];
+  readonly pieces: readonly Piece[];
 }
 
 /** A gateway with an upstream behind it that says, byte for byte, what a test tells it to. */
@@ -74,7 +77,8 @@ function toResponse({ status = 200, headers, pieces }: ScriptedAnswer): Response
   const body = new ReadableStream({
     async start(controller) {
       for (const piece of pieces) {
-        controller.enqueue(typeof piece === "string" ? new TextEncoder().encode(piece) : piece);
+        if (piece instanceof Promise) await piece;
+        else controller.enqueue(typeof piece === "string" ? Buffer.from(piece) : piece);
         // A turn of the loop, so that pieces are written one by one.
         await new Promise((resolve) => setImmediate(resolve));
       }
@@ -98,7 +102,7 @@ export function streamAnswer(...chunks: readonly object[]): ScriptedAnswer {
   return rawStream(...events.map((event) => `data: ${event}\n\n`));
 }
 
-export const rawStream = (...pieces: readonly (string | Uint8Array)[]): ScriptedAnswer => ({
+export const rawStream = (...pieces: readonly Piece[]): ScriptedAnswer => ({
   headers: { "content-type": "text/event-stream" },
   pieces,
 });

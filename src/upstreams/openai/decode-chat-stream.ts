@@ -1,5 +1,6 @@
 import type { ChatEvent, FinishReason } from "../../domain/chat.ts";
 import { UpstreamFailure } from "../../domain/upstream-failure.ts";
+import type { TokenUsage } from "../../domain/usage.ts";
 import type { StreamDecoder } from "../adapter.ts";
 import { isObject, listOf, nonEmpty, numberOf, objectOf, textOf } from "../shared/json-fields.ts";
 import type { JsonObject } from "../shared/json-fields.ts";
@@ -23,8 +24,10 @@ interface ChoiceState {
 export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
   readonly #parser = new SseParser(eventLimitCharacters);
   readonly #choices = new Map<number, ChoiceState>();
-  #start: ChatEvent | undefined;
+  #systemFingerprint: string | undefined;
+  #serviceTier: string | undefined;
   #hasStarted = false;
+  #unreportedUsage: TokenUsage | undefined;
   #isDone = false;
 
   get isDone(): boolean {
@@ -66,19 +69,30 @@ export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
     choices.forEach((choice, position) => {
       if (isObject(choice)) this.#readChoice(choice, position, events);
     });
-    const usage = readUsage(chunk["usage"]);
-    if (usage !== undefined) events.push({ type: "usage-report", usage });
+    this.#reportUsage(chunk, events);
+  }
+
+  /** From the first chunk that says it: some servers begin with a chunk that says nothing. */
+  #readStart(chunk: JsonObject): void {
+    if (this.#hasStarted) return;
+    this.#systemFingerprint ??= nonEmpty(chunk["system_fingerprint"]);
+    this.#serviceTier ??= nonEmpty(chunk["service_tier"]);
+  }
+
+  #startEvent(): ChatEvent {
+    return {
+      type: "answer-start",
+      systemFingerprint: this.#systemFingerprint,
+      serviceTier: this.#serviceTier,
+    };
   }
 
   /** Held back until there is content, so that a failure right after it can still be retried. */
-  #readStart(chunk: JsonObject): void {
-    if (this.#hasStarted) return;
-    this.#hasStarted = true;
-    this.#start = {
-      type: "answer-start",
-      systemFingerprint: textOf(chunk["system_fingerprint"]),
-      serviceTier: textOf(chunk["service_tier"]),
-    };
+  #reportUsage(chunk: JsonObject, events: ChatEvent[]): void {
+    const usage = readUsage(chunk["usage"]) ?? this.#unreportedUsage;
+    if (usage === undefined) return;
+    this.#unreportedUsage = this.#hasStarted ? undefined : usage;
+    if (this.#hasStarted) events.push({ type: "usage-report", usage });
   }
 
   #readChoice(choice: JsonObject, position: number, events: ChatEvent[]): void {
@@ -92,10 +106,9 @@ export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
       readFunctionCall(delta, { index, state, events });
     }
     this.#readFinish(choice, state, { index, events });
-    if (this.#start !== undefined && events.length > before) {
-      events.splice(before, 0, this.#start);
-      this.#start = undefined;
-    }
+    if (this.#hasStarted || events.length === before) return;
+    this.#hasStarted = true;
+    events.splice(before, 0, this.#startEvent());
   }
 
   #readFinish(choice: JsonObject, state: ChoiceState, sink: Sink): void {
