@@ -57,7 +57,12 @@ const pollWhileDrainingMs = 20;
 /** The only wiring: opens storage, loads the keys and listens. Throws when any of it fails. */
 export async function createApp(config: Config, overrides: AppOverrides = {}): Promise<App> {
   const app = new RunningApp(config, overrides);
-  await app.start();
+  try {
+    await app.start();
+  } catch (error) {
+    await app[Symbol.asyncDispose]();
+    throw error;
+  }
   return app;
 }
 

@@ -35,6 +35,8 @@ export function listen(options: ListenOptions): Listener {
     // The runtime's own 413 has no body; `read-body` bounds bodies and says what the limit is.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     development: false,
+    // Outside of development the runtime shares ports; a second gateway must be told instead.
+    reusePort: false,
     fetch: (request) => options.handle(request, idleTimer),
     error: (error) => options.onError(error),
   });
