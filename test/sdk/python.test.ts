@@ -1,0 +1,80 @@
+import { expect } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import cl100kRanks from "gpt-tokenizer/bpeRanks/cl100k_base";
+import {
+  cacheFolder,
+  clientEnvironment,
+  installTimeoutMs,
+  passedChecks,
+  run,
+  testNeedingRegistry,
+} from "./registry-test.ts";
+import { startSdkGateway } from "./sdk-gateway.ts";
+
+const programs = join(import.meta.dir, "python");
+const requirements = join(programs, "requirements.txt");
+const folder = cacheFolder("python", readFileSync(requirements, "utf8"));
+const testPython = testNeedingRegistry("python3");
+
+testPython(
+  "the official Python client's checks pass",
+  async () => {
+    const passed = passedChecks(await runProgram("openai_client.py"));
+    expect(passed.length).toBeGreaterThanOrEqual(25);
+  },
+  installTimeoutMs,
+);
+
+testPython(
+  "LangChain's Python client's checks pass",
+  async () => {
+    const passed = passedChecks(await runProgram("langchain_client.py"));
+    expect(passed.length).toBeGreaterThanOrEqual(12);
+  },
+  installTimeoutMs,
+);
+
+async function runProgram(name: string): Promise<string> {
+  const python = await install();
+  await using sdk = await startSdkGateway();
+  return await run([python, join(programs, name)], {
+    env: {
+      ...clientEnvironment(sdk),
+      SLUICE_TOKEN_TABLE: tokenTable(),
+      PYTHONDONTWRITEBYTECODE: "1",
+      // No copies of the table, and no traces to anybody.
+      TIKTOKEN_CACHE_DIR: "",
+      LANGSMITH_TRACING: "false",
+    },
+  });
+}
+
+/** The Python of an environment that has the pinned packages; made once. */
+async function install(): Promise<string> {
+  const python = join(folder, "bin", "python");
+  const marker = join(folder, "complete");
+  if (existsSync(marker)) return python;
+  rmSync(folder, { recursive: true, force: true });
+  await run(["python3", "-m", "venv", folder]);
+  const pip = [python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install"];
+  await run([...pip, "--requirement", requirements]);
+  writeFileSync(marker, "");
+  return python;
+}
+
+/**
+ * The table of cl100k_base in the form that Python's tokenizer reads. It would fetch its own from
+ * the internet, which tests must not need.
+ */
+function tokenTable(): string {
+  const path = join(cacheFolder("tokens", String(cl100kRanks.length)), "cl100k_base.tiktoken");
+  if (existsSync(path)) return path;
+  mkdirSync(join(path, ".."), { recursive: true });
+  const lines = cl100kRanks.map((token, rank) => {
+    const bytes = typeof token === "string" ? Buffer.from(token) : Buffer.from(token);
+    return `${bytes.toString("base64")} ${rank}\n`;
+  });
+  writeFileSync(path, lines.join(""));
+  return path;
+}
