@@ -3,6 +3,7 @@ import type { Config } from "./config/config.ts";
 import { loadPepper } from "./config/pepper.ts";
 import { systemClock, type Clock } from "./domain/clock.ts";
 import type { RandomBytes } from "./domain/base62.ts";
+import { createRequestId } from "./domain/request-id.ts";
 import { CorsPolicy } from "./http/cors.ts";
 import { createDispatch, type DispatchOptions } from "./http/dispatch.ts";
 import { errorReply, toGatewayError } from "./http/error-reply.ts";
@@ -238,7 +239,7 @@ class RunningApp implements App {
     const handle = createDispatch({
       routes,
       clock: this.#clock,
-      newRequestId: () => this.#newRequestId(),
+      newRequestId: () => createRequestId(this.#clock.now(), this.#randomBytes),
       snapshot: () => this.#snapshot,
       authenticate: this.#authenticate,
       cors: new CorsPolicy(http.allowedOrigins),
@@ -253,10 +254,6 @@ class RunningApp implements App {
       return new Response(body, { status, headers });
     };
     return listen({ ...address, idleTimeoutMs: http.idleTimeoutMs, handle, onError });
-  }
-
-  #newRequestId(): string {
-    return `req_${Buffer.from(this.#randomBytes(new Uint8Array(16))).toString("hex")}`;
   }
 }
 

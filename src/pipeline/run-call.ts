@@ -87,10 +87,7 @@ interface AttemptLoop<Answer> {
 async function attemptInTurn<Answer>(loop: AttemptLoop<Answer>): Promise<Answer> {
   const { call, model, operation, meter, services } = loop;
   const context = { call, meter, services };
-  let lastFailure = new UpstreamFailure({
-    kind: "unavailable",
-    message: "the model has no target in the configuration",
-  });
+  let lastFailure: UpstreamFailure | undefined;
   for (const candidate of listCandidates(model, call.snapshot, services.random)) {
     for (let tries = 1; ; tries += 1) {
       meter.attempting(candidate.target);
@@ -106,7 +103,14 @@ async function attemptInTurn<Answer>(loop: AttemptLoop<Answer>): Promise<Answer>
       if (decision === "next-target") break;
     }
   }
-  throw lastFailure;
+  throw lastFailure ?? noTarget();
+}
+
+function noTarget(): UpstreamFailure {
+  return new UpstreamFailure({
+    kind: "unavailable",
+    message: "the model has no target in the configuration",
+  });
 }
 
 /** What a call that failed tells its caller; anything unforeseen stays an internal error. */
