@@ -29,8 +29,11 @@ export async function startSluice(options: SluiceOptions): Promise<Gateway> {
   const child = startChild({
     command: [process.execPath, ...profile, program, "serve", "--config", configPath],
     logPath: join(folder, "output.log"),
-    // The gateway restarts itself with the limit of its own configuration.
-    env: { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: undefined },
+    // Without it the gateway replaces itself, as it does in service; a profiler would be lost.
+    env: {
+      ...process.env,
+      BUN_CONFIG_MAX_HTTP_REQUESTS: options.profileFolder === undefined ? undefined : "8192",
+    },
   });
   const end = (): PromiseLike<void> => child[Symbol.asyncDispose]();
   try {
@@ -64,7 +67,7 @@ interface ConfigValues {
 
 function configText({ folder, port, upstreamPort }: ConfigValues): string {
   return `listen: { data: "127.0.0.1:${port}", admin: "127.0.0.1:0" }
-storage: { url: ${JSON.stringify(`sqlite:${folder}/sluice.db`)} }
+storage: { url: ${JSON.stringify(`sqlite:${folder}/data/sluice.db`)} }
 data_dir: ${JSON.stringify(folder)}
 shutdown: { drain_timeout: 0s }
 telemetry: { log_level: info }
