@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { flag, identifier, requiredWholeNumber, text, wholeNumber } from "./values.ts";
+import { flag, identifier, modelAlias, requiredWholeNumber, text, wholeNumber } from "./values.ts";
 
 /** What callers see: models, the environments that offer them, and the plans that limit keys. */
 
@@ -100,7 +100,7 @@ export const embeddingModelSchema = z.strictObject({
 
 export const modelsSchema = z
   .record(
-    identifier("Alias of the model."),
+    modelAlias("Alias of the model."),
     z.discriminatedUnion("kind", [chatModelSchema, embeddingModelSchema]),
   )
   .refine((models) => Object.keys(models).length > 0, "must have at least one model")

@@ -121,6 +121,18 @@ export function identifier(about: string) {
     .meta({ title: "name", description: about });
 }
 
+/** Names that callers send as `model`; those of public model catalogues have slashes and colons. */
+export function modelAlias(about: string) {
+  return z
+    .string()
+    .regex(
+      /^[A-Za-z0-9](?:[A-Za-z0-9._:/-]{0,126}[A-Za-z0-9])?$/,
+      "must be 1 to 128 letters, digits, '.', '_', '-', ':' or '/', and begin and end with a " +
+        "letter or digit",
+    )
+    .meta({ title: "name", description: about });
+}
+
 /** What goes into a credential header as it is: no spaces, no line ends. */
 export function credential(about: string) {
   return z

@@ -96,6 +96,17 @@ describe("models", () => {
   });
 });
 
+test("a model whose name has a slash and a colon is listed, retrieved and called", async () => {
+  const id = "vendor/chat:8b";
+  expect((await client.models.list()).data.map((each) => each.id)).toContain(id);
+  expect((await client.models.retrieve(id)).id).toBe(id);
+  // Callers without a client seldom encode the name.
+  expect((await sdk.gateway.get(`/v1/models/${id}`)).status).toBe(200);
+  const messages = [{ role: "user" as const, content: "echo: Hi" }];
+  const answer = await client.chat.completions.create({ model: id, messages });
+  expect(answer.model).toBe(id);
+});
+
 test.each(["", "/", "/v1", "/v1/", "/v1/v1"])("a base URL that ends in '%s' works", async (end) => {
   const variant = new OpenAI({
     baseURL: `${sdk.gateway.url}${end}`,

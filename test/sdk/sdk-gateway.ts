@@ -63,6 +63,7 @@ function sections(simulatorUrl: string, breakingUrl: string): Record<string, str
     models: `
   chat-model: ${chat("simulator", "simulated-chat")}
   reasoning-model: ${chat("simulator", "simulated-reasoning")}
+  vendor/chat:8b: ${chat("simulator", "simulated-chat")}
   small-model: ${chat("simulator", "simulated-ctx32")}
   throttled-model: ${chat("simulator", "fault-throttle-429")}
   overloaded-model: ${chat("simulator", "fault-overloaded-503")}
