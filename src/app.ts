@@ -2,7 +2,7 @@ import { buildSnapshot } from "./build-snapshot.ts";
 import type { Config } from "./config/config.ts";
 import { loadPepper } from "./config/pepper.ts";
 import { systemClock, type Clock } from "./domain/clock.ts";
-import type { RandomBytes } from "./domain/base62.ts";
+import { randomBase62, type RandomBytes } from "./domain/base62.ts";
 import { createRequestId } from "./domain/request-id.ts";
 import { CorsPolicy } from "./http/cors.ts";
 import { createDispatch, type DispatchOptions } from "./http/dispatch.ts";
@@ -22,6 +22,7 @@ import { openDatabase } from "./storage/sqlite/open-database.ts";
 import { SqliteKeyStore } from "./storage/sqlite/key-store.ts";
 import { SqliteUsageStore } from "./storage/sqlite/usage-store.ts";
 import type { KeyStore, LimitStore, UsageStore } from "./storage/store.ts";
+import type { AdapterServices } from "./upstreams/adapter.ts";
 import { TelemetryEvents } from "./telemetry/events.ts";
 import { createLogger } from "./telemetry/logger.ts";
 import { Metrics } from "./telemetry/metrics.ts";
@@ -102,7 +103,7 @@ class RunningApp implements App {
       ...config.ledger,
       onWriteFailed: (rows, error) => this.events.ledgerWriteFailed(rows, error),
     });
-    this.#snapshot = buildSnapshot(config, this.#clock);
+    this.#snapshot = buildSnapshot(config, this.#adapterServices());
     this.#services = this.#createServices(overrides);
     this.#authenticate = this.#createAuthenticate();
   }
@@ -125,7 +126,7 @@ class RunningApp implements App {
   }
 
   reconfigure(config: Config): void {
-    this.#snapshot = buildSnapshot(config, this.#clock);
+    this.#snapshot = buildSnapshot(config, this.#adapterServices());
   }
 
   reloadKeys(): Promise<void> {
@@ -193,6 +194,11 @@ class RunningApp implements App {
       onAttemptFailed: (call, candidate, failure) =>
         this.events.attemptFailed(call.id, candidate.target.id, failure),
     };
+  }
+
+  #adapterServices(): AdapterServices {
+    const newToolCallId = (): string => `call_${randomBase62(24, this.#randomBytes)}`;
+    return { clock: this.#clock, newToolCallId };
   }
 
   /** A call may try each upstream to the end of its total time, then once more. */

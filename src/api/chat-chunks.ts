@@ -89,24 +89,29 @@ export class ChatChunkWriter {
   }
 
   #delta(choice: number, delta: string, logprobs = "null"): string {
-    const role = this.#choicesWithRole.has(choice) ? "" : this.#role(choice, delta);
-    return role + this.#choice({ choice, delta, logprobs, finish: "null" });
+    if (this.#choicesWithRole.has(choice)) {
+      return this.#choice({ choice, delta, logprobs, finish: "null" });
+    }
+    this.#choicesWithRole.add(choice);
+    // A call's header comes with the role, text and refusals after it: so OpenAI's recordings have it.
+    if (delta.startsWith('"tool_calls"') || delta.startsWith('"function_call"')) {
+      return this.#roleChunk(choice, `"content":null,${delta},"refusal":null`);
+    }
+    const isRefusal = delta.startsWith('"refusal"');
+    const fields = isRefusal ? '"content":null,"refusal":""' : emptyText;
+    const chunk = this.#choice({ choice, delta, logprobs, finish: "null" });
+    return this.#roleChunk(choice, fields) + chunk;
   }
 
-  /** The first chunk of a choice; its empty fields tell clients what kind of answer begins. */
-  #role(choice: number, firstDelta: string): string {
-    this.#choicesWithRole.add(choice);
-    let fields = '"content":"","refusal":null';
-    if (firstDelta.startsWith('"refusal"')) fields = '"content":null,"refusal":""';
-    if (firstDelta.startsWith('"tool_calls"')) fields = '"content":null,"refusal":null';
-    if (firstDelta.startsWith('"function_call"')) fields = '"content":null,"refusal":null';
+  /** The first chunk of a choice; its fields tell clients what kind of answer begins. */
+  #roleChunk(choice: number, fields: string): string {
     const delta = `"role":"assistant",${fields}`;
     const logprobs = this.#options.wantsLogprobs ? '{"content":[],"refusal":null}' : "null";
     return this.#choice({ choice, delta, logprobs, finish: "null" });
   }
 
   #finish(choice: number, reason: string): string {
-    const role = this.#choicesWithRole.has(choice) ? "" : this.#role(choice, "");
+    const role = this.#choicesWithRole.has(choice) ? "" : this.#roleChunk(choice, emptyText);
     return role + this.#choice({ choice, delta: "", logprobs: "null", finish: `"${reason}"` });
   }
 
@@ -137,6 +142,8 @@ export class ChatChunkWriter {
     return `data: ${JSON.stringify(head).slice(0, -1)},"choices":`;
   }
 }
+
+const emptyText = '"content":"","refusal":null';
 
 interface ChunkChoice {
   readonly choice: number;

@@ -17,14 +17,11 @@ export class EventReader<Event> {
   async next(): Promise<readonly Event[] | undefined> {
     while (!this.#isOver) {
       const bytes = await this.#read();
-      const events = this.#decode(bytes);
-      if (bytes === undefined) this.#isOver = true;
-      else if (this.#decoder.isDone) {
-        this.#isOver = true;
-        this.#answer.finish();
-      }
+      const events = bytes === undefined ? this.#decoder.end() : this.#decoder.push(bytes);
+      this.#checkEnd(bytes === undefined);
       if (events.length > 0) return events;
     }
+    if (this.#decoder.failure !== undefined) throw this.#decoder.failure;
     return undefined;
   }
 
@@ -48,13 +45,12 @@ export class EventReader<Event> {
     }
   }
 
-  #decode(bytes: Uint8Array | undefined): readonly Event[] {
-    try {
-      return bytes === undefined ? this.#decoder.end() : this.#decoder.push(bytes);
-    } catch (error) {
+  #checkEnd(isBodyOver: boolean): void {
+    if (this.#decoder.failure !== undefined) this.cancel();
+    else if (isBodyOver) this.#isOver = true;
+    else if (this.#decoder.isDone) {
       this.#isOver = true;
-      this.#answer.cancel();
-      throw error;
+      this.#answer.finish();
     }
   }
 }

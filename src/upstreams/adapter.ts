@@ -1,6 +1,7 @@
+import type { Clock } from "../domain/clock.ts";
 import type { ChatEvent, ChatRequest, ChatResult } from "../domain/chat.ts";
 import type { EmbeddingRequest, EmbeddingResult } from "../domain/embedding.ts";
-import type { UpstreamFailureDetails } from "../domain/upstream-failure.ts";
+import type { UpstreamFailure, UpstreamFailureDetails } from "../domain/upstream-failure.ts";
 
 /** A request to an upstream, complete but for what `authorize` adds. */
 export interface UpstreamRequest {
@@ -18,12 +19,14 @@ export interface Codec<Request, Result> {
   decode(body: Uint8Array): Result;
 }
 
-/** Turns the bytes of a streamed answer into events, whatever the split. Throws `UpstreamFailure`. */
+/** Turns the bytes of a streamed answer into events, whatever the split. Does not throw. */
 export interface StreamDecoder<Event> {
+  /** Set once the answer cannot go on; events that came before it are returned all the same. */
+  readonly failure: UpstreamFailure | undefined;
   /** True once the answer is whole, even if the connection stays open. */
   readonly isDone: boolean;
   push(bytes: Uint8Array): readonly Event[];
-  /** Call at the end of the body: throws when the answer was cut short. */
+  /** Call at the end of the body: an answer that was cut short fails here. */
   end(): readonly Event[];
 }
 
@@ -37,6 +40,13 @@ export interface EmbeddingCodec extends Codec<EmbeddingRequest, EmbeddingResult>
   readonly batchLimit: number;
   /** False when token ids must become text first. */
   readonly takesTokenIds: boolean;
+}
+
+/** What adapters need from outside. */
+export interface AdapterServices {
+  readonly clock: Clock;
+  /** For servers that leave the ids of tool calls out. Ids must not repeat within a conversation. */
+  readonly newToolCallId: () => string;
 }
 
 /** What a kind of upstream must bring. Everything else about a call is the pipeline's. */

@@ -40,7 +40,11 @@ interface ChunkOptions {
 }
 
 const textRole = '"role":"assistant","content":"","refusal":null';
-const callRole = '"role":"assistant","content":null,"refusal":null';
+
+/** The first delta of a choice that begins with a call: its header comes with the role. */
+function withRole(call: string): string {
+  return chunk(`"role":"assistant","content":null,${call},"refusal":null`);
+}
 
 test("a text stream is role, pieces, finish and [DONE], and tells no usage unasked", async () => {
   expect(await streamedLines(requests.text)).toEqual([
@@ -93,23 +97,23 @@ const toolPiece = /"tool_calls":\[\{"index":(\d+),"function":\{"arguments":"(.*)
 
 function toolHeader(index: number, name: string): string {
   const body = `"type":"function","function":{"name":"${name}","arguments":""}`;
-  return chunk(`"tool_calls":[{"index":${index},"id":"CALL",${body}}]`);
+  return `"tool_calls":[{"index":${index},"id":"CALL",${body}}]`;
 }
 
 test("a tool call begins with id, type and name, and goes on with pieces of arguments only", async () => {
   const lines = await streamedLines(requests.tool);
-  expect(lines.slice(0, 2)).toEqual([chunk(callRole), toolHeader(0, "get_weather")]);
+  expect(lines[0]).toBe(withRole(toolHeader(0, "get_weather")));
   expect(lines.slice(-2)).toEqual([chunk("", '"tool_calls"'), "[DONE]"]);
-  const pieces = lines.slice(2, -2);
+  const pieces = lines.slice(1, -2);
   expect(joinArguments(pieces, 0, toolPiece)).toBe('{"city":"Rome"}');
   expect(pieces.every((line) => toolPiece.test(line))).toBe(true);
 });
 
 test("of two tool calls the second begins when the first is complete", async () => {
   const lines = await streamedLines(requests.tools);
-  const second = lines.indexOf(toolHeader(1, "get_population"));
-  expect(lines.slice(0, 2)).toEqual([chunk(callRole), toolHeader(0, "get_weather")]);
-  expect(joinArguments(lines.slice(2, second), 0, toolPiece)).toBe('{"city":"Rome"}');
+  const second = lines.indexOf(chunk(toolHeader(1, "get_population")));
+  expect(lines[0]).toBe(withRole(toolHeader(0, "get_weather")));
+  expect(joinArguments(lines.slice(1, second), 0, toolPiece)).toBe('{"city":"Rome"}');
   expect(joinArguments(lines.slice(second), 1, toolPiece)).toBe('{"city":"Rome"}');
   expect(joinArguments(lines.slice(second), 0, toolPiece)).toBe("");
   expect(lines.slice(-2)).toEqual([chunk("", '"tool_calls"'), "[DONE]"]);
@@ -149,10 +153,9 @@ test("two choices have a role chunk and a finish chunk each", async () => {
 
 test("the deprecated functions are answered with pieces of a function_call", async () => {
   const lines = await streamedLines(requests.functionCall);
-  expect(lines[0]).toBe(chunk(callRole));
-  expect(lines[1]).toBe(chunk('"function_call":{"name":"get_weather","arguments":""}'));
+  expect(lines[0]).toBe(withRole('"function_call":{"name":"get_weather","arguments":""}'));
   const piece = /"function_call":(?=(\{))\{"arguments":"(.*)"\}(?=\})/;
-  const joined = lines.slice(2, -2).map((line) => {
+  const joined = lines.slice(1, -2).map((line) => {
     const found = piece.exec(line);
     expect(line).toBe(chunk(found?.[0] ?? "no piece"));
     return JSON.parse(`"${found?.[2]}"`) as string;
@@ -163,8 +166,7 @@ test("the deprecated functions are answered with pieces of a function_call", asy
 
 test("a custom tool's input is streamed as text", async () => {
   expect(await streamedLines(requests.customTool)).toEqual([
-    chunk(callRole),
-    chunk(
+    withRole(
       '"tool_calls":[{"index":0,"id":"CALL","type":"custom","custom":{"name":"shell","input":""}}]',
     ),
     chunk('"tool_calls":[{"index":0,"custom":{"input":"shell"}}]'),

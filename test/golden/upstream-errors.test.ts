@@ -144,7 +144,11 @@ const errors: readonly (readonly [string, ScriptedAnswer, Outcome])[] = [
   ["429 that is HTML", jsonAnswer(html, 429), limiting],
   ["503 that is HTML", jsonAnswer(html, 503), overloaded],
   ["502 that is HTML", jsonAnswer(html, 502), answeredWithError],
-  ["400 that is HTML", jsonAnswer(html, 400), rejected("no message")],
+  [
+    "400 that is HTML",
+    jsonAnswer(html, 400),
+    rejected("the model's upstream answered status 400 and gave no reason"),
+  ],
   ["500 without a body", jsonAnswer("", 500), answeredWithError],
   ["a list of errors", jsonAnswer([{ message: "one" }], 400), rejected("one")],
   [
@@ -299,6 +303,16 @@ const endings: readonly (readonly [string, string, Outcome])[] = [
   ["an event that is not JSON", "data: oops\n\n", brokenOff],
 ];
 
+/** The text that came before the failure, then one frame that tells it. */
+async function expectBrokenStream(response: Response, expected: Outcome): Promise<void> {
+  const lines = dataLines(await response.text());
+  expect(lines).toHaveLength(3);
+  expect(lines[1]).toContain('"delta":{"content":"Hi"}');
+  const { message, code } = expected;
+  const error = { message, type: "server_error", param: null, code };
+  expect(lines[2]).toBe(JSON.stringify({ error }));
+}
+
 describe("a stream that breaks with", () => {
   test.each(endings)("%s is one error frame without [DONE]", async (_name, ending, expected) => {
     const hasBegun = Promise.withResolvers<undefined>();
@@ -306,19 +320,14 @@ describe("a stream that breaks with", () => {
     const response = await upstream.chat(answer, { stream: true });
     expect(response.status).toBe(200);
     hasBegun.resolve(undefined);
-    const lines = dataLines(await response.text());
-    expect(lines).toHaveLength(3);
-    expect(lines[1]).toContain('"delta":{"content":"Hi"}');
-    expect(lines[2]).toBe(
-      JSON.stringify({
-        error: {
-          message: expected.message,
-          type: "server_error",
-          param: null,
-          code: expected.code,
-        },
-      }),
-    );
+    await expectBrokenStream(response, expected);
+  });
+
+  test.each(endings)("%s in one piece with text loses no text", async (_name, ending, expected) => {
+    const answer = rawStream(data(chunk({ content: "Hi" })) + ending);
+    const response = await upstream.chat(answer, { stream: true });
+    expect(response.status).toBe(200);
+    await expectBrokenStream(response, expected);
   });
 
   test("a failed stream stands in the ledger as failed, with what was delivered", async () => {

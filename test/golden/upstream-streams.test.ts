@@ -31,7 +31,11 @@ async function deltasOf(answer: ScriptedAnswer, request: object = {}): Promise<r
 }
 
 const textRole = '{"role":"assistant","content":"","refusal":null}';
-const callRole = '{"role":"assistant","content":null,"refusal":null}';
+
+/** The first delta of a choice that begins with a call: its header comes with the role. */
+function withRole(header: string): string {
+  return `{"role":"assistant","content":null,${header.slice(1, -1)},"refusal":null}`;
+}
 const hello = [textRole, '{"content":"Hel"}', '{"content":"lo"}', '{} "stop"'];
 
 describe("text", () => {
@@ -183,8 +187,7 @@ describe("finish reasons", () => {
     const call = { name: "f", arguments: "{}" };
     expect(await deltasOf(streamAnswer(chunk({ function_call: call }), chunk({}, "stop")))).toEqual(
       [
-        callRole,
-        '{"function_call":{"name":"f","arguments":""}}',
+        withRole('{"function_call":{"name":"f","arguments":""}}'),
         '{"function_call":{"arguments":"{}"}}',
         '{} "function_call"',
       ],
@@ -205,7 +208,7 @@ function piece(index: number, text: string): string {
   return `{"tool_calls":[{"index":${index},"function":{"arguments":${JSON.stringify(text)}}}]}`;
 }
 
-const oneCall = [callRole, header(0, "f"), piece(0, '{"a":'), piece(0, "1}"), '{} "tool_calls"'];
+const oneCall = [withRole(header(0, "f")), piece(0, '{"a":'), piece(0, "1}"), '{} "tool_calls"'];
 const finish = chunk({}, "tool_calls");
 
 function calls(...fragments: readonly object[]): object {
@@ -289,8 +292,7 @@ describe("one tool call", () => {
   test("whose arguments are an object is sent as JSON text", async () => {
     const call = { index: 0, id, type, function: { name: "f", arguments: { a: 1 } } };
     expect(await deltasOf(streamAnswer(calls(call), finish))).toEqual([
-      callRole,
-      header(0, "f"),
+      withRole(header(0, "f")),
       piece(0, '{"a":1}'),
       '{} "tool_calls"',
     ]);
@@ -302,7 +304,7 @@ describe("one tool call", () => {
       calls({ index: 0, function: { name: "f", arguments: "1}" } }),
       finish,
     );
-    const joined = [callRole, header(0, "f"), piece(0, '{"a":1}'), '{} "tool_calls"'];
+    const joined = [withRole(header(0, "f")), piece(0, '{"a":1}'), '{} "tool_calls"'];
     expect(await deltasOf(answer)).toEqual(joined);
   });
 });
@@ -311,8 +313,7 @@ describe("two tool calls", () => {
   const first = { id: "call_a", type: "function", function: { name: "f", arguments: "{}" } };
   const second = { id: "call_b", type: "function", function: { name: "g", arguments: "{}" } };
   const both = [
-    callRole,
-    header(0, "f"),
+    withRole(header(0, "f")),
     piece(0, "{}"),
     header(1, "g"),
     piece(1, "{}"),

@@ -1,5 +1,4 @@
-import type { Clock } from "../../domain/clock.ts";
-import type { UpstreamAdapter, UpstreamRequest } from "../adapter.ts";
+import type { AdapterServices, UpstreamAdapter, UpstreamRequest } from "../adapter.ts";
 import { decodeChat } from "./decode-chat.ts";
 import { ChatStreamDecoder } from "./decode-chat-stream.ts";
 import { decodeEmbeddings, encodeEmbeddings } from "./embeddings.ts";
@@ -8,15 +7,18 @@ import { createReadFailure } from "./read-failure.ts";
 import type { OpenAiSettings } from "./settings.ts";
 
 /** Any server that speaks OpenAI's wire format: vLLM, Ollama, llama.cpp, Azure, OpenAI itself. */
-export function createOpenAiAdapter(settings: OpenAiSettings, clock: Clock): UpstreamAdapter {
+export function createOpenAiAdapter(
+  settings: OpenAiSettings,
+  { clock, newToolCallId }: AdapterServices,
+): UpstreamAdapter {
   const post = requestTo(settings);
   return {
     chat: {
       encode: (request, model) => post("/chat/completions", encodeChat(request, model, settings)),
       encodeStream: (request, model) =>
         post("/chat/completions", encodeChat({ ...request, stream: true }, model, settings)),
-      decode: decodeChat,
-      decodeStream: () => new ChatStreamDecoder(),
+      decode: (body) => decodeChat(body, newToolCallId),
+      decodeStream: () => new ChatStreamDecoder(newToolCallId),
     },
     embeddings: {
       batchLimit: settings.embeddingBatchLimit,

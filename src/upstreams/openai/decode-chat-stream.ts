@@ -28,39 +28,56 @@ export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
   #serviceTier: string | undefined;
   #hasStarted = false;
   #unreportedUsage: TokenUsage | undefined;
+  readonly #newToolCallId: () => string;
   #isDone = false;
+  #failure: UpstreamFailure | undefined;
+
+  constructor(newToolCallId: () => string) {
+    this.#newToolCallId = newToolCallId;
+  }
+
+  get failure(): UpstreamFailure | undefined {
+    return this.#failure;
+  }
 
   get isDone(): boolean {
     return this.#isDone;
   }
 
   push(bytes: Uint8Array): readonly ChatEvent[] {
-    return this.#read(this.#parser.push(bytes));
+    return this.#read(() => this.#parser.push(bytes));
   }
 
   end(): readonly ChatEvent[] {
-    const events = this.#read(this.#parser.end());
-    if (!this.#isDone) this.#requireWhole();
+    const events = this.#read(() => this.#parser.end());
+    if (!this.#isDone) this.#failure ??= this.#whyNotWhole();
     return events;
   }
 
-  #read(found: readonly string[]): readonly ChatEvent[] {
+  #read(parse: () => readonly string[]): readonly ChatEvent[] {
     const events: ChatEvent[] = [];
-    for (const data of found) {
-      if (this.#isDone) break;
-      if (data.trim() === "[DONE]") {
-        this.#requireWhole();
-        this.#isDone = true;
-      } else this.#readChunk(parseAnswer(data), events);
+    try {
+      for (const data of parse()) {
+        if (this.#isDone || this.#failure !== undefined) break;
+        this.#readData(data, events);
+      }
+    } catch (error) {
+      if (!(error instanceof UpstreamFailure)) throw error;
+      this.#failure = error;
     }
     return events;
   }
 
-  #requireWhole(): void {
-    for (const choice of this.#choices.values()) {
-      if (choice.finishReason === undefined) throw cutShort();
-    }
-    if (this.#choices.size === 0) throw cutShort();
+  #readData(data: string, events: ChatEvent[]): void {
+    if (data.trim() !== "[DONE]") return this.#readChunk(parseAnswer(data), events);
+    this.#failure = this.#whyNotWhole();
+    this.#isDone = this.#failure === undefined;
+  }
+
+  #whyNotWhole(): UpstreamFailure | undefined {
+    const choices = [...this.#choices.values()];
+    const isWhole = choices.length > 0 && choices.every((choice) => choice.finishReason);
+    return isWhole ? undefined : cutShort();
   }
 
   #readChunk(chunk: JsonObject, events: ChatEvent[]): void {
@@ -129,7 +146,7 @@ export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
   #stateOf(index: number): ChoiceState {
     const known = this.#choices.get(index);
     if (known !== undefined) return known;
-    const tools = new ToolCallTracker(index);
+    const tools = new ToolCallTracker(index, this.#newToolCallId);
     const state = { tools, hasFunctionCall: false, finishReason: undefined };
     this.#choices.set(index, state);
     return state;

@@ -5,9 +5,11 @@ import type { JsonObject } from "../shared/json-fields.ts";
 import { parseAnswer, readFinishReason, readUsage } from "./read-answer.ts";
 
 /** Reads a whole `chat.completion`, forgiving what servers leave out. */
-export function decodeChat(body: Uint8Array): ChatResult {
+export function decodeChat(body: Uint8Array, newToolCallId: () => string): ChatResult {
   const answer = parseAnswer(new TextDecoder().decode(body));
-  const choices = (listOf(answer["choices"]) ?? []).filter(isObject).map(readChoice);
+  const choices = (listOf(answer["choices"]) ?? [])
+    .filter(isObject)
+    .map((choice, position) => readChoice(choice, position, newToolCallId));
   if (choices.length === 0) {
     throw new UpstreamFailure({ kind: "broken-answer", message: "the answer has no choices" });
   }
@@ -19,9 +21,11 @@ export function decodeChat(body: Uint8Array): ChatResult {
   };
 }
 
-function readChoice(choice: JsonObject, position: number): ChatChoice {
+function readChoice(choice: JsonObject, position: number, newToolCallId: () => string): ChatChoice {
   const message = objectOf(choice["message"]) ?? {};
-  const toolCalls = (listOf(message["tool_calls"]) ?? []).filter(isObject).map(readToolCall);
+  const toolCalls = (listOf(message["tool_calls"]) ?? [])
+    .filter(isObject)
+    .map((call) => readToolCall(call, newToolCallId));
   const functionCall = readFunctionCall(message["function_call"]);
   const logprobs = objectOf(choice["logprobs"]);
   return {
@@ -41,11 +45,11 @@ function readChoice(choice: JsonObject, position: number): ChatChoice {
   };
 }
 
-function readToolCall(call: JsonObject, position: number): ResultToolCall {
+function readToolCall(call: JsonObject, newToolCallId: () => string): ResultToolCall {
   const custom = objectOf(call["custom"]);
   const body = custom ?? objectOf(call["function"]) ?? {};
   return {
-    id: nonEmpty(call["id"]) ?? `call_${position}`,
+    id: nonEmpty(call["id"]) ?? newToolCallId(),
     kind: custom === undefined ? "function" : "custom",
     name: textOf(body["name"]) ?? "",
     arguments: readArguments(body[custom === undefined ? "arguments" : "input"]),

@@ -31,7 +31,7 @@ function readError(text: string): unknown {
 export function classifyError(status: number | undefined, error: unknown): UpstreamFailureDetails {
   const body = objectOf(error);
   const message =
-    textOf(error) ?? textOf(body?.["message"]) ?? textOf(body?.["detail"]) ?? "no message";
+    textOf(error) ?? textOf(body?.["message"]) ?? textOf(body?.["detail"]) ?? wordless(status);
   const words = [body?.["code"], body?.["type"], message].map(String).join(" ").toLowerCase();
   const codeStatus = typeof body?.["code"] === "number" ? body["code"] : undefined;
   return {
@@ -40,6 +40,11 @@ export function classifyError(status: number | undefined, error: unknown): Upstr
     status: status ?? codeStatus,
     param: textOf(body?.["param"]),
   };
+}
+
+function wordless(status: number | undefined): string {
+  const answer = status === undefined ? "an error" : `status ${status}`;
+  return `the model's upstream answered ${answer} and gave no reason`;
 }
 
 /** Texts first where servers share a status between meanings, then the status. */

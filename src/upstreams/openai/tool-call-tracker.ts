@@ -17,10 +17,12 @@ interface OpenCall {
 /** Follows the tool calls of one choice through a stream's fragments. */
 export class ToolCallTracker {
   readonly #choice: number;
+  readonly #newId: () => string;
   readonly #calls: OpenCall[] = [];
 
-  constructor(choice: number) {
+  constructor(choice: number, newId: () => string) {
     this.#choice = choice;
+    this.#newId = newId;
   }
 
   get count(): number {
@@ -72,7 +74,7 @@ export class ToolCallTracker {
     const open: OpenCall = {
       call,
       upstreamIndex: numberOf(fragment["index"]),
-      id: nonEmpty(fragment["id"]) ?? `call_${this.#choice}_${call}`,
+      id: nonEmpty(fragment["id"]) ?? this.#newId(),
       kind: isCustom ? "custom" : "function",
       name: "",
       hasStarted: false,
