@@ -1,0 +1,67 @@
+import { expect, test } from "bun:test";
+import { modelOf } from "../../test/support/pipeline-fixtures.ts";
+import { UpstreamFailure, type UpstreamFailureKind } from "../domain/upstream-failure.ts";
+import { failureError } from "./failure-error.ts";
+import { decideRetry } from "./retry.ts";
+
+/** Every kind: status and code for the caller, then what is tried after the first and second try. */
+const table: Readonly<
+  Record<UpstreamFailureKind, readonly [number, string | null, string, string]>
+> = {
+  throttled: [503, "model_unavailable", "next-target", "next-target"],
+  overloaded: [503, "model_unavailable", "next-target", "next-target"],
+  unavailable: [503, "model_unavailable", "next-target", "next-target"],
+  "connect-failed": [503, "model_unavailable", "next-target", "next-target"],
+  "connection-lost": [503, "model_unavailable", "same-target", "next-target"],
+  "timed-out": [503, "model_unavailable", "next-target", "next-target"],
+  "broken-answer": [503, "model_unavailable", "next-target", "next-target"],
+  "bad-credential": [503, "model_unavailable", "next-target", "next-target"],
+  "unknown-model": [503, "model_unavailable", "next-target", "next-target"],
+  "context-overflow": [400, "context_length_exceeded", "give-up", "give-up"],
+  "invalid-request": [400, null, "give-up", "give-up"],
+  "content-refused": [400, "content_policy_violation", "give-up", "give-up"],
+};
+
+const kinds = Object.keys(table) as UpstreamFailureKind[];
+
+test.each(kinds)("%s has its place in the tables of errors and retries", (kind) => {
+  const [status, code, first, second] = table[kind];
+  const error = failureError(new UpstreamFailure({ kind, message: "words" }), modelOf());
+  expect([error.status, error.code]).toEqual([status, code]);
+  expect([decideRetry(kind, 1), decideRetry(kind, 2)]).toEqual([first, second] as never);
+});
+
+test("an unavailable model says when to come back, by the upstream's word but within a minute", () => {
+  const waitOf = (retryAfterMs: number | undefined): string | undefined =>
+    failureError(new UpstreamFailure({ kind: "throttled", message: "", retryAfterMs }), modelOf())
+      .headers["retry-after-ms"];
+  expect(waitOf(7_500)).toBe("7500");
+  expect(waitOf(undefined)).toBe("2000");
+  expect(waitOf(3_600_000)).toBe("60000");
+});
+
+test("the words of an upstream reach the caller only where the caller is to blame", () => {
+  const messageOf = (kind: UpstreamFailureKind): string =>
+    failureError(new UpstreamFailure({ kind, message: "account 12345" }), modelOf()).message;
+  for (const kind of kinds) {
+    expect(messageOf(kind).includes("account 12345")).toBe(table[kind][0] === 400);
+  }
+});
+
+test("an overflow begins with the sentence that clients search for, once", () => {
+  const messageOf = (message: string): string =>
+    failureError(new UpstreamFailure({ kind: "context-overflow", message }), modelOf()).message;
+  expect(messageOf("prompt is too long: 7 > 5")).toBe(
+    "This model's maximum context length is 1000 tokens. prompt is too long: 7 > 5",
+  );
+  const openAi = "This model's maximum context length is 8192 tokens. However, ...";
+  expect(messageOf(openAi)).toBe(openAi);
+});
+
+test("no message speaks of a rate limit: clients would take any error with it for a 429", () => {
+  for (const kind of kinds) {
+    const { message } = failureError(new UpstreamFailure({ kind, message: "" }), modelOf());
+    expect(message).not.toMatch(/rate[\s_-]*limit/i);
+    expect(message).not.toMatch(/too many tokens, please wait/i);
+  }
+});
