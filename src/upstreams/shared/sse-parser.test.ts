@@ -1,0 +1,49 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { SseParser } from "./sse-parser.ts";
+
+const encoder = new TextEncoder();
+const bytesOf = (text: string): Uint8Array => encoder.encode(text);
+
+function parseInPieces(bytes: Uint8Array, cuts: readonly number[]): string[] {
+  const parser = new SseParser(1_000_000);
+  const found: string[] = [];
+  let start = 0;
+  for (const cut of [...cuts.toSorted((one, other) => one - other), bytes.length]) {
+    found.push(...parser.push(bytes.subarray(start, cut)));
+    start = cut;
+  }
+  return [...found, ...parser.end()];
+}
+
+const stream =
+  ': hello\r\n\r\nevent: x\r\nid: 1\r\ndata: {"a":"é€😀"}\r\n\r\n' +
+  "data:no space\n\ndata: first\ndata: second\n\n\n\nretry: 5\ndata\n\ndata: [DONE]\n\n";
+const expected = ['{"a":"é€😀"}', "no space", "first\nsecond", "[DONE]"];
+
+test("events are the same at every split point, characters of several bytes included", () => {
+  const bytes = bytesOf(stream);
+  for (let cut = 0; cut <= bytes.length; cut += 1) {
+    expect(parseInPieces(bytes, [cut])).toEqual(expected);
+  }
+});
+
+test("events are the same byte by byte, and however the stream is cut", () => {
+  const bytes = bytesOf(stream);
+  expect(parseInPieces(bytes, Array.from(bytes.keys()))).toEqual(expected);
+  const cuts = fc.array(fc.integer({ min: 0, max: bytes.length }), { maxLength: 12 });
+  fc.assert(fc.property(cuts, (at) => expect(parseInPieces(bytes, at)).toEqual(expected)));
+});
+
+test("an event whose last empty line is missing is still found at the end", () => {
+  expect(parseInPieces(bytesOf("data: last"), [])).toEqual(["last"]);
+  expect(parseInPieces(bytesOf("data: last\n"), [])).toEqual(["last"]);
+  expect(parseInPieces(bytesOf(""), [])).toEqual([]);
+});
+
+test("an event that grows over the limit is refused before it is complete", () => {
+  const parser = new SseParser(100);
+  expect(() => parser.push(bytesOf(`data: ${"x".repeat(200)}`))).toThrow("too long");
+  const lines = new SseParser(100);
+  expect(() => lines.push(bytesOf("data: 0123456789\n".repeat(20)))).toThrow("too long");
+});
