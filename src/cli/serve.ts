@@ -43,11 +43,16 @@ Exit code: 0 ended as asked, 1 could not start, 2 wrong usage.`,
     if (positionals.length > 0) throw new UsageError(`serve does not take '${positionals[0]}'`);
     const { path, config } = loadSettings(values, io);
     restartWithFetchLimit(config.upstreamRequests, io.environment);
+    let watch: ConfigWatch | undefined;
+    // From the start: before there is a handler, the signal would end the process. The demo has no
+    // file to read again and ends with its terminal.
+    if (path !== undefined) io.onReload(() => watch?.reload());
     await using demo = path === undefined ? startSimulator() : undefined;
     const settings = loadSettings(values, io, demo?.url);
     await using app = await start(withListeners(settings.config, values));
     if (demo !== undefined) await introduceDemo({ app, settings, values }, io);
-    using _watch = demo === undefined ? follow(app, settings, io) : undefined;
+    watch = follow(app, settings, io);
+    using _watching = watch;
     await untilAsked(io.signal);
     await app.drain();
     return exitCodes.ok;
@@ -76,7 +81,7 @@ async function start(config: Config): Promise<App> {
 function follow(app: App, settings: Settings, io: CommandIo): ConfigWatch | undefined {
   const { path, text, config } = settings;
   if (path === undefined) return undefined;
-  const watch = watchConfig({
+  return watchConfig({
     path,
     text,
     env: io.environment.variables,
@@ -88,8 +93,6 @@ function follow(app: App, settings: Settings, io: CommandIo): ConfigWatch | unde
     onProblems: (problems) => app.events.configRefused(problems),
     onNotice: (notice) => app.events.configNotice(notice),
   });
-  io.onReload(() => watch.reload());
-  return watch;
 }
 
 function untilAsked(signal: AbortSignal): Promise<void> {

@@ -1,0 +1,138 @@
+import { expect, test } from "bun:test";
+import { errorOf } from "../support/bodies.ts";
+import { startGateway, type TestGateway } from "../support/gateway.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+
+const chat = (content: string, rest: object = {}) => ({
+  model: "chat-model",
+  messages: [{ role: "user", content }],
+  ...rest,
+});
+
+const custom = (requestsPerMinute: number, tokensPerMinute: number) => ({
+  plan: "enterprise",
+  limits: { requestsPerMinute, tokensPerMinute },
+});
+
+async function statusesOf(
+  gateway: TestGateway,
+  bodies: readonly object[],
+): Promise<readonly number[]> {
+  const responses = await Promise.all(
+    bodies.map((body) => gateway.post("/v1/chat/completions", body)),
+  );
+  await Promise.all(responses.map((response) => response.text()));
+  return responses.map(({ status }) => status);
+}
+
+test("of a burst, exactly the plan's requests are admitted", async () => {
+  await using gateway = await startGateway({ key: custom(40, 1_000_000) });
+  const bodies = Array.from({ length: 100 }, () => chat("echo: hi", { max_tokens: 5 }));
+  const statuses = await statusesOf(gateway, bodies);
+  expect(statuses.filter((status) => status === 200)).toHaveLength(40);
+  expect(statuses.filter((status) => status === 429)).toHaveLength(60);
+});
+
+test("100 parallel calls on a small token limit never use more than the limit", async () => {
+  await using gateway = await startGateway({ key: custom(1_000, 2_000) });
+  const bodies = Array.from({ length: 100 }, (_, index) =>
+    chat("count: 500", { max_tokens: 100, stream: index % 2 === 0 }),
+  );
+  const statuses = await statusesOf(gateway, bodies);
+  expect(statuses.every((status) => status === 200 || status === 429)).toBe(true);
+  expect(statuses).toContain(200);
+  const rows = await gateway.usage();
+  const used = rows.reduce((sum, row) => sum + row.inputTokens + row.outputTokens, 0);
+  expect(used).toBeLessThanOrEqual(2_000);
+  expect(rows).toHaveLength(100);
+});
+
+test("no token limit is so small that a fitting first call without a cap is stuck", async () => {
+  await using gateway = await startGateway();
+  const sizes = [
+    ...Array.from({ length: 60 }, (_, index) => index + 1),
+    100,
+    200,
+    500,
+    1_000,
+    2_000,
+  ];
+  for (const tokensPerMinute of sizes) {
+    const { text } = await gateway.createKey(custom(1_000, tokensPerMinute));
+    const headers = { authorization: `Bearer ${text}` };
+    const response = await gateway.post("/v1/chat/completions", chat("echo: a"), { headers });
+    if (response.status === 200) {
+      await response.text();
+      continue;
+    }
+    // Only an input that is larger than the limit itself is refused, and for good.
+    expect([tokensPerMinute, response.status]).toEqual([tokensPerMinute, 429]);
+    expect((await errorOf(response)).message).toContain("Request too large");
+    expect(response.headers.get("x-should-retry")).toBe("false");
+    expect(response.headers.has("retry-after")).toBe(false);
+    expect(tokensPerMinute).toBeLessThan(40);
+  }
+});
+
+test("a refusal says when to come back, and then the same call is admitted", async () => {
+  const clock = new ManualClock();
+  const random = (): number => 0.5;
+  await using gateway = await startGateway({
+    key: custom(2, 1_000_000),
+    overrides: { clock, random },
+  });
+  const send = (): Promise<Response> => gateway.post("/v1/chat/completions", chat("echo: hi"));
+  await (await send()).text();
+  clock.advance(10_000);
+  await (await send()).text();
+  const refused = await send();
+  const { code, type, message } = await errorOf(refused);
+  expect([refused.status, code, type]).toEqual([429, "rate_limit_exceeded", "requests"]);
+  const waitMs = Number(refused.headers.get("retry-after-ms"));
+  expect(Number(refused.headers.get("retry-after"))).toBe(Math.ceil(waitMs / 1_000));
+  expect(message).toContain("Limit 2, Used 2, Requested 1. Please try again in");
+  expect(refused.headers.get("x-ratelimit-remaining-requests")).toBe("0");
+  // Not before the first call has left every window of 60 seconds, and not much later.
+  expect(waitMs).toBeGreaterThan(49_000);
+  expect(waitMs).toBeLessThan(57_000);
+  clock.advance(waitMs);
+  const admitted = await send();
+  expect(admitted.status).toBe(200);
+  await admitted.text();
+});
+
+test("the tokens left fall by what was used, not by what was reserved", async () => {
+  await using gateway = await startGateway({ key: custom(100, 100_000) });
+  const send = async (): Promise<number> => {
+    const body = chat("echo: hi", { max_tokens: 1_000 });
+    const response = await gateway.post("/v1/chat/completions", body);
+    await response.text();
+    return Number(response.headers.get("x-ratelimit-remaining-tokens"));
+  };
+  await send();
+  const [first] = await gateway.usage();
+  const second = await send();
+  const used = (first?.inputTokens ?? 0) + (first?.outputTokens ?? 0);
+  expect(used).toBeLessThan(50);
+  // What is left while the second runs: the limit, less the first's use and the second's reservation.
+  expect(100_000 - second).toBeGreaterThan(1_000 + used);
+  expect(100_000 - second).toBeLessThan(1_200 + used);
+});
+
+test("two keys of one application do not share a limit", async () => {
+  await using gateway = await startGateway({ key: custom(1, 100_000) });
+  const other = await gateway.createKey(custom(1, 100_000));
+  const headers = { authorization: `Bearer ${other.text}` };
+  const first = await gateway.post("/v1/chat/completions", chat("echo: a"));
+  const second = await gateway.post("/v1/chat/completions", chat("echo: a"), { headers });
+  const third = await gateway.post("/v1/chat/completions", chat("echo: a"), { headers });
+  expect([first.status, second.status, third.status]).toEqual([200, 200, 429]);
+});
+
+test("the larger of two caps is reserved", async () => {
+  await using gateway = await startGateway({ key: custom(100, 1_000) });
+  const caps = { max_tokens: 1, max_completion_tokens: 2_000 };
+  const response = await gateway.post("/v1/chat/completions", chat("echo: hi", caps));
+  expect(response.status).toBe(429);
+  expect((await errorOf(response)).message).toContain("Request too large");
+});

@@ -1,0 +1,44 @@
+import { expect, test } from "bun:test";
+import { errorOf, streamOf } from "../support/bodies.ts";
+import { startGateway } from "../support/gateway.ts";
+
+const models = (alias: string) => `
+  ${alias}:
+    kind: chat
+    context_window: 200000
+    max_output_tokens: 64000
+    targets: [{ upstream: simulator, model: m }]`;
+
+const chat = (model: string, content: string) => ({
+  model,
+  stream: true,
+  messages: [{ role: "user", content }],
+});
+
+test("a running call keeps the configuration it began with; the next one has the new", async () => {
+  await using gateway = await startGateway({
+    simulator: { tokensPerSecond: 200 },
+    sections: { models: models("old-name") },
+  });
+  const running = await gateway.post("/v1/chat/completions", chat("old-name", "count: 40"));
+  gateway.reconfigure({ models: models("new-name") });
+  const gone = await gateway.post("/v1/chat/completions", chat("old-name", "count: 1"));
+  expect((await errorOf(gone)).code).toBe("invalid_model");
+  const renamed = await gateway.post("/v1/chat/completions", chat("new-name", "echo: hi"));
+  expect((await streamOf(renamed)).isDone).toBe(true);
+  const { chunks, isDone } = await streamOf(running);
+  expect(isDone).toBe(true);
+  expect(chunks.every(({ model }) => model === "old-name")).toBe(true);
+});
+
+test("a plan that is changed holds for the next call of its keys", async () => {
+  await using gateway = await startGateway({ key: { plan: "pilot", limits: undefined } });
+  const limitOf = async (): Promise<string | null> => {
+    const response = await gateway.post("/v1/chat/completions", chat("chat-model", "echo: hi"));
+    await response.text();
+    return response.headers.get("x-ratelimit-limit-requests");
+  };
+  expect(await limitOf()).toBe("60");
+  gateway.reconfigure({ plans: "{ pilot: { requests_per_minute: 7, tokens_per_minute: 9000 } }" });
+  expect(await limitOf()).toBe("7");
+});
