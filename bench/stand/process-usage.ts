@@ -1,13 +1,14 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 
 /**
- * CPU time that a process has used so far, all its threads together, user and system.
+ * CPU time that a process has used so far, user and system, all its threads together.
  *
- * The scheduler's own count has nanoseconds; `/proc/PID/stat` counts in hundredths of a second and
- * serves where the kernel keeps no such count.
+ * The kernel's sum counts in hundredths of a second. Of a process with one thread it also tells
+ * nanoseconds; of several it does not, because those of threads that have ended are lost.
  */
 export function cpuMicroseconds(pid: number): number {
-  return scheduledMicroseconds(pid) ?? tickedMicroseconds(pid);
+  const tasks = readdirSync(`/proc/${pid}/task`);
+  return (tasks.length === 1 ? scheduledMicroseconds(pid) : undefined) ?? tickedMicroseconds(pid);
 }
 
 /** Resident memory in bytes. */
@@ -26,17 +27,11 @@ export function firstChildOf(pid: number): number {
 const pageBytes = 4096;
 const ticksPerSecond = 100;
 
+/** Undefined where the kernel keeps no such count. */
 function scheduledMicroseconds(pid: number): number | undefined {
-  try {
-    let nanoseconds = 0;
-    for (const task of readdirSync(`/proc/${pid}/task`)) {
-      const fields = readFileSync(`/proc/${pid}/task/${task}/schedstat`, "utf8").split(" ");
-      nanoseconds += Number(fields[0]);
-    }
-    return nanoseconds > 0 ? nanoseconds / 1_000 : undefined;
-  } catch {
-    return undefined;
-  }
+  const path = `/proc/${pid}/schedstat`;
+  const nanoseconds = existsSync(path) ? Number(readFileSync(path, "utf8").split(" ")[0]) : 0;
+  return nanoseconds > 0 ? nanoseconds / 1_000 : undefined;
 }
 
 function tickedMicroseconds(pid: number): number {

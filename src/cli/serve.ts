@@ -43,16 +43,16 @@ Exit code: 0 ended as asked, 1 could not start, 2 wrong usage.`,
     if (positionals.length > 0) throw new UsageError(`serve does not take '${positionals[0]}'`);
     const { path, config } = loadSettings(values, io);
     restartWithFetchLimit(config.upstreamRequests, io.environment);
-    let watch: ConfigWatch | undefined;
+    const reload = { now: (): void => undefined };
     // From the start: before there is a handler, the signal would end the process. The demo has no
     // file to read again and ends with its terminal.
-    if (path !== undefined) io.onReload(() => watch?.reload());
+    if (path !== undefined) io.onReload(() => reload.now());
     await using demo = path === undefined ? startSimulator() : undefined;
     const settings = loadSettings(values, io, demo?.url);
     await using app = await start(withListeners(settings.config, values));
     if (demo !== undefined) await introduceDemo({ app, settings, values }, io);
-    watch = follow(app, settings, io);
-    using _watching = watch;
+    using watch = follow(app, settings, io);
+    reload.now = () => watch?.reload();
     await untilAsked(io.signal);
     await app.drain();
     return exitCodes.ok;
