@@ -1,4 +1,3 @@
-import { UpstreamFailure } from "../domain/upstream-failure.ts";
 import type { StreamDecoder } from "../upstreams/adapter.ts";
 import type { UpstreamAnswer } from "./send.ts";
 
@@ -37,10 +36,6 @@ export class EventReader<Event> {
       return await this.#answer.read();
     } catch (error) {
       this.#isOver = true;
-      // A lost connection after the headers is an answer that broke off, not one never begun.
-      if (error instanceof UpstreamFailure && error.details.kind === "connection-lost") {
-        throw new UpstreamFailure({ ...error.details, kind: "broken-answer" }, { cause: error });
-      }
       throw error;
     }
   }

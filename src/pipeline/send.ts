@@ -1,7 +1,7 @@
 import type { ReadableStreamDefaultReader } from "node:stream/web";
 import type { Clock } from "../domain/clock.ts";
 import { GatewayError } from "../domain/gateway-error.ts";
-import { UpstreamFailure, type UpstreamFailureDetails } from "../domain/upstream-failure.ts";
+import { UpstreamFailure, type UpstreamFailureKind } from "../domain/upstream-failure.ts";
 import type { UpstreamRequest } from "../upstreams/adapter.ts";
 import type { Upstream } from "./snapshot.ts";
 import { Watchdog } from "./watchdog.ts";
@@ -55,7 +55,7 @@ export async function send(
     return answer;
   } catch (error) {
     watchdog.abort();
-    throw explain(error, watchdog, options.callerSignal);
+    throw explain(error, { watchdog, callerSignal: options.callerSignal }, kindBeforeHeaders);
   }
 }
 
@@ -81,8 +81,7 @@ export class UpstreamAnswer {
       if (declared > limitBytes) throw tooLong(limitBytes);
       return await this.#readChunks(limitBytes);
     } catch (error) {
-      this.#watchdog.abort();
-      throw explain(error, this.#watchdog, this.#options.callerSignal);
+      throw this.#fail(error);
     } finally {
       this.#watchdog.stop();
     }
@@ -101,8 +100,7 @@ export class UpstreamAnswer {
       this.#watchdog.progress();
       return value;
     } catch (error) {
-      this.#watchdog.abort();
-      throw explain(error, this.#watchdog, this.#options.callerSignal);
+      throw this.#fail(error);
     }
   }
 
@@ -117,6 +115,14 @@ export class UpstreamAnswer {
    */
   finish(): void {
     void this.#drain().catch(() => undefined);
+  }
+
+  /** An answer that had begun: whatever breaks now, the upstream has done its work. */
+  #fail(error: unknown): UpstreamFailure | GatewayError {
+    const watchdog = this.#watchdog;
+    watchdog.abort();
+    const { callerSignal } = this.#options;
+    return explain(error, { watchdog, callerSignal }, () => "broken-answer");
   }
 
   async #drain(): Promise<void> {
@@ -186,29 +192,21 @@ function tooLong(limitBytes: number): UpstreamFailure {
 /** Tells the caller's leaving, a deadline, and the network's failures apart. */
 function explain(
   error: unknown,
-  watchdog: Watchdog,
-  callerSignal: AbortSignal,
+  { watchdog, callerSignal }: { readonly watchdog: Watchdog; readonly callerSignal: AbortSignal },
+  kindOf: (networkCode: string) => UpstreamFailureKind,
 ): UpstreamFailure | GatewayError {
   if (watchdog.failure !== undefined) return watchdog.failure;
   if (callerSignal.aborted) {
     return new GatewayError("caller_left", { message: "The caller closed the connection." });
   }
   if (error instanceof UpstreamFailure || error instanceof GatewayError) return error;
-  return new UpstreamFailure(describeNetworkError(error), { cause: error });
-}
-
-function describeNetworkError(error: unknown): UpstreamFailureDetails {
   const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
-  const kind = lostConnectionCodes.has(code) ? "connection-lost" : "connect-failed";
-  return { kind, message: `network error ${code}` };
+  const details = { kind: kindOf(code), message: `network error ${code}` };
+  return new UpstreamFailure(details, { cause: error });
 }
 
-const lostConnectionCodes: ReadonlySet<string> = new Set([
-  "ECONNRESET",
-  "EPIPE",
-  "ConnectionClosed",
-  "UnexpectedEOF",
-  "ERR_STREAM_PREMATURE_CLOSE",
-  "HPE_INVALID_CONSTANT",
-  "Malformed_HTTP_Response",
-]);
+/** Before any answer: was there a connection that broke, or never one? */
+function kindBeforeHeaders(networkCode: string): UpstreamFailureKind {
+  const isLost = networkCode === "ECONNRESET" || networkCode === "EPIPE";
+  return isLost ? "connection-lost" : "connect-failed";
+}

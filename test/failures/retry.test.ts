@@ -1,0 +1,182 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Socket } from "bun";
+import { chatOf, errorOf, streamOf } from "../support/bodies.ts";
+import { startGateway, type TestGateway } from "../support/gateway.ts";
+
+/** A model whose first target misbehaves and whose second is sound, for each fault. */
+function modelsFor(faults: readonly string[]): string {
+  return faults
+    .map(
+      (fault) => `
+  after-${fault}:
+    kind: chat
+    context_window: 200000
+    targets:
+      - { upstream: simulator, model: fault-${fault}, priority: 1 }
+      - { upstream: simulator, model: sound, priority: 2 }
+  only-${fault}:
+    kind: chat
+    context_window: 200000
+    targets: [{ upstream: simulator, model: fault-${fault} }]`,
+    )
+    .join("");
+}
+
+const retried = [
+  "throttle-429",
+  "throttle-429-bare",
+  "error-500",
+  "overloaded-503",
+  "html-502",
+  "bad-json",
+  "non-sse-200",
+  "error-200",
+  "bad-credential",
+  "model-not-found-404",
+  "redirect",
+  "gzip-bomb-1",
+  "chained-encodings",
+  "cut-after-headers",
+];
+const lost = ["cut-before-headers", "reset-before-headers", "tls-fail"];
+const final = ["bad-request-400", "context-overflow"];
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startGateway({
+    sections: { models: modelsFor([...retried, ...lost, ...final, "cut-mid-chunk"]) },
+  });
+});
+afterAll(async () => {
+  await gateway[Symbol.asyncDispose]();
+});
+
+const chat = (model: string, isStreamed: boolean) => ({
+  model,
+  stream: isStreamed,
+  messages: [{ role: "user", content: "echo: one two three four five six seven eight" }],
+});
+
+async function rowOf(response: Response) {
+  const id = response.headers.get("x-request-id");
+  return (await gateway.usage()).find((row) => row.id === id);
+}
+
+describe.each([
+  ["plain", false],
+  ["streamed", true],
+] as const)("a %s call", (_, isStreamed) => {
+  test.each(retried)("whose first target fails with %s is served by the second", async (fault) => {
+    const response = await gateway.post("/v1/chat/completions", chat(`after-${fault}`, isStreamed));
+    expect(response.status).toBe(200);
+    if (isStreamed) expect((await streamOf(response)).isDone).toBe(true);
+    else expect((await chatOf(response)).choices[0]?.finish_reason).toBe("stop");
+    const expected = { attempts: 2, target: "simulator/sound", outcome: "completed" };
+    expect(await rowOf(response)).toMatchObject(expected);
+  });
+
+  test.each(lost)("whose connection is lost by %s is tried once more there", async (fault) => {
+    const response = await gateway.post("/v1/chat/completions", chat(`after-${fault}`, isStreamed));
+    expect(response.status).toBe(200);
+    await response.text();
+    expect(await rowOf(response)).toMatchObject({ attempts: 3, target: "simulator/sound" });
+  });
+
+  test.each(final)("that is refused with %s is not tried elsewhere", async (fault) => {
+    const response = await gateway.post("/v1/chat/completions", chat(`after-${fault}`, isStreamed));
+    expect(response.status).toBe(400);
+    await response.text();
+    expect(await rowOf(response)).toMatchObject({ attempts: 1, outcome: "failed", status: 400 });
+  });
+
+  test.each(retried)("with %s and no other target ends as model_unavailable", async (fault) => {
+    const response = await gateway.post("/v1/chat/completions", chat(`only-${fault}`, isStreamed));
+    const { code, type } = await errorOf(response);
+    expect([response.status, code, type]).toEqual([503, "model_unavailable", "server_error"]);
+    expect(Number(response.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+    const expected = { attempts: 1, outcome: "failed", inputTokens: 0, outputTokens: 0 };
+    expect(await rowOf(response)).toMatchObject(expected);
+  });
+});
+
+test("nothing is tried again once the caller has the first event", async () => {
+  const response = await gateway.post("/v1/chat/completions", chat("after-cut-mid-chunk", true));
+  expect(response.status).toBe(200);
+  const { chunks, isDone } = await streamOf(response);
+  expect(isDone).toBe(false);
+  expect(chunks.at(-1)?.error?.code).toBe("model_unavailable");
+  expect(chunks.length).toBeGreaterThan(1);
+  expect(await rowOf(response)).toMatchObject({ attempts: 1, outcome: "failed" });
+});
+
+test("the provider's own wait is handed on", async () => {
+  const response = await gateway.post("/v1/chat/completions", chat("only-throttle-429", false));
+  await response.text();
+  expect(response.headers.get("retry-after-ms")).toBe("2000");
+});
+
+/** A port that accepts connections and never says a word. */
+function startSilentPort(): { port: number; stop(): void } {
+  const server = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: { data: (_socket: Socket) => undefined },
+  });
+  return { port: server.port, stop: () => server.stop(true) };
+}
+
+const twoUpstreams = (first: string, simulatorUrl: string) => `
+  first: ${first}
+  simulator: { kind: openai, base_url: ${JSON.stringify(simulatorUrl)} }`;
+
+const twoTargets = `
+  chat-model:
+    kind: chat
+    context_window: 200000
+    targets:
+      - { upstream: first, model: m, priority: 1 }
+      - { upstream: simulator, model: sound, priority: 2 }`;
+
+test("an upstream that never answers is left after its first-byte time", async () => {
+  const silent = startSilentPort();
+  const timeouts = "timeouts: { connect: 100ms, first_byte: 200ms }";
+  const first = `{ kind: openai, base_url: "http://127.0.0.1:${silent.port}/v1", ${timeouts} }`;
+  await using local = await startGateway({ sections: sectionsWith(first) });
+  const response = await local.post("/v1/chat/completions", chat("chat-model", false));
+  expect(response.status).toBe(200);
+  await response.text();
+  expect(local.log.join("\n")).toContain("timed-out");
+  silent.stop();
+});
+
+function sectionsWith(first: string): Record<string, string> {
+  return { models: twoTargets, upstreams: twoUpstreams(first, gateway.simulator.url) };
+}
+
+test("an upstream whose port is closed is left at once", async () => {
+  const closed = startSilentPort();
+  closed.stop();
+  const first = `{ kind: openai, base_url: "http://127.0.0.1:${closed.port}/v1" }`;
+  await using local = await startGateway({ sections: sectionsWith(first) });
+  const response = await local.post("/v1/chat/completions", chat("chat-model", true));
+  expect((await streamOf(response)).isDone).toBe(true);
+  expect(local.log.join("\n")).toContain("connect-failed");
+});
+
+test("an upstream at its max_in_flight is passed over, and its places come back", async () => {
+  const url = JSON.stringify(gateway.simulator.url);
+  const first = `{ kind: openai, base_url: ${url}, max_in_flight: 2 }`;
+  await using local = await startGateway({ sections: sectionsWith(first) });
+  const bodies = Array.from({ length: 6 }, () => chat("chat-model", true));
+  const responses = await Promise.all(
+    bodies.map((body) => local.post("/v1/chat/completions", body)),
+  );
+  await Promise.all(responses.map((response) => response.text()));
+  const rows = await local.usage();
+  expect(rows.filter(({ target }) => target === "first/m")).toHaveLength(2);
+  expect(rows.filter(({ target }) => target === "simulator/sound")).toHaveLength(4);
+  const after = await local.post("/v1/chat/completions", chat("chat-model", true));
+  await after.text();
+  const [latest] = await local.usage();
+  expect(latest?.target).toBe("first/m");
+});
