@@ -57,7 +57,9 @@ interface StreamReply {
  */
 async function streamReply({ call, chat, services, settings }: StreamReply): Promise<Reply> {
   const opening = openChatStream(call, chat, services);
-  const started = await settledWithin(opening, settings.holdHeadersMs);
+  // Without keep-alives there is nothing to send early, so the headers wait for as long as it takes.
+  const isHeld = settings.keepAlive === "off";
+  const started = await (isHeld ? opening : settledWithin(opening, settings.holdHeadersMs));
   const writer = new ChatChunkWriter({
     id: completionId(call),
     created: Math.floor(services.clock.now() / 1000),
@@ -72,19 +74,32 @@ async function streamReply({ call, chat, services, settings }: StreamReply): Pro
       ...eventStreamHeaders,
       ...(started !== undefined && rateLimitHeaders(started.admission.state)),
     },
-    body: eventStreamBody(frames, { call, services, settings, writer }),
+    body: eventStreamBody(frames, {
+      call,
+      services,
+      settings,
+      writer,
+      isEarly: started === undefined,
+    }),
   };
+}
+
+interface EventStreamContext {
+  readonly writer: ChatChunkWriter;
+  /** Whether the headers go out before there is an event. */
+  readonly isEarly: boolean;
 }
 
 function eventStreamBody(
   source: FrameSource,
-  context: Omit<StreamReply, "chat"> & { readonly writer: ChatChunkWriter },
+  context: Omit<StreamReply, "chat"> & EventStreamContext,
 ): ReadableStream<Uint8Array> {
   const { keepAlive, keepAliveIntervalMs, writeTimeoutMs } = context.settings;
   return eventStream(source, {
     clock: context.services.clock,
     keepAliveMs: keepAlive === "off" ? 0 : keepAliveIntervalMs,
     keepAlive: keepAlive === "chunk" ? context.writer.keepAlive() : ": keep-alive\n",
+    beginsWithKeepAlive: context.isEarly,
     writeTimeoutMs,
     onEnd: () => context.call.resumeIdleTimer(),
   });

@@ -14,6 +14,8 @@ export interface EventStreamOptions {
   readonly keepAliveMs: number;
   /** A comment, or an empty event for clients that choke on comments. */
   readonly keepAlive: string;
+  /** Sends one before anything else: the runtime holds the headers back until there is a body. */
+  readonly beginsWithKeepAlive: boolean;
   /** How long a reader may leave a written event unread before it is cut off. */
   readonly writeTimeoutMs: number;
   /** Told when the last event was handed over, not when the reader left. */
@@ -55,16 +57,22 @@ class EventStreamWriter {
   /** True while the reader waits for us, false while we wait for the reader. */
   #isPulling = false;
   #isClosed = false;
+  #hasGreeting: boolean;
 
   constructor(source: FrameSource, options: EventStreamOptions) {
     this.#source = source;
     this.#options = options;
+    this.#hasGreeting = options.beginsWithKeepAlive;
     this.#lastWriteAt = options.clock.monotonic();
-    this.#arm(this.#silenceLimitMs());
+    this.#arm();
   }
 
   async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
     this.#controller = controller;
+    if (this.#hasGreeting) {
+      this.#hasGreeting = false;
+      return this.#write(this.#options.keepAlive);
+    }
     this.#isPulling = true;
     const frames = await this.#source.next();
     this.#isPulling = false;
@@ -75,8 +83,7 @@ class EventStreamWriter {
       controller.close();
       return;
     }
-    this.#lastWriteAt = this.#options.clock.monotonic();
-    controller.enqueue(encoder.encode(frames));
+    this.#write(frames);
   }
 
   close(): void {
@@ -87,25 +94,34 @@ class EventStreamWriter {
   }
 
   /** One timer a stream, not one an event: it looks how long the silence was, and sleeps again. */
-  #arm(delayMs: number): void {
-    this.#timer = setTimeout(() => this.#onSilence(), delayMs);
+  #arm(): void {
+    const { keepAliveMs, writeTimeoutMs } = this.#options;
+    const soonestMs = keepAliveMs > 0 ? Math.min(keepAliveMs, writeTimeoutMs) : writeTimeoutMs;
+    const delayMs = Math.min(soonestMs, Math.max(1, this.#silenceLimitMs() - this.#silenceMs()));
+    this.#timer = setTimeout(() => this.#onTimer(), delayMs);
   }
 
+  #silenceMs(): number {
+    return this.#options.clock.monotonic() - this.#lastWriteAt;
+  }
+
+  /** How long nothing may be written: by us while the reader waits, else because it does not read. */
   #silenceLimitMs(): number {
     const { keepAliveMs, writeTimeoutMs } = this.#options;
     return this.#isPulling && keepAliveMs > 0 ? keepAliveMs : writeTimeoutMs;
   }
 
-  #onSilence(): void {
-    const limitMs = this.#silenceLimitMs();
-    const silenceMs = this.#options.clock.monotonic() - this.#lastWriteAt;
-    if (silenceMs + 1 < limitMs) return this.#arm(limitMs - silenceMs);
-    if (!this.#isPulling) return this.#cutOff();
-    if (this.#options.keepAliveMs > 0) {
-      this.#controller?.enqueue(encoder.encode(this.#options.keepAlive));
-    }
+  #onTimer(): void {
+    // Timers may fire a fraction of a millisecond early.
+    const isDue = this.#silenceMs() + 1 >= this.#silenceLimitMs();
+    if (isDue && !this.#isPulling) return this.#cutOff();
+    if (isDue && this.#options.keepAliveMs > 0) this.#write(this.#options.keepAlive);
+    this.#arm();
+  }
+
+  #write(frames: string): void {
     this.#lastWriteAt = this.#options.clock.monotonic();
-    this.#arm(limitMs);
+    this.#controller?.enqueue(encoder.encode(frames));
   }
 
   #cutOff(): void {
