@@ -1,5 +1,6 @@
-import { Counter, Gauge, Histogram, Registry, type CounterConfiguration } from "prom-client";
+import { Counter, Gauge, Registry, type CounterConfiguration } from "prom-client";
 import type { UsageRecord } from "../domain/usage.ts";
+import { DurationHistogram, type DurationSeries } from "./duration-histogram.ts";
 
 /** What the process reads when metrics are asked for. */
 export interface Gauges {
@@ -39,23 +40,22 @@ export class Metrics {
     "Batches of usage that the database refused; they are tried again.",
     [],
   );
-  readonly #durations = new Histogram({
+  readonly #durations = new DurationHistogram({
     name: "sluice_call_duration_seconds",
     help: "Time from the arrival of a call to its end.",
     labelNames: ["model", "streamed"],
-    buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600],
-    registers: [this.#registry],
+    bounds: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600],
   });
-  readonly #firstEvents = new Histogram({
+  readonly #firstEvents = new DurationHistogram({
     name: "sluice_first_event_seconds",
     help: "Time from the arrival of a call to the first event of its answer.",
     labelNames: ["model"],
-    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
-    registers: [this.#registry],
+    bounds: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
   });
-  /** Metrics with their labels bound, so that a call does not pay for hashing them. */
-  readonly #bound = new Map<string, BoundCall>();
-  readonly #boundRequests = new Map<string, Counter.Internal>();
+  /** Counters with their labels bound; what they have counted goes to the library when asked for. */
+  readonly #tallies: Tally[] = [];
+  readonly #calledBy = new Map<string, CallTallies>();
+  readonly #handledBy = new Map<string, Tally>();
 
   constructor(gauges: Gauges) {
     this.#gauge("sluice_open_requests", "Requests being handled.", gauges.openRequests);
@@ -63,27 +63,29 @@ export class Metrics {
     this.#gauge("sluice_resident_memory_bytes", "Resident memory.", gauges.residentBytes);
   }
 
-  render(): Promise<string> {
-    return this.#registry.metrics();
+  async render(): Promise<string> {
+    for (const tally of this.#tallies) tally.pour();
+    const counted = await this.#registry.metrics();
+    return [counted, this.#durations.render(), this.#firstEvents.render()].join("\n");
   }
 
   requestHandled(route: string, status: number): void {
     const key = `${route} ${status}`;
-    let counter = this.#boundRequests.get(key);
-    if (counter === undefined) {
-      counter = this.#requests.labels(route, String(status));
-      this.#boundRequests.set(key, counter);
+    let tally = this.#handledBy.get(key);
+    if (tally === undefined) {
+      tally = this.#tally(this.#requests.labels(route, String(status)));
+      this.#handledBy.set(key, tally);
     }
-    counter.inc();
+    tally.add(1);
   }
 
   callEnded(record: UsageRecord): void {
-    const bound = this.#boundCall(record);
-    bound.calls.inc();
-    bound.input.inc(record.inputTokens);
-    bound.output.inc(record.outputTokens);
-    bound.duration.observe(record.durationMs / 1000);
-    if (record.firstEventMs !== undefined) bound.firstEvent.observe(record.firstEventMs / 1000);
+    const tallies = this.#talliesOf(record);
+    tallies.calls.add(1);
+    tallies.input.add(record.inputTokens);
+    tallies.output.add(record.outputTokens);
+    tallies.duration.observe(record.durationMs / 1000);
+    if (record.firstEventMs !== undefined) tallies.firstEvent.observe(record.firstEventMs / 1000);
   }
 
   attemptFailed(upstream: string, kind: string): void {
@@ -98,20 +100,26 @@ export class Metrics {
     this.#ledgerFailures.inc();
   }
 
-  #boundCall(record: UsageRecord): BoundCall {
+  #talliesOf(record: UsageRecord): CallTallies {
     const { environment, model, status, outcome, usageSource, isStreamed } = record;
     const key = `${environment} ${model} ${status} ${outcome} ${usageSource} ${isStreamed}`;
-    const known = this.#bound.get(key);
+    const known = this.#calledBy.get(key);
     if (known !== undefined) return known;
-    const bound = {
-      calls: this.#calls.labels(environment, model, String(status), outcome),
-      input: this.#tokens.labels(model, "input", usageSource),
-      output: this.#tokens.labels(model, "output", usageSource),
-      duration: this.#durations.labels(model, String(isStreamed)),
-      firstEvent: this.#firstEvents.labels(model),
+    const tallies = {
+      calls: this.#tally(this.#calls.labels(environment, model, String(status), outcome)),
+      input: this.#tally(this.#tokens.labels(model, "input", usageSource)),
+      output: this.#tally(this.#tokens.labels(model, "output", usageSource)),
+      duration: this.#durations.series([model, String(isStreamed)]),
+      firstEvent: this.#firstEvents.series([model]),
     };
-    this.#bound.set(key, bound);
-    return bound;
+    this.#calledBy.set(key, tallies);
+    return tallies;
+  }
+
+  #tally(counter: Counter.Internal): Tally {
+    const tally = new Tally(counter);
+    this.#tallies.push(tally);
+    return tally;
   }
 
   #counter(name: string, help: string, labelNames: string[]): Counter {
@@ -132,10 +140,29 @@ export class Metrics {
   }
 }
 
-interface BoundCall {
-  readonly calls: Counter.Internal;
-  readonly input: Counter.Internal;
-  readonly output: Counter.Internal;
-  readonly duration: Histogram.Internal<string>;
-  readonly firstEvent: Histogram.Internal<string>;
+interface CallTallies {
+  readonly calls: Tally;
+  readonly input: Tally;
+  readonly output: Tally;
+  readonly duration: DurationSeries;
+  readonly firstEvent: DurationSeries;
+}
+
+/** Counts for a counter of the library, which hashes the labels of every increment. */
+class Tally {
+  readonly #counter: Counter.Internal;
+  #pending = 0;
+
+  constructor(counter: Counter.Internal) {
+    this.#counter = counter;
+  }
+
+  add(amount: number): void {
+    this.#pending += amount;
+  }
+
+  pour(): void {
+    this.#counter.inc(this.#pending);
+    this.#pending = 0;
+  }
 }

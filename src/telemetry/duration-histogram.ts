@@ -1,0 +1,90 @@
+export interface DurationHistogramOptions {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames: readonly string[];
+  /** Upper bounds of the buckets in seconds, ascending, without infinity. */
+  readonly bounds: readonly number[];
+}
+
+/**
+ * A histogram of Prometheus that costs a call a search and two additions. The client library's own
+ * hashes and checks the labels of every observation, which took 7 us of a call of 100.
+ */
+export class DurationHistogram {
+  readonly #options: DurationHistogramOptions;
+  readonly #series = new Map<string, DurationSeries>();
+
+  constructor(options: DurationHistogramOptions) {
+    this.#options = options;
+  }
+
+  /** The series of these label values, in the order of the names. Keep it: finding it costs. */
+  series(labelValues: readonly string[]): DurationSeries {
+    const { labelNames, bounds } = this.#options;
+    const labels = labelNames
+      .map((name, index) => `${name}="${escapeLabel(labelValues[index] ?? "")}"`)
+      .join(",");
+    let series = this.#series.get(labels);
+    if (series === undefined) {
+      series = new DurationSeries(bounds);
+      this.#series.set(labels, series);
+    }
+    return series;
+  }
+
+  /** As Prometheus' text format, version 0.0.4, has it. */
+  render(): string {
+    const { name, help } = this.#options;
+    const lines = [`# HELP ${name} ${help}`, `# TYPE ${name} histogram`];
+    for (const [labels, series] of this.#series) {
+      for (const { bound, count } of series.cumulated()) {
+        lines.push(`${name}_bucket{le="${bound}",${labels}} ${count}`);
+      }
+      lines.push(`${name}_sum{${labels}} ${series.sum}`);
+      lines.push(`${name}_count{${labels}} ${series.count}`);
+    }
+    return `${lines.join("\n")}\n`;
+  }
+}
+
+/** The observations of one set of labels. */
+export class DurationSeries {
+  readonly #bounds: readonly number[];
+  readonly #counts: number[];
+  #sum = 0;
+
+  constructor(bounds: readonly number[]) {
+    this.#bounds = bounds;
+    // The last is for what lies above every bound.
+    this.#counts = Array.from({ length: bounds.length + 1 }, () => 0);
+  }
+
+  get sum(): number {
+    return this.#sum;
+  }
+
+  get count(): number {
+    return this.#counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  observe(seconds: number): void {
+    let bucket = 0;
+    // A bound belongs to the bucket below it.
+    while (bucket < this.#bounds.length && seconds > (this.#bounds[bucket] ?? 0)) bucket += 1;
+    this.#counts[bucket] = (this.#counts[bucket] ?? 0) + 1;
+    this.#sum += seconds;
+  }
+
+  /** For each bound, how many observations are not above it. */
+  cumulated(): readonly { readonly bound: string; readonly count: number }[] {
+    let count = 0;
+    return this.#counts.map((inBucket, index) => {
+      count += inBucket;
+      return { bound: String(this.#bounds[index] ?? "+Inf"), count };
+    });
+  }
+}
+
+function escapeLabel(value: string): string {
+  return value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
+}
