@@ -1,3 +1,5 @@
+import { GatewayError } from "../domain/gateway-error.ts";
+
 /**
  * Text of token ids. LangChain's Python client sends `cl100k_base` ids to any embeddings server;
  * only OpenAI's own models read those, so others get the text. The table is large and rarely
@@ -5,5 +7,14 @@
  */
 export async function decodeTokens(tokens: readonly number[]): Promise<string> {
   const { decode } = await import("gpt-tokenizer/encoding/cl100k_base");
-  return decode(tokens);
+  try {
+    return decode(tokens);
+  } catch (error) {
+    throw new GatewayError("invalid_body", {
+      message:
+        "'$.input' is invalid: it has token ids that the cl100k_base encoding does not have.",
+      param: "input",
+      cause: error,
+    });
+  }
 }

@@ -37,7 +37,8 @@ function writeVectors(
 }
 
 function writeBase64(vector: EmbeddingVector): string {
-  return `"${typeof vector === "string" ? vector : toBase64(vector)}"`;
+  // What an upstream sent as base64 is still its text: escaped like any other.
+  return typeof vector === "string" ? JSON.stringify(vector) : `"${toBase64(vector)}"`;
 }
 
 function writeNumbers(vector: EmbeddingVector): string {

@@ -1,5 +1,6 @@
 import { GatewayError } from "../domain/gateway-error.ts";
 import { exceedsDepth } from "./schemas/json-depth.ts";
+import { notJson } from "./schemas/messages.ts";
 
 export interface JsonBody {
   readonly value: unknown;
@@ -17,11 +18,6 @@ export function parseJson(bytes: Uint8Array, depthLimit: number): JsonBody {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
     return { value: JSON.parse(text), text };
   } catch (error) {
-    throw new GatewayError("invalid_json", { message: notJson, cause: error });
+    throw new GatewayError("invalid_json", { message: notJson(), cause: error });
   }
 }
-
-const notJson =
-  "We could not parse the JSON body of your request. (HINT: This likely means you aren't using " +
-  "your HTTP library correctly. The API expects a JSON payload, but what was sent was not valid " +
-  "JSON.)";

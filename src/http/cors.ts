@@ -6,6 +6,7 @@ const exposedHeaders = [
   "openai-processing-ms",
   "retry-after",
   "retry-after-ms",
+  "x-should-retry",
   "x-ratelimit-limit-requests",
   "x-ratelimit-limit-tokens",
   "x-ratelimit-remaining-requests",

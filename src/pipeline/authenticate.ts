@@ -37,7 +37,9 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate {
     const publicId = readPublicId(text);
     if (publicId === undefined) throw refuse(text);
     const stored = options.secrets().get(publicId);
-    const isMatch = timingSafeEqual(options.digest(text), stored?.secret.digest ?? nobody);
+    const expected = stored?.secret.digest ?? nobody;
+    const digest = options.digest(text);
+    const isMatch = expected.length === digest.length && timingSafeEqual(digest, expected);
     if (!isMatch || stored === undefined) throw refuse(text);
     const { key, secret } = stored;
     if (key.environment !== environment.name || isOver(stored, options.clock)) throw refuse(text);

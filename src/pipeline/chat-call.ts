@@ -24,8 +24,7 @@ export async function runChat(
   const started = await runCall(call, wholeAnswer(chat), services);
   const { answer, meter } = started;
   for (const choice of answer.choices) {
-    const calls = choice.toolCalls.reduce((sum, { arguments: text }) => sum + text.length, 0);
-    meter.delivering((choice.content ?? choice.refusal ?? "").length + calls);
+    meter.delivering(lengthOf(choice));
   }
   if (answer.usage !== undefined) meter.reported(answer.usage);
   meter.completed();
@@ -42,6 +41,14 @@ export async function openChatStream(
   const { model } = started.admission;
   const answer = new MeteredStream({ open: started.answer, meter: started.meter, model });
   return { ...started, answer };
+}
+
+/** Characters of everything that the model wrote. */
+function lengthOf(choice: ChatResult["choices"][number]): number {
+  const { content, refusal, reasoning, functionCall, toolCalls } = choice;
+  const texts = [content, refusal, reasoning, functionCall?.arguments];
+  const calls = toolCalls.map(({ arguments: text }) => text);
+  return [...texts, ...calls].reduce((sum, text) => sum + (text?.length ?? 0), 0);
 }
 
 function wholeAnswer(chat: ChatCall): Operation<ChatResult> {

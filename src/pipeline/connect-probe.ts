@@ -1,28 +1,29 @@
 /**
- * Whether a TCP connection to the host of a URL can be opened within a time. The runtime's `fetch`
- * has no connect deadline of its own and does not tell connecting from waiting.
+ * Whether the host of a URL answers a TCP connection within a time. The runtime's `fetch` has no
+ * connect deadline of its own and does not tell connecting from waiting. A refusal is an answer:
+ * a server that shuts down refuses new connections while it finishes the open ones.
  */
 export function canConnect(url: string, timeoutMs: number): Promise<boolean> {
   const { hostname, port, protocol } = new URL(url);
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(false), timeoutMs);
-    const settle = (isReachable: boolean): void => {
+    const answered = (): void => {
       clearTimeout(timer);
-      resolve(isReachable);
+      resolve(true);
     };
     Bun.connect({
       hostname: hostname.replace(/^\[|\]$/g, ""),
       port: port === "" ? defaultPort(protocol) : Number(port),
       socket: {
         open: (socket) => {
-          settle(true);
+          answered();
           socket.end();
         },
         data: () => undefined,
-        connectError: () => settle(false),
-        error: () => settle(false),
+        connectError: answered,
+        error: answered,
       },
-    }).catch(() => settle(false));
+    }).catch(answered);
   });
 }
 

@@ -31,7 +31,7 @@ export async function runEmbeddings(
 
 function embeddingOperation(embedding: EmbeddingCall): Operation<EmbeddingResult> {
   const { request, bodyBytes } = embedding;
-  const size = { textBytes: bodyBytes, attachments: 0 };
+  const size = { textBytes: bodyBytes, attachmentTokens: 0 };
   return {
     alias: request.model,
     kind: "embedding",
@@ -111,14 +111,25 @@ async function sendBatches(work: FanOut): Promise<readonly EmbeddingResult[]> {
       results[index] = await sendBatch({ ...work, context }, inputs);
     }
   };
-  const workers = Math.min(work.candidate.model.fanOut, work.batches.length);
+  const { model, upstream } = work.candidate;
+  // Never more than the upstream has places for: the batches must not refuse each other.
+  const places = Math.max(1, upstream.inFlight.free);
+  const workers = Math.min(model.fanOut, work.batches.length, places);
   try {
     await Promise.all(Array.from({ length: workers }, worker));
   } catch (error) {
     failure.abort();
+    reportDone(results, work.context);
     throw error;
   }
   return results;
+}
+
+/** Batches that were answered before another failed have used their tokens. */
+function reportDone(results: readonly EmbeddingResult[], { meter }: AttemptContext): void {
+  const done = results.filter((result) => result !== undefined);
+  const usage = done.length === 0 ? undefined : sumUsage(done);
+  if (usage !== undefined) meter.reported(usage);
 }
 
 async function sendBatch(

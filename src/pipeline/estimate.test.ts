@@ -5,7 +5,7 @@ import { measureChatInput, TokenEstimator } from "./estimate.ts";
 
 const model = modelOf({ maxOutputTokens: 5_000, contextWindow: 100_000 });
 const subject = { keyId: "key_a", model, nowMs: 0 };
-const size = { textBytes: 3_000, attachments: 0 };
+const size = { textBytes: 3_000, attachmentTokens: 0 };
 const uncapped = { cap: undefined, choices: 1 };
 
 function estimator(): TokenEstimator {
@@ -37,7 +37,7 @@ test("the ratio follows what the upstream counts, and stays an upper bound of mo
   const learning = estimator();
   for (let index = 0; index < 2_000; index += 1) {
     const inputTokens = 600 + (index % 100);
-    learning.learn(subject, size, usageOf(inputTokens, 50));
+    learning.learn(subject, { size, output: uncapped, usage: usageOf(inputTokens, 50) });
   }
   const estimate = learning.estimate(subject, size, uncapped);
   expect(estimate.inputTokens).toBeGreaterThanOrEqual(670);
@@ -48,13 +48,53 @@ test("the ratio follows what the upstream counts, and stays an upper bound of mo
 
 test("output lengths are learned for each key and model apart", () => {
   const learning = estimator();
-  for (let index = 0; index < 500; index += 1) learning.learn(subject, size, usageOf(900, 40));
-  expect(learning.estimate(subject, size, uncapped).outputTokens).toBeLessThan(80);
+  for (let index = 0; index < 500; index += 1) {
+    learning.learn(subject, { size, output: uncapped, usage: usageOf(900, 400) });
+  }
+  expect(learning.estimate(subject, size, uncapped).outputTokens).toBeLessThan(500);
   const stranger = { ...subject, keyId: "key_b" };
   expect(learning.estimate(stranger, size, uncapped).outputTokens).toBe(1_000);
 });
 
-test("attachments count by number, their bytes do not count as text", () => {
+test("a key cannot train its reservations down with tiny caps or tiny answers", () => {
+  const learning = estimator();
+  const tiny = { cap: 1, choices: 1 };
+  for (let index = 0; index < 1_000; index += 1) {
+    learning.learn(subject, { size, output: tiny, usage: usageOf(900, 1) });
+  }
+  expect(learning.estimate(subject, size, uncapped).outputTokens).toBe(1_000);
+  for (let index = 0; index < 1_000; index += 1) {
+    learning.learn(subject, { size, output: uncapped, usage: usageOf(1, 1) });
+  }
+  const estimate = learning.estimate(subject, size, uncapped);
+  expect(estimate.outputTokens).toBe(256);
+  expect(estimate.inputTokens).toBeGreaterThanOrEqual(450);
+});
+
+test("lengths are learned for one choice and expected for each", () => {
+  const learning = estimator();
+  const four = { cap: undefined, choices: 4 };
+  for (let index = 0; index < 500; index += 1) {
+    learning.learn(subject, { size, output: four, usage: usageOf(900, 2_000) });
+  }
+  const single = learning.estimate(subject, size, uncapped).outputTokens;
+  expect(single).toBeGreaterThan(400);
+  expect(single).toBeLessThan(650);
+  expect(learning.estimate(subject, size, four).outputTokens).toBe(4 * single);
+});
+
+test("a prompt wrapped in a text file is still counted as text", () => {
+  const file_data = `data:text/plain;base64,${"A".repeat(80_000)}`;
+  const messages = [
+    { role: "user" as const, content: [{ type: "file" as const, file: { file_data } }] },
+  ];
+  const request: ChatRequest = { model: "m", messages };
+  expect(measureChatInput(request, JSON.stringify(request).length).textBytes).toBeGreaterThan(
+    80_000,
+  );
+});
+
+test("attachments count by their kind, their bytes do not count as text", () => {
   const url = `data:image/png;base64,${"A".repeat(90_000)}`;
   const request: ChatRequest = {
     model: "m",
@@ -72,14 +112,15 @@ test("attachments count by number, their bytes do not count as text", () => {
   };
   const bodyBytes = JSON.stringify(request).length;
   const measured = measureChatInput(request, bodyBytes);
-  expect(measured.attachments).toBe(3);
+  expect(measured.attachmentTokens).toBe(3 * 1_600 + 200 + 40);
   expect(measured.textBytes).toBeLessThan(400);
   expect(estimator().estimate(subject, measured, uncapped).inputTokens).toBeLessThan(6_000);
 });
 
 test("estimates are whole numbers, as the limiter demands", () => {
   const learning = estimator();
-  learning.learn(subject, { textBytes: 7, attachments: 0 }, usageOf(3, 17));
-  const estimate = learning.estimate(subject, { textBytes: 11, attachments: 1 }, uncapped);
+  const odd = { textBytes: 7, attachmentTokens: 0 };
+  learning.learn(subject, { size: odd, output: uncapped, usage: usageOf(3, 17) });
+  const estimate = learning.estimate(subject, { textBytes: 11, attachmentTokens: 1_600 }, uncapped);
   for (const value of Object.values(estimate)) expect(Number.isInteger(value)).toBe(true);
 });

@@ -7,8 +7,8 @@ import { QuantileEstimator } from "../limits/quantile.ts";
 /** How large the input of a call is, found without reading its text. */
 export interface InputSize {
   readonly textBytes: number;
-  /** Images, sounds and files, whose bytes say nothing about tokens. */
-  readonly attachments: number;
+  /** A generous guess for images, sounds and files, whose bytes say little about tokens. */
+  readonly attachmentTokens: number;
 }
 
 export interface OutputExpectation {
@@ -27,40 +27,60 @@ export interface TokenEstimate {
 
 /** Before anything was learned: at least as many tokens as English, code and CJK text take. */
 const startTokensPerByte = 1 / 3;
+/** No usual text takes fewer; a key that sends unusual text must not lower what others reserve. */
+const leastTokensPerByte = 0.15;
 /** What a large image takes at most of the common models. */
-const tokensPerAttachment = 1_600;
+const tokensPerImage = 1_600;
+/** A page of a document is some 50 kB and 2,000 tokens, a minute of speech 500 kB and 1,000. */
+const attachmentBytesPerToken = 25;
+/** Short answers so far promise nothing about the next one. */
+const leastExpectedOutput = 256;
 /** No common tokenizer packs more bytes of varied text into a token; used to refuse, so generous. */
 const mostBytesPerToken = 20;
 const learnedOutputsLifetimeMs = 24 * 3_600_000;
 
 /** Bytes of the body that are text, in time that depends on the number of parts, not on their length. */
 export function measureChatInput(request: ChatRequest, bodyBytes: number): InputSize {
-  let attachments = 0;
+  let attachmentTokens = 0;
   let attachmentBytes = 0;
   for (const { content } of request.messages) {
     if (content === undefined || content === null || typeof content === "string") continue;
     for (const part of content) {
-      const bytes = attachmentSize(part);
-      if (bytes === undefined) continue;
-      attachments += 1;
-      attachmentBytes += bytes;
+      const attachment = measureAttachment(part);
+      attachmentTokens += attachment.tokens;
+      attachmentBytes += attachment.bytes;
     }
   }
-  return { textBytes: Math.max(0, bodyBytes - attachmentBytes), attachments };
+  return { textBytes: Math.max(0, bodyBytes - attachmentBytes), attachmentTokens };
 }
 
-function attachmentSize(part: ContentPart): number | undefined {
+interface Attachment {
+  readonly tokens: number;
+  /** Length in the body that is not text. */
+  readonly bytes: number;
+}
+
+function measureAttachment(part: ContentPart): Attachment {
   switch (part.type) {
     case "text":
     case "refusal":
-      return undefined;
+      return { tokens: 0, bytes: 0 };
     case "image_url":
-      return part.image_url.url.length;
+      return { tokens: tokensPerImage, bytes: part.image_url.url.length };
     case "input_audio":
-      return part.input_audio.data.length;
+      return measureDocument(part.input_audio.data);
     case "file":
-      return typeof part.file["file_data"] === "string" ? part.file["file_data"].length : 0;
+      return measureDocument(part.file["file_data"]);
   }
+}
+
+/** Documents that are text stay text, so that no plan is cheated by wrapping a prompt in a file. */
+function measureDocument(data: unknown): Attachment {
+  const bytes = typeof data === "string" ? data.length : 0;
+  const isText =
+    typeof data === "string" && /^data:(?:text\/|application\/(?:json|xml))/.test(data);
+  if (isText) return { tokens: 0, bytes: 0 };
+  return { tokens: tokensPerImage + Math.ceil(bytes / attachmentBytesPerToken), bytes };
 }
 
 /** Fewer tokens than this the text cannot have. */
@@ -86,7 +106,7 @@ export class TokenEstimator {
 
   estimate(subject: Subject, size: InputSize, output: OutputExpectation): TokenEstimate {
     const ratio = this.#ratios.get(subject.model.alias);
-    const attachments = size.attachments * tokensPerAttachment;
+    const attachments = size.attachmentTokens;
     const high = ratio?.high.value ?? startTokensPerByte;
     const median = ratio?.median.value ?? startTokensPerByte;
     return {
@@ -96,15 +116,19 @@ export class TokenEstimator {
     };
   }
 
-  /** Learns from the counts of a whole answer. */
-  learn(subject: Subject, size: InputSize, usage: TokenUsage): void {
-    if (size.attachments === 0 && size.textBytes > 0 && usage.inputTokens > 0) {
+  /**
+   * Learns from the counts of a whole answer. An answer under a cap says nothing about answers
+   * without one, so a key cannot train its own reservations down with tiny caps.
+   */
+  learn(subject: Subject, { size, output, usage }: Observation): void {
+    if (size.attachmentTokens === 0 && size.textBytes > 0 && usage.inputTokens > 0) {
       const ratio = this.#ratioOf(subject.model.alias);
       const observed = usage.inputTokens / size.textBytes;
       ratio.high.observe(observed);
       ratio.median.observe(observed);
     }
-    if (usage.outputTokens > 0) this.#outputOf(subject).observe(usage.outputTokens);
+    if (output.cap !== undefined || usage.outputTokens === 0) return;
+    this.#outputOf(subject).observe(usage.outputTokens / output.choices);
   }
 
   #expectOutput(subject: Subject, output: OutputExpectation): number {
@@ -113,17 +137,21 @@ export class TokenEstimator {
     if (output.cap !== undefined) return output.choices * Math.min(output.cap, maxOutputTokens);
     this.#outputs.advance(subject.nowMs);
     const learned = this.#outputs.peek(outputKey(subject))?.value;
-    const expected = learned ?? output.choices * this.#defaultOutputTokens;
-    return Math.ceil(Math.min(expected, output.choices * maxOutputTokens));
+    const expected = Math.max(learned ?? this.#defaultOutputTokens, this.#leastExpected());
+    return output.choices * Math.ceil(Math.min(expected, maxOutputTokens));
+  }
+
+  #leastExpected(): number {
+    return Math.min(leastExpectedOutput, this.#defaultOutputTokens);
   }
 
   #ratioOf(alias: string): LearnedRatio {
     const known = this.#ratios.get(alias);
     if (known !== undefined) return known;
-    const bounds = { start: startTokensPerByte, minimum: 0.01, maximum: 2 };
+    const bounds = { start: startTokensPerByte, maximum: 2 };
     const ratio = {
-      high: new QuantileEstimator({ quantile: 0.98, ...bounds }),
-      median: new QuantileEstimator({ quantile: 0.5, ...bounds }),
+      high: new QuantileEstimator({ quantile: 0.98, minimum: leastTokensPerByte, ...bounds }),
+      median: new QuantileEstimator({ quantile: 0.5, minimum: 0.01, ...bounds }),
     };
     this.#ratios.set(alias, ratio);
     return ratio;
@@ -139,6 +167,12 @@ export class TokenEstimator {
     this.#outputs.set(key, estimator);
     return estimator;
   }
+}
+
+export interface Observation {
+  readonly size: InputSize;
+  readonly output: OutputExpectation;
+  readonly usage: TokenUsage;
 }
 
 /** Whose answers are estimated; lengths differ by key and by model. */

@@ -47,10 +47,12 @@ function overflowMessage(message: string, model: Model): string {
 }
 
 function unavailable(failure: UpstreamFailure, details: UpstreamFailureDetails): GatewayError {
+  // The operator's faults do not mend by themselves within an SDK's retries.
+  const isLasting = details.kind === "bad-credential" || details.kind === "unknown-model";
   const waitMs = Math.min(details.retryAfterMs ?? defaultRetryAfterMs, longestRetryAfterMs);
   return new GatewayError("model_unavailable", {
     message: `The model is temporarily unavailable: ${reasons[details.kind]}. Please retry with exponential backoff.`,
-    headers: retryHeaders(waitMs),
+    headers: { ...retryHeaders(waitMs), ...(isLasting && { "x-should-retry": "false" }) },
     cause: failure,
   });
 }

@@ -1,19 +1,23 @@
-/** Counts what runs at once, up to a limit. */
+/** Counts what runs at once, up to a limit that a reload may change. */
 export class InFlight {
-  readonly #limit: number;
+  limit: number;
   #count = 0;
 
   constructor(limit: number) {
-    this.#limit = limit;
+    this.limit = limit;
   }
 
   get count(): number {
     return this.#count;
   }
 
+  get free(): number {
+    return Math.max(0, this.limit - this.#count);
+  }
+
   /** Takes a place; false when there is none. Whoever took one must leave it once. */
   tryEnter(): boolean {
-    if (this.#count >= this.#limit) return false;
+    if (this.free === 0) return false;
     this.#count += 1;
     return true;
   }

@@ -17,7 +17,14 @@ async function setUp() {
   const call = callOf();
   const estimate = { inputTokens: 100, likelyInputTokens: 80, outputTokens: 50 };
   const meter = new Meter(
-    { call, model, size: { textBytes: 300, attachments: 0 }, estimate, isStreamed: true },
+    {
+      call,
+      model,
+      size: { textBytes: 300, attachmentTokens: 0 },
+      output: { cap: 50, choices: 1 },
+      estimate,
+      isStreamed: true,
+    },
     {
       clock,
       limits,

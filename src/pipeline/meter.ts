@@ -5,7 +5,7 @@ import type { CallOutcome, TokenUsage, UsageRecord, UsageSource } from "../domai
 import type { LimitStore } from "../storage/store.ts";
 import type { Admission } from "./admit.ts";
 import type { Call } from "./call.ts";
-import type { InputSize, TokenEstimate, TokenEstimator } from "./estimate.ts";
+import type { InputSize, OutputExpectation, TokenEstimate, TokenEstimator } from "./estimate.ts";
 
 /** Takes the row of a finished call. Must not throw and must not wait. */
 export type RecordUsage = (record: UsageRecord) => void;
@@ -23,6 +23,7 @@ export interface MeterSubject {
   readonly call: Call;
   readonly model: Model;
   readonly size: InputSize;
+  readonly output: OutputExpectation;
   readonly estimate: TokenEstimate;
   readonly isStreamed: boolean;
 }
@@ -79,9 +80,10 @@ export class Meter {
   completed(): void {
     this.#close("completed", 200, undefined);
     const { estimator, clock } = this.#services;
-    const { call, model, size } = this.#subject;
+    const { call, model, size, output } = this.#subject;
     const subject = { keyId: call.caller.key.id, model, nowMs: clock.monotonic() };
-    if (this.#usage !== undefined) estimator.learn(subject, size, this.#usage);
+    const usage = this.#usage;
+    if (usage !== undefined) estimator.learn(subject, { size, output, usage });
   }
 
   failed(error: GatewayError): void {

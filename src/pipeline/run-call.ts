@@ -51,8 +51,8 @@ export async function runCall<Answer>(
     nowMs: services.clock.monotonic(),
   };
   const estimate = services.estimator.estimate(subject, operation.size, operation.output);
-  const { size, isStreamed } = operation;
-  const meter = new Meter({ call, model, size, estimate, isStreamed }, services);
+  const { size, output, isStreamed } = operation;
+  const meter = new Meter({ call, model, size, output, estimate, isStreamed }, services);
   try {
     operation.check(model);
     const isCapped = operation.output.cap !== undefined;

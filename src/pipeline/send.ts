@@ -77,8 +77,11 @@ export class UpstreamAnswer {
     try {
       const declared = Number(this.#response.headers.get("content-length") ?? Number.NaN);
       // With a declared length the runtime reads no more than that, and reads it fastest.
-      if (declared <= limitBytes) return await this.#response.bytes();
       if (declared > limitBytes) throw tooLong(limitBytes);
+      // The headers are a sign of life; a short body comes whole or falls silent, a long one is
+      // watched piece by piece. With a declared length the runtime reads fastest.
+      this.#watchdog.progress();
+      if (declared <= shortBodyBytes) return await this.#response.bytes();
       return await this.#readChunks(limitBytes);
     } catch (error) {
       throw this.#fail(error);
@@ -150,6 +153,7 @@ export class UpstreamAnswer {
   }
 }
 
+const shortBodyBytes = 1024 * 1024;
 const drainPatienceMs = 1_000;
 const drainReads = 16;
 

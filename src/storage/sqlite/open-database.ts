@@ -3,22 +3,24 @@ import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { migrations } from "./migrations.ts";
 
-/** How long a statement waits for another process that is writing. */
-const busyTimeoutMs = 5_000;
+/** How long opening waits for another process that is writing. */
+const openTimeoutMs = 5_000;
 
 /**
- * Opens a database and brings its schema up to date. `path` is a file or `:memory:`. Throws when
- * the file cannot be used or was written by a newer version.
+ * Opens a database and brings its schema up to date. `path` is a file or `:memory:`. A statement
+ * waits at most `busyTimeoutMs` for another process that is writing, and holds up everything else
+ * meanwhile. Throws when the file cannot be used or was written by a newer version.
  */
-export function openDatabase(path: string): Database {
+export function openDatabase(path: string, busyTimeoutMs = openTimeoutMs): Database {
   if (path !== ":memory:") mkdirSync(dirname(path), { recursive: true });
   const database = new Database(path, { create: true, strict: true });
-  database.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
+  database.run(`PRAGMA busy_timeout = ${openTimeoutMs}`);
   database.run("PRAGMA journal_mode = WAL");
   // Keys and usage must survive a power cut; batches make the price of it small.
   database.run("PRAGMA synchronous = FULL");
   database.run("PRAGMA foreign_keys = ON");
   migrate(database, path);
+  database.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
   return database;
 }
 

@@ -48,8 +48,8 @@ function inOrder(byIndex: ReadonlyMap<number, EmbeddingVector>): readonly Embedd
 
 function readVector(item: JsonObject): EmbeddingVector {
   const { embedding } = item;
-  if (typeof embedding === "string") return embedding;
-  if (isNumbers(embedding)) return embedding;
+  const isText = typeof embedding === "string";
+  if ((isText || isNumbers(embedding)) && embedding.length > 0) return embedding;
   throw new UpstreamFailure({ kind: "broken-answer", message: "a vector is not one" });
 }
 

@@ -38,8 +38,13 @@ export function classifyError(status: number | undefined, error: unknown): Upstr
     kind: classify(status ?? codeStatus, words),
     message: cleanMessage(message),
     status: status ?? codeStatus,
-    param: textOf(body?.["param"]),
+    param: cleanParam(body?.["param"]),
   };
+}
+
+function cleanParam(param: unknown): string | undefined {
+  const text = textOf(param);
+  return text === undefined ? undefined : cleanMessage(text.slice(0, 200));
 }
 
 function wordless(status: number | undefined): string {
@@ -55,13 +60,17 @@ function classify(status: number | undefined, words: string): UpstreamFailureKin
   if (isRefusal && overflowWords.test(words)) return "context-overflow";
   if (isRefusal && contentWords.test(words)) return "content-refused";
   if (status === undefined) return classifyWords(words);
-  if (status === 401 || status === 403) return "bad-credential";
+  if (operatorStatuses.has(status)) return "bad-credential";
   if (status === 404) return "unknown-model";
   if (status === 408 || status === 504) return "timed-out";
   if (status === 503 || status === 529) return "overloaded";
-  // 501 is how servers say that they lack a feature the caller asked for.
-  return (status >= 400 && status < 500) || status === 501 ? "invalid-request" : "unavailable";
+  return callerStatuses.has(status) ? "invalid-request" : "unavailable";
 }
+
+/** About the operator's account or access, not about the request; 402 and 407 included. */
+const operatorStatuses: ReadonlySet<number> = new Set([401, 402, 403, 407]);
+/** About the request. 501 is how servers say that they lack a feature the caller asked for. */
+const callerStatuses: ReadonlySet<number> = new Set([400, 413, 415, 422, 501]);
 
 function classifyWords(words: string): UpstreamFailureKind {
   if (/rate.?limit|throttl|quota|too many requests/.test(words)) return "throttled";

@@ -1,8 +1,11 @@
 const secretPatterns: readonly RegExp[] = [
-  /\b(?:sk|pk|rk|key|org|proj|req|AKIA|ASIA)[-_]?[A-Za-z0-9_*-]{8,}/g,
+  /\b(?:sk|pk|rk|key|org|proj)[-_][A-Za-z0-9_*-]{6,}/g,
+  /\b(?:AKIA|ASIA)[A-Z0-9]{12,}/g,
   /\bBearer\s+\S+/gi,
   /\barn:[^\s'"]+/g,
   /\bhttps?:\/\/[^\s'")]+/g,
+  /\b\d{12}\b/g,
+  /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b/g,
 ];
 
 const longestMessage = 1_000;

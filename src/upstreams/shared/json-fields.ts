@@ -27,8 +27,13 @@ export function numberOf(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) ? value : undefined;
 }
 
+/** Far above any answer; a larger count is nonsense that would poison every sum it is part of. */
+const mostCount = 2 ** 40;
+
 /** A count that servers may leave out, send as null, or send as text. */
 export function countOf(value: unknown): number | undefined {
   const number = typeof value === "string" ? Number(value) : numberOf(value);
-  return number !== undefined && number >= 0 ? Math.floor(number) : undefined;
+  return number !== undefined && number >= 0 && number <= mostCount
+    ? Math.floor(number)
+    : undefined;
 }

@@ -2,7 +2,7 @@ import { UpstreamFailure } from "../../domain/upstream-failure.ts";
 
 /**
  * Cuts a byte stream into the `data` of server-sent events, whatever the split: LF or CRLF line
- * ends, several data lines, comments and other fields as the HTML standard has them.
+ * ends, several data lines, comments and other fields.
  */
 export class SseParser {
   readonly #limitCharacters: number;
@@ -19,6 +19,12 @@ export class SseParser {
   push(bytes: Uint8Array): readonly string[] {
     const text = this.#decoder.decode(bytes, { stream: true });
     const found: string[] = [];
+    // Only new text is searched: a long line must not be gone through again with each piece of it.
+    if (!text.includes("\n")) {
+      this.#rest += text;
+      this.#checkLength();
+      return found;
+    }
     let start = 0;
     const pending = this.#rest === "" ? text : this.#rest + text;
     for (;;) {
@@ -28,7 +34,7 @@ export class SseParser {
       start = end + 1;
     }
     this.#rest = start === 0 ? pending : pending.slice(start);
-    if (this.#rest.length + (this.#data?.length ?? 0) > this.#limitCharacters) throw tooLong();
+    this.#checkLength();
     return found;
   }
 
@@ -39,6 +45,10 @@ export class SseParser {
     this.#rest = "";
     this.#readLine("", found);
     return found;
+  }
+
+  #checkLength(): void {
+    if (this.#rest.length + (this.#data?.length ?? 0) > this.#limitCharacters) throw tooLong();
   }
 
   #readLine(line: string, found: string[]): void {
