@@ -12,6 +12,8 @@ export interface BenchPlan {
   /** Resident memory is read after so many calls in all. */
   readonly memoryCalls: readonly [few: number, many: number];
   readonly openStreams: readonly [few: number, many: number];
+  /** How long streams are open before memory is read. */
+  readonly openStreamsMs: number;
 }
 
 export interface StreamLoad {
@@ -34,6 +36,7 @@ export const plans: Readonly<Record<PlanName, BenchPlan>> = {
     streams: { streams: 20, chunks: 40, pauseMs: 20 },
     memoryCalls: [2_000, 4_000],
     openStreams: [100, 300],
+    openStreamsMs: 300,
   },
   default: {
     limitMs: 360_000,
@@ -45,6 +48,7 @@ export const plans: Readonly<Record<PlanName, BenchPlan>> = {
     streams: { streams: 100, chunks: 200, pauseMs: 20 },
     memoryCalls: [100_000, 300_000],
     openStreams: [300, 3_000],
+    openStreamsMs: 3_000,
   },
   full: {
     limitMs: 1_200_000,
@@ -56,5 +60,6 @@ export const plans: Readonly<Record<PlanName, BenchPlan>> = {
     streams: { streams: 100, chunks: 400, pauseMs: 20 },
     memoryCalls: [100_000, 1_000_000],
     openStreams: [300, 3_000],
+    openStreamsMs: 3_000,
   },
 };

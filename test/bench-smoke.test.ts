@@ -1,0 +1,99 @@
+import { expect } from "bun:test";
+import { mkdtempSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { z } from "zod";
+import { testNeeding } from "./support/requirement.ts";
+
+const measured = z.number().positive();
+const summarySchema = z.strictObject({
+  median: z.number(),
+  least: z.number(),
+  most: z.number(),
+});
+const figureSchema = z.strictObject({
+  name: z.string(),
+  title: z.string().min(1),
+  unit: z.string().min(1),
+  nginx: measured.optional(),
+  direct: measured.optional(),
+  sluice: measured,
+  // Differences of latencies may come out below nothing in a run this short.
+  comparison: z
+    .strictObject({
+      kind: z.enum(["ratio", "added", "growth"]),
+      value: summarySchema,
+      nginx: summarySchema.optional(),
+    })
+    .optional(),
+  target: measured.optional(),
+});
+const reportSchema = z.strictObject({
+  plan: z.literal("quick"),
+  machine: z.record(z.string(), z.union([z.string().min(1), measured])),
+  figures: z.array(figureSchema),
+});
+
+const names = [
+  "calls.cpu",
+  "calls.per_cpu_second",
+  "chunks.cpu",
+  "chunks.per_read",
+  "latency.p50_at_1",
+  "latency.p99_at_1",
+  "latency.p50_at_16",
+  "latency.p99_at_16",
+  "latency.p50_at_64",
+  "latency.p99_at_64",
+  ...(Bun.which("taskset") === null ? [] : ["throughput.one_core"]),
+  "embeddings.time",
+  "memory.at_rest",
+  "memory.per_stream_at_100",
+  "memory.per_stream_at_300",
+  "memory.after_few_calls",
+  "memory.after_many_calls",
+];
+
+const limitMs = 120_000;
+
+testNeeding("nginx")(
+  "a quick benchmark measures every figure, and leaves no process behind",
+  async () => {
+    const program = join(import.meta.dir, "../bench/main.ts");
+    const folder = mkdtempSync(join(tmpdir(), "sluice-bench-test-"));
+    const child = Bun.spawn([process.execPath, program, "--quick", "--json"], {
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+      env: { ...process.env, TMPDIR: folder },
+    });
+    const [output, progress] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+    expect({ exitCode: await child.exited, progress }).toMatchObject({ exitCode: 0 });
+    const report = reportSchema.parse(JSON.parse(output));
+    expect(report.figures.map(({ name }) => name)).toEqual(names);
+    const ratios = report.figures.filter(({ comparison }) => comparison?.kind === "ratio");
+    expect(ratios.map(({ name }) => name)).toEqual(["calls.cpu", "chunks.cpu", "embeddings.time"]);
+    for (const { comparison } of ratios) expect(comparison?.value.median).toBeGreaterThan(0);
+    // What it starts is told its folder on the command line.
+    expect(commandLines().filter((line) => line.includes(folder))).toEqual([]);
+    // Removes the folder only when the run has emptied it.
+    rmdirSync(folder);
+  },
+  limitMs,
+);
+
+function commandLines(): readonly string[] {
+  const processes = readdirSync("/proc").filter((name) => /^[0-9]+$/.test(name));
+  const lines = processes.map(readCommandLine);
+  expect(lines.some((line) => line.includes("bun"))).toBe(true);
+  return lines;
+}
+
+function readCommandLine(processId: string): string {
+  try {
+    return readFileSync(`/proc/${processId}/cmdline`, "utf8").replaceAll("\0", " ");
+  } catch {
+    // It ended meanwhile.
+    return "";
+  }
+}
