@@ -56,7 +56,9 @@ test("docs/api.md has every route of the route table, and no other", () => {
   const whyNotReady = (): undefined => undefined;
   const renderMetrics = (): Promise<string> => Promise.resolve("");
   const routes = [
-    ...dataRoutes({ services, settings, whyNotReady }).map((route) => ["data", route] as const),
+    ...dataRoutes({ services, settings: () => settings, whyNotReady }).map(
+      (route) => ["data", route] as const,
+    ),
     ...adminRoutes({ renderMetrics, whyNotReady }).map((route) => ["admin", route] as const),
   ];
   const defined = routes.map(([listener, { method, path, access }]) =>

@@ -4,7 +4,10 @@ const steps: readonly { readonly name: string; readonly command: readonly string
   { name: "format", command: ["bun", "fmt", "--check", "--no-script"] },
   { name: "lint", command: ["oxlint", "--quiet"] },
   { name: "imports", command: ["bun", "scripts/check-imports.ts"] },
-  { name: "documents", command: ["bun", "test", "scripts/check-documents.test.ts", "src/config/reference.test.ts"] },
+  {
+    name: "documents",
+    command: ["bun", "test", "scripts/check-documents.test.ts", "src/config/reference.test.ts"],
+  },
 ];
 
 process.exitCode = await main();

@@ -17,7 +17,15 @@ async function main(): Promise<number> {
   const report = join(folder, "report.xml");
   try {
     const child = Bun.spawn(
-      [process.execPath, "test", "--reporter=junit", `--reporter-outfile=${report}`, ...filters],
+      [
+        process.execPath,
+        "test",
+        // Bounds what hangs; a busy machine must not fail what works.
+        "--timeout=60000",
+        "--reporter=junit",
+        `--reporter-outfile=${report}`,
+        ...filters,
+      ],
       {
         stdio: ["ignore", "inherit", "inherit"],
         env: {

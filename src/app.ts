@@ -5,7 +5,7 @@ import { systemClock, type Clock } from "./domain/clock.ts";
 import { randomBase62, type RandomBytes } from "./domain/base62.ts";
 import { createRequestId } from "./domain/request-id.ts";
 import { CorsPolicy } from "./http/cors.ts";
-import { createDispatch, type DispatchOptions } from "./http/dispatch.ts";
+import { createDispatch, type DispatchOptions, type EdgeSettings } from "./http/dispatch.ts";
 import { errorReply, toGatewayError } from "./http/error-reply.ts";
 import { listen, type Listener } from "./http/listen.ts";
 import { RouteTable } from "./http/route-table.ts";
@@ -52,9 +52,14 @@ export interface App extends AsyncDisposable {
   drain(): Promise<void>;
 }
 
+/** The database is used on the way of every call: better to try again than to wait for a writer. */
+const busyTimeoutMs = 10;
+/** Every call ends long before; a reservation is settled or ages out of its window anyway. */
+const reservationTtlMs = 24 * 3_600_000;
 const keyPollMs = 500;
 const scopeLimit = 1_000_000;
 const pollWhileDrainingMs = 20;
+const settleTimeoutMs = 2_000;
 
 /** The only wiring: opens storage, loads the keys and listens. Throws when any of it fails. */
 export async function createApp(config: Config, overrides: AppOverrides = {}): Promise<App> {
@@ -72,7 +77,8 @@ class RunningApp implements App {
   readonly events: TelemetryEvents;
   readonly keys: KeyStore;
   readonly usage: UsageStore;
-  readonly #config: Config;
+  #config: Config;
+  #edge: EdgeSettings;
   readonly #clock: Clock;
   readonly #randomBytes: RandomBytes;
   readonly #metrics: Metrics;
@@ -88,11 +94,12 @@ class RunningApp implements App {
 
   constructor(config: Config, overrides: AppOverrides) {
     this.#config = config;
+    this.#edge = edgeOf(config);
     this.#clock = overrides.clock ?? systemClock;
     this.#randomBytes = overrides.randomBytes ?? ((target) => crypto.getRandomValues(target));
     this.#metrics = this.#createMetrics();
     this.events = this.#createEvents(overrides);
-    const database = openDatabase(config.storage.path);
+    const database = openDatabase(config.storage.path, busyTimeoutMs);
     this.#closeDatabase = () => database.close();
     this.keys = new SqliteKeyStore(database);
     this.usage = new SqliteUsageStore(database);
@@ -109,24 +116,36 @@ class RunningApp implements App {
   }
 
   get dataUrl(): string {
-    return urlOf(this.#data);
+    return this.#data?.url ?? "";
   }
 
   get adminUrl(): string {
-    return urlOf(this.#admin);
+    return this.#admin?.url ?? "";
   }
 
   async start(): Promise<void> {
     await this.#keyRing.reload();
     this.#keyRing.follow(keyPollMs);
     const { data, admin } = this.#config.listen;
-    this.#data = this.#listen(data, this.#dataTable());
-    this.#admin = this.#listen(admin, this.#adminTable());
+    this.#data = this.#listen({
+      address: data,
+      routes: this.#dataTable(),
+      edge: () => this.#edge,
+    });
+    // Pages on other origins have no business with metrics.
+    const cors = new CorsPolicy([]);
+    this.#admin = this.#listen({
+      address: admin,
+      routes: this.#adminTable(),
+      edge: () => ({ ...this.#edge, cors }),
+    });
     this.events.started({ data: this.dataUrl, admin: this.adminUrl });
   }
 
   reconfigure(config: Config): void {
-    this.#snapshot = buildSnapshot(config, this.#adapterServices());
+    this.#snapshot = buildSnapshot(config, this.#adapterServices(), this.#snapshot);
+    this.#config = config;
+    this.#edge = edgeOf(config);
   }
 
   reloadKeys(): Promise<void> {
@@ -152,10 +171,19 @@ class RunningApp implements App {
     this.#keyRing.stop();
     // What is still open after the drain time is cut; its accounts are closed by the cut.
     await Promise.all([this.#data?.cut(), this.#admin?.cut()]);
-    await Bun.sleep(pollWhileDrainingMs);
+    await this.#untilUpstreamsAreFree();
     await this.#queue.close();
     this.#closeDatabase();
     this.events.stopped();
+  }
+
+  /** A call whose caller was cut ends its attempt and closes its account in the same turn. */
+  async #untilUpstreamsAreFree(): Promise<void> {
+    const deadline = performance.now() + settleTimeoutMs;
+    const isFree = (): boolean =>
+      [...this.#snapshot.upstreams.values()].every(({ inFlight }) => inFlight.count === 0);
+    do await Bun.sleep(pollWhileDrainingMs);
+    while (!isFree() && performance.now() < deadline);
   }
 
   #createMetrics(): Metrics {
@@ -167,17 +195,16 @@ class RunningApp implements App {
   }
 
   #createEvents(overrides: AppOverrides): TelemetryEvents {
-    const { logLevel, logFormat } = this.#config.telemetry;
+    const { logLevel, logFormat, logsUpstreamMessages } = this.#config.telemetry;
     const write = overrides.writeLog ?? ((line) => void process.stderr.write(`${line}\n`));
     const logger = createLogger({ level: logLevel, format: logFormat, clock: this.#clock, write });
-    return new TelemetryEvents(logger, this.#metrics);
+    return new TelemetryEvents({ logger, metrics: this.#metrics, logsUpstreamMessages });
   }
 
   #createServices(overrides: AppOverrides): PipelineServices {
     const clock = this.#clock;
     const random = overrides.random ?? Math.random;
     const { defaultOutputTokens } = this.#config.limits;
-    const reservationTtlMs = this.#longestCallMs();
     return {
       clock,
       random,
@@ -201,13 +228,6 @@ class RunningApp implements App {
     return { clock: this.#clock, newToolCallId };
   }
 
-  /** A call may try each upstream to the end of its total time, then once more. */
-  #longestCallMs(): number {
-    let sum = 0;
-    for (const { timeouts } of this.#config.upstreams.values()) sum += timeouts.totalMs;
-    return Math.max(60_000, 2 * sum);
-  }
-
   #createAuthenticate(): DispatchOptions["authenticate"] {
     const pepper = loadPepper({
       configured: this.#config.auth.pepper,
@@ -219,6 +239,7 @@ class RunningApp implements App {
       clock: this.#clock,
       secrets: () => this.#keyRing.secrets,
       plans: () => this.#snapshot.plans,
+      onPlanMissing: (keyId, plan) => this.events.planMissing(keyId, plan),
     });
   }
 
@@ -229,9 +250,9 @@ class RunningApp implements App {
   }
 
   #dataTable(): RouteTable {
-    const { streams } = this.#config;
+    const settings = (): Config["streams"] => this.#config.streams;
     const whyNotReady = (): string | undefined => this.#whyNotReady();
-    return new RouteTable(dataRoutes({ services: this.#services, settings: streams, whyNotReady }));
+    return new RouteTable(dataRoutes({ services: this.#services, settings, whyNotReady }));
   }
 
   #adminTable(): RouteTable {
@@ -240,31 +261,36 @@ class RunningApp implements App {
     return new RouteTable(adminRoutes({ renderMetrics, whyNotReady }));
   }
 
-  #listen(address: Config["listen"]["data"], routes: RouteTable): Listener {
-    const { http } = this.#config;
+  #listen({ address, routes, edge }: ListenerPlan): Listener {
+    const newRequestId = (): string => createRequestId(this.#clock.now(), this.#randomBytes);
     const handle = createDispatch({
       routes,
       clock: this.#clock,
-      newRequestId: () => createRequestId(this.#clock.now(), this.#randomBytes),
+      newRequestId,
       snapshot: () => this.#snapshot,
       authenticate: this.#authenticate,
-      cors: new CorsPolicy(http.allowedOrigins),
-      bodyLimits: http,
-      maxHeaders: http.maxHeaders,
+      edge,
       isDraining: () => this.#isDraining,
       onHandled: (event) => this.events.requestHandled(event),
     });
     const onError = (error: unknown): Response => {
-      this.events.unhandled(error);
+      const id = newRequestId();
+      this.events.unhandled(id, error);
       const { status, headers, body } = errorReply(toGatewayError(error));
-      return new Response(body, { status, headers });
+      return new Response(body, { status, headers: { ...headers, "x-request-id": id } });
     };
-    return listen({ ...address, idleTimeoutMs: http.idleTimeoutMs, handle, onError });
+    const { idleTimeoutMs } = this.#config.http;
+    return listen({ ...address, idleTimeoutMs, handle, onError });
   }
 }
 
-function urlOf(listener: Listener | undefined): string {
-  if (listener === undefined) return "";
-  const { hostname, port } = listener;
-  return `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
+interface ListenerPlan {
+  readonly address: Config["listen"]["data"];
+  readonly routes: RouteTable;
+  readonly edge: () => EdgeSettings;
+}
+
+function edgeOf({ http }: Config): EdgeSettings {
+  const cors = new CorsPolicy(http.allowedOrigins);
+  return { cors, bodyLimits: http, maxHeaders: http.maxHeaders };
 }

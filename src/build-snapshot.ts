@@ -8,8 +8,12 @@ import { createAdapter } from "./upstreams/registry.ts";
 /** Largest whole answer read from an upstream: 2048 vectors of 4096 numbers as JSON fit. */
 const answerLimitBytes = 256 * 1024 * 1024;
 
-/** Turns a valid configuration into what calls read. Nothing in it changes afterwards. */
-export function buildSnapshot(config: Config, services: AdapterServices): Snapshot {
+/** Turns a valid configuration into what calls read; `before` is the one it replaces. */
+export function buildSnapshot(
+  config: Config,
+  services: AdapterServices,
+  before?: Snapshot,
+): Snapshot {
   const environmentsByHost = new Map<string, Environment>();
   let defaultEnvironment: Environment | undefined;
   for (const { hosts, ...environment } of config.environments) {
@@ -22,19 +26,26 @@ export function buildSnapshot(config: Config, services: AdapterServices): Snapsh
     environmentsByHost,
     defaultEnvironment,
     plans: config.plans,
-    upstreams: buildUpstreams(config, services),
+    upstreams: buildUpstreams(config, services, before),
     settings: { jsonDepth: config.http.jsonDepth, answerLimitBytes },
   };
 }
 
-function buildUpstreams(config: Config, services: AdapterServices): ReadonlyMap<string, Upstream> {
+function buildUpstreams(
+  config: Config,
+  services: AdapterServices,
+  before: Snapshot | undefined,
+): ReadonlyMap<string, Upstream> {
   const upstreams = new Map<string, Upstream>();
   for (const [name, settings] of config.upstreams) {
+    // What runs at an upstream goes on running, so its count outlives the configuration.
+    const inFlight = before?.upstreams.get(name)?.inFlight ?? new InFlight(settings.maxInFlight);
+    inFlight.limit = settings.maxInFlight;
     upstreams.set(name, {
       name,
       adapter: createAdapter(settings, services),
       timeouts: settings.timeouts,
-      inFlight: new InFlight(settings.maxInFlight),
+      inFlight,
     });
   }
   return upstreams;

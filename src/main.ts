@@ -51,6 +51,8 @@ async function runCommand(command: Command, args: readonly string[]): Promise<nu
     console.log(packageJson.version);
     return exitCodes.ok;
   }
+  // What Sluice writes (keys' digests, usage, the pepper) is for its own user alone.
+  process.umask(0o077);
   try {
     return await command.run(args, createIo());
   } catch (error) {

@@ -9,7 +9,8 @@ import type { PipelineServices } from "./pipeline/services.ts";
 
 export interface DataRouteOptions {
   readonly services: PipelineServices;
-  readonly settings: ApiSettings;
+  /** Read for each call: a reload changes it. */
+  readonly settings: () => ApiSettings;
   /** Undefined when the process can serve. */
   readonly whyNotReady: () => string | undefined;
 }

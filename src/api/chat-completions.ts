@@ -16,7 +16,7 @@ import { restoreLargeSeed } from "./schemas/large-seed.ts";
 /** `POST /v1/chat/completions` */
 export function createChatCompletions(
   services: PipelineServices,
-  settings: ApiSettings,
+  settings: () => ApiSettings,
 ): (call: KeyCall) => Promise<Reply> {
   return async (call) => {
     const bytes = await call.readBody();
@@ -24,7 +24,7 @@ export function createChatCompletions(
     const request = restoreLargeSeed(parseChatRequest(value), text);
     const chat: ChatCall = { request, bodyBytes: bytes.byteLength };
     return request.stream === true
-      ? streamReply({ call, chat, services, settings })
+      ? streamReply({ call, chat, services, settings: settings() })
       : wholeReply(call, chat, services);
   };
 }

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { Config } from "../config/config.ts";
 import { demoConfigText } from "../config/demo.ts";
 import { formatProblems, parseConfig } from "../config/load.ts";
@@ -19,6 +19,8 @@ export interface SettingsArguments {
 
 export interface Settings {
   readonly config: Config;
+  /** As the file has it, without what the command line changes. */
+  readonly fileConfig: Config;
   /** The file it came from; undefined for the demo. */
   readonly path: string | undefined;
   readonly text: string;
@@ -35,7 +37,12 @@ export function loadSettings(
   const name = path ?? "built-in demo";
   const result = parseConfig(text, { name, env: io.environment.variables });
   if (!result.ok) throw new CommandError(formatProblems(name, result.problems));
-  return { config: withDataDir(result.config, chosen, path), path, text };
+  return {
+    config: withDataDir(result.config, chosen, path),
+    fileConfig: result.config,
+    path,
+    text,
+  };
 }
 
 /** Reads `HOST:PORT`. */
@@ -58,7 +65,7 @@ function withDataDir(config: Config, chosen: SettingsArguments, path: string | u
   const dataDir = chosen["data-dir"];
   if (dataDir === undefined || path === undefined) return config;
   // The database moves along unless the file puts it somewhere else on purpose.
-  const isInside = config.storage.path === join(config.dataDir, "sluice.db");
+  const isInside = resolve(config.storage.path) === resolve(config.dataDir, "sluice.db");
   const storage = isInside
     ? { ...config.storage, path: join(dataDir, "sluice.db") }
     : config.storage;

@@ -79,13 +79,13 @@ async function start(config: Config): Promise<App> {
 }
 
 function follow(app: App, settings: Settings, io: CommandIo): ConfigWatch | undefined {
-  const { path, text, config } = settings;
+  const { path, text, fileConfig } = settings;
   if (path === undefined) return undefined;
   return watchConfig({
     path,
     text,
     env: io.environment.variables,
-    current: config,
+    current: fileConfig,
     onConfig: (next) => {
       app.reconfigure(next);
       app.events.configAccepted(path);

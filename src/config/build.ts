@@ -27,7 +27,11 @@ export function buildConfig(file: ConfigFile): Config {
       flushIntervalMs: file.ledger.flush_interval,
       queueRows: file.ledger.queue_rows,
     },
-    telemetry: { logLevel: file.telemetry.log_level, logFormat: file.telemetry.log_format },
+    telemetry: {
+      logLevel: file.telemetry.log_level,
+      logFormat: file.telemetry.log_format,
+      logsUpstreamMessages: file.telemetry.upstream_messages,
+    },
     upstreamRequests: file.upstream_requests,
     environments: file.environments.map((environment) => buildEnvironment(environment, models)),
     upstreams: new Map(

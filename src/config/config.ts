@@ -65,6 +65,8 @@ export interface LedgerSettings {
 export interface TelemetrySettings {
   readonly logLevel: ConfigFile["telemetry"]["log_level"];
   readonly logFormat: ConfigFile["telemetry"]["log_format"];
+  /** Whether the words of upstreams, which may quote prompts, are logged. */
+  readonly logsUpstreamMessages: boolean;
 }
 
 export interface ConfiguredEnvironment extends Environment {

@@ -17,7 +17,10 @@ export function keepRestartSettings(current: Config, next: Config): ReloadedConf
     storage: current.storage,
     dataDir: current.dataDir,
     upstreamRequests: current.upstreamRequests,
-    limits: { ...next.limits, store: current.limits.store },
+    limits: current.limits,
+    http: { ...next.http, idleTimeoutMs: current.http.idleTimeoutMs },
+    ledger: current.ledger,
+    telemetry: current.telemetry,
     auth: current.auth,
   };
   return { config, pending };
@@ -33,6 +36,9 @@ const restartSettings: readonly RestartSetting[] = [
   { key: "storage", read: (config) => config.storage },
   { key: "data_dir", read: (config) => config.dataDir },
   { key: "upstream_requests", read: (config) => config.upstreamRequests },
-  { key: "limits.store", read: (config) => config.limits.store },
+  { key: "limits", read: (config) => config.limits },
+  { key: "http.idle_timeout", read: (config) => config.http.idleTimeoutMs },
+  { key: "ledger", read: (config) => config.ledger },
+  { key: "telemetry", read: (config) => config.telemetry },
   { key: "auth.pepper", read: (config) => config.auth.pepper?.reveal() },
 ];

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { Secret } from "../domain/secret.ts";
-import { duration, listenAddress, size, text, wholeNumber } from "./values.ts";
+import { duration, listenAddress, size, text, wholeNumber, flag } from "./values.ts";
 
 /** What the process itself needs: where it listens, what it stores, how long it waits. */
 
@@ -218,6 +218,10 @@ export const telemetrySchema = z
       .prefault("info")
       .describe("Least severity that is logged."),
     log_format: z.enum(["text", "json"]).prefault("text").describe("Form of a log line."),
+    upstream_messages: flag(
+      "Whether the log has the words of upstreams' errors. They may quote prompts.",
+      false,
+    ),
   })
   .prefault({})
   .describe("Logs.");

@@ -25,7 +25,7 @@ const timeoutsSchema = z
     connect: duration({
       about: "To open a connection.",
       min: "10ms",
-      max: "1m",
+      max: "1h",
       initial: "3s",
     }),
     first_byte: duration({

@@ -177,12 +177,15 @@ data_dir: other
 upstream_requests: 5
 auth: { pepper: 0123456789abcdef0123456789abcdef }
 streams: { write_timeout: 1s }
-limits: { default_output_tokens: 7 }`;
+limits: { default_output_tokens: 7 }
+ledger: { batch_rows: 7 }
+telemetry: { log_level: debug }`;
     writeFileSync(path, fileText(10, changes));
     watched?.reload();
     expect(heard.events).toEqual([
       `notice ${path}: changed, but kept until a restart: ` +
-        "listen, storage, data_dir, upstream_requests, auth.pepper",
+        "listen, storage, data_dir, upstream_requests, limits, ledger, " +
+        "telemetry, auth.pepper",
       "depth 10",
     ]);
     expect(heard.configs[0]).toMatchObject({
@@ -192,7 +195,9 @@ limits: { default_output_tokens: 7 }`;
       upstreamRequests: 8192,
       auth: { pepper: undefined },
       streams: { writeTimeoutMs: 1000 },
-      limits: { store: "memory", defaultOutputTokens: 7 },
+      limits: { store: "memory", defaultOutputTokens: 1024 },
+      ledger: { batchRows: 500 },
+      telemetry: { logLevel: "info" },
     });
   });
 

@@ -18,11 +18,17 @@ export interface DispatchOptions {
   readonly snapshot: () => Snapshot;
   /** Throws 401. */
   readonly authenticate: (authorization: string | null, environment: Environment) => Caller;
+  /** Read for each request: a reload changes it. */
+  readonly edge: () => EdgeSettings;
+  readonly isDraining: () => boolean;
+  readonly onHandled: (event: HandledRequest) => void;
+}
+
+/** What a listener accepts. */
+export interface EdgeSettings {
   readonly cors: CorsPolicy;
   readonly bodyLimits: BodyLimits;
   readonly maxHeaders: number;
-  readonly isDraining: () => boolean;
-  readonly onHandled: (event: HandledRequest) => void;
 }
 
 /** What the log and the metrics learn of a request. */
@@ -53,7 +59,15 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   return async (request, idleTimer) => {
     const receivedAt = options.clock.monotonic();
     const id = options.newRequestId();
-    const context = { options, request, idleTimer, id, receivedAt, route: "other" };
+    const context = {
+      options,
+      edge: options.edge(),
+      request,
+      idleTimer,
+      id,
+      receivedAt,
+      route: "other",
+    };
     let reply: Reply;
     let failure: GatewayError | undefined;
     try {
@@ -77,6 +91,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
 
 interface RequestContext {
   readonly options: DispatchOptions;
+  readonly edge: EdgeSettings;
   readonly request: Request;
   readonly idleTimer: IdleTimer;
   readonly id: string;
@@ -86,11 +101,11 @@ interface RequestContext {
 }
 
 async function handle(context: RequestContext): Promise<Reply> {
-  const { options, request, id, receivedAt } = context;
-  const target = readTarget(request, options.maxHeaders);
+  const { options, edge, request, id, receivedAt } = context;
+  const target = readTarget(request, edge.maxHeaders);
   if (request.method === "OPTIONS") {
     const methods = options.routes.methods(target.path);
-    if (methods.length > 0) return options.cors.preflight(request, methods);
+    if (methods.length > 0) return edge.cors.preflight(request, methods);
   }
   const { route, parameter } = options.routes.match(request.method, target.path);
   context.route = route.path;
@@ -119,8 +134,8 @@ async function handleWithKey({ context, route, call, host }: KeyedRequest): Prom
   const environment = environmentAt(snapshot, host);
   if (environment === undefined) throw unknownHost(host);
   const caller = options.authenticate(request.headers.get("authorization"), environment);
-  const limits = route.bodyLimits ?? options.bodyLimits;
-  const readThisBody = (): Promise<Uint8Array> => readBody(request, limits);
+  const { bodyLimits } = context.edge;
+  const readThisBody = (): Promise<Uint8Array> => readBody(request, bodyLimits);
   const resumeIdleTimer = (): void => idleTimer.resume(request);
   // The idle timer would cut long answers; the pipeline's own deadlines hold from here.
   idleTimer.pause(request);
@@ -136,7 +151,7 @@ async function handleWithKey({ context, route, call, host }: KeyedRequest): Prom
 }
 
 function toResponse(reply: Reply, context: RequestContext, durationMs: number): Response {
-  const { options, request, id } = context;
+  const { edge, request, id } = context;
   const origin = request.headers.get("origin");
   return new Response(reply.body, {
     status: reply.status,
@@ -144,7 +159,7 @@ function toResponse(reply: Reply, context: RequestContext, durationMs: number): 
       ...reply.headers,
       "x-request-id": id,
       "openai-processing-ms": String(Math.round(durationMs)),
-      ...(origin !== null && options.cors.headersFor(origin)),
+      ...(origin !== null && edge.cors.headersFor(origin)),
     },
   });
 }

@@ -126,6 +126,8 @@ class EventStreamWriter {
 
   #cutOff(): void {
     this.close();
+    // The runtime closes the connection once its idle timer runs again.
+    this.#options.onEnd();
     this.#controller?.error(new Error("the reader left a written event unread for too long"));
   }
 }

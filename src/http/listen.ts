@@ -12,11 +12,9 @@ export interface ListenOptions {
 }
 
 export interface Listener {
-  readonly hostname: string;
-  readonly port: number;
+  /** Without a slash behind. */
+  readonly url: string;
   readonly pendingRequests: number;
-  /** Takes no new connections; resolves when the open requests have ended. */
-  stop(): Promise<void>;
   /** Cuts every connection. */
   cut(): Promise<void>;
 }
@@ -41,12 +39,14 @@ export function listen(options: ListenOptions): Listener {
     error: (error) => options.onError(error),
   });
   return {
-    hostname: options.hostname,
-    port: server.port ?? options.port,
+    url: urlOf(options.hostname, server.port ?? options.port),
     get pendingRequests() {
       return server.pendingRequests;
     },
-    stop: () => server.stop(false),
     cut: () => server.stop(true),
   };
+}
+
+function urlOf(hostname: string, port: number): string {
+  return `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
 }

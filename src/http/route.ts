@@ -1,7 +1,6 @@
 import type { Caller } from "../domain/key.ts";
 import type { Environment } from "../domain/model.ts";
 import type { Snapshot } from "../pipeline/snapshot.ts";
-import type { BodyLimits } from "./read-body.ts";
 import type { Reply } from "./reply.ts";
 
 /** A request as a handler sees it. */
@@ -42,6 +41,5 @@ export type Route =
     })
   | (RouteShape & {
       readonly access: "key";
-      readonly bodyLimits?: BodyLimits;
       handle(call: KeyCall): Reply | Promise<Reply>;
     });

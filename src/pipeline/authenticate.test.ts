@@ -18,6 +18,7 @@ const standard: Plan = {
 
 function setUp(values: Partial<Key> = {}, expiresAt?: number) {
   const clock = new ManualClock({ wallMs: 10_000 });
+  const missing: string[] = [];
   const { publicId, text } = generateApiKey((target) => crypto.getRandomValues(target));
   const secret = { publicId, keyId: "key_a", digest: digest(text), createdAt: 0, expiresAt };
   const secrets = new Map<string, StoredSecret>([
@@ -28,8 +29,9 @@ function setUp(values: Partial<Key> = {}, expiresAt?: number) {
     clock,
     secrets: () => secrets,
     plans: () => new Map([["standard", standard]]),
+    onPlanMissing: (keyId, plan) => missing.push(`${keyId} ${plan}`),
   });
-  return { authenticate, text, secrets, clock, publicId };
+  return { authenticate, text, secrets, clock, publicId, missing };
 }
 
 function refusalOf(run: () => unknown): GatewayError {
@@ -73,7 +75,6 @@ test("whatever is wrong, the refusal has one shape and the searched-for text", (
     ["other environment", () => good.authenticate(`Bearer ${text}`, { ...production, name: "x" })],
     ["revoked", () => using(setUp({ revokedAt: 5 }))],
     ["expired", () => using(setUp({}, 10_000))],
-    ["a plan that is gone", () => using(setUp({ plan: "gold" }))],
   ];
   for (const [name, run] of cases) {
     const error = refusalOf(run);
@@ -93,6 +94,13 @@ test("whatever is wrong, the refusal has one shape and the searched-for text", (
 function using({ authenticate, text }: ReturnType<typeof setUp>): unknown {
   return authenticate(`Bearer ${text}`, production);
 }
+
+test("a key whose plan is not configured is good but cannot be served, and that is told", () => {
+  const { authenticate, text, missing } = setUp({ plan: "gold" });
+  const error = refusalOf(() => authenticate(`Bearer ${text}`, production));
+  expect([error.status, error.code]).toEqual([503, "model_unavailable"]);
+  expect(missing).toEqual(["key_a gold"]);
+});
 
 test("a secret holds until the moment it expires", () => {
   const { authenticate, text, clock } = setUp({}, 11_000);

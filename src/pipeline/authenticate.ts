@@ -2,7 +2,7 @@ import { timingSafeEqual } from "node:crypto";
 import { maskApiKey, readPublicId } from "../domain/api-key.ts";
 import type { Clock } from "../domain/clock.ts";
 import { GatewayError } from "../domain/gateway-error.ts";
-import type { Caller } from "../domain/key.ts";
+import type { Caller, Key } from "../domain/key.ts";
 import type { Environment } from "../domain/model.ts";
 import type { Plan } from "../domain/plan.ts";
 import type { StoredSecret } from "../storage/store.ts";
@@ -21,6 +21,7 @@ export interface AuthenticateOptions {
   /** Live secrets by public id: a snapshot, swapped whole when keys change. */
   readonly secrets: () => ReadonlyMap<string, StoredSecret>;
   readonly plans: () => ReadonlyMap<string, Plan>;
+  readonly onPlanMissing: (keyId: string, plan: string) => void;
 }
 
 export type Authenticate = (authorization: string | null, environment: Environment) => Caller;
@@ -44,8 +45,7 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate {
     const { key, secret } = stored;
     if (key.environment !== environment.name || isOver(stored, options.clock)) throw refuse(text);
     const limits = key.limits ?? options.plans().get(key.plan)?.limits;
-    // A key whose plan left the configuration has no limits to hold it to: it must not pass.
-    if (limits === undefined) throw refuse(text);
+    if (limits === undefined) throw planMissing(options, key);
     return { key, publicId: secret.publicId, limits };
   };
 }
@@ -60,6 +60,15 @@ function readBearer(authorization: string | null): string {
 function isOver({ key, secret }: StoredSecret, clock: Clock): boolean {
   if (key.revokedAt !== undefined) return true;
   return secret.expiresAt !== undefined && secret.expiresAt <= clock.now();
+}
+
+/** No limits to hold the key to: it must not pass. But it is good, and a 401 would say otherwise. */
+function planMissing({ onPlanMissing }: AuthenticateOptions, key: Key): GatewayError {
+  onPlanMissing(key.id, key.plan);
+  return new GatewayError("model_unavailable", {
+    message: "The usage plan of this API key is not configured. Please tell the operator.",
+    headers: { "retry-after": "60", "retry-after-ms": "60000", "x-should-retry": "false" },
+  });
 }
 
 function refuse(text: string): GatewayError {

@@ -1,5 +1,5 @@
 import type { GatewayError } from "../domain/gateway-error.ts";
-import type { UpstreamFailure } from "../domain/upstream-failure.ts";
+import type { UpstreamFailure, UpstreamFailureKind } from "../domain/upstream-failure.ts";
 import type { UsageRecord } from "../domain/usage.ts";
 import type { Logger } from "./logger.ts";
 import type { Metrics } from "./metrics.ts";
@@ -14,17 +14,25 @@ export interface HandledRequestEvent {
   readonly error: GatewayError | undefined;
 }
 
+export interface TelemetryOptions {
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly logsUpstreamMessages: boolean;
+}
+
 /**
  * One function for each thing that happens and that operators want to know: log line and metrics
  * together. Fields are picked by name, so that nothing else can get into a log.
  */
 export class TelemetryEvents {
+  readonly #options: TelemetryOptions;
   readonly #logger: Logger;
   readonly #metrics: Metrics;
 
-  constructor(logger: Logger, metrics: Metrics) {
-    this.#logger = logger;
-    this.#metrics = metrics;
+  constructor(options: TelemetryOptions) {
+    this.#options = options;
+    this.#logger = options.logger;
+    this.#metrics = options.metrics;
   }
 
   requestHandled(event: HandledRequestEvent): void {
@@ -54,11 +62,10 @@ export class TelemetryEvents {
     const upstream = targetId.slice(0, targetId.indexOf("/"));
     const { kind, status, message } = failure.details;
     this.#metrics.attemptFailed(upstream, kind);
-    // The operator's own faults deserve attention; the provider's weather does not.
-    const isOperators = kind === "bad-credential" || kind === "unknown-model";
-    const level = isOperators ? "error" : "warn";
-    const fields = { id: callId, target: targetId, kind, status, message };
-    this.#logger.log(level, "attempt failed", fields);
+    // Upstreams quote what they refuse, so their words may hold a prompt.
+    const words = this.#options.logsUpstreamMessages ? message : undefined;
+    const fields = { id: callId, target: targetId, kind, status, words };
+    this.#logger.log(attemptLogLevel(kind), "attempt failed", fields);
   }
 
   settleFailed(callId: string, error: unknown): void {
@@ -103,7 +110,27 @@ export class TelemetryEvents {
     this.#logger.log("info", "stopped");
   }
 
-  unhandled(error: unknown): void {
-    this.#logger.log("error", "unhandled failure", { cause: describeError(error) });
+  /** A key whose plan the configuration lacks: its calls are refused until that is mended. */
+  planMissing(keyId: string, plan: string): void {
+    this.#logger.log("error", "a key's plan is not configured", { keyId, plan });
+  }
+
+  unhandled(id: string, error: unknown): void {
+    this.#logger.log("error", "unhandled failure", { id, cause: describeError(error) });
+  }
+}
+
+/** The operator's own faults deserve attention; the provider's weather and callers' faults less. */
+function attemptLogLevel(kind: UpstreamFailureKind): "debug" | "warn" | "error" {
+  switch (kind) {
+    case "bad-credential":
+    case "unknown-model":
+      return "error";
+    case "context-overflow":
+    case "invalid-request":
+    case "content-refused":
+      return "debug";
+    default:
+      return "warn";
   }
 }

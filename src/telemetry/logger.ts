@@ -3,8 +3,17 @@ import type { Clock } from "../domain/clock.ts";
 export const logLevels = ["debug", "info", "warn", "error", "off"] as const;
 export type LogLevel = (typeof logLevels)[number];
 
+/** What every line has; fields must not be named like it. */
+interface LogHead {
+  readonly time: string;
+  readonly level: string;
+  readonly message: string;
+}
+
 /** Values that may be logged: no bodies, no headers, no keys. `events.ts` picks them by name. */
-export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
+export type LogFields = Readonly<Record<string, string | number | boolean | undefined>> & {
+  readonly [reserved in keyof LogHead]?: never;
+};
 
 export interface Logger {
   log(level: Exclude<LogLevel, "off">, message: string, fields?: LogFields): void;
@@ -28,12 +37,6 @@ export function createLogger(options: LoggerOptions): Logger {
       options.write(format({ time, level, message }, fields));
     },
   };
-}
-
-interface LogHead {
-  readonly time: string;
-  readonly level: string;
-  readonly message: string;
 }
 
 function formatJson(head: LogHead, fields: LogFields): string {

@@ -9,13 +9,17 @@ import { createLogger, type LogLevel } from "./logger.ts";
 import { Metrics } from "./metrics.ts";
 import { describeError } from "./redact.ts";
 
-function setUp(level: LogLevel = "debug", format: "text" | "json" = "json") {
+function setUp(
+  level: LogLevel = "debug",
+  format: "text" | "json" = "json",
+  logsUpstreamMessages = false,
+) {
   const lines: string[] = [];
   const write = (line: string): void => void lines.push(line);
   const logger = createLogger({ level, format, clock: new ManualClock(), write });
   const gauges = { openRequests: () => 3, queuedUsageRows: () => 4, residentBytes: () => 5 };
   const metrics = new Metrics(gauges);
-  return { lines, metrics, events: new TelemetryEvents(logger, metrics) };
+  return { lines, metrics, events: new TelemetryEvents({ logger, metrics, logsUpstreamMessages }) };
 }
 
 test("a finished call is counted by model, status and outcome, with its tokens", async () => {
@@ -71,6 +75,16 @@ test("the operator's faults are errors, the provider's are warnings", () => {
     "error",
     "warn",
   ]);
+});
+
+test("the words of an upstream are logged only when the operator asks for them", () => {
+  const failure = new UpstreamFailure({ kind: "invalid-request", message: "bad input: my secret" });
+  for (const isAsked of [false, true]) {
+    const { events, lines } = setUp("debug", "json", isAsked);
+    events.attemptFailed("req_1", "up/model", failure);
+    expect(lines[0]?.includes("my secret")).toBe(isAsked);
+    expect(JSON.parse(lines[0] ?? "")).toMatchObject({ message: "attempt failed", level: "debug" });
+  }
 });
 
 test("keys and bearer tokens are taken out of described errors", () => {
