@@ -42,3 +42,33 @@ test("a plan that is changed holds for the next call of its keys", async () => {
   gateway.reconfigure({ plans: "{ pilot: { requests_per_minute: 7, tokens_per_minute: 9000 } }" });
   expect(await limitOf()).toBe("7");
 });
+
+test("limits of bodies and headers that change hold for the next request", async () => {
+  await using gateway = await startGateway();
+  const long = chat("chat-model", `echo: ${"x".repeat(3_000)}`);
+  const statusOf = async (): Promise<number> => {
+    const response = await gateway.post("/v1/chat/completions", long);
+    await response.text();
+    return response.status;
+  };
+  expect(await statusOf()).toBe(200);
+  gateway.reconfigure({ http: "{ body_limit: 1KiB }" });
+  expect(await statusOf()).toBe(413);
+});
+
+test("calls that run while the configuration changes still count against max_in_flight", async () => {
+  const upstreamsOf = (url: string): string => `
+  simulator: { kind: openai, base_url: ${JSON.stringify(url)}, max_in_flight: 2 }`;
+  await using other = await startGateway({ simulator: { tokensPerSecond: 50 } });
+  const upstreams = upstreamsOf(other.simulator.url);
+  await using gateway = await startGateway({ sections: { upstreams } });
+  const send = (): Promise<Response> =>
+    gateway.post("/v1/chat/completions", chat("chat-model", "count: 30"));
+  const running = await Promise.all([send(), send()]);
+  gateway.reconfigure({ http: "{ json_depth: 10 }" });
+  const refused = await send();
+  expect([refused.status, (await errorOf(refused)).code]).toEqual([503, "model_unavailable"]);
+  await Promise.all(running.map((response) => response.text()));
+  const admitted = await send();
+  expect((await streamOf(admitted)).isDone).toBe(true);
+});
