@@ -1,5 +1,7 @@
 const secretPatterns: readonly RegExp[] = [
-  /\b(?:sk|pk|rk|key|org|proj)[-_][A-Za-z0-9_*-]{6,}/g,
+  /\b(?:sk|pk|rk)[-_][A-Za-z0-9_*-]{6,}/g,
+  // Names of fields such as `key_points` begin so too, but have no digits and capitals.
+  /\b(?:key|org|proj)[-_](?=[a-z_-]*[A-Z0-9*])[A-Za-z0-9_*-]{6,}/g,
   /\b(?:AKIA|ASIA)[A-Z0-9]{12,}/g,
   /\bBearer\s+\S+/gi,
   /\barn:[^\s'"]+/g,
