@@ -1,0 +1,173 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import type { ChatEvent } from "../../domain/chat.ts";
+import { ChatStreamDecoder } from "./decode-chat-stream.ts";
+
+interface Decoded {
+  readonly events: readonly ChatEvent[];
+  readonly failure: string | undefined;
+  readonly isDone: boolean;
+}
+
+function decodePieces(pieces: readonly Uint8Array[]): Decoded {
+  let ids = 0;
+  const decoder = new ChatStreamDecoder(() => `call_new${(ids += 1)}`);
+  const events: ChatEvent[] = [];
+  for (const piece of pieces) {
+    events.push(...decoder.push(piece));
+    if (decoder.isDone || decoder.failure !== undefined) break;
+  }
+  if (!decoder.isDone && decoder.failure === undefined) events.push(...decoder.end());
+  return { events, failure: decoder.failure?.details.kind, isDone: decoder.isDone };
+}
+
+const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
+const decode = (text: string): Decoded => decodePieces([bytesOf(text)]);
+const frame = (chunk: object): string => `data: ${JSON.stringify(chunk)}\n\n`;
+const delta = (value: object, finish: string | null = null, index = 0): string =>
+  frame({ choices: [{ index, delta: value, finish_reason: finish }] });
+const done = "data: [DONE]\n\n";
+
+const usage = { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 };
+const whole =
+  delta({ role: "assistant", content: "" }) +
+  delta({ content: "Grüße, 世界 " }) +
+  ": a comment\n\n" +
+  delta({ content: "👋🏽" }) +
+  delta({
+    tool_calls: [{ index: 0, id: "a", type: "function", function: { name: "f", arguments: "" } }],
+  }) +
+  delta({ tool_calls: [{ index: 0, function: { arguments: '{"x":' } }] }) +
+  delta({ tool_calls: [{ index: 0, function: { arguments: '"é"}' } }] }) +
+  delta({}, "tool_calls") +
+  frame({ choices: [], usage }) +
+  done;
+
+const expected: readonly ChatEvent[] = [
+  { type: "answer-start", systemFingerprint: undefined, serviceTier: undefined },
+  { type: "text-delta", choice: 0, text: "Grüße, 世界 " },
+  { type: "text-delta", choice: 0, text: "👋🏽" },
+  { type: "tool-call-start", choice: 0, call: 0, id: "a", kind: "function", name: "f" },
+  { type: "tool-call-delta", choice: 0, call: 0, arguments: '{"x":' },
+  { type: "tool-call-delta", choice: 0, call: 0, arguments: '"é"}' },
+  { type: "choice-finish", choice: 0, finishReason: "tool_calls" },
+  {
+    type: "usage-report",
+    usage: { inputTokens: 9, outputTokens: 3, cachedInputTokens: 0, reasoningTokens: 0 },
+  },
+];
+
+test("the events are the same wherever the network cuts the stream in two", () => {
+  const bytes = bytesOf(whole);
+  for (let cut = 0; cut <= bytes.length; cut += 1) {
+    const { events, failure, isDone } = decodePieces([bytes.subarray(0, cut), bytes.subarray(cut)]);
+    expect({ cut, events, failure, isDone }).toEqual({
+      cut,
+      events: [...expected],
+      failure: undefined,
+      isDone: true,
+    });
+  }
+});
+
+test("the events are the same byte by byte, and in any pieces, with LF and with CRLF", () => {
+  for (const text of [whole, whole.replaceAll("\n", "\r\n")]) {
+    const bytes = bytesOf(text);
+    expect(decodePieces(Array.from(bytes, (_, at) => bytes.subarray(at, at + 1))).events).toEqual([
+      ...expected,
+    ]);
+    const cuts = fc.array(fc.nat(bytes.length), { maxLength: 20 });
+    fc.assert(
+      fc.property(cuts, (places) => {
+        const sorted = [0, ...places.toSorted((one, other) => one - other), bytes.length];
+        const pieces = sorted.slice(1).map((end, at) => bytes.subarray(sorted[at], end));
+        expect(decodePieces(pieces).events).toEqual([...expected]);
+      }),
+      { numRuns: 200 },
+    );
+  }
+});
+
+test("an answer cut short anywhere before its finish is never taken for a whole one", () => {
+  const bytes = bytesOf(whole);
+  const finish = bytesOf(whole.slice(0, whole.indexOf(`"finish_reason":"tool_calls"`))).length;
+  for (let end = 0; end <= finish; end += 1) {
+    expect(decodePieces([bytes.subarray(0, end)])).toMatchObject({
+      failure: "broken-answer",
+      isDone: false,
+    });
+  }
+});
+
+test("after its finish an answer is whole, also without [DONE] and without usage", () => {
+  const text = delta({ content: "x" }) + delta({}, "stop");
+  expect(decode(text).failure).toBeUndefined();
+  expect(decode(text.trimEnd()).failure).toBeUndefined();
+});
+
+test("every choice needs a finish", () => {
+  const first = delta({ content: "a" }, "stop", 0);
+  const second = delta({ content: "b" }, null, 1);
+  expect(decode(first + second + done)).toMatchObject({ failure: "broken-answer", isDone: false });
+  expect(decode(first + second + delta({}, "length", 1) + done).isDone).toBe(true);
+});
+
+test("nothing behind [DONE] is read", () => {
+  const { events, isDone } = decode(whole + delta({ content: "more" }) + "data: {broken\n\n");
+  expect(isDone).toBe(true);
+  expect(events).toEqual([...expected]);
+});
+
+test("an error event ends the answer with its meaning, behind the text before it", () => {
+  const error = frame({ error: { message: "Overloaded", type: "overloaded_error" } });
+  const { events, failure } = decode(delta({ content: "x" }) + error + delta({ content: "y" }));
+  expect(failure).toBe("overloaded");
+  expect(events.map(({ type }) => type)).toEqual(["answer-start", "text-delta"]);
+  expect(decode(frame({ error: { message: "Rate limit", code: 429 } })).failure).toBe("throttled");
+  expect(decode(frame({ error: null, choices: [] })).failure).toBe("broken-answer");
+  expect(decode(delta({ content: "x" }) + "data: {oops\n\n").failure).toBe("broken-answer");
+});
+
+test("a stream that is no stream of answers is broken, whatever it holds", () => {
+  const texts = [
+    "",
+    "<html>\n</html>\n",
+    "data: 1\n\n",
+    "data: []\n\n",
+    done,
+    "data:\n\n",
+    ": x\n\n",
+  ];
+  for (const text of texts) expect(decode(text).failure).toBe("broken-answer");
+});
+
+test("an answer that says nothing but its end is an answer", () => {
+  expect(decode(delta({ role: "assistant" }) + delta({}, "stop") + done).events).toEqual([
+    { type: "answer-start", systemFingerprint: undefined, serviceTier: undefined },
+    { type: "choice-finish", choice: 0, finishReason: "stop" },
+  ]);
+});
+
+test("chunks of nonsense types neither throw nor lose the text between them", () => {
+  const nonsense = fc.dictionary(
+    fc.constantFrom("choices", "usage", "id", "model", "system_fingerprint", "object"),
+    fc.oneof(
+      fc.jsonValue({ maxDepth: 3 }),
+      fc.array(
+        fc.record({
+          index: fc.constantFrom(0, -1, "0", null),
+          delta: fc.jsonValue({ maxDepth: 2 }),
+        }),
+        { maxLength: 2 },
+      ),
+    ),
+    { maxKeys: 4 },
+  );
+  fc.assert(
+    fc.property(fc.array(nonsense, { maxLength: 4 }), (chunks) => {
+      const { events } = decode(delta({ content: "before" }) + chunks.map(frame).join(""));
+      expect(events[1]).toEqual({ type: "text-delta", choice: 0, text: "before" });
+    }),
+    { numRuns: 500 },
+  );
+});
