@@ -43,7 +43,10 @@ const rules: readonly Rule[] = [
   { from: /^src\/api\//, may: [domain, schemas, /^src\/(http|pipeline|limits)\//] },
   { from: /^src\/admin\//, may: [domain, /^src\/http\//], mayAsTypes: [store, /^src\/pipeline\//] },
   { from: /^src\/simulator\//, may: [domain] },
-  { from: /^src\/(app|build-snapshot|routes|main)\.ts$/, may: [/^src\//, /^package\.json$/] },
+  {
+    from: /^src\/(app|build-snapshot|start-listener|routes|main)\.ts$/,
+    may: [/^src\//, /^package\.json$/],
+  },
   { from: /^src\/cli\//, may: [/^src\/(?!http|api|upstreams)/] },
 ];
 

@@ -1,22 +1,23 @@
-import { buildSnapshot } from "./build-snapshot.ts";
+import { buildEdge, buildSnapshot } from "./build-snapshot.ts";
 import type { Config } from "./config/config.ts";
 import { loadPepper } from "./config/pepper.ts";
 import { systemClock, type Clock } from "./domain/clock.ts";
 import { randomBase62, type RandomBytes } from "./domain/base62.ts";
 import { createRequestId } from "./domain/request-id.ts";
 import { CorsPolicy } from "./http/cors.ts";
-import { createDispatch, type DispatchOptions, type EdgeSettings } from "./http/dispatch.ts";
-import { errorReply, toGatewayError } from "./http/error-reply.ts";
-import { listen, type Listener } from "./http/listen.ts";
+import type { DispatchOptions, EdgeSettings } from "./http/dispatch.ts";
+import type { Listener } from "./http/listen.ts";
 import { RouteTable } from "./http/route-table.ts";
 import { UsageQueue } from "./ledger/usage-queue.ts";
 import { createAuthenticate, createKeyDigest } from "./pipeline/authenticate.ts";
 import { canConnect } from "./pipeline/connect-probe.ts";
 import { TokenEstimator } from "./pipeline/estimate.ts";
 import { KeyRing } from "./pipeline/key-ring.ts";
+import { findStrandedKeys } from "./pipeline/stranded-keys.ts";
 import type { PipelineServices } from "./pipeline/services.ts";
 import type { Snapshot } from "./pipeline/snapshot.ts";
 import { adminRoutes, dataRoutes } from "./routes.ts";
+import { startListener, type ListenerParts } from "./start-listener.ts";
 import { createMemoryLimitStore } from "./storage/memory/limit-store.ts";
 import { openDatabase } from "./storage/sqlite/open-database.ts";
 import { SqliteKeyStore } from "./storage/sqlite/key-store.ts";
@@ -87,14 +88,20 @@ class RunningApp implements App {
   readonly #services: PipelineServices;
   readonly #closeDatabase: () => void;
   readonly #authenticate: DispatchOptions["authenticate"];
+  readonly #whyNotReady = (): string | undefined => {
+    if (this.#isDraining) return "shutting down";
+    if (!this.#keyRing.isLoaded) return "keys are not loaded yet";
+    return this.#queue.isFull ? "usage cannot be recorded" : undefined;
+  };
   #snapshot: Snapshot;
   #data: Listener | undefined;
   #admin: Listener | undefined;
   #isDraining = false;
+  #newPepperPath: string | undefined;
 
   constructor(config: Config, overrides: AppOverrides) {
     this.#config = config;
-    this.#edge = edgeOf(config);
+    this.#edge = buildEdge(config);
     this.#clock = overrides.clock ?? systemClock;
     this.#randomBytes = overrides.randomBytes ?? ((target) => crypto.getRandomValues(target));
     this.#metrics = this.#createMetrics();
@@ -125,16 +132,24 @@ class RunningApp implements App {
 
   async start(): Promise<void> {
     await this.#keyRing.reload();
+    const { size } = this.#keyRing.secrets;
+    if (this.#newPepperPath !== undefined && size > 0) {
+      this.events.pepperLost(this.#newPepperPath, size);
+    }
+    this.#reportStrandedKeys();
     this.#keyRing.follow(keyPollMs);
     const { data, admin } = this.#config.listen;
-    this.#data = this.#listen({
+    const parts = this.#listenerParts();
+    this.#data = startListener({
+      ...parts,
       address: data,
       routes: this.#dataTable(),
       edge: () => this.#edge,
     });
     // Pages on other origins have no business with metrics.
     const cors = new CorsPolicy([]);
-    this.#admin = this.#listen({
+    this.#admin = startListener({
+      ...parts,
       address: admin,
       routes: this.#adminTable(),
       edge: () => ({ ...this.#edge, cors }),
@@ -145,7 +160,8 @@ class RunningApp implements App {
   reconfigure(config: Config): void {
     this.#snapshot = buildSnapshot(config, this.#adapterServices(), this.#snapshot);
     this.#config = config;
-    this.#edge = edgeOf(config);
+    this.#edge = buildEdge(config);
+    this.#reportStrandedKeys();
   }
 
   reloadKeys(): Promise<void> {
@@ -174,7 +190,7 @@ class RunningApp implements App {
     await this.#untilUpstreamsAreFree();
     await this.#queue.close();
     this.#closeDatabase();
-    this.events.stopped();
+    if (this.#admin !== undefined) this.events.stopped();
   }
 
   /** A call whose caller was cut ends its attempt and closes its account in the same turn. */
@@ -184,6 +200,14 @@ class RunningApp implements App {
       [...this.#snapshot.upstreams.values()].every(({ inFlight }) => inFlight.count === 0);
     do await Bun.sleep(pollWhileDrainingMs);
     while (!isFree() && performance.now() < deadline);
+  }
+
+  #reportStrandedKeys(): void {
+    const { plans, environments } = this.#config;
+    const names = new Set(environments.map(({ name }) => name));
+    for (const stranded of findStrandedKeys(this.#keyRing.secrets.values(), { plans, names })) {
+      this.events.keysStranded(stranded.what, stranded.name, stranded.keys);
+    }
   }
 
   #createMetrics(): Metrics {
@@ -233,6 +257,9 @@ class RunningApp implements App {
       configured: this.#config.auth.pepper,
       dataDir: this.#config.dataDir,
       random: this.#randomBytes,
+      onCreated: (path) => {
+        this.#newPepperPath = path;
+      },
     });
     return createAuthenticate({
       digest: createKeyDigest(pepper.reveal()),
@@ -243,54 +270,27 @@ class RunningApp implements App {
     });
   }
 
-  #whyNotReady(): string | undefined {
-    if (this.#isDraining) return "shutting down";
-    if (!this.#keyRing.isLoaded) return "keys are not loaded yet";
-    return this.#queue.isFull ? "usage cannot be recorded" : undefined;
-  }
-
   #dataTable(): RouteTable {
     const settings = (): Config["streams"] => this.#config.streams;
-    const whyNotReady = (): string | undefined => this.#whyNotReady();
-    return new RouteTable(dataRoutes({ services: this.#services, settings, whyNotReady }));
+    return new RouteTable(
+      dataRoutes({ services: this.#services, settings, whyNotReady: this.#whyNotReady }),
+    );
   }
 
   #adminTable(): RouteTable {
     const renderMetrics = (): Promise<string> => this.#metrics.render();
-    const whyNotReady = (): string | undefined => this.#whyNotReady();
-    return new RouteTable(adminRoutes({ renderMetrics, whyNotReady }));
+    return new RouteTable(adminRoutes({ renderMetrics, whyNotReady: this.#whyNotReady }));
   }
 
-  #listen({ address, routes, edge }: ListenerPlan): Listener {
-    const newRequestId = (): string => createRequestId(this.#clock.now(), this.#randomBytes);
-    const handle = createDispatch({
-      routes,
+  #listenerParts(): ListenerParts {
+    return {
+      idleTimeoutMs: this.#config.http.idleTimeoutMs,
+      events: this.events,
       clock: this.#clock,
-      newRequestId,
+      newRequestId: () => createRequestId(this.#clock.now(), this.#randomBytes),
       snapshot: () => this.#snapshot,
       authenticate: this.#authenticate,
-      edge,
       isDraining: () => this.#isDraining,
-      onHandled: (event) => this.events.requestHandled(event),
-    });
-    const onError = (error: unknown): Response => {
-      const id = newRequestId();
-      this.events.unhandled(id, error);
-      const { status, headers, body } = errorReply(toGatewayError(error));
-      return new Response(body, { status, headers: { ...headers, "x-request-id": id } });
     };
-    const { idleTimeoutMs } = this.#config.http;
-    return listen({ ...address, idleTimeoutMs, handle, onError });
   }
-}
-
-interface ListenerPlan {
-  readonly address: Config["listen"]["data"];
-  readonly routes: RouteTable;
-  readonly edge: () => EdgeSettings;
-}
-
-function edgeOf({ http }: Config): EdgeSettings {
-  const cors = new CorsPolicy(http.allowedOrigins);
-  return { cors, bodyLimits: http, maxHeaders: http.maxHeaders };
 }

@@ -1,5 +1,7 @@
 import type { Config } from "./config/config.ts";
 import type { Environment } from "./domain/model.ts";
+import { CorsPolicy } from "./http/cors.ts";
+import type { EdgeSettings } from "./http/dispatch.ts";
 import { InFlight } from "./pipeline/in-flight.ts";
 import type { Snapshot, Upstream } from "./pipeline/snapshot.ts";
 import type { AdapterServices } from "./upstreams/adapter.ts";
@@ -49,4 +51,10 @@ function buildUpstreams(
     });
   }
   return upstreams;
+}
+
+/** What the listeners accept, under this configuration. */
+export function buildEdge({ http }: Config): EdgeSettings {
+  const cors = new CorsPolicy(http.allowedOrigins);
+  return { cors, bodyLimits: http, maxHeaders: http.maxHeaders };
 }

@@ -57,7 +57,8 @@ async function runCommand(command: Command, args: readonly string[]): Promise<nu
     return await command.run(args, createIo());
   } catch (error) {
     if (error instanceof UsageError) {
-      console.error(`sluice ${command.name}: ${error.message}\n\n${command.help}`);
+      console.error(`sluice ${command.name}: ${error.message}`);
+      console.error(`See: sluice ${command.name} --help`);
       return exitCodes.usage;
     }
     if (!(error instanceof CommandError)) throw error;

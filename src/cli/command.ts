@@ -44,6 +44,8 @@ export function readArguments<Wanted extends Options>(args: readonly string[], o
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
+    // The first sentence names the option; what follows is about quoting.
+    const message = error instanceof Error ? error.message : String(error);
+    throw new UsageError(message.split(". ", 1)[0] ?? message);
   }
 }

@@ -1,5 +1,6 @@
 import { issueKey } from "../admin/keys.ts";
 import type { App } from "../app.ts";
+import type { Key } from "../domain/key.ts";
 import type { CommandIo } from "./command.ts";
 import type { Settings, SettingsArguments } from "./load-settings.ts";
 import { openStores } from "./open-stores.ts";
@@ -28,7 +29,10 @@ export async function introduceDemo(demo: DemoIntroduction, io: CommandIo): Prom
 
 /** The key of the demo is made on the first start; later its text is known to nobody here. */
 async function issueFirstKey({ app, settings }: DemoIntroduction): Promise<string | undefined> {
-  if ((await app.keys.list()).length > 0) return undefined;
+  const keys = await app.keys.list();
+  const isUsable = ({ environment, revokedAt }: Key): boolean =>
+    environment === "local" && revokedAt === undefined;
+  if (keys.some(isUsable)) return undefined;
   using stores = openStores(settings.config);
   const wanted = {
     application: "demo",
@@ -57,7 +61,7 @@ function curlExample(url: string, key: string): string {
 }
 
 function sdkExample(url: string, key: string): string {
-  return `or with the openai package:
+  return `or with the openai package (npm i openai; save as demo.mjs; node demo.mjs):
 
   import OpenAI from "openai";
   const client = new OpenAI({ baseURL: "${url}/v1", apiKey: "${key}" });

@@ -2,6 +2,7 @@ import { issueKey } from "../admin/keys.ts";
 import type { Config } from "../config/config.ts";
 import type { Key } from "../domain/key.ts";
 import type { Limits } from "../domain/plan.ts";
+import type { KeyStore } from "../storage/store.ts";
 import {
   CommandError,
   exitCodes,
@@ -31,7 +32,7 @@ export const keysCommand: Command = {
   summary: "create, list and revoke API keys",
   help: `Usage: sluice keys create --application NAME --plan PLAN [--environment E]
        sluice keys list
-       sluice keys revoke ID
+       sluice keys revoke ID | KEY
 
 Works on the database of the configuration, also while a gateway runs on it; a running gateway
 follows within a second. A new key is printed once and stored only as a digest.
@@ -43,7 +44,7 @@ Options:
   --requests-per-minute N     this key's own limits; a custom plan needs both
   --tokens-per-minute N
   -c, --config FILE           configuration (default: SLUICE_CONFIG, else the demo's)
-  --data-dir DIR              data directory of the demo (default ./data)
+  --data-dir DIR              data directory of the demo (default ./data/demo)
   --json                      print JSON
 
 Exit code: 0 done, 1 failed, 2 wrong usage.`,
@@ -57,12 +58,19 @@ Exit code: 0 done, 1 failed, 2 wrong usage.`,
       case "list":
         return listKeys(values, config, io);
       case "revoke":
-        return revokeKey(rest, config, io);
+        return revokeKey({ values, rest, config, io });
       default:
-        throw new UsageError("say what to do: create, list or revoke");
+        throw new UsageError(`say what to do: create, list or revoke, not '${action ?? ""}'`);
     }
   },
 };
+
+interface KeyAction {
+  readonly values: KeyArguments;
+  readonly rest: readonly string[];
+  readonly config: Config;
+  readonly io: CommandIo;
+}
 
 async function createKey(values: KeyArguments, config: Config, io: CommandIo): Promise<number> {
   const { application, plan } = values;
@@ -81,7 +89,7 @@ async function createKey(values: KeyArguments, config: Config, io: CommandIo): P
   else {
     io.print(text);
     io.report(`Key ${key.id} for application '${application}' on plan ${plan} in ${environment}.`);
-    io.report("This is the only time the key is shown: keep it now.");
+    io.report("This is the only time the key is shown: keep it now. Gateways take it in a second.");
   }
   return exitCodes.ok;
 }
@@ -110,7 +118,8 @@ function readCount(text: string | undefined): number {
 function checkPlan(name: string | undefined, limits: Limits | undefined, config: Config): void {
   const plan = name === undefined ? undefined : config.plans.get(name);
   if (plan === undefined) {
-    throw new UsageError(`--plan must be one of: ${[...config.plans.keys()].join(", ")}`);
+    const names = [...config.plans.keys()].join(", ");
+    throw new UsageError(`--plan must be one of: ${names}; not '${name ?? ""}'`);
   }
   if (plan.limits === undefined && limits === undefined) {
     throw new UsageError(
@@ -125,12 +134,18 @@ function checkPlan(name: string | undefined, limits: Limits | undefined, config:
 async function listKeys(values: KeyArguments, config: Config, io: CommandIo): Promise<number> {
   using stores = openStores(config);
   const keys = await stores.keys.store.list();
-  if (values.json === true) io.print(JSON.stringify(keys.map(describe)));
+  const prefixes = new Map<string, string>();
+  for (const { secret } of await stores.keys.store.loadSecrets()) {
+    prefixes.set(secret.keyId, `sk-slc_${secret.publicId}`);
+  }
+  const described = keys.map((key) => ({ ...describe(key), prefix: prefixes.get(key.id) ?? null }));
+  if (values.json === true) io.print(JSON.stringify(described));
   else if (keys.length === 0) io.report("There are no keys yet.");
   else {
-    const header = ["ID", "APPLICATION", "ENVIRONMENT", "PLAN", "CREATED", "STATUS"];
+    const header = ["ID", "KEY", "APPLICATION", "ENVIRONMENT", "PLAN", "CREATED", "STATUS"];
     const rows = keys.map((key) => [
       key.id,
+      prefixes.get(key.id) ?? "-",
       key.application,
       key.environment,
       key.plan,
@@ -142,16 +157,29 @@ async function listKeys(values: KeyArguments, config: Config, io: CommandIo): Pr
   return exitCodes.ok;
 }
 
-async function revokeKey(rest: readonly string[], config: Config, io: CommandIo): Promise<number> {
-  const [id, ...others] = rest;
-  if (id === undefined || others.length > 0) {
-    throw new UsageError("name the id of one key, as `sluice keys list` shows it");
+async function revokeKey(action: KeyAction): Promise<number> {
+  const { values, rest, config, io } = action;
+  const [named, ...others] = rest;
+  if (named === undefined || others.length > 0) {
+    throw new UsageError("name one key: its id, its first characters (sk-slc_...), or all of it");
   }
   using stores = openStores(config);
-  const isKnown = await stores.keys.store.revoke(id, stores.keys.clock.now());
-  if (!isKnown) throw new CommandError(`there is no key ${id}`);
-  io.report(`Key ${id} is revoked. Running gateways refuse it within a second.`);
+  const { store, clock } = stores.keys;
+  const id = await findKeyId(named, store);
+  const isKnown = id !== undefined && (await store.revoke(id, clock.now()));
+  // Not echoed: it may be a whole key.
+  if (!isKnown) throw new CommandError("there is no such key; `sluice keys list` shows all");
+  if (values.json === true) io.print(JSON.stringify({ id, is_revoked: true }));
+  else io.report(`Key ${id} is revoked. Running gateways refuse it within a second.`);
   return exitCodes.ok;
+}
+
+/** By id, or by the public part of the API key, which is what a leak shows. */
+async function findKeyId(named: string, store: KeyStore): Promise<string | undefined> {
+  const [, publicId] = /^sk-slc_([0-9A-Za-z]{8})(?:_|$)/.exec(named) ?? [];
+  if (publicId === undefined) return named;
+  const secrets = await store.loadSecrets();
+  return secrets.find(({ secret }) => secret.publicId === publicId)?.key.id;
 }
 
 function describe(key: Key): object {

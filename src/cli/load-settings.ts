@@ -55,7 +55,7 @@ export function readAddress(text: string): ListenAddress {
 function demoText(chosen: SettingsArguments, simulatorUrl: string): string {
   return demoConfigText({
     simulatorUrl,
-    dataDir: chosen["data-dir"] ?? "./data",
+    dataDir: chosen["data-dir"] ?? "./data/demo",
     listenData: "127.0.0.1:8080",
     listenAdmin: "127.0.0.1:8081",
   });

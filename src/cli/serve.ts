@@ -20,6 +20,9 @@ const options = {
   admin: { type: "string" },
 } as const;
 
+/** Fast enough to be pleasant, slow enough to see that answers are streamed. */
+const demoPace = { tokensPerSecond: 150, firstTokenDelayMs: 50 };
+
 export const serveCommand: Command = {
   name: "serve",
   summary: "run the gateway; without a configuration, a demo with a simulated provider",
@@ -47,7 +50,7 @@ Exit code: 0 ended as asked, 1 could not start, 2 wrong usage.`,
     // From the start: before there is a handler, the signal would end the process. The demo has no
     // file to read again and ends with its terminal.
     if (path !== undefined) io.onReload(() => reload.now());
-    await using demo = path === undefined ? startSimulator() : undefined;
+    await using demo = path === undefined ? startSimulator(demoPace) : undefined;
     const settings = loadSettings(values, io, demo?.url);
     await using app = await start(withListeners(settings.config, values));
     if (demo !== undefined) await introduceDemo({ app, settings, values }, io);
@@ -73,9 +76,18 @@ async function start(config: Config): Promise<App> {
   try {
     return await createApp(config);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new CommandError(`cannot start: ${reason}`);
+    throw new CommandError(`cannot start: ${reasonOf(error)}${adviceFor(error)}`);
   }
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined ? error.message : `${error.message}: ${reasonOf(error.cause)}`;
+}
+
+function adviceFor(error: unknown): string {
+  const isPort = error instanceof Error && error.message.startsWith("cannot listen");
+  return isPort ? "\nOther addresses: --data HOST:PORT and --admin HOST:PORT, or `listen`." : "";
 }
 
 function follow(app: App, settings: Settings, io: CommandIo): ConfigWatch | undefined {

@@ -20,7 +20,7 @@ export const usageCommand: Command = {
 Options:
   --since TIME        how far to look back: 30m, 1h, 7d (default 24h)
   -c, --config FILE   configuration (default: SLUICE_CONFIG, else the demo's)
-  --data-dir DIR      data directory of the demo (default ./data)
+  --data-dir DIR      data directory of the demo (default ./data/demo)
   --json              print JSON
 
 Exit code: 0 done, 1 failed, 2 wrong usage.`,
@@ -30,12 +30,26 @@ Exit code: 0 done, 1 failed, 2 wrong usage.`,
     const { config } = loadSettings(values, io);
     using stores = openStores(config);
     const rows = await stores.usage.summarize(stores.keys.clock.now() - sinceMs);
-    if (values.json === true) io.print(JSON.stringify(rows));
+    if (values.json === true) io.print(JSON.stringify(rows.map(describe)));
     else if (rows.length > 0) io.print(formatUsage(rows));
     else io.report(`There were no calls in the last ${values.since ?? "24h"}.`);
     return exitCodes.ok;
   },
 };
+
+function describe(row: UsageSummary): object {
+  return {
+    environment: row.environment,
+    application: row.application,
+    key_id: row.keyId,
+    model: row.model,
+    calls: row.calls,
+    failed_calls: row.failedCalls,
+    input_tokens: row.inputTokens,
+    cached_input_tokens: row.cachedInputTokens,
+    output_tokens: row.outputTokens,
+  };
+}
 
 function formatUsage(rows: readonly UsageSummary[]): string {
   const header = ["ENVIRONMENT", "APPLICATION", "KEY", "MODEL", "CALLS", "FAILED"];

@@ -6,16 +6,23 @@ export interface PepperOptions {
   readonly configured: Secret | undefined;
   readonly dataDir: string;
   readonly random: (target: Uint8Array) => Uint8Array;
+  /** Told when there was no pepper: keys of before, if any, are lost. */
+  readonly onCreated?: (path: string) => void;
 }
 
 /**
  * The secret under which API keys are digested: the configured one, or one made at first use and
  * kept in `<data_dir>/pepper`, readable by its owner only. Whoever loses it loses every key.
  */
-export function loadPepper({ configured, dataDir, random }: PepperOptions): Secret {
+export function loadPepper(options: PepperOptions): Secret {
+  const { configured, dataDir, random, onCreated } = options;
   if (configured !== undefined) return configured;
   const path = join(dataDir, "pepper");
-  return readPepper(path) ?? createPepper(path, dataDir, random);
+  const existing = readPepper(path);
+  if (existing !== undefined) return existing;
+  const created = createPepper(path, dataDir, random);
+  onCreated?.(path);
+  return created;
 }
 
 function readPepper(path: string): Secret | undefined {

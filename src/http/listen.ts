@@ -26,18 +26,20 @@ export function listen(options: ListenOptions): Listener {
     pause: (request) => server.timeout(request, 0),
     resume: (request) => server.timeout(request, idleSeconds),
   };
-  const server = Bun.serve({
-    hostname: options.hostname,
-    port: options.port,
-    idleTimeout: idleSeconds,
-    // The runtime's own 413 has no body; `read-body` bounds bodies and says what the limit is.
-    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-    development: false,
-    // Outside of development the runtime shares ports; a second gateway must be told instead.
-    reusePort: false,
-    fetch: (request) => options.handle(request, idleTimer),
-    error: (error) => options.onError(error),
-  });
+  const server = explained(options, () =>
+    Bun.serve({
+      hostname: options.hostname,
+      port: options.port,
+      idleTimeout: idleSeconds,
+      // The runtime's own 413 has no body; `read-body` bounds bodies and says what the limit is.
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      development: false,
+      // Outside of development the runtime shares ports; a second gateway must be told instead.
+      reusePort: false,
+      fetch: (request) => options.handle(request, idleTimer),
+      error: (error) => options.onError(error),
+    }),
+  );
   return {
     url: urlOf(options.hostname, server.port ?? options.port),
     get pendingRequests() {
@@ -45,6 +47,15 @@ export function listen(options: ListenOptions): Listener {
     },
     cut: () => server.stop(true),
   };
+}
+
+/** The runtime does not say which address it could not take. */
+function explained<Server>({ hostname, port }: ListenOptions, start: () => Server): Server {
+  try {
+    return start();
+  } catch (error) {
+    throw new Error(`cannot listen at ${urlOf(hostname, port)}`, { cause: error });
+  }
 }
 
 function urlOf(hostname: string, port: number): string {

@@ -27,8 +27,8 @@ export interface TokenEstimate {
 
 /** Before anything was learned: at least as many tokens as English, code and CJK text take. */
 const startTokensPerByte = 1 / 3;
-/** No usual text takes fewer; a key that sends unusual text must not lower what others reserve. */
-const leastTokensPerByte = 0.15;
+/** English takes about as many; text that takes fewer must not lower what other text reserves. */
+const leastTokensPerByte = 0.25;
 /** What a large image takes at most of the common models. */
 const tokensPerImage = 1_600;
 /** A page of a document is some 50 kB and 2,000 tokens, a minute of speech 500 kB and 1,000. */

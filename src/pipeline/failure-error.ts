@@ -51,7 +51,10 @@ function unavailable(failure: UpstreamFailure, details: UpstreamFailureDetails):
   const isLasting = details.kind === "bad-credential" || details.kind === "unknown-model";
   const waitMs = Math.min(details.retryAfterMs ?? defaultRetryAfterMs, longestRetryAfterMs);
   return new GatewayError("model_unavailable", {
-    message: `The model is temporarily unavailable: ${reasons[details.kind]}. Please retry with exponential backoff.`,
+    message: isLasting
+      ? `The model is unavailable: ${reasons[details.kind]}. Please tell the operator.`
+      : `The model is temporarily unavailable: ${reasons[details.kind]}. ` +
+        "Please retry with exponential backoff.",
     headers: { ...retryHeaders(waitMs), ...(isLasting && { "x-should-retry": "false" }) },
     cause: failure,
   });

@@ -79,7 +79,7 @@ export function startSimulator(options: SimulatorOptions = {}): Simulator {
     error: () => new Response("The simulator failed.", { status: 500 }),
   });
   const serverPort = server.port ?? 0;
-  const front = startRawFront({ hostname, port: options.port ?? 0, serverPort });
+  const front = startFront({ hostname, port: options.port ?? 0, serverPort }, server);
   return {
     url: `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${front.port}/v1`,
     port: front.port,
@@ -94,4 +94,18 @@ export function startSimulator(options: SimulatorOptions = {}): Simulator {
       await server.stop(true);
     },
   };
+}
+
+/** A front that cannot listen must not leave its server running. */
+function startFront(
+  options: Parameters<typeof startRawFront>[0],
+  server: { stop(isForced: boolean): Promise<void> },
+): ReturnType<typeof startRawFront> {
+  try {
+    return startRawFront(options);
+  } catch (error) {
+    server.stop(true).catch(() => undefined);
+    const message = `cannot listen at ${options.hostname}:${options.port}; is the port in use?`;
+    throw new Error(message, { cause: error });
+  }
 }

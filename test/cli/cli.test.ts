@@ -103,8 +103,10 @@ test("keys are created, listed and revoked beside a running gateway, which follo
   const keys = JSON.parse(listed.output) as Record<string, unknown>[];
   expect(keys[0]).toMatchObject({ id, application: "search", plan: "pilot", revoked_at: null });
   expect(listed.output).not.toContain(key ?? "");
+  expect(keys[0]?.["prefix"]).toBe((key ?? "").slice(0, 15));
 
-  expect((await runSluice(["keys", "revoke", id ?? "", ...inFolder])).exitCode).toBe(0);
+  const revoked = await runSluice(["keys", "revoke", key ?? "", ...inFolder]);
+  expect(JSON.parse(revoked.output)).toEqual({ id, is_revoked: true });
   await until(async () => (await statusWith()) === 401);
 });
 
@@ -130,6 +132,49 @@ test("a port that is taken is a clear failure, not a second server on it", async
   const second = await runSluice(["serve", "--data-dir", folder, ...taken]);
   expect(second.exitCode).toBe(1);
   expect(second.errors).toContain(port);
+  expect(second.errors).toContain("--data");
+});
+
+test("a simulator on a taken port says so and ends", async () => {
+  const holder = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
+  const result = await runSluice(["simulator", "--listen", `127.0.0.1:${holder.port}`]);
+  holder.stop(true);
+  expect(result.exitCode).toBe(1);
+  expect(result.output + result.errors).toContain(String(holder.port));
+});
+
+test("whoever is neither id nor key cannot be revoked, and is not repeated", async () => {
+  const secret = `sk-slc_aaaaaaaa_${"b".repeat(49)}`;
+  const result = await runSluice(["keys", "revoke", secret, "--data-dir", folder]);
+  expect(result.exitCode).toBe(1);
+  expect(result.errors).not.toContain("bbbb");
+});
+
+test("npm's own process hands the signal to end on to the gateway", async () => {
+  const child = Bun.spawn(["npm", "start", "--", "--data-dir", folder, ...anyPort], {
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  let text = "";
+  const decoder = new TextDecoder();
+  const collecting = (async () => {
+    for await (const chunk of child.stderr) text += decoder.decode(chunk, { stream: true });
+  })();
+  await until(() => Promise.resolve(text.includes("listening")));
+  child.kill("SIGTERM");
+  await until(() => Promise.resolve(text.includes("stopped")));
+  await child.exited;
+  await collecting;
+});
+
+test("a database whose pepper was lost is told at the start", async () => {
+  {
+    await using demo = await startDemo();
+    await until(() => Promise.resolve(demo.text().includes("process.stdout.write")));
+  }
+  rmSync(join(folder, "pepper"));
+  await using again = await startDemo();
+  await until(() => Promise.resolve(again.text().includes("a new pepper was made")));
 });
 
 test("a bad configuration is told with all its problems, and nothing starts", async () => {

@@ -29,6 +29,11 @@ const unavailable = (reason: string): Outcome => ({
   code: "model_unavailable",
   message: `The model is temporarily unavailable: ${reason}. Please retry with exponential backoff.`,
 });
+const misconfigured = (reason: string): Outcome => ({
+  status: 503,
+  code: "model_unavailable",
+  message: `The model is unavailable: ${reason}. Please tell the operator.`,
+});
 const rejected = (message: string, param: string | null = null): Outcome => ({
   status: 400,
   code: null,
@@ -39,8 +44,8 @@ const answeredWithError = unavailable("the provider answered with an error");
 const brokenOff = unavailable("the provider's answer broke off");
 const limiting = unavailable("the provider is limiting requests");
 const overloaded = unavailable("the provider is overloaded");
-const badCredential = unavailable("the provider refused the gateway's credential");
-const unknownModel = unavailable("the provider does not know the model");
+const badCredential = misconfigured("the provider refused the gateway's credential");
+const unknownModel = misconfigured("the provider does not know the model");
 const overflow = (message: string): Outcome => ({
   status: 400,
   code: "context_length_exceeded",

@@ -12,6 +12,14 @@ const openTimeoutMs = 5_000;
  * meanwhile. Throws when the file cannot be used or was written by a newer version.
  */
 export function openDatabase(path: string, busyTimeoutMs = openTimeoutMs): Database {
+  try {
+    return open(path, busyTimeoutMs);
+  } catch (error) {
+    throw new Error(`the database ${path} cannot be opened`, { cause: error });
+  }
+}
+
+function open(path: string, busyTimeoutMs: number): Database {
   if (path !== ":memory:") mkdirSync(dirname(path), { recursive: true });
   const database = new Database(path, { create: true, strict: true });
   database.run(`PRAGMA busy_timeout = ${openTimeoutMs}`);
