@@ -42,10 +42,14 @@ function toRow(figure: Figure): readonly string[] {
 /** The median, and in brackets the least and the most of the rounds. */
 function formatComparison({ kind, value, nginx }: Comparison): string {
   const { median, least, most } = value;
-  const shape = (text: string): string => (kind === "added" ? `+${text}` : `${text}x`);
+  const shape = (text: string): string => (kind === "added" ? withSign(text) : `${text}x`);
   const spread = least === most ? "" : ` [${formatNumber(least)}..${formatNumber(most)}]`;
   const other = nginx === undefined ? "" : `; nginx ${shape(formatNumber(nginx.median))}`;
   return `${shape(formatNumber(median))}${spread}${other}`;
+}
+
+function withSign(text: string): string {
+  return text.startsWith("-") ? text : `+${text}`;
 }
 
 function formatNumber(value: number | undefined): string {
