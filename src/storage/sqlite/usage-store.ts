@@ -82,7 +82,7 @@ export class SqliteUsageStore implements UsageStore {
 
   listRecent(limit: number): Promise<readonly UsageRecord[]> {
     const query = this.#database.query<UsageRow, [number]>(
-      "SELECT * FROM usage ORDER BY started_at DESC, id LIMIT ?",
+      "SELECT * FROM usage ORDER BY started_at DESC, rowid DESC LIMIT ?",
     );
     return new Promise((resolve) => resolve(query.all(limit).map(toRecord)));
   }
