@@ -54,7 +54,7 @@ test("docs/api.md has every route of the route table, and no other", () => {
     writeTimeoutMs: 1,
   } as const;
   const whyNotReady = (): undefined => undefined;
-  const renderMetrics = (): Promise<string> => Promise.resolve("");
+  const renderMetrics = (): string => "";
   const routes = [
     ...dataRoutes({ services, settings: () => settings, whyNotReady }).map(
       (route) => ["data", route] as const,

@@ -54,7 +54,6 @@ const rules: readonly Rule[] = [
 const packages: readonly { readonly name: string; readonly in: RegExp }[] = [
   { name: "zod", in: /^src\/config\// },
   { name: "yaml", in: /^src\/config\// },
-  { name: "prom-client", in: /^src\/telemetry\/metrics\.ts$/ },
   { name: "gpt-tokenizer", in: /^src\/api\/decode-tokens\.ts$/ },
 ];
 

@@ -278,7 +278,7 @@ class RunningApp implements App {
   }
 
   #adminTable(): RouteTable {
-    const renderMetrics = (): Promise<string> => this.#metrics.render();
+    const renderMetrics = (): string => this.#metrics.render();
     return new RouteTable(adminRoutes({ renderMetrics, whyNotReady: this.#whyNotReady }));
   }
 

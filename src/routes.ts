@@ -37,7 +37,7 @@ export function dataRoutes({
 }
 
 export interface AdminRouteOptions {
-  readonly renderMetrics: () => Promise<string>;
+  readonly renderMetrics: () => string;
   readonly whyNotReady: () => string | undefined;
 }
 

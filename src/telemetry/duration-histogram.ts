@@ -1,3 +1,5 @@
+import { formatLabels } from "./labels.ts";
+
 export interface DurationHistogramOptions {
   readonly name: string;
   readonly help: string;
@@ -7,8 +9,8 @@ export interface DurationHistogramOptions {
 }
 
 /**
- * A histogram of Prometheus that costs a call a search and two additions. The client library's own
- * hashes and checks the labels of every observation, which took 7 us of a call of 100.
+ * A histogram of Prometheus that costs a call a search and two additions: its series are found once
+ * and kept.
  */
 export class DurationHistogram {
   readonly #options: DurationHistogramOptions;
@@ -21,9 +23,7 @@ export class DurationHistogram {
   /** The series of these label values, in the order of the names. Keep it: finding it costs. */
   series(labelValues: readonly string[]): DurationSeries {
     const { labelNames, bounds } = this.#options;
-    const labels = labelNames
-      .map((name, index) => `${name}="${escapeLabel(labelValues[index] ?? "")}"`)
-      .join(",");
+    const labels = formatLabels(labelNames, labelValues);
     let series = this.#series.get(labels);
     if (series === undefined) {
       series = new DurationSeries(bounds);
@@ -83,8 +83,4 @@ export class DurationSeries {
       return { bound: String(this.#bounds[index] ?? "+Inf"), count };
     });
   }
-}
-
-function escapeLabel(value: string): string {
-  return value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
 }

@@ -1,5 +1,5 @@
-import { Counter, Gauge, Registry, type CounterConfiguration } from "prom-client";
 import type { UsageRecord } from "../domain/usage.ts";
+import { Counter, type CounterSeries } from "./counter.ts";
 import { DurationHistogram, type DurationSeries } from "./duration-histogram.ts";
 
 /** What the process reads when metrics are asked for. */
@@ -11,35 +11,36 @@ export interface Gauges {
 
 /** Names and labels of all metrics. Labels hold configured names and fixed words only. */
 export class Metrics {
-  readonly #registry = new Registry();
-  readonly #requests = this.#counter("sluice_http_requests_total", "HTTP requests answered.", [
-    "route",
-    "status",
-  ]);
-  readonly #calls = this.#counter("sluice_calls_total", "Calls by how they ended.", [
-    "environment",
-    "model",
-    "status",
-    "outcome",
-  ]);
-  readonly #tokens = this.#counter("sluice_tokens_total", "Tokens of calls, as in the ledger.", [
-    "model",
-    "direction",
-    "source",
-  ]);
-  readonly #attemptFailures = this.#counter(
-    "sluice_attempt_failures_total",
-    "Attempts at targets that failed.",
-    ["upstream", "kind"],
-  );
-  readonly #configReloads = this.#counter("sluice_config_reloads_total", "Reloads by result.", [
-    "result",
-  ]);
-  readonly #ledgerFailures = this.#counter(
-    "sluice_ledger_write_failures_total",
-    "Batches of usage that the database refused; they are tried again.",
-    [],
-  );
+  readonly #requests = new Counter({
+    name: "sluice_http_requests_total",
+    help: "HTTP requests answered.",
+    labelNames: ["route", "status"],
+  });
+  readonly #calls = new Counter({
+    name: "sluice_calls_total",
+    help: "Calls by how they ended.",
+    labelNames: ["environment", "model", "status", "outcome"],
+  });
+  readonly #tokens = new Counter({
+    name: "sluice_tokens_total",
+    help: "Tokens of calls, as in the ledger.",
+    labelNames: ["model", "direction", "source"],
+  });
+  readonly #attemptFailures = new Counter({
+    name: "sluice_attempt_failures_total",
+    help: "Attempts at targets that failed.",
+    labelNames: ["upstream", "kind"],
+  });
+  readonly #configReloads = new Counter({
+    name: "sluice_config_reloads_total",
+    help: "Reloads by result.",
+    labelNames: ["result"],
+  });
+  readonly #ledgerFailures = new Counter({
+    name: "sluice_ledger_write_failures_total",
+    help: "Batches of usage that the database refused; they are tried again.",
+    labelNames: [],
+  });
   readonly #durations = new DurationHistogram({
     name: "sluice_call_duration_seconds",
     help: "Time from the arrival of a call to its end.",
@@ -52,117 +53,92 @@ export class Metrics {
     labelNames: ["model"],
     bounds: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
   });
-  /** Counters with their labels bound; what they have counted goes to the library when asked for. */
-  readonly #tallies: Tally[] = [];
-  readonly #calledBy = new Map<string, CallTallies>();
-  readonly #handledBy = new Map<string, Tally>();
+  /** Series by what they count, so that a call does not pay for their labels. */
+  readonly #seriesOfCalls = new Map<string, CallSeries>();
+  readonly #seriesOfRequests = new Map<string, CounterSeries>();
+  readonly #gauges: Gauges;
 
   constructor(gauges: Gauges) {
-    this.#gauge("sluice_open_requests", "Requests being handled.", gauges.openRequests);
-    this.#gauge("sluice_ledger_queue_rows", "Usage rows not yet stored.", gauges.queuedUsageRows);
-    this.#gauge("sluice_resident_memory_bytes", "Resident memory.", gauges.residentBytes);
+    this.#gauges = gauges;
   }
 
-  async render(): Promise<string> {
-    for (const tally of this.#tallies) tally.pour();
-    const counted = await this.#registry.metrics();
-    return [counted, this.#durations.render(), this.#firstEvents.render()].join("\n");
+  /** The page in Prometheus' text format, version 0.0.4. */
+  render(): string {
+    const { openRequests, queuedUsageRows, residentBytes } = this.#gauges;
+    const series = [
+      this.#requests,
+      this.#calls,
+      this.#tokens,
+      this.#attemptFailures,
+      this.#configReloads,
+      this.#ledgerFailures,
+      this.#durations,
+      this.#firstEvents,
+    ];
+    return [
+      ...series.map((each) => each.render()),
+      renderGauge("sluice_open_requests", "Requests being handled.", openRequests()),
+      renderGauge("sluice_ledger_queue_rows", "Usage rows not yet stored.", queuedUsageRows()),
+      renderGauge("sluice_resident_memory_bytes", "Resident memory.", residentBytes()),
+    ].join("\n");
   }
 
   requestHandled(route: string, status: number): void {
     const key = `${route} ${status}`;
-    let tally = this.#handledBy.get(key);
-    if (tally === undefined) {
-      tally = this.#tally(this.#requests.labels(route, String(status)));
-      this.#handledBy.set(key, tally);
+    let series = this.#seriesOfRequests.get(key);
+    if (series === undefined) {
+      series = this.#requests.series([route, String(status)]);
+      this.#seriesOfRequests.set(key, series);
     }
-    tally.add(1);
+    series.add(1);
   }
 
   callEnded(record: UsageRecord): void {
-    const tallies = this.#talliesOf(record);
-    tallies.calls.add(1);
-    tallies.input.add(record.inputTokens);
-    tallies.output.add(record.outputTokens);
-    tallies.duration.observe(record.durationMs / 1000);
-    if (record.firstEventMs !== undefined) tallies.firstEvent.observe(record.firstEventMs / 1000);
+    const series = this.#callSeries(record);
+    series.calls.add(1);
+    series.input.add(record.inputTokens);
+    series.output.add(record.outputTokens);
+    series.duration.observe(record.durationMs / 1000);
+    if (record.firstEventMs !== undefined) series.firstEvent.observe(record.firstEventMs / 1000);
   }
 
   attemptFailed(upstream: string, kind: string): void {
-    this.#attemptFailures.labels(upstream, kind).inc();
+    this.#attemptFailures.series([upstream, kind]).add(1);
   }
 
   configReloaded(result: "accepted" | "refused"): void {
-    this.#configReloads.labels(result).inc();
+    this.#configReloads.series([result]).add(1);
   }
 
   ledgerWriteFailed(): void {
-    this.#ledgerFailures.inc();
+    this.#ledgerFailures.series([]).add(1);
   }
 
-  #talliesOf(record: UsageRecord): CallTallies {
+  #callSeries(record: UsageRecord): CallSeries {
     const { environment, model, status, outcome, usageSource, isStreamed } = record;
     const key = `${environment} ${model} ${status} ${outcome} ${usageSource} ${isStreamed}`;
-    const known = this.#calledBy.get(key);
+    const known = this.#seriesOfCalls.get(key);
     if (known !== undefined) return known;
-    const tallies = {
-      calls: this.#tally(this.#calls.labels(environment, model, String(status), outcome)),
-      input: this.#tally(this.#tokens.labels(model, "input", usageSource)),
-      output: this.#tally(this.#tokens.labels(model, "output", usageSource)),
+    const series = {
+      calls: this.#calls.series([environment, model, String(status), outcome]),
+      input: this.#tokens.series([model, "input", usageSource]),
+      output: this.#tokens.series([model, "output", usageSource]),
       duration: this.#durations.series([model, String(isStreamed)]),
       firstEvent: this.#firstEvents.series([model]),
     };
-    this.#calledBy.set(key, tallies);
-    return tallies;
-  }
-
-  #tally(counter: Counter.Internal): Tally {
-    const tally = new Tally(counter);
-    this.#tallies.push(tally);
-    return tally;
-  }
-
-  #counter(name: string, help: string, labelNames: string[]): Counter {
-    const configuration: CounterConfiguration<string> = { name, help, labelNames };
-    return new Counter({ ...configuration, registers: [this.#registry] });
-  }
-
-  #gauge(name: string, help: string, read: () => number): void {
-    const registers = [this.#registry];
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        this.set(read());
-      },
-    });
+    this.#seriesOfCalls.set(key, series);
+    return series;
   }
 }
 
-interface CallTallies {
-  readonly calls: Tally;
-  readonly input: Tally;
-  readonly output: Tally;
+interface CallSeries {
+  readonly calls: CounterSeries;
+  readonly input: CounterSeries;
+  readonly output: CounterSeries;
   readonly duration: DurationSeries;
   readonly firstEvent: DurationSeries;
 }
 
-/** Counts for a counter of the library, which hashes the labels of every increment. */
-class Tally {
-  readonly #counter: Counter.Internal;
-  #pending = 0;
-
-  constructor(counter: Counter.Internal) {
-    this.#counter = counter;
-  }
-
-  add(amount: number): void {
-    this.#pending += amount;
-  }
-
-  pour(): void {
-    this.#counter.inc(this.#pending);
-    this.#pending = 0;
-  }
+function renderGauge(name: string, help: string, value: number): string {
+  return `# HELP ${name} ${help}\n# TYPE ${name} gauge\n${name} ${value}\n`;
 }

@@ -22,11 +22,11 @@ function setUp(
   return { lines, metrics, events: new TelemetryEvents({ logger, metrics, logsUpstreamMessages }) };
 }
 
-test("a finished call is counted by model, status and outcome, with its tokens", async () => {
+test("a finished call is counted by model, status and outcome, with its tokens", () => {
   const { events, metrics } = setUp();
   events.callEnded(recordOf("req_1"));
   events.callEnded(recordOf("req_2"));
-  const page = await metrics.render();
+  const page = metrics.render();
   const labels = 'environment="production",model="alpha-sonnet-4",status="200"';
   expect(page).toContain(`sluice_calls_total{${labels},outcome="completed"} 2`);
   const input = 'model="alpha-sonnet-4",direction="input",source="upstream"';

@@ -1,0 +1,8 @@
+/** Labels as Prometheus' text format has them: `model="a",streamed="true"`. */
+export function formatLabels(names: readonly string[], values: readonly string[]): string {
+  return names.map((name, index) => `${name}="${escapeLabel(values[index] ?? "")}"`).join(",");
+}
+
+function escapeLabel(value: string): string {
+  return value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
+}
