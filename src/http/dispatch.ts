@@ -67,6 +67,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       id,
       receivedAt,
       route: "other",
+      hasReadBody: false,
     };
     let reply: Reply;
     let failure: GatewayError | undefined;
@@ -74,7 +75,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       reply = await handle(context);
     } catch (error) {
       failure = toGatewayError(error);
-      reply = errorReply(failure);
+      reply = closing(errorReply(failure), context);
     }
     const durationMs = options.clock.monotonic() - receivedAt;
     options.onHandled({
@@ -98,6 +99,7 @@ interface RequestContext {
   readonly receivedAt: number;
   /** Set once the route is known; the report needs it also when a later step fails. */
   route: string;
+  hasReadBody: boolean;
 }
 
 async function handle(context: RequestContext): Promise<Reply> {
@@ -135,7 +137,10 @@ async function handleWithKey({ context, route, call, host }: KeyedRequest): Prom
   if (environment === undefined) throw unknownHost(host);
   const caller = options.authenticate(request.headers.get("authorization"), environment);
   const { bodyLimits } = context.edge;
-  const readThisBody = (): Promise<Uint8Array> => readBody(request, bodyLimits);
+  const readThisBody = (): Promise<Uint8Array> => {
+    context.hasReadBody = true;
+    return readBody(request, bodyLimits);
+  };
   const resumeIdleTimer = (): void => idleTimer.resume(request);
   // The idle timer would cut long answers; the pipeline's own deadlines hold from here.
   idleTimer.pause(request);
@@ -162,6 +167,12 @@ function toResponse(reply: Reply, context: RequestContext, durationMs: number): 
       ...(origin !== null && edge.cors.headersFor(origin)),
     },
   });
+}
+
+/** A body that was refused unread may go on for ever: its connection serves nothing else. */
+function closing(reply: Reply, { request, hasReadBody }: RequestContext): Reply {
+  if (hasReadBody || request.body === null) return reply;
+  return { ...reply, headers: { ...reply.headers, connection: "close" } };
 }
 
 function draining(): GatewayError {

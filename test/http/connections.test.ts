@@ -128,6 +128,23 @@ test("who dribbles a body gets 408 when the time for it is over, and is cut off"
   }
 });
 
+test("a body that is refused unread ends the connection, however long it goes on", async () => {
+  using connection = await RawConnection.open(gateway.port);
+  connection.write(
+    "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer junk\r\n" +
+      "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
+  );
+  const timer = setInterval(() => connection.write("4\r\naaaa\r\n"), 20);
+  try {
+    const answer = await connection.answer();
+    expect(answer?.status).toBe(401);
+    expect(answer?.headers.get("connection")).toBe("close");
+    await connection.closed();
+  } finally {
+    clearInterval(timer);
+  }
+});
+
 test("a connection left idle is closed, whatever was answered on it before", async () => {
   const requests = [
     get("/healthz"),
