@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
-import { generateApiKey } from "../domain/api-key.ts";
+import { generateApiKey, readPublicId } from "../domain/api-key.ts";
+import { encodeBase62 } from "../domain/base62.ts";
 import { GatewayError } from "../domain/gateway-error.ts";
 import type { Key } from "../domain/key.ts";
 import type { Plan } from "../domain/plan.ts";
@@ -71,7 +72,7 @@ test("whatever is wrong, the refusal has one shape and the searched-for text", (
     ["no scheme", () => good.authenticate(text, production)],
     ["junk", () => good.authenticate("Bearer junk", production)],
     ["unknown", () => good.authenticate(`Bearer ${stranger}`, production)],
-    ["known id, other secret", () => good.authenticate(`Bearer ${sameId}`, production)],
+    ["known id, other secret", () => good.authenticate(`Bearer ${forged}`, production)],
     ["other environment", () => good.authenticate(`Bearer ${text}`, { ...production, name: "x" })],
     ["revoked", () => using(setUp({ revokedAt: 5 }))],
     ["expired", () => using(setUp({}, 10_000))],
