@@ -169,9 +169,14 @@ function toResponse(reply: Reply, context: RequestContext, durationMs: number): 
   });
 }
 
-/** A body that was refused unread may go on for ever: its connection serves nothing else. */
-function closing(reply: Reply, { request, hasReadBody }: RequestContext): Reply {
-  if (hasReadBody || request.body === null) return reply;
+/**
+ * A body that was refused unread and has no end in sight must not keep its connection busy for
+ * ever. A short one may come in: closing under a client that still writes would hide the answer.
+ */
+function closing(reply: Reply, { edge, request, hasReadBody }: RequestContext): Reply {
+  const length = request.headers.get("content-length");
+  const isShort = length !== null && Number(length) <= edge.bodyLimits.bodyLimitBytes;
+  if (hasReadBody || isShort || request.body === null) return reply;
   return { ...reply, headers: { ...reply.headers, connection: "close" } };
 }
 

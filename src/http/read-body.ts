@@ -14,13 +14,40 @@ export interface BodyLimits {
 export async function readBody(request: Request, limits: BodyLimits): Promise<Uint8Array> {
   requireJson(request.headers.get("content-type"));
   const declared = request.headers.get("content-length");
-  if (declared !== null && Number(declared) > limits.bodyLimitBytes) {
-    throw tooLarge(limits.bodyLimitBytes, Number(declared));
+  const length = declared === null ? undefined : Number(declared);
+  if (length !== undefined && length > limits.bodyLimitBytes) {
+    throw await refuseLong(request, length, limits);
   }
-  const body = await withDeadline(readBytes(request, declared, limits), request, limits);
+  const body = await withDeadline(readBytes(request, length, limits), request, limits);
   const encoding = request.headers.get("content-encoding");
   if (encoding === null || encoding.toLowerCase() === "identity") return body;
   return decompress(body, encoding.toLowerCase(), limits.decompressedLimitBytes);
+}
+
+/**
+ * Bodies up to this many times the limit are read and thrown away before they are refused: a
+ * client that is still writing when the connection closes never sees the answer.
+ */
+const discardFactor = 4;
+const discardTimeoutMs = 5_000;
+
+async function refuseLong(
+  request: Request,
+  length: number,
+  limits: BodyLimits,
+): Promise<GatewayError> {
+  const { bodyLimitBytes, bodyTimeoutMs } = limits;
+  if (length > discardFactor * bodyLimitBytes || request.body === null) {
+    return tooLarge(bodyLimitBytes, length, closeConnection);
+  }
+  const patience = { ...limits, bodyTimeoutMs: Math.min(discardTimeoutMs, bodyTimeoutMs) };
+  try {
+    await withDeadline(readChunks(request.body, bodyLimitBytes), request, patience);
+  } catch (error) {
+    const isWhole = error instanceof GatewayError && error.row.code === "request_too_large";
+    return tooLarge(bodyLimitBytes, length, isWhole ? error.headers : closeConnection);
+  }
+  return tooLarge(bodyLimitBytes, length, closeConnection);
 }
 
 function requireJson(contentType: string | null): void {
@@ -38,11 +65,11 @@ function requireJson(contentType: string | null): void {
 
 function readBytes(
   request: Request,
-  declared: string | null,
+  length: number | undefined,
   limits: BodyLimits,
 ): Promise<Uint8Array> {
   // With a declared length the runtime never reads more than that, and reads it fastest.
-  if (declared !== null || request.body === null) return request.bytes();
+  if (length !== undefined || request.body === null) return request.bytes();
   return readChunks(request.body, limits.bodyLimitBytes);
 }
 
@@ -54,9 +81,11 @@ async function readChunks(
   let size = 0;
   for await (const chunk of body) {
     size += chunk.byteLength;
-    if (size > limitBytes) throw tooLarge(limitBytes, size);
-    chunks.push(chunk);
+    if (size > discardFactor * limitBytes) throw tooLarge(limitBytes, size, closeConnection);
+    if (size > limitBytes) chunks.length = 0;
+    else chunks.push(chunk);
   }
+  if (size > limitBytes) throw tooLarge(limitBytes, size, {});
   return Buffer.concat(chunks, size);
 }
 
@@ -91,10 +120,14 @@ function unreadable(request: Request, cause: unknown): GatewayError {
   });
 }
 
-function tooLarge(limitBytes: number, readBytes: number): GatewayError {
+function tooLarge(
+  limitBytes: number,
+  readBytes: number,
+  headers: Readonly<Record<string, string>>,
+): GatewayError {
   return new GatewayError("request_too_large", {
     message: `Maximum content size limit (${limitBytes}) exceeded (${readBytes} bytes read)`,
-    headers: closeConnection,
+    headers,
   });
 }
 
