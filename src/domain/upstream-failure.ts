@@ -14,9 +14,13 @@ export type UpstreamFailureKind =
   | "broken-answer"
   /** The credential that Sluice holds is refused. */
   | "bad-credential"
+  /** The credential was refused for its age; the next try brings a fresh one. */
+  | "stale-credential"
   /** The target's model identifier is unknown to the upstream. */
   | "unknown-model"
   | "context-overflow"
+  /** The target cannot do what the caller asked; another target may. `param` names the field. */
+  | "unsupported"
   /** The upstream refused what the caller sent. */
   | "invalid-request"
   /** The upstream refused the content of what the caller sent. */

@@ -1,5 +1,5 @@
 import { UpstreamFailure } from "../domain/upstream-failure.ts";
-import type { StreamDecoder, UpstreamRequest } from "../upstreams/adapter.ts";
+import type { Exchange, StreamExchange, UpstreamRequest } from "../upstreams/adapter.ts";
 import type { Call } from "./call.ts";
 import type { Candidate } from "./candidates.ts";
 import { EventReader } from "./event-reader.ts";
@@ -19,24 +19,25 @@ export interface OpenStream<Event> {
   readonly rest: EventReader<Event>;
 }
 
-/** Sends a request and returns the whole body of its answer. */
-export async function attemptWhole(
-  request: UpstreamRequest,
+/** Sends a request and returns what its whole answer says. */
+export async function attemptWhole<Result>(
+  exchange: Exchange<Result>,
   candidate: Candidate,
   context: AttemptContext,
-): Promise<Uint8Array> {
-  const answer = await sendTo(request, candidate, context);
-  return answer.readAll(context.call.snapshot.settings.answerLimitBytes);
+): Promise<Result> {
+  const answer = await sendTo(exchange.request, candidate, context);
+  const body = await answer.readAll(context.call.snapshot.settings.answerLimitBytes);
+  return exchange.decode({ headers: answer.headers, body });
 }
 
 /** Sends a request and resolves when the first events of its answer are decoded. */
 export async function attemptStream<Event>(
-  request: UpstreamRequest & { readonly decoder: StreamDecoder<Event> },
+  exchange: StreamExchange<Event>,
   candidate: Candidate,
   context: AttemptContext,
 ): Promise<OpenStream<Event>> {
-  const answer = await sendTo(request, candidate, context);
-  const rest = new EventReader(answer, request.decoder);
+  const answer = await sendTo(exchange.request, candidate, context);
+  const rest = new EventReader(answer, exchange.decoder);
   const first = await rest.next();
   if (first === undefined) {
     throw new UpstreamFailure({ kind: "broken-answer", message: "the answer had no content" });

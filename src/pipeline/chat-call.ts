@@ -56,8 +56,8 @@ function wholeAnswer(chat: ChatCall): Operation<ChatResult> {
     ...commonParts(chat, false),
     async attempt(candidate, context) {
       const codec = chatCodec(candidate);
-      const request = codec.encode(chat.request, candidate.target.model);
-      const result = codec.decode(await attemptWhole(request, candidate, context));
+      const exchange = codec.encode(chat.request, candidate.target.model);
+      const result = await attemptWhole(exchange, candidate, context);
       context.meter.answering();
       return result;
     },
@@ -69,9 +69,8 @@ function streamedAnswer(chat: ChatCall): Operation<OpenStream<ChatEvent>> {
     ...commonParts(chat, true),
     async attempt(candidate, context) {
       const codec = chatCodec(candidate);
-      const request = codec.encodeStream(chat.request, candidate.target.model);
-      const decoder = codec.decodeStream();
-      const open = await attemptStream({ ...request, decoder }, candidate, context);
+      const exchange = codec.encodeStream(chat.request, candidate.target.model);
+      const open = await attemptStream(exchange, candidate, context);
       context.meter.answering();
       return open;
     },

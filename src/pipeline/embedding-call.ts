@@ -136,8 +136,8 @@ async function sendBatch(
   { request, codec, candidate, context }: FanOut,
   inputs: readonly EmbeddingInput[],
 ): Promise<EmbeddingResult> {
-  const encoded = codec.encode({ ...request, inputs }, candidate.target.model);
-  const result = codec.decode(await attemptWhole(encoded, candidate, context));
+  const exchange = codec.encode({ ...request, inputs }, candidate.target.model);
+  const result = await attemptWhole(exchange, candidate, context);
   if (result.vectors.length === inputs.length) return result;
   throw new UpstreamFailure({
     kind: "broken-answer",

@@ -16,6 +16,8 @@ const table: Readonly<
   "timed-out": [503, "model_unavailable", "next-target", "next-target"],
   "broken-answer": [503, "model_unavailable", "next-target", "next-target"],
   "bad-credential": [503, "model_unavailable", "next-target", "next-target"],
+  "stale-credential": [503, "model_unavailable", "same-target", "next-target"],
+  unsupported: [400, "unsupported_parameter", "next-target", "next-target"],
   "unknown-model": [503, "model_unavailable", "next-target", "next-target"],
   "context-overflow": [400, "context_length_exceeded", "give-up", "give-up"],
   "invalid-request": [400, null, "give-up", "give-up"],

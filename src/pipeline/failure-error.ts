@@ -1,5 +1,9 @@
 import { GatewayError } from "../domain/gateway-error.ts";
-import type { UpstreamFailure, UpstreamFailureDetails } from "../domain/upstream-failure.ts";
+import type {
+  UpstreamFailure,
+  UpstreamFailureDetails,
+  UpstreamFailureKind,
+} from "../domain/upstream-failure.ts";
 import type { Model } from "../domain/model.ts";
 import { retryHeaders } from "../limits/headers.ts";
 
@@ -24,6 +28,12 @@ export function failureError(failure: UpstreamFailure, model: Model): GatewayErr
         param: details.param ?? null,
         cause: failure,
       });
+    case "unsupported":
+      return new GatewayError("unsupported_parameter", {
+        message: details.message,
+        param: details.param ?? null,
+        cause: failure,
+      });
     case "content-refused":
       return new GatewayError("content_refused", { message: details.message, cause: failure });
     case "throttled":
@@ -34,6 +44,7 @@ export function failureError(failure: UpstreamFailure, model: Model): GatewayErr
     case "timed-out":
     case "broken-answer":
     case "bad-credential":
+    case "stale-credential":
     case "unknown-model":
       return unavailable(failure, details);
   }
@@ -48,7 +59,7 @@ function overflowMessage(message: string, model: Model): string {
 
 function unavailable(failure: UpstreamFailure, details: UpstreamFailureDetails): GatewayError {
   // The operator's faults do not mend by themselves within an SDK's retries.
-  const isLasting = details.kind === "bad-credential" || details.kind === "unknown-model";
+  const isLasting = lastingKinds.has(details.kind);
   const waitMs = Math.min(details.retryAfterMs ?? defaultRetryAfterMs, longestRetryAfterMs);
   return new GatewayError("model_unavailable", {
     message: isLasting
@@ -60,6 +71,12 @@ function unavailable(failure: UpstreamFailure, details: UpstreamFailureDetails):
   });
 }
 
+const lastingKinds: ReadonlySet<UpstreamFailureKind> = new Set([
+  "bad-credential",
+  "stale-credential",
+  "unknown-model",
+]);
+
 /** Says enough to act on, and nothing about the operator's accounts. */
 const reasons: Readonly<Record<UpstreamFailureDetails["kind"], string>> = {
   throttled: "the provider is limiting requests",
@@ -70,6 +87,8 @@ const reasons: Readonly<Record<UpstreamFailureDetails["kind"], string>> = {
   "timed-out": "the provider did not answer in time",
   "broken-answer": "the provider's answer broke off",
   "bad-credential": "the provider refused the gateway's credential",
+  "stale-credential": "the provider refused the gateway's credential",
+  unsupported: "the provider cannot do what was asked",
   "unknown-model": "the provider does not know the model",
   "context-overflow": "the input is too long",
   "invalid-request": "the provider refused the request",

@@ -11,6 +11,8 @@ const afterFirstTry: Readonly<Record<UpstreamFailureKind, RetryDecision>> = {
   "connection-lost": "same-target",
   "broken-answer": "next-target",
   "bad-credential": "next-target",
+  "stale-credential": "same-target",
+  unsupported: "next-target",
   "unknown-model": "next-target",
   "context-overflow": "give-up",
   "invalid-request": "give-up",

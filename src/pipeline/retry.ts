@@ -6,8 +6,9 @@ export type RetryDecision = "same-target" | "next-target" | "give-up";
 /** A pure rule: what failed, and how often this target was tried. */
 export function decideRetry(kind: UpstreamFailureKind, triesAtTarget: number): RetryDecision {
   switch (kind) {
+    case "stale-credential":
+    // Most often an idle connection that the upstream closed while the request was on its way.
     case "connection-lost":
-      // Most often an idle connection that the upstream closed while the request was on its way.
       return triesAtTarget < 2 ? "same-target" : "next-target";
     case "throttled":
     case "overloaded":
@@ -17,6 +18,7 @@ export function decideRetry(kind: UpstreamFailureKind, triesAtTarget: number): R
     case "broken-answer":
     case "bad-credential":
     case "unknown-model":
+    case "unsupported":
       return "next-target";
     case "context-overflow":
     case "invalid-request":

@@ -91,19 +91,26 @@ async function attemptInTurn<Answer>(loop: AttemptLoop<Answer>): Promise<Answer>
   for (const candidate of listCandidates(model, call.snapshot, services.random)) {
     for (let tries = 1; ; tries += 1) {
       meter.attempting(candidate.target);
+      let failure: UpstreamFailure;
       try {
         return await operation.attempt(candidate, context);
       } catch (error) {
         if (!(error instanceof UpstreamFailure)) throw error;
         services.onAttemptFailed(call, candidate, error);
-        lastFailure = error;
+        failure = error;
       }
-      const decision = decideRetry(lastFailure.details.kind, tries);
-      if (decision === "give-up") throw lastFailure;
+      lastFailure = graver(lastFailure, failure);
+      const decision = decideRetry(failure.details.kind, tries);
+      if (decision === "give-up") throw failure;
       if (decision === "next-target") break;
     }
   }
   throw lastFailure ?? noTarget();
+}
+
+/** A target that cannot do what was asked says nothing about one that could and was down. */
+function graver(before: UpstreamFailure | undefined, now: UpstreamFailure): UpstreamFailure {
+  return before !== undefined && now.details.kind === "unsupported" ? before : now;
 }
 
 function noTarget(): UpstreamFailure {

@@ -50,7 +50,7 @@ export async function send(
       timeout: false,
     });
     const answer = new UpstreamAnswer(response, watchdog, options);
-    if (!response.ok) throw await readFailure(answer, response, upstream);
+    if (!response.ok) throw await readFailure({ answer, response, authorized }, upstream);
     refuseEncoded(response);
     return answer;
   } catch (error) {
@@ -70,6 +70,10 @@ export class UpstreamAnswer {
     this.#response = response;
     this.#watchdog = watchdog;
     this.#options = options;
+  }
+
+  get headers(): Headers {
+    return this.#response.headers;
   }
 
   /** The whole body, at most `limitBytes`. */
@@ -157,10 +161,15 @@ const shortBodyBytes = 1024 * 1024;
 const drainPatienceMs = 1_000;
 const drainReads = 16;
 
+interface Refusal {
+  readonly answer: UpstreamAnswer;
+  readonly response: Response;
+  readonly authorized: UpstreamRequest;
+}
+
 async function readFailure(
-  answer: UpstreamAnswer,
-  response: Response,
-  upstream: Upstream,
+  { answer, response, authorized }: Refusal,
+  { adapter }: Upstream,
 ): Promise<UpstreamFailure> {
   let body: Uint8Array = new Uint8Array();
   try {
@@ -170,7 +179,7 @@ async function readFailure(
     if (error instanceof GatewayError) throw error;
   }
   const { status, headers } = response;
-  return new UpstreamFailure(upstream.adapter.readFailure(status, headers, body));
+  return new UpstreamFailure(adapter.readFailure({ status, headers, body }, authorized));
 }
 
 function refuseEncoded(response: Response): void {

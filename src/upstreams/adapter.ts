@@ -11,12 +11,31 @@ export interface UpstreamRequest {
   readonly body: string | Uint8Array<ArrayBuffer>;
 }
 
-/** Translates one kind of call. Pure: it never sends, never retries, never decides. */
+/** A whole 2xx answer. Some providers tell a part of it, such as token counts, in headers. */
+export interface WholeAnswer {
+  readonly headers: Headers;
+  readonly body: Uint8Array;
+}
+
+/** A request together with the way to read its answer, which may depend on what was asked. */
+export interface Exchange<Result> {
+  readonly request: UpstreamRequest;
+  /** Throws `UpstreamFailure` for anything that is not an answer. */
+  decode(answer: WholeAnswer): Result;
+}
+
+export interface StreamExchange<Event> {
+  readonly request: UpstreamRequest;
+  readonly decoder: StreamDecoder<Event>;
+}
+
+/**
+ * Translates one kind of call. Pure: it never sends, never retries, never decides. Throws
+ * `UpstreamFailure` `unsupported` or `invalid-request` for what its upstream cannot be asked.
+ */
 export interface Codec<Request, Result> {
   /** `model` is the upstream's own identifier of the target. */
-  encode(request: Request, model: string): UpstreamRequest;
-  /** Reads a whole 2xx answer. Throws `UpstreamFailure` for anything that is not one. */
-  decode(body: Uint8Array): Result;
+  encode(request: Request, model: string): Exchange<Result>;
 }
 
 /** Turns the bytes of a streamed answer into events, whatever the split. Does not throw. */
@@ -30,9 +49,12 @@ export interface StreamDecoder<Event> {
   end(): readonly Event[];
 }
 
-export interface StreamingCodec<Request, Result, Event> extends Codec<Request, Result> {
-  encodeStream(request: Request, model: string): UpstreamRequest;
-  decodeStream(): StreamDecoder<Event>;
+export interface ChatCodec extends Codec<ChatRequest, ChatResult> {
+  encodeStream(request: ChatRequest, model: string): StreamExchange<ChatEvent>;
+  /** False when each choice of an answer takes a request of its own. */
+  readonly takesChoiceCount: boolean;
+  /** False when images must come inside the request: addresses are then read by the gateway. */
+  readonly takesImageUrls: boolean;
 }
 
 export interface EmbeddingCodec extends Codec<EmbeddingRequest, EmbeddingResult> {
@@ -49,12 +71,17 @@ export interface AdapterServices {
   readonly newToolCallId: () => string;
 }
 
+/** An answer outside 2xx; its body may be cut. */
+export interface FailedAnswer extends WholeAnswer {
+  readonly status: number;
+}
+
 /** What a kind of upstream must bring. Everything else about a call is the pipeline's. */
 export interface UpstreamAdapter {
-  readonly chat?: StreamingCodec<ChatRequest, ChatResult, ChatEvent>;
+  readonly chat?: ChatCodec;
   readonly embeddings?: EmbeddingCodec;
   /** Runs last, so that signing schemes see the final bytes. */
   authorize(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamRequest>;
-  /** Says what a non-2xx answer means. The pipeline decides what to do about it. */
-  readFailure(status: number, headers: Headers, body: Uint8Array): UpstreamFailureDetails;
+  /** Says what a non-2xx answer to `request` means. The pipeline decides what to do about it. */
+  readFailure(answer: FailedAnswer, request: UpstreamRequest): UpstreamFailureDetails;
 }

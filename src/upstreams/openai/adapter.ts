@@ -14,17 +14,27 @@ export function createOpenAiAdapter(
   const post = requestTo(settings);
   return {
     chat: {
-      encode: (request, model) => post("/chat/completions", encodeChat(request, model, settings)),
-      encodeStream: (request, model) =>
-        post("/chat/completions", encodeChat({ ...request, stream: true }, model, settings)),
-      decode: (body) => decodeChat(body, newToolCallId),
-      decodeStream: () => new ChatStreamDecoder(newToolCallId),
+      takesChoiceCount: true,
+      takesImageUrls: true,
+      encode: (request, model) => ({
+        request: post("/chat/completions", encodeChat(request, model, settings)),
+        decode: ({ body }) => decodeChat(body, newToolCallId),
+      }),
+      encodeStream: (request, model) => ({
+        request: post(
+          "/chat/completions",
+          encodeChat({ ...request, stream: true }, model, settings),
+        ),
+        decoder: new ChatStreamDecoder(newToolCallId),
+      }),
     },
     embeddings: {
       batchLimit: settings.embeddingBatchLimit,
       takesTokenIds: settings.takesTokenIds,
-      encode: (request, model) => post("/embeddings", encodeEmbeddings(request, model, settings)),
-      decode: decodeEmbeddings,
+      encode: (request, model) => ({
+        request: post("/embeddings", encodeEmbeddings(request, model, settings)),
+        decode: ({ body }) => decodeEmbeddings(body),
+      }),
     },
     authorize: (request) => Promise.resolve(request),
     readFailure: createReadFailure(clock),

@@ -7,7 +7,8 @@ const clock = new ManualClock({ wallMs: Date.parse("2026-01-01T00:00:00Z") });
 
 function failureOf(status: number, body: unknown, headers: Record<string, string> = {}) {
   const text = typeof body === "string" ? body : JSON.stringify(body);
-  return createReadFailure(clock)(status, new Headers(headers), new TextEncoder().encode(text));
+  const answer = { status, headers: new Headers(headers), body: new TextEncoder().encode(text) };
+  return createReadFailure(clock)(answer);
 }
 
 const nested = (message: string, rest: object = {}) => ({ error: { message, ...rest } });

@@ -1,13 +1,13 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { UpstreamFailureDetails, UpstreamFailureKind } from "../../domain/upstream-failure.ts";
-import type { UpstreamAdapter } from "../adapter.ts";
+import type { FailedAnswer } from "../adapter.ts";
 import { cleanMessage } from "../shared/clean-message.ts";
 import { isObject, listOf, objectOf, textOf } from "../shared/json-fields.ts";
 import { readRetryAfter } from "../shared/retry-after.ts";
 
 /** Says what a non-2xx answer of an OpenAI-compatible server means. */
-export function createReadFailure(clock: Clock): UpstreamAdapter["readFailure"] {
-  return (status, headers, body) => {
+export function createReadFailure(clock: Clock): (answer: FailedAnswer) => UpstreamFailureDetails {
+  return ({ status, headers, body }) => {
     const details = classifyError(status, readError(new TextDecoder().decode(body)));
     return { ...details, status, retryAfterMs: readRetryAfter(headers, clock.now()) };
   };

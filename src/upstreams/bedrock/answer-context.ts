@@ -1,0 +1,14 @@
+/** What reading an answer needs to know of the request that it answers. */
+export interface AnswerContext {
+  /** Names of tools as the caller wrote them, by the names that were sent; equal ones are left out. */
+  readonly toolNames: ReadonlyMap<string, string>;
+  /** Tools, by sent name, whose input is the text of their one field `input`. */
+  readonly textTools: ReadonlySet<string>;
+  /** The tool, by sent name, whose input is the JSON text the caller asked for as the answer. */
+  readonly answerTool: string | undefined;
+  /** The caller used the deprecated `functions`; a call is answered as `function_call`. */
+  readonly usesFunctions: boolean;
+}
+
+/** The `input` field of a tool that stands for a caller's tool of free text. */
+export const textToolField = "input";

@@ -1,0 +1,57 @@
+import type { Secret } from "../../domain/secret.ts";
+import type { Capabilities, ModelFamily } from "./model-families.ts";
+
+/** How one region of the provider is reached, and what is known of the models called there. */
+export interface BedrockSettings {
+  readonly region: string;
+  /** Replaces the address that follows from the region; no slash behind. */
+  readonly endpoint: string | undefined;
+  /** Whether the address that follows from the region is the FIPS one. */
+  readonly useFips: boolean;
+  readonly credentials: BedrockCredentials;
+  /** By alias, then by the provider's identifier; targets without settings are not in it. */
+  readonly models: ReadonlyMap<string, ReadonlyMap<string, BedrockModelSettings>>;
+}
+
+export type BedrockCredentials =
+  | { readonly source: "bearer"; readonly apiKey: Secret }
+  | {
+      readonly source: "static";
+      readonly accessKeyId: string;
+      readonly secretAccessKey: Secret;
+      readonly sessionToken: Secret | undefined;
+    }
+  /** Environment, profile, web identity, container or instance, whichever comes first. */
+  | { readonly source: "chain"; readonly profile: string | undefined };
+
+/** What the operator says of one model at one target. */
+export interface BedrockModelSettings {
+  /** Undefined: read from the identifier, which an ARN does not allow. */
+  readonly family: ModelFamily | undefined;
+  /** Differences from the family's capabilities. */
+  readonly capabilities: Partial<Capabilities>;
+  /** Drops fields that the model cannot honour, where callers would else get 400. */
+  readonly dropUnsupported: boolean;
+  readonly guardrail: Guardrail | undefined;
+  /** At most 16 pairs, for the provider's invocation logs. */
+  readonly requestMetadata: Readonly<Record<string, string>>;
+  readonly serviceTier: ServiceTier | undefined;
+  readonly latency: "standard" | "optimized" | undefined;
+  /** Merged into `additionalModelRequestFields`. */
+  readonly additionalFields: Readonly<Record<string, unknown>>;
+  /** What embeddings are for; only Cohere's models ask. */
+  readonly inputType: "search_document" | "search_query" | "classification" | "clustering";
+  /** Whether Cohere's embedding models shorten inputs that are too long. */
+  readonly truncate: "none" | "start" | "end";
+}
+
+export type ServiceTier = "default" | "flex" | "priority" | "reserved";
+
+export interface Guardrail {
+  readonly identifier: string;
+  /** A number, or `DRAFT`. */
+  readonly version: string;
+  readonly trace: "enabled" | "disabled" | "enabled_full";
+  /** Whether a stream waits for the guardrail. */
+  readonly streamProcessing: "sync" | "async";
+}
