@@ -1,6 +1,12 @@
 import type { Model, Target } from "../domain/model.ts";
 import type { Plan } from "../domain/plan.ts";
-import type { Config, ConfiguredEnvironment, HttpSettings, StreamSettings } from "./config.ts";
+import type {
+  Config,
+  ConfiguredEnvironment,
+  HttpSettings,
+  ImageFetchSettings,
+  StreamSettings,
+} from "./config.ts";
 import { defaultPlans, planSchema } from "./model-schema.ts";
 import type { ConfigFile } from "./schema.ts";
 import { buildUpstream } from "./build-upstream.ts";
@@ -33,6 +39,7 @@ export function buildConfig(file: ConfigFile): Config {
       logsUpstreamMessages: file.telemetry.upstream_messages,
     },
     upstreamRequests: file.upstream_requests,
+    imageFetch: buildImageFetch(file.image_fetch),
     environments: file.environments.map((environment) => buildEnvironment(environment, models)),
     upstreams: new Map(
       Object.entries(file.upstreams).map(([name, upstream]) => [
@@ -62,6 +69,17 @@ function buildStreams(streams: ConfigFile["streams"]): StreamSettings {
     keepAlive: streams.keep_alive,
     holdHeadersMs: streams.hold_headers,
     writeTimeoutMs: streams.write_timeout,
+  };
+}
+
+function buildImageFetch(images: ConfigFile["image_fetch"]): ImageFetchSettings {
+  return {
+    enabled: images.enabled,
+    maxBytes: images.max_bytes,
+    timeoutMs: images.timeout,
+    maxImages: images.max_images,
+    allowedHosts: images.allowed_hosts,
+    allowsPrivateAddresses: images.allow_private,
   };
 }
 

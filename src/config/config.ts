@@ -20,6 +20,7 @@ export interface Config {
   readonly telemetry: TelemetrySettings;
   /** Most simultaneous fetches of the process. */
   readonly upstreamRequests: number;
+  readonly imageFetch: ImageFetchSettings;
   readonly environments: readonly ConfiguredEnvironment[];
   /** By name. */
   readonly upstreams: ReadonlyMap<string, UpstreamSettings>;
@@ -67,6 +68,17 @@ export interface TelemetrySettings {
   readonly logFormat: ConfigFile["telemetry"]["log_format"];
   /** Whether the words of upstreams, which may quote prompts, are logged. */
   readonly logsUpstreamMessages: boolean;
+}
+
+export interface ImageFetchSettings {
+  readonly enabled: boolean;
+  readonly maxBytes: number;
+  readonly timeoutMs: number;
+  /** Of one request. */
+  readonly maxImages: number;
+  /** Lower case, without port; none is any host. */
+  readonly allowedHosts: readonly string[];
+  readonly allowsPrivateAddresses: boolean;
 }
 
 export interface ConfiguredEnvironment extends Environment {

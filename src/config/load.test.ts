@@ -75,6 +75,14 @@ describe("a valid file", () => {
       ledger: { batchRows: 500, flushIntervalMs: 200, queueRows: 100_000 },
       telemetry: { logLevel: "info", logFormat: "text" },
       upstreamRequests: 8192,
+      imageFetch: {
+        enabled: false,
+        maxBytes: 10 * 1024 ** 2,
+        timeoutMs: 5000,
+        maxImages: 16,
+        allowedHosts: [],
+        allowsPrivateAddresses: false,
+      },
     });
   });
 
@@ -316,6 +324,11 @@ sluice.yaml:12:17 models.chat-a.targets[0].upstream: names an upstream that is n
       { ledger: "{ batch_rows: 5000, queue_rows: 1000 }" },
       "ledger.queue_rows: must not be smaller",
     ],
+    [
+      { image_fetch: "{ allowed_hosts: ['images.example.com:80'] }" },
+      "image_fetch.allowed_hosts[0]: must be a host name without port",
+    ],
+    [{ image_fetch: "{ timeout: 2m }" }, "must be a duration from 100ms to 1m"],
     [{ environments: "[]" }, "environments: must have at least 1 item"],
     [{ upstreams: "{}" }, "must have at least one upstream"],
     [{ plans: "{ p: { requests_per_minute: 5 } }" }, "plans.p.tokens_per_minute: is required"],

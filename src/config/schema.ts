@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { imageFetchSchema } from "./image-fetch-schema.ts";
 import { environmentsSchema, modelsSchema, plansSchema } from "./model-schema.ts";
 import {
   authSchema,
@@ -31,6 +32,7 @@ export const configFileSchema = z.strictObject({
   ledger: ledgerSchema,
   telemetry: telemetrySchema,
   upstream_requests: upstreamRequestsSchema,
+  image_fetch: imageFetchSchema,
   environments: environmentsSchema,
   upstreams: upstreamsSchema,
   models: modelsSchema,

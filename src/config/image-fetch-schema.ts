@@ -1,0 +1,50 @@
+import { z } from "zod";
+import { duration, flag, size, wholeNumber } from "./values.ts";
+
+/** Reading images that callers name by address makes the gateway send requests at their word. */
+
+const hostProblem = "must be a host name without port, such as images.example.com";
+
+export const imageFetchSchema = z
+  .strictObject({
+    enabled: flag(
+      "Reads http(s) addresses of images for models that take only the images themselves. " +
+        "Without it such requests are refused.",
+      false,
+    ),
+    max_bytes: size({
+      about: "Largest image.",
+      min: "1KiB",
+      max: "100MiB",
+      initial: "10MiB",
+    }),
+    timeout: duration({
+      about: "How long one image may take to arrive.",
+      min: "100ms",
+      max: "1m",
+      initial: "5s",
+    }),
+    max_images: wholeNumber({
+      about: "Most images read for one request.",
+      min: 1,
+      max: 100,
+      initial: 16,
+    }),
+    allowed_hosts: z
+      .array(
+        z
+          .string()
+          .regex(/^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_][A-Za-z0-9._-]{0,252})$/, hostProblem)
+          .transform((host) => host.toLowerCase()),
+      )
+      .max(1000)
+      .prefault([])
+      .describe("Hosts that images may come from, exactly, without port; `[]` is any host."),
+    allow_private: flag(
+      "Whether images may come from loopback, private and link-local addresses. Callers then " +
+        "reach what the gateway's network reaches.",
+      false,
+    ),
+  })
+  .prefault({})
+  .describe("Reading images by address.");
