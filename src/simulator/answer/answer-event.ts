@@ -26,6 +26,8 @@ export type AnswerEvent =
       /** Always the last event, and always there. */
       readonly kind: "finish";
       readonly reason: FinishReason;
+      /** The stop sequence that ended the answer, when one did. */
+      readonly stopSequence?: string | undefined;
       readonly completionTokens: number;
       readonly reasoningTokens: number;
     };

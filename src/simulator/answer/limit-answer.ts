@@ -13,7 +13,8 @@ export function* limitAnswer(
   let completionTokens = 0;
   let reasoningTokens = 0;
   let reason: FinishReason = "stop";
-  for (const event of stopAt(content, limits.stopSequences)) {
+  const search = new StopSearch(limits.stopSequences);
+  for (const event of stopAt(content, search)) {
     if (completionTokens + event.tokens > room) {
       reason = "length";
       break;
@@ -23,26 +24,26 @@ export function* limitAnswer(
     if (event.kind === "call") reason = "tool-calls";
     yield event;
   }
-  yield { kind: "finish", reason, completionTokens, reasoningTokens };
+  const stopSequence = reason === "length" ? undefined : search.found;
+  yield { kind: "finish", reason, stopSequence, completionTokens, reasoningTokens };
 }
 
 /** Only text is searched: a stop sequence inside the input of a tool would break its JSON. */
 function* stopAt(
   content: Iterable<ContentEvent>,
-  stopSequences: readonly string[],
+  search: StopSearch,
 ): Generator<ContentEvent, void, void> {
-  if (stopSequences.length === 0) {
+  if (search.isIdle) {
     yield* content;
     return;
   }
-  const search = new StopSearch(stopSequences);
   for (const event of content) {
     if (event.kind !== "text") {
       yield event;
       continue;
     }
     for (const piece of search.push(event.piece)) yield { ...event, piece };
-    if (search.isFound) return;
+    if (search.found !== undefined) return;
   }
   for (const piece of search.rest()) yield { kind: "text", piece, tokens: 1 };
 }

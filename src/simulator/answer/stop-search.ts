@@ -7,16 +7,21 @@ export class StopSearch {
   readonly #longest: number;
   #held: string[] = [];
   #heldLength = 0;
-  #isFound = false;
+  #found: string | undefined;
 
   constructor(sequences: readonly string[]) {
     this.#sequences = sequences.filter((sequence) => sequence !== "");
     this.#longest = Math.max(0, ...this.#sequences.map((sequence) => sequence.length));
   }
 
-  /** True once the text has ended at a stop sequence; nothing may be pushed after that. */
-  get isFound(): boolean {
-    return this.#isFound;
+  /** The stop sequence at which the text has ended; nothing may be pushed after that. */
+  get found(): string | undefined {
+    return this.#found;
+  }
+
+  /** True when there is nothing to search for. */
+  get isIdle(): boolean {
+    return this.#sequences.length === 0;
   }
 
   /** The pieces that are now certain to belong to the answer. */
@@ -24,11 +29,13 @@ export class StopSearch {
     this.#held.push(piece);
     this.#heldLength += piece.length;
     const text = this.#held.join("");
-    const places = this.#sequences.map((sequence) => text.indexOf(sequence));
-    const found = places.filter((place) => place >= 0);
-    if (found.length > 0) {
-      this.#isFound = true;
-      return this.#release(Math.min(...found));
+    const found = this.#sequences
+      .map((sequence) => ({ sequence, place: text.indexOf(sequence) }))
+      .filter(({ place }) => place >= 0)
+      .sort((first, second) => first.place - second.place)[0];
+    if (found !== undefined) {
+      this.#found = found.sequence;
+      return this.#release(found.place);
     }
     const released: string[] = [];
     for (let first = this.#held[0]; first !== undefined; first = this.#held[0]) {

@@ -1,0 +1,92 @@
+import type { AnswerEvent } from "../answer/answer-event.ts";
+import { tokenize } from "../answer/tokenizer.ts";
+import { writeAnswer } from "../answer/write-answer.ts";
+import type { JsonRecord } from "../read-json.ts";
+import type { ConverseRequest } from "./converse-request.ts";
+
+export type FinishEvent = Extract<AnswerEvent, { kind: "finish" }>;
+
+/** What the model says, or what the guardrail says in its place. Refusals are texts like others. */
+export function answerEvents(request: ConverseRequest): Iterable<AnswerEvent> {
+  return request.guardrail?.isIntervening === true
+    ? blockedAnswer()
+    : writeAnswer(request.prompt, 0);
+}
+
+export function stopReasonOf(finish: FinishEvent, request: ConverseRequest): string {
+  if (request.guardrail?.isIntervening === true) return "guardrail_intervened";
+  switch (finish.reason) {
+    case "length":
+      return "max_tokens";
+    case "tool-calls":
+      return "tool_use";
+    case "stop":
+      return finish.stopSequence === undefined ? "end_turn" : "stop_sequence";
+  }
+}
+
+/** The provider's `usage`: its input tokens are those that the cache had no part in. */
+export function usageBody(request: ConverseRequest, outputTokens: number): JsonRecord {
+  const { promptTokens, cache } = request;
+  const { readTokens, writeTokens } = cache ?? { readTokens: 0, writeTokens: 0 };
+  return {
+    inputTokens: promptTokens - readTokens - writeTokens,
+    outputTokens,
+    totalTokens: promptTokens + outputTokens,
+    ...(cache === undefined
+      ? {}
+      : { cacheReadInputTokens: readTokens, cacheWriteInputTokens: writeTokens }),
+  };
+}
+
+/** The model's own fields that the request pointed at; undefined when there is none to repeat. */
+export function responseFields(
+  finish: FinishEvent,
+  request: ConverseRequest,
+): JsonRecord | undefined {
+  const paths = request.responseFieldPaths;
+  const stopSequence = finish.stopSequence ?? null;
+  // Claude's field has moved into `delta` for streams, and both places are asked for.
+  if (paths.includes("/delta/stop_sequence")) return { delta: { stop_sequence: stopSequence } };
+  return paths.includes("/stop_sequence") ? { stop_sequence: stopSequence } : undefined;
+}
+
+/** What the answer repeats of the request, equal on whole answers and in `metadata` events. */
+export function echoedFields({ serviceTier, latency, guardrail }: ConverseRequest): JsonRecord {
+  return {
+    ...(guardrail?.hasTrace === true ? { trace: { guardrail: guardrailTrace(guardrail) } } : {}),
+    ...(latency === undefined ? {} : { performanceConfig: { latency } }),
+    ...(serviceTier === undefined ? {} : { serviceTier: { type: serviceTier } }),
+  };
+}
+
+/** `call_abc` as this provider names it. */
+export function toolUseId(callId: string): string {
+  return `tooluse_${callId.replace(/^call_/, "")}`;
+}
+
+export const blockedText = "Sorry, the guardrail of this model does not allow an answer.";
+
+function* blockedAnswer(): Generator<AnswerEvent, void, void> {
+  let completionTokens = 0;
+  for (const piece of tokenize(blockedText)) {
+    completionTokens += 1;
+    yield { kind: "text", piece, tokens: 1 };
+  }
+  yield {
+    kind: "finish",
+    reason: "stop",
+    stopSequence: undefined,
+    completionTokens,
+    reasoningTokens: 0,
+  };
+}
+
+function guardrailTrace(guardrail: NonNullable<ConverseRequest["guardrail"]>): JsonRecord {
+  const words = { customWords: [{ match: "guard:", action: "BLOCKED" }], managedWordLists: [] };
+  if (!guardrail.isIntervening) return { actionReason: "No action." };
+  return {
+    actionReason: "Guardrail blocked.",
+    inputAssessment: { [guardrail.identifier]: { wordPolicy: words } },
+  };
+}
