@@ -1,0 +1,102 @@
+/**
+ * Frames of `application/vnd.amazon.eventstream`: a prelude of two lengths and a checksum, headers,
+ * a payload, and a checksum of everything before it. All numbers are big-endian.
+ */
+import { crc32 } from "node:zlib";
+
+/** What headers can hold: all types of the format but the one- and two-byte numbers and UUIDs. */
+export type HeaderValue = string | boolean | number | bigint | Date | Uint8Array;
+export type FrameHeaders = Readonly<Record<string, HeaderValue>>;
+
+export const preludeLengthBytes = 12;
+export const checksumLengthBytes = 4;
+
+const utf8 = new TextEncoder();
+
+/** One frame on its own; numbers become 32 bits wide, bigints 64. */
+export function encodeFrame(headers: FrameHeaders, payload: Uint8Array): Uint8Array<ArrayBuffer> {
+  const headerBytes = Buffer.concat(
+    Object.entries(headers).map(([name, value]) => encodeHeader(name, value)),
+  );
+  const payloadAt = preludeLengthBytes + headerBytes.length;
+  const checksumAt = payloadAt + payload.length;
+  const frame = new Uint8Array(checksumAt + checksumLengthBytes);
+  frame.set(encodePrelude(frame.length, headerBytes.length));
+  frame.set(headerBytes, preludeLengthBytes);
+  frame.set(payload, payloadAt);
+  new DataView(frame.buffer).setUint32(checksumAt, crc32(frame.subarray(0, checksumAt)));
+  return frame;
+}
+
+/** A part of the answer, for example `contentBlockDelta`. */
+export function eventFrame(
+  type: string,
+  body: object,
+  extraHeaders: FrameHeaders = {},
+): Uint8Array<ArrayBuffer> {
+  return jsonFrame({ ":event-type": type, ...extraHeaders }, "event", body);
+}
+
+/** An exception that the service models for the stream, for example `throttlingException`. */
+export function exceptionFrame(type: string, body: object): Uint8Array<ArrayBuffer> {
+  return jsonFrame({ ":exception-type": type }, "exception", body);
+}
+
+/** A failure of the transport, which no model of the service knows. It has no payload. */
+export function errorFrame(code: string, message: string): Uint8Array<ArrayBuffer> {
+  const headers = { ":error-code": code, ":error-message": message, ":message-type": "error" };
+  return encodeFrame(headers, new Uint8Array(0));
+}
+
+/** A prelude whose own checksum is right, whatever its lengths promise. */
+export function encodePrelude(
+  totalLengthBytes: number,
+  headersLengthBytes: number,
+): Uint8Array<ArrayBuffer> {
+  const prelude = new Uint8Array(preludeLengthBytes);
+  const view = new DataView(prelude.buffer);
+  view.setUint32(0, totalLengthBytes);
+  view.setUint32(4, headersLengthBytes);
+  view.setUint32(8, crc32(prelude.subarray(0, 8)));
+  return prelude;
+}
+
+function jsonFrame(
+  typeHeaders: FrameHeaders,
+  messageType: "event" | "exception",
+  body: object,
+): Uint8Array<ArrayBuffer> {
+  const headers = {
+    ...typeHeaders,
+    ":content-type": "application/json",
+    ":message-type": messageType,
+  };
+  return encodeFrame(headers, utf8.encode(JSON.stringify(body)));
+}
+
+function encodeHeader(name: string, value: HeaderValue): Buffer {
+  const nameBytes = utf8.encode(name);
+  return Buffer.concat([Uint8Array.of(nameBytes.length), nameBytes, encodeValue(value)]);
+}
+
+/** The type's number and the value, as the format's table of types says. */
+function encodeValue(value: HeaderValue): Buffer {
+  if (typeof value === "boolean") return Buffer.of(value ? 0 : 1);
+  if (typeof value === "number") {
+    const bytes = Buffer.alloc(5, 4);
+    bytes.writeInt32BE(value, 1);
+    return bytes;
+  }
+  if (typeof value === "bigint") return encodeLong(5, value);
+  if (value instanceof Date) return encodeLong(8, BigInt(value.getTime()));
+  const bytes = typeof value === "string" ? utf8.encode(value) : value;
+  const head = Buffer.alloc(3, typeof value === "string" ? 7 : 6);
+  head.writeUInt16BE(bytes.length, 1);
+  return Buffer.concat([head, bytes]);
+}
+
+function encodeLong(type: number, value: bigint): Buffer {
+  const bytes = Buffer.alloc(9, type);
+  bytes.writeBigInt64BE(value, 1);
+  return bytes;
+}
