@@ -1,0 +1,110 @@
+import type { EmbeddingRequest, EmbeddingResult, EmbeddingVector } from "../../domain/embedding.ts";
+import { UpstreamFailure } from "../../domain/upstream-failure.ts";
+import type { TokenUsage } from "../../domain/usage.ts";
+import type { WholeAnswer } from "../adapter.ts";
+import { countOf, isObject, listOf, type JsonObject } from "../shared/json-fields.ts";
+import type { EmbeddingFamily } from "./model-families.ts";
+import type { BedrockModelSettings } from "./settings.ts";
+
+/** How one family of embedding models is asked through InvokeModel. */
+export interface EmbeddingWire {
+  /** Most texts of one request. */
+  readonly batchLimit: number;
+  encode(request: EmbeddingRequest, settings: InputSettings): string;
+  decode(answer: WholeAnswer): EmbeddingResult;
+}
+
+export type InputSettings = Pick<BedrockModelSettings, "inputType" | "truncate">;
+
+export const embeddingWires: Readonly<Record<EmbeddingFamily, EmbeddingWire>> = {
+  "titan-embed-v2": { batchLimit: 1, encode: encodeTitan, decode: decodeTitan },
+  "cohere-embed-v3": { batchLimit: 96, encode: encodeCohereV3, decode: decodeCohere },
+  "cohere-embed-v4": { batchLimit: 96, encode: encodeCohereV4, decode: decodeCohere },
+};
+
+function encodeTitan(request: EmbeddingRequest): string {
+  refuseOtherDimensions(request, [256, 512, 1024]);
+  const { dimensions } = request;
+  const [inputText] = texts(request);
+  return JSON.stringify({ inputText, dimensions, normalize: true });
+}
+
+function decodeTitan({ body }: WholeAnswer): EmbeddingResult {
+  const answer = parseAnswer(body);
+  return {
+    vectors: [readVector(answer["embedding"])],
+    usage: usageOf(countOf(answer["inputTextTokenCount"])),
+  };
+}
+
+function encodeCohereV3(request: EmbeddingRequest, settings: InputSettings): string {
+  refuseOtherDimensions(request, [1024]);
+  const truncate = { none: "NONE", start: "START", end: "END" }[settings.truncate];
+  return JSON.stringify({ ...cohereFields(request, settings), truncate });
+}
+
+function encodeCohereV4(request: EmbeddingRequest, settings: InputSettings): string {
+  refuseOtherDimensions(request, [256, 512, 1024, 1536]);
+  const truncate = { none: "NONE", start: "LEFT", end: "RIGHT" }[settings.truncate];
+  const fields = cohereFields(request, settings);
+  return JSON.stringify({ ...fields, truncate, output_dimension: request.dimensions });
+}
+
+function cohereFields(request: EmbeddingRequest, { inputType }: InputSettings): object {
+  return { texts: texts(request), input_type: inputType, embedding_types: ["float"] };
+}
+
+/** Cohere's models tell their token count in a header only. */
+const tokenCountHeader = "x-amzn-bedrock-input-token-count";
+
+function decodeCohere({ headers, body }: WholeAnswer): EmbeddingResult {
+  const { embeddings } = parseAnswer(body);
+  // A list, or lists by type: which of the two depends on version and on what was asked.
+  const vectors = listOf(isObject(embeddings) ? embeddings["float"] : embeddings) ?? [];
+  return {
+    vectors: vectors.map(readVector),
+    usage: usageOf(countOf(headers.get(tokenCountHeader) ?? undefined)),
+  };
+}
+
+function texts({ inputs }: EmbeddingRequest): readonly string[] {
+  return inputs.map((input) => {
+    if (typeof input === "string") return input;
+    throw new Error("token ids must become text before they come here");
+  });
+}
+
+function refuseOtherDimensions(request: EmbeddingRequest, known: readonly number[]): void {
+  const { dimensions } = request;
+  if (dimensions === undefined || known.includes(dimensions)) return;
+  const list = known.length === 1 ? `only ${known[0]}` : `one of ${known.join(", ")}`;
+  throw new UpstreamFailure({
+    kind: "unsupported",
+    message: `Invalid 'dimensions': ${dimensions}. This model supports ${list}.`,
+    param: "dimensions",
+  });
+}
+
+function parseAnswer(body: Uint8Array): JsonObject {
+  try {
+    const answer: unknown = JSON.parse(new TextDecoder().decode(body));
+    if (isObject(answer)) return answer;
+  } catch {
+    // Said below: whatever it is, it is no answer.
+  }
+  throw new UpstreamFailure({ kind: "broken-answer", message: "the answer is not JSON" });
+}
+
+function readVector(value: unknown): EmbeddingVector {
+  if (Array.isArray(value) && value.length > 0 && value.every(isNumber)) return value;
+  throw new UpstreamFailure({ kind: "broken-answer", message: "a vector is not one" });
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === "number";
+}
+
+function usageOf(inputTokens: number | undefined): TokenUsage | undefined {
+  if (inputTokens === undefined) return undefined;
+  return { inputTokens, outputTokens: 0, cachedInputTokens: 0, reasoningTokens: 0 };
+}
