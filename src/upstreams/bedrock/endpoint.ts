@@ -1,0 +1,40 @@
+import type { BedrockSettings } from "./settings.ts";
+
+/**
+ * Address of the provider's runtime API, without a slash at its end. Host names as published in the
+ * provider's endpoint rules for `bedrock-runtime`.
+ */
+export function endpointOf({
+  region,
+  endpoint,
+  useFips,
+}: Pick<BedrockSettings, "region" | "endpoint" | "useFips">): string {
+  if (endpoint !== undefined) return endpoint.replace(/\/+$/, "");
+  const service = useFips ? "bedrock-runtime-fips" : "bedrock-runtime";
+  return `https://${service}.${region}.${domainOf(region)}`;
+}
+
+/** Regions whose names begin so lie in partitions with domains of their own. */
+const partitionDomains: readonly (readonly [prefix: string, domain: string])[] = [
+  ["cn-", "amazonaws.com.cn"],
+  ["eusc-", "amazonaws.eu"],
+  ["us-iso-", "c2s.ic.gov"],
+  ["us-isob-", "sc2s.sgov.gov"],
+  ["eu-isoe-", "cloud.adc-e.uk"],
+  ["us-isof-", "csp.hci.ic.gov"],
+];
+
+function domainOf(region: string): string {
+  const found = partitionDomains.find(([prefix]) => region.startsWith(prefix));
+  return found?.[1] ?? "amazonaws.com";
+}
+
+/** A model's identifier as one segment of a path: `:` and the `/` of ARNs are encoded. */
+export function encodePathSegment(text: string): string {
+  return encodeURIComponent(text).replaceAll(/[!'()*]/g, percentEncode);
+}
+
+/** The characters that RFC 3986 reserves and `encodeURIComponent` leaves as they are. */
+function percentEncode(character: string): string {
+  return `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
+}
