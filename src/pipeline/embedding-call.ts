@@ -45,7 +45,7 @@ function embeddingOperation(embedding: EmbeddingCall): Operation<EmbeddingResult
     async attempt(candidate, context) {
       const codec = embeddingCodec(candidate);
       const inputs = await acceptableInputs(embedding, codec);
-      const batches = splitIntoBatches(inputs, codec.batchLimit);
+      const batches = splitIntoBatches(inputs, codec.batchLimit(request, candidate.target.model));
       const results = await sendBatches({ batches, request, codec, candidate, context });
       context.meter.answering();
       return join(results);

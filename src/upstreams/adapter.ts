@@ -58,8 +58,8 @@ export interface ChatCodec extends Codec<ChatRequest, ChatResult> {
 }
 
 export interface EmbeddingCodec extends Codec<EmbeddingRequest, EmbeddingResult> {
-  /** Most inputs one upstream request may carry. */
-  readonly batchLimit: number;
+  /** Most inputs one upstream request may carry; at least 1. `model` is as in `encode`. */
+  batchLimit(request: EmbeddingRequest, model: string): number;
   /** False when token ids must become text first. */
   readonly takesTokenIds: boolean;
 }

@@ -29,7 +29,7 @@ export function createOpenAiAdapter(
       }),
     },
     embeddings: {
-      batchLimit: settings.embeddingBatchLimit,
+      batchLimit: () => settings.embeddingBatchLimit,
       takesTokenIds: settings.takesTokenIds,
       encode: (request, model) => ({
         request: post("/embeddings", encodeEmbeddings(request, model, settings)),
