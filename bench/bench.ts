@@ -1,4 +1,5 @@
 import type { Figure } from "./figure.ts";
+import { measureBedrock } from "./figures/bedrock.ts";
 import { measureCalls } from "./figures/calls.ts";
 import { measureChunks } from "./figures/chunks.ts";
 import type { FigureContext } from "./figures/context.ts";
@@ -16,6 +17,7 @@ import { startStand } from "./stand/stand.ts";
 export const groups = {
   calls: measureCalls,
   chunks: measureChunks,
+  bedrock: measureBedrock,
   latency: measureLatency,
   throughput: measureThroughput,
   embeddings: measureEmbeddings,

@@ -18,8 +18,11 @@ export interface Figure {
 }
 
 export interface Comparison {
-  /** `ratio`: Sluice by nginx; `added`: Sluice less direct; `growth`: Sluice by an earlier Sluice. */
-  readonly kind: "ratio" | "added" | "growth";
+  /**
+   * `ratio`: Sluice by nginx; `added`: Sluice less direct; `growth`: Sluice by an earlier Sluice;
+   * `kinds`: Sluice by itself over the upstream kind `openai`.
+   */
+  readonly kind: "ratio" | "added" | "growth" | "kinds";
   readonly value: Summary;
   /** The same of nginx, where that says something. */
   readonly nginx?: Summary;

@@ -1,5 +1,10 @@
 /** Aliases of the run; the upstream knows the models by the same names. */
-export const benchModels = { chat: "bench-chat", embedding: "bench-embedding" } as const;
+export const benchModels = {
+  chat: "bench-chat",
+  /** Served by the same upstream over the wire of the kind `bedrock`. */
+  bedrock: "bench-bedrock",
+  embedding: "bench-embedding",
+} as const;
 
 /** The largest call that OpenAI's API takes: as many inputs as it allows. */
 export const embeddingsShape = { model: benchModels.embedding, inputs: 2048, dimensions: 1024 };

@@ -21,7 +21,7 @@ const figureSchema = z.strictObject({
   // Differences of latencies may come out below nothing in a run this short.
   comparison: z
     .strictObject({
-      kind: z.enum(["ratio", "added", "growth"]),
+      kind: z.enum(["ratio", "added", "growth", "kinds"]),
       value: summarySchema,
       nginx: summarySchema.optional(),
     })
@@ -39,6 +39,8 @@ const names = [
   "calls.per_cpu_second",
   "chunks.cpu",
   "chunks.per_read",
+  "bedrock.call_cpu",
+  "bedrock.chunk_cpu",
   "latency.p50_at_1",
   "latency.p99_at_1",
   "latency.p50_at_16",

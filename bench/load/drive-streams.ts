@@ -8,6 +8,8 @@ import type { StreamLoad } from "../plan.ts";
 export interface StreamDrive {
   readonly destination: Destination;
   readonly load: StreamLoad;
+  /** Default: the model that every group measures. */
+  readonly model?: string;
   readonly openWithinMs: number;
   readonly signal: AbortSignal;
 }
@@ -39,8 +41,9 @@ export async function driveStreams(drive: StreamDrive): Promise<StreamCounts> {
   return counts;
 }
 
-export function openStreams({ destination, load, openWithinMs, signal }: StreamDrive): OpenStreams {
-  const request = streamRequest(load);
+export function openStreams(drive: StreamDrive): OpenStreams {
+  const { destination, load, openWithinMs, signal } = drive;
+  const request = streamRequest(load, drive.model);
   const { port, authorization } = destination;
   const argument = {
     destination: { port, authorization },

@@ -12,19 +12,18 @@ const messages = [
   { role: "user", content: "What does a gateway do for those who call, and for those who answer?" },
 ];
 
-export function chatRequest(): LoadRequest {
-  const body = { model: benchModels.chat, messages, temperature: 0.2, max_tokens: 200 };
+export function chatRequest(model: string = benchModels.chat): LoadRequest {
+  const body = { model, messages, temperature: 0.2, max_tokens: 200 };
   return { path: "/v1/chat/completions", body: JSON.stringify(body) };
 }
 
-/** Asks the static upstream, in a field that gateways pass on, for chunks at a steady pace. */
-export function streamRequest({ chunks, pauseMs }: Omit<StreamLoad, "streams">): LoadRequest {
-  const body = {
-    model: benchModels.chat,
-    messages,
-    stream: true,
-    user: `chunks=${chunks},pauseMs=${pauseMs}`,
-  };
+/** Asks the static upstream, in words that every wire format carries, for chunks at a steady pace. */
+export function streamRequest(
+  { chunks, pauseMs }: Omit<StreamLoad, "streams">,
+  model: string = benchModels.chat,
+): LoadRequest {
+  const pace = { role: "user", content: `chunks=${chunks},pauseMs=${pauseMs}` };
+  const body = { model, messages: [...messages, pace], stream: true };
   return { path: "/v1/chat/completions", body: JSON.stringify(body) };
 }
 

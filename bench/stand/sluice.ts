@@ -79,12 +79,24 @@ upstreams:
     base_url: http://127.0.0.1:${upstreamPort}/v1
     api_key: a-credential-of-the-upstream
     max_in_flight: 8192
+  static-bedrock:
+    kind: bedrock
+    region: us-east-1
+    endpoint: http://127.0.0.1:${upstreamPort}
+    access_key_id: AKIDOFTHEUPSTREAM
+    secret_access_key: a-credential-of-the-upstream
+    max_in_flight: 8192
 models:
   ${benchModels.chat}:
     kind: chat
     context_window: 200000
     max_output_tokens: 64000
     targets: [{ upstream: static, model: ${benchModels.chat} }]
+  ${benchModels.bedrock}:
+    kind: chat
+    context_window: 200000
+    max_output_tokens: 64000
+    targets: [{ upstream: static-bedrock, model: us.anthropic.claude-3-5-haiku-20241022-v1:0 }]
   ${benchModels.embedding}:
     kind: embedding
     context_window: 8192

@@ -1,6 +1,6 @@
 /** Answers in OpenAI's wire format, made once: the upstream must cost less than what it measures. */
 
-const content =
+export const content =
   "A gateway stands between those who call and those who answer. It knows who calls, counts what " +
   "is used, and passes on the rest as it came.";
 
@@ -29,10 +29,10 @@ export function chatBody(model: string): string {
 }
 
 export interface StreamFrames {
-  readonly first: string;
-  readonly text: string;
-  /** Finish, usage and `[DONE]`. */
-  readonly last: string;
+  readonly first: Buffer;
+  readonly text: Buffer;
+  /** Finish, usage and what else ends a stream. */
+  readonly last: Buffer;
 }
 
 export function streamFrames(model: string): StreamFrames {
@@ -45,9 +45,11 @@ export function streamFrames(model: string): StreamFrames {
   ];
   const none = { usage: null };
   return {
-    first: frame(choice({ role: "assistant", content: "", refusal: null }, null), none),
-    text: frame(choice({ content: " answer" }, null), none),
-    last: frame(choice({}, "stop"), none) + frame([], { usage }) + "data: [DONE]\n\n",
+    first: Buffer.from(
+      frame(choice({ role: "assistant", content: "", refusal: null }, null), none),
+    ),
+    text: Buffer.from(frame(choice({ content: " answer" }, null), none)),
+    last: Buffer.from(`${frame(choice({}, "stop"), none)}${frame([], { usage })}data: [DONE]\n\n`),
   };
 }
 

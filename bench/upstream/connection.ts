@@ -1,12 +1,21 @@
-import type { StreamFrames } from "./bodies.ts";
 import { RequestReader, type UpstreamRequest } from "./request-reader.ts";
 
-/** Whole responses, head and body, as they go to the wire. */
+/** Whole responses, head and body, as they go to the wire, and what streams are made of. */
 export interface PreparedAnswers {
   readonly chat: Buffer;
+  readonly chatStream: PreparedStream;
+  readonly converse: Buffer;
+  readonly converseStream: PreparedStream;
   readonly embeddings: Buffer;
-  readonly streamHead: string;
-  readonly frames: StreamFrames;
+}
+
+/** Pieces of a stream, framed for a chunked body. */
+export interface PreparedStream {
+  /** The head of the response and the first piece. */
+  readonly first: Buffer;
+  readonly text: Buffer;
+  /** What follows the text, and the end of the body. */
+  readonly last: Buffer;
 }
 
 /** The part of a socket that is written to. */
@@ -43,22 +52,23 @@ export class UpstreamConnection {
   }
 
   #answer({ path, body }: UpstreamRequest): void {
-    if (path.endsWith("/embeddings")) this.#send(this.#answers.embeddings);
-    else if (body.includes('"stream":true')) this.#stream(readPace(body));
-    else this.#send(this.#answers.chat);
+    const { chat, chatStream, converse, converseStream, embeddings } = this.#answers;
+    if (path.endsWith("/embeddings")) this.#send(embeddings);
+    else if (path.endsWith("/converse")) this.#send(converse);
+    else if (path.endsWith("/converse-stream")) this.#stream(converseStream, readPace(body));
+    else if (body.includes('"stream":true')) this.#stream(chatStream, readPace(body));
+    else this.#send(chat);
   }
 
-  #stream({ chunks, pauseMs }: Pace): void {
-    const { streamHead, frames } = this.#answers;
-    this.#send(Buffer.from(streamHead + chunk(frames.first)));
-    const text = Buffer.from(chunk(frames.text));
+  #stream({ first, text, last }: PreparedStream, { chunks, pauseMs }: Pace): void {
+    this.#send(first);
     const startedAt = performance.now();
     let sent = 0;
     const next = (): void => {
       this.#send(text);
       sent += 1;
       if (sent === chunks) {
-        this.#send(Buffer.from(`${chunk(frames.last)}0\r\n\r\n`));
+        this.#send(last);
         return;
       }
       // Against the start, so that late timers do not add up.
@@ -83,12 +93,8 @@ interface Pace {
   readonly pauseMs: number;
 }
 
-/** The caller says in the request's `user` field how it wants to be answered. */
+/** The caller says in its last message how it wants to be answered. */
 function readPace(body: Buffer): Pace {
-  const match = /"user":"chunks=(\d+),pauseMs=(\d+)"/.exec(body.toString("latin1"));
+  const match = /"chunks=(\d+),pauseMs=(\d+)"/.exec(body.toString("latin1"));
   return { chunks: Number(match?.[1] ?? 1), pauseMs: Number(match?.[2] ?? 1) };
-}
-
-function chunk(frame: string): string {
-  return `${frame.length.toString(16)}\r\n${frame}\r\n`;
 }

@@ -3,8 +3,9 @@
  * port, and ends when its standard input does.
  */
 import { benchModels, embeddingsShape } from "../models.ts";
-import { chatBody, embeddingsBody, streamFrames } from "./bodies.ts";
-import { UpstreamConnection, type PreparedAnswers } from "./connection.ts";
+import { chatBody, embeddingsBody, streamFrames, type StreamFrames } from "./bodies.ts";
+import { UpstreamConnection, type PreparedAnswers, type PreparedStream } from "./connection.ts";
+import { converseBody, converseFrames } from "./converse-bodies.ts";
 
 const server = listen(prepareAnswers());
 console.log(server.port);
@@ -14,12 +15,26 @@ server.stop(true);
 function prepareAnswers(): PreparedAnswers {
   return {
     chat: wholeResponse(chatBody(benchModels.chat)),
+    chatStream: prepareStream("text/event-stream", streamFrames(benchModels.chat)),
+    converse: wholeResponse(converseBody()),
+    converseStream: prepareStream("application/vnd.amazon.eventstream", converseFrames()),
     embeddings: wholeResponse(embeddingsBody(embeddingsShape)),
-    streamHead:
-      "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n" +
-      "transfer-encoding: chunked\r\n\r\n",
-    frames: streamFrames(benchModels.chat),
   };
+}
+
+function prepareStream(contentType: string, { first, text, last }: StreamFrames): PreparedStream {
+  const head =
+    `HTTP/1.1 200 OK\r\ncontent-type: ${contentType}\r\n` + "transfer-encoding: chunked\r\n\r\n";
+  return {
+    first: Buffer.concat([Buffer.from(head), chunk(first)]),
+    text: chunk(text),
+    last: Buffer.concat([chunk(last), Buffer.from("0\r\n\r\n")]),
+  };
+}
+
+function chunk(frame: Buffer): Buffer {
+  const length = Buffer.from(`${frame.length.toString(16)}\r\n`);
+  return Buffer.concat([length, frame, Buffer.from("\r\n")]);
 }
 
 function wholeResponse(body: string): Buffer {

@@ -9,15 +9,15 @@ import {
   run,
   testNeedingRegistry,
 } from "./registry-test.ts";
-import { startSdkGateway } from "./sdk-gateway.ts";
+import { startSdkGateway, upstreamKinds } from "./sdk-gateway.ts";
 
 const source = join(import.meta.dir, "go");
 
-testNeedingRegistry("go")(
-  "the official Go client's checks pass",
-  async () => {
+testNeedingRegistry("go").each(upstreamKinds)(
+  "the official Go client's checks pass with every alias on kind %s",
+  async (kind) => {
     const program = await build();
-    await using sdk = await startSdkGateway();
+    await using sdk = await startSdkGateway(kind);
     const passed = passedChecks(await run([program], { env: clientEnvironment(sdk) }));
     expect(passed.length).toBeGreaterThanOrEqual(25);
   },

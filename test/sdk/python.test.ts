@@ -10,34 +10,34 @@ import {
   run,
   testNeedingRegistry,
 } from "./registry-test.ts";
-import { startSdkGateway } from "./sdk-gateway.ts";
+import { startSdkGateway, upstreamKinds, type UpstreamKind } from "./sdk-gateway.ts";
 
 const programs = join(import.meta.dir, "python");
 const requirements = join(programs, "requirements.txt");
 const folder = cacheFolder("python", readFileSync(requirements, "utf8"));
 const testPython = testNeedingRegistry("python3");
 
-testPython(
-  "the official Python client's checks pass",
-  async () => {
-    const passed = passedChecks(await runProgram("openai_client.py"));
+testPython.each(upstreamKinds)(
+  "the official Python client's checks pass with every alias on kind %s",
+  async (kind) => {
+    const passed = passedChecks(await runProgram("openai_client.py", kind));
     expect(passed.length).toBeGreaterThanOrEqual(25);
   },
   installTimeoutMs,
 );
 
-testPython(
-  "LangChain's Python client's checks pass",
-  async () => {
-    const passed = passedChecks(await runProgram("langchain_client.py"));
+testPython.each(upstreamKinds)(
+  "LangChain's Python client's checks pass with every alias on kind %s",
+  async (kind) => {
+    const passed = passedChecks(await runProgram("langchain_client.py", kind));
     expect(passed.length).toBeGreaterThanOrEqual(12);
   },
   installTimeoutMs,
 );
 
-async function runProgram(name: string): Promise<string> {
+async function runProgram(name: string, kind: UpstreamKind): Promise<string> {
   const python = await install();
-  await using sdk = await startSdkGateway();
+  await using sdk = await startSdkGateway(kind);
   return await run([python, join(programs, name)], {
     env: {
       ...clientEnvironment(sdk),

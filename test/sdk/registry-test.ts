@@ -22,9 +22,10 @@ export function cacheFolder(name: string, content: string): string {
 }
 
 /** Where a client's program finds the gateway, and the keys it calls it with. */
-export function clientEnvironment({ baseUrl, keys }: SdkGateway): Record<string, string> {
+export function clientEnvironment({ kind, baseUrl, keys }: SdkGateway): Record<string, string> {
   return {
     SLUICE_BASE_URL: baseUrl,
+    SLUICE_UPSTREAM_KIND: kind,
     SLUICE_KEY: keys.valid,
     SLUICE_REVOKED_KEY: keys.revoked,
     SLUICE_OTHER_KEY: keys.otherEnvironment,

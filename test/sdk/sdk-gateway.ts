@@ -1,8 +1,15 @@
+import { demoCredentials } from "../../src/simulator/bedrock/credential-book.ts";
+import { eventFrame, exceptionFrame } from "../../src/simulator/bedrock/event-frames.ts";
 import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 
+/** The kinds of upstream behind the aliases; clients must not see which it is. */
+export const upstreamKinds = ["openai", "bedrock"] as const;
+export type UpstreamKind = (typeof upstreamKinds)[number];
+
 /** What the clients of every language are tested against. */
 export interface SdkGateway extends AsyncDisposable {
+  readonly kind: UpstreamKind;
   readonly gateway: TestGateway;
   readonly simulator: Simulator;
   /** As an application configures it. */
@@ -19,11 +26,15 @@ export interface SdkGateway extends AsyncDisposable {
 }
 
 /** A gateway with a model for each thing that can happen, and a key for each plan. */
-export async function startSdkGateway(): Promise<SdkGateway> {
-  const breaking = startBreakingUpstream();
+export async function startSdkGateway(kind: UpstreamKind): Promise<SdkGateway> {
+  const breaking = startBreakingUpstream(kind);
   const simulator = startSimulator();
+  const upstreams = {
+    openai: openaiUpstreams(simulator.url, `http://127.0.0.1:${breaking.port}/v1`),
+    bedrock: bedrockUpstreams(simulator.origin, `http://127.0.0.1:${breaking.port}`),
+  };
   const gateway = await startGateway({
-    sections: sections(simulator.url, `http://127.0.0.1:${breaking.port}/v1`),
+    sections: { ...sections(kind), upstreams: upstreams[kind] },
   });
   const { id, text: revoked } = await gateway.createKey();
   await gateway.app.keys.revoke(id, Date.now());
@@ -33,6 +44,7 @@ export async function startSdkGateway(): Promise<SdkGateway> {
     return (await gateway.createKey({ plan: "enterprise", limits })).text;
   };
   return {
+    kind,
     gateway,
     simulator,
     baseUrl: `${gateway.url}/v1`,
@@ -51,10 +63,14 @@ export async function startSdkGateway(): Promise<SdkGateway> {
   };
 }
 
-function sections(simulatorUrl: string, breakingUrl: string): Record<string, string> {
+function sections(kind: UpstreamKind): Record<string, string> {
+  // With a family, the adapter knows what the simulator's models can do.
+  const facts = (family: string): string =>
+    kind === "bedrock" ? `, bedrock: { family: ${family} }` : "";
   const chat = (upstream: string, model: string): string =>
     `{ kind: chat, context_window: 200000, max_output_tokens: 64000, ` +
-    `targets: [{ upstream: ${upstream}, model: ${model} }] }`;
+    `targets: [{ upstream: ${upstream}, model: ${model}${facts("claude-4")} }] }`;
+  const embedding = { openai: "simulated-embedding", bedrock: "amazon.titan-embed-text-v2:0" }[kind];
   return {
     http: `{ body_limit: 1MiB, decompressed_limit: 1MiB }`,
     environments: `
@@ -64,7 +80,7 @@ function sections(simulatorUrl: string, breakingUrl: string): Record<string, str
   chat-model: ${chat("simulator", "simulated-chat")}
   reasoning-model: ${chat("simulator", "simulated-reasoning")}
   vendor/chat:8b: ${chat("simulator", "simulated-chat")}
-  small-model: ${chat("simulator", "simulated-ctx32")}
+  small-model: ${chat("simulator", "simulated-ctx32").replaceAll(/\b(200000|64000)\b/g, "32")}
   throttled-model: ${chat("simulator", "fault-throttle-429")}
   overloaded-model: ${chat("simulator", "fault-overloaded-503")}
   failing-model: ${chat("simulator", "fault-error-500")}
@@ -74,35 +90,72 @@ function sections(simulatorUrl: string, breakingUrl: string): Record<string, str
   embedding-model:
     kind: embedding
     context_window: 8192
-    targets: [{ upstream: simulator, model: simulated-embedding }]
+    targets: [{ upstream: simulator, model: ${embedding} }]
   text-embedding-model:
     kind: embedding
     context_window: 8192
-    targets: [{ upstream: text-only, model: simulated-embedding }]`,
-    upstreams: `
-  simulator: { kind: openai, base_url: "${simulatorUrl}" }
-  text-only: { kind: openai, base_url: "${simulatorUrl}", takes_token_ids: false }
-  breaking: { kind: openai, base_url: "${breakingUrl}" }
-  unreachable: { kind: openai, base_url: "http://127.0.0.1:9/v1" }`,
+    targets: [{ upstream: text-only, model: ${embedding} }]`,
   };
 }
 
+function openaiUpstreams(simulatorUrl: string, breakingUrl: string): string {
+  return `
+  simulator: { kind: openai, base_url: "${simulatorUrl}" }
+  text-only: { kind: openai, base_url: "${simulatorUrl}", takes_token_ids: false }
+  breaking: { kind: openai, base_url: "${breakingUrl}" }
+  unreachable: { kind: openai, base_url: "http://127.0.0.1:9/v1" }`;
+}
+
+function bedrockUpstreams(simulatorOrigin: string, breakingOrigin: string): string {
+  const { accessKeyId, secretAccessKey } = demoCredentials;
+  const at = (endpoint: string): string =>
+    `{ kind: bedrock, region: us-east-1, endpoint: "${endpoint}", ` +
+    `access_key_id: "${accessKeyId}", secret_access_key: "${secretAccessKey}" }`;
+  return `
+  simulator: ${at(simulatorOrigin)}
+  text-only: ${at(simulatorOrigin)}
+  breaking: ${at(breakingOrigin)}
+  unreachable: ${at("http://127.0.0.1:9")}`;
+}
+
 /** Sends one piece of text and, when that is surely on its way to the caller, an error. */
-function startBreakingUpstream(): Bun.Server<undefined> {
-  const delta = { role: "assistant", content: "Hello" };
-  const first = { choices: [{ index: 0, delta, finish_reason: null }] };
-  const error = { message: "The engine is overloaded", type: "server_error" };
+function startBreakingUpstream(kind: UpstreamKind): Bun.Server<undefined> {
+  const { contentType, pieces } = breakingStreams[kind];
   return Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
     fetch: () =>
       new Response(
         async function* body() {
-          yield `data: ${JSON.stringify(first)}\n\n`;
+          yield pieces[0];
           await Bun.sleep(250);
-          yield `data: ${JSON.stringify({ error })}\n\n`;
+          yield pieces[1];
         },
-        { headers: { "content-type": "text/event-stream" } },
+        { headers: { "content-type": contentType } },
       ),
   });
 }
+
+interface BreakingStream {
+  readonly contentType: string;
+  readonly pieces: readonly [string | Uint8Array, string | Uint8Array];
+}
+
+const breakingStreams: Readonly<Record<UpstreamKind, BreakingStream>> = {
+  openai: {
+    contentType: "text/event-stream",
+    pieces: [
+      `data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"Hello"},"finish_reason":null}]}\n\n`,
+      `data: {"error":{"message":"The engine is overloaded","type":"server_error"}}\n\n`,
+    ],
+  },
+  bedrock: {
+    contentType: "application/vnd.amazon.eventstream",
+    pieces: [
+      eventFrame("contentBlockDelta", { contentBlockIndex: 0, delta: { text: "Hello" } }),
+      exceptionFrame("serviceUnavailableException", {
+        message: "Bedrock is unable to process your request.",
+      }),
+    ],
+  },
+};

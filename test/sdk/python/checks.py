@@ -6,6 +6,8 @@ import traceback
 
 BASE_URL = os.environ["SLUICE_BASE_URL"]
 KEY = os.environ["SLUICE_KEY"]
+# What is behind the aliases: clients see it only where one provider lacks what another has.
+UPSTREAM_KIND = os.environ["SLUICE_UPSTREAM_KIND"]
 
 _checks = []
 

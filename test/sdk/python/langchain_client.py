@@ -146,10 +146,10 @@ def embeddings_of_tokens_for_text_upstreams():
 @check
 def embeddings_of_texts():
     """embeddings of texts, with dimensions"""
-    vectors = embeddings_with(check_embedding_ctx_length=False, dimensions=64).embed_documents(
+    vectors = embeddings_with(check_embedding_ctx_length=False, dimensions=256).embed_documents(
         ["one", "two", "three"]
     )
-    expect([len(vector) for vector in vectors], [64, 64, 64])
+    expect([len(vector) for vector in vectors], [256, 256, 256])
 
 
 @check
