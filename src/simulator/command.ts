@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 
-import { faultModes, parseFault, type FaultStep } from "./faults/fault-mode.ts";
+import { faultListing } from "./faults/fault-listing.ts";
+import { parseFault, type FaultStep } from "./faults/fault-mode.ts";
 import { startSimulator, type SimulatorOptions } from "./simulator.ts";
 
 /** The options of `sluice simulator`, as its help shows them. */
@@ -89,7 +90,6 @@ function readFaultStep(text: string): FaultStep | undefined {
 
 function helpLines(): string[] {
   const width = Math.max(...simulatorOptions.map(({ flag }) => flag.length));
-  const modes = Object.entries(faultModes);
   return [
     "usage: sluice simulator [options]",
     "",
@@ -99,7 +99,7 @@ function helpLines(): string[] {
     "",
     "Faults, also by the header x-simulator-fault or a model named fault-MODE[-ARGUMENT]:",
     "",
-    ...modes.map(([mode, meaning]) => `  ${mode.padEnd(24)}${meaning}`),
+    ...faultListing(),
     "",
     'User messages that script the answer: "echo: TEXT", "count: N", "refuse: ANYTHING".',
     "GET /truth tells what really happened to each call; DELETE /truth forgets it.",

@@ -20,6 +20,8 @@ export interface Reply {
   /** Written lazily: nothing is made before there is room to send it. */
   readonly steps: Iterable<Step>;
   readonly isStreamed: boolean;
+  /** Makes bytes of at least this size that every reader skips. Default: white space. */
+  readonly filler?: (sizeBytes: number) => Uint8Array;
 }
 
 export function isPause(step: Step): step is Pause {

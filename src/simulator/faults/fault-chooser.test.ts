@@ -47,3 +47,14 @@ test("flapping takes turns, for each model on its own", () => {
   const modes = ["a", "a", "b", "a", "b"].map((model) => chooser.choose("flap", model)?.mode);
   expect(modes).toEqual(["ok", "overloaded-503", "ok", "ok", "overloaded-503"]);
 });
+
+test("a burst refuses as many calls of each model as its argument says, and then none", () => {
+  const chooser = new FaultChooser();
+  const modes = ["a", "a", "b", "a", "b", "b", "a"].map(
+    (model) => chooser.choose("throttled-burst:2", model)?.mode,
+  );
+  const refused = "throttle-429-bare";
+  expect(modes).toEqual([refused, refused, refused, "ok", refused, "ok", "ok"]);
+  const unnumbered = Array.from({ length: 5 }, () => chooser.choose("throttled-burst", "c")?.mode);
+  expect(unnumbered).toEqual([refused, refused, refused, "ok", "ok"]);
+});

@@ -3,11 +3,16 @@ import { faultInModelName, noFault, parseFault, type Fault, type FaultStep } fro
 /** The header that names the fault of one call: `x-simulator-fault: stall-mid:500`. */
 export const faultHeader = "x-simulator-fault";
 
+const defaultBurstLength = 3;
+const modelsLimit = 10_000;
+
 /** Says which fault a call gets: from its header, else its model's name, else the plan. */
 export class FaultChooser {
   #plan: { readonly fault: Fault; times: number }[] = [];
   /** Models whose next flapping call fails. */
   readonly #flapping = new Set<string>();
+  /** How many calls of a model a burst has refused so far. */
+  readonly #refused = new Map<string, number>();
 
   setPlan(steps: readonly FaultStep[]): void {
     this.#plan = steps
@@ -18,7 +23,8 @@ export class FaultChooser {
   /** Undefined when the header names a fault that does not exist. */
   choose(header: string | null, model: string): Fault | undefined {
     const fault = header === null ? this.#unasked(model) : parseFault(header);
-    return fault?.mode === "flap" ? this.#flap(model) : fault;
+    if (fault?.mode === "flap") return this.#flap(model);
+    return fault?.mode === "throttled-burst" ? this.#burst(model, fault.argument) : fault;
   }
 
   #unasked(model: string): Fault {
@@ -36,8 +42,17 @@ export class FaultChooser {
   #flap(model: string): Fault {
     if (this.#flapping.delete(model)) return { mode: "overloaded-503", argument: undefined };
     // Names of models come from callers: forget them before they fill the memory.
-    if (this.#flapping.size >= 10_000) this.#flapping.clear();
+    if (this.#flapping.size >= modelsLimit) this.#flapping.clear();
     this.#flapping.add(model);
     return noFault;
+  }
+
+  /** Refuses a model's first calls, and never again. */
+  #burst(model: string, length = defaultBurstLength): Fault {
+    const refused = this.#refused.get(model) ?? 0;
+    if (refused >= length) return noFault;
+    if (this.#refused.size >= modelsLimit) this.#refused.clear();
+    this.#refused.set(model, refused + 1);
+    return { mode: "throttle-429-bare", argument: undefined };
   }
 }

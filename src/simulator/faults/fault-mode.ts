@@ -1,5 +1,7 @@
-/** Every way in which the simulator can misbehave. Arguments are milliseconds unless named. */
-export const faultModes = {
+import { bedrockModes } from "./bedrock-modes.ts";
+
+/** Faults of every wire. Arguments are milliseconds unless named. */
+export const commonModes = {
   ok: "a proper answer",
   "ok-no-usage": "no usage in the answer, even when asked for",
   "wrong-usage": "usage counts that are ten times too high",
@@ -7,6 +9,7 @@ export const faultModes = {
   "slow-first-byte": "nothing at all for a while (argument, default 2000)",
   "stall-mid": "silence in the middle, until the caller leaves or for the argument",
   dribble: "one byte a write (argument: pause between them, default 0)",
+  "random-splits": "writes that end anywhere, and frames joined (argument: which places)",
   "cut-before-headers": "the connection is closed without an answer",
   "cut-after-headers": "the connection is closed after the head of the answer",
   "cut-mid-chunk": "the connection is closed inside a chunk of the body",
@@ -17,6 +20,7 @@ export const faultModes = {
   "html-502": "status 502 with an HTML page",
   "throttle-429": "status 429 with retry-after (argument, default 2000)",
   "throttle-429-bare": "status 429 that does not say when to come back",
+  "throttled-burst": "429 for a model's first calls (argument: how many, default 3)",
   "error-500": "status 500",
   "overloaded-503": "status 503",
   flap: "by turns a proper answer and status 503",
@@ -28,23 +32,35 @@ export const faultModes = {
   "error-event-mid-stream": "an error event in the middle of a stream, status 500 otherwise",
   redirect: "status 307 to another path",
   "tls-fail": "a TLS alert in place of an HTTP answer",
-  "missing-finish-reason": "no choice says why it ended",
-  "no-done": "a stream without [DONE]",
+  "missing-finish-reason": "nothing says why the answer ended",
+  "no-done": "a stream without its last event",
   "role-every-chunk": "every delta repeats the role",
-  "context-overflow": "status 400, context_length_exceeded",
-  "bad-credential": "status 401",
+  "context-overflow": "status 400, too long a prompt (argument: which of Bedrock's texts)",
+  "bad-credential": "status 401 or 403",
   "error-200": "status 200 with an error body",
   "model-not-found-404": "status 404",
   "bad-request-400": "status 400",
-  "crlf-framing": "events end in CRLF",
-  comments: "a comment before every event",
+  comments: "something to skip before every event",
 } as const;
+
+/** Faults of server-sent events. */
+export const openaiModes = {
+  "crlf-framing": "events end in CRLF",
+} as const;
+
+/** Every way in which the simulator can misbehave. */
+export const faultModes = { ...commonModes, ...openaiModes, ...bedrockModes } as const;
 
 export type FaultMode = keyof typeof faultModes;
 
 export interface Fault {
   readonly mode: FaultMode;
   readonly argument: number | undefined;
+}
+
+/** Whether the wire can show the fault. */
+export function isOnWire(mode: FaultMode, wire: "openai" | "bedrock"): boolean {
+  return mode in commonModes || mode in (wire === "openai" ? openaiModes : bedrockModes);
 }
 
 /** One step of a plan: this fault for the next `times` calls (default 1). */

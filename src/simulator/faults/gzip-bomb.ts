@@ -1,16 +1,19 @@
 import { constants, crc32, deflateRawSync } from "node:zlib";
 
-import { isPause, type Frame, type Step } from "../frame.ts";
+import { isPause, type Frame, type Reply } from "../frame.ts";
 
 const mebibyte = 1024 * 1024;
 const gzipHead = new Uint8Array([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
 
 /**
- * A valid gzip body: white space by the mebibyte, which JSON and event streams both allow before
- * the real answer. One packed mebibyte is made once and repeated, so that it costs next to nothing.
+ * A valid gzip body: by the mebibyte what readers skip, and then the real answer. One packed
+ * mebibyte is made once and repeated, so that it costs next to nothing.
  */
-export function* gzipBomb(steps: Iterable<Step>, mebibytes: number): Generator<Frame, void, void> {
-  const filler = Buffer.alloc(mebibyte, "\n");
+export function* gzipBomb(
+  { steps, filler: makeFiller = whiteSpace }: Pick<Reply, "steps" | "filler">,
+  mebibytes: number,
+): Generator<Frame, void, void> {
+  const filler = makeFiller(mebibyte);
   // A full flush ends at a byte boundary and leaves nothing for later blocks to refer to.
   const packedFiller = pack(filler, constants.Z_FULL_FLUSH);
   let checksum = 0;
@@ -33,6 +36,11 @@ export function* gzipBomb(steps: Iterable<Step>, mebibytes: number): Generator<F
   tail.writeUInt32LE(size % 2 ** 32, 4);
   const last = pack(Buffer.alloc(0), constants.Z_FINISH);
   yield { data: new Uint8Array(Buffer.concat([last, tail])), tokens: 0 };
+}
+
+/** Allowed before JSON and between server-sent events. */
+function whiteSpace(sizeBytes: number): Uint8Array {
+  return Buffer.alloc(sizeBytes, "\n");
 }
 
 function pack(bytes: Uint8Array, finishFlush: number): Uint8Array<ArrayBuffer> {

@@ -35,9 +35,10 @@ const rawFaults: Readonly<Partial<Record<FaultMode, RawFault>>> = {
   },
   "cut-mid-chunk": async (sending) => {
     await writeHead(sending);
-    await writeFirstHalf(sending);
+    const next = await writeFirstHalf(sending);
     // Promises more bytes than ever come.
-    await writeText(sending.connection, '40\r\ndata: {"id":"chatcmpl');
+    await writeText(sending.connection, `${Math.max(2, next.length).toString(16)}\r\n`);
+    await sending.connection.write(next.slice(0, Math.ceil(next.length / 2)));
     sending.connection.end();
   },
   reset: async (sending) => {
@@ -55,13 +56,16 @@ async function writeHead({ connection, reply, call }: RawSending): Promise<void>
   await writeText(connection, `HTTP/1.1 ${reply.status} OK\r\n${lines.join("")}\r\n`);
 }
 
-async function writeFirstHalf({ connection, reply, call }: RawSending): Promise<void> {
-  for (const frame of firstHalf(reply)) {
-    const bytes = bytesOf(frame);
+/** Resolves to what would come next. */
+async function writeFirstHalf({ connection, reply, call }: RawSending): Promise<Uint8Array> {
+  const frames = firstHalf(reply);
+  for (let next = frames.next(); ; next = frames.next()) {
+    if (next.done === true) return next.value;
+    const bytes = bytesOf(next.value);
     await writeText(connection, `${bytes.length.toString(16)}\r\n`);
     await connection.write(bytes);
     await writeText(connection, "\r\n");
-    call.countSent(frame);
+    call.countSent(next.value);
   }
 }
 

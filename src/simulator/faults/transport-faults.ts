@@ -3,6 +3,7 @@ import { gzipSync } from "node:zlib";
 import { isFrame, isPause, type Frame, type Reply, type Step } from "../frame.ts";
 import type { Fault, FaultMode } from "./fault-mode.ts";
 import { gzipBomb } from "./gzip-bomb.ts";
+import { splitWrites } from "./split-writes.ts";
 
 const defaultBombMebibytes = 1024;
 const defaultEncodingLayers = 4;
@@ -22,28 +23,34 @@ const transportFaults: Readonly<Partial<Record<FaultMode, TransportFault>>> = {
     steps: insertMidway(reply, { pauseMs }),
   }),
   dribble: (reply, pauseMs = 0) => ({ ...reply, steps: byteByByte(reply.steps, pauseMs) }),
+  "random-splits": (reply, seed = 1) => ({ ...reply, steps: splitWrites(reply.steps, seed) }),
   "never-closes": (reply) => ({ ...reply, steps: unending(reply.steps) }),
   "gzip-bomb": (reply, mebibytes = defaultBombMebibytes) => ({
     ...reply,
     headers: { ...reply.headers, "content-encoding": "gzip" },
-    steps: gzipBomb(reply.steps, mebibytes),
+    steps: gzipBomb(reply, mebibytes),
   }),
   "chained-encodings": (reply, layers = defaultEncodingLayers) => chained(reply, layers),
 };
 
-/** The first part of a reply: some frames of a stream, or half of a body that is one frame. */
-export function* firstHalf({ steps, isStreamed }: Reply): Generator<Frame, void, void> {
+/**
+ * The first part of a reply: some frames of a stream, or half of a body that is one frame. Returns
+ * the bytes that would come next.
+ */
+export function* firstHalf({ steps, isStreamed }: Reply): Generator<Frame, Uint8Array, void> {
   let count = 0;
   for (const step of steps) {
     if (isPause(step)) continue;
     if (!isStreamed) {
-      yield halves(step)[0];
-      return;
+      const [first, second] = halves(step);
+      yield first;
+      return bytesOf(second);
     }
+    if (count === framesBeforeMiddle) return bytesOf(step);
     yield step;
     count += 1;
-    if (count === framesBeforeMiddle) return;
   }
+  return new Uint8Array(0);
 }
 
 function* insertMidway({ steps, isStreamed }: Reply, inserted: Step): Iterable<Step> {

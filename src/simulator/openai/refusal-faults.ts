@@ -1,15 +1,14 @@
 import { jsonReply, type Reply } from "../frame.ts";
-import type { Fault, FaultMode } from "../faults/fault-mode.ts";
+import { isOnWire, type Fault, type FaultMode } from "../faults/fault-mode.ts";
+import { oddReply } from "../faults/odd-replies.ts";
 import { contextExceeded, errorText, invalidRequest, WireError, wrongKey } from "./wire-error.ts";
 
-const page =
-  "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n" +
-  "<center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n";
-
 /** The answer of the faults that refuse a call outright; undefined for the others. */
-export function refusalReply({ mode, argument }: Fault, model: string): Reply | undefined {
-  const error = refusalErrors[mode]?.(model, argument);
-  return error === undefined ? oddReplies[mode]?.() : errorReply(error);
+export function refusalReply(fault: Fault, model: string): Reply | undefined {
+  if (!isOnWire(fault.mode, "openai")) return errorReply(otherWire(fault.mode));
+  if (fault.mode === "error-200") return { ...errorReply(serverError(500)), status: 200 };
+  const error = refusalErrors[fault.mode]?.(model, fault.argument);
+  return error === undefined ? oddReply(fault) : errorReply(error);
 }
 
 export function errorReply(error: WireError): Reply {
@@ -23,13 +22,6 @@ export function serverError(status: 500 | 503): WireError {
       : "The engine is currently overloaded, please try again later";
   return new WireError(status, { message, type: "server_error" });
 }
-
-const oddReplies: Readonly<Partial<Record<FaultMode, () => Reply>>> = {
-  "html-502": () => jsonReply(page, { status: 502, headers: { "content-type": "text/html" } }),
-  "non-sse-200": () => jsonReply(page, { headers: { "content-type": "text/html; charset=utf-8" } }),
-  redirect: () => jsonReply("", { status: 307, headers: { location: "/redirected" } }),
-  "error-200": () => ({ ...errorReply(serverError(500)), status: 200 }),
-};
 
 type RefusalError = (model: string, argument: number | undefined) => WireError;
 
@@ -65,4 +57,9 @@ function throttled(model: string, waitMs: number | undefined): WireError {
     `Rate limit reached for ${model} in organization org-simulator on tokens per min (TPM): ` +
     `Limit 30000, Used 29900, Requested 500.${hint}`;
   return new WireError(429, { message, type: "tokens", code: "rate_limit_exceeded" }, headers);
+}
+
+function otherWire(mode: FaultMode): WireError {
+  const message = `The fault ${mode} exists on Bedrock's wire only.`;
+  return new WireError(400, { message, code: "fault_of_other_wire" });
 }

@@ -1,0 +1,22 @@
+import { bedrockModes } from "./bedrock-modes.ts";
+import { commonModes, faultModes, openaiModes } from "./fault-mode.ts";
+
+/** All faults and their meanings for people to read, those of one wire under its name. */
+export function faultListing(): readonly string[] {
+  return [
+    ...linesOf(commonModes),
+    "",
+    "On OpenAI's wire only:",
+    "",
+    ...linesOf(openaiModes),
+    "",
+    "On Bedrock's wire only:",
+    "",
+    ...linesOf(bedrockModes),
+  ];
+}
+
+function linesOf(modes: Readonly<Record<string, string>>): string[] {
+  const width = Math.max(...Object.keys(faultModes).map((mode) => mode.length));
+  return Object.entries(modes).map(([mode, meaning]) => `  ${mode.padEnd(width)}  ${meaning}`);
+}
