@@ -34,7 +34,7 @@ export function encodePathSegment(text: string): string {
   return encodeURIComponent(text).replaceAll(/[!'()*]/g, percentEncode);
 }
 
-/** The characters that RFC 3986 reserves and `encodeURIComponent` leaves as they are. */
-function percentEncode(character: string): string {
+/** One ASCII character, such as those that RFC 3986 reserves and `encodeURIComponent` lets be. */
+export function percentEncode(character: string): string {
   return `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
 }

@@ -1,0 +1,97 @@
+import { createHmac, hash } from "node:crypto";
+import type { UpstreamRequest } from "../adapter.ts";
+import type { AwsCredentials } from "./credentials.ts";
+import { percentEncode } from "./endpoint.ts";
+
+/**
+ * Signs requests to one region with AWS Signature Version 4. Header names must be in lower case; a
+ * query is not supported, as no operation of the runtime API takes one.
+ */
+export class RequestSigner {
+  readonly #region: string;
+  #key: SigningKey | undefined;
+
+  constructor(region: string) {
+    this.#region = region;
+  }
+
+  /** The request with its signature. The body is sent as it is given: its bytes are signed. */
+  sign(request: UpstreamRequest, credentials: AwsCredentials, nowMs: number): UpstreamRequest {
+    const { host, pathname } = new URL(request.url);
+    const time = formatTime(nowMs);
+    const day = time.slice(0, 8);
+    const bodyHash = hash("sha256", request.body, "hex");
+    const headers: Record<string, string> = {
+      ...request.headers,
+      "x-amz-date": time,
+      "x-amz-content-sha256": bodyHash,
+    };
+    const { sessionToken } = credentials;
+    if (sessionToken !== undefined) headers["x-amz-security-token"] = sessionToken.reveal();
+    const { signedNames, lines } = canonicalHeaders({ ...headers, host });
+    const path = canonicalPath(pathname);
+    const canonical = `${request.method}\n${path}\n\n${lines}\n${signedNames}\n${bodyHash}`;
+    const scope = `${day}/${this.#region}/${service}/aws4_request`;
+    const text = `${algorithm}\n${time}\n${scope}\n${hash("sha256", canonical, "hex")}`;
+    const signature = createHmac("sha256", this.#keyOf(credentials, day))
+      .update(text)
+      .digest("hex");
+    headers["authorization"] =
+      `${algorithm} Credential=${credentials.accessKeyId}/${scope}, ` +
+      `SignedHeaders=${signedNames}, Signature=${signature}`;
+    return { ...request, headers };
+  }
+
+  /** The key holds for a day and one set of credentials, compared by identity, so never mixed up. */
+  #keyOf(credentials: AwsCredentials, day: string): Buffer {
+    const last = this.#key;
+    if (last?.credentials === credentials && last.day === day) return last.key;
+    const key = deriveKey(credentials, day, this.#region);
+    this.#key = { credentials, day, key };
+    return key;
+  }
+}
+
+interface SigningKey {
+  readonly credentials: AwsCredentials;
+  readonly day: string;
+  readonly key: Buffer;
+}
+
+const algorithm = "AWS4-HMAC-SHA256";
+/** The name in signatures, which is not that of the host. */
+const service = "bedrock";
+
+/** Headers that proxies on the way rewrite. */
+const unsignedHeaders: ReadonlySet<string> = new Set(["accept-encoding", "user-agent"]);
+
+/** `20260102T030405Z` */
+function formatTime(nowMs: number): string {
+  return new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, "");
+}
+
+function canonicalHeaders(headers: Readonly<Record<string, string>>) {
+  const names = Object.keys(headers)
+    .filter((name) => !unsignedHeaders.has(name))
+    .toSorted();
+  let lines = "";
+  for (const name of names) lines += `${name}:${canonicalValue(headers[name] ?? "")}\n`;
+  return { signedNames: names.join(";"), lines };
+}
+
+function canonicalValue(value: string): string {
+  return value.trim().replaceAll(/\s+/g, " ");
+}
+
+/** The path as it is on the wire, where identifiers are encoded already, encoded once more. */
+function canonicalPath(pathname: string): string {
+  return pathname.replaceAll(/\/{2,}/g, "/").replaceAll(/[^A-Za-z0-9._~/-]/g, percentEncode);
+}
+
+function deriveKey(credentials: AwsCredentials, day: string, region: string): Buffer {
+  let key: string | Buffer = `AWS4${credentials.secretAccessKey.reveal()}`;
+  for (const part of [day, region, service, "aws4_request"]) {
+    key = createHmac("sha256", key).update(part).digest();
+  }
+  return Buffer.from(key);
+}
