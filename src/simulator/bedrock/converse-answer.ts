@@ -76,7 +76,6 @@ function* blockedAnswer(): Generator<AnswerEvent, void, void> {
   yield {
     kind: "finish",
     reason: "stop",
-    stopSequence: undefined,
     completionTokens,
     reasoningTokens: 0,
   };

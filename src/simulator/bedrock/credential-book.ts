@@ -1,0 +1,63 @@
+/** A key pair that signs requests; with a session token, every request must carry that too. */
+export interface SimulatedCredential {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string;
+}
+
+/** Published on purpose: they open nothing but a simulator, which checks them for real. */
+export const demoCredentials: SimulatedCredential = {
+  accessKeyId: "SIMULATORACCESSKEY",
+  secretAccessKey: "simulator/secret/access/key/open/to/everybody",
+};
+export const demoApiKey = "simulator-api-key-open-to-everybody";
+
+export interface CredentialOptions {
+  readonly credentials?: readonly SimulatedCredential[] | undefined;
+  /** Bearer keys. */
+  readonly apiKeys?: readonly string[] | undefined;
+}
+
+/** Who may call. Credentials come and go while the simulator runs. */
+export class CredentialBook {
+  readonly #credentials = new Map<string, SimulatedCredential>();
+  readonly #apiKeys: Set<string>;
+  readonly #expired = new Set<string>();
+
+  /** Where neither pairs nor keys are given, the demo's published ones are good. */
+  constructor({ credentials, apiKeys }: CredentialOptions) {
+    const isDemo = credentials === undefined && apiKeys === undefined;
+    for (const credential of isDemo ? [demoCredentials] : (credentials ?? [])) {
+      this.issue(credential);
+    }
+    this.#apiKeys = new Set(isDemo ? [demoApiKey] : apiKeys);
+  }
+
+  /** Takes the place of a credential with the same id, and ends its expiry. */
+  issue(credential: SimulatedCredential): void {
+    this.#credentials.set(credential.accessKeyId, credential);
+    this.#expired.delete(credential.accessKeyId);
+  }
+
+  issueApiKey(apiKey: string): void {
+    this.#apiKeys.add(apiKey);
+    this.#expired.delete(apiKey);
+  }
+
+  /** An access key id or a bearer key. */
+  expire(name: string): void {
+    this.#expired.add(name);
+  }
+
+  credential(accessKeyId: string): SimulatedCredential | undefined {
+    return this.#credentials.get(accessKeyId);
+  }
+
+  hasApiKey(apiKey: string): boolean {
+    return this.#apiKeys.has(apiKey);
+  }
+
+  isExpired(name: string): boolean {
+    return this.#expired.has(name);
+  }
+}
