@@ -1,20 +1,25 @@
 /**
- * Families of the provider's models and what they can do. Identifiers say the family; an ARN does
- * not, so the operator names it there.
+ * Families of the provider's models and what can differ between them. Identifiers say the family;
+ * an ARN does not, so the operator names it there.
  */
 export const chatFamilies = [
   "claude-3",
+  "claude-3-5",
   "claude-3-7",
   "claude-4",
   "claude-4-5",
+  "claude-4-6",
   "claude-4-7",
   "llama-3",
   "llama-3-1",
+  "llama-3-1-405b",
+  "llama-3-2-vision",
   "llama-4",
   "mistral-7b",
   "mixtral-8x7b",
   "mistral-large",
   "nova",
+  "nova-micro",
   "titan-text",
   "cohere-command-r",
   "deepseek-r1",
@@ -34,8 +39,10 @@ export interface Capabilities {
   readonly tools: boolean;
   /** Tools in streamed answers; without, the whole answer is replayed as a stream. */
   readonly streamingTools: boolean;
-  /** `required` and named tools can be asked for. */
+  /** That some tool must be called can be asked for. */
   readonly toolChoice: boolean;
+  /** One tool of several can be asked for by its name; without, it is offered alone. */
+  readonly namedToolChoice: boolean;
   /** Tool results and words of the user may share a turn. */
   readonly toolResultsWithText: boolean;
   /** `parallel_tool_calls: false` can be asked for. */
@@ -44,12 +51,16 @@ export interface Capabilities {
   readonly topP: boolean;
   /** Both together. */
   readonly topPWithTemperature: boolean;
+  /** The field `top_k`, which is not OpenAI's. */
+  readonly topK: boolean;
   readonly stop: boolean;
   /** A conversation may end with words of the assistant, which the answer continues. */
   readonly prefill: boolean;
   readonly images: boolean;
   readonly documents: boolean;
-  /** JSON schemas of answers are a request field. */
+  /** Points up to which the provider may keep a prompt. */
+  readonly promptCaching: boolean;
+  /** JSON schemas of answers, and of a tool's input with `strict`, are request fields. */
   readonly jsonSchema: boolean;
   /** How `reasoning_effort` is asked for. */
   readonly reasoning: "none" | "thinking-budget" | "adaptive" | "effort-field";
@@ -61,7 +72,47 @@ export interface Capabilities {
   readonly countTokens: boolean;
 }
 
-/** The family that a foundation model's or system profile's identifier names. */
-export function familyOf(_model: string): ModelFamily | undefined {
-  return undefined;
+/**
+ * The family that a foundation model's or system profile's identifier names. Undefined for an ARN,
+ * which says nothing of the model, and for models that are not known here.
+ */
+export function familyOf(identifier: string): ModelFamily | undefined {
+  const foundation = identifier.replace(geography, "");
+  return patterns.find(([pattern]) => pattern.test(foundation))?.[1];
 }
+
+/** What the identifiers of system profiles put before the foundation model's. */
+const geography = /^(?:us-gov|us|eu|apac|jp|au|ca|global)\./;
+
+/** The first match counts. */
+const patterns: readonly (readonly [RegExp, ModelFamily])[] = [
+  [/^anthropic\.claude-3-7-/, "claude-3-7"],
+  [/^anthropic\.claude-3-5-/, "claude-3-5"],
+  [/^anthropic\.claude-3-/, "claude-3"],
+  [/^anthropic\.claude-(?:opus|sonnet|haiku)-4-(?:[7-9]|\d\d)(?!\d)/, "claude-4-7"],
+  [/^anthropic\.claude-(?:opus|sonnet|haiku)-4-6(?!\d)/, "claude-4-6"],
+  [/^anthropic\.claude-(?:opus|sonnet|haiku)-4-5(?!\d)/, "claude-4-5"],
+  // `claude-sonnet-4-20250514` and `claude-opus-4-1-20250805`.
+  [/^anthropic\.claude-(?:opus|sonnet|haiku)-4-/, "claude-4"],
+  // The fifth generation follows the rules that came with 4.7.
+  [/^anthropic\.claude-(?:opus|sonnet|haiku)-[5-9](?!\d)/, "claude-4-7"],
+  [/^meta\.llama3-1-405b-/, "llama-3-1-405b"],
+  [/^meta\.llama3-2-(?:11b|90b)-/, "llama-3-2-vision"],
+  // The small ones take no tools, like the first third generation.
+  [/^meta\.llama3-2-/, "llama-3"],
+  [/^meta\.llama3-[13]-/, "llama-3-1"],
+  [/^meta\.llama3-/, "llama-3"],
+  [/^meta\.llama4-/, "llama-4"],
+  [/^mistral\.mistral-7b-/, "mistral-7b"],
+  [/^mistral\.mixtral-8x7b-/, "mixtral-8x7b"],
+  [/^mistral\.mistral-large-24/, "mistral-large"],
+  [/^amazon\.nova-micro-/, "nova-micro"],
+  [/^amazon\.nova-(?:lite|pro|premier)-/, "nova"],
+  [/^amazon\.titan-text-/, "titan-text"],
+  [/^amazon\.titan-embed-text-v2/, "titan-embed-v2"],
+  [/^cohere\.command-r-/, "cohere-command-r"],
+  [/^cohere\.embed-(?:english|multilingual)-v3/, "cohere-embed-v3"],
+  [/^cohere\.embed-v4/, "cohere-embed-v4"],
+  [/^deepseek\.r1-/, "deepseek-r1"],
+  [/^openai\.gpt-oss-/, "gpt-oss"],
+];

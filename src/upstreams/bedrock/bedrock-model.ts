@@ -1,0 +1,53 @@
+import { familyCapabilities } from "./family-capabilities.ts";
+import {
+  embeddingFamilies,
+  familyOf,
+  type Capabilities,
+  type ChatFamily,
+  type EmbeddingFamily,
+  type ModelFamily,
+} from "./model-families.ts";
+import type { BedrockModelSettings } from "./settings.ts";
+
+/** One model as one target calls it, with all that is known of it. */
+export interface BedrockModel {
+  readonly identifier: string;
+  readonly family: ModelFamily;
+  /** Of chat models; they say nothing of an embedding model. */
+  readonly capabilities: Capabilities;
+  readonly settings: Omit<BedrockModelSettings, "family" | "capabilities">;
+}
+
+/** Puts together what the identifier and the operator say of a model. Once per target. */
+export function resolveModel(
+  identifier: string,
+  settings: BedrockModelSettings | undefined,
+): BedrockModel {
+  const family = settings?.family ?? familyOf(identifier) ?? "other-chat";
+  return {
+    identifier,
+    family,
+    capabilities: { ...familyCapabilities[chatFamily(family)], ...settings?.capabilities },
+    settings: settings ?? defaults,
+  };
+}
+
+export function isEmbeddingFamily(family: ModelFamily): family is EmbeddingFamily {
+  const families: readonly ModelFamily[] = embeddingFamilies;
+  return families.includes(family);
+}
+
+function chatFamily(family: ModelFamily): ChatFamily {
+  return isEmbeddingFamily(family) ? "other-chat" : family;
+}
+
+const defaults: BedrockModel["settings"] = {
+  dropUnsupported: false,
+  guardrail: undefined,
+  requestMetadata: {},
+  serviceTier: undefined,
+  latency: undefined,
+  additionalFields: {},
+  inputType: "search_document",
+  truncate: "none",
+};

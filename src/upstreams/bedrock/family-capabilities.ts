@@ -1,0 +1,133 @@
+import type { Capabilities, ChatFamily } from "./model-families.ts";
+
+/** What most models of the provider take; every difference below was refused by a model. */
+const usual: Capabilities = {
+  system: true,
+  tools: true,
+  streamingTools: true,
+  toolChoice: true,
+  namedToolChoice: true,
+  toolResultsWithText: true,
+  singleToolCalls: false,
+  temperature: true,
+  topP: true,
+  topPWithTemperature: true,
+  topK: false,
+  stop: true,
+  prefill: false,
+  images: false,
+  documents: true,
+  promptCaching: false,
+  jsonSchema: false,
+  reasoning: "none",
+  maxOutputTokens: undefined,
+  nineCharacterToolIds: false,
+  countTokens: false,
+};
+
+const withoutTools = {
+  tools: false,
+  streamingTools: false,
+  toolChoice: false,
+  namedToolChoice: false,
+} as const;
+
+const claude: Capabilities = {
+  ...usual,
+  singleToolCalls: true,
+  topK: true,
+  prefill: true,
+  images: true,
+  maxOutputTokens: 4_096,
+};
+
+const cachingClaude: Capabilities = { ...claude, promptCaching: true, countTokens: true };
+
+const claude45: Capabilities = {
+  ...cachingClaude,
+  topPWithTemperature: false,
+  jsonSchema: true,
+  reasoning: "thinking-budget",
+  maxOutputTokens: 64_000,
+};
+
+/** A conversation can no longer end with the assistant's words. */
+const claude46: Capabilities = { ...claude45, prefill: false, reasoning: "adaptive" };
+
+/**
+ * Llama calls tools in whole answers only, cannot be made to call one, and refuses a turn that
+ * holds both results and text.
+ */
+const llama: Capabilities = {
+  ...usual,
+  streamingTools: false,
+  toolChoice: false,
+  namedToolChoice: false,
+  toolResultsWithText: false,
+  maxOutputTokens: 2_048,
+};
+
+const mistral: Capabilities = { ...usual, toolResultsWithText: false, nineCharacterToolIds: true };
+
+const nova: Capabilities = {
+  ...usual,
+  prefill: true,
+  images: true,
+  promptCaching: true,
+  maxOutputTokens: 10_000,
+};
+
+export const familyCapabilities: Readonly<Record<ChatFamily, Capabilities>> = {
+  "claude-3": claude,
+  "claude-3-5": { ...claude, maxOutputTokens: 8_192, countTokens: true },
+  "claude-3-7": { ...cachingClaude, reasoning: "thinking-budget", maxOutputTokens: 64_000 },
+  // Opus 4 writes half as much as Sonnet 4; the smaller figure holds for both.
+  "claude-4": { ...cachingClaude, reasoning: "thinking-budget", maxOutputTokens: 32_000 },
+  "claude-4-5": claude45,
+  "claude-4-6": claude46,
+  // From 4.7 on no sampling can be chosen, and this provider refuses JSON schemas there.
+  "claude-4-7": { ...claude46, temperature: false, topP: false, topK: false, jsonSchema: false },
+  "llama-3": { ...llama, ...withoutTools },
+  "llama-3-1": llama,
+  "llama-3-1-405b": { ...llama, maxOutputTokens: 4_096 },
+  "llama-3-2-vision": { ...llama, images: true },
+  "llama-4": { ...llama, images: true, maxOutputTokens: 8_192 },
+  "mistral-7b": { ...mistral, ...withoutTools, system: false, topK: true, maxOutputTokens: 8_192 },
+  "mixtral-8x7b": {
+    ...mistral,
+    ...withoutTools,
+    system: false,
+    topK: true,
+    // It would write 512 tokens if none were asked for.
+    maxOutputTokens: 4_096,
+  },
+  // It can be made to call some tool, but not a certain one of several.
+  "mistral-large": {
+    ...mistral,
+    streamingTools: false,
+    namedToolChoice: false,
+    maxOutputTokens: 8_192,
+  },
+  nova,
+  "nova-micro": { ...nova, images: false, documents: false },
+  "titan-text": { ...usual, ...withoutTools, system: false, maxOutputTokens: 3_072 },
+  "cohere-command-r": {
+    ...usual,
+    toolChoice: false,
+    namedToolChoice: false,
+    toolResultsWithText: false,
+    maxOutputTokens: 4_000,
+  },
+  "deepseek-r1": { ...usual, ...withoutTools, maxOutputTokens: 32_768 },
+  "gpt-oss": {
+    ...usual,
+    toolChoice: false,
+    namedToolChoice: false,
+    stop: false,
+    jsonSchema: true,
+    reasoning: "effort-field",
+    maxOutputTokens: 16_384,
+  },
+  // Nothing is known, so nothing is refused here that the provider may take.
+  "other-chat": { ...usual, topK: true, prefill: true, images: true },
+};
