@@ -44,7 +44,7 @@ describe("an independent decoder", () => {
   });
 
   test("finds events, exceptions and errors by their headers", () => {
-    expect(decoded(eventFrame("messageStart", { role: "assistant" }))).toEqual({
+    expect(decoded(eventFrame("messageStart", '{"role":"assistant"}'))).toEqual({
       headers: {
         ":event-type": "messageStart",
         ":content-type": "application/json",
@@ -52,7 +52,7 @@ describe("an independent decoder", () => {
       },
       body: '{"role":"assistant"}',
     });
-    expect(decoded(exceptionFrame("throttlingException", { message: "m" }))).toEqual({
+    expect(decoded(exceptionFrame("throttlingException", '{"message":"m"}'))).toEqual({
       headers: {
         ":exception-type": "throttlingException",
         ":content-type": "application/json",
@@ -71,7 +71,7 @@ describe("an independent decoder", () => {
   });
 
   test("refuses a frame with any one byte flipped", () => {
-    const frame = eventFrame("contentBlockDelta", { delta: { text: "x" } });
+    const frame = eventFrame("contentBlockDelta", '{"delta":{"text":"x"}}');
     for (let index = 0; index < frame.length; index++) {
       const broken = frame.slice();
       broken[index] = (broken[index] ?? 0) ^ 0x10;

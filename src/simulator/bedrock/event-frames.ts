@@ -19,11 +19,16 @@ export function encodeFrame(headers: FrameHeaders, payload: Uint8Array): Uint8Ar
     Object.entries(headers).map(([name, value]) => encodeHeader(name, value)),
   );
   const payloadAt = preludeLengthBytes + headerBytes.length;
-  const checksumAt = payloadAt + payload.length;
-  const frame = new Uint8Array(checksumAt + checksumLengthBytes);
+  const frame = new Uint8Array(payloadAt + payload.length + checksumLengthBytes);
   frame.set(encodePrelude(frame.length, headerBytes.length));
   frame.set(headerBytes, preludeLengthBytes);
   frame.set(payload, payloadAt);
+  return sealFrame(frame);
+}
+
+/** Writes the checksum of everything before it at the end, and returns the same bytes. */
+export function sealFrame(frame: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  const checksumAt = frame.length - checksumLengthBytes;
   new DataView(frame.buffer).setUint32(checksumAt, crc32(frame.subarray(0, checksumAt)));
   return frame;
 }
@@ -31,15 +36,15 @@ export function encodeFrame(headers: FrameHeaders, payload: Uint8Array): Uint8Ar
 /** A part of the answer, for example `contentBlockDelta`. */
 export function eventFrame(
   type: string,
-  body: object,
+  json: string,
   extraHeaders: FrameHeaders = {},
 ): Uint8Array<ArrayBuffer> {
-  return jsonFrame({ ":event-type": type, ...extraHeaders }, "event", body);
+  return jsonFrame({ ":event-type": type, ...extraHeaders }, "event", json);
 }
 
 /** An exception that the service models for the stream, for example `throttlingException`. */
-export function exceptionFrame(type: string, body: object): Uint8Array<ArrayBuffer> {
-  return jsonFrame({ ":exception-type": type }, "exception", body);
+export function exceptionFrame(type: string, json: string): Uint8Array<ArrayBuffer> {
+  return jsonFrame({ ":exception-type": type }, "exception", json);
 }
 
 /** A failure of the transport, which no model of the service knows. It has no payload. */
@@ -64,14 +69,14 @@ export function encodePrelude(
 function jsonFrame(
   typeHeaders: FrameHeaders,
   messageType: "event" | "exception",
-  body: object,
+  json: string,
 ): Uint8Array<ArrayBuffer> {
   const headers = {
     ...typeHeaders,
     ":content-type": "application/json",
     ":message-type": messageType,
   };
-  return encodeFrame(headers, utf8.encode(JSON.stringify(body)));
+  return encodeFrame(headers, utf8.encode(json));
 }
 
 function encodeHeader(name: string, value: HeaderValue): Buffer {

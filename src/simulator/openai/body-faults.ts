@@ -1,4 +1,5 @@
 import type { Fault, FaultMode } from "../faults/fault-mode.ts";
+import { inflatedUsage } from "../faults/inflated-usage.ts";
 import { jsonReply, type Reply } from "../frame.ts";
 import { isRecord, listOf, recordOf, type JsonRecord } from "../read-json.ts";
 import { errorReply, serverError } from "./refusal-faults.ts";
@@ -33,14 +34,4 @@ const bodyFaults: Readonly<Partial<Record<FaultMode, BodyFault>>> = {
 
 function usual(body: JsonRecord, tokens: number): Reply {
   return jsonReply(JSON.stringify(body), { tokens, hasUsage: isRecord(body["usage"]) });
-}
-
-/** Every count ten times too high, so that a meter that believes it is seen at once. */
-export function inflatedUsage(usage: JsonRecord): JsonRecord {
-  return Object.fromEntries(
-    Object.entries(usage).map(([key, value]) => [
-      key,
-      typeof value === "number" ? value * 10 + 10 : value,
-    ]),
-  );
 }

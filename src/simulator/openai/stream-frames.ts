@@ -1,7 +1,7 @@
 import type { Fault, FaultMode } from "../faults/fault-mode.ts";
+import { inflatedUsage } from "../faults/inflated-usage.ts";
 import type { Frame } from "../frame.ts";
 import { isRecord, listOf, recordOf, type JsonRecord } from "../read-json.ts";
-import { inflatedUsage } from "./body-faults.ts";
 import type { Chunk } from "./chunks.ts";
 import { serverError } from "./refusal-faults.ts";
 import { errorText } from "./wire-error.ts";

@@ -1,0 +1,61 @@
+import type { AnswerEvent } from "../answer/answer-event.ts";
+import { lastUserText } from "../answer/prompt.ts";
+import { hashText, Random } from "../answer/random.ts";
+import type { Clock } from "../../domain/clock.ts";
+import type { Fault } from "../faults/fault-mode.ts";
+import { outsizedAnswer } from "../faults/outsized-answer.ts";
+import type { Reply } from "../frame.ts";
+import type { ConverseRequest } from "./converse-request.ts";
+import { spoilEvents } from "./event-faults.ts";
+import { eventFrame } from "./event-frames.ts";
+import { framesBeforeMiddle, spoilFrames, type BinaryFrame } from "./frame-faults.ts";
+import { streamEvents, type StreamEvent } from "./stream-events.ts";
+import { unknownEvent } from "./unknown-event.ts";
+
+/** Before how many of a hundred events one comes that no reader knows. */
+const unknownEventsInHundred = 3;
+
+/** Answers ConverseStream. The frames are written as they are taken, and not before. */
+export function converseStreamReply(
+  request: ConverseRequest,
+  answer: Iterable<AnswerEvent>,
+  { fault, clock }: { readonly fault: Fault; readonly clock: Clock },
+): Reply {
+  const startedAtMs = clock.monotonic();
+  const latencyMs = (): number => Math.round(clock.monotonic() - startedAtMs);
+  const events = streamEvents(request, outsizedAnswer(fault) ?? answer, latencyMs);
+  const random = new Random(hashText(`${request.model} ${lastUserText(request.prompt)}`));
+  const frames = encodeEvents(spoilEvents(events, fault), random, fault);
+  return {
+    status: 200,
+    headers: { "content-type": "application/vnd.amazon.eventstream" },
+    steps: spoilFrames(frames, fault),
+    isStreamed: true,
+    filler: (sizeBytes) => unknownEvent("x".repeat(sizeBytes)),
+  };
+}
+
+function* encodeEvents(
+  events: Iterable<StreamEvent>,
+  random: Random,
+  { mode }: Fault,
+): Generator<BinaryFrame, void, void> {
+  let count = 0;
+  for (const { type, body, tokens } of events) {
+    count += 1;
+    if (count > framesBeforeMiddle && random.chance(unknownEventsInHundred / 100)) {
+      yield { data: unknownEvent(padding(random)), tokens: 0 };
+    }
+    const json = JSON.stringify({ ...body, p: padding(random) });
+    const isBroken = mode === "bad-json" && count === framesBeforeMiddle;
+    const data = eventFrame(type, isBroken ? json.slice(0, json.length / 2) : json);
+    yield { data, tokens, hasUsage: body["usage"] !== undefined };
+  }
+}
+
+const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+
+/** The provider hides how long the words are behind a beginning of the alphabet. */
+function padding(random: Random): string {
+  return letters.slice(0, random.integer(1, letters.length));
+}
