@@ -2,6 +2,7 @@ import { UpstreamFailure } from "../domain/upstream-failure.ts";
 import type { Exchange, StreamExchange, UpstreamRequest } from "../upstreams/adapter.ts";
 import type { Call } from "./call.ts";
 import type { Candidate } from "./candidates.ts";
+import type { OpenStream } from "./event-batches.ts";
 import { EventReader } from "./event-reader.ts";
 import type { Meter } from "./meter.ts";
 import { send, type UpstreamAnswer } from "./send.ts";
@@ -11,12 +12,6 @@ export interface AttemptContext {
   readonly call: Call;
   readonly meter: Meter;
   readonly services: PipelineServices;
-}
-
-/** An open streamed answer: its first batch of events, and the way to the others. */
-export interface OpenStream<Event> {
-  readonly first: readonly Event[];
-  readonly rest: EventReader<Event>;
 }
 
 /** Sends a request and returns what its whole answer says. */

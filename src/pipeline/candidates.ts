@@ -35,3 +35,11 @@ function order(targets: readonly Target[], random: () => number): readonly Targe
     .toSorted((one, other) => one.target.priority - other.target.priority || one.key - other.key)
     .map(({ target }) => target);
 }
+
+/**
+ * How many requests of one call the target may get at once: never more than its upstream has
+ * places for, so that the parts of a call do not refuse each other.
+ */
+export function placesAt({ upstream }: Candidate): number {
+  return Math.max(1, upstream.inFlight.free);
+}

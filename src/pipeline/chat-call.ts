@@ -1,10 +1,11 @@
 import type { ChatEvent, ChatRequest, ChatResult } from "../domain/chat.ts";
 import { UpstreamFailure } from "../domain/upstream-failure.ts";
-import { attemptStream, attemptWhole, type OpenStream } from "./attempt.ts";
 import type { Call } from "./call.ts";
 import type { Candidate } from "./candidates.ts";
 import { checkContextWindow, checkOutputCap, outputCap } from "./check-request.ts";
-import { measureChatInput } from "./estimate.ts";
+import { attemptChat, attemptChatStream, choiceCount, inputReadings } from "./choices.ts";
+import { measureChatInput, repeatedInput } from "./estimate.ts";
+import type { OpenStream } from "./event-batches.ts";
 import { MeteredStream } from "./metered-stream.ts";
 import { runCall, type Operation, type StartedCall } from "./run-call.ts";
 import type { PipelineServices } from "./services.ts";
@@ -26,7 +27,7 @@ export async function runChat(
   for (const choice of answer.choices) {
     meter.delivering(lengthOf(choice));
   }
-  if (answer.usage !== undefined) meter.reported(answer.usage);
+  meter.reported(answer.usage);
   meter.completed();
   return started;
 }
@@ -56,8 +57,7 @@ function wholeAnswer(chat: ChatCall): Operation<ChatResult> {
     ...commonParts(chat, false),
     async attempt(candidate, context) {
       const codec = chatCodec(candidate);
-      const exchange = codec.encode(chat.request, candidate.target.model);
-      const result = await attemptWhole(exchange, candidate, context);
+      const result = await attemptChat({ request: chat.request, codec, candidate, context });
       context.meter.answering();
       return result;
     },
@@ -69,8 +69,7 @@ function streamedAnswer(chat: ChatCall): Operation<OpenStream<ChatEvent>> {
     ...commonParts(chat, true),
     async attempt(candidate, context) {
       const codec = chatCodec(candidate);
-      const exchange = codec.encodeStream(chat.request, candidate.target.model);
-      const open = await attemptStream(exchange, candidate, context);
+      const open = await attemptChatStream({ request: chat.request, codec, candidate, context });
       context.meter.answering();
       return open;
     },
@@ -85,8 +84,8 @@ function commonParts({ request, bodyBytes }: ChatCall, isStreamed: boolean): Com
     alias: request.model,
     kind: "chat",
     isStreamed,
-    size,
-    output: { cap: outputCap(request), choices: request.n ?? 1 },
+    measure: (model, snapshot) => repeatedInput(size, inputReadings(request, model, snapshot)),
+    output: { cap: outputCap(request), choices: choiceCount(request) },
     check(model) {
       checkOutputCap(request, model);
       checkContextWindow(size, model);

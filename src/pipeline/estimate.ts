@@ -54,6 +54,14 @@ export function measureChatInput(request: ChatRequest, bodyBytes: number): Input
   return { textBytes: Math.max(0, bodyBytes - attachmentBytes), attachmentTokens };
 }
 
+/** The size of an input that upstreams read several times. */
+export function repeatedInput(size: InputSize, readings: number): InputSize {
+  return {
+    textBytes: size.textBytes * readings,
+    attachmentTokens: size.attachmentTokens * readings,
+  };
+}
+
 interface Attachment {
   readonly tokens: number;
   /** Length in the body that is not text. */
@@ -118,10 +126,12 @@ export class TokenEstimator {
 
   /**
    * Learns from the counts of a whole answer. An answer under a cap says nothing about answers
-   * without one, so a key cannot train its own reservations down with tiny caps.
+   * without one, so a key cannot train its own reservations down with tiny caps. The input of
+   * several choices says nothing about tokens a byte: some upstreams count it once for each choice.
    */
   learn(subject: Subject, { size, output, usage }: Observation): void {
-    if (size.attachmentTokens === 0 && size.textBytes > 0 && usage.inputTokens > 0) {
+    const isReadOnce = output.choices === 1 && size.attachmentTokens === 0;
+    if (isReadOnce && size.textBytes > 0 && usage.inputTokens > 0) {
       const ratio = this.#ratioOf(subject.model.alias);
       const observed = usage.inputTokens / size.textBytes;
       ratio.high.observe(observed);

@@ -1,8 +1,9 @@
 import type { StreamDecoder } from "../upstreams/adapter.ts";
+import type { EventBatches } from "./event-batches.ts";
 import type { UpstreamAnswer } from "./send.ts";
 
 /** Reads a streamed answer as batches of events: one batch for each piece the network brings. */
-export class EventReader<Event> {
+export class EventReader<Event> implements EventBatches<Event> {
   readonly #answer: UpstreamAnswer;
   readonly #decoder: StreamDecoder<Event>;
   #isOver = false;
@@ -12,7 +13,7 @@ export class EventReader<Event> {
     this.#decoder = decoder;
   }
 
-  /** The next batch, never empty; undefined after the last. Throws like `UpstreamAnswer.read`. */
+  /** Throws like `UpstreamAnswer.read`. */
   async next(): Promise<readonly Event[] | undefined> {
     while (!this.#isOver) {
       const bytes = await this.#read();
@@ -24,7 +25,6 @@ export class EventReader<Event> {
     return undefined;
   }
 
-  /** Closes the connection to the upstream, unless the answer is already whole. */
   cancel(): void {
     if (this.#isOver) return;
     this.#isOver = true;

@@ -68,7 +68,8 @@ export class Meter {
     this.#deliveredCharacters += characters;
   }
 
-  reported(usage: TokenUsage): void {
+  /** The latest report counts; undefined when the upstream did not say. */
+  reported(usage: TokenUsage | undefined): void {
     this.#usage = usage;
   }
 

@@ -1,7 +1,7 @@
 import type { ChatEvent } from "../domain/chat.ts";
 import type { Model } from "../domain/model.ts";
 import type { TokenUsage } from "../domain/usage.ts";
-import type { OpenStream } from "./attempt.ts";
+import type { OpenStream } from "./event-batches.ts";
 import type { Meter } from "./meter.ts";
 import { toCallError } from "./run-call.ts";
 

@@ -11,14 +11,16 @@ import { Meter } from "./meter.ts";
 import { resolveModel } from "./resolve-model.ts";
 import { decideRetry } from "./retry.ts";
 import type { PipelineServices } from "./services.ts";
+import type { Snapshot } from "./snapshot.ts";
 
 /** One kind of call: what differs between chat, streamed chat and embeddings. */
 export interface Operation<Answer> {
   readonly alias: string;
   readonly kind: ModelKind;
   readonly isStreamed: boolean;
-  readonly size: InputSize;
   readonly output: OutputExpectation;
+  /** What the upstreams of this model may read at most, all requests of the call together. */
+  measure(model: Model, snapshot: Snapshot): InputSize;
   /** Refuses, with 400, what this model cannot take. */
   check(model: Model): void;
   /** Resolves once the answer, or the first event of it, is decoded. */
@@ -50,8 +52,9 @@ export async function runCall<Answer>(
     model,
     nowMs: services.clock.monotonic(),
   };
-  const estimate = services.estimator.estimate(subject, operation.size, operation.output);
-  const { size, output, isStreamed } = operation;
+  const { output, isStreamed } = operation;
+  const size = operation.measure(model, call.snapshot);
+  const estimate = services.estimator.estimate(subject, size, output);
   const meter = new Meter({ call, model, size, output, estimate, isStreamed }, services);
   try {
     operation.check(model);

@@ -1,0 +1,34 @@
+import type { EmbeddingResult, EmbeddingVector } from "../domain/embedding.ts";
+import type { TokenUsage } from "../domain/usage.ts";
+import { sumUsage } from "./sum-usage.ts";
+
+/** What is done of an embeddings call. It outlives attempts: no input is sent again once answered. */
+export class EmbeddingProgress {
+  readonly #vectors: (EmbeddingVector | undefined)[];
+  readonly #usages: (TokenUsage | undefined)[] = [];
+
+  constructor(inputs: number) {
+    this.#vectors = Array.from({ length: inputs });
+  }
+
+  /** Indexes of the inputs without an answer, in their order. */
+  missing(): readonly number[] {
+    return [...this.#vectors.keys()].filter((index) => this.#vectors[index] === undefined);
+  }
+
+  /** `result` has a vector for each of `indexes`, in that order. */
+  add(indexes: readonly number[], result: EmbeddingResult): void {
+    for (const [place, index] of indexes.entries()) this.#vectors[index] = result.vectors[place];
+    this.#usages.push(result.usage);
+  }
+
+  /** Of what is done; undefined when nothing is or when a part was not reported. */
+  get usage(): TokenUsage | undefined {
+    return sumUsage(this.#usages);
+  }
+
+  /** Meaningful when nothing is missing. */
+  result(): EmbeddingResult {
+    return { vectors: this.#vectors.filter((vector) => vector !== undefined), usage: this.usage };
+  }
+}

@@ -1,0 +1,37 @@
+export interface ParallelWork {
+  readonly count: number;
+  /** Most that run at once. */
+  readonly limit: number;
+  /** Fires when the caller leaves. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Runs `work` for the indexes from 0 and gives its results in their order. The first failure ends
+ * the others through the signal they were given, and is thrown once none of them runs any more.
+ */
+export async function inParallel<Result>(
+  { count, limit, signal }: ParallelWork,
+  work: (index: number, signal: AbortSignal) => Promise<Result>,
+): Promise<readonly Result[]> {
+  const failure = new AbortController();
+  const either = AbortSignal.any([signal, failure.signal]);
+  const results: Result[] = [];
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    while (next < count && !failure.signal.aborted) {
+      const index = next;
+      next += 1;
+      results[index] = await work(index, either);
+    }
+  };
+  const workers = Array.from({ length: Math.min(limit, count) }, worker);
+  try {
+    await Promise.all(workers);
+  } catch (error) {
+    failure.abort();
+    await Promise.allSettled(workers);
+    throw error;
+  }
+  return results;
+}
