@@ -1,0 +1,128 @@
+import type { ChatEvent } from "../../domain/chat.ts";
+import type { TokenUsage } from "../../domain/usage.ts";
+import { nonEmpty, type JsonObject } from "../shared/json-fields.ts";
+import type { AnswerContext } from "./answer-context.ts";
+import { brokenAnswer } from "./broken-answer.ts";
+import { readStopReason, type CallsFinish } from "./stop-reason.ts";
+import { TextFieldReader } from "./text-field-reader.ts";
+import { ignoredInput, JsonInput, TextInput, type ToolInput } from "./tool-input.ts";
+
+/** The service gives one choice; of more, each comes from a request of its own. */
+const choice = 0;
+/** Largest text that is held back, characters; the models' longest answers are far shorter. */
+const longestHeldText = 4 * 1024 * 1024;
+
+/**
+ * Says an answer's content as events, in the terms of the caller's request: whole answers and
+ * streamed ones alike.
+ */
+export class AnswerEvents {
+  readonly #context: AnswerContext;
+  #events: ChatEvent[] = [];
+  /** Tool calls are counted from 0 here: the service counts all blocks of content together. */
+  #callCount = 0;
+  #hasFunctionCall = false;
+  #hasAnswerCall = false;
+  #heldText = "";
+
+  constructor(context: AnswerContext) {
+    this.#context = context;
+  }
+
+  /** The events since it was last asked. */
+  take(): readonly ChatEvent[] {
+    const events = this.#events;
+    this.#events = [];
+    return events;
+  }
+
+  /**
+   * Where a tool's input is the answer, words beside it would spoil it: they are held back until
+   * it is clear that the model did not use that tool.
+   */
+  text(text: string): void {
+    if (text === "" || this.#hasAnswerCall) return;
+    if (this.#context.answerTool === undefined) {
+      this.#events.push({ type: "text-delta", choice, text });
+      return;
+    }
+    this.#heldText += text;
+    if (this.#heldText.length > longestHeldText) throw brokenAnswer("the answer is too long");
+  }
+
+  reasoning(text: string): void {
+    if (text !== "") this.#events.push({ type: "reasoning-delta", choice, text });
+  }
+
+  /** Begins a tool call; returns where its input goes. Throws `UpstreamFailure` for a nameless one. */
+  toolUse(toolUse: JsonObject): ToolInput {
+    // The service runs such a tool itself and goes on.
+    if (toolUse["type"] === "server_tool_use") return ignoredInput;
+    const id = nonEmpty(toolUse["toolUseId"]);
+    const sentName = nonEmpty(toolUse["name"]);
+    if (id === undefined || sentName === undefined) {
+      throw brokenAnswer("a tool call has no id or no name");
+    }
+    if (sentName === this.#context.answerTool) return this.#startAnswer();
+    this.#releaseText();
+    const name = this.#context.toolNames.get(sentName) ?? sentName;
+    if (this.#context.usesFunctions) return this.#startFunctionCall(name);
+    return this.#startToolCall(id, name, this.#context.textTools.has(sentName));
+  }
+
+  serviceTier(serviceTier: string | undefined): void {
+    if (serviceTier === undefined) return;
+    this.#events.push({ type: "answer-start", systemFingerprint: undefined, serviceTier });
+  }
+
+  /** Throws `UpstreamFailure` when the reason is none for a whole answer. */
+  finish(stopReason: string): void {
+    const finishReason = readStopReason(stopReason, this.#callsFinish());
+    this.#releaseText();
+    this.#events.push({ type: "choice-finish", choice, finishReason });
+  }
+
+  usage(usage: TokenUsage | undefined): void {
+    if (usage !== undefined) this.#events.push({ type: "usage-report", usage });
+  }
+
+  #callsFinish(): CallsFinish {
+    if (this.#hasFunctionCall) return "function_call";
+    return this.#callCount > 0 ? "tool_calls" : undefined;
+  }
+
+  #releaseText(): void {
+    const text = this.#heldText;
+    this.#heldText = "";
+    if (text !== "") this.#events.push({ type: "text-delta", choice, text });
+  }
+
+  /** A second answer behind the first would make both unreadable. */
+  #startAnswer(): ToolInput {
+    this.#heldText = "";
+    if (this.#hasAnswerCall) return ignoredInput;
+    this.#hasAnswerCall = true;
+    return new JsonInput((text) => this.#events.push({ type: "text-delta", choice, text }));
+  }
+
+  /** The deprecated form has room for one call. */
+  #startFunctionCall(name: string): ToolInput {
+    if (this.#hasFunctionCall) return ignoredInput;
+    this.#hasFunctionCall = true;
+    this.#events.push({ type: "function-call-start", choice, name });
+    return new JsonInput((text) =>
+      this.#events.push({ type: "function-call-delta", choice, arguments: text }),
+    );
+  }
+
+  #startToolCall(id: string, name: string, isText: boolean): ToolInput {
+    const call = this.#callCount;
+    this.#callCount += 1;
+    const kind = isText ? "custom" : "function";
+    this.#events.push({ type: "tool-call-start", choice, call, id, kind, name });
+    const say = (text: string): void => {
+      this.#events.push({ type: "tool-call-delta", choice, call, arguments: text });
+    };
+    return isText ? new TextInput(say, new TextFieldReader()) : new JsonInput(say);
+  }
+}

@@ -1,0 +1,179 @@
+import type { ChatEvent } from "../../domain/chat.ts";
+import { UpstreamFailure } from "../../domain/upstream-failure.ts";
+import type { TokenUsage } from "../../domain/usage.ts";
+import type { StreamDecoder } from "../adapter.ts";
+import { isObject, numberOf, objectOf, textOf, type JsonObject } from "../shared/json-fields.ts";
+import type { AnswerContext } from "./answer-context.ts";
+import { AnswerEvents } from "./answer-events.ts";
+import { answerFailure, brokenAnswer } from "./broken-answer.ts";
+import { FrameReader, type Frame } from "./event-stream.ts";
+import { failureOfException } from "./exceptions.ts";
+import type { ToolInput } from "./tool-input.ts";
+import { readUsage } from "./usage.ts";
+
+/**
+ * Reads a ConverseStream as events. The finish is held back until the metadata behind it or the
+ * end of the body, so that an exception in between never follows an answer that looked whole.
+ */
+export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
+  readonly #frames = new FrameReader();
+  readonly #text = new TextDecoder();
+  readonly #answer: AnswerEvents;
+  /** Inputs of tools that are not whole yet, by the service's index of the block. */
+  readonly #toolInputs = new Map<number | undefined, ToolInput>();
+  #stopReason: string | undefined;
+  #hasMetadata = false;
+  #usage: TokenUsage | undefined;
+  #serviceTier: string | undefined;
+  #isDone = false;
+  #failure: UpstreamFailure | undefined;
+
+  constructor(context: AnswerContext) {
+    this.#answer = new AnswerEvents(context);
+  }
+
+  get failure(): UpstreamFailure | undefined {
+    return this.#failure;
+  }
+
+  get isDone(): boolean {
+    return this.#isDone;
+  }
+
+  push(bytes: Uint8Array): readonly ChatEvent[] {
+    if (!this.#isOver()) this.#readFrames(bytes);
+    return this.#answer.take();
+  }
+
+  end(): readonly ChatEvent[] {
+    if (!this.#isOver()) this.#readEnd();
+    return this.#answer.take();
+  }
+
+  #isOver(): boolean {
+    return this.#isDone || this.#failure !== undefined;
+  }
+
+  #readFrames(bytes: Uint8Array): void {
+    try {
+      for (const frame of this.#frames.push(bytes)) {
+        this.#readFrame(frame);
+        if (this.#isDone) return;
+      }
+      this.#failure = this.#frames.failure;
+    } catch (error) {
+      this.#failure = answerFailure(error);
+    }
+  }
+
+  /** Metadata may be missing: the answer is whole without it. */
+  #readEnd(): void {
+    this.#frames.end();
+    this.#failure = this.#frames.failure;
+    if (this.#failure !== undefined) return;
+    try {
+      this.#finish();
+    } catch (error) {
+      this.#failure = answerFailure(error);
+    }
+  }
+
+  #readFrame(frame: Frame): void {
+    const { messageType, exceptionType, errorCode, errorMessage } = frame.headers;
+    switch (messageType) {
+      case "event":
+        return this.#readEvent(frame);
+      case "exception":
+        throw exceptionFailure(exceptionType, readExceptionBody(frame));
+      case "error":
+        throw exceptionFailure(errorCode, { message: errorMessage });
+      default:
+    }
+  }
+
+  /** Events that are not known, like the start of a message, change nothing. */
+  #readEvent(frame: Frame): void {
+    switch (frame.headers.eventType) {
+      case "contentBlockDelta":
+        return this.#readDelta(this.#readPayload(frame));
+      case "contentBlockStart":
+        return this.#readBlockStart(this.#readPayload(frame));
+      case "contentBlockStop":
+        return this.#endToolInput(blockIndexOf(this.#readPayload(frame)));
+      case "messageStop":
+        this.#stopReason = textOf(this.#readPayload(frame)["stopReason"]) ?? "";
+        return this.#finishIfWhole();
+      case "metadata":
+        this.#readMetadata(this.#readPayload(frame));
+        return this.#finishIfWhole();
+      default:
+    }
+  }
+
+  #readPayload({ payload }: Frame): JsonObject {
+    const value: unknown = JSON.parse(this.#text.decode(payload));
+    if (!isObject(value)) throw brokenAnswer("an event of the stream is no JSON object");
+    return value;
+  }
+
+  /** Citations, signatures, hidden reasoning and kinds of content yet unknown are left out. */
+  #readDelta(event: JsonObject): void {
+    const delta = objectOf(event["delta"]) ?? {};
+    const { text, toolUse, reasoningContent } = delta;
+    if (typeof text === "string") this.#answer.text(text);
+    if (isObject(reasoningContent)) this.#answer.reasoning(textOf(reasoningContent["text"]) ?? "");
+    if (!isObject(toolUse)) return;
+    const input = this.#toolInputs.get(blockIndexOf(event));
+    if (input === undefined) throw brokenAnswer("the input of a tool has no beginning");
+    input.push(textOf(toolUse["input"]) ?? "");
+  }
+
+  #readBlockStart(event: JsonObject): void {
+    const toolUse = objectOf(objectOf(event["start"])?.["toolUse"]);
+    if (toolUse === undefined) return;
+    this.#toolInputs.set(blockIndexOf(event), this.#answer.toolUse(toolUse));
+  }
+
+  #endToolInput(index: number | undefined): void {
+    this.#toolInputs.get(index)?.end();
+    this.#toolInputs.delete(index);
+  }
+
+  #readMetadata(event: JsonObject): void {
+    this.#hasMetadata = true;
+    this.#usage = readUsage(event["usage"]);
+    this.#serviceTier = textOf(objectOf(event["serviceTier"])?.["type"]);
+  }
+
+  #finishIfWhole(): void {
+    if (this.#stopReason !== undefined && this.#hasMetadata) this.#finish();
+  }
+
+  #finish(): void {
+    if (this.#stopReason === undefined) {
+      throw brokenAnswer("the upstream's stream ended before the answer was finished");
+    }
+    for (const index of this.#toolInputs.keys()) this.#endToolInput(index);
+    this.#answer.serviceTier(this.#serviceTier);
+    this.#answer.finish(this.#stopReason);
+    this.#answer.usage(this.#usage);
+    this.#isDone = true;
+  }
+}
+
+function blockIndexOf(event: JsonObject): number | undefined {
+  return numberOf(event["contentBlockIndex"]);
+}
+
+function exceptionFailure(name: string | undefined, body: JsonObject): UpstreamFailure {
+  return new UpstreamFailure(failureOfException({ name, body }));
+}
+
+/** The name of an exception says enough where its body says nothing. */
+function readExceptionBody({ payload }: Frame): JsonObject {
+  try {
+    return objectOf(JSON.parse(new TextDecoder().decode(payload))) ?? {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,93 @@
+import type {
+  ChatChoice,
+  ChatEvent,
+  ChatResult,
+  FinishReason,
+  ResultToolCall,
+} from "../../domain/chat.ts";
+import type { TokenUsage } from "../../domain/usage.ts";
+import type { WholeAnswer } from "../adapter.ts";
+import type { AnswerContext } from "./answer-context.ts";
+import { readConverse } from "./read-converse.ts";
+
+/** Reads a whole Converse answer. Throws `UpstreamFailure` for what is none. */
+export function decodeConverse({ body }: WholeAnswer, context: AnswerContext): ChatResult {
+  const result = new Collector();
+  for (const event of readConverse(new TextDecoder().decode(body), context)) result.add(event);
+  return result.result();
+}
+
+interface OpenToolCall extends ResultToolCall {
+  arguments: string;
+}
+
+/** Joins the events of one choice into a result. */
+class Collector {
+  #content: string | undefined;
+  #reasoning: string | undefined;
+  readonly #toolCalls: OpenToolCall[] = [];
+  #functionCall: { readonly name: string; arguments: string } | undefined;
+  #finishReason: FinishReason = "stop";
+  #usage: TokenUsage | undefined;
+  #serviceTier: string | undefined;
+
+  add(event: ChatEvent): void {
+    switch (event.type) {
+      case "answer-start":
+        this.#serviceTier = event.serviceTier;
+        break;
+      case "text-delta":
+        this.#content = (this.#content ?? "") + event.text;
+        break;
+      case "reasoning-delta":
+        this.#reasoning = (this.#reasoning ?? "") + event.text;
+        break;
+      case "tool-call-start": {
+        const { id, kind, name } = event;
+        this.#toolCalls.push({ id, kind, name, arguments: "" });
+        break;
+      }
+      case "tool-call-delta": {
+        const call = this.#toolCalls[event.call];
+        if (call !== undefined) call.arguments += event.arguments;
+        break;
+      }
+      case "function-call-start":
+        this.#functionCall = { name: event.name, arguments: "" };
+        break;
+      case "function-call-delta":
+        if (this.#functionCall !== undefined) this.#functionCall.arguments += event.arguments;
+        break;
+      case "choice-finish":
+        this.#finishReason = event.finishReason;
+        break;
+      case "usage-report":
+        this.#usage = event.usage;
+        break;
+      case "refusal-delta":
+        break;
+    }
+  }
+
+  result(): ChatResult {
+    return {
+      choices: [this.#choice()],
+      usage: this.#usage,
+      systemFingerprint: undefined,
+      serviceTier: this.#serviceTier,
+    };
+  }
+
+  #choice(): ChatChoice {
+    return {
+      index: 0,
+      content: this.#content,
+      refusal: undefined,
+      reasoning: this.#reasoning,
+      toolCalls: this.#toolCalls,
+      functionCall: this.#functionCall,
+      finishReason: this.#finishReason,
+      logprobs: undefined,
+    };
+  }
+}

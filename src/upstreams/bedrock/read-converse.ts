@@ -1,0 +1,52 @@
+import type { ChatEvent } from "../../domain/chat.ts";
+import { isObject, listOf, objectOf, textOf, type JsonObject } from "../shared/json-fields.ts";
+import type { AnswerContext } from "./answer-context.ts";
+import { AnswerEvents } from "./answer-events.ts";
+import { answerFailure, brokenAnswer } from "./broken-answer.ts";
+import { parseExactly } from "./exact-json.ts";
+import { readUsage } from "./usage.ts";
+
+/**
+ * Reads the JSON of a whole Converse answer as the events that a stream of it would have brought,
+ * each block in one piece. Throws `UpstreamFailure` for what is no whole answer.
+ */
+export function readConverse(json: string, context: AnswerContext): readonly ChatEvent[] {
+  try {
+    return readAnswer(parseExactly(json), new AnswerEvents(context));
+  } catch (error) {
+    throw answerFailure(error);
+  }
+}
+
+function readAnswer(body: JsonObject, answer: AnswerEvents): readonly ChatEvent[] {
+  const message = objectOf(objectOf(body["output"])?.["message"]);
+  if (message === undefined) throw brokenAnswer("the upstream's answer has no message");
+  answer.serviceTier(textOf(objectOf(body["serviceTier"])?.["type"]));
+  for (const block of listOf(message["content"]) ?? []) {
+    if (isObject(block)) readBlock(block, answer);
+  }
+  answer.finish(textOf(body["stopReason"]) ?? "");
+  answer.usage(readUsage(body["usage"]));
+  return answer.take();
+}
+
+/** A block has one of these fields; kinds of content that chat has no place for are left out. */
+function readBlock(block: JsonObject, answer: AnswerEvents): void {
+  const { text, toolUse, reasoningContent, citationsContent } = block;
+  if (typeof text === "string") answer.text(text);
+  if (isObject(reasoningContent)) {
+    answer.reasoning(textOf(objectOf(reasoningContent["reasoningText"])?.["text"]) ?? "");
+  }
+  // Where sources are cited, the text stands here instead.
+  if (isObject(citationsContent)) readCitedText(citationsContent, answer);
+  if (!isObject(toolUse)) return;
+  const input = answer.toolUse(toolUse);
+  input.push(JSON.stringify(toolUse["input"] ?? {}));
+  input.end();
+}
+
+function readCitedText(citations: JsonObject, answer: AnswerEvents): void {
+  for (const piece of listOf(citations["content"]) ?? []) {
+    answer.text(textOf(objectOf(piece)?.["text"]) ?? "");
+  }
+}
