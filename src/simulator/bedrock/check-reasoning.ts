@@ -1,0 +1,76 @@
+import { isRecord, listOf, numberOf, recordOf, stringOf, type JsonRecord } from "../read-json.ts";
+import { modelError } from "./check-capabilities.ts";
+import { reasoningSignature } from "./reasoning-signature.ts";
+
+/** Claude's rules for thinking. Throws `BedrockError`. */
+export function checkReasoning(body: JsonRecord): void {
+  checkThoughts(body);
+  const fields = recordOf(body["additionalModelRequestFields"]);
+  const { type, budget_tokens: budget } = recordOf(fields["thinking"]);
+  if (type !== "enabled" && type !== "adaptive") return;
+  const { maxTokens, temperature, topP } = recordOf(body["inferenceConfig"]);
+  if (type === "enabled") checkBudget(numberOf(budget), numberOf(maxTokens));
+  if (typeof temperature === "number" && temperature !== 1) {
+    throw modelError("`temperature` may only be set to 1 when thinking is enabled.");
+  }
+  if (typeof topP === "number" && topP < 0.95) {
+    throw modelError(
+      "`top_p` must be greater than or equal to 0.95 or unset when thinking is enabled.",
+    );
+  }
+  if (fields["top_k"] !== undefined) {
+    throw modelError("`top_k` must be unset when thinking is enabled.");
+  }
+  const { any, tool } = recordOf(recordOf(body["toolConfig"])["toolChoice"]);
+  if (any !== undefined || tool !== undefined) {
+    throw modelError("Thinking may not be enabled when tool_choice forces tool use.");
+  }
+  checkToolLoop(listOf(body["messages"]));
+}
+
+function checkBudget(budget: number | undefined, maxTokens: number | undefined): void {
+  if (budget === undefined) {
+    throw modelError("thinking.enabled.budget_tokens: Field required");
+  }
+  if (budget < 1024) {
+    throw modelError(
+      "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024",
+    );
+  }
+  if (maxTokens !== undefined && maxTokens <= budget) {
+    throw modelError("`max_tokens` must be greater than `thinking.budget_tokens`.");
+  }
+}
+
+/** Thoughts of earlier turns come back as they were signed, or not at all. */
+function checkThoughts(body: JsonRecord): void {
+  for (const [turn, message] of listOf(body["messages"]).entries()) {
+    const { role, content } = recordOf(message);
+    for (const [index, block] of listOf(content).entries()) {
+      const { reasoningText } = recordOf(recordOf(block)["reasoningContent"]);
+      if (!isRecord(reasoningText)) continue;
+      const at = `messages.${turn}.content.${index}`;
+      if (role !== "assistant") throw modelError(`${at}: thinking blocks are only for assistants`);
+      const signature = stringOf(reasoningText["signature"]);
+      if (signature === "") throw modelError(`${at}.thinking.signature: Field required`);
+      if (signature !== reasoningSignature(stringOf(reasoningText["text"]))) {
+        throw modelError(`${at}: Invalid \`signature\` in \`thinking\` block`);
+      }
+    }
+  }
+}
+
+/** A model that thinks wants its thoughts back with the tool calls that followed from them. */
+function checkToolLoop(messages: readonly unknown[]): void {
+  const last = listOf(recordOf(messages.at(-1))["content"]).map(recordOf);
+  if (!last.some(({ toolResult }) => toolResult !== undefined)) return;
+  const turn = messages.length - 2;
+  const [first] = listOf(recordOf(messages[turn])["content"]).map(recordOf);
+  if (first?.["reasoningContent"] !== undefined) return;
+  const found = first?.["toolUse"] === undefined ? "text" : "tool_use";
+  throw modelError(
+    `messages.${turn}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found ` +
+      `\`${found}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with ` +
+      "a thinking block (preceding the lastmost set of `tool_use` and `tool_result` blocks).",
+  );
+}

@@ -1,0 +1,97 @@
+import { countPromptTokens } from "../answer/prompt-tokens.ts";
+import { lastTurn, type Prompt } from "../answer/prompt.ts";
+import { isRecord, listOf, numberOf, recordOf, stringOf, type JsonRecord } from "../read-json.ts";
+import { invalid, type BedrockError } from "./bedrock-error.ts";
+import type { CapabilityRow } from "./capability-rows.ts";
+import { checkCapabilities, modelError } from "./check-capabilities.ts";
+import { checkConversation } from "./check-conversation.ts";
+import { checkReasoning } from "./check-reasoning.ts";
+import type { ConverseRequest, GuardrailUse } from "./converse-request.ts";
+import { converseShape } from "./converse-shapes.ts";
+import type { PromptCache } from "./prompt-cache.ts";
+import { readPrompt } from "./read-prompt.ts";
+import { checkShape } from "./shape.ts";
+
+export interface ConverseCall {
+  readonly body: JsonRecord;
+  readonly model: string;
+  readonly row: CapabilityRow;
+  readonly isStreamed: boolean;
+  /** Of models that have no context window of their own. Undefined: no limit. */
+  readonly contextWindow: number | undefined;
+  readonly cache: PromptCache;
+}
+
+/** Throws `BedrockError` for what the provider or the model refuses. */
+export function readConverseRequest(call: ConverseCall): ConverseRequest {
+  const { body, model, row, isStreamed } = call;
+  checkShape(body, converseShape(isStreamed));
+  checkCapabilities(body, row, isStreamed);
+  checkConversation(body, row);
+  if (row.contextText === "claude" || row.api === "everything") checkReasoning(body);
+  const prompt = readPrompt(body, model, row);
+  const promptTokens = countPromptTokens(prompt);
+  const requestedMaxTokens = numberOf(recordOf(body["inferenceConfig"])["maxTokens"]);
+  checkContext({ ...call, promptTokens, requestedMaxTokens: requestedMaxTokens ?? 0 });
+  return {
+    model,
+    prompt,
+    promptTokens,
+    cache: call.cache.use(body, model, row),
+    isStreamed,
+    requestedMaxTokens,
+    reservedOutputTokens: requestedMaxTokens ?? row.maxOutputTokens ?? 0,
+    guardrail: readGuardrail(body["guardrailConfig"], prompt),
+    serviceTier: stringOf(recordOf(body["serviceTier"])["type"]) || undefined,
+    latency: readLatency(recordOf(body["performanceConfig"])["latency"]),
+    responseFieldPaths: listOf(body["additionalModelResponseFieldPaths"]).map(stringOf),
+  };
+}
+
+function readGuardrail(config: unknown, prompt: Prompt): GuardrailUse | undefined {
+  if (!isRecord(config)) return undefined;
+  const { guardrailIdentifier, guardrailVersion, trace, streamProcessingMode } = config;
+  const last = lastTurn(prompt);
+  return {
+    identifier: stringOf(guardrailIdentifier),
+    version: stringOf(guardrailVersion),
+    hasTrace: trace === "enabled" || trace === "enabled_full",
+    streamProcessing: streamProcessingMode === "async" ? "async" : "sync",
+    isIntervening: last?.role === "user" && /^\s*guard:/i.test(last.text),
+  };
+}
+
+function readLatency(latency: unknown): ConverseRequest["latency"] {
+  return latency === "standard" || latency === "optimized" ? latency : undefined;
+}
+
+/** A model called `anything-ctx4096` has a context window of 4096 tokens. */
+function contextWindowOf({ model, row, contextWindow }: ConverseCall): number | undefined {
+  const size = /-ctx(\d+)$/.exec(model)?.[1];
+  return size === undefined ? (row.contextTokens ?? contextWindow) : Number(size);
+}
+
+function checkContext(
+  call: ConverseCall & { readonly promptTokens: number; readonly requestedMaxTokens: number },
+): void {
+  const { row, promptTokens, requestedMaxTokens } = call;
+  const window = contextWindowOf(call);
+  if (window === undefined || promptTokens + requestedMaxTokens <= window) return;
+  if (row.contextText === "plain") throw plainOverflow(promptTokens, window);
+  if (promptTokens > window) {
+    throw modelError(`prompt is too long: ${promptTokens} tokens > ${window} maximum`);
+  }
+  throw modelError(
+    `input length and \`max_tokens\` exceed context limit: ${promptTokens} + ` +
+      `${requestedMaxTokens} > ${window}, decrease input length or \`max_tokens\` and try again`,
+  );
+}
+
+/** Models other than Claude name their window only while the prompt is not far beyond it. */
+function plainOverflow(promptTokens: number, window: number): BedrockError {
+  if (promptTokens > window * 4) return invalid("Input is too long for requested model.");
+  return invalid(
+    `This model's maximum context length is ${window} tokens. Please reduce the length of the ` +
+      "prompt",
+  );
+}
