@@ -26,7 +26,11 @@ const rules: readonly Rule[] = [
   { from: /^src\/domain\//, may: [] },
   { from: /^src\/limits\//, may: [domain] },
   { from: /^src\/telemetry\//, may: [domain] },
-  { from: /^src\/config\//, may: [domain] },
+  {
+    from: /^src\/config\//,
+    may: [domain, /^src\/upstreams\/\w+\/model-families\.ts$/],
+    mayAsTypes: [/^src\/upstreams\/\w+\/settings\.ts$/],
+  },
   { from: /^src\/ledger\//, may: [domain], mayAsTypes: [store] },
   { from: /^src\/storage\/store\.ts$/, may: [domain], isAlone: true },
   { from: /^src\/storage\/contract\//, may: [domain, store, /^test\/support\//] },
@@ -54,6 +58,7 @@ const rules: readonly Rule[] = [
 const packages: readonly { readonly name: string; readonly in: RegExp }[] = [
   { name: "zod", in: /^src\/config\// },
   { name: "yaml", in: /^src\/config\// },
+  { name: "@aws-sdk/credential-providers", in: /^src\/upstreams\/bedrock\/credential-chain\.ts$/ },
   { name: "gpt-tokenizer", in: /^src\/api\/decode-tokens\.ts$/ },
 ];
 

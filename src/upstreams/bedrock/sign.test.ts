@@ -11,7 +11,7 @@ import { Secret } from "../../domain/secret.ts";
 import type { UpstreamRequest } from "../adapter.ts";
 import type { AwsCredentials } from "./credentials.ts";
 import { encodePathSegment } from "./endpoint.ts";
-import { RequestSigner } from "./sign.ts";
+import { readSignature, RequestSigner } from "./sign.ts";
 
 interface Captured {
   readonly protocol: string;
@@ -85,14 +85,6 @@ function unsigned(captured: Captured): UpstreamRequest {
   };
 }
 
-function timeOf(headers: Readonly<Record<string, string>>): number {
-  const parts = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(headers["x-amz-date"] ?? "") ?? [];
-  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = parts
-    .slice(1)
-    .map(Number);
-  return Date.UTC(year, month - 1, day, hour, minute, second);
-}
-
 const say = (text: string) => ({ messages: [{ role: "user" as const, content: [{ text }] }] });
 const converse = (modelId: string, text = "Hi") =>
   new ConverseCommand({ modelId, ...say(text), inferenceConfig: { maxTokens: 10 } });
@@ -160,7 +152,7 @@ test.each(cases.map((each) => [each.name, each] as const))(
     const signed = signer.sign(
       unsigned(captured),
       credentialsOf(each.token),
-      timeOf(captured.headers),
+      readSignature(captured.headers)?.signedAtMs ?? 0,
     );
     expect(signed.headers["authorization"]).toBe(captured.headers["authorization"]);
     expect(signed.headers["x-amz-content-sha256"]).toBe(captured.headers["x-amz-content-sha256"]);
@@ -250,6 +242,13 @@ describe("a signature", () => {
     expect(signed.headers["x-amz-date"]).toBe("20260102T030405Z");
     expect(signed.body).toBe(request.body);
   });
+});
+
+test("who signed a request and when can be read from it", () => {
+  const signed = new RequestSigner("us-east-1").sign(request, credentialsOf("t"), nowMs);
+  const signature = { accessKeyId, sessionToken: "t", signedAtMs: nowMs - 678 };
+  expect(readSignature(signed.headers)).toEqual(signature);
+  expect(readSignature({ authorization: "Bearer x" })).toBeUndefined();
 });
 
 test("a kept signing key is never used for other credentials, another day or another region", () => {

@@ -52,6 +52,21 @@ export class RequestSigner {
   }
 }
 
+export interface Signature {
+  readonly accessKeyId: string;
+  readonly sessionToken: string | undefined;
+  /** By the clock of the signer, to the second. */
+  readonly signedAtMs: number;
+}
+
+/** Who signed a request and when, from its headers. */
+export function readSignature(headers: Readonly<Record<string, string>>): Signature | undefined {
+  const [, accessKeyId] = /Credential=([^/]+)/.exec(headers["authorization"] ?? "") ?? [];
+  if (accessKeyId === undefined) return undefined;
+  const signedAtMs = readTime(headers["x-amz-date"] ?? "");
+  return { accessKeyId, sessionToken: headers["x-amz-security-token"], signedAtMs };
+}
+
 interface SigningKey {
   readonly credentials: AwsCredentials;
   readonly day: string;
@@ -68,6 +83,12 @@ const unsignedHeaders: ReadonlySet<string> = new Set(["accept-encoding", "user-a
 /** `20260102T030405Z` */
 function formatTime(nowMs: number): string {
   return new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, "");
+}
+
+function readTime(text: string): number {
+  return Date.parse(
+    text.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, "$1-$2-$3T$4:$5:$6Z"),
+  );
 }
 
 function canonicalHeaders(headers: Readonly<Record<string, string>>) {

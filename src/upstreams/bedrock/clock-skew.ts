@@ -1,0 +1,33 @@
+import type { Clock } from "../../domain/clock.ts";
+
+/** The provider refuses signatures that are five minutes off; what is near that is corrected. */
+const toleranceMs = 4 * 60_000;
+
+/** The provider's time: the clock of this machine, corrected by what refused requests tell. */
+export class ClockSkew {
+  readonly #clock: Clock;
+  #offsetMs = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  nowMs(): number {
+    return this.#clock.now() + this.#offsetMs;
+  }
+
+  /**
+   * Learns from the `date` of an answer to a request whose signature was refused. True when the
+   * time it was signed with explains the refusal; a request like it is then signed right.
+   */
+  explains(date: string | null, signedAtMs: number): boolean {
+    const theirsMs = Date.parse(date ?? "");
+    if (Number.isNaN(theirsMs)) return false;
+    if (Math.abs(theirsMs - this.nowMs()) > toleranceMs) {
+      this.#offsetMs = theirsMs - this.#clock.now();
+      return true;
+    }
+    // Signed before another refusal corrected the clock.
+    return Math.abs(theirsMs - signedAtMs) > toleranceMs;
+  }
+}

@@ -1,0 +1,269 @@
+import { describe, expect, test } from "bun:test";
+import { Secret } from "../../domain/secret.ts";
+import { UpstreamFailure } from "../../domain/upstream-failure.ts";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { CredentialCache } from "./credential-cache.ts";
+import type { AwsCredentials } from "./credentials.ts";
+
+const second = 1000;
+const minute = 60 * second;
+const forever = new AbortController().signal;
+
+/** Loads that the test answers one by one; each asks for the next key: `K1`, `K2` ... */
+class Source {
+  readonly #waiting: PromiseWithResolvers<AwsCredentials>[] = [];
+  loads = 0;
+
+  readonly load = (): Promise<AwsCredentials> => {
+    this.loads += 1;
+    const pending = Promise.withResolvers<AwsCredentials>();
+    this.#waiting.push(pending);
+    return pending.promise;
+  };
+
+  give(accessKeyId: string, expiresAtMs?: number, index = 0): void {
+    this.#take(index).resolve(credentials(accessKeyId, expiresAtMs));
+  }
+
+  fail(message: string): void {
+    this.#take(0).reject(new UpstreamFailure({ kind: "bad-credential", message }));
+  }
+
+  #take(index: number): PromiseWithResolvers<AwsCredentials> {
+    const [pending] = this.#waiting.splice(index, 1);
+    if (pending === undefined) throw new Error("nobody asked for credentials");
+    return pending;
+  }
+}
+
+function credentials(accessKeyId: string, expiresAtMs?: number): AwsCredentials {
+  return {
+    accessKeyId,
+    secretAccessKey: new Secret(`secret of ${accessKeyId}`),
+    sessionToken: undefined,
+    expiresAtMs,
+  };
+}
+
+function reasonOf(promise: Promise<unknown>): Promise<string> {
+  return promise.then(
+    () => "no failure",
+    (error: unknown) => (error instanceof Error ? error.message : "no error"),
+  );
+}
+
+function setUp() {
+  const clock = new ManualClock();
+  const source = new Source();
+  const cache = new CredentialCache({
+    load: source.load,
+    nowMs: () => clock.now(),
+    monotonicMs: () => clock.monotonic(),
+  });
+  const keyId = async () => (await cache.get(forever)).accessKeyId;
+  /** As many turns as a load and its waiters need. */
+  const settle = async () => {
+    for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
+  };
+  return { clock, source, cache, keyId, settle };
+}
+
+async function withKey(keyId: string, lifetimeMs?: number) {
+  const parts = setUp();
+  const first = parts.keyId();
+  const { clock, source } = parts;
+  source.give(keyId, lifetimeMs === undefined ? undefined : clock.now() + lifetimeMs);
+  expect(await first).toBe(keyId);
+  return parts;
+}
+
+describe("credentials with an end", () => {
+  test("are fetched once, however many wait for them, and then served without a fetch", async () => {
+    const { source, keyId } = setUp();
+    const waiting = Promise.all(Array.from({ length: 100 }, keyId));
+    source.give("K1", Date.UTC(2030, 0));
+    expect(new Set(await waiting)).toEqual(new Set(["K1"]));
+    expect(await keyId()).toBe("K1");
+    expect(source.loads).toBe(1);
+  });
+
+  test("are replaced in the background in their last five minutes", async () => {
+    const { clock, source, keyId, settle } = await withKey("K1", 60 * minute);
+    clock.advance(55 * minute);
+    expect(await keyId()).toBe("K1");
+    expect(source.loads).toBe(1);
+    clock.advance(1);
+    expect(await keyId()).toBe("K1");
+    expect(await keyId()).toBe("K1");
+    expect(source.loads).toBe(2);
+    source.give("K2", clock.now() + 60 * minute);
+    await settle();
+    expect(await keyId()).toBe("K2");
+  });
+
+  test("make callers wait only once they are over", async () => {
+    const { clock, source, keyId } = await withKey("K1", 10 * minute);
+    clock.advance(10 * minute - 1);
+    expect(await keyId()).toBe("K1");
+    clock.advance(1);
+    const waiting = keyId();
+    source.give("K2", clock.now() + 10 * minute);
+    expect(await waiting).toBe("K2");
+    expect(source.loads).toBe(2);
+  });
+
+  test("serve on when no others can be had, which is tried again after 30 seconds", async () => {
+    const { clock, source, keyId, settle } = await withKey("K1", 10 * minute);
+    clock.advance(6 * minute);
+    await keyId();
+    source.fail("the source is away");
+    await settle();
+    clock.advance(30 * second - 1);
+    expect(await keyId()).toBe("K1");
+    expect(source.loads).toBe(2);
+    clock.advance(1);
+    expect(await keyId()).toBe("K1");
+    expect(source.loads).toBe(3);
+  });
+
+  test("that look expired when they come are tried, as the clock may be wrong", async () => {
+    const { clock, source, keyId } = await withKey("K1", -60 * minute);
+    expect(await keyId()).toBe("K1");
+    clock.advance(second);
+    const waiting = keyId();
+    source.give("K2", clock.now() + 10 * minute);
+    expect(await waiting).toBe("K2");
+    expect(source.loads).toBe(2);
+  });
+});
+
+test("credentials without an end are read again after 15 minutes, in the background", async () => {
+  const { clock, source, keyId, settle } = await withKey("K1");
+  clock.advance(15 * minute - 1);
+  await keyId();
+  expect(source.loads).toBe(1);
+  clock.advance(1);
+  expect(await keyId()).toBe("K1");
+  source.give("K2");
+  await settle();
+  expect(await keyId()).toBe("K2");
+  clock.advance(15 * minute - 1);
+  await keyId();
+  expect(source.loads).toBe(2);
+});
+
+describe("without credentials", () => {
+  test("every caller gets the reason, and the source is left alone for a second", async () => {
+    const { clock, source, keyId } = setUp();
+    const waiting = Promise.all([reasonOf(keyId()), reasonOf(keyId())]);
+    source.fail("nothing here");
+    expect(await waiting).toEqual(["nothing here", "nothing here"]);
+    clock.advance(second - 1);
+    expect(await reasonOf(keyId())).toBe("nothing here");
+    expect(source.loads).toBe(1);
+    clock.advance(1);
+    const retried = keyId();
+    source.give("K1");
+    expect(await retried).toBe("K1");
+    expect(source.loads).toBe(2);
+  });
+
+  test("whatever a source throws becomes a failure of the upstream", async () => {
+    const cache = new CredentialCache({
+      load: () => Promise.reject(new TypeError("odd")),
+      nowMs: () => 0,
+      monotonicMs: () => 0,
+    });
+    const failure: unknown = await cache.get(forever).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(UpstreamFailure);
+    expect(failure).toMatchObject({ details: { kind: "bad-credential" } });
+  });
+
+  test("a source that does not answer is asked anew after a minute, and its late answer dropped", async () => {
+    const { clock, source, keyId, settle } = setUp();
+    const early = keyId();
+    clock.advance(minute);
+    const late = keyId();
+    expect(source.loads).toBe(2);
+    source.give("K2", undefined, 1);
+    expect(await late).toBe("K2");
+    source.give("K1");
+    expect(await early).toBe("K2");
+    await settle();
+    expect(await keyId()).toBe("K2");
+  });
+
+  test("a caller that leaves waits no longer, while the fetch goes on for the others", async () => {
+    const { source, cache, keyId } = setUp();
+    const controller = new AbortController();
+    const leaving = reasonOf(cache.get(controller.signal));
+    const staying = keyId();
+    controller.abort(new Error("left"));
+    expect(await leaving).toBe("left");
+    source.give("K1");
+    expect(await staying).toBe("K1");
+    expect(source.loads).toBe(1);
+  });
+
+  test("a caller that has left already starts no fetch", async () => {
+    const { source, cache } = setUp();
+    expect(await reasonOf(cache.get(AbortSignal.abort(new Error("left"))))).toBe("left");
+    expect(source.loads).toBe(0);
+  });
+});
+
+describe("refused credentials", () => {
+  const signedBy = (accessKeyId: string) => ({ accessKeyId, sessionToken: undefined });
+
+  test("are replaced by one fetch, however many refusals come and whenever", async () => {
+    const { source, cache, keyId } = await withKey("K1", 60 * minute);
+    for (let refusal = 0; refusal < 50; refusal += 1) cache.refuse(signedBy("K1"));
+    const waiting = Promise.all(Array.from({ length: 50 }, keyId));
+    cache.refuse(signedBy("K1"));
+    source.give("K2");
+    expect(new Set(await waiting)).toEqual(new Set(["K2"]));
+    cache.refuse(signedBy("K1"));
+    expect(await keyId()).toBe("K2");
+    expect(source.loads).toBe(2);
+  });
+
+  test("are told apart by their session token too", async () => {
+    const { source, cache, keyId } = await withKey("K1");
+    cache.refuse({ accessKeyId: "K1", sessionToken: "of others" });
+    expect(await keyId()).toBe("K1");
+    expect(source.loads).toBe(1);
+  });
+
+  test("that come back unchanged are not asked for again for ten seconds", async () => {
+    const { clock, source, cache, keyId } = await withKey("K1");
+    cache.refuse(signedBy("K1"));
+    const again = keyId();
+    source.give("K1");
+    expect(await again).toBe("K1");
+    cache.refuse(signedBy("K1"));
+    clock.advance(10 * second - 1);
+    cache.refuse(signedBy("K1"));
+    expect(await keyId()).toBe("K1");
+    expect(source.loads).toBe(2);
+    clock.advance(1);
+    cache.refuse(signedBy("K1"));
+    const third = keyId();
+    source.give("K2");
+    expect(await third).toBe("K2");
+  });
+
+  test("are not served again while no others can be had", async () => {
+    const { source, cache, keyId } = await withKey("K1", 60 * minute);
+    cache.refuse(signedBy("K1"));
+    const waiting = reasonOf(keyId());
+    source.fail("nothing here");
+    expect(await waiting).toBe("nothing here");
+    expect(await reasonOf(keyId())).toBe("nothing here");
+  });
+
+  test("may be refused before any were fetched", () => {
+    const { cache, source } = setUp();
+    cache.refuse(signedBy("K1"));
+    expect(source.loads).toBe(0);
+  });
+});
