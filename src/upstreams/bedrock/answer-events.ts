@@ -5,7 +5,7 @@ import type { AnswerContext } from "./answer-context.ts";
 import { brokenAnswer } from "./broken-answer.ts";
 import { readStopReason, type CallsFinish } from "./stop-reason.ts";
 import { TextFieldReader } from "./text-field-reader.ts";
-import { ignoredInput, JsonInput, TextInput, type ToolInput } from "./tool-input.ts";
+import { ignoredInput, JsonInput, TextInput, type ToolInput } from "./streamed-tool-input.ts";
 
 /** The service gives one choice; of more, each comes from a request of its own. */
 const choice = 0;

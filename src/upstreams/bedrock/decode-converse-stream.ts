@@ -8,7 +8,7 @@ import { AnswerEvents } from "./answer-events.ts";
 import { answerFailure, brokenAnswer } from "./broken-answer.ts";
 import { FrameReader, type Frame } from "./event-stream.ts";
 import { failureOfException } from "./exceptions.ts";
-import type { ToolInput } from "./tool-input.ts";
+import type { ToolInput } from "./streamed-tool-input.ts";
 import { readUsage } from "./usage.ts";
 
 /**
