@@ -1,30 +1,23 @@
-import { type FaultChooser, faultHeader } from "./faults/fault-chooser.ts";
-import { faultModes, type Fault } from "./faults/fault-mode.ts";
+import { bedrockRoute, isBedrockPath } from "./bedrock/bedrock-route.ts";
+import { BedrockError, errorReply as bedrockErrorReply } from "./bedrock/bedrock-error.ts";
+import { planBedrockCall, wirePath } from "./bedrock/plan-call.ts";
+import type { IncomingCall, Plan, PlanParts } from "./call-plan.ts";
 import { rawFault } from "./faults/raw-faults.ts";
 import { withTransportFault } from "./faults/transport-faults.ts";
-import { jsonReply, type Reply } from "./frame.ts";
+import type { Reply } from "./frame.ts";
 import type { RawConnection } from "./front/raw-connection.ts";
 import { OpenCall } from "./open-call.ts";
-import { chatReply } from "./openai/chat.ts";
-import { embeddingsReply, readEmbeddingRequest } from "./openai/embeddings.ts";
-import { modelBody, modelListBody } from "./openai/models.ts";
-import { readChatRequest } from "./openai/read-chat-request.ts";
-import { errorReply, refusalReply } from "./openai/refusal-faults.ts";
-import { WireError, wrongKey, wrongType } from "./openai/wire-error.ts";
+import { openAiRoute, planOpenAiCall, unknownUrl } from "./openai/plan-call.ts";
+import { errorReply } from "./openai/refusal-faults.ts";
+import { WireError } from "./openai/wire-error.ts";
 import { Pace, type PaceOptions } from "./pace.ts";
-import { isRecord, parseJson, stringOf, type JsonRecord } from "./read-json.ts";
 import { sendReply } from "./send-reply.ts";
 import type { TruthEntry, TruthLog } from "./truth-log.ts";
 import { wait } from "./wait.ts";
-import type { Clock } from "../domain/clock.ts";
 
-export interface DispatchParts {
-  readonly clock: Clock;
+export interface DispatchParts extends PlanParts {
   readonly truth: TruthLog;
-  readonly faults: FaultChooser;
   readonly pace: PaceOptions;
-  readonly apiKeys: ReadonlySet<string> | undefined;
-  readonly contextWindow: number | undefined;
   readonly onTruth: ((entry: TruthEntry) => void) | undefined;
   readonly takeOver: (peerPort: number) => RawConnection | undefined;
 }
@@ -59,36 +52,57 @@ export function createDispatch(parts: DispatchParts): Dispatch {
       const path = pathOf(request);
       const own = ownRoute(request.method, path, parts.truth);
       if (own !== undefined) return own;
-      const kind = callKind(request.method, path);
-      if (kind === undefined) return textResponse(errorReply(unknownUrl(request)));
-      return serveCall({ request, path, peerPort, call: begin(kind, request) }, kind, parts);
+      const route = routeOf(request, path, parts);
+      if ("reply" in route) return textResponse(route.reply);
+      const call = begin(route.kind, request);
+      return serveCall({ request, peerPort, call, plan: route.plan }, parts);
     },
   };
 }
 
-interface Incoming {
-  readonly request: Request;
-  readonly path: string;
+interface Route {
+  readonly kind: TruthEntry["kind"];
+  readonly plan: (incoming: IncomingCall) => Promise<Plan>;
+}
+
+/** What a request is a call of, on either wire; a reply when it is none. */
+function routeOf(
+  request: Request,
+  path: string,
+  parts: PlanParts,
+): Route | { readonly reply: Reply } {
+  const { path: sentPath } = wirePath(request.url);
+  if (isBedrockPath(sentPath)) return bedrockCall(request.method, sentPath, parts);
+  const route = openAiRoute(request.method, path);
+  if (route === undefined) return { reply: errorReply(unknownUrl(request)) };
+  return { kind: route.kind, plan: (incoming) => planOpenAiCall(route, incoming, parts) };
+}
+
+function bedrockCall(
+  method: string,
+  path: string,
+  parts: PlanParts,
+): Route | { readonly reply: Reply } {
+  try {
+    const route = bedrockRoute(method, path);
+    return { kind: route.kind, plan: (incoming) => planBedrockCall(route, incoming, parts) };
+  } catch (error) {
+    if (error instanceof BedrockError) return { reply: bedrockErrorReply(error) };
+    throw error;
+  }
+}
+
+interface Incoming extends IncomingCall {
   readonly peerPort: number;
-  readonly call: OpenCall;
+  readonly plan: Route["plan"];
 }
 
-/** What a call becomes once its request has been read. */
-interface Plan {
-  readonly reply: Reply;
-  readonly fault: Fault;
-}
-
-async function serveCall(
-  incoming: Incoming,
-  kind: TruthEntry["kind"],
-  parts: DispatchParts,
-): Promise<Response> {
+async function serveCall(incoming: Incoming, parts: DispatchParts): Promise<Response> {
   const { request, call } = incoming;
   const pace = new Pace(parts.pace, parts.clock);
   const signal = request.signal;
   try {
-    const { reply, fault } = await planCall(incoming, kind, parts);
+    const { reply, fault } = await incoming.plan({ request, call });
     const raw = rawFault(fault);
     if (raw !== undefined) return await serveRaw({ incoming, reply, raw }, parts);
     if (fault.mode === "slow-first-byte") await wait(fault.argument ?? 2000, signal);
@@ -100,37 +114,6 @@ async function serveCall(
     // The caller left while sending, or the simulator is wrong; either way the call is over.
     call.end(signal.aborted);
     throw error;
-  }
-}
-
-async function planCall(
-  { request, path, call }: Incoming,
-  kind: TruthEntry["kind"],
-  parts: DispatchParts,
-): Promise<Plan> {
-  checkKey(request, parts.apiKeys);
-  const body = kind === "models" ? {} : await readBody(request);
-  const model = stringOf(body["model"]);
-  const fault = parts.faults.choose(request.headers.get(faultHeader), model);
-  if (fault === undefined) throw unknownFault();
-  call.update({ model, fault: fault.mode });
-  const refusal = refusalReply(fault, model);
-  if (refusal !== undefined) return { fault, reply: refusal };
-  switch (kind) {
-    case "models":
-      return { fault, reply: modelsReply(path) };
-    case "embeddings": {
-      const read = readEmbeddingRequest(body);
-      call.update({ promptTokens: read.promptTokens });
-      return { fault, reply: embeddingsReply(read, fault) };
-    }
-    case "chat": {
-      const read = readChatRequest(body, parts.contextWindow);
-      call.update({ promptTokens: read.promptTokens, isStreamed: read.isStreamed });
-      const created = Math.floor(parts.clock.now() / 1000);
-      const identity = { id: `chatcmpl-${call.id}`, created, model };
-      return { fault, reply: chatReply(read, identity, fault) };
-    }
   }
 }
 
@@ -169,54 +152,7 @@ function ownRoute(method: string, path: string, truth: TruthLog): Response | und
   return new Response(null, { status: 204 });
 }
 
-function callKind(method: string, path: string): TruthEntry["kind"] | undefined {
-  if (method === "GET" && (path === "/models" || path.startsWith("/models/"))) return "models";
-  if (method !== "POST") return undefined;
-  if (path === "/chat/completions") return "chat";
-  return path === "/embeddings" ? "embeddings" : undefined;
-}
-
-function modelsReply(path: string): Reply {
-  const id = decodeURIComponent(path.slice("/models/".length));
-  return jsonReply(JSON.stringify(id === "" ? modelListBody() : modelBody(id)));
-}
-
 function textResponse({ status, headers, steps }: Reply): Response {
   const text = Array.from(steps, (step) => ("data" in step ? String(step.data) : "")).join("");
   return new Response(text, { status, headers });
-}
-
-function checkKey(request: Request, apiKeys: ReadonlySet<string> | undefined): void {
-  if (apiKeys === undefined) return;
-  const header = request.headers.get("authorization") ?? "";
-  const key = /^bearer\s+(.*)$/i.exec(header)?.[1]?.trim() ?? "";
-  if (!apiKeys.has(key)) throw wrongKey(key);
-}
-
-async function readBody(request: Request): Promise<JsonRecord> {
-  const text = await request.text();
-  let body: unknown;
-  try {
-    body = parseJson(text);
-  } catch {
-    throw new WireError(400, {
-      message:
-        "We could not parse the JSON body of your request. (HINT: This likely means you aren't " +
-        "using your HTTP library correctly. The OpenAI API expects a JSON payload, but what was " +
-        "sent was not valid JSON.)",
-    });
-  }
-  if (!isRecord(body)) throw wrongType("body", "an object", body);
-  return body;
-}
-
-function unknownFault(): WireError {
-  const known = Object.keys(faultModes).join(", ");
-  const message = `No such fault. ${faultHeader} takes mode or mode:argument, with mode one of: ${known}.`;
-  return new WireError(400, { message, code: "unknown_fault" });
-}
-
-function unknownUrl(request: Request): WireError {
-  const message = `Invalid URL (${request.method} ${new URL(request.url).pathname})`;
-  return new WireError(404, { message });
 }

@@ -6,12 +6,14 @@ export type CallDetails = Pick<
   "model" | "kind" | "status" | "promptTokens" | "isStreamed" | "fault"
 >;
 
+export type EndedCall = Omit<TruthEntry, "endedAt">;
+
 /** A call while it runs. It ends once, however many parts of the server see the end. */
 export class OpenCall {
   readonly id: string;
   readonly #requestId: string | null;
   readonly #startedAt: number;
-  readonly #onEnd: (entry: Omit<TruthEntry, "endedAt">) => void;
+  readonly #listeners: ((entry: EndedCall) => void)[];
   #details: CallDetails;
   #completionTokens = 0;
   #hasUsage = false;
@@ -19,12 +21,12 @@ export class OpenCall {
 
   constructor(
     beginning: Pick<TruthEntry, "id" | "kind" | "requestId" | "startedAt">,
-    onEnd: (entry: Omit<TruthEntry, "endedAt">) => void,
+    onEnd: (entry: EndedCall) => void,
   ) {
     this.id = beginning.id;
     this.#requestId = beginning.requestId;
     this.#startedAt = beginning.startedAt;
-    this.#onEnd = onEnd;
+    this.#listeners = [onEnd];
     this.#details = {
       model: "",
       kind: beginning.kind,
@@ -44,10 +46,14 @@ export class OpenCall {
     this.#hasUsage ||= hasUsage;
   }
 
+  whenEnded(listener: (entry: EndedCall) => void): void {
+    this.#listeners.push(listener);
+  }
+
   end(clientLeft: boolean): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    this.#onEnd({
+    const entry: EndedCall = {
       ...this.#details,
       id: this.id,
       completionTokens: this.#completionTokens,
@@ -55,6 +61,7 @@ export class OpenCall {
       clientLeft,
       requestId: this.#requestId,
       startedAt: this.#startedAt,
-    });
+    };
+    for (const listener of this.#listeners) listener(entry);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * A model provider that is not one: a real HTTP server that speaks OpenAI's wire format and makes
- * its answers up. The demo serves from it, tests and the bench measure against it, and
+ * A model provider that is not one: a real HTTP server that speaks OpenAI's wire format, and
+ * Bedrock's beside it, and makes its answers up. The demo serves from it, tests and the bench measure against it, and
  * `sluice simulator` runs it alone.
  *
  * Callers connect to a front that relays bytes to a `Bun.serve` on a second loopback port. The
@@ -9,6 +9,8 @@
  * the front are answered 400 there.
  */
 import { systemClock, type Clock } from "../domain/clock.ts";
+import { createBedrock, type BedrockOptions } from "./bedrock/bedrock-service.ts";
+import type { SimulatedCredential } from "./bedrock/credential-book.ts";
 import { createDispatch } from "./dispatch.ts";
 import { FaultChooser } from "./faults/fault-chooser.ts";
 import type { FaultStep } from "./faults/fault-mode.ts";
@@ -26,8 +28,10 @@ export interface SimulatorOptions {
   readonly firstTokenDelayMs?: number;
   /** Faults of the next calls that do not name one themselves. */
   readonly faultPlan?: readonly FaultStep[];
-  /** When set, calls without one of these keys are answered 401. */
+  /** When set, calls of OpenAI's wire without one of these keys are answered 401. */
   readonly apiKeys?: readonly string[];
+  /** Who may call on Bedrock's wire, and which models there are. */
+  readonly bedrock?: BedrockOptions;
   /** Tokens of prompt and answer together. Default: no limit. */
   readonly contextWindow?: number;
   /** How many calls the truth log keeps. Default 10000. */
@@ -38,15 +42,28 @@ export interface SimulatorOptions {
 }
 
 export interface Simulator extends AsyncDisposable {
-  /** Base URL for clients: `http://127.0.0.1:PORT/v1`. */
+  /** Base URL for clients of OpenAI's wire: `http://127.0.0.1:PORT/v1`. */
   readonly url: string;
+  /** Endpoint for clients of Bedrock's wire: `http://127.0.0.1:PORT`. */
+  readonly origin: string;
   readonly port: number;
   /** Like `url`, without the front that cuts connections: somewhat faster. */
   readonly directUrl: string;
+  /** Like `origin`, without the front. */
+  readonly directOrigin: string;
+  readonly bedrock: BedrockControl;
   readonly truth: TruthLog;
   /** Calls that have begun and not ended. */
   readonly openCalls: number;
   setFaultPlan(steps: readonly FaultStep[]): void;
+}
+
+/** Changes who may call on Bedrock's wire while the simulator runs. */
+export interface BedrockControl {
+  issue(credential: SimulatedCredential): void;
+  issueApiKey(apiKey: string): void;
+  /** Takes an access key id or a bearer key. */
+  expire(name: string): void;
 }
 
 const defaultTruthLogLimit = 10_000;
@@ -57,10 +74,12 @@ export function startSimulator(options: SimulatorOptions = {}): Simulator {
   const truth = new TruthLog(options.truthLogLimit ?? defaultTruthLogLimit);
   const faults = new FaultChooser();
   faults.setPlan(options.faultPlan ?? []);
+  const bedrock = createBedrock(options.bedrock ?? {}, clock);
   const dispatch = createDispatch({
     clock,
     truth,
     faults,
+    bedrock,
     pace: {
       tokensPerSecond: options.tokensPerSecond ?? 0,
       firstTokenDelayMs: options.firstTokenDelayMs ?? 0,
@@ -80,10 +99,15 @@ export function startSimulator(options: SimulatorOptions = {}): Simulator {
   });
   const serverPort = server.port ?? 0;
   const front = startFront({ hostname, port: options.port ?? 0, serverPort }, server);
+  const origin = `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${front.port}`;
+  const directOrigin = `http://127.0.0.1:${serverPort}`;
   return {
-    url: `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${front.port}/v1`,
+    url: `${origin}/v1`,
+    origin,
     port: front.port,
-    directUrl: `http://127.0.0.1:${serverPort}/v1`,
+    directUrl: `${directOrigin}/v1`,
+    directOrigin,
+    bedrock: bedrock.credentials,
     truth,
     get openCalls() {
       return dispatch.openCalls;

@@ -4,7 +4,7 @@ import type { FaultMode } from "./faults/fault-mode.ts";
 export interface TruthEntry {
   readonly id: string;
   readonly model: string;
-  readonly kind: "chat" | "embeddings" | "models";
+  readonly kind: "chat" | "embeddings" | "models" | "count-tokens";
   /** The status that was sent; 0 when the connection was closed before one was. */
   readonly status: number;
   readonly promptTokens: number;

@@ -1,0 +1,39 @@
+import type { Clock } from "../../domain/clock.ts";
+import type { CapabilityRow } from "./capability-rows.ts";
+import { CredentialBook, type CredentialOptions } from "./credential-book.ts";
+import { ModelRegistry } from "./model-registry.ts";
+import { PromptCache } from "./prompt-cache.ts";
+import { Quota, type QuotaOptions } from "./quota.ts";
+
+/**
+ * Signatures are always verified. Where neither credentials nor bearer keys are given, the demo's
+ * published ones are good, `demoCredentials` and `demoApiKey`.
+ */
+export interface BedrockOptions extends CredentialOptions {
+  /** Signatures for other regions are refused. Default: any region. */
+  readonly region?: string | undefined;
+  /** By id or ARN, in what a model differs from what its id is taken for. */
+  readonly models?: Readonly<Record<string, Partial<CapabilityRow>>> | undefined;
+  /** Default: none. */
+  readonly quotas?: QuotaOptions | undefined;
+}
+
+/** What calls of this wire share. */
+export interface BedrockService {
+  readonly credentials: CredentialBook;
+  readonly models: ModelRegistry;
+  readonly cache: PromptCache;
+  readonly quota: Quota;
+  readonly region: string | undefined;
+}
+
+export function createBedrock(options: BedrockOptions, clock: Clock): BedrockService {
+  const { region, models = {}, quotas = {} } = options;
+  return {
+    credentials: new CredentialBook(options),
+    models: new ModelRegistry({ models, region }),
+    cache: new PromptCache(),
+    quota: new Quota(quotas, clock),
+    region,
+  };
+}

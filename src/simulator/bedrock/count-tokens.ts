@@ -1,0 +1,32 @@
+import { countPromptTokens } from "../answer/prompt-tokens.ts";
+import { countTokens } from "../answer/tokenizer.ts";
+import { isList, isRecord, parseJson, recordOf, stringOf, type JsonRecord } from "../read-json.ts";
+import { invalid } from "./bedrock-error.ts";
+import type { CapabilityRow } from "./capability-rows.ts";
+import { checkConversation } from "./check-conversation.ts";
+import { countTokensShape } from "./converse-shapes.ts";
+import { readPrompt } from "./read-prompt.ts";
+import { checkShape } from "./shape.ts";
+
+/** What CountTokens answers with. Throws `BedrockError`. */
+export function countInputTokens(body: JsonRecord, model: string, row: CapabilityRow): number {
+  checkShape(body, countTokensShape);
+  const { converse, invokeModel } = recordOf(body["input"]);
+  if (isRecord(converse)) {
+    checkConversation(converse, row);
+    return countPromptTokens(readPrompt(converse, model, row));
+  }
+  const text = Buffer.from(stringOf(recordOf(invokeModel)["body"]), "base64").toString();
+  try {
+    return countTexts(parseJson(text));
+  } catch {
+    throw invalid("Malformed input request, please reformat your input and try again.");
+  }
+}
+
+/** The body is the model's own; whatever it is, its texts are what costs. */
+function countTexts(value: unknown): number {
+  if (typeof value === "string") return countTokens(value);
+  const inner = isList(value) ? value : Object.values(recordOf(value));
+  return inner.reduce<number>((total, item) => total + countTexts(item), 0);
+}

@@ -1,0 +1,35 @@
+import type { Fault } from "../faults/fault-mode.ts";
+import type { Reply } from "../frame.ts";
+import type { JsonRecord } from "../read-json.ts";
+import { invalid } from "./bedrock-error.ts";
+import { bodyReply } from "./body-reply.ts";
+import type { CapabilityRow } from "./capability-rows.ts";
+import { readCohereEmbedding } from "./cohere-embedding.ts";
+import type { EmbeddingRequest } from "./embedding-request.ts";
+import { readTitanEmbedding } from "./titan-embedding.ts";
+
+/** Reads InvokeModel's body, which is each model's own. Throws `BedrockError`. */
+export function readInvocation(body: JsonRecord, row: CapabilityRow): EmbeddingRequest {
+  switch (row.api) {
+    case "titan-embed":
+      return readTitanEmbedding(body);
+    case "cohere-embed-v3":
+      return readCohereEmbedding(body, 3);
+    case "cohere-embed-v4":
+      return readCohereEmbedding(body, 4);
+    case "everything":
+      return body["texts"] === undefined ? readTitanEmbedding(body) : readCohereEmbedding(body, 3);
+    case "chat":
+      throw invalid("The simulator serves chat models through Converse, not through InvokeModel.");
+  }
+}
+
+/** Only the header has the count for every model. */
+export function invocationReply({ answer, promptTokens }: EmbeddingRequest, fault: Fault): Reply {
+  const headers = { "x-amzn-bedrock-input-token-count": String(promptTokens) };
+  return bodyReply(answer, {
+    fault,
+    tokens: 0,
+    headers: fault.mode === "ok-no-usage" ? {} : headers,
+  });
+}

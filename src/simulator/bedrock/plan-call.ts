@@ -1,0 +1,140 @@
+import type { IncomingCall, Plan, PlanParts } from "../call-plan.ts";
+import { faultHeader } from "../faults/fault-chooser.ts";
+import { noFault, type Fault } from "../faults/fault-mode.ts";
+import type { Reply } from "../frame.ts";
+import type { OpenCall } from "../open-call.ts";
+import { isRecord, parseJson, type JsonRecord } from "../read-json.ts";
+import { bedrockRefusal } from "./bedrock-faults.ts";
+import { BedrockError, errorReply, invalid } from "./bedrock-error.ts";
+import type { BedrockRoute } from "./bedrock-route.ts";
+import { bodyReply } from "./body-reply.ts";
+import { answerEvents } from "./converse-answer.ts";
+import { converseReply } from "./converse-reply.ts";
+import { converseStreamReply } from "./stream-reply.ts";
+import { countInputTokens } from "./count-tokens.ts";
+import { invocationReply, readInvocation } from "./invoke-model.ts";
+import { readConverseRequest } from "./read-converse-request.ts";
+import { verifySignature } from "./verify-signature.ts";
+
+/** Plans a call of Bedrock's wire; what it refuses is a reply too. */
+export async function planBedrockCall(
+  route: BedrockRoute,
+  incoming: IncomingCall,
+  parts: PlanParts,
+): Promise<Plan> {
+  const plan = await answered(route, incoming, parts);
+  // The id of a call in the truth log is what its caller knows it by.
+  const headers = { ...plan.reply.headers, "x-amzn-requestid": incoming.call.id };
+  return { ...plan, reply: { ...plan.reply, headers } };
+}
+
+async function answered(
+  route: BedrockRoute,
+  { request, call }: IncomingCall,
+  parts: PlanParts,
+): Promise<Plan> {
+  call.update({ model: route.model });
+  try {
+    const body = await readVerified(request, parts);
+    const fault = parts.faults.choose(request.headers.get(faultHeader), route.model);
+    if (fault === undefined) throw invalid(`No such fault: ${request.headers.get(faultHeader)}`);
+    call.update({ fault: fault.mode });
+    const refusal = bedrockRefusal(fault, route.model);
+    if (refusal instanceof BedrockError) throw refusal;
+    return { fault, reply: refusal ?? replyTo(route, { call, body, fault }, parts) };
+  } catch (error) {
+    if (error instanceof BedrockError) return { fault: noFault, reply: errorReply(error) };
+    throw error;
+  }
+}
+
+async function readVerified(request: Request, { bedrock, clock }: PlanParts): Promise<JsonRecord> {
+  const bytes = new Uint8Array(await request.arrayBuffer());
+  const { credentials, region } = bedrock;
+  const { path, query } = wirePath(request.url);
+  const { method, headers } = request;
+  const verifier = { credentials, region, now: clock.now() };
+  verifySignature({ method, path, query, headers, body: bytes }, verifier);
+  let body: unknown;
+  try {
+    body = parseJson(new TextDecoder().decode(bytes));
+  } catch {
+    throw new BedrockError("SerializationException", "The body is not valid JSON.");
+  }
+  if (isRecord(body)) return body;
+  throw new BedrockError("SerializationException", "Start of structure expected.");
+}
+
+/** The path and query of an address as they came over the wire: `URL` would rewrite some of it. */
+export function wirePath(url: string): { readonly path: string; readonly query: string } {
+  const [, path = "/", query = ""] = /^\w+:\/\/[^/?#]*([^?#]*)(?:\?([^#]*))?/.exec(url) ?? [];
+  return { path, query };
+}
+
+interface Reading {
+  readonly call: OpenCall;
+  readonly body: JsonRecord;
+  readonly fault: Fault;
+}
+
+function replyTo(route: BedrockRoute, reading: Reading, parts: PlanParts): Reply {
+  const { models } = parts.bedrock;
+  const { operation, model } = route;
+  const { call, body, fault } = reading;
+  switch (operation) {
+    case "converse":
+    case "converse-stream":
+      return chatReply(route, reading, parts);
+    case "invoke": {
+      const read = readInvocation(body, models.resolve(model));
+      call.update({ promptTokens: read.promptTokens });
+      admit({ call, model, inputTokens: read.promptTokens, maxTokens: 0, burndown: 1 }, parts);
+      return invocationReply(read, fault);
+    }
+    case "invoke-with-response-stream":
+      models.resolve(model);
+      throw invalid("The model is unsupported for streaming");
+    case "count-tokens": {
+      const inputTokens = countInputTokens(body, model, models.resolveForCounting(model));
+      call.update({ promptTokens: inputTokens });
+      return bodyReply({ inputTokens }, { fault, tokens: 0 });
+    }
+  }
+}
+
+function chatReply(route: BedrockRoute, reading: Reading, parts: PlanParts): Reply {
+  const { bedrock, clock, contextWindow } = parts;
+  const { call, body, fault } = reading;
+  const { model } = route;
+  const startedAtMs = clock.monotonic();
+  const row = bedrock.models.resolve(model);
+  const isStreamed = route.operation === "converse-stream";
+  const { cache } = bedrock;
+  const read = readConverseRequest({ body, model, row, isStreamed, contextWindow, cache });
+  call.update({ promptTokens: read.promptTokens, isStreamed });
+  const inputTokens = read.promptTokens - (read.cache?.readTokens ?? 0);
+  const maxTokens = read.reservedOutputTokens;
+  admit({ call, model, inputTokens, maxTokens, burndown: row.burndown }, parts);
+  const answer = answerEvents(read);
+  if (isStreamed) return converseStreamReply(read, answer, { fault, clock });
+  return converseReply(read, answer, { fault, latencyMs: clock.monotonic() - startedAtMs });
+}
+
+/** Throws when the quota has no room; else settles it with what was sent until the call ended. */
+function admit(
+  wanted: {
+    readonly call: OpenCall;
+    readonly model: string;
+    readonly inputTokens: number;
+    readonly maxTokens: number;
+    readonly burndown: number;
+  },
+  { bedrock: { quota } }: PlanParts,
+): void {
+  const { call, model, inputTokens, maxTokens, burndown } = wanted;
+  const admission = quota.acquire(model, inputTokens, maxTokens);
+  if (admission instanceof BedrockError) throw admission;
+  call.whenEnded(({ completionTokens }) => {
+    quota.settle(admission, { inputTokens, outputTokens: completionTokens, burndown });
+  });
+}

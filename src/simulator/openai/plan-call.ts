@@ -1,0 +1,97 @@
+import type { IncomingCall, Plan, PlanParts } from "../call-plan.ts";
+import { faultHeader } from "../faults/fault-chooser.ts";
+import { faultModes } from "../faults/fault-mode.ts";
+import { jsonReply, type Reply } from "../frame.ts";
+import { isRecord, parseJson, stringOf, type JsonRecord } from "../read-json.ts";
+import { chatReply } from "./chat.ts";
+import { embeddingsReply, readEmbeddingRequest } from "./embeddings.ts";
+import { modelBody, modelListBody } from "./models.ts";
+import { readChatRequest } from "./read-chat-request.ts";
+import { refusalReply } from "./refusal-faults.ts";
+import { WireError, wrongKey, wrongType } from "./wire-error.ts";
+
+export type OpenAiRoute =
+  | { readonly kind: "chat" | "embeddings" }
+  | { readonly kind: "models"; readonly model: string | undefined };
+
+/** Undefined for what is no call of this wire. Paths come without their `/v1`. */
+export function openAiRoute(method: string, path: string): OpenAiRoute | undefined {
+  if (method === "GET" && path === "/models") return { kind: "models", model: undefined };
+  if (method === "GET" && path.startsWith("/models/")) {
+    return { kind: "models", model: decodeURIComponent(path.slice("/models/".length)) };
+  }
+  if (method !== "POST") return undefined;
+  if (path === "/chat/completions") return { kind: "chat" };
+  return path === "/embeddings" ? { kind: "embeddings" } : undefined;
+}
+
+/** Throws `WireError` for what OpenAI refuses. */
+export async function planOpenAiCall(
+  route: OpenAiRoute,
+  { request, call }: IncomingCall,
+  parts: PlanParts,
+): Promise<Plan> {
+  checkKey(request, parts.apiKeys);
+  const body = route.kind === "models" ? {} : await readBody(request);
+  const model = stringOf(body["model"]);
+  const fault = parts.faults.choose(request.headers.get(faultHeader), model);
+  if (fault === undefined) throw unknownFault();
+  call.update({ model, fault: fault.mode });
+  const refusal = refusalReply(fault, model);
+  if (refusal !== undefined) return { fault, reply: refusal };
+  switch (route.kind) {
+    case "models":
+      return { fault, reply: modelsReply(route.model) };
+    case "embeddings": {
+      const read = readEmbeddingRequest(body);
+      call.update({ promptTokens: read.promptTokens });
+      return { fault, reply: embeddingsReply(read, fault) };
+    }
+    case "chat": {
+      const read = readChatRequest(body, parts.contextWindow);
+      call.update({ promptTokens: read.promptTokens, isStreamed: read.isStreamed });
+      const created = Math.floor(parts.clock.now() / 1000);
+      const identity = { id: `chatcmpl-${call.id}`, created, model };
+      return { fault, reply: chatReply(read, identity, fault) };
+    }
+  }
+}
+
+export function unknownUrl(request: Request): WireError {
+  const message = `Invalid URL (${request.method} ${new URL(request.url).pathname})`;
+  return new WireError(404, { message });
+}
+
+function modelsReply(model: string | undefined): Reply {
+  return jsonReply(JSON.stringify(model === undefined ? modelListBody() : modelBody(model)));
+}
+
+function checkKey(request: Request, apiKeys: ReadonlySet<string> | undefined): void {
+  if (apiKeys === undefined) return;
+  const header = request.headers.get("authorization") ?? "";
+  const key = /^bearer\s+(.*)$/i.exec(header)?.[1]?.trim() ?? "";
+  if (!apiKeys.has(key)) throw wrongKey(key);
+}
+
+async function readBody(request: Request): Promise<JsonRecord> {
+  const text = await request.text();
+  let body: unknown;
+  try {
+    body = parseJson(text);
+  } catch {
+    throw new WireError(400, {
+      message:
+        "We could not parse the JSON body of your request. (HINT: This likely means you aren't " +
+        "using your HTTP library correctly. The OpenAI API expects a JSON payload, but what was " +
+        "sent was not valid JSON.)",
+    });
+  }
+  if (!isRecord(body)) throw wrongType("body", "an object", body);
+  return body;
+}
+
+function unknownFault(): WireError {
+  const known = Object.keys(faultModes).join(", ");
+  const message = `No such fault. ${faultHeader} takes mode or mode:argument, with mode one of: ${known}.`;
+  return new WireError(400, { message, code: "unknown_fault" });
+}
