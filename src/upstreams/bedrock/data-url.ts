@@ -1,0 +1,43 @@
+/** What a `data:` address holds. */
+export interface DataUrl {
+  /** In lower case and without parameters; empty when the address names none. */
+  readonly mediaType: string;
+  readonly base64: string;
+}
+
+/** Undefined for anything that is no `data:` address with sound and not empty data. */
+export function parseDataUrl(url: string): DataUrl | undefined {
+  const comma = url.indexOf(",");
+  if (comma < 0 || !/^data:/i.test(url)) return undefined;
+  const [mediaType = "", ...parameters] = url.slice("data:".length, comma).split(";");
+  const data = url.slice(comma + 1);
+  const isBase64 = parameters.some((parameter) => /^\s*base64\s*$/i.test(parameter));
+  const base64 = isBase64 ? soundBase64(data) : encodePlain(data);
+  if (base64 === undefined) return undefined;
+  return { mediaType: mediaType.trim().toLowerCase(), base64 };
+}
+
+/**
+ * The text itself if it is base64 of at least one byte. To be known here: the provider answers to
+ * other texts as if its own client were broken.
+ */
+export function soundBase64(text: string): string | undefined {
+  return text.length > 0 && text.length % 4 === 0 && base64Text.test(text) ? text : undefined;
+}
+
+/** Bytes that base64 text stands for. */
+export function byteLengthOf(base64: string): number {
+  const padding = base64.endsWith("==") ? 2 : base64.endsWith("=") ? 1 : 0;
+  return (base64.length / 4) * 3 - padding;
+}
+
+const base64Text = /^[A-Za-z0-9+/]+={0,2}$/;
+
+function encodePlain(data: string): string | undefined {
+  if (data === "") return undefined;
+  try {
+    return Buffer.from(decodeURIComponent(data)).toString("base64");
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,75 @@
+import type { ChatRequest } from "../../domain/chat.ts";
+import type { BedrockModel } from "./bedrock-model.ts";
+import { isBlank } from "./blank-text.ts";
+import type { InferenceConfig } from "./converse-body.ts";
+import { unsupported } from "./refusal.ts";
+
+/** Where neither the caller nor the model's configuration says. */
+const usualMaxTokens = 4_096;
+
+/**
+ * The cap of the answer, always sent: without one the provider reserves the model's maximum from
+ * the operator's quota, and some models stop after 512 tokens. A larger cap than the model's is
+ * refused, so it is lowered.
+ */
+export function maxTokensOf(request: ChatRequest, { capabilities }: BedrockModel): number {
+  const most = capabilities.maxOutputTokens;
+  const wanted = request.max_completion_tokens ?? request.max_tokens ?? most ?? usualMaxTokens;
+  return most === undefined ? wanted : Math.min(wanted, most);
+}
+
+export function encodeInference(
+  request: ChatRequest,
+  model: BedrockModel,
+  { maxTokens, isThinking }: { readonly maxTokens: number; readonly isThinking: boolean },
+): InferenceConfig {
+  const stopSequences = stopSequencesOf(request, model);
+  const sampling = samplingOf(request, model);
+  return {
+    maxTokens,
+    ...(!isThinking && sampling),
+    ...(stopSequences.length > 0 && { stopSequences }),
+  };
+}
+
+type Sampling = Pick<InferenceConfig, "temperature" | "topP">;
+
+function samplingOf(request: ChatRequest, model: BedrockModel): Sampling {
+  const temperature = temperatureOf(request, model);
+  const topP = topPOf(request, model);
+  if (temperature === undefined) return topP === undefined ? {} : { topP };
+  if (topP === undefined) return { temperature };
+  if (model.capabilities.topPWithTemperature) return { temperature, topP };
+  // One of the two has to go. OpenAI's default of 1 says nothing, and clients send it unasked.
+  return request.temperature === 1 && topP < 1 ? { topP } : { temperature };
+}
+
+/** OpenAI's scale ends at 2 and this one at 1; what lies above is as free as it gets here. */
+function temperatureOf(request: ChatRequest, model: BedrockModel): number | undefined {
+  const temperature = request.temperature ?? undefined;
+  if (temperature === undefined) return undefined;
+  if (model.capabilities.temperature) return Math.min(temperature, 1);
+  refuseUnlessDefault("temperature", temperature, model);
+  return undefined;
+}
+
+function topPOf(request: ChatRequest, model: BedrockModel): number | undefined {
+  const topP = request.top_p ?? undefined;
+  if (topP === undefined || model.capabilities.topP) return topP;
+  refuseUnlessDefault("top_p", topP, model);
+  return undefined;
+}
+
+function refuseUnlessDefault(field: string, value: number, { settings }: BedrockModel): void {
+  if (value === 1 || settings.dropUnsupported) return;
+  throw unsupported(field, `This model does not take ${field}. Leave it out or send 1.`);
+}
+
+/** Sequences of white space alone are refused, and would stop most answers at once. */
+function stopSequencesOf(request: ChatRequest, model: BedrockModel): readonly string[] {
+  const stop = request.stop ?? [];
+  const sequences = (typeof stop === "string" ? [stop] : stop).filter((text) => !isBlank(text));
+  if (sequences.length === 0 || model.capabilities.stop) return sequences;
+  if (model.settings.dropUnsupported) return [];
+  throw unsupported("stop", "This model takes no stop sequences. Remove stop.");
+}

@@ -1,0 +1,118 @@
+import type { ContentBlock } from "./converse-body.ts";
+import { isBlank } from "./blank-text.ts";
+import { invalidRequest } from "./refusal.ts";
+import { ToolIds } from "./tool-ids.ts";
+import { inputOf } from "./tool-arguments.ts";
+import type { ToolNames } from "./tool-names.ts";
+import { textToolField } from "./answer-context.ts";
+
+export interface ToolCall {
+  readonly kind: "function" | "custom";
+  readonly name: string;
+  /** Arguments of a function, or the text for a custom tool. */
+  readonly input: string;
+}
+
+interface OpenCall {
+  readonly sentId: string;
+  readonly name: string;
+}
+
+/**
+ * The calls and results of a conversation, each result matched to its call: the provider refuses
+ * both a call without a result and a result without a call.
+ *
+ * Where the request offers no tools, calls and results are written as text. The provider takes
+ * blocks of tools only together with tools to call, and a model that is given some may call them,
+ * which the caller has ruled out.
+ */
+export class ToolHistory {
+  readonly #names: ToolNames;
+  readonly #ids: ToolIds;
+  readonly #isText: boolean;
+  readonly #open = new Map<string, OpenCall>();
+  /** Of the deprecated `function_call`, which has no id. */
+  #openFunction: OpenCall | undefined;
+
+  constructor(names: ToolNames, options: { nineCharacterToolIds: boolean; isText: boolean }) {
+    this.#names = names;
+    this.#ids = new ToolIds(options.nineCharacterToolIds);
+    this.#isText = options.isText;
+  }
+
+  call(id: string, call: ToolCall, place: string): ContentBlock {
+    if (this.#open.has(id)) {
+      throw invalidRequest(place, `${place}: two tool calls have the id '${clip(id)}'.`);
+    }
+    const sentId = this.#ids.assign(id);
+    this.#open.set(id, { sentId, name: call.name });
+    return this.#callBlock(sentId, call);
+  }
+
+  functionCall(call: ToolCall, place: string): ContentBlock {
+    const sentId = this.#ids.assign(`function:${place}`);
+    this.#openFunction = { sentId, name: call.name };
+    return this.#callBlock(sentId, call);
+  }
+
+  result(id: string, texts: readonly string[], place: string): ContentBlock {
+    const call = this.#open.get(id);
+    if (call === undefined) {
+      throw invalidRequest(
+        place,
+        `${place}: the tool_call_id '${clip(id)}' belongs to no open tool call of the ` +
+          "assistant's message before it. Send one tool message for each call.",
+      );
+    }
+    this.#open.delete(id);
+    return this.#resultBlock(call, texts);
+  }
+
+  functionResult(texts: readonly string[], place: string): ContentBlock {
+    const call = this.#openFunction;
+    if (call === undefined) {
+      throw invalidRequest(place, `${place}: a function message must follow a function_call.`);
+    }
+    this.#openFunction = undefined;
+    return this.#resultBlock(call, texts);
+  }
+
+  /** To be called before anything but a result. */
+  checkAnswered(): void {
+    if (this.#open.size === 0 && this.#openFunction === undefined) return;
+    const ids = [...this.#open.keys()].map((id) => `'${clip(id)}'`);
+    const unanswered = ids.length > 0 ? `tool calls ${ids.join(", ")}` : "a function_call";
+    throw invalidRequest(
+      "messages",
+      `Results are missing for ${unanswered}: each call must be answered by a message of its ` +
+        "own, directly after the assistant's.",
+    );
+  }
+
+  #callBlock(sentId: string, { kind, name, input }: ToolCall): ContentBlock {
+    if (this.#isText) return { text: `[Called the tool ${name} with the input ${input}]` };
+    return {
+      toolUse: {
+        toolUseId: sentId,
+        name: this.#names.sentNameOf(name),
+        input: kind === "custom" ? { [textToolField]: input } : inputOf(input),
+      },
+    };
+  }
+
+  #resultBlock({ sentId, name }: OpenCall, texts: readonly string[]): ContentBlock {
+    // A result may have no content, but no empty text.
+    const seen = texts.filter((text) => !isBlank(text));
+    if (!this.#isText) {
+      return { toolResult: { toolUseId: sentId, content: seen.map((text) => ({ text })) } };
+    }
+    return {
+      text: `[The tool ${name} returned: ${seen.length > 0 ? seen.join("\n") : "nothing"}]`,
+    };
+  }
+}
+
+/** Callers' ids may be of any length, and messages are logged. */
+function clip(id: string): string {
+  return id.length > 64 ? `${id.slice(0, 64)}…` : id;
+}

@@ -1,0 +1,33 @@
+import { createHash } from "node:crypto";
+
+/**
+ * Ids of tool calls as they are sent. Callers choose theirs freely and some begin anew in every
+ * turn, where the provider wants its own alphabet and no id twice in a conversation.
+ */
+export class ToolIds {
+  readonly #used = new Set<string>();
+  readonly #isNineCharacters: boolean;
+
+  constructor(isNineCharacters: boolean) {
+    this.#isNineCharacters = isNineCharacters;
+  }
+
+  /** The id of one more call, and of its result. */
+  assign(id: string): string {
+    const legal = this.#isNineCharacters ? nineCharacters : legalId;
+    let sent = legal.test(id) ? id : this.#derive(id, 0);
+    for (let attempt = 1; this.#used.has(sent); attempt += 1) sent = this.#derive(id, attempt);
+    this.#used.add(sent);
+    return sent;
+  }
+
+  /** The same request yields the same ids, or the provider could not keep its prompt. */
+  #derive(id: string, attempt: number): string {
+    const hash = createHash("sha256").update(`${attempt}:${id}`).digest("hex");
+    return this.#isNineCharacters ? hash.slice(0, 9) : `call_${hash.slice(0, 24)}`;
+  }
+}
+
+const legalId = /^[a-zA-Z0-9_-]{1,64}$/;
+/** What Mistral's models accept in a history. */
+const nineCharacters = /^[a-zA-Z0-9]{9}$/;
