@@ -56,7 +56,7 @@ function noCredentials(error: unknown, { profile }: ChainOptions): UpstreamFailu
     profile === undefined
       ? "set api_key, or access_key_id and secret_access_key, at the upstream, or give the " +
         "process a profile, a web identity, or the role of a container or instance"
-      : "its profile must be in the shared configuration files of the process's user";
+      : `the profile ${profile} must be in the shared configuration files of the process's user`;
   const message = `no credentials for the provider (${cause}); ${where}`;
   return new UpstreamFailure({ kind: "bad-credential", message }, { cause: error });
 }
