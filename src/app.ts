@@ -14,6 +14,7 @@ import { canConnect } from "./pipeline/connect-probe.ts";
 import { TokenEstimator } from "./pipeline/estimate.ts";
 import { KeyRing } from "./pipeline/key-ring.ts";
 import { findStrandedKeys } from "./pipeline/stranded-keys.ts";
+import { resolveHost } from "./pipeline/resolve-host.ts";
 import type { PipelineServices } from "./pipeline/services.ts";
 import type { Snapshot } from "./pipeline/snapshot.ts";
 import { adminRoutes, dataRoutes } from "./routes.ts";
@@ -34,6 +35,7 @@ export interface AppOverrides {
   readonly random?: () => number;
   readonly randomBytes?: RandomBytes;
   readonly limits?: LimitStore;
+  readonly resolveHost?: PipelineServices["resolveHost"];
   readonly writeLog?: (line: string) => void;
 }
 
@@ -233,6 +235,7 @@ class RunningApp implements App {
       clock,
       random,
       canConnect,
+      resolveHost: overrides.resolveHost ?? resolveHost,
       limits:
         overrides.limits ?? createMemoryLimitStore({ clock, random, reservationTtlMs, scopeLimit }),
       estimator: new TokenEstimator({ defaultOutputTokens, nowMs: clock.monotonic() }),

@@ -29,7 +29,11 @@ export function buildSnapshot(
     defaultEnvironment,
     plans: config.plans,
     upstreams: buildUpstreams(config, services, before),
-    settings: { jsonDepth: config.http.jsonDepth, answerLimitBytes },
+    settings: {
+      jsonDepth: config.http.jsonDepth,
+      answerLimitBytes,
+      imageFetch: config.imageFetch,
+    },
   };
 }
 

@@ -123,6 +123,12 @@ export const gatewayErrors = {
     code: "decimal_above_max_value",
     when: "A number is too large.",
   },
+  invalid_image_url: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "invalid_image_url",
+    when: "The model takes images only as data, and the image at the address cannot be read; `param` names the field.",
+  },
   unsupported_parameter: {
     status: 400,
     type: "invalid_request_error",

@@ -1,11 +1,14 @@
 import type { ChatEvent, ChatRequest, ChatResult } from "../domain/chat.ts";
 import { UpstreamFailure } from "../domain/upstream-failure.ts";
+import type { ChatCodec } from "../upstreams/adapter.ts";
+import type { AttemptContext } from "./attempt.ts";
 import type { Call } from "./call.ts";
 import type { Candidate } from "./candidates.ts";
 import { checkContextWindow, checkOutputCap, outputCap } from "./check-request.ts";
 import { attemptChat, attemptChatStream, choiceCount, inputReadings } from "./choices.ts";
 import { measureChatInput, repeatedInput } from "./estimate.ts";
 import type { OpenStream } from "./event-batches.ts";
+import { inlineImages } from "./inline-images.ts";
 import { MeteredStream } from "./metered-stream.ts";
 import { runCall, type Operation, type StartedCall } from "./run-call.ts";
 import type { PipelineServices } from "./services.ts";
@@ -53,11 +56,13 @@ function lengthOf(choice: ChatResult["choices"][number]): number {
 }
 
 function wholeAnswer(chat: ChatCall): Operation<ChatResult> {
+  const acceptable = acceptableRequest(chat.request);
   return {
     ...commonParts(chat, false),
     async attempt(candidate, context) {
       const codec = chatCodec(candidate);
-      const result = await attemptChat({ request: chat.request, codec, candidate, context });
+      const request = await acceptable(codec, context);
+      const result = await attemptChat({ request, codec, candidate, context });
       context.meter.answering();
       return result;
     },
@@ -65,11 +70,13 @@ function wholeAnswer(chat: ChatCall): Operation<ChatResult> {
 }
 
 function streamedAnswer(chat: ChatCall): Operation<OpenStream<ChatEvent>> {
+  const acceptable = acceptableRequest(chat.request);
   return {
     ...commonParts(chat, true),
     async attempt(candidate, context) {
       const codec = chatCodec(candidate);
-      const open = await attemptChatStream({ request: chat.request, codec, candidate, context });
+      const request = await acceptable(codec, context);
+      const open = await attemptChatStream({ request, codec, candidate, context });
       context.meter.answering();
       return open;
     },
@@ -93,7 +100,21 @@ function commonParts({ request, bodyBytes }: ChatCall, isStreamed: boolean): Com
   };
 }
 
-function chatCodec({ upstream }: Candidate): NonNullable<typeof upstream.adapter.chat> {
+/** The request as a target takes it. Images are read once, however many targets are tried. */
+function acceptableRequest(
+  request: ChatRequest,
+): (codec: ChatCodec, context: AttemptContext) => Promise<ChatRequest> {
+  let inlined: Promise<ChatRequest> | undefined;
+  return async ({ takesImageUrls }, { call, services }) => {
+    if (takesImageUrls) return request;
+    const settings = call.snapshot.settings.imageFetch;
+    const { resolveHost } = services;
+    inlined ??= inlineImages(request, { settings, resolveHost, signal: call.signal });
+    return inlined;
+  };
+}
+
+function chatCodec({ upstream }: Candidate): ChatCodec {
   const { chat } = upstream.adapter;
   if (chat !== undefined) return chat;
   throw new UpstreamFailure({

@@ -1,8 +1,8 @@
 import type { EmbeddingInput, EmbeddingRequest } from "../domain/embedding.ts";
-import { GatewayError } from "../domain/gateway-error.ts";
 import { UpstreamFailure } from "../domain/upstream-failure.ts";
 import type { EmbeddingCodec } from "../upstreams/adapter.ts";
 import { attemptWhole, type AttemptContext } from "./attempt.ts";
+import { callerLeft } from "./caller-left.ts";
 import { placesAt, type Candidate } from "./candidates.ts";
 import type { EmbeddingProgress } from "./embedding-progress.ts";
 import { inParallel } from "./in-parallel.ts";
@@ -94,8 +94,4 @@ async function sendBatch(attempt: EmbeddingAttempt, batch: readonly number[]): P
     });
   }
   progress.add(batch, result);
-}
-
-function callerLeft(): GatewayError {
-  return new GatewayError("caller_left", { message: "The caller closed the connection." });
 }

@@ -4,6 +4,7 @@ import { GatewayError } from "../domain/gateway-error.ts";
 import { UpstreamFailure, type UpstreamFailureKind } from "../domain/upstream-failure.ts";
 import type { UpstreamRequest } from "../upstreams/adapter.ts";
 import type { Upstream } from "./snapshot.ts";
+import { callerLeft } from "./caller-left.ts";
 import { Watchdog } from "./watchdog.ts";
 
 export interface SendOptions {
@@ -209,9 +210,7 @@ function explain(
   kindOf: (networkCode: string) => UpstreamFailureKind,
 ): UpstreamFailure | GatewayError {
   if (watchdog.failure !== undefined) return watchdog.failure;
-  if (callerSignal.aborted) {
-    return new GatewayError("caller_left", { message: "The caller closed the connection." });
-  }
+  if (callerSignal.aborted) return callerLeft();
   if (error instanceof UpstreamFailure || error instanceof GatewayError) return error;
   const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
   const details = { kind: kindOf(code), message: `network error ${code}` };

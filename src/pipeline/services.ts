@@ -11,5 +11,7 @@ export interface PipelineServices extends MeterServices {
   readonly canRecord: () => boolean;
   readonly random: () => number;
   readonly canConnect: (url: string, timeoutMs: number) => Promise<boolean>;
+  /** All addresses of a host name. */
+  readonly resolveHost: (hostname: string) => Promise<readonly string[]>;
   readonly onAttemptFailed: (call: Call, candidate: Candidate, failure: UpstreamFailure) => void;
 }

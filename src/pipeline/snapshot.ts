@@ -39,6 +39,22 @@ export interface CallSettings {
   readonly jsonDepth: number;
   /** Largest whole answer read from an upstream. */
   readonly answerLimitBytes: number;
+  readonly imageFetch: ImageFetchSettings;
+}
+
+/** How images are read by address, for upstreams that take only the images themselves. */
+export interface ImageFetchSettings {
+  readonly enabled: boolean;
+  /** Largest image. */
+  readonly maxBytes: number;
+  /** For one image, redirects included. */
+  readonly timeoutMs: number;
+  /** Of one request. */
+  readonly maxImages: number;
+  /** Lower case, without port: images may come from any of their ports. None is any host. */
+  readonly allowedHosts: readonly string[];
+  /** Metadata services of clouds stay out of reach all the same. */
+  readonly allowsPrivateAddresses: boolean;
 }
 
 export function environmentAt(snapshot: Snapshot, host: string): Environment | undefined {

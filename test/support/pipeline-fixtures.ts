@@ -3,7 +3,7 @@ import type { Model, Target } from "../../src/domain/model.ts";
 import type { Limits } from "../../src/domain/plan.ts";
 import type { Call } from "../../src/pipeline/call.ts";
 import { InFlight } from "../../src/pipeline/in-flight.ts";
-import type { Snapshot, Upstream } from "../../src/pipeline/snapshot.ts";
+import type { ImageFetchSettings, Snapshot, Upstream } from "../../src/pipeline/snapshot.ts";
 
 const generous: Limits = { requestsPerMinute: 1_000, tokensPerMinute: 1_000_000 };
 
@@ -42,9 +42,18 @@ export function snapshotOf(upstreams: readonly string[]): Snapshot {
     defaultEnvironment: undefined,
     plans: new Map(),
     upstreams: new Map(upstreams.map((name) => [name, upstreamOf(name)])),
-    settings: { jsonDepth: 64, answerLimitBytes: 1_000_000 },
+    settings: { jsonDepth: 64, answerLimitBytes: 1_000_000, imageFetch: noImageFetch },
   };
 }
+
+const noImageFetch: ImageFetchSettings = {
+  enabled: false,
+  maxBytes: 100_000,
+  timeoutMs: 2_000,
+  maxImages: 4,
+  allowedHosts: [],
+  allowsPrivateAddresses: false,
+};
 
 export function callerOf(limits: Limits = generous): Caller {
   return {
