@@ -22,7 +22,7 @@ export class ScriptedUpstream implements AsyncDisposable {
     this.#script = script;
   }
 
-  static async start(): Promise<ScriptedUpstream> {
+  static async start(kind: "openai" | "bedrock" = "openai"): Promise<ScriptedUpstream> {
     const script: Script = { answer: { pieces: [] }, requests: [] };
     const server = Bun.serve({
       port: 0,
@@ -32,14 +32,15 @@ export class ScriptedUpstream implements AsyncDisposable {
         return toResponse(script.answer);
       },
     });
-    const targets = "[{ upstream: scripted, model: scripted-model }]";
+    const { upstream, chat, embedding } = parts[kind];
+    const targets = (model: string): string => `[{ upstream: scripted, model: "${model}" }]`;
     const gateway = await startGateway({
       sections: {
         upstreams: `
-  scripted: { kind: openai, base_url: "http://127.0.0.1:${server.port}/v1" }`,
+  scripted: ${upstream(`http://127.0.0.1:${server.port}`)}`,
         models: `
-  chat-model: { kind: chat, context_window: 8192, targets: ${targets} }
-  embedding-model: { kind: embedding, context_window: 8192, targets: ${targets} }`,
+  chat-model: { kind: chat, context_window: 8192, targets: ${targets(chat)} }
+  embedding-model: { kind: embedding, context_window: 8192, targets: ${targets(embedding)} }`,
       },
     });
     return new ScriptedUpstream(gateway, server, script);
@@ -67,6 +68,22 @@ export class ScriptedUpstream implements AsyncDisposable {
     await this.#server.stop(true);
   }
 }
+
+/** What the configuration says of the upstream and its models, by kind. */
+const parts = {
+  openai: {
+    upstream: (origin: string) => `{ kind: openai, base_url: "${origin}/v1" }`,
+    chat: "scripted-model",
+    embedding: "scripted-model",
+  },
+  bedrock: {
+    upstream: (origin: string) =>
+      `{ kind: bedrock, region: us-east-1, endpoint: "${origin}", ` +
+      `access_key_id: AKIDSCRIPTED, secret_access_key: scripted }`,
+    chat: "us.anthropic.claude-sonnet-4-20250514-v1:0",
+    embedding: "amazon.titan-embed-text-v2:0",
+  },
+};
 
 interface Script {
   answer: ScriptedAnswer;

@@ -12,7 +12,8 @@ import {
   tool,
 } from "ai";
 import { z } from "zod";
-import { startSdkGateway, upstreamKinds, type SdkGateway } from "./sdk-gateway.ts";
+import { upstreamKinds } from "../support/gateway.ts";
+import { startSdkGateway, type SdkGateway } from "./sdk-gateway.ts";
 
 describe.each(upstreamKinds)("with every alias on kind %s:", (kind) => {
   let sdk: SdkGateway;

@@ -9,7 +9,8 @@ import {
   run,
   testNeedingRegistry,
 } from "./registry-test.ts";
-import { startSdkGateway, upstreamKinds } from "./sdk-gateway.ts";
+import { upstreamKinds } from "../support/gateway.ts";
+import { startSdkGateway } from "./sdk-gateway.ts";
 
 const source = join(import.meta.dir, "go");
 

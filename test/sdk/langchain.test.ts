@@ -4,7 +4,8 @@ import type { AIMessageChunk, BaseMessage } from "@langchain/core/messages";
 import { tool } from "@langchain/core/tools";
 import { ChatOpenAI, OpenAIEmbeddings, type ChatOpenAIFields } from "@langchain/openai";
 import { z } from "zod";
-import { startSdkGateway, upstreamKinds, type SdkGateway } from "./sdk-gateway.ts";
+import { upstreamKinds } from "../support/gateway.ts";
+import { startSdkGateway, type SdkGateway } from "./sdk-gateway.ts";
 
 describe.each(upstreamKinds)("with every alias on kind %s:", (kind) => {
   let sdk: SdkGateway;

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { embeddingsOf } from "../support/bodies.ts";
-import { startSdkGateway, upstreamKinds, type SdkGateway } from "./sdk-gateway.ts";
+import { upstreamKinds } from "../support/gateway.ts";
+import { startSdkGateway, type SdkGateway } from "./sdk-gateway.ts";
 
 describe.each(upstreamKinds)("with every alias on kind %s:", (kind) => {
   let sdk: SdkGateway;

@@ -9,8 +9,8 @@ import OpenAI, {
   RateLimitError,
 } from "openai";
 import { ManualClock } from "../support/manual-clock.ts";
-import { startGateway } from "../support/gateway.ts";
-import { startSdkGateway, upstreamKinds, type SdkGateway } from "./sdk-gateway.ts";
+import { startGateway, upstreamKinds } from "../support/gateway.ts";
+import { startSdkGateway, type SdkGateway } from "./sdk-gateway.ts";
 
 describe.each(upstreamKinds)("with every alias on kind %s:", (kind) => {
   let sdk: SdkGateway;

@@ -10,7 +10,8 @@ import {
   run,
   testNeedingRegistry,
 } from "./registry-test.ts";
-import { startSdkGateway, upstreamKinds, type UpstreamKind } from "./sdk-gateway.ts";
+import { upstreamKinds, type UpstreamKind } from "../support/gateway.ts";
+import { startSdkGateway } from "./sdk-gateway.ts";
 
 const programs = join(import.meta.dir, "python");
 const requirements = join(programs, "requirements.txt");

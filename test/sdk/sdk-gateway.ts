@@ -1,11 +1,12 @@
-import { demoCredentials } from "../../src/simulator/bedrock/credential-book.ts";
 import { eventFrame, exceptionFrame } from "../../src/simulator/bedrock/event-frames.ts";
 import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
-import { startGateway, type TestGateway } from "../support/gateway.ts";
-
-/** The kinds of upstream behind the aliases; clients must not see which it is. */
-export const upstreamKinds = ["openai", "bedrock"] as const;
-export type UpstreamKind = (typeof upstreamKinds)[number];
+import {
+  bedrockUpstream,
+  simulatorUpstream,
+  startGateway,
+  type TestGateway,
+  type UpstreamKind,
+} from "../support/gateway.ts";
 
 /** What the clients of every language are tested against. */
 export interface SdkGateway extends AsyncDisposable {
@@ -29,12 +30,8 @@ export interface SdkGateway extends AsyncDisposable {
 export async function startSdkGateway(kind: UpstreamKind): Promise<SdkGateway> {
   const breaking = startBreakingUpstream(kind);
   const simulator = startSimulator();
-  const upstreams = {
-    openai: openaiUpstreams(simulator.url, `http://127.0.0.1:${breaking.port}/v1`),
-    bedrock: bedrockUpstreams(simulator.origin, `http://127.0.0.1:${breaking.port}`),
-  };
   const gateway = await startGateway({
-    sections: { ...sections(kind), upstreams: upstreams[kind] },
+    sections: { ...sections(kind), upstreams: upstreams(kind, simulator, breaking) },
   });
   const { id, text: revoked } = await gateway.createKey();
   await gateway.app.keys.revoke(id, Date.now());
@@ -70,7 +67,9 @@ function sections(kind: UpstreamKind): Record<string, string> {
   const chat = (upstream: string, model: string): string =>
     `{ kind: chat, context_window: 200000, max_output_tokens: 64000, ` +
     `targets: [{ upstream: ${upstream}, model: ${model}${facts("claude-4")} }] }`;
-  const embedding = { openai: "simulated-embedding", bedrock: "amazon.titan-embed-text-v2:0" }[kind];
+  const embedding = { openai: "simulated-embedding", bedrock: "amazon.titan-embed-text-v2:0" }[
+    kind
+  ];
   return {
     http: `{ body_limit: 1MiB, decompressed_limit: 1MiB }`,
     environments: `
@@ -98,23 +97,21 @@ function sections(kind: UpstreamKind): Record<string, string> {
   };
 }
 
-function openaiUpstreams(simulatorUrl: string, breakingUrl: string): string {
+function upstreams(
+  kind: UpstreamKind,
+  simulator: Simulator,
+  breaking: Bun.Server<undefined>,
+): string {
+  const at = (origin: string): string =>
+    kind === "openai" ? `{ kind: openai, base_url: "${origin}/v1" }` : bedrockUpstream(origin);
+  const textOnly =
+    kind === "openai"
+      ? `{ kind: openai, base_url: "${simulator.url}", takes_token_ids: false }`
+      : bedrockUpstream(simulator.origin);
   return `
-  simulator: { kind: openai, base_url: "${simulatorUrl}" }
-  text-only: { kind: openai, base_url: "${simulatorUrl}", takes_token_ids: false }
-  breaking: { kind: openai, base_url: "${breakingUrl}" }
-  unreachable: { kind: openai, base_url: "http://127.0.0.1:9/v1" }`;
-}
-
-function bedrockUpstreams(simulatorOrigin: string, breakingOrigin: string): string {
-  const { accessKeyId, secretAccessKey } = demoCredentials;
-  const at = (endpoint: string): string =>
-    `{ kind: bedrock, region: us-east-1, endpoint: "${endpoint}", ` +
-    `access_key_id: "${accessKeyId}", secret_access_key: "${secretAccessKey}" }`;
-  return `
-  simulator: ${at(simulatorOrigin)}
-  text-only: ${at(simulatorOrigin)}
-  breaking: ${at(breakingOrigin)}
+  simulator: ${simulatorUpstream(simulator, kind)}
+  text-only: ${textOnly}
+  breaking: ${at(`http://127.0.0.1:${breaking.port}`)}
   unreachable: ${at("http://127.0.0.1:9")}`;
 }
 
@@ -152,10 +149,16 @@ const breakingStreams: Readonly<Record<UpstreamKind, BreakingStream>> = {
   bedrock: {
     contentType: "application/vnd.amazon.eventstream",
     pieces: [
-      eventFrame("contentBlockDelta", { contentBlockIndex: 0, delta: { text: "Hello" } }),
-      exceptionFrame("serviceUnavailableException", {
-        message: "Bedrock is unable to process your request.",
-      }),
+      eventFrame(
+        "contentBlockDelta",
+        JSON.stringify({ contentBlockIndex: 0, delta: { text: "Hello" } }),
+      ),
+      exceptionFrame(
+        "serviceUnavailableException",
+        JSON.stringify({
+          message: "Bedrock is unable to process your request.",
+        }),
+      ),
     ],
   },
 };

@@ -8,6 +8,7 @@ import { formatProblems, parseConfig } from "../../src/config/load.ts";
 import { systemClock } from "../../src/domain/clock.ts";
 import type { UsageRecord } from "../../src/domain/usage.ts";
 import { createKeyDigest } from "../../src/pipeline/authenticate.ts";
+import { demoCredentials } from "../../src/simulator/bedrock/credential-book.ts";
 import {
   startSimulator,
   type Simulator,
@@ -16,7 +17,13 @@ import {
 
 export const testPepper = "a pepper for tests that is long enough";
 
+/** The kinds of upstream behind the aliases; callers must not see which it is. */
+export const upstreamKinds = ["openai", "bedrock"] as const;
+export type UpstreamKind = (typeof upstreamKinds)[number];
+
 export interface GatewayOptions {
+  /** How the upstream `simulator` is spoken to. Default `openai`. */
+  readonly kind?: UpstreamKind;
   readonly simulator?: SimulatorOptions;
   /** Replaces the sections of the default test configuration that it names (see `baseSections`). */
   readonly sections?: Readonly<Record<string, string>>;
@@ -53,7 +60,11 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   const simulator = startSimulator(options.simulator);
   const dataDir = mkdtempSync(join(tmpdir(), "sluice-test-"));
   const build = (sections: Readonly<Record<string, string>>): Config =>
-    parseTestConfig({ ...baseSections(simulator.url, dataDir), ...options.sections, ...sections });
+    parseTestConfig({
+      ...baseSections(simulatorUpstream(simulator, options.kind ?? "openai"), dataDir),
+      ...options.sections,
+      ...sections,
+    });
   const config = build({});
   const log: string[] = [];
   const writeLog = (line: string): void => void log.push(line);
@@ -114,8 +125,27 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   };
 }
 
+/** The configuration of an upstream that is the simulator. */
+export function simulatorUpstream(simulator: Simulator, kind: UpstreamKind): string {
+  switch (kind) {
+    case "openai":
+      return `{ kind: openai, base_url: "${simulator.url}" }`;
+    case "bedrock":
+      return bedrockUpstream(simulator.origin);
+  }
+}
+
+/** The configuration of a Bedrock upstream that takes the simulator's credential. */
+export function bedrockUpstream(endpoint: string): string {
+  const { accessKeyId, secretAccessKey } = demoCredentials;
+  return (
+    `{ kind: bedrock, region: us-east-1, endpoint: "${endpoint}", ` +
+    `access_key_id: "${accessKeyId}", secret_access_key: "${secretAccessKey}" }`
+  );
+}
+
 /** Top-level sections of the YAML file by key; replace those a test is about. */
-function baseSections(simulatorUrl: string, dataDir: string): Record<string, string> {
+function baseSections(simulator: string, dataDir: string): Record<string, string> {
   return {
     listen: `{ data: "127.0.0.1:0", admin: "127.0.0.1:0" }`,
     storage: `{ url: "sqlite::memory:" }`,
@@ -125,7 +155,7 @@ function baseSections(simulatorUrl: string, dataDir: string): Record<string, str
     environments: `
   - { name: test, hosts: ["*"], models: ["*"] }`,
     upstreams: `
-  simulator: { kind: openai, base_url: ${JSON.stringify(simulatorUrl)} }`,
+  simulator: ${simulator}`,
     models: `
   chat-model:
     kind: chat

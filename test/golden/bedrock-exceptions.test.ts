@@ -1,0 +1,245 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { eventFrame, exceptionFrame } from "../../src/simulator/bedrock/event-frames.ts";
+import { ScriptedUpstream, type Piece, type ScriptedAnswer } from "./scripted-upstream.ts";
+
+/** Every exception of the provider, in every place it can come, and all that its caller sees. */
+
+let upstream: ScriptedUpstream;
+beforeAll(async () => {
+  upstream = await ScriptedUpstream.start("bedrock");
+});
+afterAll(async () => {
+  await upstream[Symbol.asyncDispose]();
+});
+
+interface Seen {
+  readonly status: number;
+  readonly error: {
+    readonly message: string;
+    readonly type: string;
+    readonly param: string | null;
+    readonly code: string | null;
+  };
+}
+
+const unavailable = (reason: string): Seen => ({
+  status: 503,
+  error: {
+    message: `The model is temporarily unavailable: ${reason}. Please retry with exponential backoff.`,
+    type: "server_error",
+    param: null,
+    code: "model_unavailable",
+  },
+});
+const misconfigured = (reason: string): Seen => ({
+  status: 503,
+  error: {
+    message: `The model is unavailable: ${reason}. Please tell the operator.`,
+    type: "server_error",
+    param: null,
+    code: "model_unavailable",
+  },
+});
+const refused = (
+  message: string,
+  code: string | null = null,
+  param: string | null = null,
+): Seen => ({
+  status: 400,
+  error: { message, type: "invalid_request_error", param, code },
+});
+const limiting = unavailable("the provider is limiting requests");
+const overloaded = unavailable("the provider is overloaded");
+const failing = unavailable("the provider answered with an error");
+const late = unavailable("the provider did not answer in time");
+const badCredential = misconfigured("the provider refused the gateway's credential");
+const unknownModel = misconfigured("the provider does not know the model");
+const overflow = (text: string): Seen =>
+  refused(
+    `This model's maximum context length is 8192 tokens. ${text}`,
+    "context_length_exceeded",
+    "messages",
+  );
+
+interface Exception {
+  readonly name: string;
+  readonly status: number;
+  readonly message: string;
+  readonly fields?: object;
+  readonly seen: Seen;
+}
+
+const onDemand =
+  "Invocation of model ID anthropic.claude-sonnet-4 with on-demand throughput isn\u2019t supported. " +
+  "Retry your request with the ID or ARN of an inference profile that contains this model.";
+const tooMany = "Too many tokens, please wait before trying again.";
+const promptTooLong = "prompt is too long: 9000 tokens > 8192 maximum";
+const malformed = "Malformed input request: #: extraneous key [top_k] is not permitted";
+
+/** Name, status and text as the provider sends them before an answer. */
+const before: readonly Exception[] = [
+  { name: "ValidationException", status: 400, message: malformed, seen: refused(malformed) },
+  {
+    name: "ValidationException",
+    status: 400,
+    message: promptTooLong,
+    seen: overflow(promptTooLong),
+  },
+  {
+    name: "ValidationException",
+    status: 400,
+    message: "The provided model identifier is invalid.",
+    seen: unknownModel,
+  },
+  { name: "ValidationException", status: 400, message: onDemand, seen: unknownModel },
+  {
+    name: "ResourceNotFoundException",
+    status: 404,
+    message: "This model version has reached the end of its life.",
+    seen: unknownModel,
+  },
+  {
+    name: "AccessDeniedException",
+    status: 403,
+    message: "You don't have access to the model with the specified model ID.",
+    seen: badCredential,
+  },
+  {
+    name: "UnrecognizedClientException",
+    status: 403,
+    message: "The security token included in the request is invalid.",
+    seen: badCredential,
+  },
+  {
+    name: "InvalidSignatureException",
+    status: 403,
+    message: "The request signature we calculated does not match the signature you provided.",
+    seen: badCredential,
+  },
+  {
+    name: "ExpiredTokenException",
+    status: 403,
+    message: "The security token included in the request is expired",
+    seen: badCredential,
+  },
+  { name: "ThrottlingException", status: 429, message: tooMany, seen: limiting },
+  {
+    name: "ModelNotReadyException",
+    status: 429,
+    message: "Model is not ready for inference.",
+    seen: overloaded,
+  },
+  {
+    name: "ServiceQuotaExceededException",
+    status: 400,
+    message: "Your request exceeds the service quota for your account.",
+    seen: limiting,
+  },
+  {
+    name: "ModelTimeoutException",
+    status: 408,
+    message: "Model has timed out in processing the request.",
+    seen: late,
+  },
+  {
+    name: "ModelErrorException",
+    status: 424,
+    message: "The model failed.",
+    fields: { originalStatusCode: 500, resourceName: "arn:aws:bedrock:us-east-1::x" },
+    seen: failing,
+  },
+  {
+    name: "InternalServerException",
+    status: 500,
+    message: "The system encountered an unexpected error during processing.",
+    seen: failing,
+  },
+  {
+    name: "ServiceUnavailableException",
+    status: 503,
+    message: "Bedrock is unable to process your request.",
+    seen: overloaded,
+  },
+];
+
+/** Types of exception frames, in the provider's own spelling. */
+const inStream: readonly Omit<Exception, "status">[] = [
+  { name: "validationException", message: malformed, seen: refused(malformed) },
+  { name: "validationException", message: promptTooLong, seen: overflow(promptTooLong) },
+  { name: "throttlingException", message: tooMany, seen: limiting },
+  { name: "internalServerException", message: "Internal failure", seen: failing },
+  {
+    name: "serviceUnavailableException",
+    message: "Bedrock is unable to process your request.",
+    seen: overloaded,
+  },
+  { name: "modelTimeoutException", message: "Model has timed out.", seen: late },
+  {
+    name: "modelStreamErrorException",
+    message: "The model stream failed.",
+    fields: { originalStatusCode: 500, originalMessage: "failed" },
+    seen: failing,
+  },
+];
+
+const answer = (exception: Exception): ScriptedAnswer => ({
+  status: exception.status,
+  headers: {
+    "x-amzn-errortype": `${exception.name}:http://internal.amazon.com/coral/com.amazon.bedrock/`,
+  },
+  pieces: [JSON.stringify({ message: exception.message, ...exception.fields })],
+});
+
+const stream = (...pieces: readonly Piece[]): ScriptedAnswer => ({
+  headers: { "content-type": "application/vnd.amazon.eventstream" },
+  pieces,
+});
+
+const text = eventFrame(
+  "contentBlockDelta",
+  JSON.stringify({
+    contentBlockIndex: 0,
+    delta: { text: "Hello" },
+    p: "abcd",
+  }),
+);
+const start = eventFrame("messageStart", JSON.stringify({ role: "assistant", p: "ab" }));
+
+const bodyOf = ({ error }: Seen): string => JSON.stringify({ error });
+
+describe.each([false, true])("an exception before the answer, streamed: %p,", (isStreamed) => {
+  test.each(before)("$name $status: $message", async (exception) => {
+    const response = await upstream.chat(answer(exception), { stream: isStreamed });
+    expect(response.status).toBe(exception.seen.status);
+    expect(response.headers.get("content-type")).toBe("application/json");
+    expect(await response.text()).toBe(bodyOf(exception.seen));
+  });
+});
+
+describe("an exception as the first frame of a status 200 is a proper error:", () => {
+  test.each(inStream)("$name: $message", async ({ name, message, fields, seen }) => {
+    const frame = exceptionFrame(name, JSON.stringify({ message, ...fields }));
+    for (const pieces of [[frame], [start, frame]]) {
+      const response = await upstream.chat(stream(...pieces), { stream: true });
+      expect(response.status).toBe(seen.status);
+      expect(response.headers.get("content-type")).toBe("application/json");
+      expect(await response.text()).toBe(bodyOf(seen));
+    }
+  });
+});
+
+describe("an exception in the middle of a stream ends it with one error, without [DONE]:", () => {
+  test.each(inStream)("$name: $message", async ({ name, message, fields, seen }) => {
+    const frame = exceptionFrame(name, JSON.stringify({ message, ...fields }));
+    const response = await upstream.chat(stream(start, text, frame), { stream: true });
+    expect(response.status).toBe(200);
+    const body = (await response.text())
+      .replaceAll(/"id":"chatcmpl-[0-9a-f]{32}"/g, '"id":"ID"')
+      .replaceAll(/"created":\d+/g, '"created":0');
+    const chunk =
+      '{"id":"ID","object":"chat.completion.chunk","created":0,"model":"chat-model",' +
+      '"system_fingerprint":null,"choices":[{"index":0,"delta":{"role":"assistant","content":"Hello"},' +
+      '"logprobs":null,"finish_reason":null}]}';
+    expect(body).toBe(`data: ${chunk}\n\ndata: ${bodyOf(seen)}\n\n`);
+  });
+});
