@@ -44,7 +44,7 @@ export const firstFrameModes = {
 
 /** An exception after the stream has begun. Arguments are how many frames come before. */
 export const midStreamModes = {
-  "mid-stream-internal-server": "internalServerException within a stream (argument: after frames)",
+  "mid-stream-internal-server": "internalServerException within a stream",
   "mid-stream-model-stream-error": "modelStreamErrorException within a stream",
   "mid-stream-validation": "validationException within a stream",
   "mid-stream-throttling": "throttlingException within a stream",

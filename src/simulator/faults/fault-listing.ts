@@ -10,7 +10,7 @@ export function faultListing(): readonly string[] {
     "",
     ...linesOf(openaiModes),
     "",
-    "On Bedrock's wire only:",
+    "On Bedrock's wire only, arguments being how many good frames come before the fault:",
     "",
     ...linesOf(bedrockModes),
   ];
