@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 
+import { demoApiKey, demoCredentials } from "./bedrock/credential-book.ts";
 import { runSimulator } from "./command.ts";
 import { faultModes } from "./faults/fault-mode.ts";
 
@@ -58,7 +59,26 @@ test("explains itself, with every fault there is", async () => {
   for (const mode of Object.keys(faultModes)) expect(help).toContain(`  ${mode} `);
 });
 
+test("names the credentials of the second wire, and takes others", async () => {
+  const { lines } = run("--help");
+  expect(lines.join("\n")).toContain(demoCredentials.secretAccessKey);
+  const { url, stop } = run("--listen", "127.0.0.1:0", "--bedrock-api-key", "key-one");
+  const { origin } = new URL(await url);
+  const ask = async (key: string): Promise<number> => {
+    const answer = await fetch(`${origin}/model/simulated-model/converse`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}` },
+      body: JSON.stringify({ messages: [{ role: "user", content: [{ text: "hi" }] }] }),
+    });
+    return answer.status;
+  };
+  expect(await ask("key-one")).toBe(200);
+  expect(await ask(demoApiKey)).toBe(403);
+  stop();
+});
+
 test.each([
+  ["--bedrock-credential", "without-a-secret"],
   ["--listen", "nowhere"],
   ["--listen", "127.0.0.1:99999"],
   ["--fault", "unheard-of"],

@@ -1,5 +1,11 @@
 import { parseArgs } from "node:util";
 
+import type { BedrockOptions } from "./bedrock/bedrock-service.ts";
+import {
+  demoApiKey,
+  demoCredentials,
+  type SimulatedCredential,
+} from "./bedrock/credential-book.ts";
 import { faultListing } from "./faults/fault-listing.ts";
 import { parseFault, type FaultStep } from "./faults/fault-mode.ts";
 import { startSimulator, type SimulatorOptions } from "./simulator.ts";
@@ -10,7 +16,15 @@ export const simulatorOptions = [
   { flag: "--tokens-per-second N", meaning: "how fast answers are written (default: at once)" },
   { flag: "--first-token-delay MS", meaning: "how long answers take to begin (default 0)" },
   { flag: "--fault MODE[:ARGUMENT][*TIMES]", meaning: "faults of the next calls; repeatable" },
-  { flag: "--api-key KEY", meaning: "accept this key only; repeatable (default: any)" },
+  { flag: "--api-key KEY", meaning: "on OpenAI's wire accept this key only; repeatable" },
+  {
+    flag: "--bedrock-credential ID:SECRET",
+    meaning: "on Bedrock's wire accept this pair only; repeatable",
+  },
+  {
+    flag: "--bedrock-api-key KEY",
+    meaning: "on Bedrock's wire accept this bearer key only; repeatable",
+  },
   { flag: "--help", meaning: "show this text" },
 ] as const;
 
@@ -33,6 +47,7 @@ export async function runSimulator(
     io.print(`The simulator listens on ${simulator.url}`);
     io.print(`Try: curl ${simulator.url}/chat/completions -H 'content-type: application/json' \\`);
     io.print(`  -d '{"model":"any","messages":[{"role":"user","content":"Hello!"}]}'`);
+    io.print(`Bedrock's wire is at ${simulator.origin}; see --help for its credentials.`);
     await firing(io.signal);
     return 0;
   } catch (error) {
@@ -53,6 +68,8 @@ function readCommandLine(commandLine: readonly string[]): SimulatorOptions | str
         "first-token-delay": { type: "string", default: "0" },
         fault: { type: "string", multiple: true, default: [] },
         "api-key": { type: "string", multiple: true, default: [] },
+        "bedrock-credential": { type: "string", multiple: true, default: [] },
+        "bedrock-api-key": { type: "string", multiple: true, default: [] },
         help: { type: "boolean", default: false },
       },
     }));
@@ -74,9 +91,28 @@ function readCommandLine(commandLine: readonly string[]): SimulatorOptions | str
     if (step === undefined) return `no such fault: ${text}; see --help`;
     faultPlan.push(step);
   }
+  const bedrock = readCallers(values["bedrock-credential"], values["bedrock-api-key"]);
+  if (typeof bedrock === "string") return bedrock;
   const keys = values["api-key"];
-  const base = { hostname, port, tokensPerSecond, firstTokenDelayMs, faultPlan };
+  const base = { hostname, port, tokensPerSecond, firstTokenDelayMs, faultPlan, bedrock };
   return keys.length === 0 ? base : { ...base, apiKeys: keys };
+}
+
+/** Who may call on Bedrock's wire; by default the published demo credentials. */
+function readCallers(
+  pairs: readonly string[],
+  apiKeys: readonly string[],
+): BedrockOptions | string {
+  if (pairs.length === 0 && apiKeys.length === 0) return {};
+  const credentials: SimulatedCredential[] = [];
+  for (const pair of pairs) {
+    const [, accessKeyId, secretAccessKey] = /^([^:]+):(.+)$/.exec(pair) ?? [];
+    if (accessKeyId === undefined || secretAccessKey === undefined) {
+      return "--bedrock-credential takes ID:SECRET";
+    }
+    credentials.push({ accessKeyId, secretAccessKey });
+  }
+  return { credentials, apiKeys };
 }
 
 /** `stall-mid:500*3`: the next three calls stall for half a second. */
@@ -93,7 +129,8 @@ function helpLines(): string[] {
   return [
     "usage: sluice simulator [options]",
     "",
-    "A stand-in provider that speaks OpenAI's wire format and makes its answers up.",
+    "A stand-in provider that speaks the wire formats of OpenAI (at /v1) and of Amazon Bedrock",
+    "(at the same address without /v1), and makes its answers up.",
     "",
     ...simulatorOptions.map(({ flag, meaning }) => `  ${flag.padEnd(width)}  ${meaning}`),
     "",
@@ -101,7 +138,18 @@ function helpLines(): string[] {
     "",
     ...faultListing(),
     "",
+    "Bedrock's wire: Converse, ConverseStream, InvokeModel for the embeddings of Titan and Cohere,",
+    "and CountTokens, under /model/ID. Signatures are verified. Without other credentials it takes:",
+    "",
+    `  access key id      ${demoCredentials.accessKeyId}`,
+    `  secret access key  ${demoCredentials.secretAccessKey}`,
+    `  or bearer key      ${demoApiKey}`,
+    "",
+    "Models are those of the provider, with their limits; ids that begin with simulated- or fault-,",
+    "and ARNs that do not name a foundation model, can do everything.",
+    "",
     'User messages that script the answer: "echo: TEXT", "count: N", "refuse: ANYTHING".',
+    'With a guardrail on Bedrock\'s wire, "guard: ANYTHING" is blocked.',
     "GET /truth tells what really happened to each call; DELETE /truth forgets it.",
   ];
 }
