@@ -15,6 +15,8 @@ const checksumBytes = 4;
 const leastFrameBytes = preludeBytes + checksumBytes;
 /** Largest frame that is read: the format's own limit for a message. */
 const mostFrameBytes = 16 * 1024 * 1024;
+/** Room for a frame that comes in pieces; nearly all are smaller and never need more. */
+const leastRoomBytes = 4 * 1024;
 
 /**
  * Cuts a byte stream into frames, whatever the split, and checks both checksums of each. A frame
@@ -89,8 +91,8 @@ export class FrameReader {
   #keep(bytes: Uint8Array, start: number, end: number): void {
     const keptBytes = this.#keptBytes + end - start;
     if (keptBytes > this.#kept.length) {
-      const doubled = Math.min(this.#neededBytes, this.#kept.length * 2);
-      const grown = new Uint8Array(Math.max(keptBytes, doubled));
+      const roomBytes = Math.max(this.#kept.length * 2, leastRoomBytes);
+      const grown = new Uint8Array(Math.max(keptBytes, Math.min(this.#neededBytes, roomBytes)));
       grown.set(this.#kept.subarray(0, this.#keptBytes));
       this.#kept = grown;
     }
