@@ -174,13 +174,13 @@ for (const { name, body, failure, context } of goldenAnswers as readonly GoldenA
       blocks.map((block) => block.reasoningContent?.reasoningText?.text ?? "").join(""),
     );
     expect(
-      result.choices[0]?.toolCalls.map((call) => ({
-        id: call.id,
-        name: call.name,
-        input: JSON.parse(call.arguments) as unknown,
-      })),
+      result.choices[0]?.toolCalls.map((call) => [call.id, call.name, call.arguments]),
     ).toEqual(
-      calls.map(({ toolUseId, name: tool, input = {} }) => ({ id: toolUseId, name: tool, input })),
+      calls.map(({ toolUseId, name: tool, input = {} }) => [
+        toolUseId,
+        tool,
+        JSON.stringify(input),
+      ]),
     );
     expect(result.usage?.inputTokens).toBe(theirs.usage?.inputTokens);
     expect(result.usage?.outputTokens).toBe(theirs.usage?.outputTokens);
