@@ -177,8 +177,8 @@ for (const { name, body, failure, context } of goldenAnswers as readonly GoldenA
       result.choices[0]?.toolCalls.map((call) => [call.id, call.name, call.arguments]),
     ).toEqual(
       calls.map(({ toolUseId, name: tool, input = {} }) => [
-        toolUseId,
-        tool,
+        toolUseId ?? "",
+        tool ?? "",
         JSON.stringify(input),
       ]),
     );
