@@ -1,20 +1,42 @@
-import type { OpenaiUpstreamSettings, UpstreamSettings } from "./config.ts";
+import { buildBedrockUpstream } from "./build-bedrock.ts";
+import type { OpenaiUpstreamSettings, UpstreamSettings, UpstreamTimeouts } from "./config.ts";
 import type { ConfigFile } from "./schema.ts";
 
 type UpstreamFile = ConfigFile["upstreams"][string];
 
-/** One case per upstream kind. */
-export function buildUpstream(name: string, upstream: UpstreamFile): UpstreamSettings {
+/** One case per upstream kind; `models` are those of the whole file. */
+export function buildUpstream(
+  name: string,
+  upstream: UpstreamFile,
+  models: ConfigFile["models"],
+): UpstreamSettings {
+  const shared = {
+    name,
+    timeouts: buildTimeouts(upstream.timeouts),
+    maxInFlight: upstream.max_in_flight,
+  };
   switch (upstream.kind) {
     case "openai":
-      return buildOpenaiUpstream(name, upstream);
+      return { ...shared, ...buildOpenaiUpstream(upstream) };
+    case "bedrock":
+      return { ...shared, ...buildBedrockUpstream(name, upstream, models) };
   }
 }
 
-function buildOpenaiUpstream(name: string, upstream: UpstreamFile): OpenaiUpstreamSettings {
+function buildTimeouts(timeouts: UpstreamFile["timeouts"]): UpstreamTimeouts {
+  return {
+    connectMs: timeouts.connect,
+    firstByteMs: timeouts.first_byte,
+    idleMs: timeouts.idle,
+    totalMs: timeouts.total,
+  };
+}
+
+function buildOpenaiUpstream(
+  upstream: Extract<UpstreamFile, { kind: "openai" }>,
+): Omit<OpenaiUpstreamSettings, "name" | "timeouts" | "maxInFlight"> {
   return {
     kind: upstream.kind,
-    name,
     baseUrl: upstream.base_url,
     apiKey: upstream.api_key,
     apiKeyHeader: upstream.api_key_header,
@@ -30,12 +52,5 @@ function buildOpenaiUpstream(name: string, upstream: UpstreamFile): OpenaiUpstre
     takesTokenIds: upstream.takes_token_ids,
     embeddingBatchLimit: upstream.embedding_batch_limit,
     embeddingEncoding: upstream.embedding_encoding,
-    timeouts: {
-      connectMs: upstream.timeouts.connect,
-      firstByteMs: upstream.timeouts.first_byte,
-      idleMs: upstream.timeouts.idle,
-      totalMs: upstream.timeouts.total,
-    },
-    maxInFlight: upstream.max_in_flight,
   };
 }

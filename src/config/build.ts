@@ -44,7 +44,7 @@ export function buildConfig(file: ConfigFile): Config {
     upstreams: new Map(
       Object.entries(file.upstreams).map(([name, upstream]) => [
         name,
-        buildUpstream(name, upstream),
+        buildUpstream(name, upstream, file.models),
       ]),
     ),
     plans: buildPlans(file.plans),
@@ -111,8 +111,9 @@ function buildKindOfModel(model: ModelFile): Pick<Model, "maxOutputTokens" | "fa
   }
 }
 
-function buildTarget(target: ModelFile["targets"][number]): Target {
-  return { id: `${target.upstream}/${target.model}`, ...target };
+/** What upstream kinds say of their models goes to the upstream, not along with every target. */
+function buildTarget({ upstream, model, priority, weight }: ModelFile["targets"][number]): Target {
+  return { id: `${upstream}/${model}`, upstream, model, priority, weight };
 }
 
 function buildEnvironment(

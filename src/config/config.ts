@@ -1,6 +1,7 @@
 import type { Environment } from "../domain/model.ts";
 import type { Plan } from "../domain/plan.ts";
 import type { Secret } from "../domain/secret.ts";
+import type { BedrockSettings } from "../upstreams/bedrock/settings.ts";
 import type { ConfigFile } from "./schema.ts";
 import type { ListenAddress } from "./values.ts";
 
@@ -94,13 +95,23 @@ export interface UpstreamTimeouts {
 }
 
 /** What one configured upstream needs, told apart by its kind. */
-export type UpstreamSettings = OpenaiUpstreamSettings;
+export type UpstreamSettings = OpenaiUpstreamSettings | BedrockUpstreamSettings;
+
+/** What upstreams of every kind have. */
+interface SharedUpstreamSettings {
+  readonly name: string;
+  readonly timeouts: UpstreamTimeouts;
+  readonly maxInFlight: number;
+}
+
+export interface BedrockUpstreamSettings extends SharedUpstreamSettings, BedrockSettings {
+  readonly kind: "bedrock";
+}
 
 type OpenaiFile = Extract<ConfigFile["upstreams"][string], { kind: "openai" }>;
 
-export interface OpenaiUpstreamSettings {
+export interface OpenaiUpstreamSettings extends SharedUpstreamSettings {
   readonly kind: "openai";
-  readonly name: string;
   /** Without a slash at its end. */
   readonly baseUrl: string;
   readonly apiKey: Secret | undefined;
@@ -116,6 +127,4 @@ export interface OpenaiUpstreamSettings {
   readonly takesTokenIds: boolean;
   readonly embeddingBatchLimit: number;
   readonly embeddingEncoding: OpenaiFile["embedding_encoding"];
-  readonly timeouts: UpstreamTimeouts;
-  readonly maxInFlight: number;
 }

@@ -31,7 +31,10 @@ test("the demo offers every alias on every host through one upstream", () => {
     "gamma-large": "chat",
     "embed-text-v2": "embedding",
   });
-  expect(config.upstreams.get("simulator")?.baseUrl).toBe("http://127.0.0.1:9000/openai/v1");
+  expect(config.upstreams.get("simulator")).toMatchObject({
+    kind: "openai",
+    baseUrl: "http://127.0.0.1:9000/openai/v1",
+  });
   expect(config.listen.admin).toEqual({ hostname: "::1", port: 0 });
 });
 

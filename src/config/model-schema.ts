@@ -1,11 +1,12 @@
 import { z } from "zod";
+import { bedrockChatTargetSchema, bedrockEmbeddingTargetSchema } from "./bedrock-target-schema.ts";
 import { flag, identifier, modelAlias, requiredWholeNumber, text, wholeNumber } from "./values.ts";
 
 /** What callers see: models, the environments that offer them, and the plans that limit keys. */
 
 const mostTokens = 100_000_000;
 
-const targetSchema = z.strictObject({
+const targetFields = {
   upstream: identifier("Name of an upstream."),
   model: text("The upstream's own identifier of the model."),
   priority: wholeNumber({
@@ -20,6 +21,13 @@ const targetSchema = z.strictObject({
     max: 1_000_000,
     initial: 1,
   }),
+};
+
+/** Beside what all targets have: a section for each upstream kind that must know more. */
+const chatTargetSchema = z.strictObject({ ...targetFields, bedrock: bedrockChatTargetSchema });
+const embeddingTargetSchema = z.strictObject({
+  ...targetFields,
+  bedrock: bedrockEmbeddingTargetSchema,
 });
 
 const createdProblem = "must be a date such as 2025-05-14, or Unix seconds";
@@ -62,12 +70,10 @@ const modelFields = {
     max: mostTokens,
   }),
   created: createdSchema,
-  targets: z
-    .array(targetSchema)
-    .min(1)
-    .max(64)
-    .describe("Where the model is served, by priority and weight."),
 };
+
+const mostTargets = 64;
+const targetsAbout = "Where the model is served, by priority and weight.";
 
 const kindAbout = "`chat` or `embedding`.";
 
@@ -75,6 +81,7 @@ export const chatModelSchema = z
   .strictObject({
     kind: z.literal("chat").describe(kindAbout),
     ...modelFields,
+    targets: z.array(chatTargetSchema).min(1).max(mostTargets).describe(targetsAbout),
     max_output_tokens: requiredWholeNumber({
       about:
         "Most tokens of one answer. Without it: 4096, or the context window when that is smaller.",
@@ -90,6 +97,7 @@ export const chatModelSchema = z
 export const embeddingModelSchema = z.strictObject({
   kind: z.literal("embedding").describe(kindAbout),
   ...modelFields,
+  targets: z.array(embeddingTargetSchema).min(1).max(mostTargets).describe(targetsAbout),
   fan_out: wholeNumber({
     about: "Most simultaneous upstream requests of one call with many inputs.",
     min: 1,

@@ -21,7 +21,7 @@ const examples = [...documentation.matchAll(/```yaml\n([\s\S]*?)```/g)]
   .map(([, text = ""]) => text)
   .filter((text) => text.includes("environments:"));
 
-const env = { VLLM_API_KEY: "k", AZURE_API_KEY: "k" };
+const env = { VLLM_API_KEY: "k", AZURE_API_KEY: "k", AWS_BEARER_TOKEN_BEDROCK: "k" };
 
 test("the published JSON Schema is the one that the schema gives", async () => {
   expect(await Bun.file(schemaFile).text()).toBe(schemaText());
@@ -48,6 +48,21 @@ test("every key has a meaning, a type and a default or the word required", () =>
   }
 });
 
+test("a key that kinds of upstream or model share tells where they differ, others whose they are", () => {
+  const rows = new Map(
+    referenceSections().flatMap((section) => section.rows.map((row) => [row.key, row] as const)),
+  );
+  expect(rows.get("upstreams.<name>.kind")?.type).toBe("`openai`, `bedrock`");
+  expect(rows.get("upstreams.<name>.timeouts.idle")?.initial).toBe("`30s`; `bedrock`: `5m`");
+  expect(rows.get("upstreams.<name>.timeouts.total")?.initial).toBe("`10m`");
+  expect(rows.get("upstreams.<name>.api_key")?.about).toContain(" Kind `bedrock`: ");
+  expect(rows.get("upstreams.<name>.region")?.about).toStartWith("Kind `bedrock` only. ");
+  const target = "models.<name>.targets[].bedrock";
+  expect(rows.get(`${target}.family`)?.about).not.toContain("only.");
+  expect(rows.get(`${target}.guardrail.version`)?.about).toStartWith("Kind `chat` only. ");
+  expect(rows.get(`${target}.truncate`)?.about).toStartWith("Kind `embedding` only. ");
+});
+
 test("the reference begins with the keys of the file, in their order", () => {
   const keys = referenceSections().map(({ key }) => key);
   expect(keys).toEqual(Object.keys(configFileSchema.shape));
@@ -61,8 +76,8 @@ test("the reference tells the limits of the plans that always exist", () => {
   }
 });
 
-test("there are examples for one server, vLLM, Ollama and Azure", () => {
-  expect(examples).toHaveLength(4);
+test("there are examples for one server, vLLM, Ollama, Azure and Amazon Bedrock", () => {
+  expect(examples).toHaveLength(5);
 });
 
 test.each(examples.map((text, index) => [index + 1, text] as const))(

@@ -21,7 +21,7 @@ export function referenceSections(): readonly ReferenceSection[] {
   return properties(schema).map(({ key, schema: part, isRequired }) => ({
     key,
     about: part.description ?? "",
-    rows: mergeRows(rowsOf({ key, schema: part, isRequired })),
+    rows: rowsOf({ key, schema: part, isRequired }),
   }));
 }
 
@@ -60,33 +60,51 @@ function innerRows(key: string, schema: JsonSchema): readonly ReferenceRow[] {
 }
 
 function memberRows(prefix: string, schema: JsonSchema): readonly ReferenceRow[] {
-  const forms = schema.oneOf?.filter(isSchema) ?? [schema];
-  return forms.flatMap((form) => {
-    const kind = kindOf(form);
-    return properties(form).flatMap((property) =>
-      rowsOf({ ...property, key: `${prefix}${property.key}` }).map((row) => {
-        const isShared = forms.every((other) => other.properties?.[property.key] !== undefined);
-        return isShared ? row : { ...row, about: `Kind \`${kind}\` only. ${row.about}` };
-      }),
-    );
-  });
+  const forms = (schema.oneOf?.filter(isSchema) ?? [schema]).map((form) => ({
+    kind: kindOf(form),
+    rows: properties(form).flatMap((property) =>
+      rowsOf({ ...property, key: `${prefix}${property.key}` }),
+    ),
+  }));
+  return mergeForms(forms);
+}
+
+interface Form {
+  readonly kind: string;
+  readonly rows: readonly ReferenceRow[];
+}
+
+/** Forms of a map share most keys; a row tells where they differ, and what only one of them has. */
+function mergeForms(forms: readonly Form[]): readonly ReferenceRow[] {
+  const merged = new Map<string, ReferenceRow>();
+  for (const { kind, rows } of forms) {
+    for (const row of rows) {
+      const isShared = forms.every((form) => form.rows.some(({ key }) => key === row.key));
+      const about = isShared ? row.about : `Kind \`${kind}\` only. ${row.about}`;
+      const earlier = merged.get(row.key);
+      merged.set(row.key, earlier === undefined ? { ...row, about } : mergeRow(earlier, row, kind));
+    }
+  }
+  return [...merged.values()];
+}
+
+function mergeRow(earlier: ReferenceRow, row: ReferenceRow, kind: string): ReferenceRow {
+  const isKnownType = earlier.type.split(", ").includes(row.type);
+  return {
+    key: row.key,
+    type: isKnownType ? earlier.type : `${earlier.type}, ${row.type}`,
+    initial:
+      earlier.initial === row.initial
+        ? earlier.initial
+        : `${earlier.initial}; \`${kind}\`: ${row.initial}`,
+    about:
+      earlier.about === row.about ? row.about : `${earlier.about} Kind \`${kind}\`: ${row.about}`,
+  };
 }
 
 function kindOf(form: JsonSchema): string {
   const kind = form.properties?.["kind"];
   return isSchema(kind) ? String(kind.const) : "";
-}
-
-/** Forms of a map share most keys; what differs, such as `kind`, lists what each form takes. */
-function mergeRows(rows: readonly ReferenceRow[]): readonly ReferenceRow[] {
-  const merged = new Map<string, ReferenceRow>();
-  for (const row of rows) {
-    const earlier = merged.get(row.key);
-    const isNew = earlier !== undefined && !earlier.type.split(", ").includes(row.type);
-    const type = isNew ? `${earlier.type}, ${row.type}` : (earlier?.type ?? row.type);
-    merged.set(row.key, { ...row, type });
-  }
-  return [...merged.values()];
 }
 
 function typeOf(schema: JsonSchema): string {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { bedrockTargetProblems, type BedrockTarget } from "./bedrock-target-problems.ts";
 import type { SchemaProblem } from "./schema-problems.ts";
 import { suggest } from "./suggest.ts";
 
@@ -14,14 +15,26 @@ export function referenceProblems(tree: unknown): readonly SchemaProblem[] {
 const textOrNothing = z.string().optional().catch(undefined);
 const texts = z.array(textOrNothing).catch([]);
 
-const target = z.object({ upstream: textOrNothing, model: textOrNothing });
-const model = z.object({ targets: z.array(target.catch(target.parse({}))).catch([]) });
+const upstream = z.object({ kind: textOrNothing });
+const section = z.object({ family: textOrNothing });
+const target = z.object({
+  upstream: textOrNothing,
+  model: textOrNothing,
+  bedrock: section.optional().catch({ family: undefined }),
+});
+const model = z.object({
+  kind: textOrNothing,
+  targets: z.array(target.catch(target.parse({}))).catch([]),
+});
 const environment = z.object({ name: textOrNothing, hosts: texts, models: texts });
 
 const outlineSchema = z.object({
-  upstreams: z.record(z.string(), z.unknown()).optional().catch(undefined),
+  upstreams: z
+    .record(z.string(), upstream.catch({ kind: undefined }))
+    .optional()
+    .catch(undefined),
   models: z
-    .record(z.string(), model.catch({ targets: [] }))
+    .record(z.string(), model.catch({ kind: undefined, targets: [] }))
     .optional()
     .catch(undefined),
   environments: z.array(environment.catch({ name: undefined, hosts: [], models: [] })).catch([]),
@@ -31,22 +44,46 @@ type Outline = z.output<typeof outlineSchema>;
 
 function targetProblems({ upstreams, models }: Outline): readonly SchemaProblem[] {
   const problems: SchemaProblem[] = [];
-  for (const [alias, { targets }] of Object.entries(models ?? {})) {
+  for (const [alias, { kind, targets }] of Object.entries(models ?? {})) {
     const seen = new Map<string, number>();
-    for (const [index, { upstream, model: name }] of targets.entries()) {
+    for (const [index, { upstream: name, model: identifier, bedrock }] of targets.entries()) {
       const path = ["models", alias, "targets", index];
-      if (upstream === undefined) continue;
-      if (upstreams !== undefined && !Object.hasOwn(upstreams, upstream)) {
-        problems.push(missing([...path, "upstream"], upstream, Object.keys(upstreams)));
-      }
       if (name === undefined) continue;
-      const id = `${upstream}/${name}`;
+      if (upstreams !== undefined && !Object.hasOwn(upstreams, name)) {
+        problems.push(missing([...path, "upstream"], name, Object.keys(upstreams)));
+      }
+      if (identifier === undefined) continue;
+      const facts = { path, kind, model: identifier, section: bedrock };
+      problems.push(...sectionProblems(upstreams?.[name]?.kind, facts));
+      const id = `${name}/${identifier}`;
       const earlier = seen.get(id);
       if (earlier === undefined) seen.set(id, index);
       else problems.push({ path, message: `repeats targets[${earlier}]: same upstream and model` });
     }
   }
   return problems;
+}
+
+interface TargetFacts extends Omit<BedrockTarget, "family"> {
+  /** What the target says to an upstream of kind `bedrock`. */
+  readonly section: z.output<typeof section> | undefined;
+}
+
+/** Whether a target's section is for its upstream's kind, and says what that needs. */
+function sectionProblems(
+  upstreamKind: string | undefined,
+  { section: written, ...target }: TargetFacts,
+): readonly SchemaProblem[] {
+  switch (upstreamKind) {
+    case "bedrock":
+      return bedrockTargetProblems({ ...target, family: written?.family });
+    case "openai": {
+      const message = "is for targets at upstreams of kind bedrock only";
+      return written === undefined ? [] : [{ path: [...target.path, "bedrock"], message }];
+    }
+    default:
+      return [];
+  }
 }
 
 function environmentProblems({ environments, models }: Outline): readonly SchemaProblem[] {

@@ -1,5 +1,7 @@
 import { z } from "zod";
-import { credential, duration, flag, identifier, text, wholeNumber } from "./values.ts";
+import { bedrockUpstreamSchema } from "./bedrock-upstream-schema.ts";
+import { httpUrl, maxInFlight, timeouts, upstreamKindAbout } from "./upstream-fields.ts";
+import { credential, flag, identifier, text, wholeNumber } from "./values.ts";
 
 /** One schema per upstream kind: what a provider's protocol needs is nobody else's business. */
 
@@ -19,48 +21,6 @@ const reservedHeaders: ReadonlySet<string> = new Set([
   "transfer-encoding",
   "upgrade",
 ]);
-
-const timeoutsSchema = z
-  .strictObject({
-    connect: duration({
-      about: "To open a connection.",
-      min: "10ms",
-      max: "1h",
-      initial: "3s",
-    }),
-    first_byte: duration({
-      about: "From the request to the first byte of the answer.",
-      min: "10ms",
-      max: "1h",
-      initial: "60s",
-    }),
-    idle: duration({
-      about: "Longest silence within an answer.",
-      min: "10ms",
-      max: "1h",
-      initial: "30s",
-    }),
-    total: duration({
-      about: "From the request to the end of the answer.",
-      min: "10ms",
-      max: "24h",
-      initial: "10m",
-    }),
-  })
-  .prefault({})
-  .describe("How long one attempt may take.");
-
-const baseUrlProblem = "must be an http:// or https:// URL without user, query or fragment";
-
-const baseUrlSchema = z
-  .string()
-  .regex(/^https?:\/\/[^\s?#@\\]+$/i, baseUrlProblem)
-  .transform((value, context) => {
-    if (URL.canParse(value)) return value.replace(/\/+$/, "");
-    context.issues.push({ code: "custom", message: baseUrlProblem, input: value });
-    return z.NEVER;
-  })
-  .meta({ title: "url", description: "Address of the API, with its version path, such as `/v1`." });
 
 const headersSchema = z
   .record(
@@ -85,10 +45,8 @@ function hasDistinctNames(names: readonly string[]): boolean {
 
 export const openaiUpstreamSchema = z
   .strictObject({
-    kind: z
-      .literal("openai")
-      .describe("Protocol of the upstream: any server that speaks OpenAI's."),
-    base_url: baseUrlSchema,
+    kind: z.literal("openai").describe(upstreamKindAbout),
+    base_url: httpUrl("Address of the API, with its version path, such as `/v1`."),
     api_key: credential("Credential for the upstream. Without it none is sent.").optional(),
     api_key_header: z
       .enum(["authorization", "api-key"])
@@ -128,13 +86,8 @@ export const openaiUpstreamSchema = z
       .enum(["as_sent", "float", "base64"])
       .prefault("as_sent")
       .describe("Form in which embedding vectors are asked for; callers get what they asked for."),
-    timeouts: timeoutsSchema,
-    max_in_flight: wholeNumber({
-      about: "Most simultaneous requests to this upstream.",
-      min: 1,
-      max: 65_336,
-      initial: 4096,
-    }),
+    timeouts: timeouts({ firstByte: "60s", idle: "30s" }),
+    max_in_flight: maxInFlight,
   })
   .superRefine((upstream, context) => {
     if (upstream.api_key === undefined) return;
@@ -146,6 +99,9 @@ export const openaiUpstreamSchema = z
   });
 
 export const upstreamsSchema = z
-  .record(identifier("Name of the upstream."), z.discriminatedUnion("kind", [openaiUpstreamSchema]))
+  .record(
+    identifier("Name of the upstream."),
+    z.discriminatedUnion("kind", [openaiUpstreamSchema, bedrockUpstreamSchema]),
+  )
   .refine((upstreams) => Object.keys(upstreams).length > 0, "must have at least one upstream")
   .describe("Endpoints of providers, by name.");

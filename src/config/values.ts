@@ -97,13 +97,19 @@ function wholeNumberMeta(range: Range<number>) {
 
 /** True or false, or the text `true` or `false`: that is what the environment gives. */
 export function flag(about: string, initial: boolean) {
-  return z
-    .preprocess(
-      (value) => (value === "true" ? true : value === "false" ? false : value),
-      z.boolean(),
-    )
-    .prefault(initial)
-    .describe(about);
+  return flagValue().prefault(initial).describe(about);
+}
+
+/** A flag without a default of its own. */
+export function optionalFlag(about: string) {
+  return flagValue().optional().describe(about);
+}
+
+function flagValue() {
+  return z.preprocess(
+    (value) => (value === "true" ? true : value === "false" ? false : value),
+    z.boolean(),
+  );
 }
 
 export function text(about: string) {

@@ -1,0 +1,149 @@
+import type { Capabilities } from "../upstreams/bedrock/model-families.ts";
+import type {
+  BedrockCredentials,
+  BedrockModelSettings,
+  BedrockSettings,
+  Guardrail,
+} from "../upstreams/bedrock/settings.ts";
+import type { ConfigFile } from "./schema.ts";
+
+type BedrockFile = Extract<ConfigFile["upstreams"][string], { kind: "bedrock" }>;
+type ChatModelFile = Extract<ConfigFile["models"][string], { kind: "chat" }>;
+type EmbeddingModelFile = Extract<ConfigFile["models"][string], { kind: "embedding" }>;
+type ChatSection = NonNullable<ChatModelFile["targets"][number]["bedrock"]>;
+type EmbeddingSection = NonNullable<EmbeddingModelFile["targets"][number]["bedrock"]>;
+
+/** An upstream of kind `bedrock`, with what the targets that name it say of their models. */
+export function buildBedrockUpstream(
+  name: string,
+  upstream: BedrockFile,
+  models: ConfigFile["models"],
+): { readonly kind: "bedrock" } & BedrockSettings {
+  return {
+    kind: upstream.kind,
+    region: upstream.region,
+    endpoint: upstream.endpoint,
+    useFips: upstream.fips,
+    credentials: buildCredentials(upstream),
+    models: buildModels(name, models),
+  };
+}
+
+function buildCredentials(upstream: BedrockFile): BedrockCredentials {
+  const { api_key: apiKey, access_key_id: accessKeyId, session_token: sessionToken } = upstream;
+  const { secret_access_key: secretAccessKey, profile } = upstream;
+  if (apiKey !== undefined) return { source: "bearer", apiKey };
+  if (accessKeyId === undefined || secretAccessKey === undefined) {
+    return { source: "chain", profile };
+  }
+  return { source: "static", accessKeyId, secretAccessKey, sessionToken };
+}
+
+function buildModels(upstream: string, models: ConfigFile["models"]): BedrockSettings["models"] {
+  const byAlias = new Map<string, ReadonlyMap<string, BedrockModelSettings>>();
+  for (const [alias, model] of Object.entries(models)) {
+    const byIdentifier = new Map(sectionsOf(upstream, model));
+    if (byIdentifier.size > 0) byAlias.set(alias, byIdentifier);
+  }
+  return byAlias;
+}
+
+type IdentifiedSettings = readonly [identifier: string, settings: BedrockModelSettings];
+
+function sectionsOf(
+  upstream: string,
+  model: ConfigFile["models"][string],
+): readonly IdentifiedSettings[] {
+  const settings = (section: BedrockModelSettings | undefined, identifier: string) =>
+    section === undefined ? [] : [[identifier, section] as const];
+  switch (model.kind) {
+    case "chat":
+      return model.targets
+        .filter((target) => target.upstream === upstream)
+        .flatMap((target) => settings(buildChatModel(target.bedrock), target.model));
+    case "embedding":
+      return model.targets
+        .filter((target) => target.upstream === upstream)
+        .flatMap((target) => settings(buildEmbeddingModel(target.bedrock), target.model));
+  }
+}
+
+function buildChatModel(section: ChatSection | undefined): BedrockModelSettings | undefined {
+  if (section === undefined) return undefined;
+  return {
+    family: section.family,
+    capabilities: buildCapabilities(section.capabilities),
+    dropUnsupported: section.drop_unsupported,
+    guardrail: buildGuardrail(section.guardrail),
+    requestMetadata: section.request_metadata,
+    serviceTier: section.service_tier,
+    latency: section.latency,
+    additionalFields: section.additional_fields,
+    inputType: "search_document",
+    truncate: "none",
+  };
+}
+
+function buildEmbeddingModel(
+  section: EmbeddingSection | undefined,
+): BedrockModelSettings | undefined {
+  if (section === undefined) return undefined;
+  return {
+    family: section.family,
+    capabilities: {},
+    dropUnsupported: false,
+    guardrail: undefined,
+    requestMetadata: {},
+    serviceTier: undefined,
+    latency: undefined,
+    additionalFields: {},
+    inputType: section.input_type,
+    truncate: section.truncate,
+  };
+}
+
+function buildGuardrail(guardrail: ChatSection["guardrail"]): Guardrail | undefined {
+  if (guardrail === undefined) return undefined;
+  const { identifier, version, trace, stream_processing: streamProcessing } = guardrail;
+  return { identifier, version, trace, streamProcessing };
+}
+
+type CapabilitiesFile = ChatSection["capabilities"];
+type FlagName = Exclude<keyof Capabilities, "reasoning" | "maxOutputTokens">;
+
+/** What the file calls each of the flags. */
+const flagKeys = {
+  system: "system",
+  tools: "tools",
+  streamingTools: "streaming_tools",
+  toolChoice: "tool_choice",
+  namedToolChoice: "named_tool_choice",
+  toolResultsWithText: "tool_results_with_text",
+  singleToolCalls: "single_tool_calls",
+  temperature: "temperature",
+  topP: "top_p",
+  topPWithTemperature: "top_p_with_temperature",
+  topK: "top_k",
+  stop: "stop",
+  prefill: "prefill",
+  images: "images",
+  documents: "documents",
+  promptCaching: "prompt_caching",
+  jsonSchema: "json_schema",
+  nineCharacterToolIds: "nine_character_tool_ids",
+  countTokens: "count_tokens",
+} as const satisfies Readonly<Record<FlagName, keyof CapabilitiesFile>>;
+
+/** Only what the file says: the rest is the family's. */
+function buildCapabilities(file: CapabilitiesFile): Partial<Capabilities> {
+  const { reasoning, max_output_tokens: maxOutputTokens } = file;
+  const flags = Object.entries(flagKeys).flatMap(([name, key]) => {
+    const value = file[key];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return {
+    ...Object.fromEntries(flags),
+    ...(reasoning === undefined ? {} : { reasoning }),
+    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+  };
+}

@@ -1,0 +1,63 @@
+import { z } from "zod";
+import { duration, wholeNumber } from "./values.ts";
+
+/** What upstreams of every kind have. */
+
+export const upstreamKindAbout =
+  "Protocol of the upstream: `openai` is any server that speaks OpenAI's, `bedrock` is Amazon " +
+  "Bedrock.";
+
+/** How long the answers of a kind may take to begin, and be silent; the rest is the same for all. */
+export function timeouts({ firstByte, idle }: { firstByte: string; idle: string }) {
+  return z
+    .strictObject({
+      connect: duration({
+        about: "To open a connection.",
+        min: "10ms",
+        max: "1h",
+        initial: "3s",
+      }),
+      first_byte: duration({
+        about: "From the request to the first byte of the answer.",
+        min: "10ms",
+        max: "1h",
+        initial: firstByte,
+      }),
+      idle: duration({
+        about: "Longest silence within an answer.",
+        min: "10ms",
+        max: "1h",
+        initial: idle,
+      }),
+      total: duration({
+        about: "From the request to the end of the answer.",
+        min: "10ms",
+        max: "24h",
+        initial: "10m",
+      }),
+    })
+    .prefault({})
+    .describe("How long one attempt may take.");
+}
+
+export const maxInFlight = wholeNumber({
+  about: "Most simultaneous requests to this upstream.",
+  min: 1,
+  max: 65_336,
+  initial: 4096,
+});
+
+const urlProblem = "must be an http:// or https:// URL without user, query or fragment";
+
+/** An address that paths are put behind; it loses its slashes at the end. */
+export function httpUrl(about: string) {
+  return z
+    .string()
+    .regex(/^https?:\/\/[^\s?#@\\]+$/i, urlProblem)
+    .transform((value, context) => {
+      if (URL.canParse(value)) return value.replace(/\/+$/, "");
+      context.issues.push({ code: "custom", message: urlProblem, input: value });
+      return z.NEVER;
+    })
+    .meta({ title: "url", description: about });
+}
