@@ -104,7 +104,7 @@ function customOffer(custom: { readonly name: string }): Offer {
 function checkNames(list: readonly Offer[], field: string): void {
   const names = new Set<string>();
   for (const { name } of list) {
-    if (names.has(name)) throw invalidRequest(field, `Two of ${field} have the name '${name}'.`);
+    if (names.has(name)) throw invalidRequest(field, `Two ${field} are named '${name}'.`);
     names.add(name);
   }
 }

@@ -1,0 +1,25 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { DocumentNames } from "./document-names.ts";
+
+test("a name loses its extension and what the provider does not take", () => {
+  const names = new DocumentNames();
+  expect(names.nameFor("Q3 report_final.v2.PDF")).toBe("Q3 report-final-v2");
+  expect(names.nameFor("a \t b.txt")).toBe("a b");
+  expect(names.nameFor("")).toBe("document");
+  expect(names.nameFor(".pdf")).toBe("document (2)");
+});
+
+test("any names are legal and differ", () => {
+  const anyName = fc.oneof(fc.string(), fc.string({ unit: "binary", maxLength: 400 }));
+  const property = fc.property(fc.array(anyName, { maxLength: 20 }), (filenames) => {
+    const names = new DocumentNames();
+    const sent = filenames.map((filename) => names.nameFor(filename));
+    expect(new Set(sent).size).toBe(sent.length);
+    for (const name of sent) {
+      expect(name).toMatch(/^[a-zA-Z0-9 ()[\]-]{1,200}$/);
+      expect(name).not.toMatch(/ {2}|^ | $/);
+    }
+  });
+  fc.assert(property);
+});

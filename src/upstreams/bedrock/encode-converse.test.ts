@@ -1,0 +1,95 @@
+import { expect, test } from "bun:test";
+import type { ChatRequest } from "../../domain/chat.ts";
+import { answersAsWhole, encodeConverse, encodeCountTokens } from "./encode-converse.ts";
+import { modelWith } from "../../../test/bedrock/checked-encode.ts";
+
+const claude = modelWith("us.anthropic.claude-sonnet-4-20250514-v1:0");
+const llama = modelWith("us.meta.llama3-3-70b-instruct-v1:0");
+const mistral = modelWith("mistral.mistral-large-2402-v1:0");
+const mixtral = modelWith("mistral.mixtral-8x7b-instruct-v0:1", { dropUnsupported: true });
+
+const tools = [{ type: "function", function: { name: "weather" } }] as const;
+const request: ChatRequest = { model: "m", messages: [{ role: "user", content: "hi" }] };
+
+function withFile(byteLength: number): ChatRequest {
+  const data = Buffer.alloc(byteLength).toString("base64");
+  const file = { filename: "a.pdf", file_data: `data:application/pdf;base64,${data}` };
+  return { model: "m", messages: [{ role: "user", content: [{ type: "file", file }] }] };
+}
+
+test("counting tokens sends the same words and tools, and nothing else", () => {
+  const body = encodeCountTokens(
+    {
+      ...request,
+      messages: [{ role: "system", content: "Be brief." }, ...request.messages],
+      tools,
+      temperature: 0.5,
+      service_tier: "flex",
+    },
+    claude,
+  );
+  expect(JSON.parse(body)).toEqual({
+    input: {
+      converse: {
+        messages: [{ role: "user", content: [{ text: "hi" }] }],
+        system: [{ text: "Be brief." }],
+        toolConfig: {
+          tools: [
+            {
+              toolSpec: {
+                name: "weather",
+                inputSchema: { json: { type: "object", properties: {} } },
+              },
+            },
+          ],
+        },
+      },
+    },
+  });
+});
+
+test("a stream with tools is asked for whole where the model streams none", () => {
+  expect(answersAsWhole({ ...request, tools }, llama)).toBe(true);
+  expect(answersAsWhole({ ...request, functions: [{ name: "f" }] }, llama)).toBe(true);
+  expect(answersAsWhole({ ...request, tools }, claude)).toBe(false);
+});
+
+test("a stream whose answer is a tool's input is asked for whole there too", () => {
+  const format = { type: "json_schema", json_schema: { name: "answer" } } as const;
+  expect(answersAsWhole({ ...request, response_format: format }, mistral)).toBe(true);
+});
+
+test("a stream in which no tool may be called is a stream everywhere", () => {
+  expect(answersAsWhole(request, llama)).toBe(false);
+  expect(answersAsWhole({ ...request, tools: [] }, llama)).toBe(false);
+  expect(answersAsWhole({ ...request, tools, tool_choice: "none" }, llama)).toBe(false);
+  expect(answersAsWhole({ ...request, tools }, mixtral)).toBe(false);
+});
+
+test("files of 4.5 MB are taken and larger ones refused", () => {
+  const options = { isStreamed: false };
+  expect(encodeConverse(withFile(4_500_000), claude, options).body.length).toBeGreaterThan(6e6);
+  expect(() => encodeConverse(withFile(4_500_001), claude, options)).toThrow("4500000 bytes");
+});
+
+test("integers in the history's arguments keep all their digits", () => {
+  const call = { name: "weather", arguments: '{"station":12345678901234567891}' };
+  const { body } = encodeConverse(
+    {
+      ...request,
+      messages: [
+        ...request.messages,
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [{ id: "c", type: "function", function: call }],
+        },
+        { role: "tool", tool_call_id: "c", content: "21" },
+      ],
+      tools,
+    },
+    claude,
+    { isStreamed: false },
+  );
+  expect(body).toContain('"input":{"station":12345678901234567891}');
+});

@@ -1,0 +1,52 @@
+import type { ChatRequest } from "../../src/domain/chat.ts";
+import type { AnswerContext } from "../../src/upstreams/bedrock/answer-context.ts";
+import { resolveModel, type BedrockModel } from "../../src/upstreams/bedrock/bedrock-model.ts";
+import { encodeConverse, encodeCountTokens } from "../../src/upstreams/bedrock/encode-converse.ts";
+import type { BedrockModelSettings } from "../../src/upstreams/bedrock/settings.ts";
+import { brokenRule } from "./conversation-rules.ts";
+import {
+  converseRequest,
+  converseStreamRequest,
+  countTokensRequest,
+  type ConverseRequest,
+} from "./request-shape.ts";
+
+export interface CheckedBody {
+  readonly body: ConverseRequest;
+  readonly context: AnswerContext;
+}
+
+/** A model with settings of which a test names only what it is about. */
+export function modelWith(
+  identifier: string,
+  settings: Partial<BedrockModelSettings> = {},
+): BedrockModel {
+  return resolveModel(identifier, {
+    family: undefined,
+    capabilities: {},
+    dropUnsupported: false,
+    guardrail: undefined,
+    requestMetadata: {},
+    serviceTier: undefined,
+    latency: undefined,
+    additionalFields: {},
+    inputType: "search_document",
+    truncate: "none",
+    ...settings,
+  });
+}
+
+/** Encodes, and throws unless the provider would take the body. */
+export function encodeChecked(
+  request: ChatRequest,
+  model: BedrockModel,
+  isStreamed = false,
+): CheckedBody {
+  const { body: text, context } = encodeConverse(request, model, { isStreamed });
+  const shape = isStreamed ? converseStreamRequest : converseRequest;
+  const body = shape.parse(JSON.parse(text));
+  const broken = brokenRule(body);
+  if (broken !== undefined) throw new Error(`The provider would refuse the body: ${broken}`);
+  countTokensRequest.parse(JSON.parse(encodeCountTokens(request, model)));
+  return { body, context };
+}
