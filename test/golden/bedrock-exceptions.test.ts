@@ -236,10 +236,12 @@ describe("an exception in the middle of a stream ends it with one error, without
     const body = (await response.text())
       .replaceAll(/"id":"chatcmpl-[0-9a-f]{32}"/g, '"id":"ID"')
       .replaceAll(/"created":\d+/g, '"created":0');
-    const chunk =
-      '{"id":"ID","object":"chat.completion.chunk","created":0,"model":"chat-model",' +
-      '"system_fingerprint":null,"choices":[{"index":0,"delta":{"role":"assistant","content":"Hello"},' +
-      '"logprobs":null,"finish_reason":null}]}';
-    expect(body).toBe(`data: ${chunk}\n\ndata: ${bodyOf(seen)}\n\n`);
+    const chunk = (delta: string): string =>
+      'data: {"id":"ID","object":"chat.completion.chunk","created":0,"model":"chat-model",' +
+      `"system_fingerprint":null,"choices":[{"index":0,"delta":${delta},"logprobs":null,` +
+      '"finish_reason":null}]}\n\n';
+    const role = chunk('{"role":"assistant","content":"","refusal":null}');
+    const words = chunk('{"content":"Hello"}');
+    expect(body).toBe(`${role}${words}data: ${bodyOf(seen)}\n\n`);
   });
 });

@@ -66,7 +66,9 @@ describe.each(upstreamKinds)("with every alias on kind %s:", (kind) => {
       expect(await result.reasoningText).not.toBe("");
       const whole = await generateText({ ...chat("reasoning-model"), prompt: "echo: Hi" });
       expect(whole.reasoningText).toBe(await result.reasoningText);
-      expect(whole.usage.outputTokenDetails.reasoningTokens).toBeGreaterThan(0);
+      // Only one of the two wires counts thoughts apart.
+      const counted = whole.usage.outputTokenDetails.reasoningTokens ?? 0;
+      expect(counted > 0).toBe(kind === "openai");
     });
 
     const tools = (called: string[]) => ({

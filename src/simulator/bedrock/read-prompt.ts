@@ -53,7 +53,7 @@ function readOutputForm(body: JsonRecord): OutputForm {
   const { textFormat } = recordOf(body["outputConfig"]);
   const { jsonSchema } = recordOf(recordOf(textFormat)["structure"]);
   const text = recordOf(jsonSchema)["schema"];
-  if (typeof text !== "string") return { kind: "text" };
+  if (typeof text !== "string") return { kind: isToldJson(body) ? "json" : "text" };
   let schema: unknown;
   try {
     schema = parseJson(text);
@@ -62,6 +62,12 @@ function readOutputForm(body: JsonRecord): OutputForm {
   }
   if (!isRecord(schema)) throw invalid("The schema of outputConfig.textFormat is not an object.");
   return { kind: "schema", schema };
+}
+
+/** The wire has no JSON mode: models are told in words, and mostly do as they are told. */
+function isToldJson(body: JsonRecord): boolean {
+  const texts = listOf(body["system"]).map((block) => stringOf(recordOf(block)["text"]));
+  return texts.some((text) => /\bone JSON object\b/i.test(text));
 }
 
 function readReasoningEffort(body: JsonRecord, fields: JsonRecord): string | undefined {
