@@ -1,6 +1,7 @@
 /**
- * Finds the first stop sequence in a text that comes in pieces. Holds back only what may still
- * turn out to be the beginning of one.
+ * Finds the stop sequence that is complete first in a text that comes in pieces, as a model does
+ * that writes until there is one. Holds back only what may still turn out to be the beginning of
+ * one.
  */
 export class StopSearch {
   readonly #sequences: readonly string[];
@@ -32,7 +33,7 @@ export class StopSearch {
     const found = this.#sequences
       .map((sequence) => ({ sequence, place: text.indexOf(sequence) }))
       .filter(({ place }) => place >= 0)
-      .sort((first, second) => first.place - second.place)[0];
+      .sort((first, second) => endOf(first) - endOf(second) || first.place - second.place)[0];
     if (found !== undefined) {
       this.#found = found.sequence;
       return this.#release(found.place);
@@ -65,4 +66,8 @@ export class StopSearch {
     this.#heldLength = 0;
     return pieces;
   }
+}
+
+function endOf({ sequence, place }: { readonly sequence: string; readonly place: number }): number {
+  return place + sequence.length;
 }

@@ -124,7 +124,7 @@ describe("the limits of an answer", () => {
     expect(free).toMatchObject({ completionTokens: 33, reasoningTokens: 32, reason: "stop" });
   });
 
-  test("end before the first stop sequence, however the text falls into tokens", () => {
+  test("end before the stop sequence that is complete first, however the text falls into tokens", () => {
     const text = fc.string({ unit: fc.constantFrom("a", "b", " ", ".", "é"), maxLength: 40 });
     const stop = fc.string({
       unit: fc.constantFrom("a", "b", " ", "."),
@@ -133,12 +133,25 @@ describe("the limits of an answer", () => {
     });
     fc.assert(
       fc.property(text, fc.array(stop, { minLength: 1, maxLength: 3 }), (said, stopSequences) => {
-        const places = stopSequences.map((sequence) => said.indexOf(sequence));
-        const found = places.filter((place) => place >= 0);
-        const expected = found.length === 0 ? said : said.slice(0, Math.min(...found));
+        const cuts = Array.from({ length: said.length }, (_, end) => said.slice(0, end + 1))
+          .filter((written) => stopSequences.some((sequence) => written.endsWith(sequence)))
+          .map((written) => {
+            const ends = stopSequences.filter((sequence) => written.endsWith(sequence));
+            return written.length - Math.max(...ends.map((sequence) => sequence.length));
+          });
+        const [firstCut = said.length] = cuts;
+        const expected = said.slice(0, firstCut);
         expect(textOf(ask(`echo: ${said}`, { stopSequences }))).toBe(expected);
       }),
     );
+  });
+
+  test("say which stop sequence it was", () => {
+    const finish = (said: string, stopSequences: string[]) =>
+      finishOf(ask(`echo: ${said}`, { stopSequences }));
+    expect(finish("one two three", ["three", "two"])).toMatchObject({ stopSequence: "two" });
+    expect(finish("b. a", ["b. a", "."])).toMatchObject({ stopSequence: "." });
+    expect(finish("one", ["two"])).toMatchObject({ stopSequence: undefined });
   });
 
   test("report as many tokens as the events add up to", () => {

@@ -1,7 +1,7 @@
 import type { AnswerEvent, ContentEvent } from "./answer-event.ts";
 import { chooseTools } from "./choose-tools.ts";
 import { limitAnswer } from "./limit-answer.ts";
-import { lastTurn, lastUserText, type Prompt, type Tool } from "./prompt.ts";
+import { lastTurn, lastUserText, type Prompt, type Tool, type Turn } from "./prompt.ts";
 import { writeProse } from "./prose.ts";
 import { textForPattern } from "./pattern-text.ts";
 import { hashText, Random } from "./random.ts";
@@ -112,5 +112,21 @@ function valueSource(prompt: Prompt, random: Random): ValueSource {
 /** Everything that may change the answer. Limits may not: they only cut it. */
 function fingerprint(prompt: Prompt, choice: number): number {
   const { model, seed, turns, output } = prompt;
-  return hashText(JSON.stringify([model, seed, choice, turns, output]));
+  return hashText(JSON.stringify([model, seed, choice, turns.map(ordered), output]));
+}
+
+/** The same fields in the same order, whichever wire format they were read from. */
+function ordered({ role, name, toolCalls, text, attachments }: Turn): Turn {
+  return {
+    role,
+    name,
+    toolCalls: toolCalls.map((call) => ({ name: call.name, input: call.input })),
+    text,
+    attachments: attachments.map((attachment) => ({
+      kind: attachment.kind,
+      name: attachment.name,
+      mediaType: attachment.mediaType,
+      sizeBytes: attachment.sizeBytes,
+    })),
+  };
 }
