@@ -74,16 +74,19 @@ const callSeed: fc.Arbitrary<CallSeed> = fc.record({
   result: fc.oneof(text, textParts),
 });
 
+const interruption = { role: "user", content: "Wait" };
+
 /** Calls and their results, in any order. */
 const exchange = fc
   .record({
     content: fc.option(text),
     calls: fc.uniqueArray(callSeed, { minLength: 1, maxLength: 3, selector: ({ id }) => id }),
     isReversed: fc.boolean(),
-    lost: fc.boolean().map((isLost) => (isLost ? 1 : 0)),
-    isComplete: fc.nat(9).map((chance) => chance > 0),
+    /** Results that are missing at the start. */
+    lost: fc.nat(15).map((chance) => (chance === 0 ? 1 : 0)),
+    interruption: fc.nat(15).map((chance) => (chance === 0 ? [interruption] : [])),
   })
-  .map(({ content, calls, isReversed, lost, isComplete }) => {
+  .map(({ content, calls, isReversed, lost, interruption: between }) => {
     const results = calls.map(({ id, result }) => ({
       role: "tool",
       tool_call_id: id,
@@ -91,7 +94,8 @@ const exchange = fc
     }));
     return [
       { role: "assistant", content, tool_calls: calls.map(toolCall) },
-      ...(isReversed ? results.toReversed() : results).slice(isComplete ? 0 : lost),
+      ...between,
+      ...(isReversed ? results.toReversed() : results).slice(lost),
     ];
   });
 
