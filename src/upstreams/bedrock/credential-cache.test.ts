@@ -168,6 +168,21 @@ describe("without credentials", () => {
     expect(source.loads).toBe(2);
   });
 
+  test("a failure that is mended is forgotten", async () => {
+    const { clock, source, cache, keyId } = setUp();
+    const failed = reasonOf(keyId());
+    source.fail("nothing here");
+    await failed;
+    clock.advance(second);
+    const mended = keyId();
+    source.give("K1");
+    await mended;
+    cache.refuse({ accessKeyId: "K1", sessionToken: undefined });
+    const replaced = keyId();
+    source.give("K2");
+    expect(await replaced).toBe("K2");
+  });
+
   test("whatever a source throws becomes a failure of the upstream", async () => {
     const cache = new CredentialCache({
       load: () => Promise.reject(new TypeError("odd")),
@@ -234,23 +249,26 @@ describe("refused credentials", () => {
     expect(source.loads).toBe(1);
   });
 
-  test("that come back unchanged are not asked for again for ten seconds", async () => {
-    const { clock, source, cache, keyId } = await withKey("K1");
-    cache.refuse(signedBy("K1"));
-    const again = keyId();
-    source.give("K1");
-    expect(await again).toBe("K1");
-    cache.refuse(signedBy("K1"));
-    clock.advance(10 * second - 1);
-    cache.refuse(signedBy("K1"));
-    expect(await keyId()).toBe("K1");
-    expect(source.loads).toBe(2);
-    clock.advance(1);
-    cache.refuse(signedBy("K1"));
-    const third = keyId();
-    source.give("K2");
-    expect(await third).toBe("K2");
-  });
+  test.each(["K1", "K2"])(
+    "whose replacement %s is refused too are not asked for again for ten seconds",
+    async (replacement) => {
+      const { clock, source, cache, keyId } = await withKey("K1");
+      cache.refuse(signedBy("K1"));
+      const again = keyId();
+      source.give(replacement);
+      expect(await again).toBe(replacement);
+      cache.refuse(signedBy(replacement));
+      clock.advance(10 * second - 1);
+      cache.refuse(signedBy(replacement));
+      expect(await keyId()).toBe(replacement);
+      expect(source.loads).toBe(2);
+      clock.advance(1);
+      cache.refuse(signedBy(replacement));
+      const third = keyId();
+      source.give("K3");
+      expect(await third).toBe("K3");
+    },
+  );
 
   test("are not served again while no others can be had", async () => {
     const { source, cache, keyId } = await withKey("K1", 60 * minute);

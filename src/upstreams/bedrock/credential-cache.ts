@@ -17,8 +17,8 @@ const rereadAfterMs = 15 * 60_000;
 const backgroundFloorMs = 30_000;
 /** Between two tries while calls fail without. */
 const blockingFloorMs = 1_000;
-/** Until credentials that came back unchanged after a refusal are asked for again. */
-const unchangedFloorMs = 10_000;
+/** Until credentials that replaced refused ones and are refused too are replaced in turn. */
+const replacementFloorMs = 10_000;
 /** A source that has not answered by then is asked anew. */
 const loadLimitMs = 60_000;
 
@@ -65,7 +65,7 @@ export class CredentialCache {
     if (accessKeyId !== signedBy.accessKeyId) return;
     if (sessionToken?.reveal() !== signedBy.sessionToken) return;
     const ageMs = this.#options.monotonicMs() - held.loadedAtMs;
-    if (held.isUnchanged && ageMs < unchangedFloorMs) return;
+    if (held.isReplacement && ageMs < replacementFloorMs) return;
     held.isRefused = true;
   }
 
@@ -117,12 +117,11 @@ export class CredentialCache {
   }
 
   #hold(credentials: AwsCredentials): void {
-    const before = this.#held;
     this.#held = {
       credentials,
       loadedAtMs: this.#options.monotonicMs(),
       isRefused: false,
-      isUnchanged: before?.isRefused === true && isSame(before.credentials, credentials),
+      isReplacement: this.#held?.isRefused === true,
     };
     this.#failure = undefined;
   }
@@ -132,8 +131,8 @@ interface Held {
   readonly credentials: AwsCredentials;
   readonly loadedAtMs: number;
   isRefused: boolean;
-  /** They came back after they had been refused. */
-  readonly isUnchanged: boolean;
+  /** They came, perhaps unchanged, after a refusal. */
+  readonly isReplacement: boolean;
 }
 
 interface Loading {
@@ -149,13 +148,6 @@ const nothingLoaded = {
 function asFailure(error: unknown): UpstreamFailure {
   if (error instanceof UpstreamFailure) return error;
   return new UpstreamFailure(nothingLoaded, { cause: error });
-}
-
-function isSame(one: AwsCredentials, other: AwsCredentials): boolean {
-  return (
-    one.accessKeyId === other.accessKeyId &&
-    one.sessionToken?.reveal() === other.sessionToken?.reveal()
-  );
 }
 
 /** Ends early when the signal fires; what is waited for goes on. */
