@@ -1,9 +1,18 @@
+import { systemClock } from "../../src/domain/clock.ts";
 import type { Caller } from "../../src/domain/key.ts";
 import type { Model, Target } from "../../src/domain/model.ts";
 import type { Limits } from "../../src/domain/plan.ts";
+import type { UpstreamFailure } from "../../src/domain/upstream-failure.ts";
+import type { UsageRecord } from "../../src/domain/usage.ts";
 import type { Call } from "../../src/pipeline/call.ts";
+import { TokenEstimator } from "../../src/pipeline/estimate.ts";
 import { InFlight } from "../../src/pipeline/in-flight.ts";
+import type { PipelineServices } from "../../src/pipeline/services.ts";
 import type { ImageFetchSettings, Snapshot, Upstream } from "../../src/pipeline/snapshot.ts";
+import { createMemoryLimitStore } from "../../src/storage/memory/limit-store.ts";
+import type { ChatCodec, EmbeddingCodec, UpstreamAdapter } from "../../src/upstreams/adapter.ts";
+import { createOpenAiAdapter } from "../../src/upstreams/openai/adapter.ts";
+import type { OpenAiSettings } from "../../src/upstreams/openai/settings.ts";
 
 const generous: Limits = { requestsPerMinute: 1_000, tokensPerMinute: 1_000_000 };
 
@@ -24,7 +33,7 @@ export function modelOf(values: Partial<Model> = {}): Model {
   };
 }
 
-export function upstreamOf(name: string): Upstream {
+export function upstreamOf(name: string, values: Partial<Upstream> = {}): Upstream {
   return {
     name,
     adapter: {
@@ -33,20 +42,31 @@ export function upstreamOf(name: string): Upstream {
     },
     timeouts: { connectMs: 1_000, firstByteMs: 2_000, idleMs: 3_000, totalMs: 4_000 },
     inFlight: new InFlight(10),
+    ...values,
   };
 }
 
-export function snapshotOf(upstreams: readonly string[]): Snapshot {
+export function snapshotOf(
+  upstreams: readonly (string | Upstream)[],
+  imageFetch: Partial<ImageFetchSettings> = {},
+): Snapshot {
+  const built = upstreams.map((upstream) =>
+    typeof upstream === "string" ? upstreamOf(upstream) : upstream,
+  );
   return {
     environmentsByHost: new Map(),
     defaultEnvironment: undefined,
     plans: new Map(),
-    upstreams: new Map(upstreams.map((name) => [name, upstreamOf(name)])),
-    settings: { jsonDepth: 64, answerLimitBytes: 1_000_000, imageFetch: noImageFetch },
+    upstreams: new Map(built.map((upstream) => [upstream.name, upstream])),
+    settings: {
+      jsonDepth: 64,
+      answerLimitBytes: 1_000_000,
+      imageFetch: { ...noImageFetch, ...imageFetch },
+    },
   };
 }
 
-const noImageFetch: ImageFetchSettings = {
+export const noImageFetch: ImageFetchSettings = {
   enabled: false,
   maxBytes: 100_000,
   timeoutMs: 2_000,
@@ -81,4 +101,71 @@ export function callOf(values: Partial<Call> = {}): Call {
     receivedAt: 0,
     ...values,
   };
+}
+
+/** An adapter for a server that speaks OpenAI's wire, with the limits of another kind. */
+export function adapterOf(
+  url: string,
+  differences: { chat?: Partial<ChatCodec>; embeddings?: Partial<EmbeddingCodec> } = {},
+): UpstreamAdapter {
+  const settings: OpenAiSettings = {
+    baseUrl: url,
+    apiKey: undefined,
+    apiKeyHeader: "authorization",
+    headers: {},
+    query: {},
+    dropFields: [],
+    maxTokensField: "as_sent",
+    instructionRole: "as_sent",
+    flattenTextParts: false,
+    streamUsage: true,
+    takesTokenIds: false,
+    embeddingBatchLimit: 1,
+    embeddingEncoding: "as_sent",
+  };
+  const adapter = createOpenAiAdapter(settings, {
+    clock: systemClock,
+    newToolCallId: () => crypto.randomUUID(),
+  });
+  const { chat, embeddings } = adapter;
+  return {
+    ...adapter,
+    ...(chat !== undefined && { chat: { ...chat, ...differences.chat } }),
+    ...(embeddings !== undefined && {
+      embeddings: { ...embeddings, ...differences.embeddings },
+    }),
+  };
+}
+
+/** The services of a real pipeline, with a record of what it reports. */
+export interface TestPipeline {
+  readonly services: PipelineServices;
+  readonly records: readonly UsageRecord[];
+  readonly failures: readonly UpstreamFailure[];
+}
+
+export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline {
+  const records: UsageRecord[] = [];
+  const failures: UpstreamFailure[] = [];
+  const clock = systemClock;
+  const random = (): number => 0;
+  const services: PipelineServices = {
+    clock,
+    random,
+    limits: createMemoryLimitStore({
+      clock,
+      random,
+      reservationTtlMs: 60_000,
+      scopeLimit: 10,
+    }),
+    estimator: new TokenEstimator({ defaultOutputTokens: 50, nowMs: clock.monotonic() }),
+    recordUsage: (record) => void records.push(record),
+    onSettleFailed: () => undefined,
+    canRecord: () => true,
+    canConnect: () => Promise.resolve(true),
+    resolveHost: () => Promise.resolve([]),
+    onAttemptFailed: (_call, _candidate, failure) => void failures.push(failure),
+    ...values,
+  };
+  return { services, records, failures };
 }

@@ -1,0 +1,347 @@
+import { afterEach, expect, test } from "bun:test";
+import type { ChatEvent, ChatRequest } from "../../src/domain/chat.ts";
+import { GatewayError } from "../../src/domain/gateway-error.ts";
+import type { Call } from "../../src/pipeline/call.ts";
+import { openChatStream, runChat } from "../../src/pipeline/chat-call.ts";
+import { InFlight } from "../../src/pipeline/in-flight.ts";
+import type { MeteredStream } from "../../src/pipeline/metered-stream.ts";
+import type { Upstream } from "../../src/pipeline/snapshot.ts";
+import {
+  adapterOf,
+  callOf,
+  modelOf,
+  pipelineOf,
+  snapshotOf,
+  targetOf,
+  upstreamOf,
+} from "../support/pipeline-fixtures.ts";
+
+/** Answers the request that came as number `order` of all. */
+type Respond = (order: number, body: Record<string, unknown>) => Response | Promise<Response>;
+
+/** A real server that takes one choice a request and counts what is under way. */
+class OneChoiceServer implements AsyncDisposable {
+  readonly bodies: Record<string, unknown>[] = [];
+  open = 0;
+  mostOpen = 0;
+  /** Requests whose connection the gateway closed before the end of the answer. */
+  closed = 0;
+  readonly #server;
+
+  constructor(respond: Respond) {
+    this.#server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      idleTimeout: 0,
+      fetch: async (request) => {
+        const body = (await request.json()) as Record<string, unknown>;
+        const order = this.bodies.push(body) - 1;
+        this.open += 1;
+        this.mostOpen = Math.max(this.mostOpen, this.open);
+        request.signal.addEventListener("abort", () => {
+          this.closed += 1;
+        });
+        const response = await respond(order, body);
+        this.open -= 1;
+        return response;
+      },
+    });
+  }
+
+  upstream(name: string, values: Partial<Upstream> = {}): Upstream {
+    const chat = { takesChoiceCount: false };
+    const adapter = adapterOf(`http://127.0.0.1:${this.#server.port}/v1`, { chat });
+    return upstreamOf(name, { adapter, inFlight: new InFlight(100), ...values });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server.stop(true);
+  }
+}
+
+const servers: OneChoiceServer[] = [];
+function serve(respond: Respond): OneChoiceServer {
+  const server = new OneChoiceServer(respond);
+  servers.push(server);
+  return server;
+}
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server[Symbol.asyncDispose]();
+});
+
+const usage = { prompt_tokens: 10, completion_tokens: 3 };
+
+function whole(text: string, counts: unknown = usage): Response {
+  const message = { role: "assistant", content: text };
+  return Response.json({
+    choices: [{ index: 0, message, finish_reason: "stop" }],
+    usage: counts,
+    system_fingerprint: "fp",
+  });
+}
+
+function refusal(status: number): Response {
+  return Response.json({ error: { message: "no", type: "x" } }, { status });
+}
+
+const delta = (content: string) => ({ choices: [{ index: 0, delta: { content } }] });
+const finish = { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] };
+const frame = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`;
+
+/** A stream whose pieces come one by one; a piece that is a promise holds it up. */
+function stream(pieces: readonly (string | Promise<unknown>)[]): Response {
+  async function* body() {
+    for (const piece of pieces) {
+      if (typeof piece === "string") yield new TextEncoder().encode(piece);
+      else await piece;
+      await Bun.sleep(1);
+    }
+  }
+  return new Response(body(), { headers: { "content-type": "text/event-stream" } });
+}
+
+function wholeStream(words: readonly string[], counts: unknown = usage): Response {
+  const fingerprint = { ...delta(""), system_fingerprint: "fp" };
+  const report = counts === null ? [] : [frame({ choices: [], usage: counts })];
+  const texts = words.map((word) => frame(delta(word)));
+  return stream([frame(fingerprint), ...texts, frame(finish), ...report, "data: [DONE]\n\n"]);
+}
+
+const never = new Promise<never>(() => undefined);
+
+function chat(n: number, isStreamed = false): { request: ChatRequest; bodyBytes: number } {
+  const messages = [{ role: "user" as const, content: "say something" }];
+  return { request: { model: "alpha-sonnet-4", messages, n, stream: isStreamed }, bodyBytes: 300 };
+}
+
+function callAt(upstreams: readonly Upstream[], values: Partial<Call> = {}): Call {
+  const targets = upstreams.map(({ name }, index) => targetOf(name, { priority: index + 1 }));
+  const model = modelOf({ targets });
+  return callOf({
+    environment: { name: "test", models: new Map([[model.alias, model]]) },
+    snapshot: snapshotOf(upstreams),
+    ...values,
+  });
+}
+
+async function errorOf(promise: Promise<unknown>): Promise<GatewayError> {
+  const error = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (error instanceof GatewayError) return error;
+  throw new Error(`expected a GatewayError, but got ${String(error)}`);
+}
+
+async function eventsOf(answer: MeteredStream): Promise<ChatEvent[]> {
+  const events: ChatEvent[] = [];
+  for (let batch = await answer.next(); batch !== undefined; batch = await answer.next()) {
+    events.push(...batch);
+  }
+  return events;
+}
+
+function textOf(events: readonly ChatEvent[], choice: number): string {
+  return events
+    .map((event) => (event.type === "text-delta" && event.choice === choice ? event.text : ""))
+    .join("");
+}
+
+/** Resolves once the condition holds; the test's own time limit ends a wait that is in vain. */
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await Bun.sleep(1);
+}
+
+test("twenty choices are twenty requests, eight at once, one answer and one row", async () => {
+  const server = serve(async (order) => {
+    // Every group waits until it is as large as it can be.
+    await until(() => server.open === 8 || server.bodies.length === 20);
+    return whole(`text ${order}`);
+  });
+  const { services, records } = pipelineOf();
+  const { answer } = await runChat(callAt([server.upstream("up")]), chat(20), services);
+  expect(answer.choices.map(({ index }) => index)).toEqual([...Array(20).keys()]);
+  expect(new Set(answer.choices.map(({ content }) => content)).size).toBe(20);
+  expect(answer.systemFingerprint).toBe("fp");
+  expect(server.mostOpen).toBe(8);
+  expect(server.bodies.filter(({ n }) => typeof n === "number")).toEqual([]);
+  expect(records).toHaveLength(1);
+  expect(records[0]).toMatchObject({
+    inputTokens: 200,
+    outputTokens: 60,
+    usageSource: "upstream",
+    attempts: 1,
+    outcome: "completed",
+  });
+});
+
+test("choices never take more places than the upstream has free", async () => {
+  const server = serve(async (order) => {
+    await until(() => server.open === 3 || server.bodies.length === 7);
+    return whole(`text ${order}`);
+  });
+  const upstream = server.upstream("up", { inFlight: new InFlight(4) });
+  upstream.inFlight.tryEnter();
+  const { answer } = await runChat(callAt([upstream]), chat(7), pipelineOf().services);
+  expect(answer.choices).toHaveLength(7);
+  expect(server.mostOpen).toBe(3);
+  expect(upstream.inFlight.count).toBe(1);
+});
+
+test("the first refusal ends the other choices, and what was answered is accounted for", async () => {
+  const server = serve(async (order) => {
+    if (order === 0) return whole("done");
+    await until(() => server.bodies.length === 5);
+    return order === 3 ? refusal(400) : never;
+  });
+  const upstream = server.upstream("up");
+  const { services, records } = pipelineOf();
+  const error = await errorOf(runChat(callAt([upstream]), chat(5), services));
+  expect(error.status).toBe(400);
+  await until(() => server.closed === 3);
+  expect(upstream.inFlight.count).toBe(0);
+  expect(records).toHaveLength(1);
+  expect(records[0]).toMatchObject({ outcome: "failed", inputTokens: 10, outputTokens: 3 });
+});
+
+test("a throttled choice sends all choices to the next target", async () => {
+  const limited = serve((order) => (order === 2 ? refusal(429) : whole("first")));
+  const sound = serve((order) => whole(`second ${order}`));
+  const { services, records } = pipelineOf();
+  const call = callAt([limited.upstream("first"), sound.upstream("second")]);
+  const { answer } = await runChat(call, chat(4), services);
+  expect(answer.choices.every(({ content }) => content?.startsWith("second"))).toBe(true);
+  expect(sound.bodies).toHaveLength(4);
+  expect(records[0]).toMatchObject({ attempts: 2, inputTokens: 40, outputTokens: 12 });
+});
+
+test("one choice without counts leaves the whole call to the estimate", async () => {
+  const server = serve((order) => whole("abcd", order === 1 ? null : usage));
+  const { services, records } = pipelineOf();
+  await runChat(callAt([server.upstream("up")]), chat(3), services);
+  // A third of 300 bytes for each of three requests.
+  expect(records[0]).toMatchObject({ usageSource: "estimated", inputTokens: 300 });
+});
+
+test("the input is reserved once for each request it goes out with", async () => {
+  const server = serve(() => whole("hello"));
+  const separate = server.upstream("up");
+  const { chat: codec } = separate.adapter;
+  if (codec === undefined) throw new Error("the adapter serves chat models");
+  const adapter = { ...separate.adapter, chat: { ...codec, takesChoiceCount: true } };
+  const reserved = async (upstream: Upstream, choices: number) => {
+    const { services } = pipelineOf();
+    const { admission } = await runChat(callAt([upstream]), chat(choices), services);
+    return admission.reservedTokens;
+  };
+  expect(await reserved(separate, 1)).toBe(100 + 50);
+  expect(await reserved(separate, 4)).toBe(4 * 100 + 4 * 50);
+  expect(await reserved({ ...separate, adapter }, 4)).toBe(100 + 4 * 50);
+});
+
+test("the ratio of tokens to bytes is not learned from the input of several choices", async () => {
+  const server = serve(() => whole("hello", { prompt_tokens: 600, completion_tokens: 3 }));
+  const { services } = pipelineOf();
+  const call = callAt([server.upstream("up")]);
+  const reserved = async (choices: number) => {
+    const { admission } = await runChat(call, chat(choices), services);
+    return admission.reservedTokens;
+  };
+  const before = await reserved(4);
+  for (let calls = 0; calls < 20; calls += 1) await reserved(4);
+  expect(await reserved(4)).toBeLessThanOrEqual(before);
+  for (let calls = 0; calls < 20; calls += 1) await reserved(1);
+  expect(await reserved(4)).toBeGreaterThan(before);
+});
+
+test("streams of choices become one stream with the choices' own numbers and one count", async () => {
+  const words = ["one ", "two ", "three"];
+  const server = serve((order) => wholeStream(words.map((word) => `${order}:${word}`)));
+  const { services, records } = pipelineOf();
+  const call = callAt([server.upstream("up")]);
+  const { answer } = await openChatStream(call, chat(12, true), services);
+  const events = await eventsOf(answer);
+  const texts = Array.from({ length: 12 }, (_, choice) => textOf(events, choice));
+  expect(texts.every((text) => /^(\d+):one \1:two \1:three$/.test(text))).toBe(true);
+  expect(new Set(texts).size).toBe(12);
+  const finishes = events.filter(({ type }) => type === "choice-finish");
+  expect(finishes).toHaveLength(12);
+  expect(events.filter(({ type }) => type === "answer-start")).toHaveLength(1);
+  const reports = events.filter(({ type }) => type === "usage-report");
+  expect(reports).toHaveLength(1);
+  expect(events.at(-1)).toMatchObject({ usage: { inputTokens: 120, outputTokens: 36 } });
+  expect(server.bodies.filter(({ n }) => typeof n === "number")).toEqual([]);
+  expect(records).toHaveLength(1);
+  expect(records[0]).toMatchObject({ inputTokens: 120, outputTokens: 36, attempts: 1 });
+});
+
+test("a stream without counts leaves out the count of all", async () => {
+  const server = serve((order) => wholeStream(["hi"], order === 1 ? null : usage));
+  const { services, records } = pipelineOf();
+  const call = callAt([server.upstream("up")]);
+  const { answer } = await openChatStream(call, chat(3, true), services);
+  const events = await eventsOf(answer);
+  expect(events.filter(({ type }) => type === "usage-report")).toEqual([]);
+  expect(records[0]).toMatchObject({ usageSource: "estimated", inputTokens: 300 });
+});
+
+test("a choice that is refused before its first event is no error frame: the next target serves all", async () => {
+  const limited = serve((order) =>
+    order === 2 ? refusal(429) : stream([frame(delta("a")), never]),
+  );
+  const sound = serve(() => wholeStream(["b"]));
+  const first = limited.upstream("first");
+  const { services, records } = pipelineOf();
+  const call = callAt([first, sound.upstream("second")]);
+  const { answer } = await openChatStream(call, chat(3, true), services);
+  const events = await eventsOf(answer);
+  expect([0, 1, 2].map((choice) => textOf(events, choice))).toEqual(["b", "b", "b"]);
+  await until(() => limited.closed === 2);
+  expect(first.inFlight.count).toBe(0);
+  expect(records[0]).toMatchObject({ attempts: 2, outcome: "completed" });
+});
+
+test("a choice that breaks off ends the others and the call", async () => {
+  const server = serve((order) =>
+    order === 1
+      ? stream([frame(delta("a")), frame({ error: { message: "broken", code: 500 } })])
+      : stream([frame(delta("a")), never]),
+  );
+  const upstream = server.upstream("up");
+  const { services, records } = pipelineOf();
+  const { answer } = await openChatStream(callAt([upstream]), chat(3, true), services);
+  const error = await errorOf(eventsOf(answer));
+  expect([error.status, error.code]).toEqual([503, "model_unavailable"]);
+  await until(() => server.closed >= 2);
+  expect(upstream.inFlight.count).toBe(0);
+  expect(records).toHaveLength(1);
+  expect(records[0]).toMatchObject({ outcome: "failed", outputTokens: 3, inputTokens: 300 });
+});
+
+test("a caller that leaves closes the streams of all choices", async () => {
+  const server = serve(() => stream([frame(delta("a")), never]));
+  const upstream = server.upstream("up");
+  const { services, records } = pipelineOf();
+  const { answer } = await openChatStream(callAt([upstream]), chat(6, true), services);
+  await answer.next();
+  answer.cancel();
+  await until(() => server.closed === 6);
+  expect(upstream.inFlight.count).toBe(0);
+  expect(records).toHaveLength(1);
+  expect(records[0]).toMatchObject({ outcome: "abandoned", status: 499 });
+});
+
+test("a caller that leaves while choices are opened closes those as well", async () => {
+  const server = serve((order) => (order < 2 ? stream([frame(delta("a")), never]) : never));
+  const upstream = server.upstream("up");
+  const { services, records } = pipelineOf();
+  const leaving = new AbortController();
+  const call = callAt([upstream], { signal: leaving.signal });
+  const opening = errorOf(openChatStream(call, chat(4, true), services));
+  await until(() => server.bodies.length === 4);
+  leaving.abort();
+  expect((await opening).status).toBe(499);
+  await until(() => server.closed === 4);
+  expect(upstream.inFlight.count).toBe(0);
+  expect(records).toHaveLength(1);
+});
