@@ -25,7 +25,8 @@ export function checkReasoning(body: JsonRecord): void {
   if (any !== undefined || tool !== undefined) {
     throw modelError("Thinking may not be enabled when tool_choice forces tool use.");
   }
-  checkToolLoop(listOf(body["messages"]));
+  // Models that decide for themselves when to think do not insist on their thoughts.
+  if (type === "enabled") checkToolLoop(listOf(body["messages"]));
 }
 
 function checkBudget(budget: number | undefined, maxTokens: number | undefined): void {

@@ -387,6 +387,7 @@ describe("thinking", () => {
     expect(asking(thoughts({ text: "hm" }))).toContain("signature: Field required");
     const without = [user(text("a")), assistant(toolUse("one")), user(toolResult("one"))];
     expect(asking({ messages: without, toolConfig })).toContain("found `tool_use`");
+    expect(asking({ messages: without, toolConfig }, { type: "adaptive" })).toBe("accepted");
   });
 });
 
