@@ -86,7 +86,7 @@ const conversation = {
 };
 
 const guardrail = {
-  guardrailIdentifier: z.string().min(1).max(2048),
+  guardrailIdentifier: z.string().regex(/^(?:[a-z0-9]+|arn:aws[a-z-]*:bedrock:.+)$/),
   guardrailVersion: z.string().regex(/^(?:[1-9][0-9]{0,7}|DRAFT)$/),
   trace: z.enum(["enabled", "disabled", "enabled_full"]).optional(),
 };

@@ -16,6 +16,7 @@ const families: readonly (readonly [string, ModelFamily])[] = [
   ["ca.anthropic.claude-opus-4-7", "claude-4-7"],
   ["global.anthropic.claude-opus-4-8", "claude-4-7"],
   ["us.anthropic.claude-sonnet-5-20260601-v1:0", "claude-4-7"],
+  ["us.anthropic.claude-fable-5-1", "claude-4-7"],
   ["meta.llama3-70b-instruct-v1:0", "llama-3"],
   ["meta.llama3-1-405b-instruct-v1:0", "llama-3-1-405b"],
   ["us.meta.llama3-1-70b-instruct-v1:0", "llama-3-1"],

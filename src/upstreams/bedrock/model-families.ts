@@ -95,7 +95,7 @@ const patterns: readonly (readonly [RegExp, ModelFamily])[] = [
   // `claude-sonnet-4-20250514` and `claude-opus-4-1-20250805`.
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-4-/, "claude-4"],
   // The fifth generation follows the rules that came with 4.7.
-  [/^anthropic\.claude-(?:opus|sonnet|haiku)-[5-9](?!\d)/, "claude-4-7"],
+  [/^anthropic\.claude-(?:opus|sonnet|haiku|fable|mythos)-(?:[5-9]|\d\d)(?!\d)/, "claude-4-7"],
   [/^meta\.llama3-1-405b-/, "llama-3-1-405b"],
   [/^meta\.llama3-2-(?:11b|90b)-/, "llama-3-2-vision"],
   // The small ones take no tools, like the first third generation.

@@ -38,6 +38,7 @@ export function planReasoning(
       return effort === "none" ? none : planBudget(budgets[effort] ?? 0, circumstances);
     case "adaptive":
       if (effort === "none" || !mayThink(circumstances)) return none;
+      // Unlike a budget, this is taken between a call and what follows its result, too.
       return {
         fields: {
           thinking: { type: "adaptive" },
@@ -94,10 +95,10 @@ const budgets: Readonly<Record<string, number | undefined>> = {
   max: 32_768,
 };
 
-/** Names that differ from OpenAI's; `xhigh` is not known to all of these models. */
+/** Where names differ from OpenAI's. Not all of these models know `xhigh`; they all know `high`. */
 const adaptiveEfforts: Readonly<Record<string, string | undefined>> = {
   minimal: "low",
-  xhigh: "max",
+  xhigh: "high",
 };
 
 const fieldEfforts: Readonly<Record<string, string | undefined>> = {
