@@ -1,0 +1,265 @@
+import { afterEach, expect, test } from "bun:test";
+import { GatewayError } from "../../src/domain/gateway-error.ts";
+import type { Call } from "../../src/pipeline/call.ts";
+import { runEmbeddings, type EmbeddingCall } from "../../src/pipeline/embedding-call.ts";
+import { InFlight } from "../../src/pipeline/in-flight.ts";
+import type { Upstream } from "../../src/pipeline/snapshot.ts";
+import {
+  adapterOf,
+  callOf,
+  modelOf,
+  pipelineOf,
+  snapshotOf,
+  targetOf,
+  upstreamOf,
+} from "../support/pipeline-fixtures.ts";
+
+/** What a server does with a request, by its inputs and how often these came before. */
+type Refusal = Response | "hang" | undefined;
+type Refuse = (inputs: readonly string[], before: number) => Refusal | Promise<Refusal>;
+
+/** A real server whose vectors tell which input they belong to. */
+class VectorServer implements AsyncDisposable {
+  /** Inputs of every request, refused ones included. */
+  readonly seen: string[][] = [];
+  readonly answered: string[] = [];
+  mostOpen = 0;
+  closed = 0;
+  #open = 0;
+  readonly #server;
+
+  constructor(refuse: Refuse) {
+    this.#server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      idleTimeout: 0,
+      fetch: async (request) => {
+        this.#open += 1;
+        this.mostOpen = Math.max(this.mostOpen, this.#open);
+        request.signal.addEventListener("abort", () => {
+          this.closed += 1;
+        });
+        const input = inputsOf(await request.text());
+        const before = this.seen.filter((inputs) => inputs.join() === input.join()).length;
+        this.seen.push(input);
+        const refusal = await refuse(input, before);
+        if (refusal === "hang") await new Promise(() => undefined);
+        this.#open -= 1;
+        if (refusal instanceof Response) return refusal;
+        this.answered.push(...input);
+        return answer(input);
+      },
+    });
+  }
+
+  upstream(name: string, batchLimit: number, values: Partial<Upstream> = {}): Upstream {
+    const embeddings = { batchLimit: () => batchLimit };
+    const adapter = adapterOf(`http://127.0.0.1:${this.#server.port}/v1`, { embeddings });
+    return upstreamOf(name, { adapter, inFlight: new InFlight(100), ...values });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server.stop(true);
+  }
+}
+
+/** The vector of the text `text 7` is `[7]`, and it took 2 tokens. */
+function answer(inputs: readonly string[]): Response {
+  const data = inputs.map((input, index) => ({ index, embedding: [Number(input.slice(5))] }));
+  return Response.json({ data, usage: { prompt_tokens: 2 * inputs.length } });
+}
+
+/** One input goes out as plain text. */
+function inputsOf(body: string): string[] {
+  const { input } = JSON.parse(body) as { input: string | string[] };
+  return [input].flat();
+}
+
+function refusal(status: number, headers: Record<string, string> = {}): Response {
+  return Response.json({ error: { message: "no", type: "x" } }, { status, headers });
+}
+
+const servers: VectorServer[] = [];
+function serve(refuse: Refuse = () => undefined): VectorServer {
+  const server = new VectorServer(refuse);
+  servers.push(server);
+  return server;
+}
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server[Symbol.asyncDispose]();
+});
+
+function embedding(count: number): EmbeddingCall {
+  const inputs = Array.from({ length: count }, (_, index) => `text ${index}`);
+  return {
+    request: {
+      model: "embed-text-v2",
+      inputs,
+      dimensions: undefined,
+      user: undefined,
+      encodingFormat: "float",
+    },
+    bodyBytes: 300,
+    decodeTokens: () => Promise.reject(new Error("there are no token ids")),
+  };
+}
+
+function callAt(upstreams: readonly Upstream[], values: Partial<Call> = {}): Call {
+  const targets = upstreams.map(({ name }, index) => targetOf(name, { priority: index + 1 }));
+  const kind = "embedding" as const;
+  const limits = { contextWindow: 8_000, maxOutputTokens: undefined, fanOut: 5 };
+  const model = modelOf({ alias: "embed-text-v2", kind, targets, ...limits });
+  return callOf({
+    environment: { name: "test", models: new Map([[model.alias, model]]) },
+    snapshot: snapshotOf(upstreams),
+    ...values,
+  });
+}
+
+async function errorOf(promise: Promise<unknown>): Promise<GatewayError> {
+  const error = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (error instanceof GatewayError) return error;
+  throw new Error(`expected a GatewayError, but got ${String(error)}`);
+}
+
+function triesOf({ seen }: VectorServer, text: string): number {
+  return seen.filter(([input]) => input === text).length;
+}
+
+const inOrder = (count: number) => Array.from({ length: count }, (_, index) => [index]);
+const throttledTexts: ReadonlySet<string> = new Set(["text 7", "text 42", "text 99"]);
+
+test("of a hundred inputs three are throttled: these alone are sent again, and the order stays", async () => {
+  const server = serve(([input = ""], before) =>
+    throttledTexts.has(input) && before < 2 ? refusal(429) : undefined,
+  );
+  const { services, records, failures } = pipelineOf();
+  const { answer } = await runEmbeddings(
+    callAt([server.upstream("up", 1)]),
+    embedding(100),
+    services,
+  );
+  expect(answer.vectors).toEqual(inOrder(100));
+  expect(new Set(server.answered).size).toBe(100);
+  expect(server.answered).toHaveLength(100);
+  expect(server.seen).toHaveLength(100 + 3 * 2);
+  expect(server.mostOpen).toBeLessThanOrEqual(5);
+  expect(failures).toHaveLength(6);
+  expect(failures.every(({ details }) => details.kind === "throttled")).toBe(true);
+  expect(records).toHaveLength(1);
+  expect(records[0]).toMatchObject({ inputTokens: 200, usageSource: "upstream", attempts: 1 });
+});
+
+test("what one target has done is not asked of the next, which may take other batches", async () => {
+  const limited = serve(async ([input = ""], before) => {
+    if (!throttledTexts.has(input)) return undefined;
+    // The last try ends the attempt and all that is under way then: let it be these three alone.
+    if (before === 3) {
+      do await Bun.sleep(50);
+      while (limited.answered.length < 97);
+    }
+    return refusal(429);
+  });
+  const sound = serve();
+  const { services, records } = pipelineOf();
+  const call = callAt([limited.upstream("first", 1), sound.upstream("second", 2)]);
+  const { answer } = await runEmbeddings(call, embedding(100), services);
+  expect(answer.vectors).toEqual(inOrder(100));
+  expect(limited.answered).toHaveLength(97);
+  expect(sound.seen).toEqual([["text 7", "text 42"], ["text 99"]]);
+  expect(Math.max(...[...throttledTexts].map((text) => triesOf(limited, text)))).toBe(4);
+  expect(records[0]).toMatchObject({ inputTokens: 200, attempts: 2, target: "second/m" });
+});
+
+test("a connection that is lost under one batch costs the others nothing", async () => {
+  const lost = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      data(socket, bytes) {
+        const [, body = ""] = bytes.toString().split("\r\n\r\n");
+        const input = inputsOf(body);
+        requests.push(...input);
+        if (input[0] === "text 1" && requests.filter((text) => text === "text 1").length < 3) {
+          socket.terminate();
+          return;
+        }
+        void answer(input)
+          .text()
+          .then((text) => {
+            socket.end(
+              `HTTP/1.1 200 OK\r\ncontent-length: ${text.length}\r\nconnection: close\r\n\r\n${text}`,
+            );
+          });
+      },
+    },
+  });
+  const requests: string[] = [];
+  const embeddings = { batchLimit: () => 1 };
+  const adapter = adapterOf(`http://127.0.0.1:${lost.port}/v1`, { embeddings });
+  const { services, failures } = pipelineOf();
+  const { answer: result } = await runEmbeddings(
+    callAt([upstreamOf("up", { adapter })]),
+    embedding(3),
+    services,
+  );
+  lost.stop(true);
+  expect(result.vectors).toEqual(inOrder(3));
+  expect(requests.toSorted()).toEqual(["text 0", "text 1", "text 1", "text 1", "text 2"]);
+  expect(failures).toHaveLength(2);
+  expect(failures.every(({ details }) => details.kind === "connection-lost")).toBe(true);
+});
+
+test("a call with one input is not tried again at a target that throttles it", async () => {
+  const limited = serve(() => refusal(429));
+  const { services } = pipelineOf();
+  const call = callAt([limited.upstream("up", 1)]);
+  expect((await errorOf(runEmbeddings(call, embedding(1), services))).status).toBe(503);
+  expect(limited.seen).toHaveLength(1);
+});
+
+test("a refusal of what one input says ends the others at once", async () => {
+  const server = serve(([input = ""]) => {
+    if (input === "text 0") return undefined;
+    return input === "text 3" ? refusal(400) : "hang";
+  });
+  const upstream = server.upstream("up", 1);
+  const { services, records } = pipelineOf();
+  const error = await errorOf(runEmbeddings(callAt([upstream]), embedding(50), services));
+  expect([error.status, server.seen.length <= 6]).toEqual([400, true]);
+  while (server.closed < server.seen.length - 2) await Bun.sleep(1);
+  expect(upstream.inFlight.count).toBe(0);
+  expect(records[0]).toMatchObject({ outcome: "failed", inputTokens: 2 });
+});
+
+test("a call that fails in the end pays for what was done at all of its targets", async () => {
+  const first = serve(([input = ""]) => (input === "text 1" ? refusal(500) : undefined));
+  const second = serve(([input = ""]) => (input === "text 1" ? refusal(500) : undefined));
+  const { services, records } = pipelineOf();
+  const call = callAt([first.upstream("first", 1), second.upstream("second", 1)]);
+  expect((await errorOf(runEmbeddings(call, embedding(8), services))).status).toBe(503);
+  const done = first.answered.length + second.answered.length;
+  expect(done).toBeGreaterThan(0);
+  expect(records[0]?.inputTokens).toBeLessThanOrEqual(2 * done);
+  expect(records[0]).toMatchObject({ outcome: "failed", usageSource: "upstream", attempts: 2 });
+});
+
+test("a wait ends with the caller", async () => {
+  const limited = serve(([input = ""]) =>
+    input === "text 0" ? undefined : refusal(429, { "retry-after": "60" }),
+  );
+  const upstream = limited.upstream("up", 1);
+  const leaving = new AbortController();
+  const { services, records, failures } = pipelineOf();
+  const call = callAt([upstream], { signal: leaving.signal });
+  const failed = errorOf(runEmbeddings(call, embedding(6), services));
+  while (failures.length < 5) await Bun.sleep(1);
+  leaving.abort();
+  expect((await failed).status).toBe(499);
+  expect(limited.seen).toHaveLength(6);
+  expect(upstream.inFlight.count).toBe(0);
+  expect(records[0]).toMatchObject({ outcome: "abandoned", status: 499 });
+});
