@@ -1,0 +1,414 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import type { ChatRequest, ContentPart } from "../../src/domain/chat.ts";
+import { GatewayError } from "../../src/domain/gateway-error.ts";
+import { runChat } from "../../src/pipeline/chat-call.ts";
+import type { ImageFetchSettings, Upstream } from "../../src/pipeline/snapshot.ts";
+import {
+  adapterOf,
+  callOf,
+  modelOf,
+  pipelineOf,
+  snapshotOf,
+  targetOf,
+  upstreamOf,
+} from "../support/pipeline-fixtures.ts";
+
+const png = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3]);
+const pngUrl = `data:image/png;base64,${png.toBase64()}`;
+
+/** A host of images on this machine; every request that reaches it is noted. */
+class ImageHost implements AsyncDisposable {
+  seen: { path: string; host: string; headers: readonly string[] }[] = [];
+  closed = 0;
+  readonly #server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    idleTimeout: 0,
+    fetch: (request) => {
+      const { pathname, search } = new URL(request.url);
+      const headers = [...request.headers.keys()].toSorted();
+      const host = request.headers.get("host") ?? "";
+      this.seen.push({ path: pathname + search, host, headers });
+      request.signal.addEventListener("abort", () => {
+        this.closed += 1;
+      });
+      return this.#answer(pathname);
+    },
+  });
+
+  get port(): number {
+    return this.#server.port ?? 0;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server.stop(true);
+  }
+
+  #answer(path: string): Response | Promise<Response> {
+    const redirect = /^\/redirect\/(.*)$/.exec(path)?.[1];
+    if (redirect !== undefined) {
+      return new Response("", { status: 302, headers: { location: decodeURIComponent(redirect) } });
+    }
+    switch (path) {
+      case "/html":
+        return new Response("<html>", { headers: { "content-type": "image/png" } });
+      case "/large":
+        return new Response(new Uint8Array([...png, ...new Uint8Array(200_000)]));
+      case "/endless":
+        return new Response(endless());
+      case "/silent":
+        return new Promise(() => undefined);
+      case "/compressed":
+        return new Response(Bun.gzipSync(png), { headers: { "content-encoding": "gzip" } });
+      case "/missing":
+        return new Response("no", { status: 404 });
+      default:
+        return new Response(png, { headers: { "content-type": "text/plain" } });
+    }
+  }
+}
+
+/** Says no length and never ends. */
+async function* endless() {
+  yield png;
+  for (;;) {
+    yield new Uint8Array(50_000);
+    await Bun.sleep(1);
+  }
+}
+
+let images: ImageHost;
+let model: ReturnType<typeof serveModel>;
+beforeAll(() => {
+  images = new ImageHost();
+  model = serveModel();
+});
+beforeEach(() => {
+  images.seen = [];
+  images.closed = 0;
+  model.urls = [];
+  model.isDown = false;
+});
+afterAll(async () => {
+  await images[Symbol.asyncDispose]();
+  await model.server.stop(true);
+});
+
+/** A model's server that notes which images it was sent. */
+function serveModel() {
+  const state = {
+    urls: [] as string[][],
+    isDown: false,
+    server: Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      async fetch(request) {
+        const { messages } = (await request.json()) as ChatRequest;
+        const parts = messages.flatMap(({ content }) =>
+          typeof content === "string" ? [] : (content ?? []),
+        );
+        state.urls.push(
+          parts.flatMap((part) => (part.type === "image_url" ? [part.image_url.url] : [])),
+        );
+        if (state.isDown) return new Response("", { status: 500 });
+        const message = { role: "assistant", content: "I see" };
+        return Response.json({ choices: [{ index: 0, message, finish_reason: "stop" }] });
+      },
+    }),
+  };
+  return state;
+}
+
+function upstreamFor(name: string, takesImageUrls = false): Upstream {
+  const url = `http://127.0.0.1:${model.server.port}/v1`;
+  return upstreamOf(name, { adapter: adapterOf(url, { chat: { takesImageUrls } }) });
+}
+
+interface Look {
+  readonly urls: readonly string[];
+  readonly settings?: Partial<ImageFetchSettings>;
+  readonly upstreams?: readonly Upstream[];
+  /** Answers of the resolver, in turn. */
+  readonly resolved?: readonly (readonly string[])[];
+  readonly signal?: AbortSignal;
+}
+
+/** What an operator must say for images to come from this machine. */
+const local = { enabled: true, allowsPrivateAddresses: true };
+
+async function look({ urls, settings = {}, resolved = [], ...look }: Look) {
+  const upstreams = look.upstreams ?? [upstreamFor("up")];
+  const targets = upstreams.map(({ name }, index) => targetOf(name, { priority: index + 1 }));
+  const seeing = modelOf({ targets });
+  const call = callOf({
+    environment: { name: "test", models: new Map([[seeing.alias, seeing]]) },
+    snapshot: snapshotOf(upstreams, settings),
+    ...(look.signal !== undefined && { signal: look.signal }),
+  });
+  const answers = [...resolved];
+  const asked: string[] = [];
+  const pipeline = pipelineOf({
+    resolveHost(name) {
+      asked.push(name);
+      const answer = answers.shift();
+      return answer === undefined
+        ? Promise.reject(new Error("ENOTFOUND"))
+        : Promise.resolve(answer);
+    },
+  });
+  const content: ContentPart[] = urls.map((url) => ({ type: "image_url", image_url: { url } }));
+  const request: ChatRequest = {
+    model: seeing.alias,
+    messages: [
+      { role: "system", content: "Look." },
+      { role: "user", content: [{ type: "text", text: "What is it?" }, ...content] },
+    ],
+  };
+  const error = await errorOf(runChat(call, { request, bodyBytes: 300 }, pipeline.services));
+  return { error, asked, ...pipeline };
+}
+
+async function errorOf(call: Promise<unknown>): Promise<GatewayError | undefined> {
+  try {
+    await call;
+    return undefined;
+  } catch (error) {
+    if (error instanceof GatewayError) return error;
+    throw error;
+  }
+}
+
+const at = (path: string) => `http://127.0.0.1:${images.port}${path}`;
+const named = { ...local, allowedHosts: ["127.0.0.1"] };
+
+test("an image goes to the model as what its bytes are, whatever its headers say", async () => {
+  const { error } = await look({ urls: [at("/cat.txt?size=1")], settings: named });
+  expect(error).toBeUndefined();
+  expect(model.urls).toEqual([[pngUrl]]);
+  expect(images.seen).toEqual([
+    {
+      path: "/cat.txt?size=1",
+      host: `127.0.0.1:${images.port}`,
+      headers: ["accept", "accept-encoding", "host", "user-agent"],
+    },
+  ]);
+});
+
+test("every address is read once, however often it is named and however many targets are tried", async () => {
+  model.isDown = true;
+  const urls = [at("/a"), at("/b"), at("/a"), pngUrl];
+  const upstreams = [upstreamFor("first"), upstreamFor("second")];
+  const { error } = await look({ urls, settings: named, upstreams });
+  expect(error?.code).toBe("model_unavailable");
+  expect(model.urls).toEqual([Array(4).fill(pngUrl), Array(4).fill(pngUrl)] as string[][]);
+  expect(images.seen.map(({ path }) => path).toSorted()).toEqual(["/a", "/b"]);
+});
+
+test("a name is resolved once, and the request goes to that address under the name", async () => {
+  const urls = [`http://images.example:${images.port}/a`];
+  const settings = { ...local, allowedHosts: ["images.example"] };
+  const resolved = [["127.0.0.1"], ["169.254.169.254"]];
+  const { error, asked } = await look({ urls, settings, resolved });
+  expect(error).toBeUndefined();
+  expect(asked).toEqual(["images.example"]);
+  expect(images.seen[0]?.host).toBe(`images.example:${images.port}`);
+});
+
+test("an address of a host that does not answer is passed over", async () => {
+  const urls = [`http://images.example:${images.port}/a`];
+  const settings = { ...local, allowedHosts: ["images.example"] };
+  const { error } = await look({ urls, settings, resolved: [["127.0.0.9", "127.0.0.1"]] });
+  expect(error).toBeUndefined();
+  expect(model.urls).toEqual([[pngUrl]]);
+});
+
+test("redirects are followed twice at most, each checked like the first address", async () => {
+  const redirectTo = (url: string) => at(`/redirect/${encodeURIComponent(url)}`);
+  expect((await look({ urls: [redirectTo("/a")], settings: named })).error).toBeUndefined();
+  const twice = redirectTo(redirectTo("/a"));
+  expect((await look({ urls: [twice], settings: named })).error).toBeUndefined();
+  const { error } = await look({ urls: [redirectTo(twice)], settings: named });
+  expect(error?.message).toContain("redirects too often");
+  for (const target of ["http://169.254.169.254/latest", "file:///etc/passwd", "http://[::1]:1/"]) {
+    expect((await look({ urls: [redirectTo(target)], settings: named })).error?.status).toBe(400);
+  }
+});
+
+test("without the operator's leave it is 400, and the model sees nothing", async () => {
+  const { error, records } = await look({ urls: [pngUrl, at("/a")], settings: { enabled: false } });
+  expect(error).toMatchObject({
+    status: 400,
+    code: "unsupported_parameter",
+    param: "messages[1].content[2].image_url.url",
+  });
+  expect(error?.message).toContain("data URL");
+  expect(error?.message).toContain("image_fetch");
+  expect([images.seen, model.urls]).toEqual([[], []]);
+  expect(records).toHaveLength(1);
+});
+
+test("without the operator's leave a target that takes addresses still serves the call", async () => {
+  const upstreams = [upstreamFor("first"), upstreamFor("second", true)];
+  const { error } = await look({ urls: [at("/a")], upstreams });
+  expect(error).toBeUndefined();
+  expect([images.seen, model.urls]).toEqual([[], [[at("/a")]]]);
+});
+
+test("an upstream that takes addresses gets them unread", async () => {
+  const { error } = await look({
+    urls: [at("/a")],
+    settings: named,
+    upstreams: [upstreamFor("up", true)],
+  });
+  expect(error).toBeUndefined();
+  expect([images.seen, model.urls]).toEqual([[], [[at("/a")]]]);
+});
+
+test.each([
+  ["/html", "PNG, JPEG, GIF or WebP"],
+  ["/compressed", "PNG, JPEG, GIF or WebP"],
+  ["/large", "larger than 100000 bytes"],
+  ["/endless", "larger than 100000 bytes"],
+  ["/missing", "status 404"],
+  ["/silent", "took too long"],
+])("%s is the caller's to mend: the image %s", async (path, reason) => {
+  const settings = { ...named, timeoutMs: path === "/silent" ? 100 : 5_000 };
+  const { error, records } = await look({ urls: [pngUrl, at(path)], settings });
+  expect(error).toMatchObject({
+    status: 400,
+    code: "invalid_image_url",
+    param: "messages[1].content[2].image_url.url",
+  });
+  expect(error?.message).toContain(reason);
+  expect(error?.message).not.toContain(String(images.port));
+  expect(model.urls).toEqual([]);
+  expect(records[0]).toMatchObject({ outcome: "failed", status: 400, inputTokens: 0 });
+});
+
+test("more images than allowed are refused before any is read", async () => {
+  const urls = Array.from({ length: 5 }, (_, index) => at(`/${index}`));
+  const { error } = await look({ urls, settings: named });
+  expect(error?.message).toContain("at most 4 images");
+  expect(images.seen).toEqual([]);
+});
+
+test("an image that cannot be read ends the reading of the others, and so does the caller", async () => {
+  const failing = await look({ urls: [at("/silent"), at("/missing")], settings: named });
+  expect(failing.error?.message).toContain("404");
+  while (images.closed < 1) await Bun.sleep(1);
+  const leaving = new AbortController();
+  const left = look({ urls: [at("/silent")], settings: named, signal: leaving.signal });
+  while (images.seen.length < 3) await Bun.sleep(1);
+  leaving.abort();
+  expect((await left).error?.status).toBe(499);
+  while (images.closed < 2) await Bun.sleep(1);
+});
+
+describe("nothing inside is reached", () => {
+  const port = () => images.port;
+  /** Ways to write this machine, its network and what clouds keep there. */
+  const hosts = [
+    "127.0.0.1",
+    "127.1",
+    "127.0.1",
+    "127.0.0.1.",
+    "2130706433",
+    "0x7f000001",
+    "0x7f.1",
+    "0177.0.0.1",
+    "017700000001",
+    "%31%32%37.0.0.1",
+    "①②⑦.⓪.⓪.①",
+    "127。0。0。1",
+    "0",
+    "0.0.0.0",
+    "[::]",
+    "[::1]",
+    "[0:0:0:0:0:0:0:1]",
+    "[::ffff:127.0.0.1]",
+    "[::ffff:7f00:1]",
+    "[::127.0.0.1]",
+    "[64:ff9b::127.0.0.1]",
+    "[2002:7f00:1::]",
+    "[::ffff:0:127.0.0.1]",
+    "[fe80::1]",
+    "[fd00:ec2::254]",
+    "10.0.0.1",
+    "172.16.0.1",
+    "192.168.0.1",
+    "100.64.0.1",
+    "169.254.169.254",
+    "0xa9fea9fe",
+    "2852039166",
+    "0251.0376.0251.0376",
+    "[::ffff:169.254.169.254]",
+    "[::ffff:a9fe:a9fe]",
+    "168.63.129.16",
+    "100.100.100.200",
+    "224.0.0.1",
+    "255.255.255.255",
+  ];
+
+  test.each(hosts)("at %s, on the default port or another", async (host) => {
+    for (const url of [`http://${host}/a`, `http://${host}:${port()}/a`, `https://${host}/a`]) {
+      const { error } = await look({ urls: [url], settings: { enabled: true } });
+      expect([url, error?.code]).toEqual([url, "invalid_image_url"]);
+    }
+    expect(images.seen).toEqual([]);
+  });
+
+  test.each(hosts)("at %s, though the operator named the host", async (host) => {
+    const url = `http://${host}:${port()}/a`;
+    const allowedHosts = [new URL(url).hostname.replace(/\.$/, "")];
+    const { error } = await look({ urls: [url], settings: { enabled: true, allowedHosts } });
+    expect(error?.code).toBe("invalid_image_url");
+    expect(images.seen).toEqual([]);
+  });
+
+  test.each([
+    [["127.0.0.1"]],
+    [["::1"]],
+    [["::ffff:127.0.0.1"]],
+    [["169.254.169.254"]],
+    [["93.184.215.14", "127.0.0.1"]],
+    [["127.0.0.1", "2606:2800:21f:cb07:6820:80da:af6b:8b2c"]],
+    [[]],
+    [["localhost"]],
+  ])("by a name that resolves to %p", async (addresses) => {
+    const urls = [`http://images.example:${port()}/a`];
+    const settings = { enabled: true, allowedHosts: ["images.example"] };
+    const { error } = await look({ urls, settings, resolved: [addresses] });
+    expect(error?.message).toContain("no address that images may come from");
+    expect(images.seen).toEqual([]);
+  });
+
+  test("and a name that is unknown is told like one that lies inside", async () => {
+    const ask = (resolved: string[][]) =>
+      look({ urls: ["http://images.example/a"], settings: { enabled: true }, resolved });
+    const [unknown, inside] = [await ask([]), await ask([["10.0.0.7"]])];
+    expect(unknown.error?.message).toBe(inside.error?.message ?? "");
+  });
+
+  test("not even where private addresses are allowed, at what clouds keep for themselves", async () => {
+    for (const host of ["169.254.169.254", "[fd00:ec2::254]", "[fe80::1]", "0.0.0.0"]) {
+      const { error } = await look({ urls: [`http://${host}/a`], settings: local });
+      expect(error?.code).toBe("invalid_image_url");
+    }
+  });
+
+  test.each([
+    ["http://user:secret@127.0.0.1/a", "credentials"],
+    ["http://secret@127.0.0.1/a", "credentials"],
+    ["http://127.0.0.1:22/a", "port"],
+    ["https://other.example/a", "host is not one"],
+    ["http://127.0.0.1.example/a", "host is not one"],
+    ["http://:0/", "not a URL"],
+    ["https://", "not a URL"],
+  ])("nor by %s", async (url, reason) => {
+    const allowedHosts = reason === "port" ? [] : ["127.0.0.1"];
+    const { error } = await look({ urls: [url], settings: { ...local, allowedHosts } });
+    expect(error?.message).toContain(reason);
+    expect(error?.message).not.toContain("secret");
+    expect(images.seen).toEqual([]);
+  });
+});
