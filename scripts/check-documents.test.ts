@@ -46,6 +46,7 @@ test("docs/api.md has every route of the route table, and no other", () => {
     onAttemptFailed: () => undefined,
     canRecord: () => true,
     canConnect: () => Promise.resolve(true),
+    resolveHost: () => Promise.resolve([]),
   };
   const settings = {
     holdHeadersMs: 1,

@@ -5,6 +5,8 @@ import { demoConfigText } from "../config/demo.ts";
 import { formatProblems, parseConfig } from "../config/load.ts";
 import { listenAddress, type ListenAddress } from "../config/values.ts";
 import { CommandError, UsageError, type CommandIo } from "./command.ts";
+import { demoCredentials } from "../simulator/bedrock/credential-book.ts";
+import type { Simulator } from "../simulator/simulator.ts";
 
 /** Options that several commands share. */
 export const settingsOptions = {
@@ -30,10 +32,10 @@ export interface Settings {
 export function loadSettings(
   chosen: SettingsArguments,
   io: CommandIo,
-  simulatorUrl = "http://127.0.0.1:1/v1",
+  simulator: Pick<Simulator, "origin"> = { origin: "http://127.0.0.1:1" },
 ): Settings {
   const path = chosen.config ?? io.environment.configPath;
-  const text = path === undefined ? demoText(chosen, simulatorUrl) : readConfigFile(path);
+  const text = path === undefined ? demoText(chosen, simulator) : readConfigFile(path);
   const name = path ?? "built-in demo";
   const result = parseConfig(text, { name, env: io.environment.variables });
   if (!result.ok) throw new CommandError(formatProblems(name, result.problems));
@@ -52,9 +54,9 @@ export function readAddress(text: string): ListenAddress {
   throw new UsageError(`'${text}' is no address; write HOST:PORT, such as 127.0.0.1:8080`);
 }
 
-function demoText(chosen: SettingsArguments, simulatorUrl: string): string {
+function demoText(chosen: SettingsArguments, { origin }: Pick<Simulator, "origin">): string {
   return demoConfigText({
-    simulatorUrl,
+    simulator: { endpoint: origin, region: "us-east-1", ...demoCredentials },
     dataDir: chosen["data-dir"] ?? "./data/demo",
     listenData: "127.0.0.1:8080",
     listenAdmin: "127.0.0.1:8081",

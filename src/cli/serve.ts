@@ -51,7 +51,7 @@ Exit code: 0 ended as asked, 1 could not start, 2 wrong usage.`,
     // file to read again and ends with its terminal.
     if (path !== undefined) io.onReload(() => reload.now());
     await using demo = path === undefined ? startSimulator(demoPace) : undefined;
-    const settings = loadSettings(values, io, demo?.url);
+    const settings = loadSettings(values, io, demo);
     await using app = await start(withListeners(settings.config, values));
     if (demo !== undefined) await introduceDemo({ app, settings, values }, io);
     using watch = follow(app, settings, io);

@@ -56,7 +56,7 @@ describe("an upstream of kind bedrock", () => {
       endpoint: undefined,
       useFips: false,
       credentials: { source: "chain", profile: undefined },
-      models: new Map(),
+      models: expect.any(Map),
       timeouts: { connectMs: 3000, firstByteMs: 300_000, idleMs: 300_000, totalMs: 600_000 },
       maxInFlight: 4096,
     });
@@ -158,6 +158,7 @@ describe("a chat target's section", () => {
     const { settings, config } = read({ chat: "bedrock: {}" });
     expect(modelSettings(settings, "chat-a")).toEqual({
       family: undefined,
+      maxOutputTokens: undefined,
       capabilities: {},
       dropUnsupported: false,
       guardrail: undefined,
@@ -185,9 +186,10 @@ describe("a chat target's section", () => {
       request_metadata: { team: "search: 1/2" }, latency: optimized,
       additional_fields: { top_k: 50, thinking: { type: enabled, budget_tokens: 1024 }, a: [x] }`;
     const { settings } = read({ chat: `model: "${arn}", bedrock: { ${section} }` });
-    expect([...settings.models.keys()]).toEqual(["chat-a"]);
+    expect([...settings.models.keys()]).toEqual(["chat-a", "embed-a"]);
     expect(settings.models.get("chat-a")?.get(arn)).toEqual({
       family: "claude-4",
+      maxOutputTokens: undefined,
       capabilities: {},
       dropUnsupported: true,
       guardrail: {
@@ -257,6 +259,17 @@ describe("a chat target's section", () => {
     expect(text).toContain("models.chat-a.targets[0].bedrock.");
     expect(text).toContain(message);
   });
+});
+
+test("the alias' own limit of an answer goes along, also where the target says nothing", () => {
+  const text = fileText().replace(
+    "context_window: 1000",
+    "context_window: 1000, max_output_tokens: 123",
+  );
+  const result = parseConfig(text, { name: "sluice.yaml", env });
+  const settings = result.ok ? result.config.upstreams.get("aws") : undefined;
+  if (settings?.kind !== "bedrock") throw new Error("the upstream is missing");
+  expect(modelSettings(settings, "chat-a")?.maxOutputTokens).toBe(123);
 });
 
 describe("an embedding target's section", () => {
@@ -342,6 +355,6 @@ describe("a section for bedrock", () => {
   test("is looked for at every target, and only at those of its upstream", () => {
     const second = `model: a }, { upstream: aws, model: b, bedrock: { family: nova } }, { upstream: local, model: b`;
     const { settings } = read({ chat: second });
-    expect([...(settings.models.get("chat-a")?.keys() ?? [])]).toEqual(["b"]);
+    expect([...(settings.models.get("chat-a")?.keys() ?? [])]).toEqual(["a", "b"]);
   });
 });

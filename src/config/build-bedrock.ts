@@ -42,36 +42,37 @@ function buildCredentials(upstream: BedrockFile): BedrockCredentials {
 function buildModels(upstream: string, models: ConfigFile["models"]): BedrockSettings["models"] {
   const byAlias = new Map<string, ReadonlyMap<string, BedrockModelSettings>>();
   for (const [alias, model] of Object.entries(models)) {
-    const byIdentifier = new Map(sectionsOf(upstream, model));
+    const byIdentifier = new Map(targetsOf(upstream, model));
     if (byIdentifier.size > 0) byAlias.set(alias, byIdentifier);
   }
   return byAlias;
 }
 
-type IdentifiedSettings = readonly [identifier: string, settings: BedrockModelSettings];
-
-function sectionsOf(
+function targetsOf(
   upstream: string,
   model: ConfigFile["models"][string],
-): readonly IdentifiedSettings[] {
-  const settings = (section: BedrockModelSettings | undefined, identifier: string) =>
-    section === undefined ? [] : [[identifier, section] as const];
+): readonly (readonly [identifier: string, settings: BedrockModelSettings])[] {
   switch (model.kind) {
     case "chat":
       return model.targets
         .filter((target) => target.upstream === upstream)
-        .flatMap((target) => settings(buildChatModel(target.bedrock), target.model));
+        .map((target) => [target.model, buildChatModel(model, target.bedrock)]);
     case "embedding":
       return model.targets
         .filter((target) => target.upstream === upstream)
-        .flatMap((target) => settings(buildEmbeddingModel(target.bedrock), target.model));
+        .map((target) => [target.model, buildEmbeddingModel(target.bedrock)]);
   }
 }
 
-function buildChatModel(section: ChatSection | undefined): BedrockModelSettings | undefined {
-  if (section === undefined) return undefined;
+function buildChatModel(
+  { max_output_tokens: maxOutputTokens }: ChatModelFile,
+  section: ChatSection | undefined,
+): BedrockModelSettings {
+  if (section === undefined) return { ...unsaid, maxOutputTokens };
   return {
+    ...unsaid,
     family: section.family,
+    maxOutputTokens,
     capabilities: buildCapabilities(section.capabilities),
     dropUnsupported: section.drop_unsupported,
     guardrail: buildGuardrail(section.guardrail),
@@ -79,28 +80,29 @@ function buildChatModel(section: ChatSection | undefined): BedrockModelSettings 
     serviceTier: section.service_tier,
     latency: section.latency,
     additionalFields: section.additional_fields,
-    inputType: "search_document",
-    truncate: "none",
   };
 }
 
-function buildEmbeddingModel(
-  section: EmbeddingSection | undefined,
-): BedrockModelSettings | undefined {
-  if (section === undefined) return undefined;
-  return {
-    family: section.family,
-    capabilities: {},
-    dropUnsupported: false,
-    guardrail: undefined,
-    requestMetadata: {},
-    serviceTier: undefined,
-    latency: undefined,
-    additionalFields: {},
-    inputType: section.input_type,
-    truncate: section.truncate,
-  };
+function buildEmbeddingModel(section: EmbeddingSection | undefined): BedrockModelSettings {
+  if (section === undefined) return unsaid;
+  const { family, input_type: inputType, truncate } = section;
+  return { ...unsaid, family, inputType, truncate };
 }
+
+/** A target of which the file says nothing but its identifier. */
+const unsaid: BedrockModelSettings = {
+  family: undefined,
+  maxOutputTokens: undefined,
+  capabilities: {},
+  dropUnsupported: false,
+  guardrail: undefined,
+  requestMetadata: {},
+  serviceTier: undefined,
+  latency: undefined,
+  additionalFields: {},
+  inputType: "search_document",
+  truncate: "none",
+};
 
 function buildGuardrail(guardrail: ChatSection["guardrail"]): Guardrail | undefined {
   if (guardrail === undefined) return undefined;

@@ -4,7 +4,12 @@ import { parseConfig } from "./load.ts";
 
 function readDemo(dataDir: string) {
   const text = demoConfigText({
-    simulatorUrl: "http://127.0.0.1:9000/openai/v1",
+    simulator: {
+      endpoint: "http://127.0.0.1:9000",
+      region: "us-east-1",
+      accessKeyId: "ID",
+      secretAccessKey: "SECRET",
+    },
     dataDir,
     listenData: "127.0.0.1:8080",
     listenAdmin: "[::1]:0",
@@ -32,8 +37,10 @@ test("the demo offers every alias on every host through one upstream", () => {
     "embed-text-v2": "embedding",
   });
   expect(config.upstreams.get("simulator")).toMatchObject({
-    kind: "openai",
-    baseUrl: "http://127.0.0.1:9000/openai/v1",
+    kind: "bedrock",
+    endpoint: "http://127.0.0.1:9000",
+    region: "us-east-1",
+    credentials: { source: "static", accessKeyId: "ID" },
   });
   expect(config.listen.admin).toEqual({ hostname: "::1", port: 0 });
 });

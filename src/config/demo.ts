@@ -1,21 +1,34 @@
 export interface DemoOptions {
-  /** Base URL of the simulator's OpenAI-compatible API. */
-  readonly simulatorUrl: string;
+  readonly simulator: DemoSimulator;
   readonly dataDir: string;
   /** As host:port. */
   readonly listenData: string;
   readonly listenAdmin: string;
 }
 
+/** Where the built-in simulator speaks Bedrock's wire format, and a credential that it knows. */
+export interface DemoSimulator {
+  readonly endpoint: string;
+  readonly region: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+}
+
 /** The configuration of a start without a file: every alias, served by the built-in simulator. */
 export function demoConfigText(options: DemoOptions): string {
+  const { endpoint, region, accessKeyId, secretAccessKey } = options.simulator;
   return `listen: { data: ${quote(options.listenData)}, admin: ${quote(options.listenAdmin)} }
 storage: { url: ${quote(`sqlite:${options.dataDir}/sluice.db`)} }
 data_dir: ${quote(options.dataDir)}
 environments:
   - { name: local, hosts: ["*"], models: ["*"] }
 upstreams:
-  simulator: { kind: openai, base_url: ${quote(options.simulatorUrl)} }
+  simulator:
+    kind: bedrock
+    region: ${quote(region)}
+    endpoint: ${quote(endpoint)}
+    access_key_id: ${quote(accessKeyId)}
+    secret_access_key: ${quote(secretAccessKey)}
 models:
 ${demoModels.map(formatModel).join("")}`;
 }
@@ -23,6 +36,8 @@ ${demoModels.map(formatModel).join("")}`;
 interface DemoModel {
   readonly alias: string;
   readonly kind: "chat" | "embedding";
+  /** The provider's identifier, of which the simulator knows what the real model can do. */
+  readonly model: string;
   readonly contextWindow: number;
   readonly maxOutputTokens?: number;
   readonly created: string;
@@ -32,6 +47,7 @@ const demoModels: readonly DemoModel[] = [
   {
     alias: "alpha-sonnet-4",
     kind: "chat",
+    model: "us.anthropic.claude-sonnet-4-20250514-v1:0",
     contextWindow: 200_000,
     maxOutputTokens: 64_000,
     created: "2025-05-14",
@@ -39,6 +55,7 @@ const demoModels: readonly DemoModel[] = [
   {
     alias: "alpha-haiku-3.5",
     kind: "chat",
+    model: "us.anthropic.claude-3-5-haiku-20241022-v1:0",
     contextWindow: 200_000,
     maxOutputTokens: 8192,
     created: "2024-10-22",
@@ -46,6 +63,7 @@ const demoModels: readonly DemoModel[] = [
   {
     alias: "alpha-sonnet-3.5",
     kind: "chat",
+    model: "us.anthropic.claude-3-5-sonnet-20240620-v1:0",
     contextWindow: 200_000,
     maxOutputTokens: 8192,
     created: "2024-06-20",
@@ -53,6 +71,7 @@ const demoModels: readonly DemoModel[] = [
   {
     alias: "beta-3-70b",
     kind: "chat",
+    model: "us.meta.llama3-3-70b-instruct-v1:0",
     contextWindow: 128_000,
     maxOutputTokens: 8192,
     created: "2024-07-23",
@@ -60,13 +79,15 @@ const demoModels: readonly DemoModel[] = [
   {
     alias: "beta-3-405b",
     kind: "chat",
+    model: "us.meta.llama3-1-405b-instruct-v1:0",
     contextWindow: 128_000,
-    maxOutputTokens: 8192,
+    maxOutputTokens: 4096,
     created: "2024-07-23",
   },
   {
     alias: "gamma-8x7b",
     kind: "chat",
+    model: "mistral.mixtral-8x7b-instruct-v0:1",
     contextWindow: 32_768,
     maxOutputTokens: 4096,
     created: "2023-12-11",
@@ -74,11 +95,18 @@ const demoModels: readonly DemoModel[] = [
   {
     alias: "gamma-large",
     kind: "chat",
+    model: "mistral.mistral-large-2407-v1:0",
     contextWindow: 128_000,
     maxOutputTokens: 8192,
     created: "2024-07-24",
   },
-  { alias: "embed-text-v2", kind: "embedding", contextWindow: 8192, created: "2024-04-30" },
+  {
+    alias: "embed-text-v2",
+    kind: "embedding",
+    model: "amazon.titan-embed-text-v2:0",
+    contextWindow: 8192,
+    created: "2024-04-30",
+  },
 ];
 
 function formatModel(model: DemoModel): string {
@@ -89,7 +117,7 @@ function formatModel(model: DemoModel): string {
     context_window: ${model.contextWindow}${output}
     created: ${model.created}
     targets:
-      - { upstream: simulator, model: ${quote(model.alias)} }
+      - { upstream: simulator, model: ${quote(model.model)} }
 `;
 }
 

@@ -6,7 +6,12 @@ import { formatProblems, parseConfig } from "./load.ts";
 import { configInputSchema, isSchema, type JsonSchema } from "./json-schema.ts";
 
 const demo = demoConfigText({
-  simulatorUrl: "http://127.0.0.1:9/v1",
+  simulator: {
+    endpoint: "http://127.0.0.1:1",
+    region: "us-east-1",
+    accessKeyId: "ID",
+    secretAccessKey: "S",
+  },
   dataDir: "./data",
   listenData: "127.0.0.1:0",
   listenAdmin: "127.0.0.1:0",

@@ -90,7 +90,12 @@ test.each(examples.map((text, index) => [index + 1, text] as const))(
 test("the examples and the demo are valid under the published JSON Schema, mistakes are not", () => {
   const published = z.fromJSONSchema(publishedSchema());
   const demo = demoConfigText({
-    simulatorUrl: "http://127.0.0.1:1/v1",
+    simulator: {
+      endpoint: "http://127.0.0.1:1",
+      region: "us-east-1",
+      accessKeyId: "ID",
+      secretAccessKey: "S",
+    },
     dataDir: "./data",
     listenData: "127.0.0.1:8080",
     listenAdmin: "127.0.0.1:8081",

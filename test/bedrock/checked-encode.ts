@@ -23,6 +23,7 @@ export function modelWith(
 ): BedrockModel {
   return resolveModel(identifier, {
     family: undefined,
+    maxOutputTokens: undefined,
     capabilities: {},
     dropUnsupported: false,
     guardrail: undefined,

@@ -15,7 +15,7 @@ export interface BedrockModel {
   readonly family: ModelFamily;
   /** Of chat models; they say nothing of an embedding model. */
   readonly capabilities: Capabilities;
-  readonly settings: Omit<BedrockModelSettings, "family" | "capabilities">;
+  readonly settings: Omit<BedrockModelSettings, "family" | "capabilities" | "maxOutputTokens">;
 }
 
 /** Puts together what the identifier and the operator say of a model. Once per target. */
@@ -24,12 +24,19 @@ export function resolveModel(
   settings: BedrockModelSettings | undefined,
 ): BedrockModel {
   const family = settings?.family ?? familyOf(identifier) ?? "other-chat";
+  const capabilities = { ...familyCapabilities[chatFamily(family)], ...settings?.capabilities };
+  const maxOutputTokens = lower(capabilities.maxOutputTokens, settings?.maxOutputTokens);
   return {
     identifier,
     family,
-    capabilities: { ...familyCapabilities[chatFamily(family)], ...settings?.capabilities },
+    capabilities: { ...capabilities, maxOutputTokens },
     settings: settings ?? defaults,
   };
+}
+
+function lower(one: number | undefined, other: number | undefined): number | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return Math.min(one, other);
 }
 
 export function isEmbeddingFamily(family: ModelFamily): family is EmbeddingFamily {

@@ -82,7 +82,7 @@ export const familyCapabilities: Readonly<Record<ChatFamily, Capabilities>> = {
   "claude-3-5": { ...claude, maxOutputTokens: 8_192, countTokens: true },
   "claude-3-7": { ...cachingClaude, reasoning: "thinking-budget", maxOutputTokens: 64_000 },
   // Opus 4 writes half as much as Sonnet 4; the smaller figure holds for both.
-  "claude-4": { ...cachingClaude, reasoning: "thinking-budget", maxOutputTokens: 32_000 },
+  "claude-4": { ...cachingClaude, reasoning: "thinking-budget", maxOutputTokens: 64_000 },
   "claude-4-5": claude45,
   "claude-4-6": claude46,
   // From 4.7 on no sampling can be chosen, and this provider refuses JSON schemas there.

@@ -28,6 +28,8 @@ export type BedrockCredentials =
 export interface BedrockModelSettings {
   /** Undefined: read from the identifier, which an ARN does not allow. */
   readonly family: ModelFamily | undefined;
+  /** The alias' own limit of one answer; the model's may be lower. */
+  readonly maxOutputTokens: number | undefined;
   /** Differences from the family's capabilities. */
   readonly capabilities: Partial<Capabilities>;
   /** Drops fields that the model cannot honour, where callers would else get 400. */
