@@ -14,6 +14,9 @@ import {
   upstreamOf,
 } from "../support/pipeline-fixtures.ts";
 
+/** Too long for any test: what ends in one was ended. */
+const timeouts = { connectMs: 60_000, firstByteMs: 60_000, idleMs: 60_000, totalMs: 60_000 };
+
 /** What a server does with a request, by its inputs and how often these came before. */
 type Refusal = Response | "hang" | undefined;
 type Refuse = (inputs: readonly string[], before: number) => Refusal | Promise<Refusal>;
@@ -55,7 +58,7 @@ class VectorServer implements AsyncDisposable {
   upstream(name: string, batchLimit: number, values: Partial<Upstream> = {}): Upstream {
     const embeddings = { batchLimit: () => batchLimit };
     const adapter = adapterOf(`http://127.0.0.1:${this.#server.port}/v1`, { embeddings });
-    return upstreamOf(name, { adapter, inFlight: new InFlight(100), ...values });
+    return upstreamOf(name, { adapter, inFlight: new InFlight(100), timeouts, ...values });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

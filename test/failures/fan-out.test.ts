@@ -16,6 +16,9 @@ import {
   upstreamOf,
 } from "../support/pipeline-fixtures.ts";
 
+/** Too long for any test: what ends in one was ended. */
+const timeouts = { connectMs: 60_000, firstByteMs: 60_000, idleMs: 60_000, totalMs: 60_000 };
+
 /** Answers the request that came as number `order` of all. */
 type Respond = (order: number, body: Record<string, unknown>) => Response | Promise<Response>;
 
@@ -51,7 +54,7 @@ class OneChoiceServer implements AsyncDisposable {
   upstream(name: string, values: Partial<Upstream> = {}): Upstream {
     const chat = { takesChoiceCount: false };
     const adapter = adapterOf(`http://127.0.0.1:${this.#server.port}/v1`, { chat });
-    return upstreamOf(name, { adapter, inFlight: new InFlight(100), ...values });
+    return upstreamOf(name, { adapter, inFlight: new InFlight(100), timeouts, ...values });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

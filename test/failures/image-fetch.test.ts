@@ -234,6 +234,14 @@ test("redirects are followed twice at most, each checked like the first address"
   }
 });
 
+test("a redirect leads to no host that images may not come from", async () => {
+  const elsewhere = `http://other.example:${images.port}/a`;
+  const urls = [at(`/redirect/${encodeURIComponent(elsewhere)}`)];
+  const { error, asked } = await look({ urls, settings: named, resolved: [["127.0.0.1"]] });
+  expect(error?.message).toContain("host is not one");
+  expect([asked, images.seen.length]).toEqual([[], 1]);
+});
+
 test("without the operator's leave it is 400, and the model sees nothing", async () => {
   const { error, records } = await look({ urls: [pngUrl, at("/a")], settings: { enabled: false } });
   expect(error).toMatchObject({
