@@ -1,0 +1,140 @@
+import { afterEach, expect, test } from "bun:test";
+import {
+  adapterOf,
+  callOf,
+  modelOf,
+  pipelineOf,
+  snapshotOf,
+  targetOf,
+  upstreamOf,
+} from "../../test/support/pipeline-fixtures.ts";
+import { GatewayError } from "../domain/gateway-error.ts";
+import { UpstreamFailure, type UpstreamFailureKind } from "../domain/upstream-failure.ts";
+import type { UpstreamAdapter, UpstreamRequest } from "../upstreams/adapter.ts";
+import { runChat } from "./chat-call.ts";
+
+/** A real server whose answers depend on the credential it is sent. */
+function serve(respond: (authorization: string) => Response) {
+  const seen: string[] = [];
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch(request) {
+      const authorization = request.headers.get("authorization") ?? "";
+      seen.push(authorization);
+      return respond(authorization);
+    },
+  });
+  servers.push(server);
+  return { seen, url: `http://127.0.0.1:${server.port}/v1` };
+}
+
+const servers: { stop(closeActive: boolean): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.stop(true);
+});
+
+function answer(text: string): Response {
+  const message = { role: "assistant", content: text };
+  return Response.json({ choices: [{ index: 0, message, finish_reason: "stop" }] });
+}
+
+function down(): Response {
+  return new Response("", { status: 500 });
+}
+
+/** A target that cannot be asked for what the request has. */
+function unable(param: string): UpstreamAdapter {
+  const failure = (): never => {
+    throw new UpstreamFailure({ kind: "unsupported", message: `no ${param} here`, param });
+  };
+  return adapterOf("http://127.0.0.1:1/v1", { chat: { encode: failure } });
+}
+
+/** Runs a chat call over targets in the order of their adapters. */
+async function run(adapters: readonly UpstreamAdapter[]) {
+  const upstreams = adapters.map((adapter, index) => upstreamOf(`up${index}`, { adapter }));
+  const targets = upstreams.map(({ name }, index) => targetOf(name, { priority: index + 1 }));
+  const model = modelOf({ targets });
+  const call = callOf({
+    environment: { name: "test", models: new Map([[model.alias, model]]) },
+    snapshot: snapshotOf(upstreams),
+  });
+  const pipeline = pipelineOf();
+  const messages = [{ role: "user" as const, content: "hi" }];
+  const chat = { request: { model: model.alias, messages }, bodyBytes: 100 };
+  try {
+    const { answer: result } = await runChat(call, chat, pipeline.services);
+    return { ...pipeline, text: result.choices[0]?.content, error: undefined };
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    return { ...pipeline, text: undefined, error };
+  }
+}
+
+test("a target that cannot do what was asked is passed over", async () => {
+  const sound = serve(() => answer("hello"));
+  const { text, records } = await run([unable("tools"), adapterOf(sound.url)]);
+  expect(text).toBe("hello");
+  expect(records[0]).toMatchObject({ attempts: 2, outcome: "completed", target: "up1/m" });
+});
+
+test("what no target can do is the caller's to change", async () => {
+  const { error, records } = await run([unable("tools"), unable("seed")]);
+  expect(error).toMatchObject({
+    status: 400,
+    code: "unsupported_parameter",
+    message: "no tools here",
+    param: "tools",
+  });
+  expect(records[0]).toMatchObject({ attempts: 2, status: 400 });
+});
+
+test.each([
+  ["before", (broken: UpstreamAdapter) => [broken, unable("tools")]],
+  ["after", (broken: UpstreamAdapter) => [unable("tools"), broken]],
+])("a target that was down %s one that is unable could have served the call", async (_, order) => {
+  const { error } = await run(order(adapterOf(serve(down).url)));
+  expect([error?.status, error?.code]).toEqual([503, "model_unavailable"]);
+});
+
+/** Signs with a new credential for every request, as one does that was just renewed. */
+function renewing(url: string, refusal: UpstreamFailureKind): UpstreamAdapter {
+  let credentials = 0;
+  return {
+    ...adapterOf(url),
+    authorize(request: UpstreamRequest) {
+      credentials += 1;
+      const headers = { ...request.headers, authorization: `credential ${credentials}` };
+      return Promise.resolve({ ...request, headers });
+    },
+    readFailure: ({ status }) => ({ kind: refusal, message: "refused", status }),
+  };
+}
+
+const refused = () => new Response("", { status: 403 });
+
+test("a credential that is refused for its age is renewed and tried once more at the same target", async () => {
+  const server = serve((credential) => (credential === "credential 1" ? refused() : answer("hi")));
+  const { text, records, failures } = await run([renewing(server.url, "stale-credential")]);
+  expect(text).toBe("hi");
+  expect(server.seen).toEqual(["credential 1", "credential 2"]);
+  expect(failures.map(({ details }) => details.kind)).toEqual(["stale-credential"]);
+  expect(records[0]).toMatchObject({ attempts: 2, outcome: "completed" });
+});
+
+test("a renewed credential that is refused as well sends the call to the next target", async () => {
+  const server = serve(refused);
+  const sound = serve(() => answer("hi"));
+  const adapters = [renewing(server.url, "stale-credential"), adapterOf(sound.url)];
+  const { text, records } = await run(adapters);
+  expect([text, server.seen.length]).toEqual(["hi", 2]);
+  expect(records[0]).toMatchObject({ attempts: 3, target: "up1/m" });
+});
+
+test("a credential that is simply wrong is not tried again", async () => {
+  const server = serve(refused);
+  const { error, records } = await run([renewing(server.url, "bad-credential")]);
+  expect([error?.status, server.seen.length]).toEqual([503, 1]);
+  expect(records[0]).toMatchObject({ attempts: 1 });
+});
