@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { chatOf, embeddingsOf, errorOf, streamOf } from "../support/bodies.ts";
+import { startGateway, type TestGateway } from "../support/gateway.ts";
+
+/** An upstream kind that takes one choice a request, images as data and texts one by one. */
+const png = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3]);
+const pictures = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(png) });
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startGateway({
+    kind: "bedrock",
+    sections: {
+      models: `
+  chat-model:
+    kind: chat
+    context_window: 200000
+    max_output_tokens: 4096
+    targets: [{ upstream: simulator, model: simulated-chat, bedrock: { family: claude-4 } }]
+  embedding-model:
+    kind: embedding
+    context_window: 8192
+    targets: [{ upstream: simulator, model: "amazon.titan-embed-text-v2:0" }]`,
+      image_fetch: `{ enabled: true, allow_private: true, allowed_hosts: ["127.0.0.1"] }`,
+    },
+  });
+});
+afterAll(async () => {
+  await gateway[Symbol.asyncDispose]();
+  await pictures.stop(true);
+});
+
+const ask = (n: number, stream: boolean) => ({
+  model: "chat-model",
+  n,
+  stream,
+  ...(stream && { stream_options: { include_usage: true } }),
+  messages: [{ role: "user", content: "echo: one two three" }],
+});
+
+test("n choices come as one answer with one row and the sum of the counts", async () => {
+  const one = await chatOf(await gateway.post("/v1/chat/completions", ask(1, false)));
+  const response = await gateway.post("/v1/chat/completions", ask(3, false));
+  const { choices, usage } = await chatOf(response);
+  expect(choices.map(({ index, message }) => [index, message.content])).toEqual(
+    [0, 1, 2].map((index) => [index, one.choices[0]?.message.content ?? ""]),
+  );
+  expect(usage?.prompt_tokens).toBe(3 * (one.usage?.prompt_tokens ?? 0));
+  expect(usage?.completion_tokens).toBe(3 * (one.usage?.completion_tokens ?? 0));
+  const rows = await gateway.usage();
+  const id = response.headers.get("x-request-id");
+  expect(rows.filter((row) => row.id === id)).toHaveLength(1);
+});
+
+test("n choices are streamed beside each other, with one count at the end", async () => {
+  const { chunks, isDone } = await streamOf(
+    await gateway.post("/v1/chat/completions", ask(3, true)),
+  );
+  expect(isDone).toBe(true);
+  const texts = ["", "", ""];
+  const finishes: number[] = [];
+  for (const { choices } of chunks) {
+    for (const { index, delta, finish_reason: finish } of choices) {
+      texts[index] += delta.content ?? "";
+      if (finish !== null) finishes.push(index);
+    }
+  }
+  expect(new Set(texts).size).toBe(1);
+  expect(texts[0]).not.toBe("");
+  expect(finishes).toHaveLength(3);
+  expect(new Set(finishes)).toEqual(new Set([0, 1, 2]));
+  const whole = await chatOf(await gateway.post("/v1/chat/completions", ask(3, false)));
+  const counts = chunks.flatMap(({ usage }) => (usage ? [usage] : []));
+  expect(counts).toHaveLength(1);
+  expect(counts[0]?.total_tokens).toBe(whole.usage?.total_tokens ?? 0);
+});
+
+test("a hundred texts are a hundred requests, one answer in order and one row", async () => {
+  const input = Array.from({ length: 100 }, (_, index) => `text ${index}`);
+  const post = (texts: readonly string[]) =>
+    gateway.post("/v1/embeddings", { model: "embedding-model", input: texts });
+  const { data } = await embeddingsOf(await post(input));
+  expect(data.map(({ index }) => index)).toEqual([...input.keys()]);
+  for (const index of [0, 41, 99]) {
+    const alone = await embeddingsOf(await post([input[index] ?? ""]));
+    expect(data[index]?.embedding).toEqual(alone.data[0]?.embedding ?? []);
+  }
+});
+
+const look = (url: string) => ({
+  model: "chat-model",
+  messages: [{ role: "user", content: [{ type: "image_url", image_url: { url } }] }],
+});
+
+test("an image by address is read where the operator allows it", async () => {
+  const url = `http://127.0.0.1:${pictures.port}/cat.png`;
+  const response = await gateway.post("/v1/chat/completions", look(url));
+  expect(response.status).toBe(200);
+  await response.text();
+});
+
+test("an image at an address inside is the caller's 400", async () => {
+  const response = await gateway.post("/v1/chat/completions", look("http://169.254.169.254/"));
+  const { code, param } = await errorOf(response);
+  expect([response.status, code]).toEqual([400, "invalid_image_url"]);
+  expect(param).toBe("messages[0].content[0].image_url.url");
+  expect(gateway.log.join("\n")).not.toContain("169.254");
+});
