@@ -1,0 +1,15 @@
+import { expect, test } from "bun:test";
+import { sumUsage } from "./sum-usage.ts";
+
+const usage = { inputTokens: 5, outputTokens: 4, cachedInputTokens: 3, reasoningTokens: 2 };
+
+test("every count of every part is in the sum", () => {
+  const other = { inputTokens: 10, outputTokens: 20, cachedInputTokens: 30, reasoningTokens: 40 };
+  const sum = { inputTokens: 15, outputTokens: 24, cachedInputTokens: 33, reasoningTokens: 42 };
+  expect(sumUsage([usage, other])).toEqual(sum);
+});
+
+test("there is no sum of nothing, nor with a part that was not reported", () => {
+  expect(sumUsage([])).toBeUndefined();
+  expect(sumUsage([usage, undefined])).toBeUndefined();
+});
