@@ -1,5 +1,6 @@
 import { createHmac, hash } from "node:crypto";
 import type { UpstreamRequest } from "../adapter.ts";
+import { CanonicalHeadersWriter } from "./canonical-headers.ts";
 import type { AwsCredentials } from "./credentials.ts";
 import { percentEncode } from "./endpoint.ts";
 
@@ -9,7 +10,10 @@ import { percentEncode } from "./endpoint.ts";
  */
 export class RequestSigner {
   readonly #region: string;
+  readonly #headers = new CanonicalHeadersWriter();
+  readonly #places = new Map<string, Place>();
   #key: SigningKey | undefined;
+  #time: { readonly second: number; readonly text: string } | undefined;
 
   constructor(region: string) {
     this.#region = region;
@@ -17,29 +21,44 @@ export class RequestSigner {
 
   /** The request with its signature. The body is sent as it is given: its bytes are signed. */
   sign(request: UpstreamRequest, credentials: AwsCredentials, nowMs: number): UpstreamRequest {
-    const { host, pathname } = new URL(request.url);
-    const time = formatTime(nowMs);
+    const { host, path } = this.#placeOf(request.url);
+    const time = this.#timeAt(nowMs);
     const day = time.slice(0, 8);
     const bodyHash = hash("sha256", request.body, "hex");
-    const headers: Record<string, string> = {
-      ...request.headers,
+    const token = credentials.sessionToken?.reveal();
+    const added = {
       "x-amz-date": time,
       "x-amz-content-sha256": bodyHash,
+      ...(token !== undefined && { "x-amz-security-token": token }),
     };
-    const { sessionToken } = credentials;
-    if (sessionToken !== undefined) headers["x-amz-security-token"] = sessionToken.reveal();
-    const { signedNames, lines } = canonicalHeaders({ ...headers, host });
-    const path = canonicalPath(pathname);
+    const { signedNames, lines } = this.#headers.write(request.headers, { host, ...added });
     const canonical = `${request.method}\n${path}\n\n${lines}\n${signedNames}\n${bodyHash}`;
     const scope = `${day}/${this.#region}/${service}/aws4_request`;
     const text = `${algorithm}\n${time}\n${scope}\n${hash("sha256", canonical, "hex")}`;
     const signature = createHmac("sha256", this.#keyOf(credentials, day))
       .update(text)
       .digest("hex");
-    headers["authorization"] =
+    const authorization =
       `${algorithm} Credential=${credentials.accessKeyId}/${scope}, ` +
       `SignedHeaders=${signedNames}, Signature=${signature}`;
-    return { ...request, headers };
+    return { ...request, headers: { ...request.headers, ...added, authorization } };
+  }
+
+  /** A region has few addresses: one for each operation of each model. */
+  #placeOf(url: string): Place {
+    const known = this.#places.get(url);
+    if (known !== undefined) return known;
+    const { host, pathname } = new URL(url);
+    const place = { host, path: canonicalPath(pathname) };
+    if (this.#places.size >= mostPlaces) this.#places.clear();
+    this.#places.set(url, place);
+    return place;
+  }
+
+  #timeAt(nowMs: number): string {
+    const second = Math.floor(nowMs / 1000);
+    if (this.#time?.second !== second) this.#time = { second, text: formatTime(nowMs) };
+    return this.#time.text;
   }
 
   /** The key holds for a day and one set of credentials, compared by identity, so never mixed up. */
@@ -77,8 +96,13 @@ const algorithm = "AWS4-HMAC-SHA256";
 /** The name in signatures, which is not that of the host. */
 const service = "bedrock";
 
-/** Headers that proxies on the way rewrite. */
-const unsignedHeaders: ReadonlySet<string> = new Set(["accept-encoding", "user-agent"]);
+/** Far more than a configuration names; what is beyond is worked out anew. */
+const mostPlaces = 10_000;
+
+interface Place {
+  readonly host: string;
+  readonly path: string;
+}
 
 /** `20260102T030405Z` */
 function formatTime(nowMs: number): string {
@@ -89,19 +113,6 @@ function readTime(text: string): number {
   return Date.parse(
     text.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, "$1-$2-$3T$4:$5:$6Z"),
   );
-}
-
-function canonicalHeaders(headers: Readonly<Record<string, string>>) {
-  const names = Object.keys(headers)
-    .filter((name) => !unsignedHeaders.has(name))
-    .toSorted();
-  let lines = "";
-  for (const name of names) lines += `${name}:${canonicalValue(headers[name] ?? "")}\n`;
-  return { signedNames: names.join(";"), lines };
-}
-
-function canonicalValue(value: string): string {
-  return value.trim().replaceAll(/\s+/g, " ");
 }
 
 /** The path as it is on the wire, where identifiers are encoded already, encoded once more. */
