@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import type { JsonRecord } from "../read-json.ts";
 import { readCohereEmbedding } from "./cohere-embedding.ts";
+import { invocationReply } from "./invoke-model.ts";
 import { readTitanEmbedding } from "./titan-embedding.ts";
 
 interface TitanAnswer {
@@ -119,4 +120,16 @@ describe("Cohere", () => {
   ])("refuses %#", (body, version, message) => {
     expect(() => readCohereEmbedding(body, version)).toThrow(message);
   });
+});
+
+test.each([
+  ["ok", "3"],
+  ["wrong-usage", "40"],
+  ["ok-no-usage", undefined],
+] as const)("with %s the header says the count %p", (mode, count) => {
+  const { headers } = invocationReply(
+    { answer: {}, promptTokens: 3 },
+    { mode, argument: undefined },
+  );
+  expect(headers["x-amzn-bedrock-input-token-count"]).toBe(count);
 });

@@ -1,4 +1,5 @@
 import type { Fault } from "../faults/fault-mode.ts";
+import { inflatedCount } from "../faults/inflated-usage.ts";
 import type { Reply } from "../frame.ts";
 import type { JsonRecord } from "../read-json.ts";
 import { invalid } from "./bedrock-error.ts";
@@ -26,10 +27,12 @@ export function readInvocation(body: JsonRecord, row: CapabilityRow): EmbeddingR
 
 /** Only the header has the count for every model. */
 export function invocationReply({ answer, promptTokens }: EmbeddingRequest, fault: Fault): Reply {
-  const headers = { "x-amzn-bedrock-input-token-count": String(promptTokens) };
-  return bodyReply(answer, {
-    fault,
-    tokens: 0,
-    headers: fault.mode === "ok-no-usage" ? {} : headers,
-  });
+  const headers = countHeaders(promptTokens, fault);
+  return bodyReply(answer, { fault, tokens: 0, headers });
+}
+
+function countHeaders(promptTokens: number, { mode }: Fault): Readonly<Record<string, string>> {
+  if (mode === "ok-no-usage") return {};
+  const told = mode === "wrong-usage" ? inflatedCount(promptTokens) : promptTokens;
+  return { "x-amzn-bedrock-input-token-count": String(told) };
 }

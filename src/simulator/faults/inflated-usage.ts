@@ -5,7 +5,11 @@ export function inflatedUsage(usage: JsonRecord): JsonRecord {
   return Object.fromEntries(
     Object.entries(usage).map(([key, value]) => [
       key,
-      typeof value === "number" ? value * 10 + 10 : value,
+      typeof value === "number" ? inflatedCount(value) : value,
     ]),
   );
+}
+
+export function inflatedCount(count: number): number {
+  return count * 10 + 10;
 }
