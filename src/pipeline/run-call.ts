@@ -99,8 +99,8 @@ async function attemptInTurn<Answer>(loop: AttemptLoop<Answer>): Promise<Answer>
         return await operation.attempt(candidate, context);
       } catch (error) {
         if (!(error instanceof UpstreamFailure)) throw error;
-        services.onAttemptFailed(call, candidate, error);
-        failure = error;
+        failure = tries === 1 ? error : withoutExcuse(error);
+        services.onAttemptFailed(call, candidate, failure);
       }
       lastFailure = graver(lastFailure, failure);
       const decision = decideRetry(failure.details.kind, tries);
@@ -109,6 +109,13 @@ async function attemptInTurn<Answer>(loop: AttemptLoop<Answer>): Promise<Answer>
     }
   }
   throw lastFailure ?? noTarget();
+}
+
+/** A fresh credential that is refused as well is not stale, and the operator must know. */
+function withoutExcuse(failure: UpstreamFailure): UpstreamFailure {
+  const { details } = failure;
+  if (details.kind !== "stale-credential") return failure;
+  return new UpstreamFailure({ ...details, kind: "bad-credential" }, { cause: failure });
 }
 
 /** A target that cannot do what was asked says nothing about one that could and was down. */
