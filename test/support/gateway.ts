@@ -57,11 +57,12 @@ export interface TestGateway extends AsyncDisposable {
 }
 
 export async function startGateway(options: GatewayOptions = {}): Promise<TestGateway> {
+  const { kind = "openai" } = options;
   const simulator = startSimulator(options.simulator);
   const dataDir = mkdtempSync(join(tmpdir(), "sluice-test-"));
   const build = (sections: Readonly<Record<string, string>>): Config =>
     parseTestConfig({
-      ...baseSections(simulatorUpstream(simulator, options.kind ?? "openai"), dataDir),
+      ...baseSections(simulator, kind, dataDir),
       ...options.sections,
       ...sections,
     });
@@ -125,27 +126,46 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   };
 }
 
-/** The configuration of an upstream that is the simulator. */
-export function simulatorUpstream(simulator: Simulator, kind: UpstreamKind): string {
+/** The configuration of an upstream that is the simulator; `more` are further fields. */
+export function simulatorUpstream(simulator: Simulator, kind: UpstreamKind, more = ""): string {
   switch (kind) {
     case "openai":
-      return `{ kind: openai, base_url: "${simulator.url}" }`;
+      return `{ kind: openai, base_url: "${simulator.url}", ${more} }`;
     case "bedrock":
-      return bedrockUpstream(simulator.origin);
+      return bedrockUpstream(simulator.origin, more);
   }
 }
 
 /** The configuration of a Bedrock upstream that takes the simulator's credential. */
-export function bedrockUpstream(endpoint: string): string {
+export function bedrockUpstream(endpoint: string, more = ""): string {
   const { accessKeyId, secretAccessKey } = demoCredentials;
   return (
     `{ kind: bedrock, region: us-east-1, endpoint: "${endpoint}", ` +
-    `access_key_id: "${accessKeyId}", secret_access_key: "${secretAccessKey}" }`
+    `access_key_id: "${accessKeyId}", secret_access_key: "${secretAccessKey}", ${more} }`
   );
 }
 
+/**
+ * One target in YAML. Its family stands for what the adapter must know of a model whose identifier
+ * does not say it; only Bedrock's asks.
+ */
+export function targetAt(
+  kind: UpstreamKind,
+  target: Readonly<Record<"model" | "family", string>>,
+  more = "upstream: simulator",
+): string {
+  const facts = kind === "bedrock" ? `, bedrock: { family: ${target.family} }` : "";
+  return `{ model: ${target.model}${facts}, ${more} }`;
+}
+
 /** Top-level sections of the YAML file by key; replace those a test is about. */
-function baseSections(simulator: string, dataDir: string): Record<string, string> {
+function baseSections(
+  simulator: Simulator,
+  kind: UpstreamKind,
+  dataDir: string,
+): Record<string, string> {
+  const chat = targetAt(kind, { model: "simulated-chat", family: "claude-4" });
+  const embedding = targetAt(kind, { model: "simulated-embedding", family: "titan-embed-v2" });
   return {
     listen: `{ data: "127.0.0.1:0", admin: "127.0.0.1:0" }`,
     storage: `{ url: "sqlite::memory:" }`,
@@ -155,17 +175,17 @@ function baseSections(simulator: string, dataDir: string): Record<string, string
     environments: `
   - { name: test, hosts: ["*"], models: ["*"] }`,
     upstreams: `
-  simulator: ${simulator}`,
+  simulator: ${simulatorUpstream(simulator, kind)}`,
     models: `
   chat-model:
     kind: chat
     context_window: 200000
     max_output_tokens: 64000
-    targets: [{ upstream: simulator, model: simulated-chat }]
+    targets: [${chat}]
   embedding-model:
     kind: embedding
     context_window: 8192
-    targets: [{ upstream: simulator, model: simulated-embedding }]`,
+    targets: [${embedding}]`,
   };
 }
 

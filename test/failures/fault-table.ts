@@ -1,0 +1,168 @@
+import type { UpstreamKind } from "../support/gateway.ts";
+
+/** What a caller sees of a call, and whose counts its row of the ledger holds. */
+export type Outcome =
+  /** A whole answer with the upstream's counts. */
+  | "whole"
+  /** A whole answer whose tokens had to be estimated. */
+  | "whole, estimated"
+  /** 200, then an error frame and no `[DONE]`. */
+  | "broken"
+  /** The same, but the error is the caller's own. */
+  | "broken, refused"
+  | "503"
+  | "broken or 503"
+  | "400 context_length_exceeded"
+  | "400 without code";
+
+export type FaultRow = readonly [
+  fault: string,
+  plain: Outcome,
+  streamed: Outcome,
+  embeddings: Outcome,
+];
+
+const everyCall = (outcome: Outcome) => [outcome, outcome, outcome] as const;
+/** What is wrong with frames does not touch answers that are not made of them. */
+const onlyStreams = (outcome: Outcome) => ["whole", outcome, "whole"] as const;
+
+const common: readonly FaultRow[] = [
+  ["ok", ...everyCall("whole")],
+  ["ok-no-usage", ...everyCall("whole, estimated")],
+  ["wrong-usage", ...everyCall("whole")],
+  ["usage-twice", ...everyCall("whole")],
+  ["slow-first-byte-100", ...everyCall("whole")],
+  ["slow-first-byte-60000", ...everyCall("503")],
+  ["stall-mid-100", ...everyCall("whole")],
+  ["stall-mid", "503", "broken", "503"],
+  ["dribble", ...everyCall("whole")],
+  ["random-splits-1", ...everyCall("whole")],
+  ["random-splits-2", ...everyCall("whole")],
+  ["random-splits-3", ...everyCall("whole")],
+  ["cut-before-headers", ...everyCall("503")],
+  ["cut-after-headers", ...everyCall("503")],
+  // The runtime forgets what it has read when the end of the connection comes along with it.
+  ["cut-mid-chunk", "503", "broken or 503", "503"],
+  ["reset", "503", "broken", "503"],
+  ["reset-before-headers", ...everyCall("503")],
+  ["bad-json", "503", "broken", "503"],
+  ["non-sse-200", ...everyCall("503")],
+  ["html-502", ...everyCall("503")],
+  ["throttle-429", ...everyCall("503")],
+  ["throttle-429-bare", ...everyCall("503")],
+  ["error-500", ...everyCall("503")],
+  ["overloaded-503", ...everyCall("503")],
+  ["giant-chunk-2", ...everyCall("whole")],
+  ["million-chunks-20000", ...everyCall("whole")],
+  ["gzip-bomb-64", ...everyCall("503")],
+  ["chained-encodings", ...everyCall("503")],
+  // Only a stream says by itself that it is over.
+  ["never-closes", "503", "whole", "503"],
+  ["error-event-mid-stream", "503", "broken", "503"],
+  ["redirect", ...everyCall("503")],
+  ["tls-fail", ...everyCall("503")],
+  ["missing-finish-reason", ...onlyStreams("broken")],
+  ["role-every-chunk", ...everyCall("whole")],
+  ["context-overflow", ...everyCall("400 context_length_exceeded")],
+  ["bad-credential", ...everyCall("503")],
+  ["error-200", ...everyCall("503")],
+  ["model-not-found-404", ...everyCall("503")],
+  ["bad-request-400", ...everyCall("400 without code")],
+  ["comments", ...everyCall("whole")],
+];
+
+const overOpenai: readonly FaultRow[] = [
+  ["no-done", ...everyCall("whole")],
+  ["crlf-framing", ...everyCall("whole")],
+];
+
+/** Texts that say an overflow, and none of which may be taken for something else. */
+const overflows: readonly FaultRow[] = [1, 2, 3, 4, 5, 6].map(
+  (which) => [`context-overflow-${which}`, ...everyCall("400 context_length_exceeded")] as const,
+);
+
+const exceptions: readonly FaultRow[] = [
+  ["exception-validation", ...everyCall("400 without code")],
+  ["exception-model-identifier", ...everyCall("503")],
+  ["exception-on-demand", ...everyCall("503")],
+  ["exception-resource-not-found", ...everyCall("503")],
+  ["exception-legacy-model", ...everyCall("503")],
+  ["exception-form-not-filled", ...everyCall("503")],
+  ["exception-access-denied", ...everyCall("503")],
+  ["exception-unrecognized-client", ...everyCall("503")],
+  ["exception-invalid-signature", ...everyCall("503")],
+  ["exception-incomplete-signature", ...everyCall("503")],
+  ["exception-expired-token", ...everyCall("503")],
+  ["exception-request-expired", ...everyCall("503")],
+  ["exception-throttling", ...everyCall("503")],
+  ["exception-throttling-tokens", ...everyCall("503")],
+  ["exception-throttling-daily", ...everyCall("503")],
+  ["exception-model-not-ready", ...everyCall("503")],
+  ["exception-service-quota", ...everyCall("503")],
+  ["exception-model-timeout", ...everyCall("503")],
+  ["exception-model-error", ...everyCall("503")],
+  ["exception-model-error-throttled", ...everyCall("503")],
+  ["exception-internal-server", ...everyCall("503")],
+  ["exception-service-unavailable", ...everyCall("503")],
+  ["exception-conflict", ...everyCall("503")],
+  ["exception-unknown-operation", ...everyCall("503")],
+  ["exception-serialization", ...everyCall("503")],
+  ["exception-in-body", ...everyCall("503")],
+  ["exception-untyped", ...everyCall("503")],
+  ["exception-empty", ...everyCall("503")],
+  ["first-frame-internal-server", ...everyCall("503")],
+  ["first-frame-model-stream-error", ...everyCall("503")],
+  ["first-frame-validation", ...everyCall("400 without code")],
+  ["first-frame-throttling", ...everyCall("503")],
+  ["first-frame-service-unavailable", ...everyCall("503")],
+  ["first-frame-model-timeout", ...everyCall("503")],
+  // Behind the start of the message alone nothing has reached the caller.
+  ["mid-stream-internal-server-1", ...everyCall("503")],
+  ["mid-stream-internal-server", "503", "broken", "503"],
+  ["mid-stream-model-stream-error", "503", "broken", "503"],
+  ["mid-stream-validation", "400 without code", "broken, refused", "400 without code"],
+  ["mid-stream-throttling", "503", "broken", "503"],
+  ["mid-stream-service-unavailable", "503", "broken", "503"],
+  ["mid-stream-model-timeout", "503", "broken", "503"],
+];
+
+const frames: readonly FaultRow[] = [
+  ["truncated-frame", ...onlyStreams("broken")],
+  ["truncated-frame-0", ...onlyStreams("503")],
+  ["cut-in-length-prefix", ...onlyStreams("broken")],
+  ["cut-in-length-prefix-0", ...onlyStreams("503")],
+  ["bad-prelude-crc", ...onlyStreams("broken")],
+  ["bad-prelude-crc-0", ...onlyStreams("503")],
+  ["bad-message-crc", ...onlyStreams("broken")],
+  ["bad-message-crc-0", ...onlyStreams("503")],
+  ["oversized-length", ...onlyStreams("broken")],
+  ["undersized-length", ...onlyStreams("broken")],
+  ["bad-headers-length", ...onlyStreams("broken")],
+  ["no-message-stop", ...onlyStreams("broken")],
+  ["no-metadata", ...onlyStreams("whole, estimated")],
+  // Its last event tells the usage.
+  ["no-done", ...onlyStreams("whole, estimated")],
+  ["transport-error-frame", ...onlyStreams("broken")],
+  ["transport-error-frame-0", ...onlyStreams("503")],
+];
+
+export const faultTables: Readonly<Record<UpstreamKind, readonly FaultRow[]>> = {
+  openai: [...common, ...overOpenai],
+  bedrock: [...common, ...overflows, ...exceptions, ...frames],
+};
+
+const lostConnections = ["cut-before-headers", "reset-before-headers", "tls-fail"];
+
+/** A connection may have been lost for its age; so may a credential that is refused. */
+export const triedTwice: Readonly<Record<UpstreamKind, ReadonlySet<string>>> = {
+  openai: new Set(lostConnections),
+  bedrock: new Set([
+    ...lostConnections,
+    "bad-credential",
+    "exception-unrecognized-client",
+    "exception-invalid-signature",
+    "exception-incomplete-signature",
+    "exception-expired-token",
+    "exception-request-expired",
+  ]),
+};
