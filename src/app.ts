@@ -12,6 +12,7 @@ import { UsageQueue } from "./ledger/usage-queue.ts";
 import { createAuthenticate, createKeyDigest } from "./pipeline/authenticate.ts";
 import { canConnect } from "./pipeline/connect-probe.ts";
 import { TokenEstimator } from "./pipeline/estimate.ts";
+import { untilFree } from "./pipeline/in-flight.ts";
 import { KeyRing } from "./pipeline/key-ring.ts";
 import { findStrandedKeys } from "./pipeline/stranded-keys.ts";
 import { resolveHost } from "./pipeline/resolve-host.ts";
@@ -62,7 +63,6 @@ const reservationTtlMs = 24 * 3_600_000;
 const keyPollMs = 500;
 const scopeLimit = 1_000_000;
 const pollWhileDrainingMs = 20;
-const settleTimeoutMs = 2_000;
 
 /** The only wiring: opens storage, loads the keys and listens. Throws when any of it fails. */
 export async function createApp(config: Config, overrides: AppOverrides = {}): Promise<App> {
@@ -119,7 +119,7 @@ class RunningApp implements App {
       ...config.ledger,
       onWriteFailed: (rows, error) => this.events.ledgerWriteFailed(rows, error),
     });
-    this.#snapshot = buildSnapshot(config, this.#adapterServices());
+    this.#snapshot = buildSnapshot(config, this.#adapterServices);
     this.#services = this.#createServices(overrides);
     this.#authenticate = this.#createAuthenticate();
   }
@@ -160,7 +160,7 @@ class RunningApp implements App {
   }
 
   reconfigure(config: Config): void {
-    this.#snapshot = buildSnapshot(config, this.#adapterServices(), this.#snapshot);
+    this.#snapshot = buildSnapshot(config, this.#adapterServices, this.#snapshot);
     this.#config = config;
     this.#edge = buildEdge(config);
     this.#reportStrandedKeys();
@@ -189,19 +189,10 @@ class RunningApp implements App {
     this.#keyRing.stop();
     // What is still open after the drain time is cut; its accounts are closed by the cut.
     await Promise.all([this.#data?.cut(), this.#admin?.cut()]);
-    await this.#untilUpstreamsAreFree();
+    await untilFree(() => [...this.#snapshot.upstreams.values()].map((each) => each.inFlight));
     await this.#queue.close();
     this.#closeDatabase();
     if (this.#admin !== undefined) this.events.stopped();
-  }
-
-  /** A call whose caller was cut ends its attempt and closes its account in the same turn. */
-  async #untilUpstreamsAreFree(): Promise<void> {
-    const deadline = performance.now() + settleTimeoutMs;
-    const isFree = (): boolean =>
-      [...this.#snapshot.upstreams.values()].every(({ inFlight }) => inFlight.count === 0);
-    do await Bun.sleep(pollWhileDrainingMs);
-    while (!isFree() && performance.now() < deadline);
   }
 
   #reportStrandedKeys(): void {
@@ -250,10 +241,11 @@ class RunningApp implements App {
     };
   }
 
-  #adapterServices(): AdapterServices {
-    const newToolCallId = (): string => `call_${randomBase62(24, this.#randomBytes)}`;
-    return { clock: this.#clock, newToolCallId };
-  }
+  readonly #adapterServices = (upstream: string): AdapterServices => ({
+    clock: this.#clock,
+    newToolCallId: () => `call_${randomBase62(24, this.#randomBytes)}`,
+    onTrouble: (what) => this.events.upstreamTrouble(upstream, what),
+  });
 
   #createAuthenticate(): DispatchOptions["authenticate"] {
     const pepper = loadPepper({

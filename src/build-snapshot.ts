@@ -10,12 +10,11 @@ import { createAdapter } from "./upstreams/registry.ts";
 /** Largest whole answer read from an upstream: 2048 vectors of 4096 numbers as JSON fit. */
 const answerLimitBytes = 256 * 1024 * 1024;
 
+/** What the adapter of the upstream with this name needs from outside. */
+type ServicesOf = (upstream: string) => AdapterServices;
+
 /** Turns a valid configuration into what calls read; `before` is the one it replaces. */
-export function buildSnapshot(
-  config: Config,
-  services: AdapterServices,
-  before?: Snapshot,
-): Snapshot {
+export function buildSnapshot(config: Config, services: ServicesOf, before?: Snapshot): Snapshot {
   const environmentsByHost = new Map<string, Environment>();
   let defaultEnvironment: Environment | undefined;
   for (const { hosts, ...environment } of config.environments) {
@@ -39,7 +38,7 @@ export function buildSnapshot(
 
 function buildUpstreams(
   config: Config,
-  services: AdapterServices,
+  services: ServicesOf,
   before: Snapshot | undefined,
 ): ReadonlyMap<string, Upstream> {
   const upstreams = new Map<string, Upstream>();
@@ -49,7 +48,7 @@ function buildUpstreams(
     inFlight.limit = settings.maxInFlight;
     upstreams.set(name, {
       name,
-      adapter: createAdapter(settings, services),
+      adapter: createAdapter(settings, services(name)),
       timeouts: settings.timeouts,
       inFlight,
     });

@@ -39,10 +39,13 @@ export const imageFetchSchema = z
       )
       .max(1000)
       .prefault([])
-      .describe("Hosts that images may come from, exactly, without port; `[]` is any host."),
+      .describe(
+        "Hosts that images may come from, exactly, without port; `[]` is any host. Named hosts may " +
+          "use any port, others 80 and 443.",
+      ),
     allow_private: flag(
-      "Whether images may come from loopback, private and link-local addresses. Callers then " +
-        "reach what the gateway's network reaches.",
+      "Whether images may come from loopback and private addresses. Callers then reach what the " +
+        "gateway's network reaches; link-local and metadata addresses stay refused.",
       false,
     ),
   })

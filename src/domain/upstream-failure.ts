@@ -31,6 +31,10 @@ export interface UpstreamFailureDetails {
   /** The upstream's own words, secrets removed; fit for the log, and for the caller when the caller is to blame. */
   readonly message: string;
   readonly status?: number | undefined;
+  /** The provider's own name of it, such as `ThrottlingException`. Never holds a prompt. */
+  readonly code?: string | undefined;
+  /** The provider's id of the request, for questions to its support. */
+  readonly requestId?: string | undefined;
   /** How long the upstream asked to be left alone, milliseconds. */
   readonly retryAfterMs?: number | undefined;
   /** The request field the upstream named. */

@@ -60,12 +60,17 @@ export class TelemetryEvents {
 
   attemptFailed(callId: string, targetId: string, failure: UpstreamFailure): void {
     const upstream = targetId.slice(0, targetId.indexOf("/"));
-    const { kind, status, message } = failure.details;
+    const { kind, status, code, requestId, message } = failure.details;
     this.#metrics.attemptFailed(upstream, kind);
     // Upstreams quote what they refuse, so their words may hold a prompt.
     const words = this.#options.logsUpstreamMessages ? message : undefined;
-    const fields = { id: callId, target: targetId, kind, status, words };
+    const fields = { id: callId, target: targetId, kind, status, code, requestId, words };
     this.#logger.log(attemptLogLevel(kind), "attempt failed", fields);
+  }
+
+  /** Something of an upstream that belongs to no call. Its words are the gateway's own. */
+  upstreamTrouble(upstream: string, what: string): void {
+    this.#logger.log("warn", "upstream trouble", { upstream, what });
   }
 
   settleFailed(callId: string, error: unknown): void {

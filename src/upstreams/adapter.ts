@@ -69,6 +69,8 @@ export interface AdapterServices {
   readonly clock: Clock;
   /** For servers that leave the ids of tool calls out. Ids must not repeat within a conversation. */
   readonly newToolCallId: () => string;
+  /** Told what fails outside any call, in words for the operator. */
+  readonly onTrouble: (what: string) => void;
 }
 
 /** An answer outside 2xx; its body may be cut. */

@@ -5,8 +5,7 @@ import { createOpenAiAdapter } from "./openai/adapter.ts";
 import type { OpenAiSettings } from "./openai/settings.ts";
 
 export type AdapterSettings =
-  | ({ readonly kind: "openai" } & OpenAiSettings)
-  | ({ readonly kind: "bedrock" } & BedrockSettings);
+  ({ readonly kind: "openai" } & OpenAiSettings) | ({ readonly kind: "bedrock" } & BedrockSettings);
 
 /** One line a kind: what the configuration names is made here and nowhere else. */
 export function createAdapter(

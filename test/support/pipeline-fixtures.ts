@@ -126,6 +126,7 @@ export function adapterOf(
   const adapter = createOpenAiAdapter(settings, {
     clock: systemClock,
     newToolCallId: () => crypto.randomUUID(),
+    onTrouble: () => undefined,
   });
   const { chat, embeddings } = adapter;
   return {

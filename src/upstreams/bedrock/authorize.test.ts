@@ -6,6 +6,8 @@ import { createAuthorizer } from "./authorize.ts";
 import type { AwsCredentials } from "./credentials.ts";
 import { RequestSigner } from "./sign.ts";
 
+const servicesAt = (clock: ManualClock) => ({ clock, onTrouble: () => undefined });
+
 const minute = 60_000;
 const forever = new AbortController().signal;
 const region = "us-east-1";
@@ -50,7 +52,7 @@ function chained(clock: ManualClock) {
     return credentials(keyId, clock.now() + 60 * minute);
   };
   const settings = { region, credentials: { source: "chain", profile: undefined } } as const;
-  const authorizer = createAuthorizer(settings, { clock }, load);
+  const authorizer = createAuthorizer(settings, servicesAt(clock), load);
   return {
     authorizer,
     authorize: () => authorizer.authorize(request, forever),
@@ -61,7 +63,7 @@ function chained(clock: ManualClock) {
 describe("a bearer key", () => {
   const authorizer = createAuthorizer(
     { region, credentials: { source: "bearer", apiKey: new Secret("ABSK-key") } },
-    { clock: new ManualClock() },
+    servicesAt(new ManualClock()),
     neverLoaded,
   );
 
@@ -90,7 +92,7 @@ describe("static keys", () => {
   const settings = { region, credentials: { source: "static", ...keys } } as const;
 
   test("sign every request with the time of the clock, without asking the chain", async () => {
-    const authorizer = createAuthorizer(settings, { clock }, neverLoaded);
+    const authorizer = createAuthorizer(settings, servicesAt(clock), neverLoaded);
     const expected = new RequestSigner(region).sign(
       request,
       { ...keys, expiresAtMs: undefined },
@@ -101,7 +103,7 @@ describe("static keys", () => {
   });
 
   test("are used on after a refusal, as there are no others", async () => {
-    const authorizer = createAuthorizer(settings, { clock }, neverLoaded);
+    const authorizer = createAuthorizer(settings, servicesAt(clock), neverLoaded);
     const before = await authorizer.authorize(request, forever);
     authorizer.noteFailure(refusal(clock.now()), before, "stale-credential");
     expect(await authorizer.authorize(request, forever)).toEqual(before);
@@ -168,7 +170,7 @@ describe("a clock that is wrong", () => {
     const clock = new ManualClock();
     const keys = { accessKeyId: "A", secretAccessKey: new Secret("s"), sessionToken: undefined };
     const settings = { region, credentials: { source: "static", ...keys } } as const;
-    const authorizer = createAuthorizer(settings, { clock });
+    const authorizer = createAuthorizer(settings, servicesAt(clock));
     const dates: (string | undefined)[] = [];
     for (const offset of [-24 * 60 * minute, 0, 5 * minute]) {
       const sent = await authorizer.authorize(request, forever);

@@ -20,7 +20,7 @@ export type AuthorizerSettings = Pick<BedrockSettings, "region" | "credentials">
 /** `load` takes the place of the provider's standard chain. */
 export function createAuthorizer(
   { region, credentials }: AuthorizerSettings,
-  { clock }: Pick<AdapterServices, "clock">,
+  { clock, onTrouble }: Pick<AdapterServices, "clock" | "onTrouble">,
   load?: LoadCredentials,
 ): Authorizer {
   if (credentials.source === "bearer") return bearerAuthorizer(credentials);
@@ -32,6 +32,7 @@ export function createAuthorizer(
           load: load ?? credentialChain({ profile: credentials.profile, region }),
           nowMs: () => skew.nowMs(),
           monotonicMs: () => clock.monotonic(),
+          onLoadFailed: ({ details }) => onTrouble(details.message),
         });
   return new SigningAuthorizer({ source, skew, signer: new RequestSigner(region) });
 }

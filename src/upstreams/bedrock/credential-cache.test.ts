@@ -55,17 +55,19 @@ function reasonOf(promise: Promise<unknown>): Promise<string> {
 function setUp() {
   const clock = new ManualClock();
   const source = new Source();
+  const troubles: string[] = [];
   const cache = new CredentialCache({
     load: source.load,
     nowMs: () => clock.now(),
     monotonicMs: () => clock.monotonic(),
+    onLoadFailed: ({ message }) => troubles.push(message),
   });
   const keyId = async () => (await cache.get(forever)).accessKeyId;
   /** As many turns as a load and its waiters need. */
   const settle = async () => {
     for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
   };
-  return { clock, source, cache, keyId, settle };
+  return { clock, source, cache, troubles, keyId, settle };
 }
 
 async function withKey(keyId: string, lifetimeMs?: number) {
@@ -113,11 +115,12 @@ describe("credentials with an end", () => {
   });
 
   test("serve on when no others can be had, which is tried again after 30 seconds", async () => {
-    const { clock, source, keyId, settle } = await withKey("K1", 10 * minute);
+    const { clock, source, troubles, keyId, settle } = await withKey("K1", 10 * minute);
     clock.advance(6 * minute);
     await keyId();
     source.fail("the source is away");
     await settle();
+    expect(troubles).toEqual(["the source is away"]);
     clock.advance(30 * second - 1);
     expect(await keyId()).toBe("K1");
     expect(source.loads).toBe(2);
@@ -188,6 +191,7 @@ describe("without credentials", () => {
       load: () => Promise.reject(new TypeError("odd")),
       nowMs: () => 0,
       monotonicMs: () => 0,
+      onLoadFailed: () => undefined,
     });
     const failure: unknown = await cache.get(forever).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(UpstreamFailure);

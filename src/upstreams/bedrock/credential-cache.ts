@@ -7,6 +7,8 @@ export interface CredentialCacheOptions {
   /** The provider's time, in which credentials expire. */
   readonly nowMs: () => number;
   readonly monotonicMs: () => number;
+  /** Told of every fetch that fails, also while older credentials still serve. */
+  readonly onLoadFailed: (failure: UpstreamFailure) => void;
 }
 
 /** Nearer to their end than this, others are fetched while these still serve. */
@@ -111,7 +113,9 @@ export class CredentialCache {
       const credentials = await this.#options.load();
       if (load === this.#loads) this.#hold(credentials);
     } catch (error) {
-      if (load === this.#loads) this.#failure = asFailure(error);
+      const failure = asFailure(error);
+      if (load === this.#loads) this.#failure = failure;
+      this.#options.onLoadFailed(failure);
     }
     if (load === this.#loads) this.#triedAtMs = this.#options.monotonicMs();
   }

@@ -1,5 +1,5 @@
 import type { UpstreamFailureDetails, UpstreamFailureKind } from "../../domain/upstream-failure.ts";
-import { cleanMessage } from "../shared/clean-message.ts";
+import { cleanCode, cleanMessage } from "../shared/clean-message.ts";
 import { nonEmpty, numberOf, type JsonObject } from "../shared/json-fields.ts";
 
 /** What the service said, before or within an answer. */
@@ -28,6 +28,7 @@ export function failureOfException({
     kind: kindByName(exception) ?? kindByStatus(exception),
     message: cleanMessage(message ?? wordless(name, status)),
     status,
+    code: cleanCode(name),
     retryAfterMs: shortName === "modelnotready" ? modelNotReadyMs : undefined,
   };
 }

@@ -1,6 +1,7 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { UpstreamFailureDetails } from "../../domain/upstream-failure.ts";
 import type { FailedAnswer } from "../adapter.ts";
+import { cleanCode } from "../shared/clean-message.ts";
 import { nonEmpty, objectOf, type JsonObject } from "../shared/json-fields.ts";
 import { readRetryAfter } from "../shared/retry-after.ts";
 import { failureOfException } from "./exceptions.ts";
@@ -11,7 +12,8 @@ export function createReadFailure(clock: Clock): (answer: FailedAnswer) => Upstr
     const error = parseError(body);
     const details = failureOfException({ name: readName(headers, error), body: error, status });
     const retryAfterMs = readRetryAfter(headers, clock.now()) ?? details.retryAfterMs;
-    return { ...details, retryAfterMs };
+    const requestId = cleanCode(headers.get("x-amzn-requestid"));
+    return { ...details, retryAfterMs, requestId };
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { UpstreamFailureDetails, UpstreamFailureKind } from "../../domain/upstream-failure.ts";
 import type { FailedAnswer } from "../adapter.ts";
-import { cleanMessage } from "../shared/clean-message.ts";
+import { cleanCode, cleanMessage } from "../shared/clean-message.ts";
 import { isObject, listOf, objectOf, textOf } from "../shared/json-fields.ts";
 import { readRetryAfter } from "../shared/retry-after.ts";
 
@@ -9,7 +9,8 @@ import { readRetryAfter } from "../shared/retry-after.ts";
 export function createReadFailure(clock: Clock): (answer: FailedAnswer) => UpstreamFailureDetails {
   return ({ status, headers, body }) => {
     const details = classifyError(status, readError(new TextDecoder().decode(body)));
-    return { ...details, status, retryAfterMs: readRetryAfter(headers, clock.now()) };
+    const requestId = cleanCode(headers.get("x-request-id"));
+    return { ...details, status, requestId, retryAfterMs: readRetryAfter(headers, clock.now()) };
   };
 }
 
@@ -38,6 +39,7 @@ export function classifyError(status: number | undefined, error: unknown): Upstr
     kind: classify(status ?? codeStatus, words),
     message: cleanMessage(message),
     status: status ?? codeStatus,
+    code: cleanCode(body?.["code"]) ?? cleanCode(body?.["type"]),
     param: cleanParam(body?.["param"]),
   };
 }

@@ -12,6 +12,11 @@ const secretPatterns: readonly RegExp[] = [
 
 const longestMessage = 1_000;
 
+/** A provider's name or id of something, if it looks like one: such words quote nobody. */
+export function cleanCode(code: unknown): string | undefined {
+  return typeof code === "string" && /^[A-Za-z0-9_.-]{1,100}$/.test(code) ? code : undefined;
+}
+
 /**
  * An upstream's words, fit for a caller: without keys, account identifiers and links, which tell
  * about the operator, and not longer than anybody reads.
