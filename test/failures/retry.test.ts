@@ -1,10 +1,21 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Socket } from "bun";
 import { chatOf, errorOf, streamOf } from "../support/bodies.ts";
-import { startGateway, type TestGateway } from "../support/gateway.ts";
+import {
+  bedrockUpstream,
+  simulatorUpstream,
+  startGateway,
+  targetAt,
+  upstreamKinds,
+  type TestGateway,
+  type UpstreamKind,
+} from "../support/gateway.ts";
+
+const target = (kind: UpstreamKind, model: string, more?: string): string =>
+  targetAt(kind, { model, family: "claude-4" }, more);
 
 /** A model whose first target misbehaves and whose second is sound, for each fault. */
-function modelsFor(faults: readonly string[]): string {
+function modelsFor(faults: readonly string[], kind: UpstreamKind): string {
   return faults
     .map(
       (fault) => `
@@ -12,17 +23,17 @@ function modelsFor(faults: readonly string[]): string {
     kind: chat
     context_window: 200000
     targets:
-      - { upstream: simulator, model: fault-${fault}, priority: 1 }
-      - { upstream: simulator, model: sound, priority: 2 }
+      - ${target(kind, `fault-${fault}`, "upstream: simulator, priority: 1")}
+      - ${target(kind, "sound", "upstream: simulator, priority: 2")}
   only-${fault}:
     kind: chat
     context_window: 200000
-    targets: [{ upstream: simulator, model: fault-${fault} }]`,
+    targets: [${target(kind, `fault-${fault}`)}]`,
     )
     .join("");
 }
 
-const retried = [
+const refused = [
   "throttle-429",
   "throttle-429-bare",
   "error-500",
@@ -30,7 +41,6 @@ const retried = [
   "html-502",
   "non-sse-200",
   "error-200",
-  "bad-credential",
   "model-not-found-404",
   "redirect",
   "gzip-bomb-1",
@@ -38,17 +48,48 @@ const retried = [
   "cut-after-headers",
 ];
 const lost = ["cut-before-headers", "reset-before-headers", "tls-fail"];
-const final = ["bad-request-400", "context-overflow"];
+const callersOwn = ["bad-request-400", "context-overflow"];
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startGateway({
-    sections: { models: modelsFor([...retried, ...lost, ...final, "reset"]) },
-  });
-});
-afterAll(async () => {
-  await gateway[Symbol.asyncDispose]();
-});
+interface Listed {
+  readonly retried: readonly string[];
+  /** Tried once more at the same target, then at the next. */
+  readonly repeated: readonly string[];
+  readonly final: readonly string[];
+}
+
+/** What an upstream of the kind shows to every call, streamed or not, before anything else. */
+const listed: Readonly<Record<UpstreamKind, Listed>> = {
+  openai: { retried: [...refused, "bad-credential"], repeated: lost, final: callersOwn },
+  bedrock: {
+    retried: [
+      ...refused,
+      "exception-model-identifier",
+      "exception-on-demand",
+      "exception-resource-not-found",
+      "exception-access-denied",
+      "exception-throttling-tokens",
+      "exception-model-not-ready",
+      "exception-service-quota",
+      "exception-model-timeout",
+      "exception-model-error",
+      "exception-in-body",
+      "exception-empty",
+      "first-frame-internal-server",
+      "first-frame-throttling",
+      "first-frame-service-unavailable",
+      "first-frame-model-timeout",
+      "mid-stream-throttling-1",
+    ],
+    repeated: [
+      ...lost,
+      "bad-credential",
+      "exception-expired-token",
+      "exception-invalid-signature",
+      "exception-unrecognized-client",
+    ],
+    final: [...callersOwn, "exception-validation", "first-frame-validation"],
+  },
+};
 
 const chat = (model: string, isStreamed: boolean) => ({
   model,
@@ -56,66 +97,8 @@ const chat = (model: string, isStreamed: boolean) => ({
   messages: [{ role: "user", content: "echo: one two three four five six seven eight" }],
 });
 
-async function rowOf(response: Response) {
-  const id = response.headers.get("x-request-id");
-  return (await gateway.usage()).find((row) => row.id === id);
-}
-
-describe.each([
-  ["plain", false],
-  ["streamed", true],
-] as const)("a %s call", (_, isStreamed) => {
-  test.each(retried)("whose first target fails with %s is served by the second", async (fault) => {
-    const response = await gateway.post("/v1/chat/completions", chat(`after-${fault}`, isStreamed));
-    expect(response.status).toBe(200);
-    if (isStreamed) expect((await streamOf(response)).isDone).toBe(true);
-    else expect((await chatOf(response)).choices[0]?.finish_reason).toBe("stop");
-    const expected = { attempts: 2, target: "simulator/sound", outcome: "completed" };
-    expect(await rowOf(response)).toMatchObject(expected);
-  });
-
-  test.each(lost)("whose connection is lost by %s is tried once more there", async (fault) => {
-    const response = await gateway.post("/v1/chat/completions", chat(`after-${fault}`, isStreamed));
-    expect(response.status).toBe(200);
-    await response.text();
-    expect(await rowOf(response)).toMatchObject({ attempts: 3, target: "simulator/sound" });
-  });
-
-  test.each(final)("that is refused with %s is not tried elsewhere", async (fault) => {
-    const response = await gateway.post("/v1/chat/completions", chat(`after-${fault}`, isStreamed));
-    expect(response.status).toBe(400);
-    await response.text();
-    expect(await rowOf(response)).toMatchObject({ attempts: 1, outcome: "failed", status: 400 });
-  });
-
-  test.each(retried)("with %s and no other target ends as model_unavailable", async (fault) => {
-    const response = await gateway.post("/v1/chat/completions", chat(`only-${fault}`, isStreamed));
-    const { code, type } = await errorOf(response);
-    expect([response.status, code, type]).toEqual([503, "model_unavailable", "server_error"]);
-    expect(Number(response.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
-    const expected = { attempts: 1, outcome: "failed", inputTokens: 0, outputTokens: 0 };
-    expect(await rowOf(response)).toMatchObject(expected);
-  });
-});
-
-test("nothing is tried again once the caller has the first event", async () => {
-  const response = await gateway.post("/v1/chat/completions", chat("after-reset", true));
-  expect(response.status).toBe(200);
-  const { chunks, isDone } = await streamOf(response);
-  expect(isDone).toBe(false);
-  expect(chunks.at(-1)?.error?.code).toBe("model_unavailable");
-  expect(chunks.length).toBeGreaterThan(1);
-  expect(await rowOf(response)).toMatchObject({ attempts: 1, outcome: "failed" });
-});
-
-test("the provider's own wait is handed on", async () => {
-  const response = await gateway.post("/v1/chat/completions", chat("only-throttle-429", false));
-  await response.text();
-  expect(response.headers.get("retry-after-ms")).toBe("2000");
-});
-
 /** A port that accepts connections and never says a word. */
-function startSilentPort(): { port: number; stop(): void } {
+function startSilentPort(): { readonly port: number; stop(): void } {
   const server = Bun.listen({
     hostname: "127.0.0.1",
     port: 0,
@@ -124,58 +107,156 @@ function startSilentPort(): { port: number; stop(): void } {
   return { port: server.port, stop: () => server.stop(true) };
 }
 
-const twoUpstreams = (first: string, simulatorUrl: string) => `
-  first: ${first}
-  simulator: { kind: openai, base_url: ${JSON.stringify(simulatorUrl)} }`;
+/** An upstream of the kind at an address that is not the simulator's. */
+const elsewhere = (kind: UpstreamKind, port: number, more: string): string => {
+  const origin = `http://127.0.0.1:${port}`;
+  if (kind === "bedrock") return bedrockUpstream(origin, more);
+  return `{ kind: openai, base_url: "${origin}/v1", ${more} }`;
+};
 
-const twoTargets = `
+const twoTargets = (kind: UpstreamKind): string => `
   chat-model:
     kind: chat
     context_window: 200000
     targets:
-      - { upstream: first, model: m, priority: 1 }
-      - { upstream: simulator, model: sound, priority: 2 }`;
+      - ${target(kind, "simulated-first", "upstream: first, priority: 1")}
+      - ${target(kind, "sound", "upstream: simulator, priority: 2")}`;
 
-test("an upstream that never answers is left after its first-byte time", async () => {
-  const silent = startSilentPort();
-  const timeouts = "timeouts: { connect: 100ms, first_byte: 200ms }";
-  const first = `{ kind: openai, base_url: "http://127.0.0.1:${silent.port}/v1", ${timeouts} }`;
-  await using local = await startGateway({ sections: sectionsWith(first) });
-  const response = await local.post("/v1/chat/completions", chat("chat-model", false));
-  expect(response.status).toBe(200);
-  await response.text();
-  expect(local.log.join("\n")).toContain("timed-out");
-  silent.stop();
-});
+describe.each(upstreamKinds)("behind kind %s:", (kind) => {
+  const { retried, repeated, final } = listed[kind];
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startGateway({
+      kind,
+      sections: { models: modelsFor([...retried, ...repeated, ...final, "reset"], kind) },
+    });
+  });
+  afterAll(async () => {
+    await gateway[Symbol.asyncDispose]();
+  });
 
-function sectionsWith(first: string): Record<string, string> {
-  return { models: twoTargets, upstreams: twoUpstreams(first, gateway.simulator.url) };
-}
+  async function rowOf(response: Response) {
+    const id = response.headers.get("x-request-id");
+    return (await gateway.usage()).find((row) => row.id === id);
+  }
 
-test("an upstream whose port is closed is left at once", async () => {
-  const closed = startSilentPort();
-  closed.stop();
-  const first = `{ kind: openai, base_url: "http://127.0.0.1:${closed.port}/v1" }`;
-  await using local = await startGateway({ sections: sectionsWith(first) });
-  const response = await local.post("/v1/chat/completions", chat("chat-model", true));
-  expect((await streamOf(response)).isDone).toBe(true);
-  expect(local.log.join("\n")).toContain("connect-failed");
-});
+  describe.each([
+    ["plain", false],
+    ["streamed", true],
+  ] as const)("a %s call", (_, isStreamed) => {
+    test.each(retried)(
+      "whose first target fails with %s is served by the second",
+      async (fault) => {
+        const response = await gateway.post(
+          "/v1/chat/completions",
+          chat(`after-${fault}`, isStreamed),
+        );
+        expect(response.status).toBe(200);
+        if (isStreamed) expect((await streamOf(response)).isDone).toBe(true);
+        else expect((await chatOf(response)).choices[0]?.finish_reason).toBe("stop");
+        const expected = { attempts: 2, target: "simulator/sound", outcome: "completed" };
+        expect(await rowOf(response)).toMatchObject(expected);
+      },
+    );
 
-test("an upstream at its max_in_flight is passed over, and its places come back", async () => {
-  const url = JSON.stringify(gateway.simulator.url);
-  const first = `{ kind: openai, base_url: ${url}, max_in_flight: 2 }`;
-  await using local = await startGateway({ sections: sectionsWith(first) });
-  const bodies = Array.from({ length: 6 }, () => chat("chat-model", true));
-  const responses = await Promise.all(
-    bodies.map((body) => local.post("/v1/chat/completions", body)),
-  );
-  await Promise.all(responses.map((response) => response.text()));
-  const rows = await local.usage();
-  expect(rows.filter(({ target }) => target === "first/m")).toHaveLength(2);
-  expect(rows.filter(({ target }) => target === "simulator/sound")).toHaveLength(4);
-  const after = await local.post("/v1/chat/completions", chat("chat-model", true));
-  await after.text();
-  const [latest] = await local.usage();
-  expect(latest?.target).toBe("first/m");
+    test.each(repeated)(
+      "that fails with %s is tried once more there, then elsewhere",
+      async (fault) => {
+        const response = await gateway.post(
+          "/v1/chat/completions",
+          chat(`after-${fault}`, isStreamed),
+        );
+        expect(response.status).toBe(200);
+        await response.text();
+        expect(await rowOf(response)).toMatchObject({ attempts: 3, target: "simulator/sound" });
+      },
+    );
+
+    test.each(final)("that is refused with %s is not tried elsewhere", async (fault) => {
+      const response = await gateway.post(
+        "/v1/chat/completions",
+        chat(`after-${fault}`, isStreamed),
+      );
+      expect(response.status).toBe(400);
+      await response.text();
+      expect(await rowOf(response)).toMatchObject({ attempts: 1, outcome: "failed", status: 400 });
+    });
+
+    test.each(retried)("with %s and no other target ends as model_unavailable", async (fault) => {
+      const response = await gateway.post(
+        "/v1/chat/completions",
+        chat(`only-${fault}`, isStreamed),
+      );
+      const { code, type } = await errorOf(response);
+      expect([response.status, code, type]).toEqual([503, "model_unavailable", "server_error"]);
+      expect(Number(response.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+      const expected = { attempts: 1, outcome: "failed", inputTokens: 0, outputTokens: 0 };
+      expect(await rowOf(response)).toMatchObject(expected);
+    });
+  });
+
+  test("nothing is tried again once the caller has the first event", async () => {
+    const response = await gateway.post("/v1/chat/completions", chat("after-reset", true));
+    expect(response.status).toBe(200);
+    const { chunks, isDone } = await streamOf(response);
+    expect(isDone).toBe(false);
+    expect(chunks.at(-1)?.error?.code).toBe("model_unavailable");
+    expect(chunks.length).toBeGreaterThan(1);
+    expect(await rowOf(response)).toMatchObject({ attempts: 1, outcome: "failed" });
+  });
+
+  test("the provider's own wait is handed on", async () => {
+    const response = await gateway.post("/v1/chat/completions", chat("only-throttle-429", false));
+    await response.text();
+    expect(response.headers.get("retry-after-ms")).toBe("2000");
+  });
+
+  test("an upstream that never answers is left after its first-byte time", async () => {
+    const silent = startSilentPort();
+    const timeouts = "timeouts: { connect: 100ms, first_byte: 200ms }";
+    const first = elsewhere(kind, silent.port, timeouts);
+    await using local = await startGateway({ kind, sections: sectionsWith(first) });
+    const response = await local.post("/v1/chat/completions", chat("chat-model", false));
+    expect(response.status).toBe(200);
+    await response.text();
+    expect(local.log.join("\n")).toContain("timed-out");
+    silent.stop();
+  });
+
+  function sectionsWith(first: string): Record<string, string> {
+    const simulator = simulatorUpstream(gateway.simulator, kind);
+    return {
+      models: twoTargets(kind),
+      upstreams: `
+  first: ${first}
+  simulator: ${simulator}`,
+    };
+  }
+
+  test("an upstream whose port is closed is left at once", async () => {
+    const closed = startSilentPort();
+    closed.stop();
+    const first = elsewhere(kind, closed.port, "");
+    await using local = await startGateway({ kind, sections: sectionsWith(first) });
+    const response = await local.post("/v1/chat/completions", chat("chat-model", true));
+    expect((await streamOf(response)).isDone).toBe(true);
+    expect(local.log.join("\n")).toContain("connect-failed");
+  });
+
+  test("an upstream at its max_in_flight is passed over, and its places come back", async () => {
+    const first = simulatorUpstream(gateway.simulator, kind, "max_in_flight: 2");
+    await using local = await startGateway({ kind, sections: sectionsWith(first) });
+    const bodies = Array.from({ length: 6 }, () => chat("chat-model", true));
+    const responses = await Promise.all(
+      bodies.map((body) => local.post("/v1/chat/completions", body)),
+    );
+    await Promise.all(responses.map((response) => response.text()));
+    const rows = await local.usage();
+    expect(rows.filter(({ target }) => target === "first/simulated-first")).toHaveLength(2);
+    expect(rows.filter(({ target }) => target === "simulator/sound")).toHaveLength(4);
+    const after = await local.post("/v1/chat/completions", chat("chat-model", true));
+    await after.text();
+    const [latest] = await local.usage();
+    expect(latest?.target).toBe("first/simulated-first");
+  });
 });

@@ -1,13 +1,23 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
+import type { Simulator } from "../../src/simulator/simulator.ts";
 import { errorOf, parseStream, streamOf } from "../support/bodies.ts";
-import { startGateway, type TestGateway } from "../support/gateway.ts";
+import {
+  simulatorUpstream,
+  startGateway,
+  targetAt,
+  upstreamKinds,
+  type TestGateway,
+  type UpstreamKind,
+} from "../support/gateway.ts";
 
-const models = (upstreamModel: string) => `
+const modelsOf = (kind: UpstreamKind, upstreamModel: string): string => `
   chat-model:
     kind: chat
     context_window: 200000
-    targets: [{ upstream: simulator, model: ${upstreamModel} }]`;
+    targets: [${targetAt(kind, { model: upstreamModel, family: "claude-4" })}]`;
+
+const hanging = "fault-slow-first-byte-60000";
 
 const chat = (content: string) => ({
   model: "chat-model",
@@ -29,119 +39,122 @@ function openStream(gateway: TestGateway): Socket {
 }
 
 async function until(condition: () => boolean): Promise<void> {
-  const deadline = performance.now() + 8_000;
+  const deadline = performance.now() + 20_000;
   while (!condition()) {
     if (performance.now() > deadline) throw new Error("it never happened");
     await Bun.sleep(5);
   }
 }
 
-test("readers that stop reading hold back the upstream, keep memory bounded, and are cut off", async () => {
-  await using gateway = await startGateway({
-    sections: {
-      streams: "{ write_timeout: 1s, keep_alive_interval: 30s }",
-      // Each of these answers would be about 200 MB long.
-      models: models("fault-million-chunks-1000000"),
-    },
-  });
-  Bun.gc(true);
-  const before = process.memoryUsage.rss();
-  const sockets = Array.from({ length: 20 }, () => openStream(gateway).pause());
-  await until(() => gateway.simulator.openCalls === 20);
-  await Bun.sleep(500);
-  const grown = process.memoryUsage.rss() - before;
-  // The simulator runs in this process as well; 20 unbounded streams would take gigabytes.
-  expect(grown).toBeLessThan(300 * 1024 * 1024);
-  await until(() => gateway.simulator.openCalls === 0);
-  const rows = await gateway.usage();
-  expect(rows).toHaveLength(20);
-  expect(new Set(rows.map(({ outcome }) => outcome))).toEqual(new Set(["abandoned"]));
-  for (const socket of sockets) socket.destroy();
-});
+describe.each(upstreamKinds)("behind kind %s:", (kind) => {
+  const models = (upstreamModel: string): string => modelsOf(kind, upstreamModel);
+  const upstreamsOf = (simulator: Simulator): string => `
+  simulator: ${simulatorUpstream(simulator, kind, "timeouts: { connect: 100ms, first_byte: 400ms }")}`;
 
-test("a reader that is slow but reads gets everything", async () => {
-  await using gateway = await startGateway({
-    sections: { streams: "{ write_timeout: 1s }", models: models("fault-million-chunks-3000") },
-  });
-  const response = await gateway.post("/v1/chat/completions", chat("hi"));
-  const reader = response.body?.getReader();
-  const decoder = new TextDecoder();
-  let text = "";
-  for (let isOver = false; !isOver;) {
-    const read = await reader?.read();
-    const piece: Uint8Array | undefined = read?.value;
-    text += decoder.decode(piece, { stream: true });
-    isOver = read?.done ?? true;
-    await Bun.sleep(1);
-  }
-  const { chunks, isDone } = parseStream(text);
-  expect(isDone).toBe(true);
-  expect(chunks.length).toBeGreaterThan(3_000);
-});
+  test("readers that stop reading hold back the upstream, keep memory bounded, and are cut off", async () => {
+    await using gateway = await startGateway({
+      kind,
+      sections: {
+        streams: "{ write_timeout: 1s, keep_alive_interval: 30s }",
+        // Each of these answers would be about 200 MB long.
+        models: models("fault-million-chunks-1000000"),
+      },
+    });
+    Bun.gc(true);
+    const before = process.memoryUsage.rss();
+    const sockets = Array.from({ length: 20 }, () => openStream(gateway).pause());
+    await until(() => gateway.simulator.openCalls === 20);
+    await Bun.sleep(500);
+    const grown = process.memoryUsage.rss() - before;
+    // The simulator runs in this process as well; 20 unbounded streams would take gigabytes.
+    expect(grown).toBeLessThan(300 * 1024 * 1024);
+    await until(() => gateway.simulator.openCalls === 0);
+    const rows = await gateway.usage();
+    expect(rows).toHaveLength(20);
+    expect(new Set(rows.map(({ outcome }) => outcome))).toEqual(new Set(["abandoned"]));
+    for (const socket of sockets) socket.destroy();
+  }, 30_000);
 
-test("silence before and within an answer is filled with comments", async () => {
-  await using gateway = await startGateway({
-    simulator: { tokensPerSecond: 2 },
-    sections: {
-      streams: "{ hold_headers: 50ms, keep_alive_interval: 1s }",
-      models: models("fault-slow-first-byte-2500"),
-    },
-  });
-  const response = await gateway.post("/v1/chat/completions", chat("echo: one"));
-  const { comments, chunks, isDone } = await streamOf(response);
-  expect(isDone).toBe(true);
-  expect(chunks.length).toBeGreaterThan(1);
-  expect(comments.length).toBeGreaterThanOrEqual(2);
-  expect(new Set(comments)).toEqual(new Set([": keep-alive"]));
-});
-
-test("an empty chunk can stand for the comment", async () => {
-  await using gateway = await startGateway({
-    sections: {
-      streams: "{ hold_headers: 50ms, keep_alive: chunk }",
-      models: models("fault-slow-first-byte-300"),
-    },
-  });
-  const response = await gateway.post("/v1/chat/completions", chat("echo: one"));
-  const { comments, chunks } = await streamOf(response);
-  expect(comments).toEqual([]);
-  expect(chunks[0]?.choices).toEqual([]);
-  expect(chunks[1]?.choices[0]?.delta.role).toBe("assistant");
-});
-
-const failing = `
-  chat-model:
-    kind: chat
-    context_window: 200000
-    targets: [{ upstream: simulator, model: fault-slow-first-byte-60000 }]`;
-
-const upstreamsOf = (url: string) => `
-  simulator: { kind: openai, base_url: "${url}", timeouts: { connect: 100ms, first_byte: 400ms } }`;
-
-test("a failure after the headers went out early is one error frame", async () => {
-  await using other = await startGateway();
-  await using gateway = await startGateway({
-    sections: {
-      streams: "{ hold_headers: 100ms }",
-      models: failing,
-      upstreams: upstreamsOf(other.simulator.url),
-    },
-  });
-  const response = await gateway.post("/v1/chat/completions", chat("hi"));
-  expect(response.status).toBe(200);
-  const { chunks, isDone } = await streamOf(response);
-  expect(isDone).toBe(false);
-  expect(chunks).toHaveLength(1);
-  expect(chunks[0]?.error).toMatchObject({ code: "model_unavailable", type: "server_error" });
-});
-
-test("a failure while the headers are held is a proper HTTP error, also without keep-alives", async () => {
-  await using other = await startGateway();
-  for (const streams of ["{ hold_headers: 10s }", "{ hold_headers: 50ms, keep_alive: off }"]) {
-    const upstreams = upstreamsOf(other.simulator.url);
-    await using gateway = await startGateway({ sections: { streams, models: failing, upstreams } });
+  test("a reader that is slow but reads gets everything", async () => {
+    await using gateway = await startGateway({
+      kind,
+      sections: { streams: "{ write_timeout: 1s }", models: models("fault-million-chunks-3000") },
+    });
     const response = await gateway.post("/v1/chat/completions", chat("hi"));
-    expect(response.status).toBe(503);
-    expect((await errorOf(response)).code).toBe("model_unavailable");
-  }
+    const reader = response.body?.getReader();
+    const decoder = new TextDecoder();
+    let text = "";
+    for (let isOver = false; !isOver;) {
+      const read = await reader?.read();
+      const piece: Uint8Array | undefined = read?.value;
+      text += decoder.decode(piece, { stream: true });
+      isOver = read?.done ?? true;
+      await Bun.sleep(1);
+    }
+    const { chunks, isDone } = parseStream(text);
+    expect(isDone).toBe(true);
+    expect(chunks.length).toBeGreaterThan(3_000);
+  });
+
+  test("silence before and within an answer is filled with comments", async () => {
+    await using gateway = await startGateway({
+      kind,
+      simulator: { tokensPerSecond: 2 },
+      sections: {
+        streams: "{ hold_headers: 50ms, keep_alive_interval: 1s }",
+        models: models("fault-slow-first-byte-2500"),
+      },
+    });
+    const response = await gateway.post("/v1/chat/completions", chat("echo: one"));
+    const { comments, chunks, isDone } = await streamOf(response);
+    expect(isDone).toBe(true);
+    expect(chunks.length).toBeGreaterThan(1);
+    expect(comments.length).toBeGreaterThanOrEqual(2);
+    expect(new Set(comments)).toEqual(new Set([": keep-alive"]));
+  });
+
+  test("an empty chunk can stand for the comment", async () => {
+    await using gateway = await startGateway({
+      kind,
+      sections: {
+        streams: "{ hold_headers: 50ms, keep_alive: chunk }",
+        models: models("fault-slow-first-byte-300"),
+      },
+    });
+    const response = await gateway.post("/v1/chat/completions", chat("echo: one"));
+    const { comments, chunks } = await streamOf(response);
+    expect(comments).toEqual([]);
+    expect(chunks[0]?.choices).toEqual([]);
+    expect(chunks[1]?.choices[0]?.delta.role).toBe("assistant");
+  });
+
+  test("a failure after the headers went out early is one error frame", async () => {
+    await using other = await startGateway({ kind });
+    await using gateway = await startGateway({
+      kind,
+      sections: {
+        streams: "{ hold_headers: 100ms }",
+        models: models(hanging),
+        upstreams: upstreamsOf(other.simulator),
+      },
+    });
+    const response = await gateway.post("/v1/chat/completions", chat("hi"));
+    expect(response.status).toBe(200);
+    const { chunks, isDone } = await streamOf(response);
+    expect(isDone).toBe(false);
+    expect(chunks).toHaveLength(1);
+    expect(chunks[0]?.error).toMatchObject({ code: "model_unavailable", type: "server_error" });
+  });
+
+  test("a failure while the headers are held is a proper HTTP error, also without keep-alives", async () => {
+    await using other = await startGateway({ kind });
+    for (const streams of ["{ hold_headers: 10s }", "{ hold_headers: 50ms, keep_alive: off }"]) {
+      const upstreams = upstreamsOf(other.simulator);
+      const sections = { streams, models: models(hanging), upstreams };
+      await using gateway = await startGateway({ kind, sections });
+      const response = await gateway.post("/v1/chat/completions", chat("hi"));
+      expect(response.status).toBe(503);
+      expect((await errorOf(response)).code).toBe("model_unavailable");
+    }
+  });
 });
