@@ -26,6 +26,11 @@ export const bedrockUpstreamSchema = z
     secret_access_key: credential("Secret of `access_key_id`.").optional(),
     session_token: credential("Session token of a temporary `access_key_id`.").optional(),
     profile: text("Profile of the shared configuration files, for the standard chain.").optional(),
+    count_tokens: flag(
+      "Counts an input that seems larger than a key's limit before it is refused. Needs the " +
+        "permission bedrock:CountTokens.",
+      false,
+    ),
     // A whole answer comes with its first byte, and a stream is silent for minutes while a model
     // writes the arguments of a tool: silences of 125 s have been seen.
     timeouts: timeouts({ firstByte: "5m", idle: "5m" }),

@@ -57,6 +57,7 @@ describe("an upstream of kind bedrock", () => {
       useFips: false,
       credentials: { source: "chain", profile: undefined },
       models: expect.any(Map),
+      countsTokens: false,
       timeouts: { connectMs: 3000, firstByteMs: 300_000, idleMs: 300_000, totalMs: 600_000 },
       maxInFlight: 4096,
     });

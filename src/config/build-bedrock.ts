@@ -25,6 +25,7 @@ export function buildBedrockUpstream(
     endpoint: upstream.endpoint,
     useFips: upstream.fips,
     credentials: buildCredentials(upstream),
+    countsTokens: upstream.count_tokens,
     models: buildModels(name, models),
   };
 }

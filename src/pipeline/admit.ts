@@ -2,6 +2,7 @@ import { GatewayError } from "../domain/gateway-error.ts";
 import type { CapacityClass } from "../domain/usage.ts";
 import { formatGoDuration, rateLimitHeaders, retryHeaders } from "../limits/headers.ts";
 import type { LimitState } from "../domain/limit-state.ts";
+import type { Limits } from "../domain/plan.ts";
 import type { LimitDecision, LimitScope, LimitStore } from "../storage/store.ts";
 import type { Call } from "./call.ts";
 import type { TokenEstimate } from "./estimate.ts";
@@ -26,21 +27,27 @@ export interface AdmissionRequest {
 export async function admit(request: AdmissionRequest, limits: LimitStore): Promise<Admission> {
   const { call, resolved } = request;
   const scope: LimitScope = { id: `key:${call.caller.key.id}`, limits: call.caller.limits };
-  const tokens = tokensToReserve(request, scope);
+  const tokens = tokensToReserve(request, scope.limits);
   const decision = await limits.acquire({ callId: call.id, scopes: [scope], tokens });
   if (!decision.isAdmitted) throw refusal(request, decision, tokens);
   const { state } = decision;
   return { ...resolved, reservedTokens: tokens, capacityClass: "on-demand", state };
 }
 
+/** False when the request is larger than a limit itself, so that no waiting would help. */
+export function canEverFit(request: AdmissionRequest): boolean {
+  const { limits } = request.call.caller;
+  return tokensToReserve(request, limits) <= limits.tokensPerMinute;
+}
+
 /**
  * A guessed output is clamped to what the limit leaves beside the input; otherwise a key with a
  * small plan would never get a first answer.
  */
-function tokensToReserve({ estimate, isCapped }: AdmissionRequest, scope: LimitScope): number {
+function tokensToReserve({ estimate, isCapped }: AdmissionRequest, limits: Limits): number {
   const { inputTokens, outputTokens } = estimate;
   if (isCapped) return inputTokens + outputTokens;
-  const room = Math.max(0, scope.limits.tokensPerMinute - inputTokens);
+  const room = Math.max(0, limits.tokensPerMinute - inputTokens);
   return inputTokens + Math.min(outputTokens, room);
 }
 

@@ -6,6 +6,7 @@ import type { Call } from "./call.ts";
 import type { Candidate } from "./candidates.ts";
 import { checkContextWindow, checkOutputCap, outputCap } from "./check-request.ts";
 import { attemptChat, attemptChatStream, choiceCount, inputReadings } from "./choices.ts";
+import { countInput } from "./count-input.ts";
 import { measureChatInput, repeatedInput } from "./estimate.ts";
 import type { OpenStream } from "./event-batches.ts";
 import { inlineImages } from "./inline-images.ts";
@@ -92,6 +93,11 @@ function commonParts({ request, bodyBytes }: ChatCall, isStreamed: boolean): Com
     kind: "chat",
     isStreamed,
     measure: (model, snapshot) => repeatedInput(size, inputReadings(request, model, snapshot)),
+    async countInput(model, context) {
+      const tokens = await countInput(request, model, context);
+      const readings = inputReadings(request, model, context.call.snapshot);
+      return tokens === undefined ? undefined : tokens * readings;
+    },
     output: { cap: outputCap(request), choices: choiceCount(request) },
     check(model) {
       checkOutputCap(request, model);

@@ -1,7 +1,7 @@
 import { GatewayError, internalError } from "../domain/gateway-error.ts";
 import type { Model, ModelKind } from "../domain/model.ts";
 import { UpstreamFailure } from "../domain/upstream-failure.ts";
-import { admit, type Admission } from "./admit.ts";
+import { admit, canEverFit, type Admission, type AdmissionRequest } from "./admit.ts";
 import type { AttemptContext } from "./attempt.ts";
 import type { Call } from "./call.ts";
 import { listCandidates, type Candidate } from "./candidates.ts";
@@ -23,6 +23,8 @@ export interface Operation<Answer> {
   measure(model: Model, snapshot: Snapshot): InputSize;
   /** Refuses, with 400, what this model cannot take. */
   check(model: Model): void;
+  /** The exact number of those tokens, where it can be had without an answer. */
+  countInput?(model: Model, context: AttemptContext): Promise<number | undefined>;
   /** Resolves once the answer, or the first event of it, is decoded. */
   attempt(candidate: Candidate, context: AttemptContext): Promise<Answer>;
 }
@@ -59,7 +61,11 @@ export async function runCall<Answer>(
   try {
     operation.check(model);
     const isCapped = operation.output.cap !== undefined;
-    const admission = await admit({ call, resolved, estimate, isCapped }, services.limits);
+    const request = { call, resolved, estimate, isCapped };
+    const admission = await admit(
+      canEverFit(request) ? request : await counted(request, operation, { call, meter, services }),
+      services.limits,
+    );
     meter.admitted(admission);
     const answer = await attemptInTurn({ call, model, operation, meter, services });
     return { answer, admission, meter };
@@ -68,6 +74,20 @@ export async function runCall<Answer>(
     meter.failed(failure);
     throw failure;
   }
+}
+
+/**
+ * An estimate errs on the safe side, so a request that seems larger than the limit is counted, if
+ * it can be, before it is refused for good.
+ */
+async function counted<Answer>(
+  request: AdmissionRequest,
+  operation: Operation<Answer>,
+  context: AttemptContext,
+): Promise<AdmissionRequest> {
+  const inputTokens = await operation.countInput?.(request.resolved.model, context);
+  if (inputTokens === undefined) return request;
+  return { ...request, estimate: { ...request.estimate, inputTokens } };
 }
 
 function ledgerFull(): GatewayError {

@@ -51,6 +51,8 @@ export interface StreamDecoder<Event> {
 
 export interface ChatCodec extends Codec<ChatRequest, ChatResult> {
   encodeStream(request: ChatRequest, model: string): StreamExchange<ChatEvent>;
+  /** Asks for the number of input tokens; undefined for models that cannot say without answering. */
+  readonly countTokens?: (request: ChatRequest, model: string) => Exchange<number> | undefined;
   /** False when each choice of an answer takes a request of its own. */
   readonly takesChoiceCount: boolean;
   /** False when images must come inside the request: addresses are then read by the gateway. */

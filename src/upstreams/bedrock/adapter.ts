@@ -8,12 +8,13 @@ import type {
   UpstreamAdapter,
   UpstreamRequest,
 } from "../adapter.ts";
+import { decodeCountTokens } from "./count-tokens.ts";
 import { createAuthorizer } from "./authorize.ts";
 import { isEmbeddingFamily } from "./bedrock-model.ts";
 import { decodeConverse } from "./decode-converse.ts";
 import { ConverseStreamDecoder } from "./decode-converse-stream.ts";
 import { embeddingWires, type EmbeddingWire } from "./embeddings.ts";
-import { answersAsWhole, encodeConverse } from "./encode-converse.ts";
+import { answersAsWhole, encodeConverse, encodeCountTokens } from "./encode-converse.ts";
 import { endpointOf } from "./endpoint.ts";
 import { createReadFailure } from "./read-failure.ts";
 import { WholeAnswerReplay } from "./replay-whole-answer.ts";
@@ -30,7 +31,7 @@ export function createBedrockAdapter(
   const authorizer = createAuthorizer(settings, services);
   const readFailure = createReadFailure(services.clock);
   return {
-    chat: createChatCodec(models, endpoint),
+    chat: createChatCodec(models, endpoint, settings),
     embeddings: createEmbeddingCodec(models, endpoint),
     authorize: (request, signal) => authorizer.authorize(request, signal),
     readFailure(answer, request) {
@@ -41,12 +42,24 @@ export function createBedrockAdapter(
   };
 }
 
-function createChatCodec(models: TargetModels, endpoint: string): ChatCodec {
+function createChatCodec(
+  models: TargetModels,
+  endpoint: string,
+  { countsTokens }: BedrockSettings,
+): ChatCodec {
   const encodeWhole = (request: ChatRequest, { model, path }: TargetModel) => {
     const { body, context } = encodeConverse(request, model, { isStreamed: false });
     return { request: post(`${endpoint}${path}/converse`, body), context };
   };
   return {
+    ...(countsTokens && {
+      countTokens(request: ChatRequest, identifier: string) {
+        const { model, countPath } = models.at(request.model, identifier);
+        if (countPath === undefined) return undefined;
+        const body = encodeCountTokens(request, model);
+        return { request: post(`${endpoint}${countPath}`, body), decode: decodeCountTokens };
+      },
+    }),
     takesChoiceCount: false,
     takesImageUrls: false,
     encode(request, identifier) {

@@ -77,8 +77,14 @@ export interface Capabilities {
  * which says nothing of the model, and for models that are not known here.
  */
 export function familyOf(identifier: string): ModelFamily | undefined {
-  const foundation = identifier.replace(geography, "");
+  const foundation = foundationModelOf(identifier);
+  if (foundation === undefined) return undefined;
   return patterns.find(([pattern]) => pattern.test(foundation))?.[1];
+}
+
+/** The foundation model behind a system profile, or the identifier itself; an ARN hides it. */
+export function foundationModelOf(identifier: string): string | undefined {
+  return identifier.startsWith("arn:") ? undefined : identifier.replace(geography, "");
 }
 
 /** What the identifiers of system profiles put before the foundation model's. */

@@ -9,6 +9,8 @@ export interface BedrockSettings {
   /** Whether the address that follows from the region is the FIPS one. */
   readonly useFips: boolean;
   readonly credentials: BedrockCredentials;
+  /** Whether tokens may be counted without an answer; the provider has a permission for it. */
+  readonly countsTokens: boolean;
   /** By alias, then by the provider's identifier; targets without settings are not in it. */
   readonly models: ReadonlyMap<string, ReadonlyMap<string, BedrockModelSettings>>;
 }

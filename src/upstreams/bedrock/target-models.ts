@@ -1,4 +1,5 @@
 import { resolveModel, type BedrockModel } from "./bedrock-model.ts";
+import { countPathOf } from "./count-tokens.ts";
 import { encodePathSegment } from "./endpoint.ts";
 import type { BedrockModelSettings, BedrockSettings } from "./settings.ts";
 
@@ -7,6 +8,8 @@ export interface TargetModel {
   readonly model: BedrockModel;
   /** `/model/<identifier>`, the identifier as one segment. */
   readonly path: string;
+  /** Where its tokens are counted; undefined when the model cannot do that. */
+  readonly countPath: string | undefined;
 }
 
 /** Finds what the operator says of a model; each is worked out once. */
@@ -29,8 +32,10 @@ export class TargetModels {
 }
 
 function makeTarget(identifier: string, settings: BedrockModelSettings | undefined): TargetModel {
+  const model = resolveModel(identifier, settings);
   return {
-    model: resolveModel(identifier, settings),
+    model,
     path: `/model/${encodePathSegment(identifier)}`,
+    countPath: countPathOf(model),
   };
 }

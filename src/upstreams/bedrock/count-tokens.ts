@@ -1,0 +1,26 @@
+import { UpstreamFailure } from "../../domain/upstream-failure.ts";
+import type { WholeAnswer } from "../adapter.ts";
+import { countOf, objectOf } from "../shared/json-fields.ts";
+import type { BedrockModel } from "./bedrock-model.ts";
+import { encodePathSegment } from "./endpoint.ts";
+import { foundationModelOf } from "./model-families.ts";
+
+/** CountTokens knows foundation models only, so a profile of one region group is asked by its model. */
+export function countPathOf({ identifier, capabilities }: BedrockModel): string | undefined {
+  const foundationModel = foundationModelOf(identifier);
+  if (!capabilities.countTokens || foundationModel === undefined) return undefined;
+  return `/model/${encodePathSegment(foundationModel)}/count-tokens`;
+}
+
+/** Reads `{"inputTokens": n}`. */
+export function decodeCountTokens({ body }: WholeAnswer): number {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(new TextDecoder().decode(body));
+  } catch {
+    // Said below.
+  }
+  const count = countOf(objectOf(answer)?.["inputTokens"]);
+  if (count !== undefined) return count;
+  throw new UpstreamFailure({ kind: "broken-answer", message: "the answer has no count" });
+}

@@ -1,0 +1,84 @@
+import { expect, test } from "bun:test";
+import { errorOf } from "../support/bodies.ts";
+import { bedrockUpstream, startGateway, type TestGateway } from "../support/gateway.ts";
+import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
+
+/** Words that take far fewer tokens than their length suggests. */
+const content = `echo: ${"a".repeat(40)} ${"international ".repeat(300)}`;
+const request = {
+  model: "chat-model",
+  max_tokens: 10,
+  messages: [{ role: "user", content }],
+};
+
+async function withGateway(
+  settings: string,
+  use: (gateway: TestGateway, counts: () => number, simulator: Simulator) => Promise<void>,
+): Promise<void> {
+  await using simulator = startSimulator();
+  const upstream = bedrockUpstream(simulator.origin, settings);
+  await using gateway = await startGateway({
+    sections: {
+      upstreams: `
+  bedrock: ${upstream}`,
+      models: `
+  chat-model:
+    kind: chat
+    context_window: 200000
+    targets: [{ upstream: bedrock, model: "us.anthropic.claude-sonnet-4-20250514-v1:0" }]`,
+    },
+    key: { plan: "enterprise", limits: { requestsPerMinute: 10, tokensPerMinute: 1_000 } },
+  });
+  const counts = (): number =>
+    simulator.truth.entries.filter(({ kind }) => kind === "count-tokens").length;
+  await use(gateway, counts, simulator);
+}
+
+test("an input that only seems larger than the limit is counted and answered", async () => {
+  await withGateway("count_tokens: true", async (gateway, counts) => {
+    const response = await gateway.post("/v1/chat/completions", request);
+    expect(response.status).toBe(200);
+    expect(counts()).toBe(1);
+    const [row] = await gateway.usage();
+    expect(row?.inputTokens).toBeLessThan(1_000);
+    expect(row).toMatchObject({ attempts: 1, outcome: "completed" });
+  });
+});
+
+test("an input that is larger than the limit is refused after it was counted", async () => {
+  await withGateway("count_tokens: true", async (gateway, counts) => {
+    const messages = [{ role: "user", content: "one two three four five ".repeat(1_000) }];
+    const response = await gateway.post("/v1/chat/completions", { ...request, messages });
+    expect(response.status).toBe(429);
+    expect((await errorOf(response)).message).toContain("Request too large");
+    expect(response.headers.get("x-should-retry")).toBe("false");
+    expect(counts()).toBe(1);
+  });
+});
+
+test("an input that fits is never counted", async () => {
+  await withGateway("count_tokens: true", async (gateway, counts) => {
+    const messages = [{ role: "user", content: "echo: Hi" }];
+    const response = await gateway.post("/v1/chat/completions", { ...request, messages });
+    expect(response.status).toBe(200);
+    expect(counts()).toBe(0);
+  });
+});
+
+test("nothing is counted unless the operator says so", async () => {
+  await withGateway("count_tokens: false", async (gateway, counts) => {
+    const response = await gateway.post("/v1/chat/completions", request);
+    expect(response.status).toBe(429);
+    expect(counts()).toBe(0);
+  });
+});
+
+test("a count that fails leaves the estimate, and the refusal, as they were", async () => {
+  await withGateway("count_tokens: true", async (gateway, counts, simulator) => {
+    simulator.setFaultPlan([{ mode: "error-500" }]);
+    const response = await gateway.post("/v1/chat/completions", request);
+    expect(response.status).toBe(429);
+    expect(counts()).toBe(1);
+    expect((await gateway.post("/v1/chat/completions", request)).status).toBe(200);
+  });
+});
