@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TruthEntry } from "../../src/simulator/truth-log.ts";
+import { startSimulator } from "../../src/simulator/simulator.ts";
+import { RawConnection } from "../http/raw-connection.ts";
+import { parseStream } from "../support/bodies.ts";
+import { bedrockUpstream, startGateway, type TestGateway } from "../support/gateway.ts";
+import { runSluice, startServing } from "../support/sluice-process.ts";
+
+/**
+ * Many streams of the bedrock kind at once. Callers have sockets of their own: the runtime runs
+ * only so many fetches at a time, and these are for the gateway.
+ */
+
+interface Caller {
+  readonly port: number;
+  readonly key: string;
+  readonly model?: string;
+}
+
+async function openStream(caller: Caller, content: string): Promise<RawConnection> {
+  const connection = await RawConnection.open(caller.port);
+  const body = JSON.stringify({
+    model: caller.model ?? "chat-model",
+    stream: true,
+    stream_options: { include_usage: true },
+    messages: [{ role: "user", content }],
+  });
+  connection.write(
+    "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" +
+      `Authorization: Bearer ${caller.key}\r\nContent-Type: application/json\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+  return connection;
+}
+
+async function expectCounted(connection: RawConnection, count: number): Promise<void> {
+  const answer = await connection.answer();
+  connection[Symbol.dispose]();
+  expect(answer?.status).toBe(200);
+  const { chunks, isDone } = parseStream(answer?.body ?? "");
+  expect(isDone).toBe(true);
+  const text = chunks.map((chunk) => chunk.choices[0]?.delta.content ?? "").join("");
+  expect(text.match(/\d+/g)?.map(Number)).toEqual([...Array(count).keys()].map((n) => n + 1));
+}
+
+function streamsAtOnce(caller: Caller, streams: number): Promise<readonly RawConnection[]> {
+  return Promise.all(Array.from({ length: streams }, () => openStream(caller, "count: 40")));
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  const deadline = performance.now() + 20_000;
+  while (!condition()) {
+    if (performance.now() > deadline) throw new Error("it never happened");
+    await Bun.sleep(2);
+  }
+}
+
+const leaver = "simulated-leaver";
+const target = (model: string): string =>
+  `{ upstream: simulator, model: ${model}, bedrock: { family: claude-4 } }`;
+
+describe("streams in this process", () => {
+  let gateway: TestGateway;
+  const ended: ((entry: TruthEntry) => void)[] = [];
+  const rejections: unknown[] = [];
+  const onRejection = (reason: unknown): void => void rejections.push(reason);
+  beforeAll(async () => {
+    process.on("unhandledRejection", onRejection);
+    const onTruth = (entry: TruthEntry): void => ended.forEach((listener) => listener(entry));
+    gateway = await startGateway({ kind: "bedrock", simulator: { tokensPerSecond: 80, onTruth } });
+    gateway.reconfigure({
+      // Not one place more than a round needs: one that is not given back is missed by the next.
+      upstreams: `
+  simulator: ${bedrockUpstream(gateway.simulator.origin, "max_in_flight: 200")}`,
+      models: `
+  chat-model: { kind: chat, context_window: 200000, targets: [${target("simulated-chat")}] }
+  leaver: { kind: chat, context_window: 200000, targets: [${target(leaver)}] }`,
+    });
+  });
+  afterAll(async () => {
+    await gateway[Symbol.asyncDispose]();
+    process.off("unhandledRejection", onRejection);
+  });
+
+  test("200 at once take no more memory in the fifth round than in the first", async () => {
+    const residentBytes: number[] = [];
+    for (let round = 0; round < 5; round += 1) {
+      const connections = await streamsAtOnce(gateway, 200);
+      await until(() => gateway.simulator.openCalls === 200);
+      await Promise.all(connections.map((connection) => expectCounted(connection, 40)));
+      await until(() => gateway.simulator.openCalls === 0);
+      Bun.gc(true);
+      residentBytes.push(process.memoryUsage.rss());
+    }
+    const [first = 0] = residentBytes;
+    const grown = (residentBytes.at(-1) ?? 0) - first;
+    expect(grown).toBeLessThan(48 * 1024 * 1024);
+    const rows = await gateway.usage();
+    expect(rows).toHaveLength(1_000);
+    expect(new Set(rows.map(({ outcome }) => outcome))).toEqual(new Set(["completed"]));
+    expect(new Set(rows.map(({ usageSource }) => usageSource))).toEqual(new Set(["upstream"]));
+    const entries = gateway.simulator.truth.entries;
+    const told = entries.reduce((sum, entry) => sum + entry.completionTokens, 0);
+    expect(rows.reduce((sum, row) => sum + row.outputTokens, 0)).toBe(told);
+    expect(rejections).toEqual([]);
+  }, 60_000);
+
+  test("50 callers that leave close their upstream calls, and the streams beside them go on", async () => {
+    const caller = { port: gateway.port, key: gateway.key, model: "leaver" };
+    const beside = await streamsAtOnce(gateway, 100);
+    const waitsMs: number[] = [];
+    for (let index = 0; index < 50; index += 1) {
+      const connection = await openStream(caller, "count: 100000");
+      await connection.until("data: ");
+      const left = Promise.withResolvers<number>();
+      ended.push((entry) => {
+        if (entry.model === leaver && entry.clientLeft) left.resolve(performance.now());
+      });
+      const leftAt = performance.now();
+      connection[Symbol.dispose]();
+      waitsMs.push((await left.promise) - leftAt);
+      ended.length = 0;
+    }
+    await Promise.all(beside.map((connection) => expectCounted(connection, 40)));
+    await until(() => gateway.simulator.openCalls === 0);
+    const rows = (await gateway.usage()).filter(({ model }) => model === "leaver");
+    expect(rows).toHaveLength(50);
+    expect(new Set(rows.map(({ outcome }) => outcome))).toEqual(new Set(["abandoned"]));
+    tell(waitsMs);
+  }, 30_000);
+
+  test("callers that leave together, at any moment, leave no place taken and no rejection", async () => {
+    const connections = await streamsAtOnce({ ...gateway, model: "leaver" }, 200);
+    await Promise.all(
+      connections.map(async (connection, index) => {
+        await Bun.sleep(index * 3);
+        connection[Symbol.dispose]();
+      }),
+    );
+    await until(() => gateway.simulator.openCalls === 0);
+    const after = await streamsAtOnce(gateway, 200);
+    await Promise.all(after.map((connection) => expectCounted(connection, 40)));
+    expect(rejections).toEqual([]);
+  }, 30_000);
+});
+
+/** For whoever reads the run: how long the provider writes on for nobody. */
+function tell(waitsMs: readonly number[]): void {
+  const sorted = waitsMs.toSorted((one, other) => one - other);
+  const at = (share: number): string =>
+    (sorted[Math.ceil(sorted.length * share) - 1] ?? 0).toFixed(1);
+  process.stdout.write(
+    `upstream closed after the caller left: p50 ${at(0.5)}, p99 ${at(0.99)} ms\n`,
+  );
+}
+
+test("`serve` runs more streams at once than the runtime does by itself", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-streams-"));
+  await using simulator = startSimulator({ tokensPerSecond: 15 });
+  const path = join(folder, "sluice.yaml");
+  await Bun.write(
+    path,
+    `
+listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
+storage: { url: "sqlite:${folder}/sluice.db" }
+data_dir: ${folder}
+environments: [{ name: test, hosts: ["*"], models: ["*"] }]
+upstreams: { simulator: ${bedrockUpstream(simulator.origin)} }
+models:
+  chat-model: { kind: chat, context_window: 200000, targets: [${target("simulated-chat")}] }
+`,
+  );
+  const create = ["keys", "create", "--application", "a", "--plan", "pro", "--config", path];
+  const key = (await runSluice(create)).output.trim();
+  await using serving = await startServing(["--config", path]);
+  const port = Number(new URL(serving.dataUrl).port);
+  const connections = await streamsAtOnce({ port, key }, 400);
+  await until(() => simulator.openCalls === 400);
+  await Promise.all(connections.map((connection) => expectCounted(connection, 40)));
+  expect(serving.text()).not.toMatch(/"level":"error"|unhandled/i);
+  serving.signal("SIGTERM");
+  expect(await serving.exited).toBe(0);
+  rmSync(folder, { recursive: true, force: true });
+}, 60_000);
