@@ -4,6 +4,12 @@ import { gatewayErrors } from "../src/domain/gateway-error.ts";
 import { adminRoutes, dataRoutes } from "../src/routes.ts";
 import { createMemoryLimitStore } from "../src/storage/memory/limit-store.ts";
 import { TokenEstimator } from "../src/pipeline/estimate.ts";
+import { familyCapabilities } from "../src/upstreams/bedrock/family-capabilities.ts";
+import {
+  chatFamilies,
+  embeddingFamilies,
+  type ChatFamily,
+} from "../src/upstreams/bedrock/model-families.ts";
 import { ManualClock } from "../test/support/manual-clock.ts";
 
 const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), "utf8");
@@ -70,6 +76,39 @@ test("docs/api.md has every route of the route table, and no other", () => {
     .map((cells) => cells.slice(0, 4).map(plain).join(" | "));
   expect(documented.toSorted()).toEqual(defined.toSorted());
 });
+
+test("docs/upstreams/bedrock.md tells what each family of models can do", () => {
+  const rows = tableRows("docs/upstreams/bedrock.md").map((cells) => cells.map(plain));
+  for (const family of chatFamilies) {
+    const row = rows.find(([name]) => name === family);
+    expect([family, ...(row?.slice(2) ?? [])]).toEqual([family, ...capabilityCells(family)]);
+  }
+  const documented = rows.map(([name]) => name);
+  expect(embeddingFamilies.filter((family) => !documented.includes(family))).toEqual([]);
+});
+
+/** In the order of the columns. */
+function capabilityCells(family: ChatFamily): string[] {
+  const capabilities = familyCapabilities[family];
+  const yes = (flag: boolean): string => (flag ? "yes" : "-");
+  const { tools, streamingTools, toolChoice, namedToolChoice } = capabilities;
+  const { temperature, topP, topPWithTemperature, reasoning, maxOutputTokens } = capabilities;
+  return [
+    yes(capabilities.system),
+    tools ? (streamingTools ? "yes" : "whole answers") : "-",
+    toolChoice ? (namedToolChoice ? "yes" : "some tool") : "-",
+    temperature && topP ? (topPWithTemperature ? "yes" : "one of them") : "-",
+    yes(capabilities.stop),
+    yes(capabilities.prefill),
+    yes(capabilities.images),
+    yes(capabilities.documents),
+    yes(capabilities.jsonSchema),
+    reasoning === "none" ? "-" : reasoning,
+    yes(capabilities.promptCaching),
+    yes(capabilities.countTokens),
+    maxOutputTokens === undefined ? "-" : String(maxOutputTokens),
+  ];
+}
 
 test("every runtime dependency has its reason in docs/decisions/dependencies.md", () => {
   const { dependencies, devDependencies } = JSON.parse(read("package.json")) as {

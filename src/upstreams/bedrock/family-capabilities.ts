@@ -55,11 +55,12 @@ const claude45: Capabilities = {
 const claude46: Capabilities = { ...claude45, prefill: false, reasoning: "adaptive" };
 
 /**
- * Llama calls tools in whole answers only, cannot be made to call one, and refuses a turn that
- * holds both results and text.
+ * Llama calls tools in whole answers only, cannot be made to call one, refuses a turn that holds
+ * both results and text, and knows no stop sequences.
  */
 const llama: Capabilities = {
   ...usual,
+  stop: false,
   streamingTools: false,
   toolChoice: false,
   namedToolChoice: false,
@@ -81,7 +82,7 @@ export const familyCapabilities: Readonly<Record<ChatFamily, Capabilities>> = {
   "claude-3": claude,
   "claude-3-5": { ...claude, maxOutputTokens: 8_192, countTokens: true },
   "claude-3-7": { ...cachingClaude, reasoning: "thinking-budget", maxOutputTokens: 64_000 },
-  // Opus 4 writes half as much as Sonnet 4; the smaller figure holds for both.
+  // Sonnet's; an alias for Opus, which writes half as much, says so with its max_output_tokens.
   "claude-4": { ...cachingClaude, reasoning: "thinking-budget", maxOutputTokens: 64_000 },
   "claude-4-5": claude45,
   "claude-4-6": claude46,
