@@ -95,9 +95,9 @@ describe("streams in this process", () => {
       Bun.gc(true);
       residentBytes.push(process.memoryUsage.rss());
     }
-    const [first = 0] = residentBytes;
-    const grown = (residentBytes.at(-1) ?? 0) - first;
-    expect(grown).toBeLessThan(48 * 1024 * 1024);
+    const [first = 0, , ...later] = residentBytes;
+    // Residence goes up and down with the collector; a leak raises the lowest of it too.
+    expect(Math.min(...later) - first).toBeLessThan(32 * 1024 * 1024);
     const rows = await gateway.usage();
     expect(rows).toHaveLength(1_000);
     expect(new Set(rows.map(({ outcome }) => outcome))).toEqual(new Set(["completed"]));
@@ -180,7 +180,7 @@ models:
   const connections = await streamsAtOnce({ port, key }, 400);
   await until(() => simulator.openCalls === 400);
   await Promise.all(connections.map((connection) => expectCounted(connection, 40)));
-  expect(serving.text()).not.toMatch(/"level":"error"|unhandled/i);
+  expect(serving.text()).not.toMatch(/ (?:WARN|ERROR) |unhandled/);
   serving.signal("SIGTERM");
   expect(await serving.exited).toBe(0);
   rmSync(folder, { recursive: true, force: true });
