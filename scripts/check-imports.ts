@@ -28,8 +28,7 @@ const rules: readonly Rule[] = [
   { from: /^src\/telemetry\//, may: [domain] },
   {
     from: /^src\/config\//,
-    may: [domain, /^src\/upstreams\/\w+\/model-families\.ts$/],
-    mayAsTypes: [/^src\/upstreams\/\w+\/settings\.ts$/],
+    may: [domain, /^src\/upstreams\/\w+\/(model-families|settings)\.ts$/],
   },
   { from: /^src\/ledger\//, may: [domain], mayAsTypes: [store] },
   { from: /^src\/storage\/store\.ts$/, may: [domain], isAlone: true },

@@ -1,9 +1,10 @@
 import type { Capabilities } from "../upstreams/bedrock/model-families.ts";
-import type {
-  BedrockCredentials,
-  BedrockModelSettings,
-  BedrockSettings,
-  Guardrail,
+import {
+  defaultModelSettings,
+  type BedrockCredentials,
+  type BedrockModelSettings,
+  type BedrockSettings,
+  type Guardrail,
 } from "../upstreams/bedrock/settings.ts";
 import type { ConfigFile } from "./schema.ts";
 
@@ -69,9 +70,9 @@ function buildChatModel(
   { max_output_tokens: maxOutputTokens }: ChatModelFile,
   section: ChatSection | undefined,
 ): BedrockModelSettings {
-  if (section === undefined) return { ...unsaid, maxOutputTokens };
+  if (section === undefined) return { ...defaultModelSettings, maxOutputTokens };
   return {
-    ...unsaid,
+    ...defaultModelSettings,
     family: section.family,
     maxOutputTokens,
     capabilities: buildCapabilities(section.capabilities),
@@ -85,25 +86,10 @@ function buildChatModel(
 }
 
 function buildEmbeddingModel(section: EmbeddingSection | undefined): BedrockModelSettings {
-  if (section === undefined) return unsaid;
+  if (section === undefined) return defaultModelSettings;
   const { family, input_type: inputType, truncate } = section;
-  return { ...unsaid, family, inputType, truncate };
+  return { ...defaultModelSettings, family, inputType, truncate };
 }
-
-/** A target of which the file says nothing but its identifier. */
-const unsaid: BedrockModelSettings = {
-  family: undefined,
-  maxOutputTokens: undefined,
-  capabilities: {},
-  dropUnsupported: false,
-  guardrail: undefined,
-  requestMetadata: {},
-  serviceTier: undefined,
-  latency: undefined,
-  additionalFields: {},
-  inputType: "search_document",
-  truncate: "none",
-};
 
 function buildGuardrail(guardrail: ChatSection["guardrail"]): Guardrail | undefined {
   if (guardrail === undefined) return undefined;

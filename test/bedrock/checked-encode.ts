@@ -2,7 +2,10 @@ import type { ChatRequest } from "../../src/domain/chat.ts";
 import type { AnswerContext } from "../../src/upstreams/bedrock/answer-context.ts";
 import { resolveModel, type BedrockModel } from "../../src/upstreams/bedrock/bedrock-model.ts";
 import { encodeConverse, encodeCountTokens } from "../../src/upstreams/bedrock/encode-converse.ts";
-import type { BedrockModelSettings } from "../../src/upstreams/bedrock/settings.ts";
+import {
+  defaultModelSettings,
+  type BedrockModelSettings,
+} from "../../src/upstreams/bedrock/settings.ts";
 import { brokenRule } from "./conversation-rules.ts";
 import {
   converseRequest,
@@ -21,20 +24,7 @@ export function modelWith(
   identifier: string,
   settings: Partial<BedrockModelSettings> = {},
 ): BedrockModel {
-  return resolveModel(identifier, {
-    family: undefined,
-    maxOutputTokens: undefined,
-    capabilities: {},
-    dropUnsupported: false,
-    guardrail: undefined,
-    requestMetadata: {},
-    serviceTier: undefined,
-    latency: undefined,
-    additionalFields: {},
-    inputType: "search_document",
-    truncate: "none",
-    ...settings,
-  });
+  return resolveModel(identifier, { ...defaultModelSettings, ...settings });
 }
 
 /** Encodes, and throws unless the provider would take the body. */

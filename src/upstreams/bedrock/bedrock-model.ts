@@ -7,7 +7,7 @@ import {
   type EmbeddingFamily,
   type ModelFamily,
 } from "./model-families.ts";
-import type { BedrockModelSettings } from "./settings.ts";
+import { defaultModelSettings, type BedrockModelSettings } from "./settings.ts";
 
 /** One model as one target calls it, with all that is known of it. */
 export interface BedrockModel {
@@ -21,16 +21,16 @@ export interface BedrockModel {
 /** Puts together what the identifier and the operator say of a model. Once per target. */
 export function resolveModel(
   identifier: string,
-  settings: BedrockModelSettings | undefined,
+  settings: BedrockModelSettings = defaultModelSettings,
 ): BedrockModel {
-  const family = settings?.family ?? familyOf(identifier) ?? "other-chat";
-  const capabilities = { ...familyCapabilities[chatFamily(family)], ...settings?.capabilities };
-  const maxOutputTokens = lower(capabilities.maxOutputTokens, settings?.maxOutputTokens);
+  const family = settings.family ?? familyOf(identifier) ?? "other-chat";
+  const capabilities = { ...familyCapabilities[chatFamily(family)], ...settings.capabilities };
+  const maxOutputTokens = lower(capabilities.maxOutputTokens, settings.maxOutputTokens);
   return {
     identifier,
     family,
     capabilities: { ...capabilities, maxOutputTokens },
-    settings: settings ?? defaults,
+    settings,
   };
 }
 
@@ -47,14 +47,3 @@ export function isEmbeddingFamily(family: ModelFamily): family is EmbeddingFamil
 function chatFamily(family: ModelFamily): ChatFamily {
   return isEmbeddingFamily(family) ? "other-chat" : family;
 }
-
-const defaults: BedrockModel["settings"] = {
-  dropUnsupported: false,
-  guardrail: undefined,
-  requestMetadata: {},
-  serviceTier: undefined,
-  latency: undefined,
-  additionalFields: {},
-  inputType: "search_document",
-  truncate: "none",
-};

@@ -49,6 +49,21 @@ export interface BedrockModelSettings {
   readonly truncate: "none" | "start" | "end";
 }
 
+/** Of a target of which the operator says nothing but its identifier. */
+export const defaultModelSettings: BedrockModelSettings = {
+  family: undefined,
+  maxOutputTokens: undefined,
+  capabilities: {},
+  dropUnsupported: false,
+  guardrail: undefined,
+  requestMetadata: {},
+  serviceTier: undefined,
+  latency: undefined,
+  additionalFields: {},
+  inputType: "search_document",
+  truncate: "none",
+};
+
 export type ServiceTier = "default" | "flex" | "priority" | "reserved";
 
 export interface Guardrail {
