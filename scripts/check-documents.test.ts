@@ -97,6 +97,7 @@ function capabilityCells(family: ChatFamily): string[] {
     yes(capabilities.system),
     tools ? (streamingTools ? "yes" : "whole answers") : "-",
     toolChoice ? (namedToolChoice ? "yes" : "some tool") : "-",
+    yes(capabilities.singleToolCalls),
     temperature && topP ? (topPWithTemperature ? "yes" : "one of them") : "-",
     yes(capabilities.stop),
     yes(capabilities.prefill),

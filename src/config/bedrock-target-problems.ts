@@ -31,7 +31,9 @@ export function bedrockTargetProblems(target: BedrockTarget): readonly SchemaPro
     return [{ path, message: "an ARN hides the model: the target needs bedrock.family" }];
   }
   if (kind !== "embedding") return [];
-  const message = "is not a known embedding model: the target needs bedrock.family";
+  const message =
+    "is not a known embedding model: the target needs bedrock.family, which is one of " +
+    embeddingFamilies.join(", ");
   return [{ path, message }];
 }
 

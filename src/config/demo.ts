@@ -63,7 +63,7 @@ const demoModels: readonly DemoModel[] = [
   {
     alias: "alpha-sonnet-3.5",
     kind: "chat",
-    model: "us.anthropic.claude-3-5-sonnet-20240620-v1:0",
+    model: "us.anthropic.claude-3-5-sonnet-20241022-v2:0",
     contextWindow: 200_000,
     maxOutputTokens: 8192,
     created: "2024-06-20",
@@ -73,7 +73,7 @@ const demoModels: readonly DemoModel[] = [
     kind: "chat",
     model: "us.meta.llama3-3-70b-instruct-v1:0",
     contextWindow: 128_000,
-    maxOutputTokens: 8192,
+    maxOutputTokens: 2048,
     created: "2024-07-23",
   },
   {

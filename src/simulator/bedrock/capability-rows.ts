@@ -176,8 +176,10 @@ const embedding: CapabilityRow = { ...plainChat, api: "titan-embed", hasProfiles
 export const capabilityRows: readonly (readonly [RegExp, CapabilityRow])[] = [
   [/^anthropic\.claude-(?:v2|instant)/, { ...claude3, ...ended }],
   [/^anthropic\.claude-3-(?:opus|sonnet|haiku)-/, claude3],
+  [/^anthropic\.claude-3-5-sonnet-20240620-/, { ...claude35, maxOutputTokens: 4096 }],
   [/^anthropic\.claude-3-5-/, claude35],
   [/^anthropic\.claude-3-7-/, claude37],
+  [/^anthropic\.claude-opus-4-(?:1-)?\d{8}-/, { ...claude4, maxOutputTokens: 32_000 }],
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-(?:4-[7-9]|[5-9])(?!\d)/, claude47],
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-4-6(?!\d)/, claude46],
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-4-[1-5](?!\d)/, claude45],

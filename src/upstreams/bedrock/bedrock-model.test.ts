@@ -6,10 +6,10 @@ import { familyOf, type ModelFamily } from "./model-families.ts";
 const families: readonly (readonly [string, ModelFamily])[] = [
   ["anthropic.claude-3-haiku-20240307-v1:0", "claude-3"],
   ["us.anthropic.claude-3-5-haiku-20241022-v1:0", "claude-3-5"],
-  ["apac.anthropic.claude-3-5-sonnet-20240620-v1:0", "claude-3-5"],
+  ["apac.anthropic.claude-3-5-sonnet-20240620-v1:0", "claude-3-5-sonnet-v1"],
   ["eu.anthropic.claude-3-7-sonnet-20250219-v1:0", "claude-3-7"],
   ["us-gov.anthropic.claude-sonnet-4-20250514-v1:0", "claude-4"],
-  ["us.anthropic.claude-opus-4-1-20250805-v1:0", "claude-4"],
+  ["us.anthropic.claude-opus-4-1-20250805-v1:0", "claude-opus-4"],
   ["jp.anthropic.claude-haiku-4-5-20251001-v1:0", "claude-4-5"],
   ["au.anthropic.claude-sonnet-4-6", "claude-4-6"],
   ["global.anthropic.claude-opus-4-6-v1", "claude-4-6"],

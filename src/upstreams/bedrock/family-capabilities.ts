@@ -80,10 +80,11 @@ const nova: Capabilities = {
 
 export const familyCapabilities: Readonly<Record<ChatFamily, Capabilities>> = {
   "claude-3": claude,
+  "claude-3-5-sonnet-v1": claude,
   "claude-3-5": { ...claude, maxOutputTokens: 8_192, countTokens: true },
   "claude-3-7": { ...cachingClaude, reasoning: "thinking-budget", maxOutputTokens: 64_000 },
-  // Sonnet's; an alias for Opus, which writes half as much, says so with its max_output_tokens.
   "claude-4": { ...cachingClaude, reasoning: "thinking-budget", maxOutputTokens: 64_000 },
+  "claude-opus-4": { ...cachingClaude, reasoning: "thinking-budget", maxOutputTokens: 32_000 },
   "claude-4-5": claude45,
   "claude-4-6": claude46,
   // From 4.7 on no sampling can be chosen, and this provider refuses JSON schemas there.

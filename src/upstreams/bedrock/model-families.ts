@@ -4,9 +4,11 @@
  */
 export const chatFamilies = [
   "claude-3",
+  "claude-3-5-sonnet-v1",
   "claude-3-5",
   "claude-3-7",
   "claude-4",
+  "claude-opus-4",
   "claude-4-5",
   "claude-4-6",
   "claude-4-7",
@@ -93,13 +95,15 @@ const geography = /^(?:us-gov|us|eu|apac|jp|au|ca|global)\./;
 /** The first match counts. */
 const patterns: readonly (readonly [RegExp, ModelFamily])[] = [
   [/^anthropic\.claude-3-7-/, "claude-3-7"],
+  [/^anthropic\.claude-3-5-sonnet-20240620-/, "claude-3-5-sonnet-v1"],
   [/^anthropic\.claude-3-5-/, "claude-3-5"],
   [/^anthropic\.claude-3-/, "claude-3"],
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-4-(?:[7-9]|\d\d)(?!\d)/, "claude-4-7"],
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-4-6(?!\d)/, "claude-4-6"],
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-4-5(?!\d)/, "claude-4-5"],
-  // `claude-sonnet-4-20250514` and `claude-opus-4-1-20250805`.
-  [/^anthropic\.claude-(?:opus|sonnet|haiku)-4-/, "claude-4"],
+  // `claude-opus-4-1-20250805` and `claude-sonnet-4-20250514`.
+  [/^anthropic\.claude-opus-4-/, "claude-opus-4"],
+  [/^anthropic\.claude-(?:sonnet|haiku)-4-/, "claude-4"],
   // The fifth generation follows the rules that came with 4.7.
   [/^anthropic\.claude-(?:opus|sonnet|haiku|fable|mythos)-(?:[5-9]|\d\d)(?!\d)/, "claude-4-7"],
   [/^meta\.llama3-1-405b-/, "llama-3-1-405b"],
