@@ -33,6 +33,8 @@ export interface UpstreamFailureDetails {
   readonly status?: number | undefined;
   /** The provider's own name of it, such as `ThrottlingException`. Never holds a prompt. */
   readonly code?: string | undefined;
+  /** What the operator can do about it, in the gateway's own words. */
+  readonly hint?: string | undefined;
   /** The provider's id of the request, for questions to its support. */
   readonly requestId?: string | undefined;
   /** How long the upstream asked to be left alone, milliseconds. */

@@ -60,12 +60,18 @@ export class TelemetryEvents {
 
   attemptFailed(callId: string, targetId: string, failure: UpstreamFailure): void {
     const upstream = targetId.slice(0, targetId.indexOf("/"));
-    const { kind, status, code, requestId, message } = failure.details;
-    this.#metrics.attemptFailed(upstream, kind);
+    const { message, ...details } = failure.details;
+    const { kind, status, code, hint, requestId, param } = details;
+    // Nothing was sent: the target was only found to be unfit.
+    if (kind !== "unsupported") this.#metrics.attemptFailed(upstream, kind);
     // Upstreams quote what they refuse, so their words may hold a prompt.
     const words = this.#options.logsUpstreamMessages ? message : undefined;
-    const fields = { id: callId, target: targetId, kind, status, code, requestId, words };
-    this.#logger.log(attemptLogLevel(kind), "attempt failed", fields);
+    const about = { kind, status, code, param, hint, requestId, words };
+    this.#logger.log(attemptLogLevel(kind), "attempt failed", {
+      id: callId,
+      target: targetId,
+      ...about,
+    });
   }
 
   /** Something of an upstream that belongs to no call. Its words are the gateway's own. */
@@ -145,6 +151,7 @@ function attemptLogLevel(kind: UpstreamFailureKind): "debug" | "warn" | "error" 
     case "context-overflow":
     case "invalid-request":
     case "content-refused":
+    case "unsupported":
       return "debug";
     default:
       return "warn";
