@@ -10,6 +10,20 @@ test("a name loses its extension and what the provider does not take", () => {
   expect(names.nameFor(".pdf")).toBe("document (2)");
 });
 
+test("counts pass over names that are taken", () => {
+  const names = new DocumentNames();
+  expect(["a (2).txt", "a.txt", "a.md", "a.txt", "a (2).pdf"].map((n) => names.nameFor(n))).toEqual(
+    ["a (2)", "a", "a (3)", "a (4)", "a (2) (2)"],
+  );
+});
+
+test("a name that comes back very often is told apart each time without counting anew", () => {
+  const names = new DocumentNames();
+  const sent = new Set<string>();
+  for (let count = 0; count < 200_000; count += 1) sent.add(names.nameFor("a.txt"));
+  expect(sent.size).toBe(200_000);
+});
+
 test("any names are legal and differ", () => {
   const anyName = fc.oneof(fc.string(), fc.string({ unit: "binary", maxLength: 400 }));
   const property = fc.property(fc.array(anyName, { maxLength: 20 }), (filenames) => {

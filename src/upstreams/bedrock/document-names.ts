@@ -4,12 +4,19 @@
  */
 export class DocumentNames {
   readonly #used = new Set<string>();
+  /** The count that a name without one had last: callers may repeat one name very often. */
+  readonly #counts = new Map<string, number>();
 
   /** The name under which the model sees a file. Its extension is the document's format. */
   nameFor(filename: string): string {
     const readable = sanitize(filename.slice(0, 1_000)) || "document";
+    let count = this.#counts.get(readable) ?? 1;
     let name = readable;
-    for (let count = 2; this.#used.has(name); count += 1) name = `${readable} (${count})`;
+    while (this.#used.has(name)) {
+      count += 1;
+      name = `${readable} (${count})`;
+    }
+    this.#counts.set(readable, count);
     this.#used.add(name);
     return name;
   }

@@ -1,5 +1,6 @@
 import type { ChatMessage, ContentPart, RequestToolCall } from "../../domain/chat.ts";
 import { isObject, nonEmpty, objectOf, textOf, type JsonObject } from "../shared/json-fields.ts";
+import { AttachmentLimits } from "./attachment-limits.ts";
 import type { BedrockModel } from "./bedrock-model.ts";
 import { isBlank } from "./blank-text.ts";
 import { cachePoint, type SystemBlock, type TextBlock, type Turn } from "./converse-body.ts";
@@ -45,6 +46,7 @@ class ConversationEncoder {
   readonly #turns: Turns;
   readonly #history: ToolHistory;
   readonly #documents = new DocumentNames();
+  readonly #limits = new AttachmentLimits();
 
   constructor(context: ConversationContext) {
     const { capabilities } = context.model;
@@ -118,9 +120,11 @@ class ConversationEncoder {
   #addUser(message: ChatMessage, place: string): void {
     const context = { model: this.#context.model, names: this.#documents };
     partsOf(message).forEach((part, index) => {
-      const block = encodeUserPart(part, context, `${place}.content[${index}]`);
+      const partPlace = `${place}.content[${index}]`;
+      const block = encodeUserPart(part, context, partPlace);
       if (block === undefined) return;
       this.#turns.add("user", block);
+      this.#limits.count(block, this.#turns.last, partPlace);
       if (this.#isBreakpoint(part)) this.#turns.addCachePoint();
     });
   }

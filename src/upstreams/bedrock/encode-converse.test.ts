@@ -72,6 +72,18 @@ test("files of 4.5 MB are taken and larger ones refused", () => {
   expect(() => encodeConverse(withFile(4_500_001), claude, options)).toThrow("4500000 bytes");
 });
 
+test("more files than a turn may hold are refused at the first too many, however many follow", () => {
+  const part = { type: "file" as const, file: { filename: "a.txt", file_data: "AAAA" } };
+  const message = { role: "user" as const, content: Array.from({ length: 20_000 }, () => part) };
+  const reply = { role: "assistant" as const, content: "Seen." };
+  const few = { role: "user" as const, content: [part, part, part] };
+  const encode = (messages: ChatRequest["messages"]) =>
+    encodeConverse({ model: "m", messages }, claude, { isStreamed: false });
+  expect(() => encode([message])).toThrow("messages[0].content[5]: a turn of the user");
+  expect(() => encode([few, few])).toThrow("messages[1].content[2]: a turn of the user");
+  expect(encode([few, reply, few, reply, few]).body).toContain('"a (9)"');
+});
+
 test("integers in the history's arguments keep all their digits", () => {
   const call = { name: "weather", arguments: '{"station":12345678901234567891}' };
   const { body } = encodeConverse(

@@ -1,9 +1,6 @@
 import type { Turn } from "./converse-body.ts";
 import { invalidRequest, unsupported } from "./refusal.ts";
 
-/** The provider's limit for one turn. */
-const mostDocuments = 5;
-
 /** Checks and completes what only shows once all messages are turns. */
 export function finishTurns(
   turns: readonly Turn[],
@@ -43,15 +40,7 @@ function finishPrefill(turn: Turn, isAllowed: boolean): void {
 
 function finishDocuments({ content }: Turn): void {
   const names = content.flatMap((block) => ("document" in block ? [block.document.name] : []));
-  if (names.length === 0) return;
-  if (names.length > mostDocuments) {
-    throw invalidRequest(
-      "messages",
-      `A turn of the user may hold ${mostDocuments} files, and this one holds ${names.length}. ` +
-        "User messages in a row are one turn.",
-    );
-  }
-  if (content.some((block) => "text" in block)) return;
+  if (names.length === 0 || content.some((block) => "text" in block)) return;
   // Documents alone are refused.
   content.push({ text: `Attached: ${names.join(", ")}` });
 }

@@ -1,0 +1,24 @@
+import type { ContentBlock, Turn } from "./converse-body.ts";
+import { invalidRequest } from "./refusal.ts";
+
+/** The provider's limit for one turn. */
+const mostDocuments = 5;
+
+/** Counts the attachments of one request as they are added, so that too many end its encoding. */
+export class AttachmentLimits {
+  #turn: Turn | undefined;
+  #documentCount = 0;
+
+  /** To be called with each block and the turn that holds it; `place` is the part's path. */
+  count(block: ContentBlock, turn: Turn | undefined, place: string): void {
+    if (!("document" in block)) return;
+    this.#documentCount = turn === this.#turn ? this.#documentCount + 1 : 1;
+    this.#turn = turn;
+    if (this.#documentCount <= mostDocuments) return;
+    throw invalidRequest(
+      place,
+      `${place}: a turn of the user may hold ${mostDocuments} files. User messages in a row are ` +
+        "one turn.",
+    );
+  }
+}
