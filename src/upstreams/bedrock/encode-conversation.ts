@@ -91,9 +91,12 @@ class ConversationEncoder {
       return { system: this.#system, turns };
     }
     // Without instructions of their own, they are the first words that the model reads.
-    turns[0]?.content.unshift(...this.#system);
-    limitCachePoints(turns.map(({ content }) => content));
-    return { system: [], turns };
+    const joined = turns.map(({ role, content }, index) => ({
+      role,
+      content: index === 0 ? [...this.#system, ...content] : content,
+    }));
+    limitCachePoints(joined.map(({ content }) => content));
+    return { system: [], turns: joined };
   }
 
   /** Wherever they stand: the provider takes instructions for the whole conversation only. */

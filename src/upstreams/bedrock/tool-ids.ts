@@ -6,6 +6,8 @@ import { createHash } from "node:crypto";
  */
 export class ToolIds {
   readonly #used = new Set<string>();
+  /** The attempt that an id of the caller's begins with when it comes back. */
+  readonly #nextAttempts = new Map<string, number>();
   readonly #isNineCharacters: boolean;
 
   constructor(isNineCharacters: boolean) {
@@ -15,8 +17,13 @@ export class ToolIds {
   /** The id of one more call, and of its result. */
   assign(id: string): string {
     const legal = this.#isNineCharacters ? nineCharacters : legalId;
-    let sent = legal.test(id) ? id : this.#derive(id, 0);
-    for (let attempt = 1; this.#used.has(sent); attempt += 1) sent = this.#derive(id, attempt);
+    let attempt = this.#nextAttempts.get(id) ?? 0;
+    let sent = attempt === 0 && legal.test(id) ? id : this.#derive(id, attempt);
+    while (this.#used.has(sent)) {
+      attempt += 1;
+      sent = this.#derive(id, attempt);
+    }
+    this.#nextAttempts.set(id, attempt + 1);
     this.#used.add(sent);
     return sent;
   }

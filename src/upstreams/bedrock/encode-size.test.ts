@@ -1,0 +1,86 @@
+import { expect, test } from "bun:test";
+import type { ChatMessage, ChatRequest } from "../../domain/chat.ts";
+import { modelWith } from "../../../test/bedrock/checked-encode.ts";
+import { encodeConverse } from "./encode-converse.ts";
+
+// Requests as large as a body may be. One of them would hold the process for minutes if any step
+// took more than a fixed time for each of its parts.
+
+const claude = modelWith("us.anthropic.claude-sonnet-4-20250514-v1:0");
+const mistral = modelWith("mistral.mistral-large-2402-v1:0");
+const mixtral = modelWith("mistral.mixtral-8x7b-instruct-v0:1", { dropUnsupported: true });
+
+const part = {
+  type: "text" as const,
+  text: "a",
+  prompt_cache_breakpoint: { mode: "explicit" as const },
+};
+const parts = Array.from({ length: 150_000 }, () => part);
+const tools = Array.from({ length: 128 }, (_, index) => ({
+  type: "function" as const,
+  function: { name: `tool.${index}` },
+}));
+
+function lengthOf(messages: readonly ChatMessage[], model = claude): number {
+  const request: ChatRequest = { model: "m", messages, tools };
+  return encodeConverse(request, model, { isStreamed: false }).body.length;
+}
+
+test.each([
+  ["a model with instructions of their own", claude],
+  ["a model without", mixtral],
+])("150,000 parts in one message of each role are encoded for %s", (_what, model) => {
+  const messages: readonly ChatMessage[] = [
+    { role: "system", content: parts },
+    { role: "user", content: parts },
+    { role: "assistant", content: parts },
+    { role: "user", content: "Go on" },
+  ];
+  expect(lengthOf(messages, model)).toBeGreaterThan(3 * parts.length * '{"text":"a"}'.length);
+});
+
+test("a million instructions stand before the first words of a model without its own", () => {
+  const instructions = Array.from({ length: 1_000_000 }, () => part);
+  const messages: readonly ChatMessage[] = [
+    { role: "system", content: instructions },
+    { role: "user", content: "hi" },
+  ];
+  expect(lengthOf(messages, mixtral)).toBeGreaterThan(instructions.length * 10);
+});
+
+test.each([
+  ["claude", claude],
+  ["mistral", mistral],
+  ["mixtral", mixtral],
+])("15,000 calls with one id, each with its result, are encoded for %s", (_what, model) => {
+  const call = { type: "function" as const, function: { name: "a tool", arguments: "{}" } };
+  const exchange: readonly ChatMessage[] = [
+    { role: "assistant", content: null, tool_calls: [{ id: "call_0", ...call }] },
+    { role: "tool", tool_call_id: "call_0", content: "x" },
+  ];
+  const first: ChatMessage = { role: "user", content: "hi" };
+  const messages = [first, ...Array.from({ length: 15_000 }, () => exchange).flat()];
+  expect(lengthOf(messages, model)).toBeGreaterThan(messages.length * 40);
+});
+
+test("100,000 calls in one message and their results in the contrary order are encoded", () => {
+  const ids = Array.from({ length: 100_000 }, (_, index) => `call:${index}`);
+  const messages: readonly ChatMessage[] = [
+    { role: "user", content: "hi" },
+    {
+      role: "assistant",
+      content: null,
+      tool_calls: ids.map((id, index) => ({
+        id,
+        type: "function" as const,
+        function: { name: `made up ${index}`, arguments: "{}" },
+      })),
+    },
+    ...ids.toReversed().map((id) => ({
+      role: "tool" as const,
+      tool_call_id: id,
+      content: "x",
+    })),
+  ];
+  expect(lengthOf(messages)).toBeGreaterThan(ids.length * 100);
+});
