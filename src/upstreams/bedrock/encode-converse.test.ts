@@ -59,6 +59,33 @@ test("a stream whose answer is a tool's input is asked for whole there too", () 
   expect(answersAsWhole({ ...request, response_format: format }, mistral)).toBe(true);
 });
 
+test("a schema and tools that must not be called are a tool that takes the answer", () => {
+  const format = { type: "json_schema", json_schema: { name: "answer" } } as const;
+  const wanted: ChatRequest = { ...request, tools, tool_choice: "none", response_format: format };
+  const answerTool = {
+    toolSpec: {
+      name: "answer",
+      description: "Takes the answer. Call it once, with the whole answer.",
+      inputSchema: { json: { type: "object" } },
+    },
+  };
+  const encoded = encodeConverse(wanted, claude, { isStreamed: false });
+  expect(JSON.parse(encoded.body)).toMatchObject({
+    toolConfig: { tools: [answerTool], toolChoice: { tool: { name: "answer" } } },
+  });
+  expect(encoded.context.answerTool).toBe("answer");
+  expect(answersAsWhole(wanted, mistral)).toBe(true);
+  const functions: ChatRequest = {
+    ...request,
+    functions: [{ name: "f" }],
+    function_call: "none",
+    response_format: format,
+  };
+  const { body, context } = encodeConverse(functions, claude, { isStreamed: false });
+  expect(JSON.parse(body)).toMatchObject({ toolConfig: { tools: [answerTool] } });
+  expect(context.answerTool).toBe("answer");
+});
+
 test("a stream in which no tool may be called is a stream everywhere", () => {
   expect(answersAsWhole(request, llama)).toBe(false);
   expect(answersAsWhole({ ...request, tools: [] }, llama)).toBe(false);

@@ -12,6 +12,7 @@ import { planAnswerFormat, type AnswerFormat } from "./plan-answer-format.ts";
 import { planReasoning, type ReasoningPlan } from "./plan-reasoning.ts";
 import type { BedrockModelSettings, Guardrail } from "./settings.ts";
 import { ToolNames } from "./tool-names.ts";
+import { mayCallTools } from "./tool-offers.ts";
 
 export interface EncodedConverse {
   readonly body: string;
@@ -65,8 +66,7 @@ export function encodeCountTokens(request: ChatRequest, model: BedrockModel): st
 /** Whether a streamed answer must be asked for whole: some models stream no tool calls. */
 export function answersAsWhole(request: ChatRequest, model: BedrockModel): boolean {
   if (model.capabilities.streamingTools || !model.capabilities.tools) return false;
-  const format = planAnswerFormat(request, model);
-  return encodeTools(request, model, { names: new ToolNames(), format }).config !== undefined;
+  return mayCallTools(request) || planAnswerFormat(request, model).kind === "tool";
 }
 
 interface Parts {

@@ -5,7 +5,7 @@ import { isBlank } from "./blank-text.ts";
 import { closeSchema } from "./close-schema.ts";
 import type { TextFormat } from "./converse-body.ts";
 import { invalidRequest, unsupported } from "./refusal.ts";
-import type { Offer } from "./tool-offers.ts";
+import { mayCallTools, type Offer } from "./tool-offers.ts";
 
 /** How the form of an answer that the caller asked for is asked for here. */
 export type AnswerFormat =
@@ -42,8 +42,7 @@ function planSchema(
     };
     return { kind: "field", textFormat: { type: "json_schema", structure: { jsonSchema } } };
   }
-  const hasTools = (request.tools ?? []).length > 0 || (request.functions ?? []).length > 0;
-  if (capabilities.tools && capabilities.toolChoice && !hasTools) {
+  if (capabilities.tools && capabilities.toolChoice && !mayCallTools(request)) {
     return { kind: "tool", offer: answerOffer(wanted.name, schema, description) };
   }
   if (settings.dropUnsupported) return { kind: "instruction", text: schemaInstruction(schema) };

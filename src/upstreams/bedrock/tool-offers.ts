@@ -35,6 +35,12 @@ export function readOffers(request: ChatRequest): Offers {
   return functions.length > 0 ? readFunctions(request, functions) : readTools(request, tools);
 }
 
+/** Whether the caller lets the model call any tool. */
+export function mayCallTools(request: ChatRequest): boolean {
+  const { list, choice } = readOffers(request);
+  return list.length > 0 && choice.type !== "none";
+}
+
 function readTools(request: ChatRequest, tools: readonly ChatTool[]): Offers {
   const names = { field: "tools", choiceField: "tool_choice" } as const;
   const list = tools.map((tool) =>
