@@ -30,6 +30,16 @@ const capabilitiesSchema = z
     stop: optionalFlag("Takes `stop`."),
     prefill: optionalFlag("Takes a conversation that ends with the assistant's words."),
     images: optionalFlag("Takes images."),
+    max_images: requiredWholeNumber({
+      about: "Most images of one request.",
+      min: 1,
+      max: 100_000,
+    }).optional(),
+    max_image_bytes: requiredWholeNumber({
+      about: "Most bytes of one image, decoded.",
+      min: 1,
+      max: 1_000_000_000,
+    }).optional(),
     documents: optionalFlag("Takes documents."),
     prompt_caching: optionalFlag("Takes points up to which a prompt may be cached."),
     json_schema: optionalFlag("Takes JSON schemas of answers."),

@@ -217,11 +217,12 @@ describe("a chat target's section", () => {
     const written = every.map((name) => {
       const key = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
       if (name === "reasoning") return `${key}: adaptive`;
-      return name === "maxOutputTokens" ? `${key}: 77` : `${key}: ${name.length % 2 === 0}`;
+      return name.startsWith("max") ? `${key}: 77` : `${key}: ${name.length % 2 === 0}`;
     });
     const expected: Record<string, unknown> = {};
     for (const name of every) expected[name] = name.length % 2 === 0;
-    Object.assign(expected, { reasoning: "adaptive", maxOutputTokens: 77 });
+    const numbers = { maxOutputTokens: 77, maxImages: 77, maxImageBytes: 77 };
+    Object.assign(expected, { reasoning: "adaptive", ...numbers });
     const { settings } = read({ chat: `bedrock: { capabilities: { ${written.join(", ")} } }` });
     const capabilities = modelSettings(settings, "chat-a")?.capabilities;
     expect<unknown>(capabilities).toEqual(expected);

@@ -98,7 +98,10 @@ function buildGuardrail(guardrail: ChatSection["guardrail"]): Guardrail | undefi
 }
 
 type CapabilitiesFile = ChatSection["capabilities"];
-type FlagName = Exclude<keyof Capabilities, "reasoning" | "maxOutputTokens">;
+type FlagName = Exclude<
+  keyof Capabilities,
+  "reasoning" | "maxOutputTokens" | "maxImages" | "maxImageBytes"
+>;
 
 /** What the file calls each of the flags. */
 const flagKeys = {
@@ -126,6 +129,7 @@ const flagKeys = {
 /** Only what the file says: the rest is the family's. */
 function buildCapabilities(file: CapabilitiesFile): Partial<Capabilities> {
   const { reasoning, max_output_tokens: maxOutputTokens } = file;
+  const { max_images: maxImages, max_image_bytes: maxImageBytes } = file;
   const flags = Object.entries(flagKeys).flatMap(([name, key]) => {
     const value = file[key];
     return value === undefined ? [] : [[name, value] as const];
@@ -134,5 +138,7 @@ function buildCapabilities(file: CapabilitiesFile): Partial<Capabilities> {
     ...Object.fromEntries(flags),
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+    ...(maxImages === undefined ? {} : { maxImages }),
+    ...(maxImageBytes === undefined ? {} : { maxImageBytes }),
   };
 }

@@ -6,12 +6,28 @@ const mostDocuments = 5;
 
 /** Counts the attachments of one request as they are added, so that too many end its encoding. */
 export class AttachmentLimits {
+  readonly #maxImages: number;
+  #imageCount = 0;
   #turn: Turn | undefined;
   #documentCount = 0;
 
+  constructor({ maxImages }: { readonly maxImages: number }) {
+    this.#maxImages = maxImages;
+  }
+
   /** To be called with each block and the turn that holds it; `place` is the part's path. */
   count(block: ContentBlock, turn: Turn | undefined, place: string): void {
-    if (!("document" in block)) return;
+    if ("image" in block) this.#countImage(place);
+    else if ("document" in block) this.#countDocument(turn, place);
+  }
+
+  #countImage(place: string): void {
+    this.#imageCount += 1;
+    if (this.#imageCount <= this.#maxImages) return;
+    throw invalidRequest(place, `${place}: a request may hold ${this.#maxImages} images.`);
+  }
+
+  #countDocument(turn: Turn | undefined, place: string): void {
     this.#documentCount = turn === this.#turn ? this.#documentCount + 1 : 1;
     this.#turn = turn;
     if (this.#documentCount <= mostDocuments) return;

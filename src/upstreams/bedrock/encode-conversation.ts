@@ -46,12 +46,13 @@ class ConversationEncoder {
   readonly #turns: Turns;
   readonly #history: ToolHistory;
   readonly #documents = new DocumentNames();
-  readonly #limits = new AttachmentLimits();
+  readonly #limits: AttachmentLimits;
 
   constructor(context: ConversationContext) {
     const { capabilities } = context.model;
     this.#context = context;
     this.#turns = new Turns(capabilities);
+    this.#limits = new AttachmentLimits(capabilities);
     this.#history = new ToolHistory(context.names, {
       nineCharacterToolIds: capabilities.nineCharacterToolIds,
       isText: !context.offersTools,

@@ -99,6 +99,44 @@ test("files of 4.5 MB are taken and larger ones refused", () => {
   expect(() => encodeConverse(withFile(4_500_001), claude, options)).toThrow("4500000 bytes");
 });
 
+const pixel = "data:image/png;base64,iVBORw0KGgo=";
+
+function withImages(count: number, url = pixel): ChatRequest {
+  const part = { type: "image_url" as const, image_url: { url } };
+  const messages = Array.from({ length: count }, () => ({
+    role: "user" as const,
+    content: [{ type: "text" as const, text: "Look" }, part],
+  }));
+  return { model: "m", messages };
+}
+
+test("a request may hold 100 images, or as many as the operator says of the model", () => {
+  const options = { isStreamed: false };
+  expect(encodeConverse(withImages(100), claude, options).body).toContain('"image"');
+  expect(() => encodeConverse(withImages(101), claude, options)).toThrow(
+    "messages[100].content[1]: a request may hold 100 images.",
+  );
+  const other = modelWith(claude.identifier, { capabilities: { maxImages: 2 } });
+  expect(() => encodeConverse(withImages(3), other, options)).toThrow(
+    "messages[2].content[1]: a request may hold 2 images.",
+  );
+  const wide = modelWith(claude.identifier, { capabilities: { maxImages: 5_000 } });
+  expect(encodeConverse(withImages(5_000), wide, options).body).toContain('"image"');
+});
+
+test("an image may have 5 MiB, or as many bytes as the operator says of the model", () => {
+  const options = { isStreamed: false };
+  const ofBytes = (byteLength: number) =>
+    withImages(1, `data:image/png;base64,${Buffer.alloc(byteLength).toString("base64")}`);
+  const most = 5 * 1024 * 1024;
+  expect(encodeConverse(ofBytes(most), claude, options).body.length).toBeGreaterThan(most);
+  expect(() => encodeConverse(ofBytes(most + 1), claude, options)).toThrow(
+    "messages[0].content[1]: an image may have 5242880 bytes at most.",
+  );
+  const other = modelWith(claude.identifier, { capabilities: { maxImageBytes: most + 1 } });
+  expect(encodeConverse(ofBytes(most + 1), other, options).body.length).toBeGreaterThan(most);
+});
+
 test("more files than a turn may hold are refused at the first too many, however many follow", () => {
   const part = { type: "file" as const, file: { filename: "a.txt", file_data: "AAAA" } };
   const message = { role: "user" as const, content: Array.from({ length: 20_000 }, () => part) };

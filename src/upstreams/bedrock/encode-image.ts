@@ -1,11 +1,15 @@
 import type { BedrockModel } from "./bedrock-model.ts";
 import type { ImageBlock, ImageFormat } from "./converse-body.ts";
-import { parseDataUrl } from "./data-url.ts";
+import { byteLengthOf, parseDataUrl } from "./data-url.ts";
 import { invalidRequest, unsupported } from "./refusal.ts";
 
 /** An image from its `data:` address. Other addresses are not read here. */
-export function encodeImage(url: string, model: BedrockModel, place: string): ImageBlock {
-  if (!model.capabilities.images) {
+export function encodeImage(
+  url: string,
+  { capabilities }: BedrockModel,
+  place: string,
+): ImageBlock {
+  if (!capabilities.images) {
     throw unsupported(place, `${place}: this model takes no images. Remove the image.`);
   }
   if (/^https?:/i.test(url)) {
@@ -18,6 +22,12 @@ export function encodeImage(url: string, model: BedrockModel, place: string): Im
   const data = parseDataUrl(url);
   if (data === undefined) {
     throw invalidRequest(place, `${place}: the image is no data URL with sound base64 data.`);
+  }
+  if (byteLengthOf(data.base64) > capabilities.maxImageBytes) {
+    throw invalidRequest(
+      place,
+      `${place}: an image may have ${capabilities.maxImageBytes} bytes at most.`,
+    );
   }
   const format = formatOfBytes(data.base64) ?? formats[data.mediaType];
   if (format === undefined) {

@@ -16,6 +16,10 @@ const usual: Capabilities = {
   stop: true,
   prefill: false,
   images: false,
+  // The provider leaves both to the models. Claude's numbers, which are the best known: others that
+  // take less refuse themselves, and an operator can allow more.
+  maxImages: 100,
+  maxImageBytes: 5 * 1024 * 1024,
   documents: true,
   promptCaching: false,
   jsonSchema: false,
@@ -74,6 +78,7 @@ const nova: Capabilities = {
   ...usual,
   prefill: true,
   images: true,
+  maxImageBytes: 25 * 1024 * 1024,
   promptCaching: true,
   maxOutputTokens: 10_000,
 };
@@ -131,5 +136,11 @@ export const familyCapabilities: Readonly<Record<ChatFamily, Capabilities>> = {
     maxOutputTokens: 16_384,
   },
   // Nothing is known, so nothing is refused here that the provider may take.
-  "other-chat": { ...usual, topK: true, prefill: true, images: true },
+  "other-chat": {
+    ...usual,
+    topK: true,
+    prefill: true,
+    images: true,
+    maxImageBytes: 25 * 1024 * 1024,
+  },
 };

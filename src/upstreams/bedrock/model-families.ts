@@ -59,6 +59,10 @@ export interface Capabilities {
   /** A conversation may end with words of the assistant, which the answer continues. */
   readonly prefill: boolean;
   readonly images: boolean;
+  /** In one request. */
+  readonly maxImages: number;
+  /** Of one image, decoded. */
+  readonly maxImageBytes: number;
   readonly documents: boolean;
   /** Points up to which the provider may keep a prompt. */
   readonly promptCaching: boolean;
