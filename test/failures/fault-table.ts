@@ -61,7 +61,6 @@ const common: readonly FaultRow[] = [
   ["error-event-mid-stream", "503", "broken", "503"],
   ["redirect", ...everyCall("503")],
   ["tls-fail", ...everyCall("503")],
-  ["missing-finish-reason", ...onlyStreams("broken")],
   ["role-every-chunk", ...everyCall("whole")],
   ["context-overflow", ...everyCall("400 context_length_exceeded")],
   ["bad-credential", ...everyCall("503")],
@@ -72,6 +71,7 @@ const common: readonly FaultRow[] = [
 ];
 
 const overOpenai: readonly FaultRow[] = [
+  ["missing-finish-reason", ...onlyStreams("broken")],
   ["no-done", ...everyCall("whole")],
   ["crlf-framing", ...everyCall("whole")],
 ];
@@ -127,6 +127,7 @@ const exceptions: readonly FaultRow[] = [
 ];
 
 const frames: readonly FaultRow[] = [
+  ["missing-finish-reason", "503", "broken", "whole"],
   ["truncated-frame", ...onlyStreams("broken")],
   ["truncated-frame-0", ...onlyStreams("503")],
   ["cut-in-length-prefix", ...onlyStreams("broken")],

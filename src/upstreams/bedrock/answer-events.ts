@@ -3,7 +3,7 @@ import type { TokenUsage } from "../../domain/usage.ts";
 import { nonEmpty, type JsonObject } from "../shared/json-fields.ts";
 import type { AnswerContext } from "./answer-context.ts";
 import { brokenAnswer } from "./broken-answer.ts";
-import { readStopReason, type CallsFinish } from "./stop-reason.ts";
+import { readStopReason, type CallsFinish, type OnUnknownStopReason } from "./stop-reason.ts";
 import { TextFieldReader } from "./text-field-reader.ts";
 import { ignoredInput, JsonInput, TextInput, type ToolInput } from "./streamed-tool-input.ts";
 
@@ -18,6 +18,7 @@ const longestHeldText = 4 * 1024 * 1024;
  */
 export class AnswerEvents {
   readonly #context: AnswerContext;
+  readonly #onUnknownStopReason: OnUnknownStopReason;
   #events: ChatEvent[] = [];
   /** Tool calls are counted from 0 here: the service counts all blocks of content together. */
   #callCount = 0;
@@ -25,8 +26,9 @@ export class AnswerEvents {
   #hasAnswerCall = false;
   #heldText = "";
 
-  constructor(context: AnswerContext) {
+  constructor(context: AnswerContext, onUnknownStopReason: OnUnknownStopReason) {
     this.#context = context;
+    this.#onUnknownStopReason = onUnknownStopReason;
   }
 
   /** The events since it was last asked. */
@@ -76,8 +78,9 @@ export class AnswerEvents {
   }
 
   /** Throws `UpstreamFailure` when the reason is none for a whole answer. */
-  finish(stopReason: string): void {
-    const finishReason = readStopReason(stopReason, this.#callsFinish());
+  finish(stopReason: string | undefined): void {
+    const onUnknown = this.#onUnknownStopReason;
+    const finishReason = readStopReason(stopReason, this.#callsFinish(), onUnknown);
     this.#releaseText();
     this.#events.push({ type: "choice-finish", choice, finishReason });
   }

@@ -67,6 +67,15 @@ const metadata: FrameFixture = [
   "metadata",
   { usage: { inputTokens: 3, outputTokens: 5, totalTokens: 8 }, metrics: { latencyMs: 7 } },
 ];
+test("a stream whose end gives no reason is no whole answer", () => {
+  for (const payload of [{}, { stopReason: "" }, { stopReason: null }]) {
+    const bytes = streamOf([text("a"), ["messageStop", payload], metadata]);
+    const { events, ending } = decode([bytes]);
+    expect(ending).toBe("broken-answer");
+    expect(events).toEqual([{ type: "text-delta", choice: 0, text: "a" }]);
+  }
+});
+
 const tenFrames: readonly FrameFixture[] = [
   ["messageStart", { role: "assistant", p: "abc" }],
   text("Grüße, "),

@@ -8,6 +8,7 @@ import { AnswerEvents } from "./answer-events.ts";
 import { answerFailure, brokenAnswer } from "./broken-answer.ts";
 import { FrameReader, type Frame } from "./event-stream.ts";
 import { failureOfException } from "./exceptions.ts";
+import type { OnUnknownStopReason } from "./stop-reason.ts";
 import type { ToolInput } from "./streamed-tool-input.ts";
 import { readUsage } from "./usage.ts";
 
@@ -28,8 +29,8 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
   #isDone = false;
   #failure: UpstreamFailure | undefined;
 
-  constructor(context: AnswerContext) {
-    this.#answer = new AnswerEvents(context);
+  constructor(context: AnswerContext, onUnknownStopReason: OnUnknownStopReason = () => undefined) {
+    this.#answer = new AnswerEvents(context, onUnknownStopReason);
   }
 
   get failure(): UpstreamFailure | undefined {

@@ -8,12 +8,18 @@ import type {
 import type { TokenUsage } from "../../domain/usage.ts";
 import type { WholeAnswer } from "../adapter.ts";
 import type { AnswerContext } from "./answer-context.ts";
-import { readConverse } from "./read-converse.ts";
+import { converseEvents } from "./converse-events.ts";
+import type { OnUnknownStopReason } from "./stop-reason.ts";
 
 /** Reads a whole Converse answer. Throws `UpstreamFailure` for what is none. */
-export function decodeConverse({ body }: WholeAnswer, context: AnswerContext): ChatResult {
+export function decodeConverse(
+  { body }: WholeAnswer,
+  context: AnswerContext,
+  onUnknownStopReason: OnUnknownStopReason = () => undefined,
+): ChatResult {
+  const json = new TextDecoder().decode(body);
   const result = new Collector();
-  for (const event of readConverse(new TextDecoder().decode(body), context)) result.add(event);
+  for (const event of converseEvents(json, context, onUnknownStopReason)) result.add(event);
   return result.result();
 }
 

@@ -3,7 +3,8 @@ import type { UpstreamFailure } from "../../domain/upstream-failure.ts";
 import type { StreamDecoder } from "../adapter.ts";
 import type { AnswerContext } from "./answer-context.ts";
 import { answerFailure, brokenAnswer } from "./broken-answer.ts";
-import { readConverse } from "./read-converse.ts";
+import { converseEvents } from "./converse-events.ts";
+import type { OnUnknownStopReason } from "./stop-reason.ts";
 
 /** Largest whole answer that is replayed; a model's longest are far below. */
 const replayLimitBytes = 64 * 1024 * 1024;
@@ -13,14 +14,16 @@ const pieceCharacters = 512;
 /** Gives the whole answer of a model that cannot stream what was asked as if it had streamed it. */
 export class WholeAnswerReplay implements StreamDecoder<ChatEvent> {
   readonly #context: AnswerContext;
+  readonly #onUnknownStopReason: OnUnknownStopReason;
   readonly #decoder = new TextDecoder();
   #json = "";
   #receivedBytes = 0;
   #isDone = false;
   #failure: UpstreamFailure | undefined;
 
-  constructor(context: AnswerContext) {
+  constructor(context: AnswerContext, onUnknownStopReason: OnUnknownStopReason = () => undefined) {
     this.#context = context;
+    this.#onUnknownStopReason = onUnknownStopReason;
   }
 
   get failure(): UpstreamFailure | undefined {
@@ -45,7 +48,8 @@ export class WholeAnswerReplay implements StreamDecoder<ChatEvent> {
     if (this.#isDone || this.#failure !== undefined) return [];
     try {
       const json = this.#json + this.#decoder.decode();
-      const events = readConverse(json, this.#context).flatMap(inPieces);
+      const whole = converseEvents(json, this.#context, this.#onUnknownStopReason);
+      const events = whole.flatMap(inPieces);
       this.#isDone = true;
       return events;
     } catch (error) {

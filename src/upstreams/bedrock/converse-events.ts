@@ -4,15 +4,20 @@ import type { AnswerContext } from "./answer-context.ts";
 import { AnswerEvents } from "./answer-events.ts";
 import { answerFailure, brokenAnswer } from "./broken-answer.ts";
 import { parseExactly } from "./exact-json.ts";
+import type { OnUnknownStopReason } from "./stop-reason.ts";
 import { readUsage } from "./usage.ts";
 
 /**
- * Reads the JSON of a whole Converse answer as the events that a stream of it would have brought,
- * each block in one piece. Throws `UpstreamFailure` for what is no whole answer.
+ * The events that a stream of a whole Converse answer would have brought, each block in one piece.
+ * Throws `UpstreamFailure` for JSON that is no whole answer.
  */
-export function readConverse(json: string, context: AnswerContext): readonly ChatEvent[] {
+export function converseEvents(
+  json: string,
+  context: AnswerContext,
+  onUnknownStopReason: OnUnknownStopReason,
+): readonly ChatEvent[] {
   try {
-    return readAnswer(parseExactly(json), new AnswerEvents(context));
+    return readAnswer(parseExactly(json), new AnswerEvents(context, onUnknownStopReason));
   } catch (error) {
     throw answerFailure(error);
   }
@@ -25,7 +30,7 @@ function readAnswer(body: JsonObject, answer: AnswerEvents): readonly ChatEvent[
   for (const block of listOf(message["content"]) ?? []) {
     if (isObject(block)) readBlock(block, answer);
   }
-  answer.finish(textOf(body["stopReason"]) ?? "");
+  answer.finish(textOf(body["stopReason"]));
   answer.usage(readUsage(body["usage"]));
   return answer.take();
 }
