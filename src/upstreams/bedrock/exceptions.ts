@@ -96,7 +96,7 @@ const kindsByName: ReadonlyMap<string, UpstreamFailureKind> = new Map([
 
 /** `ValidationException` is the name of most refusals; only the text tells them apart. */
 function kindOfValidation(message: string): UpstreamFailureKind {
-  if (identifierTexts.test(message)) return "unknown-model";
+  if (identifierTexts.test(message) || guardrailTexts.test(message)) return "unknown-model";
   if (overflowTexts.test(message)) return "context-overflow";
   return contentTexts.test(message) ? "content-refused" : "invalid-request";
 }
@@ -104,6 +104,8 @@ function kindOfValidation(message: string): UpstreamFailureKind {
 // The apostrophe of "isn’t" is a curly one.
 const identifierTexts =
   /model identifier is invalid|on-demand throughput isn.t supported|at 'modelId' failed to satisfy|reached the end of its life|marked by provider as Legacy/i;
+/** The guardrail is part of the target as the operator wrote it: another target may have none. */
+const guardrailTexts = /guardrail (?:identifier|version)|guardrail(?:Config|Identifier|Version)\b/i;
 const overflowTexts =
   /input is too long for requested model|prompt is too long: \d+ tokens > \d+ maximum|input length and `max_tokens` exceed context limit|too many total text bytes|maximum context length is \d+ tokens|too many input tokens\. max input tokens|expected maxLength: \d+, actual|prompt tokens \(\d+\) exceed model maximum \(\d+\)/i;
 const contentTexts =

@@ -96,6 +96,22 @@ const rows: readonly Row[] = [
     "This model version has reached the end of its life.",
     "unknown-model",
   ],
+  // The operator's guardrail, of which callers know nothing.
+  [
+    "ValidationException",
+    400,
+    "The guardrail identifier or version provided in the request does not exist.",
+    "unknown-model",
+  ],
+  [
+    "ValidationException",
+    400,
+    "1 validation error detected: Value 'a b' at 'guardrailConfig.guardrailIdentifier' failed to " +
+      "satisfy constraint: Member must satisfy regular expression pattern",
+    "unknown-model",
+  ],
+  ["ValidationException", 400, "The provided guardrailVersion is invalid.", "unknown-model"],
+  ["ResourceNotFoundException", 404, "The guardrail does not exist.", "unknown-model"],
   ["ValidationException", 400, "Malformed input request: #: extraneous key [x]", "invalid-request"],
   ["ValidationException", 400, "Could not process image", "invalid-request"],
   ["ValidationException", 400, "Output blocked by content filtering policy", "content-refused"],
