@@ -83,15 +83,48 @@ test("lengths are learned for one choice and expected for each", () => {
   expect(learning.estimate(subject, size, four).outputTokens).toBe(4 * single);
 });
 
-test("a prompt wrapped in a text file is still counted as text", () => {
-  const file_data = `data:text/plain;base64,${"A".repeat(80_000)}`;
-  const messages = [
-    { role: "user" as const, content: [{ type: "file" as const, file: { file_data } }] },
-  ];
+function measureFile(prefix: string, filename: string | undefined) {
+  const file = { file_data: `${prefix}${"A".repeat(80_000)}`, filename };
+  const messages = [{ role: "user" as const, content: [{ type: "file" as const, file }] }];
   const request: ChatRequest = { model: "m", messages };
-  expect(measureChatInput(request, JSON.stringify(request).length).textBytes).toBeGreaterThan(
-    80_000,
-  );
+  return measureChatInput(request, JSON.stringify(request).length);
+}
+
+test.each([
+  ["data:text/plain;base64,", undefined],
+  ["DATA:text/plain;base64,", "a.txt"],
+  ["data:TEXT/Markdown,", undefined],
+  ["data:text/plain;base64,", "a.pdf"],
+  ["data: application/json ;charset=utf-8;base64,", "a.docx"],
+  ["data:application/octet-stream;base64,", "a.md"],
+  ["data:application/x-new;base64,", undefined],
+  ["data:image/png;base64,", "a.txt"],
+  ["data:;base64,", "pdf"],
+  ["data:application/pdf x;base64,", "a.txt"],
+  ["data:application/vnd.ms-powerpoint;base64,", "a.txt"],
+  ["", "a.txt"],
+  ["", "a.pdf.txt"],
+  ["", undefined],
+])("a prompt wrapped in a file as '%s' named %p is counted as text", (prefix, filename) => {
+  const measured = measureFile(prefix, filename);
+  expect(measured.textBytes).toBeGreaterThan(80_000);
+  expect(measured.attachmentTokens).toBe(0);
+});
+
+test.each([
+  ["data:application/pdf;base64,", undefined],
+  ["DATA:Application/PDF;name=x;base64,", "a.txt"],
+  ["data:application/vnd.openxmlformats-officedocument.wordprocessingml.document;base64,", "x"],
+  ["data:application/vnd.ms-excel;base64,", "a"],
+  ["data:application/msword;base64,", undefined],
+  ["data:application/octet-stream;base64,", "a.PDF"],
+  ["data:;base64,", "a.xlsx"],
+  ["", "report.final.Docx"],
+])("a document as '%s' named %p is counted by its size, not as text", (prefix, filename) => {
+  const measured = measureFile(prefix, filename);
+  expect(measured.textBytes).toBeLessThan(500);
+  expect(measured.attachmentTokens).toBeGreaterThan(80_000 / 25);
+  expect(measured.attachmentTokens).toBeLessThan(80_000 / 10);
 });
 
 test("attachments count by their kind, their bytes do not count as text", () => {
@@ -105,7 +138,7 @@ test("attachments count by their kind, their bytes do not count as text", () => 
           { type: "text", text: "what is this" },
           { type: "image_url", image_url: { url } },
           { type: "input_audio", input_audio: { data: "B".repeat(5_000) } },
-          { type: "file", file: { file_data: "C".repeat(1_000) } },
+          { type: "file", file: { filename: "a.pdf", file_data: "C".repeat(1_000) } },
         ],
       },
     ],

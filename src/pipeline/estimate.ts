@@ -76,20 +76,38 @@ function measureAttachment(part: ContentPart): Attachment {
     case "image_url":
       return { tokens: tokensPerImage, bytes: part.image_url.url.length };
     case "input_audio":
-      return measureDocument(part.input_audio.data);
+      return measureBinary(part.input_audio.data.length);
     case "file":
-      return measureDocument(part.file["file_data"]);
+      return measureFile(part.file["file_data"], part.file["filename"]);
   }
 }
 
-/** Documents that are text stay text, so that no plan is cheated by wrapping a prompt in a file. */
-function measureDocument(data: unknown): Attachment {
-  const bytes = typeof data === "string" ? data.length : 0;
-  const isText =
-    typeof data === "string" && /^data:(?:text\/|application\/(?:json|xml))/.test(data);
-  if (isText) return { tokens: 0, bytes: 0 };
+/**
+ * Whatever is not known to be a binary document is text, so that no plan is cheated by wrapping a
+ * prompt in a file: upstreams read most kinds of file as the text they hold.
+ */
+function measureFile(data: unknown, filename: unknown): Attachment {
+  if (typeof data !== "string") return measureBinary(0);
+  const mediaType = mediaTypePattern.exec(data.slice(0, longestMediaType))?.[1] ?? "";
+  const extension = typeof filename === "string" ? filename.slice(-longestExtension) : "";
+  const isDocument =
+    documentMediaTypes.test(mediaType) ||
+    (!textMediaTypes.test(mediaType) && documentExtensions.test(extension));
+  return isDocument ? measureBinary(data.length) : { tokens: 0, bytes: 0 };
+}
+
+function measureBinary(bytes: number): Attachment {
   return { tokens: tokensPerImage + Math.ceil(bytes / attachmentBytesPerToken), bytes };
 }
+
+const longestMediaType = 200;
+const longestExtension = 10;
+const mediaTypePattern = /^data:\s*([^;,]*?)\s*[;,]/i;
+const textMediaTypes = /^(?:text\/|application\/(?:json|xml)$)/i;
+/** PDF and what offices write: only what no upstream takes for text, whatever the file's name. */
+const documentMediaTypes =
+  /^application\/(?:pdf|msword|vnd\.ms-excel|vnd\.openxmlformats-officedocument\.(?:wordprocessingml\.document|spreadsheetml\.sheet))$/i;
+const documentExtensions = /\.(?:pdf|docx?|xlsx?|pptx?)$/i;
 
 /** Fewer tokens than this the text cannot have. */
 export function leastTokens(size: InputSize): number {
