@@ -96,6 +96,13 @@ export const bedrockChatTargetSchema = z
   .strictObject({
     family: z.enum(chatFamilies).optional().meta(familyMeta),
     capabilities: capabilitiesSchema,
+    default_output_tokens: requiredWholeNumber({
+      about:
+        "Cap of answers whose caller gives none; without it, as much as the model can write. The " +
+        "provider reserves the cap from your quota.",
+      min: 1,
+      max: 100_000_000,
+    }).optional(),
     drop_unsupported: flag(
       "Drops request fields that the model cannot honour, where callers would else get 400.",
       false,

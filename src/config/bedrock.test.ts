@@ -160,6 +160,7 @@ describe("a chat target's section", () => {
     expect(modelSettings(settings, "chat-a")).toEqual({
       family: undefined,
       maxOutputTokens: undefined,
+      defaultOutputTokens: undefined,
       capabilities: {},
       dropUnsupported: false,
       guardrail: undefined,
@@ -182,7 +183,7 @@ describe("a chat target's section", () => {
   });
 
   test("goes to the upstream under its alias and identifier", () => {
-    const section = `family: claude-4, drop_unsupported: true, service_tier: flex,
+    const section = `family: claude-4, default_output_tokens: 9, drop_unsupported: true, service_tier: flex,
       guardrail: { identifier: gr1, version: DRAFT, trace: enabled_full, stream_processing: async },
       request_metadata: { team: "search: 1/2" }, latency: optimized,
       additional_fields: { top_k: 50, thinking: { type: enabled, budget_tokens: 1024 }, a: [x] }`;
@@ -191,6 +192,7 @@ describe("a chat target's section", () => {
     expect(settings.models.get("chat-a")?.get(arn)).toEqual({
       family: "claude-4",
       maxOutputTokens: undefined,
+      defaultOutputTokens: 9,
       capabilities: {},
       dropUnsupported: true,
       guardrail: {
@@ -244,6 +246,7 @@ describe("a chat target's section", () => {
     ["capabilities: { tools: yes }", "capabilities.tools: must be true or false"],
     ["capabilities: { reasoning: high }", "must be one of: none, thinking-budget, adaptive"],
     ["capabilities: { max_output_tokens: 0 }", "max_output_tokens: must be at least 1"],
+    ["default_output_tokens: 0", "default_output_tokens: must be at least 1"],
     ["guardrail: { identifier: g }", "guardrail.version: is required"],
     ["guardrail: { identifier: g, version: 1 }", "put the value in quotes"],
     ["guardrail: { identifier: g, version: draft }", "must be a number in quotes, or DRAFT"],

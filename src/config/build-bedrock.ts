@@ -75,6 +75,7 @@ function buildChatModel(
     ...defaultModelSettings,
     family: section.family,
     maxOutputTokens,
+    defaultOutputTokens: section.default_output_tokens,
     capabilities: buildCapabilities(section.capabilities),
     dropUnsupported: section.drop_unsupported,
     guardrail: buildGuardrail(section.guardrail),

@@ -8,13 +8,18 @@ import { unsupported } from "./refusal.ts";
 const usualMaxTokens = 4_096;
 
 /**
- * The cap of the answer, always sent: without one the provider reserves the model's maximum from
- * the operator's quota, and some models stop after 512 tokens. A larger cap than the model's is
- * refused, so it is lowered.
+ * The cap of the answer, always sent: without one some models stop after 512 tokens. The provider
+ * reserves it from the operator's quota until the answer is whole, so the operator can choose a
+ * lower one than the model's for callers who give none. A larger one than the model's is refused by
+ * the provider, so it is lowered.
  */
-export function maxTokensOf(request: ChatRequest, { capabilities }: BedrockModel): number {
+export function maxTokensOf(
+  request: ChatRequest,
+  { capabilities, settings }: BedrockModel,
+): number {
   const most = capabilities.maxOutputTokens;
-  const wanted = request.max_completion_tokens ?? request.max_tokens ?? most ?? usualMaxTokens;
+  const asked = request.max_completion_tokens ?? request.max_tokens;
+  const wanted = asked ?? settings.defaultOutputTokens ?? most ?? usualMaxTokens;
   return most === undefined ? wanted : Math.min(wanted, most);
 }
 

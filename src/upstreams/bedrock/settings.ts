@@ -32,6 +32,8 @@ export interface BedrockModelSettings {
   readonly family: ModelFamily | undefined;
   /** The alias' own limit of one answer; the model's may be lower. */
   readonly maxOutputTokens: number | undefined;
+  /** The cap of answers whose caller gives none; undefined: as much as the model can write. */
+  readonly defaultOutputTokens: number | undefined;
   /** Differences from the family's capabilities. */
   readonly capabilities: Partial<Capabilities>;
   /** Drops fields that the model cannot honour, where callers would else get 400. */
@@ -53,6 +55,7 @@ export interface BedrockModelSettings {
 export const defaultModelSettings: BedrockModelSettings = {
   family: undefined,
   maxOutputTokens: undefined,
+  defaultOutputTokens: undefined,
   capabilities: {},
   dropUnsupported: false,
   guardrail: undefined,
