@@ -12,6 +12,8 @@ export interface AttemptContext {
   readonly call: Call;
   readonly meter: Meter;
   readonly services: PipelineServices;
+  /** See `SendOptions`; 0 unless said. */
+  readonly placeWaitMs?: number;
 }
 
 /** Sends a request and returns what its whole answer says. */
@@ -43,12 +45,13 @@ export async function attemptStream<Event>(
 function sendTo(
   request: UpstreamRequest,
   candidate: Candidate,
-  { call, services }: AttemptContext,
+  { call, services, placeWaitMs = 0 }: AttemptContext,
 ): Promise<UpstreamAnswer> {
   return send(request, {
     upstream: candidate.upstream,
     clock: services.clock,
     callerSignal: call.signal,
     canConnect: services.canConnect,
+    placeWaitMs,
   });
 }

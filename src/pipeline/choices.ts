@@ -45,7 +45,7 @@ export async function attemptChat(attempt: ChatAttempt): Promise<ChatResult> {
   const limit = Math.min(choicesAtOnce, placesAt(candidate));
   try {
     await inParallel({ count: choices, limit, signal }, async (choice, ownSignal) => {
-      results[choice] = await attemptOne(attempt, ownSignal);
+      results[choice] = await attemptOne(attempt, contextOf(attempt, choice < limit, ownSignal));
     });
   } catch (error) {
     // Choices that were answered before another failed have used their tokens.
@@ -65,7 +65,8 @@ export async function attemptChatStream(attempt: ChatAttempt): Promise<OpenStrea
   }
   const { signal } = context.call;
   const limit = Math.min(choicesAtOnce, choices, placesAt(candidate));
-  const open = (_choice: number, ownSignal: AbortSignal) => openOne(attempt, ownSignal);
+  const open = (choice: number, ownSignal: AbortSignal) =>
+    openOne(attempt, contextOf(attempt, choice < limit, ownSignal));
   const opened = await openTogether({ count: limit, limit, signal }, open);
   const rest = new MergedChoices({ choices, opened, open, signal });
   const first = await rest.next();
@@ -94,20 +95,33 @@ async function openTogether(
   }
 }
 
-function attemptOne(
-  { request, codec, candidate, context }: ChatAttempt,
+/**
+ * One choice's own. Later choices follow one whose place comes free once its connection has come to
+ * its end, a moment after its answer; what the others have brought by then must not be lost.
+ */
+function contextOf(
+  { candidate, context }: ChatAttempt,
+  isAmongFirst: boolean,
   signal: AbortSignal,
+): AttemptContext {
+  const placeWaitMs = isAmongFirst ? 0 : candidate.upstream.timeouts.firstByteMs;
+  return { ...context, call: { ...context.call, signal }, placeWaitMs };
+}
+
+function attemptOne(
+  { request, codec, candidate }: ChatAttempt,
+  context: AttemptContext,
 ): Promise<ChatResult> {
   const exchange = codec.encode({ ...request, n: null }, candidate.target.model);
-  return attemptWhole(exchange, candidate, { ...context, call: { ...context.call, signal } });
+  return attemptWhole(exchange, candidate, context);
 }
 
 function openOne(
-  { request, codec, candidate, context }: ChatAttempt,
-  signal: AbortSignal,
+  { request, codec, candidate }: ChatAttempt,
+  context: AttemptContext,
 ): Promise<OpenStream<ChatEvent>> {
   const exchange = codec.encodeStream({ ...request, n: null }, candidate.target.model);
-  return attemptStream(exchange, candidate, { ...context, call: { ...context.call, signal } });
+  return attemptStream(exchange, candidate, context);
 }
 
 function joinChoices(results: readonly ChatResult[]): ChatResult {

@@ -1,10 +1,21 @@
 /** Counts what runs at once, up to a limit that a reload may change. */
 export class InFlight {
-  limit: number;
+  #limit: number;
   #count = 0;
+  /** What lets in those who wait, longest first. */
+  readonly #waiting = new Set<() => void>();
 
   constructor(limit: number) {
-    this.limit = limit;
+    this.#limit = limit;
+  }
+
+  get limit(): number {
+    return this.#limit;
+  }
+
+  set limit(limit: number) {
+    this.#limit = limit;
+    this.#letIn();
   }
 
   get count(): number {
@@ -22,8 +33,38 @@ export class InFlight {
     return true;
   }
 
+  /**
+   * As `tryEnter`, but waits for a place; false when the time is over or the signal has fired. A
+   * place that is given back goes to who waits longest, so that newcomers cannot snatch it.
+   */
+  enter(signal: AbortSignal, patienceMs: number): Promise<boolean> {
+    if (signal.aborted) return Promise.resolve(false);
+    if (this.tryEnter()) return Promise.resolve(true);
+    return new Promise((resolve) => {
+      const end = (hasPlace: boolean): void => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", giveUp);
+        this.#waiting.delete(letIn);
+        resolve(hasPlace);
+      };
+      const letIn = (): void => end(true);
+      const giveUp = (): void => end(false);
+      const timer = setTimeout(giveUp, patienceMs);
+      signal.addEventListener("abort", giveUp, { once: true });
+      this.#waiting.add(letIn);
+    });
+  }
+
   leave(): void {
     this.#count -= 1;
+    this.#letIn();
+  }
+
+  #letIn(): void {
+    for (const letIn of this.#waiting) {
+      if (!this.tryEnter()) return;
+      letIn();
+    }
   }
 }
 

@@ -12,6 +12,8 @@ export interface SendOptions {
   readonly clock: Clock;
   readonly callerSignal: AbortSignal;
   readonly canConnect: (url: string, timeoutMs: number) => Promise<boolean>;
+  /** How long to wait for a place at the upstream; 0 where another target should be tried. */
+  readonly placeWaitMs: number;
 }
 
 /** Error bodies are read up to here; what is said after it helps nobody. */
@@ -26,9 +28,7 @@ export async function send(
   options: SendOptions,
 ): Promise<UpstreamAnswer> {
   const { upstream } = options;
-  if (!upstream.inFlight.tryEnter()) {
-    throw new UpstreamFailure({ kind: "overloaded", message: "max_in_flight is reached" });
-  }
+  if (!upstream.inFlight.tryEnter()) await waitForPlace(options);
   const watchdog = new Watchdog({
     onStop: () => upstream.inFlight.leave(),
     timeouts: upstream.timeouts,
@@ -58,6 +58,12 @@ export async function send(
     watchdog.abort();
     throw explain(error, { watchdog, callerSignal: options.callerSignal }, kindBeforeHeaders);
   }
+}
+
+async function waitForPlace({ upstream, callerSignal, placeWaitMs }: SendOptions): Promise<void> {
+  if (placeWaitMs > 0 && (await upstream.inFlight.enter(callerSignal, placeWaitMs))) return;
+  if (callerSignal.aborted) throw callerLeft();
+  throw new UpstreamFailure({ kind: "overloaded", message: "max_in_flight is reached" });
 }
 
 /** The body of an answer, read under the deadlines of its attempt. */

@@ -348,3 +348,78 @@ test("a caller that leaves while choices are opened closes those as well", async
   expect(upstream.inFlight.count).toBe(0);
   expect(records).toHaveLength(1);
 });
+
+/** A connection that stays open for a while after the answer is complete. */
+const lingeringStream = (): Response => {
+  const pieces = [frame(delta("hello")), frame(finish), frame({ choices: [], usage })];
+  return stream([...pieces, "data: [DONE]\n\n", Bun.sleep(200)]);
+};
+
+test.each([
+  [8, 9],
+  [2, 3],
+  [1, 3],
+])("with %d places, each of %d streamed choices waits until it has one", async (places, n) => {
+  const server = serve(lingeringStream);
+  const upstream = server.upstream("up", { inFlight: new InFlight(places) });
+  const { services, records } = pipelineOf();
+  const { answer } = await openChatStream(callAt([upstream]), chat(n, true), services);
+  const events = await eventsOf(answer);
+  const texts = Array.from({ length: n }, (_, choice) => textOf(events, choice));
+  expect(new Set(texts)).toEqual(new Set(["hello"]));
+  expect(server.bodies).toHaveLength(n);
+  expect(records[0]).toMatchObject({ attempts: 1, outcome: "completed" });
+  await until(() => upstream.inFlight.count === 0);
+});
+
+test.each([true, false])(
+  "other calls that take every place there is hold up later choices, but break none (streamed: %p)",
+  async (isStreamed) => {
+    const server = serve(() => (isStreamed ? lingeringStream() : whole("hello")));
+    const inFlight = new InFlight(2);
+    const upstream = server.upstream("up", { inFlight });
+    const call = callAt([upstream]);
+    const { services, records } = pipelineOf();
+    let isOver = false;
+    const compete = async (): Promise<void> => {
+      while (!isOver) {
+        if (inFlight.tryEnter()) {
+          await Bun.sleep(5);
+          inFlight.leave();
+        }
+        await Promise.resolve();
+        if (inFlight.free === 0) await Bun.sleep(1);
+      }
+    };
+    const run = async (): Promise<void> => {
+      if (!isStreamed) return void (await runChat(call, chat(6), services));
+      const { answer } = await openChatStream(call, chat(6, true), services);
+      await eventsOf(answer);
+    };
+    const running = run();
+    const competing = compete();
+    await running;
+    isOver = true;
+    await competing;
+    expect(records[0]).toMatchObject({ outcome: "completed", inputTokens: 60 });
+    await until(() => inFlight.count === 0);
+  },
+);
+
+test("a caller that leaves while a choice waits for its place leaves no request and no place", async () => {
+  const server = serve((order) =>
+    order === 0 ? wholeStream(["hi"]) : stream([frame(delta("a")), never]),
+  );
+  const upstream = server.upstream("up", { inFlight: new InFlight(2) });
+  const { services, records } = pipelineOf();
+  const { answer } = await openChatStream(callAt([upstream]), chat(3, true), services);
+  // The place of the first choice is nobody's any more.
+  upstream.inFlight.limit = 1;
+  const reading = eventsOf(answer).catch(() => undefined);
+  await until(() => upstream.inFlight.count === 1);
+  answer.cancel();
+  await until(() => upstream.inFlight.count === 0);
+  expect(server.bodies).toHaveLength(2);
+  expect(records).toHaveLength(1);
+  void reading;
+});

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chatOf, embeddingsOf, errorOf, streamOf } from "../support/bodies.ts";
-import { startGateway, type TestGateway } from "../support/gateway.ts";
+import { bedrockUpstream, startGateway, type TestGateway } from "../support/gateway.ts";
 
 /** An upstream kind that takes one choice a request, images as data and texts one by one. */
 const png = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3]);
@@ -73,6 +73,26 @@ test("n choices are streamed beside each other, with one count at the end", asyn
   const counts = chunks.flatMap(({ usage }) => (usage ? [usage] : []));
   expect(counts).toHaveLength(1);
   expect(counts[0]?.total_tokens).toBe(whole.usage?.total_tokens ?? 0);
+});
+
+test("more choices than the upstream has places come whole, streamed or not", async () => {
+  await using narrow = await startGateway({ kind: "bedrock" });
+  narrow.reconfigure({
+    upstreams: `
+  simulator: ${bedrockUpstream(narrow.simulator.origin, "max_in_flight: 2")}`,
+  });
+  for (let round = 0; round < 5; round += 1) {
+    const { chunks, isDone } = await streamOf(
+      await narrow.post("/v1/chat/completions", ask(4, true)),
+    );
+    expect(isDone).toBe(true);
+    const finished = chunks.flatMap(({ choices }) =>
+      choices.filter(({ finish_reason: finish }) => finish !== null).map(({ index }) => index),
+    );
+    expect(new Set(finished)).toEqual(new Set([0, 1, 2, 3]));
+    const { choices } = await chatOf(await narrow.post("/v1/chat/completions", ask(4, false)));
+    expect(choices).toHaveLength(4);
+  }
 });
 
 test("a hundred texts are a hundred requests, one answer in order and one row", async () => {
