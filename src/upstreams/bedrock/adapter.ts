@@ -70,12 +70,12 @@ function createChatCodec(
       const target = models.at(request.model, identifier);
       if (answersAsWhole(request, target.model)) {
         const { context, ...encoded } = encodeWhole(request, target);
-        return { ...encoded, decoder: new WholeAnswerReplay(context) };
+        return { ...encoded, newDecoder: () => new WholeAnswerReplay(context) };
       }
       const { body, context } = encodeConverse(request, target.model, { isStreamed: true });
       return {
         request: post(`${endpoint}${target.path}/converse-stream`, body),
-        decoder: new ConverseStreamDecoder(context),
+        newDecoder: () => new ConverseStreamDecoder(context),
       };
     },
   };

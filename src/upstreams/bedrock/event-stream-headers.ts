@@ -9,7 +9,6 @@ export interface FrameHeaders {
   readonly exceptionType: string | undefined;
   readonly errorCode: string | undefined;
   readonly errorMessage: string | undefined;
-  readonly contentType: string | undefined;
 }
 
 /**
@@ -54,7 +53,6 @@ function headersOf(texts: ReadonlyMap<string, string>): FrameHeaders {
     exceptionType: texts.get(":exception-type"),
     errorCode: texts.get(":error-code"),
     errorMessage: texts.get(":error-message"),
-    contentType: texts.get(":content-type"),
   };
 }
 

@@ -55,7 +55,6 @@ test("frames of the provider's own encoder are read, headers and payloads", () =
     exceptionType: undefined,
     errorCode: undefined,
     errorMessage: undefined,
-    contentType: "application/json",
   });
 });
 
