@@ -34,7 +34,7 @@ export async function attemptStream<Event>(
   context: AttemptContext,
 ): Promise<OpenStream<Event>> {
   const answer = await sendTo(exchange.request, candidate, context);
-  const rest = new EventReader(answer, exchange.decoder);
+  const rest = new EventReader(answer, exchange.newDecoder());
   const first = await rest.next();
   if (first === undefined) {
     throw new UpstreamFailure({ kind: "broken-answer", message: "the answer had no content" });

@@ -40,12 +40,14 @@ export async function attemptChat(attempt: ChatAttempt): Promise<ChatResult> {
   if (choices === 1 || codec.takesChoiceCount) {
     return attemptWhole(codec.encode(request, candidate.target.model), candidate, context);
   }
+  const exchange = codec.encode({ ...request, n: null }, candidate.target.model);
   const results: ChatResult[] = [];
   const { signal } = context.call;
   const limit = Math.min(choicesAtOnce, placesAt(candidate));
   try {
     await inParallel({ count: choices, limit, signal }, async (choice, ownSignal) => {
-      results[choice] = await attemptOne(attempt, contextOf(attempt, choice < limit, ownSignal));
+      const own = contextOf(attempt, choice < limit, ownSignal);
+      results[choice] = await attemptWhole(exchange, candidate, own);
     });
   } catch (error) {
     // Choices that were answered before another failed have used their tokens.
@@ -63,10 +65,11 @@ export async function attemptChatStream(attempt: ChatAttempt): Promise<OpenStrea
   if (choices === 1 || codec.takesChoiceCount) {
     return attemptStream(codec.encodeStream(request, candidate.target.model), candidate, context);
   }
+  const exchange = codec.encodeStream({ ...request, n: null }, candidate.target.model);
   const { signal } = context.call;
   const limit = Math.min(choicesAtOnce, choices, placesAt(candidate));
   const open = (choice: number, ownSignal: AbortSignal) =>
-    openOne(attempt, contextOf(attempt, choice < limit, ownSignal));
+    attemptStream(exchange, candidate, contextOf(attempt, choice < limit, ownSignal));
   const opened = await openTogether({ count: limit, limit, signal }, open);
   const rest = new MergedChoices({ choices, opened, open, signal });
   const first = await rest.next();
@@ -106,22 +109,6 @@ function contextOf(
 ): AttemptContext {
   const placeWaitMs = isAmongFirst ? 0 : candidate.upstream.timeouts.firstByteMs;
   return { ...context, call: { ...context.call, signal }, placeWaitMs };
-}
-
-function attemptOne(
-  { request, codec, candidate }: ChatAttempt,
-  context: AttemptContext,
-): Promise<ChatResult> {
-  const exchange = codec.encode({ ...request, n: null }, candidate.target.model);
-  return attemptWhole(exchange, candidate, context);
-}
-
-function openOne(
-  { request, codec, candidate }: ChatAttempt,
-  context: AttemptContext,
-): Promise<OpenStream<ChatEvent>> {
-  const exchange = codec.encodeStream({ ...request, n: null }, candidate.target.model);
-  return attemptStream(exchange, candidate, context);
 }
 
 function joinChoices(results: readonly ChatResult[]): ChatResult {

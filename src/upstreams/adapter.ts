@@ -17,7 +17,10 @@ export interface WholeAnswer {
   readonly body: Uint8Array;
 }
 
-/** A request together with the way to read its answer, which may depend on what was asked. */
+/**
+ * A request together with the way to read its answer, which may depend on what was asked. It may
+ * be sent several times, each with an answer of its own.
+ */
 export interface Exchange<Result> {
   readonly request: UpstreamRequest;
   /** Throws `UpstreamFailure` for anything that is not an answer. */
@@ -26,7 +29,8 @@ export interface Exchange<Result> {
 
 export interface StreamExchange<Event> {
   readonly request: UpstreamRequest;
-  readonly decoder: StreamDecoder<Event>;
+  /** For one answer. */
+  newDecoder(): StreamDecoder<Event>;
 }
 
 /**

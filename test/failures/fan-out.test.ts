@@ -423,3 +423,36 @@ test("a caller that leaves while a choice waits for its place leaves no request 
   expect(records).toHaveLength(1);
   void reading;
 });
+
+test("a request is translated once for each target, however many choices go there", async () => {
+  const limited = serve(() => refusal(429));
+  const sound = serve((_, { stream: isStreamed }) =>
+    isStreamed === true ? wholeStream(["hi"]) : whole("hi"),
+  );
+  const encoded: string[] = [];
+  const counting = (name: string, server: OneChoiceServer): Upstream => {
+    const { adapter, ...rest } = server.upstream(name);
+    const { chat: codec } = adapter;
+    if (codec === undefined) throw new Error("the adapter serves chat models");
+    const counted: typeof codec = {
+      ...codec,
+      encode(...asked) {
+        encoded.push(`${name} whole`);
+        return codec.encode(...asked);
+      },
+      encodeStream(...asked) {
+        encoded.push(`${name} stream`);
+        return codec.encodeStream(...asked);
+      },
+    };
+    return { ...rest, adapter: { ...adapter, chat: counted } };
+  };
+  const call = callAt([counting("first", limited), counting("second", sound)]);
+  const { services } = pipelineOf();
+  await runChat(call, chat(20), services);
+  const { answer } = await openChatStream(call, chat(20, true), services);
+  const events = await eventsOf(answer);
+  expect(textOf(events, 19)).toBe("hi");
+  expect(sound.bodies).toHaveLength(40);
+  expect(encoded).toEqual(["first whole", "second whole", "first stream", "second stream"]);
+});

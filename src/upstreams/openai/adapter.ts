@@ -25,7 +25,7 @@ export function createOpenAiAdapter(
           "/chat/completions",
           encodeChat({ ...request, stream: true }, model, settings),
         ),
-        decoder: new ChatStreamDecoder(newToolCallId),
+        newDecoder: () => new ChatStreamDecoder(newToolCallId),
       }),
     },
     embeddings: {
