@@ -160,7 +160,8 @@ class RunningApp implements App {
   }
 
   reconfigure(config: Config): void {
-    this.#snapshot = buildSnapshot(config, this.#adapterServices, this.#snapshot);
+    const before = { config: this.#config, snapshot: this.#snapshot };
+    this.#snapshot = buildSnapshot(config, this.#adapterServices, before);
     this.#config = config;
     this.#edge = buildEdge(config);
     this.#reportStrandedKeys();

@@ -1,5 +1,6 @@
 import type { Config } from "./config/config.ts";
 import type { Environment } from "./domain/model.ts";
+import { isSameValue } from "./domain/same-value.ts";
 import { CorsPolicy } from "./http/cors.ts";
 import type { EdgeSettings } from "./http/dispatch.ts";
 import { InFlight } from "./pipeline/in-flight.ts";
@@ -13,8 +14,14 @@ const answerLimitBytes = 256 * 1024 * 1024;
 /** What the adapter of the upstream with this name needs from outside. */
 type ServicesOf = (upstream: string) => AdapterServices;
 
-/** Turns a valid configuration into what calls read; `before` is the one it replaces. */
-export function buildSnapshot(config: Config, services: ServicesOf, before?: Snapshot): Snapshot {
+/** The configuration that is replaced, and what was made of it. */
+export interface Replaced {
+  readonly config: Config;
+  readonly snapshot: Snapshot;
+}
+
+/** Turns a valid configuration into what calls read. */
+export function buildSnapshot(config: Config, services: ServicesOf, before?: Replaced): Snapshot {
   const environmentsByHost = new Map<string, Environment>();
   let defaultEnvironment: Environment | undefined;
   for (const { hosts, ...environment } of config.environments) {
@@ -39,19 +46,19 @@ export function buildSnapshot(config: Config, services: ServicesOf, before?: Sna
 function buildUpstreams(
   config: Config,
   services: ServicesOf,
-  before: Snapshot | undefined,
+  before: Replaced | undefined,
 ): ReadonlyMap<string, Upstream> {
   const upstreams = new Map<string, Upstream>();
   for (const [name, settings] of config.upstreams) {
+    const earlier = before?.snapshot.upstreams.get(name);
     // What runs at an upstream goes on running, so its count outlives the configuration.
-    const inFlight = before?.upstreams.get(name)?.inFlight ?? new InFlight(settings.maxInFlight);
+    const inFlight = earlier?.inFlight ?? new InFlight(settings.maxInFlight);
     inFlight.limit = settings.maxInFlight;
-    upstreams.set(name, {
-      name,
-      adapter: createAdapter(settings, services(name)),
-      timeouts: settings.timeouts,
-      inFlight,
-    });
+    // An adapter may hold credentials that took a while to get, so it is kept as long as it fits.
+    const isSame = isSameValue(settings, before?.config.upstreams.get(name));
+    const kept = isSame ? earlier?.adapter : undefined;
+    const adapter = kept ?? createAdapter(settings, services(name));
+    upstreams.set(name, { name, adapter, timeouts: settings.timeouts, inFlight });
   }
   return upstreams;
 }

@@ -206,8 +206,8 @@ describe("without credentials", () => {
     expect(source.loads).toBe(2);
     source.give("K2", undefined, 1);
     expect(await late).toBe("K2");
-    source.give("K1");
     expect(await early).toBe("K2");
+    source.give("K1");
     await settle();
     expect(await keyId()).toBe("K2");
   });

@@ -53,6 +53,8 @@ export class CredentialCache {
     signal.throwIfAborted();
     if (this.#failure === undefined || this.#sinceTry() >= blockingFloorMs) {
       await waitFor(this.#refresh(), signal);
+      // Given up for a newer fetch: that one tells.
+      while (this.#loading !== undefined) await waitFor(this.#loading.ended, signal);
     }
     const fetched = this.#valid();
     if (fetched !== undefined) return fetched;
@@ -92,7 +94,7 @@ export class CredentialCache {
     return this.#options.monotonicMs() - this.#triedAtMs;
   }
 
-  /** Resolves when the fetch under way has ended, well or not. */
+  /** Resolves when the fetch under way has ended, well or not, or is given up for a newer one. */
   #refresh(): Promise<void> {
     const startedAtMs = this.#options.monotonicMs();
     const running = this.#loading;
@@ -101,10 +103,13 @@ export class CredentialCache {
     }
     this.#loads += 1;
     const load = this.#loads;
-    const ended = this.#load(load).then(() => {
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+    this.#loading = { startedAtMs, ended, end };
+    void this.#load(load).then(() => {
       if (load === this.#loads) this.#loading = undefined;
+      end();
     });
-    this.#loading = { startedAtMs, ended };
+    running?.end();
     return ended;
   }
 
@@ -142,6 +147,7 @@ interface Held {
 interface Loading {
   readonly startedAtMs: number;
   readonly ended: Promise<void>;
+  readonly end: () => void;
 }
 
 const nothingLoaded = {
