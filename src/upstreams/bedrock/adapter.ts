@@ -8,17 +8,18 @@ import type {
   UpstreamAdapter,
   UpstreamRequest,
 } from "../adapter.ts";
-import { decodeCountTokens } from "./count-tokens.ts";
+import { decodeCountTokens, encodeCountTokens } from "./count-tokens.ts";
 import { createAuthorizer } from "./authorize.ts";
 import { isEmbeddingFamily } from "./bedrock-model.ts";
 import { decodeConverse } from "./decode-converse.ts";
 import { ConverseStreamDecoder } from "./decode-converse-stream.ts";
 import { embeddingWires, type EmbeddingWire } from "./embeddings.ts";
-import { answersAsWhole, encodeConverse, encodeCountTokens } from "./encode-converse.ts";
+import { answersAsWhole, encodeConverse } from "./encode-converse.ts";
 import { endpointOf } from "./endpoint.ts";
 import { createReadFailure } from "./read-failure.ts";
 import { WholeAnswerReplay } from "./replay-whole-answer.ts";
 import type { BedrockSettings } from "./settings.ts";
+import { unknownStopReasonReport, type OnUnknownStopReason } from "./stop-reason.ts";
 import { TargetModels, type TargetModel } from "./target-models.ts";
 
 /** Amazon Bedrock in one region: Converse for chat, InvokeModel for embeddings. */
@@ -31,7 +32,12 @@ export function createBedrockAdapter(
   const authorizer = createAuthorizer(settings, services);
   const readFailure = createReadFailure(services.clock);
   return {
-    chat: createChatCodec(models, endpoint, settings),
+    chat: createChatCodec({
+      models,
+      endpoint,
+      countsTokens: settings.countsTokens,
+      onUnknownStopReason: unknownStopReasonReport(services.onTrouble),
+    }),
     embeddings: createEmbeddingCodec(models, endpoint),
     authorize: (request, signal) => authorizer.authorize(request, signal),
     readFailure(answer, request) {
@@ -42,11 +48,15 @@ export function createBedrockAdapter(
   };
 }
 
-function createChatCodec(
-  models: TargetModels,
-  endpoint: string,
-  { countsTokens }: BedrockSettings,
-): ChatCodec {
+interface ChatCodecOptions {
+  readonly models: TargetModels;
+  readonly endpoint: string;
+  readonly countsTokens: boolean;
+  readonly onUnknownStopReason: OnUnknownStopReason;
+}
+
+function createChatCodec(options: ChatCodecOptions): ChatCodec {
+  const { models, endpoint, countsTokens, onUnknownStopReason } = options;
   const encodeWhole = (request: ChatRequest, { model, path }: TargetModel) => {
     const { body, context } = encodeConverse(request, model, { isStreamed: false });
     return { request: post(`${endpoint}${path}/converse`, body), context };
@@ -64,18 +74,24 @@ function createChatCodec(
     takesImageUrls: false,
     encode(request, identifier) {
       const { context, ...encoded } = encodeWhole(request, models.at(request.model, identifier));
-      return { ...encoded, decode: (answer) => decodeConverse(answer, context) };
+      return {
+        ...encoded,
+        decode: (answer) => decodeConverse(answer, context, onUnknownStopReason),
+      };
     },
     encodeStream(request, identifier) {
       const target = models.at(request.model, identifier);
       if (answersAsWhole(request, target.model)) {
         const { context, ...encoded } = encodeWhole(request, target);
-        return { ...encoded, newDecoder: () => new WholeAnswerReplay(context) };
+        return {
+          ...encoded,
+          newDecoder: () => new WholeAnswerReplay(context, onUnknownStopReason),
+        };
       }
       const { body, context } = encodeConverse(request, target.model, { isStreamed: true });
       return {
         request: post(`${endpoint}${target.path}/converse-stream`, body),
-        newDecoder: () => new ConverseStreamDecoder(context),
+        newDecoder: () => new ConverseStreamDecoder(context, onUnknownStopReason),
       };
     },
   };

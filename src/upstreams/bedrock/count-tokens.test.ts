@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { UpstreamFailure } from "../../domain/upstream-failure.ts";
+import { modelWith } from "../../../test/bedrock/checked-encode.ts";
 import { resolveModel } from "./bedrock-model.ts";
-import { countPathOf, decodeCountTokens } from "./count-tokens.ts";
+import { countPathOf, decodeCountTokens, encodeCountTokens } from "./count-tokens.ts";
 
 test.each([
   [
@@ -20,4 +21,38 @@ test("a count is read, and anything else is a broken answer", () => {
   for (const text of ["", "{}", '{"inputTokens":-1}', "<html>"]) {
     expect(() => decodeCountTokens(answer(text))).toThrow(UpstreamFailure);
   }
+});
+
+test("counting tokens sends the same words and tools, and nothing else", () => {
+  const body = encodeCountTokens(
+    {
+      model: "m",
+      messages: [
+        { role: "system", content: "Be brief." },
+        { role: "user", content: "hi" },
+      ],
+      tools: [{ type: "function", function: { name: "weather" } }],
+      temperature: 0.5,
+      service_tier: "flex",
+    },
+    modelWith("us.anthropic.claude-sonnet-4-20250514-v1:0"),
+  );
+  expect(JSON.parse(body)).toEqual({
+    input: {
+      converse: {
+        messages: [{ role: "user", content: [{ text: "hi" }] }],
+        system: [{ text: "Be brief." }],
+        toolConfig: {
+          tools: [
+            {
+              toolSpec: {
+                name: "weather",
+                inputSchema: { json: { type: "object", properties: {} } },
+              },
+            },
+          ],
+        },
+      },
+    },
+  });
 });

@@ -1,7 +1,9 @@
+import type { ChatRequest } from "../../domain/chat.ts";
 import { UpstreamFailure } from "../../domain/upstream-failure.ts";
 import type { WholeAnswer } from "../adapter.ts";
 import { countOf, objectOf } from "../shared/json-fields.ts";
 import type { BedrockModel } from "./bedrock-model.ts";
+import { encodeContent } from "./encode-converse.ts";
 import { encodePathSegment } from "./endpoint.ts";
 import { foundationModelOf } from "./model-families.ts";
 
@@ -10,6 +12,11 @@ export function countPathOf({ identifier, capabilities }: BedrockModel): string 
   const foundationModel = foundationModelOf(identifier);
   if (!capabilities.countTokens || foundationModel === undefined) return undefined;
   return `/model/${encodePathSegment(foundationModel)}/count-tokens`;
+}
+
+/** The body of `POST /model/{id}/count-tokens`. Throws as `encodeConverse` does. */
+export function encodeCountTokens(request: ChatRequest, model: BedrockModel): string {
+  return JSON.stringify({ input: { converse: encodeContent(request, model) } });
 }
 
 /** Reads `{"inputTokens": n}`. */

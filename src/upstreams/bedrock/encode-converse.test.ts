@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { ChatRequest } from "../../domain/chat.ts";
-import { answersAsWhole, encodeConverse, encodeCountTokens } from "./encode-converse.ts";
+import { answersAsWhole, encodeConverse } from "./encode-converse.ts";
 import { modelWith } from "../../../test/bedrock/checked-encode.ts";
 
 const claude = modelWith("us.anthropic.claude-sonnet-4-20250514-v1:0");
@@ -16,37 +16,6 @@ function withFile(byteLength: number): ChatRequest {
   const file = { filename: "a.pdf", file_data: `data:application/pdf;base64,${data}` };
   return { model: "m", messages: [{ role: "user", content: [{ type: "file", file }] }] };
 }
-
-test("counting tokens sends the same words and tools, and nothing else", () => {
-  const body = encodeCountTokens(
-    {
-      ...request,
-      messages: [{ role: "system", content: "Be brief." }, ...request.messages],
-      tools,
-      temperature: 0.5,
-      service_tier: "flex",
-    },
-    claude,
-  );
-  expect(JSON.parse(body)).toEqual({
-    input: {
-      converse: {
-        messages: [{ role: "user", content: [{ text: "hi" }] }],
-        system: [{ text: "Be brief." }],
-        toolConfig: {
-          tools: [
-            {
-              toolSpec: {
-                name: "weather",
-                inputSchema: { json: { type: "object", properties: {} } },
-              },
-            },
-          ],
-        },
-      },
-    },
-  });
-});
 
 test("a stream with tools is asked for whole where the model streams none", () => {
   expect(answersAsWhole({ ...request, tools }, llama)).toBe(true);

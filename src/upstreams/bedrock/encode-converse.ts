@@ -58,9 +58,9 @@ export function encodeConverse(
   };
 }
 
-/** The body of `POST /model/{id}/count-tokens`. Throws as `encodeConverse` does. */
-export function encodeCountTokens(request: ChatRequest, model: BedrockModel): string {
-  return JSON.stringify({ input: { converse: contentOf(encodeParts(request, model)) } });
+/** What the model reads of a request. Throws as `encodeConverse` does. */
+export function encodeContent(request: ChatRequest, model: BedrockModel): ConverseContent {
+  return contentOf(encodeParts(request, model));
 }
 
 /** Whether a streamed answer must be asked for whole: some models stream no tool calls. */
@@ -90,10 +90,9 @@ function encodeParts(request: ChatRequest, model: BedrockModel): Parts {
   return { format, names, tools, conversation };
 }
 
-function contentOf({
-  conversation: { system, turns },
-  tools: { config },
-}: Parts): Pick<ConverseBody, "messages" | "system" | "toolConfig"> {
+type ConverseContent = Pick<ConverseBody, "messages" | "system" | "toolConfig">;
+
+function contentOf({ conversation: { system, turns }, tools: { config } }: Parts): ConverseContent {
   return {
     messages: turns,
     ...(system.length > 0 && { system }),

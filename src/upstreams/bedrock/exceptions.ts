@@ -1,4 +1,5 @@
 import type { UpstreamFailureDetails, UpstreamFailureKind } from "../../domain/upstream-failure.ts";
+import { hintFor } from "./operator-hints.ts";
 import { cleanCode, cleanMessage } from "../shared/clean-message.ts";
 import { nonEmpty, numberOf, type JsonObject } from "../shared/json-fields.ts";
 
@@ -24,11 +25,13 @@ export function failureOfException({
   const message = text === undefined ? undefined : withoutPreamble(text);
   const shortName = name?.toLowerCase().replace(/(?:exception|error)$/, "");
   const exception = { shortName, status, message: message ?? "", body };
+  const kind = kindByName(exception) ?? kindByStatus(exception);
   return {
-    kind: kindByName(exception) ?? kindByStatus(exception),
+    kind,
     message: cleanMessage(message ?? wordless(name, status)),
     status,
     code: cleanCode(name),
+    hint: hintFor(kind, exception),
     retryAfterMs: shortName === "modelnotready" ? modelNotReadyMs : undefined,
   };
 }

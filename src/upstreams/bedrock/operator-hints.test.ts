@@ -1,0 +1,26 @@
+import { expect, test } from "bun:test";
+import { failureOfException } from "./exceptions.ts";
+
+const hintOf = (name: string, message: string): string | undefined =>
+  failureOfException({ name, body: { message }, status: 400 }).hint;
+
+test.each([
+  [
+    "ValidationException",
+    "Invocation of model ID x with on-demand throughput isn’t supported.",
+    "inference profile",
+  ],
+  ["ValidationException", "The provided model identifier is invalid.", "identifier, its region"],
+  ["ResourceNotFoundException", "This model has reached the end of its life.", "newer one"],
+  ["ValidationException", "The guardrail identifier or version does not exist.", "guardrail"],
+  ["AccessDeniedException", "You don't have access to the model.", "request access"],
+  ["ExpiredTokenException", "The security token is expired.", "expired"],
+  ["InvalidSignatureException", "The signature does not match.", "clock"],
+])("after %s '%s' the operator is told what to change", (name, message, words) => {
+  expect(hintOf(name, message)).toContain(words);
+});
+
+test("what an operator cannot mend has no hint", () => {
+  expect(hintOf("ThrottlingException", "Too many requests")).toBeUndefined();
+  expect(hintOf("ValidationException", "prompt is too long: 2 tokens > 1 maximum")).toBeUndefined();
+});
