@@ -1,7 +1,8 @@
 import type { ChatRequest } from "../../src/domain/chat.ts";
 import type { AnswerContext } from "../../src/upstreams/bedrock/answer-context.ts";
 import { resolveModel, type BedrockModel } from "../../src/upstreams/bedrock/bedrock-model.ts";
-import { encodeConverse, encodeCountTokens } from "../../src/upstreams/bedrock/encode-converse.ts";
+import { encodeCountTokens } from "../../src/upstreams/bedrock/count-tokens.ts";
+import { encodeConverse } from "../../src/upstreams/bedrock/encode-converse.ts";
 import {
   defaultModelSettings,
   type BedrockModelSettings,
