@@ -34,6 +34,16 @@ export async function admit(request: AdmissionRequest, limits: LimitStore): Prom
   return { ...resolved, reservedTokens: tokens, capacityClass: "on-demand", state };
 }
 
+/** Charges a request of the key and no tokens, for work before admission. Throws 429. */
+export async function chargeRequest(request: AdmissionRequest, limits: LimitStore): Promise<void> {
+  const { call } = request;
+  const scope: LimitScope = { id: `key:${call.caller.key.id}`, limits: call.caller.limits };
+  const callId = `${call.id}/count`;
+  const decision = await limits.acquire({ callId, scopes: [scope], tokens: 0 });
+  if (!decision.isAdmitted) throw refusal(request, decision, 0);
+  await limits.settle(callId, 0);
+}
+
 /** False when the request is larger than a limit itself, so that no waiting would help. */
 export function canEverFit(request: AdmissionRequest): boolean {
   const { limits } = request.call.caller;

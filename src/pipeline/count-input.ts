@@ -1,7 +1,13 @@
 import type { ChatRequest } from "../domain/chat.ts";
 import type { Model } from "../domain/model.ts";
 import { UpstreamFailure } from "../domain/upstream-failure.ts";
+import type { Snapshot } from "./snapshot.ts";
 import { attemptWhole, type AttemptContext } from "./attempt.ts";
+
+/** Whether an upstream of the model may count at all. */
+export function canCount({ targets }: Model, { upstreams }: Snapshot): boolean {
+  return targets.some(({ upstream }) => upstreams.get(upstream)?.adapter.chat?.countTokens);
+}
 
 /**
  * The exact number of input tokens, where an upstream of the model tells it without running the
@@ -16,12 +22,14 @@ export async function countInput(
     const upstream = context.call.snapshot.upstreams.get(target.upstream);
     const count = upstream?.adapter.chat?.countTokens;
     if (upstream === undefined || count === undefined) continue;
+    const candidate = { model, target, upstream };
     try {
       const exchange = count(request, target.model);
       if (exchange === undefined) continue;
-      return await attemptWhole(exchange, { model, target, upstream }, context);
+      return await attemptWhole(exchange, candidate, context);
     } catch (error) {
       if (!(error instanceof UpstreamFailure)) throw error;
+      context.services.onAttemptFailed(context.call, candidate, error);
     }
   }
   return undefined;

@@ -1,9 +1,16 @@
 import { GatewayError, internalError } from "../domain/gateway-error.ts";
 import type { Model, ModelKind } from "../domain/model.ts";
 import { UpstreamFailure } from "../domain/upstream-failure.ts";
-import { admit, canEverFit, type Admission, type AdmissionRequest } from "./admit.ts";
+import {
+  admit,
+  canEverFit,
+  chargeRequest,
+  type Admission,
+  type AdmissionRequest,
+} from "./admit.ts";
 import type { AttemptContext } from "./attempt.ts";
 import type { Call } from "./call.ts";
+import { canCount } from "./count-input.ts";
 import { listCandidates, type Candidate } from "./candidates.ts";
 import type { InputSize, OutputExpectation } from "./estimate.ts";
 import { failureError } from "./failure-error.ts";
@@ -78,14 +85,18 @@ export async function runCall<Answer>(
 
 /**
  * An estimate errs on the safe side, so a request that seems larger than the limit is counted, if
- * it can be, before it is refused for good.
+ * it can be, before it is refused for good. Counting is a request of its own: it is charged as one,
+ * so that no key makes more work than its plan allows.
  */
 async function counted<Answer>(
   request: AdmissionRequest,
   operation: Operation<Answer>,
   context: AttemptContext,
 ): Promise<AdmissionRequest> {
-  const inputTokens = await operation.countInput?.(request.resolved.model, context);
+  const { model } = request.resolved;
+  if (operation.countInput === undefined || !canCount(model, context.call.snapshot)) return request;
+  await chargeRequest(request, context.services.limits);
+  const inputTokens = await operation.countInput(model, context);
   if (inputTokens === undefined) return request;
   return { ...request, estimate: { ...request.estimate, inputTokens } };
 }

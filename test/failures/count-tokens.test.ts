@@ -73,12 +73,27 @@ test("nothing is counted unless the operator says so", async () => {
   });
 });
 
+test("counting is a request of the key's plan, however often it is refused", async () => {
+  await withGateway("count_tokens: true", async (gateway, counts) => {
+    const messages = [{ role: "user", content: "one two three four five ".repeat(1_000) }];
+    const body = { ...request, messages };
+    const codes: string[] = [];
+    for (let call = 0; call < 15; call += 1) {
+      const { message } = await errorOf(await gateway.post("/v1/chat/completions", body));
+      codes.push(message.includes("requests per min") ? "requests" : "too large");
+    }
+    expect(counts()).toBe(10);
+    expect(codes.filter((code) => code === "requests")).toHaveLength(5);
+  });
+});
+
 test("a count that fails leaves the estimate, and the refusal, as they were", async () => {
   await withGateway("count_tokens: true", async (gateway, counts, simulator) => {
     simulator.setFaultPlan([{ mode: "error-500" }]);
     const response = await gateway.post("/v1/chat/completions", request);
     expect(response.status).toBe(429);
     expect(counts()).toBe(1);
+    expect(gateway.log.join("")).toContain("attempt failed");
     expect((await gateway.post("/v1/chat/completions", request)).status).toBe(200);
   });
 });
