@@ -6,6 +6,7 @@ import type { Call } from "./call.ts";
 import type { Candidate } from "./candidates.ts";
 import { checkContextWindow, checkOutputCap, outputCap } from "./check-request.ts";
 import { attemptChat, attemptChatStream, choiceCount, inputReadings } from "./choices.ts";
+import { ChoiceProgress } from "./choice-progress.ts";
 import { countInput } from "./count-input.ts";
 import { measureChatInput, repeatedInput } from "./estimate.ts";
 import type { OpenStream } from "./event-batches.ts";
@@ -58,12 +59,13 @@ function lengthOf(choice: ChatResult["choices"][number]): number {
 
 function wholeAnswer(chat: ChatCall): Operation<ChatResult> {
   const acceptable = acceptableRequest(chat.request);
+  const progress = new ChoiceProgress(choiceCount(chat.request));
   return {
     ...commonParts(chat, false),
     async attempt(candidate, context) {
       const codec = chatCodec(candidate);
       const request = await acceptable(codec, context);
-      const result = await attemptChat({ request, codec, candidate, context });
+      const result = await attemptChat({ request, codec, candidate, context }, progress);
       context.meter.answering();
       return result;
     },

@@ -1,14 +1,13 @@
 import type { ChatEvent, ChatRequest, ChatResult } from "../domain/chat.ts";
 import type { Model } from "../domain/model.ts";
-import { UpstreamFailure } from "../domain/upstream-failure.ts";
 import type { ChatCodec } from "../upstreams/adapter.ts";
 import { attemptStream, attemptWhole, type AttemptContext } from "./attempt.ts";
 import { placesAt, type Candidate } from "./candidates.ts";
+import { noChoice, type ChoiceProgress } from "./choice-progress.ts";
 import type { OpenStream } from "./event-batches.ts";
 import { inParallel } from "./in-parallel.ts";
 import { MergedChoices } from "./merged-choices.ts";
 import type { Snapshot } from "./snapshot.ts";
-import { sumUsage } from "./sum-usage.ts";
 
 /** A chat request on its way to one target. */
 export interface ChatAttempt {
@@ -33,29 +32,51 @@ export function inputReadings(request: ChatRequest, model: Model, snapshot: Snap
   return isReadAgain ? choiceCount(request) : 1;
 }
 
-/** The whole answer, whether the upstream takes the number of choices or one choice a request. */
-export async function attemptChat(attempt: ChatAttempt): Promise<ChatResult> {
+/**
+ * The whole answer, whether the upstream takes the number of choices or one choice a request. What
+ * is answered stays so in `progress` when this throws.
+ */
+export async function attemptChat(
+  attempt: ChatAttempt,
+  progress: ChoiceProgress,
+): Promise<ChatResult> {
   const { request, codec, candidate, context } = attempt;
-  const choices = choiceCount(request);
-  if (choices === 1 || codec.takesChoiceCount) {
+  const missing = progress.missing();
+  const isWhole = missing.length === choiceCount(request);
+  if (isWhole && (missing.length === 1 || codec.takesChoiceCount)) {
     return attemptWhole(codec.encode(request, candidate.target.model), candidate, context);
   }
-  const exchange = codec.encode({ ...request, n: null }, candidate.target.model);
-  const results: ChatResult[] = [];
-  const { signal } = context.call;
-  const limit = Math.min(choicesAtOnce, placesAt(candidate));
   try {
-    await inParallel({ count: choices, limit, signal }, async (choice, ownSignal) => {
-      const own = contextOf(attempt, choice < limit, ownSignal);
-      results[choice] = await attemptWhole(exchange, candidate, own);
-    });
+    if (codec.takesChoiceCount) await sendTogether(attempt, progress);
+    else await sendApart(attempt, progress);
   } catch (error) {
     // Choices that were answered before another failed have used their tokens.
-    const done = results.filter(isPresent);
-    if (done.length > 0) context.meter.reported(sumUsage(done.map(({ usage }) => usage)));
+    context.meter.reported(progress.usage);
     throw error;
   }
-  return joinChoices(results);
+  return progress.result();
+}
+
+async function sendTogether(
+  { request, codec, candidate, context }: ChatAttempt,
+  progress: ChoiceProgress,
+): Promise<void> {
+  const missing = progress.missing();
+  const exchange = codec.encode({ ...request, n: missing.length }, candidate.target.model);
+  progress.add(missing, await attemptWhole(exchange, candidate, context));
+}
+
+async function sendApart(attempt: ChatAttempt, progress: ChoiceProgress): Promise<void> {
+  const { request, codec, candidate, context } = attempt;
+  const exchange = codec.encode({ ...request, n: null }, candidate.target.model);
+  const missing = progress.missing();
+  const limit = Math.min(choicesAtOnce, placesAt(candidate));
+  const work = { count: missing.length, limit, signal: context.call.signal };
+  await inParallel(work, async (order, signal) => {
+    const own = contextOf(attempt, order < limit, signal);
+    const result = await attemptWhole(exchange, candidate, own);
+    progress.add(missing.slice(order, order + 1), result);
+  });
 }
 
 /** As `attemptChat`, until the first events of the answer. */
@@ -109,26 +130,4 @@ function contextOf(
 ): AttemptContext {
   const placeWaitMs = isAmongFirst ? 0 : candidate.upstream.timeouts.firstByteMs;
   return { ...context, call: { ...context.call, signal }, placeWaitMs };
-}
-
-function joinChoices(results: readonly ChatResult[]): ChatResult {
-  const choices = results.map(({ choices: [choice] }, index) => {
-    if (choice === undefined) throw noChoice();
-    return { ...choice, index };
-  });
-  return {
-    choices,
-    usage: sumUsage(results.map(({ usage }) => usage)),
-    systemFingerprint: results[0]?.systemFingerprint,
-    serviceTier: results[0]?.serviceTier,
-  };
-}
-
-function noChoice(): UpstreamFailure {
-  return new UpstreamFailure({ kind: "broken-answer", message: "the answer had no choice" });
-}
-
-/** Work that was ended leaves holes where its results would be. */
-function isPresent<Value>(value: Value | undefined): value is Value {
-  return value !== undefined;
 }

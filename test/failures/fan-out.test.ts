@@ -207,15 +207,52 @@ test("the first refusal ends the other choices, and what was answered is account
   expect(records[0]).toMatchObject({ outcome: "failed", inputTokens: 10, outputTokens: 3 });
 });
 
-test("a throttled choice sends all choices to the next target", async () => {
-  const limited = serve((order) => (order === 2 ? refusal(429) : whole("first")));
+/** One place, so that choices go one after the other and a refusal comes after answers. */
+const inTurn = () => ({ inFlight: new InFlight(1) });
+
+test("a throttled choice sends what is not answered yet to the next target", async () => {
+  const limited = serve((order) => (order === 2 ? refusal(429) : whole(`first ${order}`)));
   const sound = serve((order) => whole(`second ${order}`));
   const { services, records } = pipelineOf();
-  const call = callAt([limited.upstream("first"), sound.upstream("second")]);
-  const { answer } = await runChat(call, chat(4), services);
-  expect(answer.choices.every(({ content }) => content?.startsWith("second"))).toBe(true);
-  expect(sound.bodies).toHaveLength(4);
-  expect(records[0]).toMatchObject({ attempts: 2, inputTokens: 40, outputTokens: 12 });
+  const upstreams = [limited.upstream("first", inTurn()), sound.upstream("second", inTurn())];
+  const { answer } = await runChat(callAt(upstreams), chat(5), services);
+  expect(answer.choices.map(({ index }) => index)).toEqual([0, 1, 2, 3, 4]);
+  const texts = ["first 0", "first 1", "second 0", "second 1", "second 2"];
+  expect(answer.choices.map(({ content }) => content)).toEqual(texts);
+  expect(records[0]).toMatchObject({ attempts: 2, inputTokens: 50, outputTokens: 15 });
+});
+
+test("a target that takes the number of choices is asked for those that are missing", async () => {
+  const limited = serve((order) => (order === 1 ? refusal(429) : whole("first")));
+  const several = serve((_, { n }) => {
+    const choices = Array.from({ length: Number(n) }, (_choice, index) => ({
+      index,
+      message: { role: "assistant", content: `second ${index}` },
+      finish_reason: "stop",
+    }));
+    return Response.json({ choices, usage: { prompt_tokens: 10, completion_tokens: 8 } });
+  });
+  const { adapter, ...rest } = several.upstream("second");
+  const { chat: codec } = adapter;
+  if (codec === undefined) throw new Error("the adapter serves chat models");
+  const second = { ...rest, adapter: { ...adapter, chat: { ...codec, takesChoiceCount: true } } };
+  const { services, records } = pipelineOf();
+  const call = callAt([limited.upstream("first", inTurn()), second]);
+  const { answer } = await runChat(call, chat(3), services);
+  const texts = ["first", "second 0", "second 1"];
+  expect(answer.choices.map(({ index, content }) => [index, content])).toEqual([
+    ...texts.entries(),
+  ]);
+  expect(records[0]).toMatchObject({ inputTokens: 20, outputTokens: 11 });
+});
+
+test("a call that fails in the end pays for what was answered at all of its targets", async () => {
+  const first = serve((order) => (order === 2 ? refusal(429) : whole("first")));
+  const second = serve((order) => (order === 1 ? refusal(500) : whole("second")));
+  const { services, records } = pipelineOf();
+  const call = callAt([first.upstream("first", inTurn()), second.upstream("second", inTurn())]);
+  expect((await errorOf(runChat(call, chat(5), services))).status).toBe(503);
+  expect(records[0]).toMatchObject({ outcome: "failed", inputTokens: 30, outputTokens: 9 });
 });
 
 test("one choice without counts leaves the whole call to the estimate", async () => {
