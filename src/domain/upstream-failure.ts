@@ -52,4 +52,11 @@ export class UpstreamFailure extends Error {
     super(details.message, options);
     this.details = details;
   }
+
+  /** The same failure with the provider's id of the request, if it has none yet. */
+  withRequestId(requestId: string | null): UpstreamFailure {
+    const isId = requestId !== null && /^[A-Za-z0-9_.-]{1,100}$/.test(requestId);
+    if (!isId || this.details.requestId !== undefined) return this;
+    return new UpstreamFailure({ ...this.details, requestId }, { cause: this });
+  }
 }

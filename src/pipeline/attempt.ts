@@ -24,7 +24,11 @@ export async function attemptWhole<Result>(
 ): Promise<Result> {
   const answer = await sendTo(exchange.request, candidate, context);
   const body = await answer.readAll(context.call.snapshot.settings.answerLimitBytes);
-  return exchange.decode({ headers: answer.headers, body });
+  try {
+    return exchange.decode({ headers: answer.headers, body });
+  } catch (error) {
+    throw error instanceof UpstreamFailure ? answer.explained(error) : error;
+  }
 }
 
 /** Sends a request and resolves when the first events of its answer are decoded. */

@@ -21,7 +21,8 @@ export class EventReader<Event> implements EventBatches<Event> {
       this.#checkEnd(bytes === undefined);
       if (events.length > 0) return events;
     }
-    if (this.#decoder.failure !== undefined) throw this.#decoder.failure;
+    const { failure } = this.#decoder;
+    if (failure !== undefined) throw this.#answer.explained(failure);
     return undefined;
   }
 

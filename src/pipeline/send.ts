@@ -83,6 +83,12 @@ export class UpstreamAnswer {
     return this.#response.headers;
   }
 
+  /** A failure that the body told, with the provider's id of the request. */
+  explained(failure: UpstreamFailure): UpstreamFailure {
+    const { requestIdHeader } = this.#options.upstream.adapter;
+    return failure.withRequestId(this.headers.get(requestIdHeader));
+  }
+
   /** The whole body, at most `limitBytes`. */
   async readAll(limitBytes: number): Promise<Uint8Array> {
     try {

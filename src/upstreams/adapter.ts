@@ -90,6 +90,8 @@ export interface UpstreamAdapter {
   readonly embeddings?: EmbeddingCodec;
   /** Runs last, so that signing schemes see the final bytes. */
   authorize(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamRequest>;
+  /** Header of every answer that holds the provider's id of the request. */
+  readonly requestIdHeader: string;
   /** Says what a non-2xx answer to `request` means. The pipeline decides what to do about it. */
   readFailure(answer: FailedAnswer, request: UpstreamRequest): UpstreamFailureDetails;
 }

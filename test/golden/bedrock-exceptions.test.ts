@@ -190,8 +190,13 @@ const answer = (exception: Exception): ScriptedAnswer => ({
   pieces: [JSON.stringify({ message: exception.message, ...exception.fields })],
 });
 
+const requestId = "5f3b1c52-0000-4000-8000-1234567890ab";
+
 const stream = (...pieces: readonly Piece[]): ScriptedAnswer => ({
-  headers: { "content-type": "application/vnd.amazon.eventstream" },
+  headers: {
+    "content-type": "application/vnd.amazon.eventstream",
+    "x-amzn-requestid": requestId,
+  },
   pieces,
 });
 
@@ -243,5 +248,17 @@ describe("an exception in the middle of a stream ends it with one error, without
     const role = chunk('{"role":"assistant","content":"","refusal":null}');
     const words = chunk('{"content":"Hello"}');
     expect(body).toBe(`${role}${words}data: ${bodyOf(seen)}\n\n`);
+  });
+});
+
+test("the log names the exception within a stream and the provider's id of the request", async () => {
+  const frame = exceptionFrame("throttlingException", JSON.stringify({ message: tooMany }));
+  const response = await upstream.chat(stream(start, frame), { stream: true });
+  await response.text();
+  const lines = upstream.gateway.log.filter((each) => each.includes("attempt failed"));
+  expect(JSON.parse(lines.at(-1) ?? "{}")).toMatchObject({
+    kind: "throttled",
+    code: "throttlingException",
+    requestId,
   });
 });

@@ -37,7 +37,8 @@ export function upstreamOf(name: string, values: Partial<Upstream> = {}): Upstre
   return {
     name,
     adapter: {
-      authorize: (request) => Promise.resolve(request),
+      requestIdHeader: "x-request-id",
+    authorize: (request) => Promise.resolve(request),
       readFailure: () => ({ kind: "unavailable", message: "" }),
     },
     timeouts: { connectMs: 1_000, firstByteMs: 2_000, idleMs: 3_000, totalMs: 4_000 },

@@ -16,7 +16,7 @@ import { ConverseStreamDecoder } from "./decode-converse-stream.ts";
 import { embeddingWires, type EmbeddingWire } from "./embeddings.ts";
 import { answersAsWhole, encodeConverse } from "./encode-converse.ts";
 import { endpointOf } from "./endpoint.ts";
-import { createReadFailure } from "./read-failure.ts";
+import { createReadFailure, requestIdHeader } from "./read-failure.ts";
 import { WholeAnswerReplay } from "./replay-whole-answer.ts";
 import type { BedrockSettings } from "./settings.ts";
 import { unknownStopReasonReport, type OnUnknownStopReason } from "./stop-reason.ts";
@@ -39,6 +39,7 @@ export function createBedrockAdapter(
       onUnknownStopReason: unknownStopReasonReport(services.onTrouble),
     }),
     embeddings: createEmbeddingCodec(models, endpoint),
+    requestIdHeader,
     authorize: (request, signal) => authorizer.authorize(request, signal),
     readFailure(answer, request) {
       const details = readFailure(answer);

@@ -6,13 +6,15 @@ import { nonEmpty, objectOf, type JsonObject } from "../shared/json-fields.ts";
 import { readRetryAfter } from "../shared/retry-after.ts";
 import { failureOfException } from "./exceptions.ts";
 
+export const requestIdHeader = "x-amzn-requestid";
+
 /** Says what a non-2xx answer of the service, or of a front end before it, means. */
 export function createReadFailure(clock: Clock): (answer: FailedAnswer) => UpstreamFailureDetails {
   return ({ status, headers, body }) => {
     const error = parseError(body);
     const details = failureOfException({ name: readName(headers, error), body: error, status });
     const retryAfterMs = readRetryAfter(headers, clock.now()) ?? details.retryAfterMs;
-    const requestId = cleanCode(headers.get("x-amzn-requestid"));
+    const requestId = cleanCode(headers.get(requestIdHeader));
     return { ...details, retryAfterMs, requestId };
   };
 }

@@ -3,7 +3,7 @@ import { decodeChat } from "./decode-chat.ts";
 import { ChatStreamDecoder } from "./decode-chat-stream.ts";
 import { decodeEmbeddings, encodeEmbeddings } from "./embeddings.ts";
 import { encodeChat } from "./encode-chat.ts";
-import { createReadFailure } from "./read-failure.ts";
+import { createReadFailure, requestIdHeader } from "./read-failure.ts";
 import type { OpenAiSettings } from "./settings.ts";
 
 /** Any server that speaks OpenAI's wire format: vLLM, Ollama, llama.cpp, Azure, OpenAI itself. */
@@ -36,6 +36,7 @@ export function createOpenAiAdapter(
         decode: ({ body }) => decodeEmbeddings(body),
       }),
     },
+    requestIdHeader,
     authorize: (request) => Promise.resolve(request),
     readFailure: createReadFailure(clock),
   };

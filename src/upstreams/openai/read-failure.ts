@@ -5,11 +5,13 @@ import { cleanCode, cleanMessage } from "../shared/clean-message.ts";
 import { isObject, listOf, objectOf, textOf } from "../shared/json-fields.ts";
 import { readRetryAfter } from "../shared/retry-after.ts";
 
+export const requestIdHeader = "x-request-id";
+
 /** Says what a non-2xx answer of an OpenAI-compatible server means. */
 export function createReadFailure(clock: Clock): (answer: FailedAnswer) => UpstreamFailureDetails {
   return ({ status, headers, body }) => {
     const details = classifyError(status, readError(new TextDecoder().decode(body)));
-    const requestId = cleanCode(headers.get("x-request-id"));
+    const requestId = cleanCode(headers.get(requestIdHeader));
     return { ...details, status, requestId, retryAfterMs: readRetryAfter(headers, clock.now()) };
   };
 }
