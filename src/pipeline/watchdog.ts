@@ -95,9 +95,15 @@ export class Watchdog {
     if (now < this.#nextDeadline()) return this.#arm();
     const { timeouts } = this.#options;
     const waitedMs = now - this.#startedAt;
-    if (waitedMs >= timeouts.totalMs) return this.#end("timed-out", "the answer took too long");
-    if (this.#phase === "answering") return this.#end("timed-out", "the answer fell silent");
-    if (waitedMs >= timeouts.firstByteMs) return this.#end("timed-out", "no answer came");
+    if (waitedMs >= timeouts.totalMs) {
+      return this.#end("timed-out", "the answer took longer than timeouts.total");
+    }
+    if (this.#phase === "answering") {
+      return this.#end("timed-out", "the answer was silent for longer than timeouts.idle");
+    }
+    if (waitedMs >= timeouts.firstByteMs) {
+      return this.#end("timed-out", "no answer came within timeouts.first_byte");
+    }
     this.#phase = "waiting";
     this.#probe();
     this.#arm();
@@ -108,7 +114,7 @@ export class Watchdog {
     this.#options.canConnect().then(
       (isReachable) => {
         if (!isReachable && this.#phase === "waiting") {
-          this.#end("connect-failed", "no connection could be opened in time");
+          this.#end("connect-failed", "no connection could be opened within timeouts.connect");
         }
       },
       () => undefined,
@@ -116,7 +122,7 @@ export class Watchdog {
   }
 
   #end(kind: "timed-out" | "connect-failed", message: string): void {
-    this.#failure = new UpstreamFailure({ kind, message });
+    this.#failure = new UpstreamFailure({ kind, message, hint: message });
     this.abort();
   }
 }
