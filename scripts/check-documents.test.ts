@@ -4,6 +4,7 @@ import { gatewayErrors } from "../src/domain/gateway-error.ts";
 import { adminRoutes, dataRoutes } from "../src/routes.ts";
 import { createMemoryLimitStore } from "../src/storage/memory/limit-store.ts";
 import { TokenEstimator } from "../src/pipeline/estimate.ts";
+import { ImageMemory, imageMemoryBytes } from "../src/pipeline/image-memory.ts";
 import { familyCapabilities } from "../src/upstreams/bedrock/family-capabilities.ts";
 import {
   chatFamilies,
@@ -53,6 +54,7 @@ test("docs/api.md has every route of the route table, and no other", () => {
     canRecord: () => true,
     canConnect: () => Promise.resolve(true),
     resolveHost: () => Promise.resolve([]),
+    imageMemory: new ImageMemory(imageMemoryBytes),
   };
   const settings = {
     holdHeadersMs: 1,

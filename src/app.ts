@@ -12,6 +12,7 @@ import { UsageQueue } from "./ledger/usage-queue.ts";
 import { createAuthenticate, createKeyDigest } from "./pipeline/authenticate.ts";
 import { canConnect } from "./pipeline/connect-probe.ts";
 import { TokenEstimator } from "./pipeline/estimate.ts";
+import { ImageMemory, imageMemoryBytes } from "./pipeline/image-memory.ts";
 import { untilFree } from "./pipeline/in-flight.ts";
 import { KeyRing } from "./pipeline/key-ring.ts";
 import { findStrandedKeys } from "./pipeline/stranded-keys.ts";
@@ -227,6 +228,7 @@ class RunningApp implements App {
       clock,
       random,
       canConnect,
+      imageMemory: new ImageMemory(imageMemoryBytes),
       resolveHost: overrides.resolveHost ?? resolveHost,
       limits:
         overrides.limits ?? createMemoryLimitStore({ clock, random, reservationTtlMs, scopeLimit }),

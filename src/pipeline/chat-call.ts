@@ -1,7 +1,7 @@
 import type { ChatEvent, ChatRequest, ChatResult } from "../domain/chat.ts";
 import { UpstreamFailure } from "../domain/upstream-failure.ts";
 import type { ChatCodec } from "../upstreams/adapter.ts";
-import type { AttemptContext } from "./attempt.ts";
+import { CallImages } from "./call-images.ts";
 import type { Call } from "./call.ts";
 import type { Candidate } from "./candidates.ts";
 import { checkContextWindow, checkOutputCap, outputCap } from "./check-request.ts";
@@ -10,7 +10,6 @@ import { ChoiceProgress } from "./choice-progress.ts";
 import { countInput } from "./count-input.ts";
 import { measureChatInput, repeatedInput } from "./estimate.ts";
 import type { OpenStream } from "./event-batches.ts";
-import { inlineImages } from "./inline-images.ts";
 import { MeteredStream } from "./metered-stream.ts";
 import { runCall, type Operation, type StartedCall } from "./run-call.ts";
 import type { PipelineServices } from "./services.ts";
@@ -27,7 +26,8 @@ export async function runChat(
   chat: ChatCall,
   services: PipelineServices,
 ): Promise<StartedCall<ChatResult>> {
-  const started = await runCall(call, wholeAnswer(chat), services);
+  using images = new CallImages(chat.request);
+  const started = await runCall(call, wholeAnswer(chat, images), services);
   const { answer, meter } = started;
   for (const choice of answer.choices) {
     meter.delivering(lengthOf(choice));
@@ -43,7 +43,8 @@ export async function openChatStream(
   chat: ChatCall,
   services: PipelineServices,
 ): Promise<StartedCall<MeteredStream>> {
-  const started = await runCall(call, streamedAnswer(chat), services);
+  using images = new CallImages(chat.request);
+  const started = await runCall(call, streamedAnswer(chat, images), services);
   const { model } = started.admission;
   const answer = new MeteredStream({ open: started.answer, meter: started.meter, model });
   return { ...started, answer };
@@ -57,29 +58,27 @@ function lengthOf(choice: ChatResult["choices"][number]): number {
   return [...texts, ...calls].reduce((sum, text) => sum + (text?.length ?? 0), 0);
 }
 
-function wholeAnswer(chat: ChatCall): Operation<ChatResult> {
-  const acceptable = acceptableRequest(chat.request);
+function wholeAnswer(chat: ChatCall, images: CallImages): Operation<ChatResult> {
   const progress = new ChoiceProgress(choiceCount(chat.request));
   return {
     ...commonParts(chat, false),
     async attempt(candidate, context) {
-      const codec = chatCodec(candidate);
-      const request = await acceptable(codec, context);
-      const result = await attemptChat({ request, codec, candidate, context }, progress);
+      const target = { codec: chatCodec(candidate), candidate };
+      const request = await images.requestFor(target, context);
+      const result = await attemptChat({ ...target, request, context }, progress);
       context.meter.answering();
       return result;
     },
   };
 }
 
-function streamedAnswer(chat: ChatCall): Operation<OpenStream<ChatEvent>> {
-  const acceptable = acceptableRequest(chat.request);
+function streamedAnswer(chat: ChatCall, images: CallImages): Operation<OpenStream<ChatEvent>> {
   return {
     ...commonParts(chat, true),
     async attempt(candidate, context) {
-      const codec = chatCodec(candidate);
-      const request = await acceptable(codec, context);
-      const open = await attemptChatStream({ request, codec, candidate, context });
+      const target = { codec: chatCodec(candidate), candidate };
+      const request = await images.requestFor(target, context);
+      const open = await attemptChatStream({ ...target, request, context });
       context.meter.answering();
       return open;
     },
@@ -105,20 +104,6 @@ function commonParts({ request, bodyBytes }: ChatCall, isStreamed: boolean): Com
       checkOutputCap(request, model);
       checkContextWindow(size, model);
     },
-  };
-}
-
-/** The request as a target takes it. Images are read once, however many targets are tried. */
-function acceptableRequest(
-  request: ChatRequest,
-): (codec: ChatCodec, context: AttemptContext) => Promise<ChatRequest> {
-  let inlined: Promise<ChatRequest> | undefined;
-  return async ({ takesImageUrls }, { call, services }) => {
-    if (takesImageUrls) return request;
-    const settings = call.snapshot.settings.imageFetch;
-    const { resolveHost } = services;
-    inlined ??= inlineImages(request, { settings, resolveHost, signal: call.signal });
-    return inlined;
   };
 }
 

@@ -9,11 +9,14 @@ import { inParallel } from "./in-parallel.ts";
 import { MergedChoices } from "./merged-choices.ts";
 import type { Snapshot } from "./snapshot.ts";
 
-/** A chat request on its way to one target. */
-export interface ChatAttempt {
-  readonly request: ChatRequest;
+export interface ChatTarget {
   readonly codec: ChatCodec;
   readonly candidate: Candidate;
+}
+
+/** A chat request on its way to one target. */
+export interface ChatAttempt extends ChatTarget {
+  readonly request: ChatRequest;
   readonly context: AttemptContext;
 }
 

@@ -16,6 +16,8 @@ export interface ImageFetch {
   readonly resolveHost: ResolveHost;
   /** Fires when nobody waits for the image any more. */
   readonly signal: AbortSignal;
+  /** Told of every piece; may throw `ImageFailure` to end the reading. */
+  readonly onBytes: (count: number) => void;
 }
 
 /** Each is checked like the first address. */
@@ -34,7 +36,7 @@ export async function fetchImage(address: string, fetching: ImageFetch): Promise
   const signal = AbortSignal.any([fetching.signal, end.signal]);
   try {
     const response = await follow(address, { ...fetching, signal });
-    return toDataUrl(await readBody(response, settings.maxBytes));
+    return toDataUrl(await readBody(response, fetching));
   } catch (error) {
     if (fetching.signal.aborted) throw callerLeft();
     if (error instanceof ImageFailure) throw error;
@@ -102,7 +104,10 @@ function checked(response: Response): Response {
   throw new ImageFailure(`its host answered with status ${response.status}`);
 }
 
-async function readBody(response: Response, limitBytes: number): Promise<Uint8Array> {
+async function readBody(
+  response: Response,
+  { settings: { maxBytes: limitBytes }, onBytes }: ImageFetch,
+): Promise<Uint8Array> {
   const tooLarge = new ImageFailure(`it is larger than ${limitBytes} bytes`);
   if (Number(response.headers.get("content-length") ?? 0) > limitBytes) throw tooLarge;
   const chunks: Uint8Array[] = [];
@@ -112,6 +117,7 @@ async function readBody(response: Response, limitBytes: number): Promise<Uint8Ar
   for await (const chunk of body) {
     size += chunk.byteLength;
     if (size > limitBytes) throw tooLarge;
+    onBytes(chunk.byteLength);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks, size);

@@ -4,26 +4,20 @@ import { UpstreamFailure } from "../domain/upstream-failure.ts";
 import { fetchImage, type ImageFetch } from "./fetch-image.ts";
 import { ImageFailure } from "./image-failure.ts";
 import { inParallel } from "./in-parallel.ts";
+import type { ImageFetchSettings } from "./snapshot.ts";
 
 /** Most images of one call that are read at once. */
 const imagesAtOnce = 4;
 
 /**
- * Puts data URLs in the place of the images' addresses, each of which is read once. Throws
- * `UpstreamFailure` `unsupported` where the operator has not allowed it, so that a target which
- * takes addresses may still serve the call, and `GatewayError` for an image that cannot be read.
+ * Reads images and gives their data URLs by address. `params` holds the field of each address.
+ * Throws `GatewayError` for an image that cannot be read.
  */
-export async function inlineImages(
-  request: ChatRequest,
+export async function readImages(
+  params: ReadonlyMap<string, string>,
   fetching: ImageFetch,
-): Promise<ChatRequest> {
-  const params = findAddresses(request);
+): Promise<ReadonlyMap<string, string>> {
   const addresses = [...params.keys()];
-  const [first] = params.values();
-  if (first === undefined) return request;
-  const { enabled, maxImages } = fetching.settings;
-  if (!enabled) throw notAllowed(first);
-  if (addresses.length > maxImages) throw tooMany(maxImages);
   const work = { count: addresses.length, limit: imagesAtOnce, signal: fetching.signal };
   const images = await inParallel(work, async (index, signal) => {
     const address = addresses[index] ?? "";
@@ -33,13 +27,24 @@ export async function inlineImages(
       throw error instanceof ImageFailure ? unreadable(error, params.get(address)) : error;
     }
   });
-  const dataUrls = new Map(addresses.map((address, index) => [address, images[index] ?? ""]));
-  const messages = request.messages.map((message) => replaceAddresses(message, dataUrls));
-  return { ...request, messages };
+  return new Map(addresses.map((address, index) => [address, images[index] ?? ""]));
+}
+
+/**
+ * Throws `UpstreamFailure` `unsupported` where the operator has not allowed it, so that a target
+ * which takes addresses may still serve the call, and `GatewayError` for too many images.
+ */
+export function checkAllowed(
+  params: ReadonlyMap<string, string>,
+  { enabled, maxImages }: ImageFetchSettings,
+): void {
+  const [first] = params.values();
+  if (first !== undefined && !enabled) throw notAllowed(first);
+  if (params.size > maxImages) throw tooMany(maxImages);
 }
 
 /** Addresses of images, each with the path of the first field that holds it. */
-function findAddresses({ messages }: ChatRequest): ReadonlyMap<string, string> {
+export function findAddresses({ messages }: ChatRequest): ReadonlyMap<string, string> {
   const params = new Map<string, string>();
   for (const [message, { content }] of messages.entries()) {
     if (content === undefined || content === null || typeof content === "string") continue;
@@ -57,14 +62,24 @@ function addressOf(part: ContentPart): string | undefined {
   return /^https?:/i.test(part.image_url.url) ? part.image_url.url : undefined;
 }
 
-function replaceAddresses(
+/** The request with what `dataUrlOf` gives in the place of addresses. */
+export function replaceAddresses(
+  request: ChatRequest,
+  dataUrlOf: (address: string) => string | undefined,
+): ChatRequest {
+  const messages = request.messages.map((message) => replaceIn(message, dataUrlOf));
+  return { ...request, messages };
+}
+
+function replaceIn(
   message: ChatMessage,
-  dataUrls: ReadonlyMap<string, string>,
+  dataUrlOf: (address: string) => string | undefined,
 ): ChatMessage {
   const { content } = message;
   if (content === undefined || content === null || typeof content === "string") return message;
   const replaced = content.map((part) => {
-    const dataUrl = part.type === "image_url" ? dataUrls.get(part.image_url.url) : undefined;
+    const address = addressOf(part);
+    const dataUrl = address === undefined ? undefined : dataUrlOf(address);
     if (part.type !== "image_url" || dataUrl === undefined) return part;
     return { ...part, image_url: { ...part.image_url, url: dataUrl } };
   });

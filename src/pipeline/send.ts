@@ -29,12 +29,14 @@ export async function send(
 ): Promise<UpstreamAnswer> {
   const { upstream } = options;
   if (!upstream.inFlight.tryEnter()) await waitForPlace(options);
+  // A stream lives long; what watches it must not keep the body of the request.
+  const { url } = request;
   const watchdog = new Watchdog({
     onStop: () => upstream.inFlight.leave(),
     timeouts: upstream.timeouts,
     clock: options.clock,
     callerSignal: options.callerSignal,
-    canConnect: () => options.canConnect(request.url, upstream.timeouts.connectMs),
+    canConnect: () => options.canConnect(url, upstream.timeouts.connectMs),
   });
   try {
     const authorized = await upstream.adapter.authorize(request, watchdog.signal);
@@ -63,7 +65,11 @@ export async function send(
 async function waitForPlace({ upstream, callerSignal, placeWaitMs }: SendOptions): Promise<void> {
   if (placeWaitMs > 0 && (await upstream.inFlight.enter(callerSignal, placeWaitMs))) return;
   if (callerSignal.aborted) throw callerLeft();
-  throw new UpstreamFailure({ kind: "overloaded", message: "max_in_flight is reached" });
+  throw noPlace();
+}
+
+export function noPlace(): UpstreamFailure {
+  return new UpstreamFailure({ kind: "overloaded", message: "max_in_flight is reached" });
 }
 
 /** The body of an answer, read under the deadlines of its attempt. */

@@ -2,6 +2,7 @@ import type { UpstreamFailure } from "../domain/upstream-failure.ts";
 import type { Call } from "./call.ts";
 import type { Candidate } from "./candidates.ts";
 import type { TokenEstimator } from "./estimate.ts";
+import type { ImageMemory } from "./image-memory.ts";
 import type { MeterServices } from "./meter.ts";
 
 /** What the steps of a call need from outside; `app.ts` makes it once. */
@@ -13,5 +14,7 @@ export interface PipelineServices extends MeterServices {
   readonly canConnect: (url: string, timeoutMs: number) => Promise<boolean>;
   /** All addresses of a host name. */
   readonly resolveHost: (hostname: string) => Promise<readonly string[]>;
+  /** For images that are read by address. */
+  readonly imageMemory: ImageMemory;
   readonly onAttemptFailed: (call: Call, candidate: Candidate, failure: UpstreamFailure) => void;
 }

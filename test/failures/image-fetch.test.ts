@@ -2,6 +2,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import type { ChatRequest, ContentPart } from "../../src/domain/chat.ts";
 import { GatewayError } from "../../src/domain/gateway-error.ts";
 import { runChat } from "../../src/pipeline/chat-call.ts";
+import { ImageMemory } from "../../src/pipeline/image-memory.ts";
+import { InFlight } from "../../src/pipeline/in-flight.ts";
+import { UpstreamFailure } from "../../src/domain/upstream-failure.ts";
 import type { ImageFetchSettings, Upstream } from "../../src/pipeline/snapshot.ts";
 import {
   adapterOf,
@@ -52,6 +55,8 @@ class ImageHost implements AsyncDisposable {
     switch (path) {
       case "/html":
         return new Response("<html>", { headers: { "content-type": "image/png" } });
+      case "/half":
+        return new Response(new Uint8Array([...png, ...new Uint8Array(50_000)]));
       case "/large":
         return new Response(new Uint8Array([...png, ...new Uint8Array(200_000)]));
       case "/endless":
@@ -131,6 +136,7 @@ interface Look {
   /** Answers of the resolver, in turn. */
   readonly resolved?: readonly (readonly string[])[];
   readonly signal?: AbortSignal;
+  readonly imageMemory?: ImageMemory;
 }
 
 /** What an operator must say for images to come from this machine. */
@@ -148,6 +154,7 @@ async function look({ urls, settings = {}, resolved = [], ...look }: Look) {
   const answers = [...resolved];
   const asked: string[] = [];
   const pipeline = pipelineOf({
+    ...(look.imageMemory !== undefined && { imageMemory: look.imageMemory }),
     resolveHost(name) {
       asked.push(name);
       const answer = answers.shift();
@@ -310,6 +317,82 @@ test("an image that cannot be read ends the reading of the others, and so does t
   leaving.abort();
   expect((await left).error?.status).toBe(499);
   while (images.closed < 2) await Bun.sleep(1);
+});
+
+test("nothing is read for a target that cannot be asked, or has no place", async () => {
+  const { adapter, ...rest } = upstreamFor("blind");
+  const { chat: codec } = adapter;
+  if (codec === undefined) throw new Error("the adapter serves chat models");
+  const encode: typeof codec.encode = (request, identifier) => {
+    const { body } = codec.encode(request, identifier).request;
+    const details = { kind: "unsupported", message: "no images", param: "messages" } as const;
+    if (String(body).includes("image_url")) throw new UpstreamFailure(details);
+    return codec.encode(request, identifier);
+  };
+  const blind = { ...rest, adapter: { ...adapter, chat: { ...codec, encode } } };
+  const full = { ...upstreamFor("full"), inFlight: new InFlight(0) };
+  const urls = [at("/a"), at("/b")];
+  const refused = await look({ urls, settings: named, upstreams: [blind] });
+  expect([refused.error?.status, refused.error?.code]).toEqual([400, "unsupported_parameter"]);
+  const crowded = await look({ urls, settings: named, upstreams: [blind, full] });
+  expect([crowded.error?.status, crowded.error?.code]).toEqual([503, "model_unavailable"]);
+  expect(images.seen).toEqual([]);
+  const served = await look({ urls, settings: named, upstreams: [blind, full, upstreamFor("up")] });
+  expect(served.error).toBeUndefined();
+  expect(images.seen).toHaveLength(2);
+});
+
+test("the images of a call may be four times as large as one of them, together", async () => {
+  const urls = (count: number) => Array.from({ length: count }, (_, index) => at(`/half?${index}`));
+  const settings = { ...named, maxImages: 10 };
+  expect((await look({ urls: urls(7), settings })).error).toBeUndefined();
+  const { error } = await look({ urls: urls(10), settings });
+  expect([error?.status, error?.code]).toEqual([400, "invalid_image_url"]);
+  expect(error?.message).toContain("400000 bytes");
+});
+
+test("calls wait for each other's images to leave memory, and nothing is read meanwhile", async () => {
+  const imageMemory = new ImageMemory(150_000);
+  const leaving = new AbortController();
+  const shared = { settings: { ...named, timeoutMs: 60_000 }, imageMemory };
+  const first = look({ urls: [at("/silent")], signal: leaving.signal, ...shared });
+  while (images.seen.length === 0) await Bun.sleep(1);
+  const second = look({ urls: [at("/second")], ...shared });
+  const impatient = new AbortController();
+  const third = look({ urls: [at("/third")], signal: impatient.signal, ...shared });
+  await Bun.sleep(20);
+  expect(images.seen.map(({ path }) => path)).toEqual(["/silent"]);
+  impatient.abort();
+  expect((await third).error?.status).toBe(499);
+  leaving.abort();
+  expect((await first).error?.status).toBe(499);
+  expect((await second).error).toBeUndefined();
+  expect(images.seen.map(({ path }) => path)).toEqual(["/silent", "/second"]);
+  expect(imageMemory.heldBytes).toBe(0);
+});
+
+test("images are held until the answer has begun, and only as much of them as there is", async () => {
+  const imageMemory = new ImageMemory(150_000);
+  let heldBytes = -1;
+  const { adapter, ...rest } = upstreamFor("up");
+  const authorize: typeof adapter.authorize = (request) => {
+    ({ heldBytes } = imageMemory);
+    return Promise.resolve(request);
+  };
+  const upstreams = [{ ...rest, adapter: { ...adapter, authorize } }];
+  await look({ urls: [at("/half")], settings: named, upstreams, imageMemory });
+  expect(heldBytes).toBe(50_000 + png.byteLength);
+  expect(imageMemory.heldBytes).toBe(0);
+});
+
+test("a call that waits too long for memory is told that the gateway is busy", async () => {
+  const imageMemory = new ImageMemory(150_000);
+  await imageMemory.take(150_000, new AbortController().signal, 0);
+  const settings = { ...named, timeoutMs: 10 };
+  const { error } = await look({ urls: [at("/cat")], settings, imageMemory });
+  expect([error?.status, error?.code]).toEqual([503, "model_unavailable"]);
+  expect(error?.headers["retry-after"]).toBeDefined();
+  expect(images.seen).toEqual([]);
 });
 
 describe("nothing inside is reached", () => {

@@ -4,7 +4,15 @@ import { bedrockUpstream, startGateway, type TestGateway } from "../support/gate
 
 /** An upstream kind that takes one choice a request, images as data and texts one by one. */
 const png = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3]);
-const pictures = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(png) });
+let picturesRead = 0;
+const pictures = Bun.serve({
+  port: 0,
+  hostname: "127.0.0.1",
+  fetch() {
+    picturesRead += 1;
+    return new Response(png);
+  },
+});
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -17,6 +25,10 @@ beforeAll(async () => {
     context_window: 200000
     max_output_tokens: 4096
     targets: [{ upstream: simulator, model: simulated-chat, bedrock: { family: claude-4 } }]
+  blind-model:
+    kind: chat
+    context_window: 200000
+    targets: [{ upstream: simulator, model: simulated-blind, bedrock: { family: titan-text } }]
   embedding-model:
     kind: embedding
     context_window: 8192
@@ -117,6 +129,17 @@ test("an image by address is read where the operator allows it", async () => {
   const response = await gateway.post("/v1/chat/completions", look(url));
   expect(response.status).toBe(200);
   await response.text();
+});
+
+test("no image is read for a model that takes none", async () => {
+  const before = picturesRead;
+  const url = `http://127.0.0.1:${pictures.port}/cat.png`;
+  const request = { ...look(url), model: "blind-model" };
+  const response = await gateway.post("/v1/chat/completions", request);
+  const { code, param } = await errorOf(response);
+  expect([response.status, code]).toEqual([400, "unsupported_parameter"]);
+  expect(param).toStartWith("messages[0].content[0]");
+  expect(picturesRead).toBe(before);
 });
 
 test("an image at an address inside is the caller's 400", async () => {

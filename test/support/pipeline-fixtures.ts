@@ -6,6 +6,7 @@ import type { UpstreamFailure } from "../../src/domain/upstream-failure.ts";
 import type { UsageRecord } from "../../src/domain/usage.ts";
 import type { Call } from "../../src/pipeline/call.ts";
 import { TokenEstimator } from "../../src/pipeline/estimate.ts";
+import { ImageMemory, imageMemoryBytes } from "../../src/pipeline/image-memory.ts";
 import { InFlight } from "../../src/pipeline/in-flight.ts";
 import type { PipelineServices } from "../../src/pipeline/services.ts";
 import type { ImageFetchSettings, Snapshot, Upstream } from "../../src/pipeline/snapshot.ts";
@@ -38,7 +39,7 @@ export function upstreamOf(name: string, values: Partial<Upstream> = {}): Upstre
     name,
     adapter: {
       requestIdHeader: "x-request-id",
-    authorize: (request) => Promise.resolve(request),
+      authorize: (request) => Promise.resolve(request),
       readFailure: () => ({ kind: "unavailable", message: "" }),
     },
     timeouts: { connectMs: 1_000, firstByteMs: 2_000, idleMs: 3_000, totalMs: 4_000 },
@@ -166,6 +167,7 @@ export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline
     canRecord: () => true,
     canConnect: () => Promise.resolve(true),
     resolveHost: () => Promise.resolve([]),
+    imageMemory: new ImageMemory(imageMemoryBytes),
     onAttemptFailed: (_call, _candidate, failure) => void failures.push(failure),
     ...values,
   };

@@ -1,0 +1,88 @@
+import type { ChatRequest } from "../domain/chat.ts";
+import { GatewayError } from "../domain/gateway-error.ts";
+import type { AttemptContext } from "./attempt.ts";
+import { callerLeft } from "./caller-left.ts";
+import type { ChatTarget } from "./choices.ts";
+import { ImageFailure } from "./image-failure.ts";
+import type { ImageShare } from "./image-memory.ts";
+import { checkAllowed, findAddresses, readImages, replaceAddresses } from "./inline-images.ts";
+import { noPlace } from "./send.ts";
+
+/** The images of one call together may be this many times as large as the largest one. */
+const largestImagesPerCall = 4;
+
+/** An image by its first bytes alone: all that adapters look at. */
+const standIn = "data:image/png;base64,iVBORw0KGgo=";
+
+/**
+ * The images that a call names by address. Each is read once, however many targets are tried, and
+ * counts as memory until the call has an answer; then this must be disposed of.
+ */
+export class CallImages implements Disposable {
+  readonly #request: ChatRequest;
+  #inlined: Promise<ChatRequest> | undefined;
+  #share: ImageShare | undefined;
+
+  constructor(request: ChatRequest) {
+    this.#request = request;
+  }
+
+  /**
+   * The request as the target takes it. Nothing is read before it is known that the target can be
+   * asked at all. Throws as `encode` and `readImages` do.
+   */
+  async requestFor(target: ChatTarget, context: AttemptContext): Promise<ChatRequest> {
+    const request = this.#request;
+    const { codec, candidate } = target;
+    if (codec.takesImageUrls) return request;
+    const params = findAddresses(request);
+    if (params.size === 0) return request;
+    if (this.#inlined === undefined) {
+      codec.encode(
+        replaceAddresses(request, () => standIn),
+        candidate.target.model,
+      );
+      if (candidate.upstream.inFlight.free === 0) throw noPlace();
+      this.#inlined = this.#inline(params, context);
+    }
+    return this.#inlined;
+  }
+
+  [Symbol.dispose](): void {
+    this.#share?.release();
+  }
+
+  async #inline(
+    params: ReadonlyMap<string, string>,
+    { call, services }: AttemptContext,
+  ): Promise<ChatRequest> {
+    const { signal, snapshot } = call;
+    const { imageFetch: settings } = snapshot.settings;
+    checkAllowed(params, settings);
+    const limitBytes = settings.maxBytes * Math.min(params.size, largestImagesPerCall);
+    const share = await services.imageMemory.take(limitBytes, signal, settings.timeoutMs);
+    if (share === undefined) throw signal.aborted ? callerLeft() : memoryFull();
+    this.#share = share;
+    let bytes = 0;
+    const onBytes = (count: number): void => {
+      bytes += count;
+      if (bytes > limitBytes) throw tooLarge(limitBytes);
+    };
+    const { resolveHost } = services;
+    const dataUrls = await readImages(params, { settings, resolveHost, signal, onBytes });
+    share.shrinkTo(bytes);
+    return replaceAddresses(this.#request, (address) => dataUrls.get(address));
+  }
+}
+
+function tooLarge(limitBytes: number): ImageFailure {
+  return new ImageFailure(`the images of this request are together over ${limitBytes} bytes`);
+}
+
+function memoryFull(): GatewayError {
+  return new GatewayError("model_unavailable", {
+    message:
+      "The gateway reads too many images at the moment. Please retry with exponential backoff.",
+    headers: { "retry-after": "2", "retry-after-ms": "2000" },
+  });
+}
