@@ -89,7 +89,7 @@ export class UpstreamAnswer {
     return this.#response.headers;
   }
 
-  /** A failure that the body told, with the provider's id of the request. */
+  /** A failure that the answer told, with the provider's id of the request. */
   explained(failure: UpstreamFailure): UpstreamFailure {
     const { requestIdHeader } = this.#options.upstream.adapter;
     return failure.withRequestId(this.headers.get(requestIdHeader));
@@ -198,7 +198,8 @@ async function readFailure(
     if (error instanceof GatewayError) throw error;
   }
   const { status, headers } = response;
-  return new UpstreamFailure(adapter.readFailure({ status, headers, body }, authorized));
+  const details = adapter.readFailure({ status, headers, body }, authorized);
+  return answer.explained(new UpstreamFailure(details));
 }
 
 function refuseEncoded(response: Response): void {

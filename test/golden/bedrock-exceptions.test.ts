@@ -262,3 +262,13 @@ test("the log names the exception within a stream and the provider's id of the r
     requestId,
   });
 });
+
+test("the log has the provider's id of a request that was refused before any answer, too", async () => {
+  const [exception] = before;
+  if (exception === undefined) throw new Error("no exception");
+  const refusal = answer(exception);
+  const headers = { ...refusal.headers, "x-amzn-requestid": requestId };
+  await (await upstream.chat({ ...refusal, headers })).text();
+  const lines = upstream.gateway.log.filter((each) => each.includes("attempt failed"));
+  expect(JSON.parse(lines.at(-1) ?? "{}")).toMatchObject({ code: exception.name, requestId });
+});

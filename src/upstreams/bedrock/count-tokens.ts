@@ -1,8 +1,8 @@
 import type { ChatRequest } from "../../domain/chat.ts";
-import { UpstreamFailure } from "../../domain/upstream-failure.ts";
 import type { WholeAnswer } from "../adapter.ts";
-import { countOf, objectOf } from "../shared/json-fields.ts";
+import { countOf, parseObject } from "../shared/json-fields.ts";
 import type { BedrockModel } from "./bedrock-model.ts";
+import { brokenAnswer } from "./broken-answer.ts";
 import { encodeContent } from "./encode-converse.ts";
 import { encodePathSegment } from "./endpoint.ts";
 import { foundationModelOf } from "./model-families.ts";
@@ -21,13 +21,7 @@ export function encodeCountTokens(request: ChatRequest, model: BedrockModel): st
 
 /** Reads `{"inputTokens": n}`. */
 export function decodeCountTokens({ body }: WholeAnswer): number {
-  let answer: unknown;
-  try {
-    answer = JSON.parse(new TextDecoder().decode(body));
-  } catch {
-    // Said below.
-  }
-  const count = countOf(objectOf(answer)?.["inputTokens"]);
-  if (count !== undefined) return count;
-  throw new UpstreamFailure({ kind: "broken-answer", message: "the answer has no count" });
+  const count = countOf(parseObject(body)?.["inputTokens"]);
+  if (count === undefined) throw brokenAnswer("the answer has no count");
+  return count;
 }

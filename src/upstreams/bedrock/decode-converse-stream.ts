@@ -2,7 +2,14 @@ import type { ChatEvent } from "../../domain/chat.ts";
 import { UpstreamFailure } from "../../domain/upstream-failure.ts";
 import type { TokenUsage } from "../../domain/usage.ts";
 import type { StreamDecoder } from "../adapter.ts";
-import { isObject, numberOf, objectOf, textOf, type JsonObject } from "../shared/json-fields.ts";
+import {
+  isObject,
+  numberOf,
+  objectOf,
+  parseObject,
+  textOf,
+  type JsonObject,
+} from "../shared/json-fields.ts";
 import type { AnswerContext } from "./answer-context.ts";
 import { AnswerEvents } from "./answer-events.ts";
 import { answerFailure, brokenAnswer } from "./broken-answer.ts";
@@ -85,7 +92,8 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
       case "event":
         return this.#readEvent(frame);
       case "exception":
-        throw exceptionFailure(exceptionType, readExceptionBody(frame));
+        // The name says enough where the body says nothing.
+        throw exceptionFailure(exceptionType, parseObject(frame.payload) ?? {});
       case "error":
         throw exceptionFailure(errorCode, { message: errorMessage });
       default:
@@ -168,13 +176,4 @@ function blockIndexOf(event: JsonObject): number | undefined {
 
 function exceptionFailure(name: string | undefined, body: JsonObject): UpstreamFailure {
   return new UpstreamFailure(failureOfException({ name, body }));
-}
-
-/** The name of an exception says enough where its body says nothing. */
-function readExceptionBody({ payload }: Frame): JsonObject {
-  try {
-    return objectOf(JSON.parse(new TextDecoder().decode(payload))) ?? {};
-  } catch {
-    return {};
-  }
 }

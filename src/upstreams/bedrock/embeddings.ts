@@ -2,7 +2,15 @@ import type { EmbeddingRequest, EmbeddingResult, EmbeddingVector } from "../../d
 import { UpstreamFailure } from "../../domain/upstream-failure.ts";
 import type { TokenUsage } from "../../domain/usage.ts";
 import type { WholeAnswer } from "../adapter.ts";
-import { countOf, isObject, listOf, type JsonObject } from "../shared/json-fields.ts";
+import {
+  countOf,
+  isNumbers,
+  isObject,
+  listOf,
+  parseObject,
+  type JsonObject,
+} from "../shared/json-fields.ts";
+import { brokenAnswer } from "./broken-answer.ts";
 import type { EmbeddingFamily } from "./model-families.ts";
 import type { BedrockModelSettings } from "./settings.ts";
 
@@ -86,22 +94,14 @@ function refuseOtherDimensions(request: EmbeddingRequest, known: readonly number
 }
 
 function parseAnswer(body: Uint8Array): JsonObject {
-  try {
-    const answer: unknown = JSON.parse(new TextDecoder().decode(body));
-    if (isObject(answer)) return answer;
-  } catch {
-    // Said below: whatever it is, it is no answer.
-  }
-  throw new UpstreamFailure({ kind: "broken-answer", message: "the answer is not JSON" });
+  const answer = parseObject(body);
+  if (answer === undefined) throw brokenAnswer("the answer is not JSON");
+  return answer;
 }
 
 function readVector(value: unknown): EmbeddingVector {
-  if (Array.isArray(value) && value.length > 0 && value.every(isNumber)) return value;
-  throw new UpstreamFailure({ kind: "broken-answer", message: "a vector is not one" });
-}
-
-function isNumber(value: unknown): value is number {
-  return typeof value === "number";
+  if (isNumbers(value) && value.length > 0) return value;
+  throw brokenAnswer("a vector is not one");
 }
 
 function usageOf(inputTokens: number | undefined): TokenUsage | undefined {

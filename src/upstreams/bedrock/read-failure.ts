@@ -1,8 +1,7 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { UpstreamFailureDetails } from "../../domain/upstream-failure.ts";
 import type { FailedAnswer } from "../adapter.ts";
-import { cleanCode } from "../shared/clean-message.ts";
-import { nonEmpty, objectOf, type JsonObject } from "../shared/json-fields.ts";
+import { nonEmpty, objectOf, parseObject, type JsonObject } from "../shared/json-fields.ts";
 import { readRetryAfter } from "../shared/retry-after.ts";
 import { failureOfException } from "./exceptions.ts";
 
@@ -14,18 +13,13 @@ export function createReadFailure(clock: Clock): (answer: FailedAnswer) => Upstr
     const error = parseError(body);
     const details = failureOfException({ name: readName(headers, error), body: error, status });
     const retryAfterMs = readRetryAfter(headers, clock.now()) ?? details.retryAfterMs;
-    const requestId = cleanCode(headers.get(requestIdHeader));
-    return { ...details, retryAfterMs, requestId };
+    return { ...details, retryAfterMs };
   };
 }
 
 /** What is no JSON object (a proxy's page, nothing at all) has no words worth repeating. */
 function parseError(body: Uint8Array): JsonObject {
-  try {
-    return objectOf(JSON.parse(new TextDecoder().decode(body))) ?? {};
-  } catch {
-    return {};
-  }
+  return parseObject(body) ?? {};
 }
 
 /** `ValidationException:http://...` in the header, else `com.amazon.coral#ValidationException`. */

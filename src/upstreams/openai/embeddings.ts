@@ -1,6 +1,6 @@
 import type { EmbeddingRequest, EmbeddingResult, EmbeddingVector } from "../../domain/embedding.ts";
 import { UpstreamFailure } from "../../domain/upstream-failure.ts";
-import { isObject, listOf, numberOf, type JsonObject } from "../shared/json-fields.ts";
+import { isNumbers, isObject, listOf, numberOf, type JsonObject } from "../shared/json-fields.ts";
 import { parseAnswer, readUsage } from "./read-answer.ts";
 import type { OpenAiSettings } from "./settings.ts";
 
@@ -51,8 +51,4 @@ function readVector(item: JsonObject): EmbeddingVector {
   const isText = typeof embedding === "string";
   if ((isText || isNumbers(embedding)) && embedding.length > 0) return embedding;
   throw new UpstreamFailure({ kind: "broken-answer", message: "a vector is not one" });
-}
-
-function isNumbers(value: unknown): value is readonly number[] {
-  return Array.isArray(value) && value.every((item) => typeof item === "number");
 }

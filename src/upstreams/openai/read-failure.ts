@@ -11,8 +11,7 @@ export const requestIdHeader = "x-request-id";
 export function createReadFailure(clock: Clock): (answer: FailedAnswer) => UpstreamFailureDetails {
   return ({ status, headers, body }) => {
     const details = classifyError(status, readError(new TextDecoder().decode(body)));
-    const requestId = cleanCode(headers.get(requestIdHeader));
-    return { ...details, status, requestId, retryAfterMs: readRetryAfter(headers, clock.now()) };
+    return { ...details, status, retryAfterMs: readRetryAfter(headers, clock.now()) };
   };
 }
 
