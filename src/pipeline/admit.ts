@@ -2,7 +2,6 @@ import { GatewayError } from "../domain/gateway-error.ts";
 import type { CapacityClass } from "../domain/usage.ts";
 import { formatGoDuration, rateLimitHeaders, retryHeaders } from "../limits/headers.ts";
 import type { LimitState } from "../domain/limit-state.ts";
-import type { Limits } from "../domain/plan.ts";
 import type { LimitDecision, LimitScope, LimitStore } from "../storage/store.ts";
 import type { Call } from "./call.ts";
 import type { TokenEstimate } from "./estimate.ts";
@@ -26,38 +25,44 @@ export interface AdmissionRequest {
 /** Reserves requests and tokens in all scopes of the key, or throws 429 and charges nothing. */
 export async function admit(request: AdmissionRequest, limits: LimitStore): Promise<Admission> {
   const { call, resolved } = request;
-  const scope: LimitScope = { id: `key:${call.caller.key.id}`, limits: call.caller.limits };
-  const tokens = tokensToReserve(request, scope.limits);
-  const decision = await limits.acquire({ callId: call.id, scopes: [scope], tokens });
-  if (!decision.isAdmitted) throw refusal(request, decision, tokens);
-  const { state } = decision;
+  const tokens = tokensToReserve(request);
+  const state = await acquire(request, { callId: call.id, tokens }, limits);
   return { ...resolved, reservedTokens: tokens, capacityClass: "on-demand", state };
 }
 
 /** Charges a request of the key and no tokens, for work before admission. Throws 429. */
 export async function chargeRequest(request: AdmissionRequest, limits: LimitStore): Promise<void> {
-  const { call } = request;
-  const scope: LimitScope = { id: `key:${call.caller.key.id}`, limits: call.caller.limits };
-  const callId = `${call.id}/count`;
-  const decision = await limits.acquire({ callId, scopes: [scope], tokens: 0 });
-  if (!decision.isAdmitted) throw refusal(request, decision, 0);
+  const callId = `${request.call.id}/count`;
+  await acquire(request, { callId, tokens: 0 }, limits);
   await limits.settle(callId, 0);
+}
+
+/** Reserves in all scopes of the key, or throws 429. Returns what is left of the limits. */
+async function acquire(
+  request: AdmissionRequest,
+  wanted: { readonly callId: string; readonly tokens: number },
+  limits: LimitStore,
+): Promise<LimitState> {
+  const { key, limits: keyLimits } = request.call.caller;
+  const scope: LimitScope = { id: `key:${key.id}`, limits: keyLimits };
+  const decision = await limits.acquire({ ...wanted, scopes: [scope] });
+  if (!decision.isAdmitted) throw refusal(request, decision, wanted.tokens);
+  return decision.state;
 }
 
 /** False when the request is larger than a limit itself, so that no waiting would help. */
 export function canEverFit(request: AdmissionRequest): boolean {
-  const { limits } = request.call.caller;
-  return tokensToReserve(request, limits) <= limits.tokensPerMinute;
+  return tokensToReserve(request) <= request.call.caller.limits.tokensPerMinute;
 }
 
 /**
  * A guessed output is clamped to what the limit leaves beside the input; otherwise a key with a
  * small plan would never get a first answer.
  */
-function tokensToReserve({ estimate, isCapped }: AdmissionRequest, limits: Limits): number {
+function tokensToReserve({ call, estimate, isCapped }: AdmissionRequest): number {
   const { inputTokens, outputTokens } = estimate;
   if (isCapped) return inputTokens + outputTokens;
-  const room = Math.max(0, limits.tokensPerMinute - inputTokens);
+  const room = Math.max(0, call.caller.limits.tokensPerMinute - inputTokens);
   return inputTokens + Math.min(outputTokens, room);
 }
 

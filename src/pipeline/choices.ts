@@ -44,9 +44,10 @@ export async function attemptChat(
   progress: ChoiceProgress,
 ): Promise<ChatResult> {
   const { request, codec, candidate, context } = attempt;
-  const missing = progress.missing();
-  const isWhole = missing.length === choiceCount(request);
-  if (isWhole && (missing.length === 1 || codec.takesChoiceCount)) {
+  const choices = choiceCount(request);
+  const isOneRequest =
+    choices === 1 || (codec.takesChoiceCount && progress.missing().length === choices);
+  if (isOneRequest) {
     return attemptWhole(codec.encode(request, candidate.target.model), candidate, context);
   }
   try {
