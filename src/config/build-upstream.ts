@@ -1,5 +1,6 @@
 import { buildBedrockUpstream } from "./build-bedrock.ts";
-import type { OpenaiUpstreamSettings, UpstreamSettings, UpstreamTimeouts } from "./config.ts";
+import type { Timeouts } from "../domain/upstream-settings.ts";
+import type { OpenaiUpstreamSettings, UpstreamSettings } from "./config.ts";
 import type { ConfigFile } from "./schema.ts";
 
 type UpstreamFile = ConfigFile["upstreams"][string];
@@ -23,7 +24,7 @@ export function buildUpstream(
   }
 }
 
-function buildTimeouts(timeouts: UpstreamFile["timeouts"]): UpstreamTimeouts {
+function buildTimeouts(timeouts: UpstreamFile["timeouts"]): Timeouts {
   return {
     connectMs: timeouts.connect,
     firstByteMs: timeouts.first_byte,

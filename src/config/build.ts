@@ -1,12 +1,7 @@
 import type { Model, Target } from "../domain/model.ts";
 import type { Plan } from "../domain/plan.ts";
-import type {
-  Config,
-  ConfiguredEnvironment,
-  HttpSettings,
-  ImageFetchSettings,
-  StreamSettings,
-} from "./config.ts";
+import type { ImageFetchSettings } from "../domain/upstream-settings.ts";
+import type { Config, ConfiguredEnvironment, HttpSettings, StreamSettings } from "./config.ts";
 import { defaultPlans, planSchema } from "./model-schema.ts";
 import type { ConfigFile } from "./schema.ts";
 import { buildUpstream } from "./build-upstream.ts";

@@ -1,6 +1,7 @@
 import type { Environment } from "../domain/model.ts";
 import type { Plan } from "../domain/plan.ts";
 import type { Secret } from "../domain/secret.ts";
+import type { ImageFetchSettings, Timeouts } from "../domain/upstream-settings.ts";
 import type { BedrockSettings } from "../upstreams/bedrock/settings.ts";
 import type { ConfigFile } from "./schema.ts";
 import type { ListenAddress } from "./values.ts";
@@ -71,27 +72,9 @@ export interface TelemetrySettings {
   readonly logsUpstreamMessages: boolean;
 }
 
-export interface ImageFetchSettings {
-  readonly enabled: boolean;
-  readonly maxBytes: number;
-  readonly timeoutMs: number;
-  /** Of one request. */
-  readonly maxImages: number;
-  /** Lower case, without port; none is any host. */
-  readonly allowedHosts: readonly string[];
-  readonly allowsPrivateAddresses: boolean;
-}
-
 export interface ConfiguredEnvironment extends Environment {
   /** Lower case, without port; `*` stands for every host that no environment names. */
   readonly hosts: readonly string[];
-}
-
-export interface UpstreamTimeouts {
-  readonly connectMs: number;
-  readonly firstByteMs: number;
-  readonly idleMs: number;
-  readonly totalMs: number;
 }
 
 /** What one configured upstream needs, told apart by its kind. */
@@ -100,7 +83,7 @@ export type UpstreamSettings = OpenaiUpstreamSettings | BedrockUpstreamSettings;
 /** What upstreams of every kind have. */
 interface SharedUpstreamSettings {
   readonly name: string;
-  readonly timeouts: UpstreamTimeouts;
+  readonly timeouts: Timeouts;
   readonly maxInFlight: number;
 }
 

@@ -1,3 +1,4 @@
+import { isSameValue } from "../domain/same-value.ts";
 import type { Config } from "./config.ts";
 
 export interface ReloadedConfig {
@@ -9,7 +10,7 @@ export interface ReloadedConfig {
 /** A new configuration with the old values of everything that is fixed when the process starts. */
 export function keepRestartSettings(current: Config, next: Config): ReloadedConfig {
   const pending = restartSettings
-    .filter(({ read }) => !Bun.deepEquals(read(current), read(next), true))
+    .filter(({ read }) => !isSameValue(read(current), read(next)))
     .map(({ key }) => key);
   const config: Config = {
     ...next,
@@ -40,5 +41,5 @@ const restartSettings: readonly RestartSetting[] = [
   { key: "http.idle_timeout", read: (config) => config.http.idleTimeoutMs },
   { key: "ledger", read: (config) => config.ledger },
   { key: "telemetry", read: (config) => config.telemetry },
-  { key: "auth.pepper", read: (config) => config.auth.pepper?.reveal() },
+  { key: "auth.pepper", read: (config) => config.auth.pepper },
 ];

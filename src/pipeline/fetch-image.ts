@@ -1,4 +1,6 @@
+import type { ImageFetchSettings } from "../domain/upstream-settings.ts";
 import { isIP } from "node:net";
+import { abortable } from "../domain/abortable.ts";
 import { callerLeft } from "./caller-left.ts";
 import {
   hostOf,
@@ -9,7 +11,6 @@ import {
 } from "./image-address.ts";
 import { ImageFailure } from "./image-failure.ts";
 import { imageTypeOf } from "./image-type.ts";
-import type { ImageFetchSettings } from "./snapshot.ts";
 
 export interface ImageFetch {
   readonly settings: ImageFetchSettings;
@@ -53,7 +54,7 @@ async function follow(address: string, fetching: ImageFetch): Promise<Response> 
   const { settings, resolveHost, signal } = fetching;
   let url = parseImageUrl(address, settings);
   for (let redirects = 0; ; redirects += 1) {
-    const source = await unlessAborted(locateImage(url, settings, resolveHost), signal);
+    const source = await abortable(locateImage(url, settings, resolveHost), signal);
     const response = await connect(source, signal);
     const location = response.headers.get("location");
     if (location === null || !redirectStatuses.has(response.status)) return checked(response);
@@ -129,14 +130,4 @@ function toDataUrl(bytes: Uint8Array): string {
     throw new ImageFailure("it is not an image in PNG, JPEG, GIF or WebP format");
   }
   return `data:${type};base64,${bytes.toBase64()}`;
-}
-
-/** A resolver takes no signal; what it says after the end goes nowhere. */
-function unlessAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(new Error("aborted"));
-    if (signal.aborted) abort();
-    signal.addEventListener("abort", abort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-  });
 }

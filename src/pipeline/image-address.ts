@@ -1,7 +1,7 @@
+import type { ImageFetchSettings } from "../domain/upstream-settings.ts";
 import { isIP } from "node:net";
 import { ImageFailure } from "./image-failure.ts";
 import { addressReach } from "./public-address.ts";
-import type { ImageFetchSettings } from "./snapshot.ts";
 
 /** Where an image lies, and the checked addresses to connect to for it. */
 export interface ImageSource {

@@ -1,10 +1,10 @@
+import type { ImageFetchSettings } from "../domain/upstream-settings.ts";
 import type { ChatMessage, ChatRequest, ContentPart } from "../domain/chat.ts";
 import { GatewayError } from "../domain/gateway-error.ts";
 import { UpstreamFailure } from "../domain/upstream-failure.ts";
 import { fetchImage, type ImageFetch } from "./fetch-image.ts";
 import { ImageFailure } from "./image-failure.ts";
 import { inParallel } from "./in-parallel.ts";
-import type { ImageFetchSettings } from "./snapshot.ts";
 
 /** Most images of one call that are read at once. */
 const imagesAtOnce = 4;

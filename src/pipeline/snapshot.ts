@@ -1,5 +1,6 @@
 import type { Environment } from "../domain/model.ts";
 import type { Plan } from "../domain/plan.ts";
+import type { ImageFetchSettings, Timeouts } from "../domain/upstream-settings.ts";
 import type { UpstreamAdapter } from "../upstreams/adapter.ts";
 import type { InFlight } from "./in-flight.ts";
 
@@ -26,35 +27,11 @@ export interface Upstream {
   readonly inFlight: InFlight;
 }
 
-export interface Timeouts {
-  readonly connectMs: number;
-  /** From sending to the first event of the answer. */
-  readonly firstByteMs: number;
-  /** Between two pieces of the answer. */
-  readonly idleMs: number;
-  readonly totalMs: number;
-}
-
 export interface CallSettings {
   readonly jsonDepth: number;
   /** Largest whole answer read from an upstream. */
   readonly answerLimitBytes: number;
   readonly imageFetch: ImageFetchSettings;
-}
-
-/** How images are read by address, for upstreams that take only the images themselves. */
-export interface ImageFetchSettings {
-  readonly enabled: boolean;
-  /** Largest image. */
-  readonly maxBytes: number;
-  /** For one image, redirects included. */
-  readonly timeoutMs: number;
-  /** Of one request. */
-  readonly maxImages: number;
-  /** Lower case, without port: images may come from any of their ports. None is any host. */
-  readonly allowedHosts: readonly string[];
-  /** Metadata services of clouds stay out of reach all the same. */
-  readonly allowsPrivateAddresses: boolean;
 }
 
 export function environmentAt(snapshot: Snapshot, host: string): Environment | undefined {

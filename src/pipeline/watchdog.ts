@@ -1,6 +1,6 @@
 import type { Clock } from "../domain/clock.ts";
 import { UpstreamFailure } from "../domain/upstream-failure.ts";
-import type { Timeouts } from "./snapshot.ts";
+import type { Timeouts } from "../domain/upstream-settings.ts";
 
 export interface WatchdogOptions {
   readonly timeouts: Timeouts;

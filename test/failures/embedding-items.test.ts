@@ -1,5 +1,4 @@
 import { afterEach, expect, test } from "bun:test";
-import { GatewayError } from "../../src/domain/gateway-error.ts";
 import type { Call } from "../../src/pipeline/call.ts";
 import { runEmbeddings, type EmbeddingCall } from "../../src/pipeline/embedding-call.ts";
 import { InFlight } from "../../src/pipeline/in-flight.ts";
@@ -12,6 +11,7 @@ import {
   snapshotOf,
   targetOf,
   upstreamOf,
+  gatewayErrorOf,
 } from "../support/pipeline-fixtures.ts";
 
 /** Too long for any test: what ends in one was ended. */
@@ -119,15 +119,6 @@ function callAt(upstreams: readonly Upstream[], values: Partial<Call> = {}): Cal
   });
 }
 
-async function errorOf(promise: Promise<unknown>): Promise<GatewayError> {
-  const error = await promise.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (error instanceof GatewayError) return error;
-  throw new Error(`expected a GatewayError, but got ${String(error)}`);
-}
-
 function triesOf({ seen }: VectorServer, text: string): number {
   return seen.filter(([input]) => input === text).length;
 }
@@ -220,7 +211,7 @@ test("a call with one input is not tried again at a target that throttles it", a
   const limited = serve(() => refusal(429));
   const { services } = pipelineOf();
   const call = callAt([limited.upstream("up", 1)]);
-  expect((await errorOf(runEmbeddings(call, embedding(1), services))).status).toBe(503);
+  expect((await gatewayErrorOf(runEmbeddings(call, embedding(1), services))).status).toBe(503);
   expect(limited.seen).toHaveLength(1);
 });
 
@@ -231,7 +222,7 @@ test("a refusal of what one input says ends the others at once", async () => {
   });
   const upstream = server.upstream("up", 1);
   const { services, records } = pipelineOf();
-  const error = await errorOf(runEmbeddings(callAt([upstream]), embedding(50), services));
+  const error = await gatewayErrorOf(runEmbeddings(callAt([upstream]), embedding(50), services));
   expect([error.status, server.seen.length <= 6]).toEqual([400, true]);
   while (server.closed < server.seen.length - 2) await Bun.sleep(1);
   expect(upstream.inFlight.count).toBe(0);
@@ -243,7 +234,7 @@ test("a call that fails in the end pays for what was done at all of its targets"
   const second = serve(([input = ""]) => (input === "text 1" ? refusal(500) : undefined));
   const { services, records } = pipelineOf();
   const call = callAt([first.upstream("first", 1), second.upstream("second", 1)]);
-  expect((await errorOf(runEmbeddings(call, embedding(8), services))).status).toBe(503);
+  expect((await gatewayErrorOf(runEmbeddings(call, embedding(8), services))).status).toBe(503);
   const done = first.answered.length + second.answered.length;
   expect(done).toBeGreaterThan(0);
   expect(records[0]?.inputTokens).toBeLessThanOrEqual(2 * done);
@@ -258,7 +249,7 @@ test("a wait ends with the caller", async () => {
   const leaving = new AbortController();
   const { services, records, failures } = pipelineOf();
   const call = callAt([upstream], { signal: leaving.signal });
-  const failed = errorOf(runEmbeddings(call, embedding(6), services));
+  const failed = gatewayErrorOf(runEmbeddings(call, embedding(6), services));
   while (failures.length < 5) await Bun.sleep(1);
   leaving.abort();
   expect((await failed).status).toBe(499);

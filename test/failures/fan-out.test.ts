@@ -1,6 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
 import type { ChatEvent, ChatRequest } from "../../src/domain/chat.ts";
-import { GatewayError } from "../../src/domain/gateway-error.ts";
 import type { Call } from "../../src/pipeline/call.ts";
 import { openChatStream, runChat } from "../../src/pipeline/chat-call.ts";
 import { InFlight } from "../../src/pipeline/in-flight.ts";
@@ -14,6 +13,7 @@ import {
   snapshotOf,
   targetOf,
   upstreamOf,
+  gatewayErrorOf,
 } from "../support/pipeline-fixtures.ts";
 
 /** Too long for any test: what ends in one was ended. */
@@ -127,15 +127,6 @@ function callAt(upstreams: readonly Upstream[], values: Partial<Call> = {}): Cal
   });
 }
 
-async function errorOf(promise: Promise<unknown>): Promise<GatewayError> {
-  const error = await promise.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (error instanceof GatewayError) return error;
-  throw new Error(`expected a GatewayError, but got ${String(error)}`);
-}
-
 async function eventsOf(answer: MeteredStream): Promise<ChatEvent[]> {
   const events: ChatEvent[] = [];
   for (let batch = await answer.next(); batch !== undefined; batch = await answer.next()) {
@@ -199,7 +190,7 @@ test("the first refusal ends the other choices, and what was answered is account
   });
   const upstream = server.upstream("up");
   const { services, records } = pipelineOf();
-  const error = await errorOf(runChat(callAt([upstream]), chat(5), services));
+  const error = await gatewayErrorOf(runChat(callAt([upstream]), chat(5), services));
   expect(error.status).toBe(400);
   await until(() => server.closed === 3);
   expect(upstream.inFlight.count).toBe(0);
@@ -251,7 +242,7 @@ test("a call that fails in the end pays for what was answered at all of its targ
   const second = serve((order) => (order === 1 ? refusal(500) : whole("second")));
   const { services, records } = pipelineOf();
   const call = callAt([first.upstream("first", inTurn()), second.upstream("second", inTurn())]);
-  expect((await errorOf(runChat(call, chat(5), services))).status).toBe(503);
+  expect((await gatewayErrorOf(runChat(call, chat(5), services))).status).toBe(503);
   expect(records[0]).toMatchObject({ outcome: "failed", inputTokens: 30, outputTokens: 9 });
 });
 
@@ -350,7 +341,7 @@ test("a choice that breaks off ends the others and the call", async () => {
   const upstream = server.upstream("up");
   const { services, records } = pipelineOf();
   const { answer } = await openChatStream(callAt([upstream]), chat(3, true), services);
-  const error = await errorOf(eventsOf(answer));
+  const error = await gatewayErrorOf(eventsOf(answer));
   expect([error.status, error.code]).toEqual([503, "model_unavailable"]);
   await until(() => server.closed >= 2);
   expect(upstream.inFlight.count).toBe(0);
@@ -377,7 +368,7 @@ test("a caller that leaves while choices are opened closes those as well", async
   const { services, records } = pipelineOf();
   const leaving = new AbortController();
   const call = callAt([upstream], { signal: leaving.signal });
-  const opening = errorOf(openChatStream(call, chat(4, true), services));
+  const opening = gatewayErrorOf(openChatStream(call, chat(4, true), services));
   await until(() => server.bodies.length === 4);
   leaving.abort();
   expect((await opening).status).toBe(499);

@@ -5,7 +5,8 @@ import { runChat } from "../../src/pipeline/chat-call.ts";
 import { ImageMemory } from "../../src/pipeline/image-memory.ts";
 import { InFlight } from "../../src/pipeline/in-flight.ts";
 import { UpstreamFailure } from "../../src/domain/upstream-failure.ts";
-import type { ImageFetchSettings, Upstream } from "../../src/pipeline/snapshot.ts";
+import type { ImageFetchSettings } from "../../src/domain/upstream-settings.ts";
+import type { Upstream } from "../../src/pipeline/snapshot.ts";
 import {
   adapterOf,
   callOf,

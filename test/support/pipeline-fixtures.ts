@@ -1,3 +1,4 @@
+import { GatewayError } from "../../src/domain/gateway-error.ts";
 import { systemClock } from "../../src/domain/clock.ts";
 import type { Caller } from "../../src/domain/key.ts";
 import type { Model, Target } from "../../src/domain/model.ts";
@@ -9,7 +10,8 @@ import { TokenEstimator } from "../../src/pipeline/estimate.ts";
 import { ImageMemory, imageMemoryBytes } from "../../src/pipeline/image-memory.ts";
 import { InFlight } from "../../src/pipeline/in-flight.ts";
 import type { PipelineServices } from "../../src/pipeline/services.ts";
-import type { ImageFetchSettings, Snapshot, Upstream } from "../../src/pipeline/snapshot.ts";
+import type { ImageFetchSettings } from "../../src/domain/upstream-settings.ts";
+import type { Snapshot, Upstream } from "../../src/pipeline/snapshot.ts";
 import { createMemoryLimitStore } from "../../src/storage/memory/limit-store.ts";
 import type { ChatCodec, EmbeddingCodec, UpstreamAdapter } from "../../src/upstreams/adapter.ts";
 import { createOpenAiAdapter } from "../../src/upstreams/openai/adapter.ts";
@@ -172,4 +174,14 @@ export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline
     ...values,
   };
   return { services, records, failures };
+}
+
+/** The error that a call ends with for its caller; throws when there is none. */
+export async function gatewayErrorOf(promise: Promise<unknown>): Promise<GatewayError> {
+  const error = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (error instanceof GatewayError) return error;
+  throw new Error(`expected a GatewayError, but got ${String(error)}`);
 }

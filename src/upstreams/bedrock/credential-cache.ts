@@ -1,3 +1,4 @@
+import { abortable } from "../../domain/abortable.ts";
 import { UpstreamFailure } from "../../domain/upstream-failure.ts";
 import type { AwsCredentials, LoadCredentials } from "./credentials.ts";
 import type { Signature } from "./sign.ts";
@@ -52,9 +53,9 @@ export class CredentialCache {
     }
     signal.throwIfAborted();
     if (this.#failure === undefined || this.#sinceTry() >= blockingFloorMs) {
-      await waitFor(this.#refresh(), signal);
+      await abortable(this.#refresh(), signal);
       // Given up for a newer fetch: that one tells.
-      while (this.#loading !== undefined) await waitFor(this.#loading.ended, signal);
+      while (this.#loading !== undefined) await abortable(this.#loading.ended, signal);
     }
     const fetched = this.#valid();
     if (fetched !== undefined) return fetched;
@@ -158,16 +159,4 @@ const nothingLoaded = {
 function asFailure(error: unknown): UpstreamFailure {
   if (error instanceof UpstreamFailure) return error;
   return new UpstreamFailure(nothingLoaded, { cause: error });
-}
-
-/** Ends early when the signal fires; what is waited for goes on. */
-async function waitFor(ended: Promise<void>, signal: AbortSignal): Promise<void> {
-  const { promise: left, reject: leave } = Promise.withResolvers<never>();
-  const onAbort = (): void => leave(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    await Promise.race([ended, left]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
 }
