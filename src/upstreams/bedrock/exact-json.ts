@@ -8,8 +8,9 @@ import { brokenAnswer } from "./broken-answer.ts";
  */
 export function parseExactly(text: string): JsonObject {
   const value: unknown = manyDigits.test(text) ? JSON.parse(text, keepInteger) : JSON.parse(text);
-  if (!isObject(value)) throw brokenAnswer("the upstream's answer is no JSON object");
-  return value;
+  // A bare integer of many digits has become an object too.
+  if (isObject(value) && /^\s*\{/.test(text)) return value;
+  throw brokenAnswer("the upstream's answer is no JSON object");
 }
 
 /** Fewer digits always fit a number. */
