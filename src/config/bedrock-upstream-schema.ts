@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { httpUrl, maxInFlight, timeouts, upstreamKindAbout } from "./upstream-fields.ts";
+import { drain, httpUrl, maxInFlight, timeouts, upstreamKindAbout } from "./upstream-fields.ts";
 import { credential, flag, text } from "./values.ts";
 
 /** One region of Amazon Bedrock, and the credential for it. */
@@ -35,6 +35,7 @@ export const bedrockUpstreamSchema = z
     // writes the arguments of a tool: silences of 125 s have been seen.
     timeouts: timeouts({ firstByte: "5m", idle: "5m" }),
     max_in_flight: maxInFlight,
+    drain,
   })
   .superRefine((upstream, context) => {
     for (const { key, message } of contradictions(upstream)) {

@@ -1,6 +1,6 @@
 import { buildBedrockUpstream } from "./build-bedrock.ts";
 import type { Timeouts } from "../domain/upstream-settings.ts";
-import type { OpenaiUpstreamSettings, UpstreamSettings } from "./config.ts";
+import type { OpenaiUpstreamSettings, SharedUpstreamSettings, UpstreamSettings } from "./config.ts";
 import type { ConfigFile } from "./schema.ts";
 
 type UpstreamFile = ConfigFile["upstreams"][string];
@@ -15,6 +15,10 @@ export function buildUpstream(
     name,
     timeouts: buildTimeouts(upstream.timeouts),
     maxInFlight: upstream.max_in_flight,
+    drain:
+      upstream.drain === undefined
+        ? undefined
+        : { timeoutMs: upstream.drain.timeout, limit: upstream.drain.limit },
   };
   switch (upstream.kind) {
     case "openai":
@@ -35,7 +39,7 @@ function buildTimeouts(timeouts: UpstreamFile["timeouts"]): Timeouts {
 
 function buildOpenaiUpstream(
   upstream: Extract<UpstreamFile, { kind: "openai" }>,
-): Omit<OpenaiUpstreamSettings, "name" | "timeouts" | "maxInFlight"> {
+): Omit<OpenaiUpstreamSettings, keyof SharedUpstreamSettings> {
   return {
     kind: upstream.kind,
     baseUrl: upstream.base_url,

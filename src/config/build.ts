@@ -4,6 +4,7 @@ import type { ImageFetchSettings } from "../domain/upstream-settings.ts";
 import type { Config, ConfiguredEnvironment, HttpSettings, StreamSettings } from "./config.ts";
 import { defaultPlans, planSchema } from "./model-schema.ts";
 import type { ConfigFile } from "./schema.ts";
+import { buildAdmin, buildRetention } from "./build-admin.ts";
 import { buildUpstream } from "./build-upstream.ts";
 
 /** Turns a file that passed every check into what the rest of Sluice uses. */
@@ -22,12 +23,17 @@ export function buildConfig(file: ConfigFile): Config {
     http: buildHttp(file.http),
     streams: buildStreams(file.streams),
     shutdown: { drainTimeoutMs: file.shutdown.drain_timeout },
-    auth: { pepper: file.auth.pepper },
+    auth: { pepper: file.auth.pepper, snapshotMaxAgeMs: file.auth.snapshot_max_age },
+    admin: buildAdmin(file.admin),
     ledger: {
       batchRows: file.ledger.batch_rows,
       flushIntervalMs: file.ledger.flush_interval,
       queueRows: file.ledger.queue_rows,
+      sync: file.ledger.sync,
+      spoolLimitBytes: file.ledger.spool_limit,
+      segmentBytes: file.ledger.segment_size,
     },
+    retention: buildRetention(file.retention),
     telemetry: {
       logLevel: file.telemetry.log_level,
       logFormat: file.telemetry.log_format,
@@ -54,6 +60,7 @@ function buildHttp(http: ConfigFile["http"]): HttpSettings {
     maxHeaders: http.max_headers,
     bodyTimeoutMs: http.body_timeout,
     idleTimeoutMs: http.idle_timeout,
+    trustedProxies: http.trusted_proxies,
     allowedOrigins: http.allowed_origins,
   };
 }

@@ -1,7 +1,8 @@
 import type { Environment } from "../domain/model.ts";
 import type { Plan } from "../domain/plan.ts";
 import type { Secret } from "../domain/secret.ts";
-import type { ImageFetchSettings, Timeouts } from "../domain/upstream-settings.ts";
+import type { DrainSettings, ImageFetchSettings, Timeouts } from "../domain/upstream-settings.ts";
+import type { Role } from "../domain/user.ts";
 import type { BedrockSettings } from "../upstreams/bedrock/settings.ts";
 import type { ConfigFile } from "./schema.ts";
 import type { ListenAddress } from "./values.ts";
@@ -17,8 +18,13 @@ export interface Config {
   readonly http: HttpSettings;
   readonly streams: StreamSettings;
   readonly shutdown: { readonly drainTimeoutMs: number };
-  readonly auth: { readonly pepper: Secret | undefined };
+  readonly auth: {
+    readonly pepper: Secret | undefined;
+    readonly snapshotMaxAgeMs: number;
+  };
+  readonly admin: AdminSettings;
   readonly ledger: LedgerSettings;
+  readonly retention: RetentionSettings;
   readonly telemetry: TelemetrySettings;
   /** Most simultaneous fetches of the process. */
   readonly upstreamRequests: number;
@@ -48,6 +54,8 @@ export interface HttpSettings {
   readonly maxHeaders: number;
   readonly bodyTimeoutMs: number;
   readonly idleTimeoutMs: number;
+  /** CIDR blocks of proxies whose `x-forwarded-for` is believed. */
+  readonly trustedProxies: readonly string[];
   /** Origins as browsers write them, or `*`. */
   readonly allowedOrigins: readonly string[];
 }
@@ -63,6 +71,44 @@ export interface LedgerSettings {
   readonly batchRows: number;
   readonly flushIntervalMs: number;
   readonly queueRows: number;
+  readonly sync: ConfigFile["ledger"]["sync"];
+  readonly spoolLimitBytes: number;
+  readonly segmentBytes: number;
+}
+
+export interface AdminSettings {
+  /** Without a slash at its end; undefined: that of the listener. */
+  readonly publicUrl: string | undefined;
+  readonly bootstrapToken: Secret | undefined;
+  readonly sessionIdleMs: number;
+  readonly sessionAbsoluteMs: number;
+  readonly requestsPerMinute: number;
+  readonly signInsPerMinute: number;
+  readonly sso: SsoSettings | undefined;
+}
+
+/** Single sign-on with OpenID Connect. */
+export interface SsoSettings {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: Secret | undefined;
+  readonly scopes: readonly string[];
+  readonly roleClaim: string;
+  /** By a value of the claim. */
+  readonly roles: Readonly<Record<string, Role>>;
+  readonly accountClaim: string;
+}
+
+/** How long rows are kept, in milliseconds, and how they are removed. */
+export interface RetentionSettings {
+  readonly callsMs: number;
+  readonly minutesMs: number;
+  readonly hoursMs: number;
+  readonly daysMs: number;
+  readonly auditMs: number;
+  readonly revokedKeysMs: number;
+  readonly intervalMs: number;
+  readonly batchRows: number;
 }
 
 export interface TelemetrySettings {
@@ -81,10 +127,12 @@ export interface ConfiguredEnvironment extends Environment {
 export type UpstreamSettings = OpenaiUpstreamSettings | BedrockUpstreamSettings;
 
 /** What upstreams of every kind have. */
-interface SharedUpstreamSettings {
+export interface SharedUpstreamSettings {
   readonly name: string;
   readonly timeouts: Timeouts;
   readonly maxInFlight: number;
+  /** Undefined: an answer whose caller has left is aborted. */
+  readonly drain: DrainSettings | undefined;
 }
 
 export interface BedrockUpstreamSettings extends SharedUpstreamSettings, BedrockSettings {

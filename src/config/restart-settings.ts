@@ -21,6 +21,8 @@ export function keepRestartSettings(current: Config, next: Config): ReloadedConf
     limits: current.limits,
     http: { ...next.http, idleTimeoutMs: current.http.idleTimeoutMs },
     ledger: current.ledger,
+    retention: current.retention,
+    admin: current.admin,
     telemetry: current.telemetry,
     auth: current.auth,
   };
@@ -40,6 +42,8 @@ const restartSettings: readonly RestartSetting[] = [
   { key: "limits", read: (config) => config.limits },
   { key: "http.idle_timeout", read: (config) => config.http.idleTimeoutMs },
   { key: "ledger", read: (config) => config.ledger },
+  { key: "retention", read: (config) => config.retention },
+  { key: "admin", read: (config) => config.admin },
   { key: "telemetry", read: (config) => config.telemetry },
-  { key: "auth.pepper", read: (config) => config.auth.pepper },
+  { key: "auth", read: (config) => config.auth },
 ];

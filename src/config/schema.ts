@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { adminSchema, retentionSchema } from "./admin-schema.ts";
 import { imageFetchSchema } from "./image-fetch-schema.ts";
 import { environmentsSchema, modelsSchema, plansSchema } from "./model-schema.ts";
 import {
@@ -29,7 +30,9 @@ export const configFileSchema = z.strictObject({
   streams: streamsSchema,
   shutdown: shutdownSchema,
   auth: authSchema,
+  admin: adminSchema,
   ledger: ledgerSchema,
+  retention: retentionSchema,
   telemetry: telemetrySchema,
   upstream_requests: upstreamRequestsSchema,
   image_fetch: imageFetchSchema,

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isNetwork } from "../domain/network.ts";
 import { Secret } from "../domain/secret.ts";
 import { duration, listenAddress, size, text, wholeNumber, flag } from "./values.ts";
 
@@ -110,6 +111,14 @@ export const httpSchema = z
       max: "255s",
       initial: "10s",
     }),
+    trusted_proxies: z
+      .array(z.string().refine(isNetwork, "must be a CIDR block such as 10.0.0.0/8 or ::1/128"))
+      .max(100)
+      .prefault([])
+      .describe(
+        "Proxies in front, as CIDR blocks: what they say in `x-forwarded-for` is believed. Keys and " +
+          "the audit see the caller's address through them.",
+      ),
     allowed_origins: z
       .array(z.string().refine(isOrigin, originProblem))
       .max(100)
@@ -179,6 +188,12 @@ export const authSchema = z
       .transform((value) => new Secret(value))
       .optional()
       .meta({ title: "secret", description: pepperAbout }),
+    snapshot_max_age: duration({
+      about: "How long known keys work while the database cannot be read.",
+      min: "1s",
+      max: "24h",
+      initial: "15m",
+    }),
   })
   .prefault({})
   .describe("Authentication.");
@@ -198,15 +213,38 @@ export const ledgerSchema = z
       initial: "200ms",
     }),
     queue_rows: wholeNumber({
-      about: "Most usage records that wait in memory for the database.",
+      about: "Most usage records that wait in memory for the database; more wait in the spool.",
       min: 1000,
       max: 10_000_000,
       initial: 100_000,
+    }),
+    sync: z
+      .enum(["none", "group"])
+      .prefault("group")
+      .describe(
+        "Whether the spool is forced to the disk: `group` every 20 ms, which a power cut may cost; " +
+          "`none` leaves it to the system. The end of the process loses nothing either way.",
+      ),
+    spool_limit: size({
+      about: "Largest spool; when it is full, calls are refused. From 80 % on the log warns.",
+      min: "64KiB",
+      max: "1024GiB",
+      initial: "1GiB",
+    }),
+    segment_size: size({
+      about: "Size of one file of the spool.",
+      min: "16KiB",
+      max: "1GiB",
+      initial: "8MiB",
     }),
   })
   .refine((ledger) => ledger.queue_rows >= ledger.batch_rows, {
     path: ["queue_rows"],
     error: "must not be smaller than ledger.batch_rows",
+  })
+  .refine((ledger) => ledger.spool_limit >= 4 * ledger.segment_size, {
+    path: ["spool_limit"],
+    error: "must be at least four times ledger.segment_size",
   })
   .prefault({})
   .describe("The record of usage.");

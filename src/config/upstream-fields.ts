@@ -47,6 +47,27 @@ export const maxInFlight = wholeNumber({
   initial: 4096,
 });
 
+export const drain = z
+  .strictObject({
+    timeout: duration({
+      about: "How long an answer is read on.",
+      min: "100ms",
+      max: "5s",
+      initial: "5s",
+    }),
+    limit: wholeNumber({
+      about: "Most answers read on at once; more are aborted.",
+      min: 1,
+      max: 64,
+      initial: 64,
+    }),
+  })
+  .optional()
+  .describe(
+    "Reads a stream on when its caller has left, to get the upstream's own count. For upstreams " +
+      "that bill the whole answer anyway; without it the answer is aborted at once.",
+  );
+
 const urlProblem = "must be an http:// or https:// URL without user, query or fragment";
 
 /** An address that paths are put behind; it loses its slashes at the end. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { bedrockUpstreamSchema } from "./bedrock-upstream-schema.ts";
-import { httpUrl, maxInFlight, timeouts, upstreamKindAbout } from "./upstream-fields.ts";
+import { drain, httpUrl, maxInFlight, timeouts, upstreamKindAbout } from "./upstream-fields.ts";
 import { credential, flag, identifier, text, wholeNumber } from "./values.ts";
 
 /** One schema per upstream kind: what a provider's protocol needs is nobody else's business. */
@@ -88,6 +88,7 @@ export const openaiUpstreamSchema = z
       .describe("Form in which embedding vectors are asked for; callers get what they asked for."),
     timeouts: timeouts({ firstByte: "60s", idle: "30s" }),
     max_in_flight: maxInFlight,
+    drain,
   })
   .superRefine((upstream, context) => {
     if (upstream.api_key === undefined) return;

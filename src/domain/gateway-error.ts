@@ -1,3 +1,6 @@
+import { adminErrors } from "./admin-error.ts";
+import type { RefusalExplanation } from "./refusal.ts";
+
 /**
  * Every error a caller can see, once. `docs/errors.md` repeats this table and a test keeps the two
  * equal. The shape is OpenAI's: `{"error":{"message","type","param","code"}}`.
@@ -8,6 +11,12 @@ export const gatewayErrors = {
     type: "invalid_request_error",
     code: "invalid_api_key",
     when: "The API key is missing, malformed, unknown, revoked, expired, or of another environment.",
+  },
+  network_not_allowed: {
+    status: 403,
+    type: "invalid_request_error",
+    code: "network_not_allowed",
+    when: "The API key is right, but may not be used from the caller's network address.",
   },
   invalid_model: {
     status: 400,
@@ -210,7 +219,7 @@ export interface GatewayErrorRow {
   readonly when: string;
 }
 
-export type GatewayErrorName = keyof typeof gatewayErrors;
+export type GatewayErrorName = keyof typeof gatewayErrors | keyof typeof adminErrors;
 
 export interface GatewayErrorDetails {
   /** For the caller: says what to change. Never holds prompts, secrets or causes. */
@@ -222,7 +231,14 @@ export interface GatewayErrorDetails {
   readonly headers?: Readonly<Record<string, string>>;
   /** For the log only. */
   readonly cause?: unknown;
+  /** Why the gateway itself refused, for `sluice explain`; nothing of it is sent. */
+  readonly explanation?: RefusalExplanation;
 }
+
+const rows: Readonly<Record<GatewayErrorName, GatewayErrorRow>> = {
+  ...gatewayErrors,
+  ...adminErrors,
+};
 
 /** The one error that turns into an answer; `http/error-reply` writes it. */
 export class GatewayError extends Error {
@@ -231,13 +247,15 @@ export class GatewayError extends Error {
   readonly param: string | null;
   readonly type: string;
   readonly headers: Readonly<Record<string, string>>;
+  readonly explanation: RefusalExplanation | undefined;
 
   constructor(name: GatewayErrorName, details: GatewayErrorDetails) {
     super(details.message, { cause: details.cause });
-    this.row = gatewayErrors[name];
+    this.row = rows[name];
     this.param = details.param ?? null;
     this.type = details.type ?? this.row.type;
     this.headers = details.headers ?? {};
+    this.explanation = details.explanation;
   }
 
   get status(): number {

@@ -3,14 +3,30 @@ import type { Limits } from "./plan.ts";
 /** What limits, usage and a plan attach to. It has one or two live secrets. */
 export interface Key {
   readonly id: string;
+  readonly accountId: string;
+  readonly applicationId: string;
+  /** Name of the application. */
   readonly application: string;
   readonly environment: string;
   readonly plan: string;
   /** Values of this key alone, for custom plans; undefined means the plan's. */
   readonly limits: Limits | undefined;
-  /** Milliseconds since the epoch. */
+  /** Units of provisioned throughput bought for the key. */
+  readonly provisionedUnits: number;
+  /** Aliases it may name; undefined: all of its environment. */
+  readonly allowedModels: readonly string[] | undefined;
+  /** CIDR blocks it may be used from; undefined: anywhere. */
+  readonly allowedNetworks: readonly string[] | undefined;
+  readonly note: string;
+  /** Milliseconds since the epoch, as all times of a key. */
   readonly createdAt: number;
+  readonly expiresAt: number | undefined;
+  /** May be enabled again. */
+  readonly disabledAt: number | undefined;
+  /** Deleted: for good. */
   readonly revokedAt: number | undefined;
+  /** Counts changes; a change names the revision it was made from. */
+  readonly revision: number;
 }
 
 /** One API key text of a key, known only by its digest. */
@@ -20,7 +36,9 @@ export interface KeySecret {
   /** HMAC-SHA-256 of the whole API key text under the pepper. */
   readonly digest: Uint8Array;
   readonly createdAt: number;
+  /** When it stops, or stopped, working; undefined: not planned. */
   readonly expiresAt: number | undefined;
+  readonly lastUsedAt: number | undefined;
 }
 
 /** Who is calling: a key and the limits that hold for it. */

@@ -8,6 +8,16 @@ export interface Timeouts {
   readonly totalMs: number;
 }
 
+/**
+ * Reading on after the caller has left, for the count of an upstream that bills the whole answer
+ * anyway.
+ */
+export interface DrainSettings {
+  readonly timeoutMs: number;
+  /** Most answers of the upstream that are read on at once; more are aborted. */
+  readonly limit: number;
+}
+
 /** How images are read by address, for upstreams that take only the images themselves. */
 export interface ImageFetchSettings {
   readonly enabled: boolean;

@@ -8,14 +8,17 @@ export interface TokenUsage {
   readonly reasoningTokens: number;
 }
 
-/** Where token counts come from. Counts of an upstream always win. */
-export type UsageSource = "upstream" | "estimated";
+/**
+ * Where token counts come from. Counts of an upstream always win; `counted` is what was delivered,
+ * piece by piece, when the upstream did not say; `estimated` is a guess.
+ */
+export type UsageSource = "upstream" | "counted" | "estimated";
 
 /** Which capacity served a call. */
 export type CapacityClass = "provisioned" | "spillover" | "on-demand";
 
-/** How a call ended, as far as the caller can tell. */
-export type CallOutcome = "completed" | "failed" | "abandoned";
+/** How a call ended; `interrupted`: the gateway's process ended first. */
+export type CallOutcome = "completed" | "failed" | "abandoned" | "interrupted";
 
 /** One row of the ledger: one call. */
 export interface UsageRecord {
@@ -23,6 +26,9 @@ export interface UsageRecord {
   /** Milliseconds since the epoch, when the call arrived. */
   readonly startedAt: number;
   readonly environment: string;
+  readonly accountId: string;
+  readonly applicationId: string;
+  /** Name of the application at the time. */
   readonly application: string;
   readonly keyId: string;
   readonly model: string;
@@ -43,4 +49,22 @@ export interface UsageRecord {
   /** Milliseconds from arrival to the first event; undefined when there was none. */
   readonly firstEventMs: number | undefined;
   readonly durationMs: number;
+}
+
+/** A call that is under way: what is known before it is sent to an upstream. */
+export interface OpenedCall extends Pick<
+  UsageRecord,
+  | "id"
+  | "startedAt"
+  | "environment"
+  | "accountId"
+  | "applicationId"
+  | "application"
+  | "keyId"
+  | "model"
+  | "capacityClass"
+  | "isStreamed"
+> {
+  /** The likely count: what is billed when nobody lives to say better. */
+  readonly inputTokens: number;
 }

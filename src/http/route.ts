@@ -1,5 +1,6 @@
 import type { Caller } from "../domain/key.ts";
 import type { Environment } from "../domain/model.ts";
+import type { Principal, Role, Scope } from "../domain/user.ts";
 import type { Snapshot } from "../pipeline/snapshot.ts";
 import type { Reply } from "./reply.ts";
 
@@ -27,9 +28,27 @@ export interface KeyCall extends PublicCall {
   resumeIdleTimer(): void;
 }
 
+/** A request of the control plane by somebody who may make it, as far as role and scope say. */
+export interface AdminCall extends PublicCall {
+  readonly principal: Principal;
+  /** Network address of the caller, as far as proxies are trusted. */
+  readonly address: string;
+  /** Segments of the path by the names in the route's braces, percent-decoded. */
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+  /** Reads the body; only once, not on GET. Empty when none was sent. */
+  readBody(): Promise<Uint8Array>;
+}
+
+/** A request that comes before anybody has signed in, such as signing in. */
+export type AnonymousAdminCall = Omit<AdminCall, "principal">;
+
 interface RouteShape {
-  readonly method: "GET" | "POST";
-  /** Exact, or with a trailing `*` that takes the rest of the path, slashes included. */
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
+  /**
+   * Exact, or with a trailing `*` that takes the rest of the path, slashes included, or with
+   * segments such as `{id}`.
+   */
   readonly path: string;
 }
 
@@ -42,4 +61,16 @@ export type Route =
   | (RouteShape & {
       readonly access: "key";
       handle(call: KeyCall): Reply | Promise<Reply>;
+    })
+  | (RouteShape & {
+      /** For requests of the control plane without a principal; origin and rate are checked. */
+      readonly access: "anonymous";
+      handle(call: AnonymousAdminCall): Reply | Promise<Reply>;
+    })
+  | (RouteShape & {
+      readonly access: "principal";
+      readonly roles: readonly Role[];
+      /** What a token must be allowed. */
+      readonly scope: Scope;
+      handle(call: AdminCall): Reply | Promise<Reply>;
     });

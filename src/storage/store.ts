@@ -1,47 +1,57 @@
 import type { Key, KeySecret } from "../domain/key.ts";
 import type { LimitDimension, LimitState } from "../domain/limit-state.ts";
 import type { Limits } from "../domain/plan.ts";
+import type { WindowSlot } from "../domain/refusal.ts";
 import type { UsageRecord } from "../domain/usage.ts";
 
-/** Keys and their secrets. Every backend passes `contract/key-store-contract.ts`. */
+/** What authentication follows. Every backend passes `contract/key-store-contract.ts`. */
 export interface KeyStore {
-  /** Throws when the key's or the secret's id is taken. */
-  create(key: Key, secret: KeySecret): Promise<void>;
-  /** All keys, newest first. */
-  list(): Promise<readonly Key[]>;
-  /** Marks a key as revoked. False when there is no such key; an earlier revocation stands. */
-  revoke(keyId: string, revokedAt: number): Promise<boolean>;
-  /** All live secrets with their keys, for the snapshot that authentication reads. */
-  loadSecrets(): Promise<readonly StoredSecret[]>;
-  /** Changes whenever another connection or process has written. Cheap enough to poll. */
-  version(): Promise<number>;
+  /** Keys that have changed since an epoch, at most `limit`, oldest change first. 0: all keys. */
+  loadKeys(since: number, limit: number): Promise<KeyChanges>;
+  /** Notes when secrets were last used; never turns a time back. */
+  recordLastUse(uses: ReadonlyMap<string, number>): Promise<void>;
 }
 
+export interface KeyChanges {
+  readonly changes: readonly KeyChange[];
+  /** To be asked for next time. */
+  readonly epoch: number;
+  /** Whether further changes wait behind this epoch. */
+  readonly hasMore: boolean;
+}
+
+export interface KeyChange {
+  readonly keyId: string;
+  /** Undefined when it may not be used: revoked, disabled, or of a disabled application or account. */
+  readonly live: { readonly key: Key; readonly secrets: readonly KeySecret[] } | undefined;
+}
+
+/** One live secret, as authentication finds it. */
 export interface StoredSecret {
   readonly key: Key;
   readonly secret: KeySecret;
 }
 
-/** The ledger. Every backend passes `contract/usage-store-contract.ts`. */
+/** Writes the ledger. Every backend passes `contract/usage-store-contract.ts`. */
 export interface UsageStore {
-  /** Writes all records in one transaction. A record whose id is known is left as it is. */
+  /**
+   * Writes all records and their roll-ups in one transaction. A record whose id is known is left as
+   * it is and counted nowhere again. Throws `RefusedRows` for a fault of the data,
+   * `StorageUnavailable` for anything that may pass.
+   */
   insert(records: readonly UsageRecord[]): Promise<void>;
-  /** Sums since a time in milliseconds, by application and model. */
-  summarize(since: number): Promise<readonly UsageSummary[]>;
-  /** The newest records, at most `limit`. */
-  listRecent(limit: number): Promise<readonly UsageRecord[]>;
+  /** Removes at most `limit` of what is older than the times given; how many rows went. */
+  prune(limits: UsageRetention, limit: number): Promise<number>;
+  /** Removes at most `limit` rows of an account; how many went. */
+  erase(accountId: string, limit: number): Promise<number>;
 }
 
-export interface UsageSummary {
-  readonly environment: string;
-  readonly application: string;
-  readonly keyId: string;
-  readonly model: string;
-  readonly calls: number;
-  readonly failedCalls: number;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly cachedInputTokens: number;
+/** Times in milliseconds since the epoch; what is older goes. Undefined: it stays. */
+export interface UsageRetention {
+  readonly calls: number | undefined;
+  readonly minutes: number | undefined;
+  readonly hours: number | undefined;
+  readonly days: number | undefined;
 }
 
 /** Something that is limited, such as one key, and what it may use in any 60 seconds. */
@@ -73,6 +83,8 @@ export type LimitDecision =
       readonly retryAfterMs: number | undefined;
       /** Of the scope that refused. */
       readonly state: LimitState;
+      /** What its window held, oldest first, empty seconds left out. */
+      readonly slots: readonly WindowSlot[];
     };
 
 /**

@@ -1,0 +1,46 @@
+import type { z } from "zod";
+import type { AdminCall } from "../http/route.ts";
+import type { Role, Scope } from "../domain/user.ts";
+
+/**
+ * One request of the control plane: who may make it, what it takes and what it answers. Routes, the
+ * OpenAPI document, the reference page and the matrix of permissions are made from the list of
+ * these.
+ */
+export interface Operation {
+  /** Unique, in camel case: `rotateKey`. */
+  readonly id: string;
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
+  /** With `{id}` and the like: `/admin/v1/keys/{id}/rotate`. */
+  readonly path: string;
+  /** The resource, as a heading: `Keys`. */
+  readonly resource: string;
+  /** One line. */
+  readonly summary: string;
+  readonly description?: string;
+  readonly roles: readonly Role[];
+  readonly scope: Scope;
+  /** Of the answer when all went well. */
+  readonly status: 200 | 201;
+  readonly query?: z.ZodObject;
+  readonly body?: z.ZodObject;
+  readonly answer: z.ZodType;
+  /** True when the answer holds a secret: it is then never cached and replayed for a short time. */
+  readonly hasSecret?: boolean;
+  run(input: OperationInput): Promise<unknown>;
+}
+
+/** A request after its schemas have read it. */
+export interface OperationInput {
+  readonly call: OperationCall;
+  readonly parameters: Readonly<Record<string, string>>;
+  /** As `query` and `body` give them; `defineOperation` types them. */
+  readonly query: unknown;
+  readonly body: unknown;
+}
+
+/** Who asks, for permissions and the audit. The command line makes one without HTTP. */
+export type OperationCall = Pick<AdminCall, "id" | "principal" | "signal"> & {
+  /** Undefined without a connection. */
+  readonly address: string | undefined;
+};

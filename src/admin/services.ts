@@ -1,0 +1,51 @@
+import type { RandomBytes } from "../domain/base62.ts";
+import type { Clock } from "../domain/clock.ts";
+import type { ModelKind } from "../domain/model.ts";
+import type { Plan } from "../domain/plan.ts";
+import type { Refusal } from "../domain/refusal.ts";
+import type { ControlStore } from "../storage/control-store.ts";
+import type { UsageStore } from "../storage/store.ts";
+import type { UsageReports } from "../storage/usage-reports.ts";
+
+/** What the operations of the control plane need from outside; `app.ts` makes it once. */
+export interface AdminServices {
+  readonly store: ControlStore;
+  readonly reports: UsageReports;
+  readonly usage: Pick<UsageStore, "erase">;
+  readonly refusals: RefusalFinder;
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  /** HMAC-SHA-256 under the pepper. */
+  readonly digest: (text: string) => Uint8Array;
+  /** The configuration as of now: a reload changes it. */
+  readonly platform: () => Platform;
+  /** When a secret was last used, as far as the store may not know it yet. */
+  readonly lastUse: (publicId: string) => number | undefined;
+  /** Makes this process follow a change of keys before it answers. */
+  readonly onKeysChanged: () => Promise<void>;
+}
+
+/** What the file decides and the control plane must fit into. */
+export interface Platform {
+  readonly environments: readonly PlatformEnvironment[];
+  /** By name. */
+  readonly plans: ReadonlyMap<string, Plan>;
+}
+
+export interface PlatformEnvironment {
+  readonly name: string;
+  readonly hosts: readonly string[];
+  readonly models: readonly { readonly alias: string; readonly kind: ModelKind }[];
+}
+
+/** The last refusals that the gateway decided itself. */
+export interface RefusalFinder {
+  find(id: string): Refusal | undefined;
+  /** Newest first. */
+  list(filter: RefusalFilter, limit: number): readonly Refusal[];
+}
+
+export interface RefusalFilter {
+  readonly keyId?: string | undefined;
+  readonly accountId?: string | undefined;
+}

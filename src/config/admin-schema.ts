@@ -1,0 +1,98 @@
+import { z } from "zod";
+import { credential, duration, text, wholeNumber } from "./values.ts";
+import { httpUrl } from "./upstream-fields.ts";
+
+/** The control plane: sessions, single sign-on, and how long what is kept. */
+
+const claim = (about: string, initial: string) => text(about).prefault(initial).describe(about);
+
+const ssoSchema = z
+  .strictObject({
+    issuer: httpUrl("Address of the identity provider, as its discovery document names it."),
+    client_id: text("What the provider calls this client."),
+    client_secret: credential("Secret of the client. Without it the client is public.").optional(),
+    scopes: z
+      .array(text("A scope."))
+      .max(20)
+      .prefault(["openid", "profile", "email"])
+      .describe("What is asked of the provider; `openid` must be among it."),
+    role_claim: claim("Claim of the ID token that holds the user's groups or roles.", "groups"),
+    roles: z
+      .record(text("A value of `role_claim`."), z.enum(["operator", "account_holder", "auditor"]))
+      .prefault({})
+      .describe(
+        "Role by a value of `role_claim`; of several, the one that may most. Who has none may not " +
+          "sign in.",
+      ),
+    account_claim: claim(
+      "Claim that holds the name or id of an account holder's account.",
+      "account",
+    ),
+  })
+  .describe("OpenID Connect. Without it, users sign in with passwords only.");
+
+export const adminSchema = z
+  .strictObject({
+    public_url: httpUrl(
+      "Address at which browsers reach the admin listener: decides cookies, origins and redirects. " +
+        "Without it, `http://` and `listen.admin`.",
+    ).optional(),
+    bootstrap_token: credential(
+      "One-time token that makes the first operator, at least 16 characters. Without it, one is " +
+        "printed at the first start.",
+    ).optional(),
+    session_idle: duration({
+      about: "How long a session may be silent.",
+      min: "1m",
+      max: "24h",
+      initial: "30m",
+    }),
+    session_absolute: duration({
+      about: "How long a session lives at most.",
+      min: "5m",
+      max: "168h",
+      initial: "12h",
+    }),
+    requests_per_minute: wholeNumber({
+      about: "Most requests of the control plane by one user, token or address.",
+      min: 10,
+      max: 1_000_000,
+      initial: 600,
+    }),
+    sign_ins_per_minute: wholeNumber({
+      about: "Most tries to sign in to one user, and five times as many from one address.",
+      min: 1,
+      max: 1000,
+      initial: 5,
+    }),
+    sso: ssoSchema.optional(),
+  })
+  .prefault({})
+  .describe("The control plane.");
+
+const keep = (about: string, initial: string) =>
+  duration({ about, min: "1h", max: "876000h", initial });
+
+export const retentionSchema = z
+  .strictObject({
+    calls: keep("Single calls of the ledger.", "2160h"),
+    minutes: keep("Sums by the minute.", "168h"),
+    hours: keep("Sums by the hour.", "2160h"),
+    days: keep("Sums by the day.", "43800h"),
+    audit: keep("Entries of the audit.", "87600h"),
+    revoked_keys: keep("Keys after they were revoked, and secrets after their end.", "2160h"),
+    interval: duration({
+      about: "How often what is too old is removed.",
+      min: "1s",
+      max: "24h",
+      initial: "10m",
+    }),
+    batch_rows: wholeNumber({
+      about: "Most rows removed in one transaction.",
+      min: 1,
+      max: 100_000,
+      initial: 1000,
+    }),
+  })
+  .prefault({})
+  .describe("How long data is kept.");

@@ -1,0 +1,39 @@
+import type { AdminSettings, RetentionSettings, SsoSettings } from "./config.ts";
+import type { ConfigFile } from "./schema.ts";
+
+export function buildAdmin(admin: ConfigFile["admin"]): AdminSettings {
+  return {
+    publicUrl: admin.public_url,
+    bootstrapToken: admin.bootstrap_token,
+    sessionIdleMs: admin.session_idle,
+    sessionAbsoluteMs: admin.session_absolute,
+    requestsPerMinute: admin.requests_per_minute,
+    signInsPerMinute: admin.sign_ins_per_minute,
+    sso: admin.sso === undefined ? undefined : buildSso(admin.sso),
+  };
+}
+
+function buildSso(sso: NonNullable<ConfigFile["admin"]["sso"]>): SsoSettings {
+  return {
+    issuer: sso.issuer,
+    clientId: sso.client_id,
+    clientSecret: sso.client_secret,
+    scopes: sso.scopes,
+    roleClaim: sso.role_claim,
+    roles: sso.roles,
+    accountClaim: sso.account_claim,
+  };
+}
+
+export function buildRetention(retention: ConfigFile["retention"]): RetentionSettings {
+  return {
+    callsMs: retention.calls,
+    minutesMs: retention.minutes,
+    hoursMs: retention.hours,
+    daysMs: retention.days,
+    auditMs: retention.audit,
+    revokedKeysMs: retention.revoked_keys,
+    intervalMs: retention.interval,
+    batchRows: retention.batch_rows,
+  };
+}

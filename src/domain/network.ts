@@ -1,0 +1,45 @@
+import { BlockList, isIP } from "node:net";
+
+/** Addresses of networks. */
+export interface NetworkList {
+  /** False for what is no address. */
+  has(address: string): boolean;
+}
+
+/** Whether a text is a CIDR block such as `10.0.0.0/8` or `2001:db8::/32`, or a single address. */
+export function isNetwork(text: string): boolean {
+  return splitNetwork(text) !== undefined;
+}
+
+/** Takes what `isNetwork` lets through; anything else is left out. */
+export function createNetworkList(networks: readonly string[]): NetworkList {
+  const list = new BlockList();
+  for (const network of networks) {
+    const parts = splitNetwork(network);
+    if (parts !== undefined) list.addSubnet(parts.address, parts.prefixLength, parts.family);
+  }
+  return {
+    has(address) {
+      const version = isIP(address);
+      return version !== 0 && list.check(address, version === 4 ? "ipv4" : "ipv6");
+    },
+  };
+}
+
+interface NetworkParts {
+  readonly address: string;
+  readonly prefixLength: number;
+  readonly family: "ipv4" | "ipv6";
+}
+
+function splitNetwork(text: string): NetworkParts | undefined {
+  const [address = "", length, ...more] = text.split("/");
+  const version = isIP(address);
+  // A zone is a name of one machine's interface.
+  if (version === 0 || more.length > 0 || address.includes("%")) return undefined;
+  const longest = version === 4 ? 32 : 128;
+  const family = version === 4 ? "ipv4" : "ipv6";
+  if (length === undefined) return { address, prefixLength: longest, family };
+  if (!/^(?:0|[1-9][0-9]{0,2})$/.test(length) || Number(length) > longest) return undefined;
+  return { address, prefixLength: Number(length), family };
+}

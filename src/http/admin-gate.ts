@@ -1,0 +1,19 @@
+import type { Principal } from "../domain/user.ts";
+
+/** A request of the control plane before anybody is known to have sent it. */
+export interface AdminRequest {
+  readonly request: Request;
+  /** Network address of the caller, as far as proxies are trusted. */
+  readonly address: string;
+}
+
+/** Who may come in to the control plane; `admin/sign-in` decides. */
+export interface AdminGate {
+  /**
+   * The principal of a session or a token. Throws 401 without one, 403 for a wrong origin or a
+   * missing CSRF token, 429 for too many requests.
+   */
+  identify(request: AdminRequest): Promise<Principal>;
+  /** For routes before sign-in: throws 403 for a wrong origin, 429 for too many requests. */
+  checkAnonymous(request: AdminRequest): void;
+}

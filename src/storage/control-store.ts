@@ -1,0 +1,187 @@
+import type { Account, Application } from "../domain/account.ts";
+import type { AuditEntry, AuditRecord } from "../domain/audit.ts";
+import type { Key, KeySecret } from "../domain/key.ts";
+import type { ManagementToken, Role, Session, User } from "../domain/user.ts";
+
+/**
+ * What the control plane keeps: who owns which key, who may change it, and who did. Every backend
+ * passes `contract/control-store-contract.ts`.
+ */
+export interface ControlStore {
+  /** Reads one state of the data. Throws `StorageUnavailable`. */
+  read<Result>(work: (view: ControlView) => Promise<Result>): Promise<Result>;
+  /**
+   * All or nothing, one after another: what `work` throws undoes all it did. `work` must wait for
+   * nothing but the transaction. Throws `StorageUnavailable`.
+   */
+  change<Result>(work: (transaction: ControlTransaction) => Promise<Result>): Promise<Result>;
+  /** Reads the audit from the beginning, in pages, and checks the chain. */
+  verifyAudit(signal: AbortSignal): Promise<AuditVerdict>;
+  /** Removes at most `limit` rows of each table that are older than the times given; how many. */
+  prune(limits: ControlRetention, limit: number): Promise<number>;
+}
+
+/** Times in milliseconds since the epoch; what ended, or was written, before them goes. */
+export interface ControlRetention {
+  /** Entries go from the beginning of the chain; what is left can still be verified. */
+  readonly audit: number;
+  /** Revoked keys, and secrets that ended. */
+  readonly keys: number;
+  /** Sessions and tokens that ended. */
+  readonly access: number;
+  readonly replies: number;
+}
+
+export interface ControlView {
+  readonly accounts: Reader<Account, AccountFilter>;
+  readonly applications: Reader<Application, ApplicationFilter>;
+  readonly keys: Reader<Key, KeyFilter>;
+  readonly secrets: SecretReader;
+  readonly users: UserReader;
+  readonly sessions: { get(id: string): Promise<Session | undefined> };
+  readonly tokens: TokenReader;
+  readonly audit: { list(filter: AuditFilter, page: PageRequest): Promise<Page<AuditRecord>> };
+  readonly replies: { get(id: string): Promise<StoredReply | undefined> };
+}
+
+export interface ControlTransaction extends ControlView {
+  readonly accounts: Writer<Account, AccountFilter>;
+  readonly applications: Writer<Application, ApplicationFilter>;
+  /** Every change of a key, its secrets, its application or its account reaches the key rings. */
+  readonly keys: Writer<Key, KeyFilter>;
+  readonly secrets: SecretReader & {
+    insert(secret: KeySecret): Promise<void>;
+    /** Sets when a secret stops working. */
+    expire(publicId: string, expiresAt: number): Promise<void>;
+  };
+  readonly users: Writer<User, UserFilter> & UserReader;
+  readonly sessions: ControlView["sessions"] & {
+    insert(session: Session): Promise<void>;
+    seen(id: string, at: number): Promise<void>;
+    delete(id: string): Promise<void>;
+    /** All sessions of a user, such as when the role changes. */
+    deleteOf(userId: string): Promise<void>;
+  };
+  readonly tokens: TokenReader & {
+    insert(token: ManagementToken): Promise<void>;
+    used(id: string, at: number): Promise<void>;
+    revoke(id: string, at: number): Promise<void>;
+    /** All tokens of a user, such as when it is disabled. */
+    revokeOf(userId: string, at: number): Promise<void>;
+  };
+  readonly audit: ControlView["audit"] & {
+    /** Puts the entry at the end of the chain, in this transaction. */
+    append(entry: AuditEntry): Promise<AuditRecord>;
+  };
+  readonly replies: ControlView["replies"] & { put(reply: StoredReply): Promise<void> };
+}
+
+export interface Reader<Entity, Filter> {
+  get(id: string): Promise<Entity | undefined>;
+  /** Newest first. Only what fits every field of the filter. */
+  list(filter: Filter, page: PageRequest): Promise<Page<Entity>>;
+}
+
+export interface Writer<Entity, Filter> extends Reader<Entity, Filter> {
+  /** Throws `AlreadyExists` when the id or a unique name is taken. */
+  insert(entity: Entity): Promise<void>;
+  /**
+   * Replaces the entity of this id and counts its revision up: `entity.revision` is the one that was
+   * read. Returns the entity as stored. Throws `RevisionConflict`, `AlreadyExists`.
+   */
+  update(entity: Entity): Promise<Entity>;
+  /** Removes the entity. Throws `StillInUse` while others refer to it. False when there is none. */
+  delete(id: string): Promise<boolean>;
+}
+
+export interface PageRequest {
+  /** Most items of the page. */
+  readonly limit: number;
+  /** `next` of the page before; undefined: from the start. Throws `InvalidCursor`. */
+  readonly after?: string | undefined;
+}
+
+export interface Page<Item> {
+  readonly items: readonly Item[];
+  /** Where the next page begins; undefined at the end. */
+  readonly next: string | undefined;
+}
+
+export interface AccountFilter {
+  readonly id?: string | undefined;
+  readonly name?: string | undefined;
+}
+
+export interface ApplicationFilter {
+  readonly accountId?: string | undefined;
+  readonly environment?: string | undefined;
+  readonly name?: string | undefined;
+}
+
+export interface KeyFilter {
+  readonly accountId?: string | undefined;
+  readonly applicationId?: string | undefined;
+  readonly environment?: string | undefined;
+  readonly plan?: string | undefined;
+  /** True: neither revoked nor disabled nor expired at `now`. False: any of these. */
+  readonly isActive?: { readonly value: boolean; readonly now: number } | undefined;
+}
+
+export interface UserFilter {
+  readonly accountId?: string | undefined;
+  readonly role?: Role | undefined;
+  readonly email?: string | undefined;
+}
+
+export interface UserReader extends Reader<User, UserFilter> {
+  /** Whom the identity provider means; undefined: nobody that signed in before. */
+  findByIdentity(issuer: string, subject: string): Promise<User | undefined>;
+}
+
+export interface SecretReader {
+  /** All secrets of a key, newest first, those that stopped working included (at most 100). */
+  ofKey(keyId: string): Promise<readonly KeySecret[]>;
+  get(publicId: string): Promise<KeySecret | undefined>;
+}
+
+export interface TokenReader {
+  findByPublicId(publicId: string): Promise<ManagementToken | undefined>;
+  get(id: string): Promise<ManagementToken | undefined>;
+  /** Newest first, revoked and expired ones included. */
+  list(
+    filter: { readonly userId?: string | undefined },
+    page: PageRequest,
+  ): Promise<Page<ManagementToken>>;
+}
+
+export interface AuditFilter {
+  readonly accountId?: string | undefined;
+  readonly actorId?: string | undefined;
+  readonly action?: string | undefined;
+  readonly subjectId?: string | undefined;
+  /** Milliseconds since the epoch. */
+  readonly since?: number | undefined;
+  readonly until?: number | undefined;
+}
+
+/** The answer to a request that may be asked again, by the digest of who asked with which key. */
+export interface StoredReply {
+  readonly id: string;
+  /** Digest of method, path and body: the same key for another request is a mistake. */
+  readonly requestDigest: string;
+  readonly status: number;
+  /** Encrypted: it may hold a new secret. Undefined once it may not be shown again. */
+  readonly body: Uint8Array | undefined;
+  readonly createdAt: number;
+  /** Until when `body` may be shown. */
+  readonly shownUntil: number;
+}
+
+export interface AuditVerdict {
+  readonly isIntact: boolean;
+  readonly entries: number;
+  /** Digest of the last entry: whoever notes it elsewhere notices a chain that was replaced. */
+  readonly lastDigest: string;
+  /** Where the chain breaks, and how. */
+  readonly problem: { readonly sequence: number; readonly what: string } | undefined;
+}

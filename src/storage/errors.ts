@@ -1,0 +1,29 @@
+/** The database cannot be used now: locked, gone, full or broken. Trying again may help. */
+export class StorageUnavailable extends Error {
+  override readonly name = "StorageUnavailable";
+}
+
+/** Something with this id or unique name is there already. */
+export class AlreadyExists extends Error {
+  override readonly name = "AlreadyExists";
+}
+
+/** The entity was changed, or removed, since it was read. */
+export class RevisionConflict extends Error {
+  override readonly name = "RevisionConflict";
+}
+
+/** Others refer to the entity, so it cannot be removed. */
+export class StillInUse extends Error {
+  override readonly name = "StillInUse";
+}
+
+/** The place in a list is none that a list gave. */
+export class InvalidCursor extends Error {
+  override readonly name = "InvalidCursor";
+}
+
+/** The database will never take these rows, whatever its state: a fault of the data. */
+export class RefusedRows extends Error {
+  override readonly name = "RefusedRows";
+}

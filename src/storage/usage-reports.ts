@@ -1,0 +1,88 @@
+import type { CallOutcome, CapacityClass, UsageRecord } from "../domain/usage.ts";
+import type { Page, PageRequest } from "./control-store.ts";
+
+/** Reads the ledger. Every backend passes `contract/usage-reports-contract.ts`. */
+export interface UsageReports {
+  /** Sums over a time, by the dimensions asked for, from the roll-ups. At most `limit` groups. */
+  totals(query: TotalsQuery): Promise<readonly UsageTotal[]>;
+  /** The same, for each step of time. Steps without calls are left out. */
+  series(query: SeriesQuery): Promise<readonly UsagePoint[]>;
+  /** Single calls, newest first. */
+  calls(filter: CallFilter, page: PageRequest): Promise<Page<UsageRecord>>;
+  call(id: string): Promise<UsageRecord | undefined>;
+}
+
+export const usageDimensions = [
+  "environment",
+  "account",
+  "application",
+  "key",
+  "model",
+  "target",
+  "status",
+  "class",
+] as const;
+export type UsageDimension = (typeof usageDimensions)[number];
+
+/** Only what fits every field. */
+export interface UsageFilter {
+  /** Milliseconds since the epoch, included. */
+  readonly since: number;
+  /** Excluded. */
+  readonly until: number;
+  readonly environment?: string | undefined;
+  readonly accountId?: string | undefined;
+  readonly applicationId?: string | undefined;
+  readonly keyId?: string | undefined;
+  readonly model?: string | undefined;
+  readonly target?: string | undefined;
+  readonly status?: number | undefined;
+  readonly capacityClass?: CapacityClass | undefined;
+}
+
+export interface CallFilter extends UsageFilter {
+  readonly outcome?: CallOutcome | undefined;
+}
+
+export interface TotalsQuery {
+  readonly filter: UsageFilter;
+  readonly by: readonly UsageDimension[];
+  readonly limit: number;
+}
+
+/** Length of a step: what roll-ups exist for. */
+export const usageSteps = ["minute", "hour", "day"] as const;
+export type UsageStep = (typeof usageSteps)[number];
+
+export interface SeriesQuery extends TotalsQuery {
+  readonly step: UsageStep;
+}
+
+export interface UsageTotal {
+  /** Ids of the group, in the order of `by`; a null target means that none was tried. */
+  readonly group: Readonly<Partial<Record<UsageDimension, string | number | null>>>;
+  readonly calls: number;
+  /** Calls that did not complete: failed, abandoned or interrupted. */
+  readonly failedCalls: number;
+  readonly abandonedCalls: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cachedInputTokens: number;
+  /** Tokens of calls whose upstream gave no count. */
+  readonly estimatedTokens: number;
+  /** Of completed calls, in milliseconds; undefined without one. */
+  readonly duration: Percentiles | undefined;
+  readonly firstEvent: Percentiles | undefined;
+}
+
+/** Within 5 % of the exact value. */
+export interface Percentiles {
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+}
+
+export interface UsagePoint extends UsageTotal {
+  /** Milliseconds since the epoch, when the step begins (UTC). */
+  readonly at: number;
+}
