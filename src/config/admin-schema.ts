@@ -14,6 +14,7 @@ const ssoSchema = z
     scopes: z
       .array(text("A scope."))
       .max(20)
+      .refine((scopes) => scopes.includes("openid"), "must have openid among them")
       .prefault(["openid", "profile", "email"])
       .describe("What is asked of the provider; `openid` must be among it."),
     role_claim: claim("Claim of the ID token that holds the user's groups or roles.", "groups"),
@@ -40,6 +41,7 @@ export const adminSchema = z
     bootstrap_token: credential(
       "One-time token that makes the first operator, at least 16 characters. Without it, one is " +
         "printed at the first start.",
+      16,
     ).optional(),
     session_idle: duration({
       about: "How long a session may be silent.",
@@ -66,6 +68,10 @@ export const adminSchema = z
       initial: 5,
     }),
     sso: ssoSchema.optional(),
+  })
+  .refine((admin) => admin.session_absolute >= admin.session_idle, {
+    path: ["session_absolute"],
+    error: "must not be shorter than admin.session_idle",
   })
   .prefault({})
   .describe("The control plane.");

@@ -60,6 +60,7 @@ describe("an upstream of kind bedrock", () => {
       countsTokens: false,
       timeouts: { connectMs: 3000, firstByteMs: 300_000, idleMs: 300_000, totalMs: 600_000 },
       maxInFlight: 4096,
+      drain: undefined,
     });
   });
 

@@ -105,6 +105,7 @@ describe("a valid file", () => {
       embeddingEncoding: "as_sent",
       timeouts: { connectMs: 3000, firstByteMs: 60_000, idleMs: 30_000, totalMs: 600_000 },
       maxInFlight: 4096,
+      drain: undefined,
     });
   });
 

@@ -24,7 +24,7 @@ export function keepRestartSettings(current: Config, next: Config): ReloadedConf
     retention: current.retention,
     admin: current.admin,
     telemetry: current.telemetry,
-    auth: current.auth,
+    auth: { ...next.auth, pepper: current.auth.pepper },
   };
   return { config, pending };
 }
@@ -45,5 +45,5 @@ const restartSettings: readonly RestartSetting[] = [
   { key: "retention", read: (config) => config.retention },
   { key: "admin", read: (config) => config.admin },
   { key: "telemetry", read: (config) => config.telemetry },
-  { key: "auth", read: (config) => config.auth },
+  { key: "auth.pepper", read: (config) => config.auth.pepper },
 ];

@@ -140,10 +140,11 @@ export function modelAlias(about: string) {
 }
 
 /** What goes into a credential header as it is: no spaces, no line ends. */
-export function credential(about: string) {
+export function credential(about: string, minLength = 1) {
   return z
     .string()
     .regex(/^[\x21-\x7e]+$/, "must be visible ASCII without spaces or line ends, and not empty")
+    .min(minLength, `must have at least ${minLength} characters`)
     .transform((value) => new Secret(value))
     .meta({ title: "secret", description: about });
 }
