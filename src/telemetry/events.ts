@@ -38,6 +38,7 @@ export class TelemetryEvents {
   requestHandled(event: HandledRequestEvent): void {
     this.#metrics.requestHandled(event.route, event.status);
     const { id, method, route, status, error } = event;
+    if (error?.explanation !== undefined) this.#metrics.refused(error.explanation.rule);
     if (error?.row.code === "internal_error") {
       const cause = describeError(error.cause);
       this.#logger.log("error", "internal error", { id, method, route, cause });
@@ -84,12 +85,6 @@ export class TelemetryEvents {
     this.#logger.log("error", "a reservation could not be settled", { id: callId, cause });
   }
 
-  ledgerWriteFailed(rows: number, error: unknown): void {
-    this.#metrics.ledgerWriteFailed();
-    const cause = describeError(error);
-    this.#logger.log("error", "usage could not be stored; trying again", { rows, cause });
-  }
-
   configAccepted(name: string): void {
     this.#metrics.configReloaded("accepted");
     this.#logger.log("info", "configuration reloaded", { name });
@@ -102,11 +97,6 @@ export class TelemetryEvents {
 
   configNotice(notice: string): void {
     this.#logger.log("warn", "configuration", { notice });
-  }
-
-  keysReloadFailed(error: unknown): void {
-    const cause = describeError(error);
-    this.#logger.log("error", "keys could not be read; known keys keep working", { cause });
   }
 
   started(addresses: { data: string; admin: string }): void {

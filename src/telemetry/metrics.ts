@@ -1,3 +1,4 @@
+import type { RefusalRule } from "../domain/refusal.ts";
 import type { UsageRecord } from "../domain/usage.ts";
 import { Counter, type CounterSeries } from "./counter.ts";
 import { DurationHistogram, type DurationSeries } from "./duration-histogram.ts";
@@ -6,6 +7,9 @@ import { DurationHistogram, type DurationSeries } from "./duration-histogram.ts"
 export interface Gauges {
   readonly openRequests: () => number;
   readonly queuedUsageRows: () => number;
+  readonly spoolBytes: () => number;
+  /** Since the keys were last read; a number of seconds that grows tells of an outage. */
+  readonly keysAgeSeconds: () => number;
   readonly residentBytes: () => number;
 }
 
@@ -41,6 +45,16 @@ export class Metrics {
     help: "Batches of usage that the database refused; they are tried again.",
     labelNames: [],
   });
+  readonly #deadLetters = new Counter({
+    name: "sluice_ledger_dead_letters_total",
+    help: "Usage rows that the database will never take; they are in the dead-letter file.",
+    labelNames: [],
+  });
+  readonly #refusals = new Counter({
+    name: "sluice_refusals_total",
+    help: "Requests that the gateway itself refused, by the rule.",
+    labelNames: ["rule"],
+  });
   readonly #durations = new DurationHistogram({
     name: "sluice_call_duration_seconds",
     help: "Time from the arrival of a call to its end.",
@@ -64,7 +78,7 @@ export class Metrics {
 
   /** The page in Prometheus' text format, version 0.0.4. */
   render(): string {
-    const { openRequests, queuedUsageRows, residentBytes } = this.#gauges;
+    const gauges = this.#gauges;
     const series = [
       this.#requests,
       this.#calls,
@@ -72,15 +86,14 @@ export class Metrics {
       this.#attemptFailures,
       this.#configReloads,
       this.#ledgerFailures,
+      this.#deadLetters,
+      this.#refusals,
       this.#durations,
       this.#firstEvents,
     ];
-    return [
-      ...series.map((each) => each.render()),
-      renderGauge("sluice_open_requests", "Requests being handled.", openRequests()),
-      renderGauge("sluice_ledger_queue_rows", "Usage rows not yet stored.", queuedUsageRows()),
-      renderGauge("sluice_resident_memory_bytes", "Resident memory.", residentBytes()),
-    ].join("\n");
+    return [...series.map((each) => each.render()), ...gaugeRows(gauges).map(renderGauge)].join(
+      "\n",
+    );
   }
 
   requestHandled(route: string, status: number): void {
@@ -114,6 +127,14 @@ export class Metrics {
     this.#ledgerFailures.series([]).add(1);
   }
 
+  deadLettered(): void {
+    this.#deadLetters.series([]).add(1);
+  }
+
+  refused(rule: RefusalRule): void {
+    this.#refusals.series([rule]).add(1);
+  }
+
   #callSeries(record: UsageRecord): CallSeries {
     const { environment, model, status, outcome, usageSource, isStreamed } = record;
     const key = `${environment} ${model} ${status} ${outcome} ${usageSource} ${isStreamed}`;
@@ -139,6 +160,42 @@ interface CallSeries {
   readonly firstEvent: DurationSeries;
 }
 
-function renderGauge(name: string, help: string, value: number): string {
+interface GaugeRow {
+  readonly name: string;
+  readonly help: string;
+  readonly value: number;
+}
+
+function gaugeRows(gauges: Gauges): readonly GaugeRow[] {
+  return [
+    {
+      name: "sluice_open_requests",
+      help: "Requests being handled.",
+      value: gauges.openRequests(),
+    },
+    {
+      name: "sluice_ledger_queue_rows",
+      help: "Usage rows not yet stored.",
+      value: gauges.queuedUsageRows(),
+    },
+    {
+      name: "sluice_ledger_spool_bytes",
+      help: "Size of the spool.",
+      value: gauges.spoolBytes(),
+    },
+    {
+      name: "sluice_keys_age_seconds",
+      help: "Time since the keys were last read.",
+      value: gauges.keysAgeSeconds(),
+    },
+    {
+      name: "sluice_resident_memory_bytes",
+      help: "Resident memory.",
+      value: gauges.residentBytes(),
+    },
+  ];
+}
+
+function renderGauge({ name, help, value }: GaugeRow): string {
   return `# HELP ${name} ${help}\n# TYPE ${name} gauge\n${name} ${value}\n`;
 }

@@ -17,7 +17,13 @@ function setUp(
   const lines: string[] = [];
   const write = (line: string): void => void lines.push(line);
   const logger = createLogger({ level, format, clock: new ManualClock(), write });
-  const gauges = { openRequests: () => 3, queuedUsageRows: () => 4, residentBytes: () => 5 };
+  const gauges = {
+    openRequests: () => 3,
+    queuedUsageRows: () => 4,
+    spoolBytes: () => 6,
+    keysAgeSeconds: () => 0.5,
+    residentBytes: () => 5,
+  };
   const metrics = new Metrics(gauges);
   return { lines, metrics, events: new TelemetryEvents({ logger, metrics, logsUpstreamMessages }) };
 }
