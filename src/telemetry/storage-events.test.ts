@@ -17,7 +17,7 @@ function start() {
     residentBytes: () => 0,
   });
   const events = new StorageEvents({ logger, metrics, clock });
-  const logged = (): unknown[] => lines.map((line) => JSON.parse(line));
+  const logged = (): unknown[] => lines.map((line): unknown => JSON.parse(line));
   return { clock, events, metrics, logged };
 }
 
