@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { AdminCall } from "../http/route.ts";
 import type { Role, Scope } from "../domain/user.ts";
+import type { ControlTransaction } from "../storage/control-store.ts";
 
 /**
  * One request of the control plane: who may make it, what it takes and what it answers. Routes, the
@@ -27,15 +28,19 @@ export interface Operation {
   readonly answer: z.ZodType;
   /** True when the answer holds a secret: it is then never cached and replayed for a short time. */
   readonly hasSecret?: boolean;
+  /** Content types of an answer that is a long text: `run` then gives a `Download`. */
+  readonly downloads?: readonly string[];
+  /** Reads query and body by their schemas, does the work and gives what `answer` lets through. */
   run(input: OperationInput): Promise<unknown>;
 }
 
-/** A request after its schemas have read it. */
+/** A request before its schemas have read it. */
 export interface OperationInput {
   readonly call: OperationCall;
   readonly parameters: Readonly<Record<string, string>>;
-  /** As `query` and `body` give them; `defineOperation` types them. */
+  /** Texts by name; undefined when there are none. */
   readonly query: unknown;
+  /** Parsed JSON; undefined when there is none. */
   readonly body: unknown;
 }
 
@@ -43,4 +48,14 @@ export interface OperationInput {
 export type OperationCall = Pick<AdminCall, "id" | "principal" | "signal"> & {
   /** Undefined without a connection. */
   readonly address: string | undefined;
+  /** Present when the request may be asked again under its idempotency key. */
+  readonly replies?: ReplyKeeper | undefined;
 };
+
+/** Keeps the answer to a request in the transaction of the change that it tells of. */
+export interface ReplyKeeper {
+  /** Throws when another process has done the request since it was looked up. */
+  expectNone(transaction: ControlTransaction): Promise<void>;
+  /** `answer` as `run` gives it, or before the answer's schema has read it. */
+  keep(transaction: ControlTransaction, answer: unknown): Promise<void>;
+}

@@ -1,0 +1,5 @@
+/** Requests and answers of the control plane: all that the web console may import. */
+export * from "./contract/access.ts";
+export * from "./contract/accounts.ts";
+export * from "./contract/keys.ts";
+export * from "./contract/values.ts";

@@ -1,0 +1,39 @@
+import { z } from "zod";
+import { timeSchema, revisionSchema } from "./values.ts";
+
+/** Answers about who may come in. */
+
+export const roleSchema = z.enum(["operator", "account_holder", "auditor"]);
+
+export const userSchema = z
+  .object({
+    id: z.string().meta({ examples: ["user_2Wc5rN8eKj7Qv3Ht"] }),
+    email: z.string(),
+    name: z.string(),
+    role: roleSchema,
+    account_id: z.string().nullable().describe("The one account it is bound to; null: all."),
+    has_password: z.boolean(),
+    has_single_sign_on: z.boolean(),
+    created_at: timeSchema,
+    disabled_at: timeSchema.nullable(),
+    last_sign_in_at: timeSchema.nullable(),
+    revision: revisionSchema,
+  })
+  .meta({ id: "User", description: "Somebody who signs in to the control plane." });
+export type UserView = z.infer<typeof userSchema>;
+
+export const tokenSchema = z
+  .object({
+    id: z.string().meta({ examples: ["tok_6Lm1xP4zBs9Dg8Fw"] }),
+    user_id: z.string(),
+    user: z.string().describe("Email address of the user."),
+    name: z.string(),
+    hint: z.string().describe("How the token begins."),
+    scopes: z.array(z.enum(["read", "write"])),
+    created_at: timeSchema,
+    expires_at: timeSchema,
+    last_used_at: timeSchema.nullable(),
+    revoked_at: timeSchema.nullable(),
+  })
+  .meta({ id: "Token", description: "What a script signs in with: acts as its user." });
+export type TokenView = z.infer<typeof tokenSchema>;

@@ -1,0 +1,187 @@
+import { z } from "zod";
+import { idSchema, noteSchema, pageFields, revisionSchema, timeSchema } from "./values.ts";
+
+const limit = z.int().min(1).max(999_999_999_999);
+const limitsSchema = z
+  .strictObject({ requests_per_minute: limit, tokens_per_minute: limit })
+  .meta({ id: "Limits", description: "What a key may use in any 60 seconds." });
+
+export const secretSchema = z
+  .object({
+    public_id: z.string().meta({ examples: ["Zk3vQ9aT"] }),
+    hint: z
+      .string()
+      .describe("How the API key begins.")
+      .meta({ examples: ["sk-slc_Zk3vQ9aT"] }),
+    created_at: timeSchema,
+    expires_at: timeSchema.nullable().describe("When it stops, or stopped, working."),
+    last_used_at: timeSchema
+      .nullable()
+      .describe("Null: never. A secret that is silent may be ended without harm."),
+    status: z.enum(["live", "ended"]),
+  })
+  .meta({
+    id: "Secret",
+    description: "One API key text of a key, of which only a digest is kept.",
+  });
+export type SecretView = z.infer<typeof secretSchema>;
+
+export const keyStatuses = ["active", "disabled", "expired", "revoked"] as const;
+export type KeyStatus = (typeof keyStatuses)[number];
+
+export const keySchema = z
+  .object({
+    id: z.string().meta({ examples: ["key_7Hd2pV9sXq4LmB6J"] }),
+    account_id: z.string(),
+    application_id: z.string(),
+    application: z.string().describe("Name of the application."),
+    environment: z.string(),
+    plan: z.string(),
+    limits: limitsSchema.nullable().describe("Of this key alone; null: the plan's."),
+    effective_limits: limitsSchema
+      .nullable()
+      .describe("What holds now; null when the configuration has no such plan any more."),
+    provisioned_units: z.int(),
+    allowed_models: z.array(z.string()).nullable().describe("Null: all of the environment."),
+    allowed_networks: z.array(z.string()).nullable().describe("Null: from anywhere."),
+    expires_at: timeSchema.nullable(),
+    note: z.string(),
+    status: z.enum(keyStatuses),
+    created_at: timeSchema,
+    disabled_at: timeSchema.nullable(),
+    revoked_at: timeSchema.nullable(),
+    revision: revisionSchema,
+    secrets: z.array(secretSchema).describe("Newest first; at most two are live."),
+  })
+  .meta({ id: "Key", description: "What limits, usage and a plan attach to." });
+export type KeyView = z.infer<typeof keySchema>;
+
+const keyFields = {
+  limits: limitsSchema
+    .nullable()
+    .describe("Needed on a custom plan, refused on others. Only operators may set it."),
+  provisioned_units: z
+    .int()
+    .min(0)
+    .max(1_000_000)
+    .describe("Units of provisioned throughput. Only operators may set it."),
+  allowed_models: z
+    .array(z.string().min(1).max(200))
+    .min(1)
+    .max(1000)
+    .nullable()
+    .describe("Aliases it may name; null: all of its environment."),
+  allowed_networks: z
+    .array(z.string().min(1).max(50))
+    .min(1)
+    .max(100)
+    .nullable()
+    .describe("Addresses and CIDR blocks it may be used from; null: anywhere."),
+  expires_at: z.iso
+    .datetime({ offset: true, error: "use a time such as 2027-01-31T00:00:00Z" })
+    .nullable()
+    .describe("When the key stops working; null: never."),
+};
+
+export const newKeySchema = z
+  .strictObject({
+    application_id: idSchema,
+    plan: z.string().min(1).max(100),
+    limits: keyFields.limits.optional(),
+    provisioned_units: keyFields.provisioned_units.optional(),
+    allowed_models: keyFields.allowed_models.optional(),
+    allowed_networks: keyFields.allowed_networks.optional(),
+    expires_at: keyFields.expires_at.optional(),
+    note: noteSchema.optional(),
+  })
+  .meta({
+    id: "NewKey",
+    examples: [{ application_id: "app_4Gt8nK2vRm6Yc1Zd", plan: "standard" }],
+  });
+
+export const keyChangeSchema = z
+  .strictObject({
+    revision: revisionSchema,
+    plan: z.string().min(1).max(100).optional(),
+    limits: keyFields.limits.optional(),
+    provisioned_units: keyFields.provisioned_units.optional(),
+    allowed_models: keyFields.allowed_models.optional(),
+    allowed_networks: keyFields.allowed_networks.optional(),
+    expires_at: keyFields.expires_at.optional(),
+    note: noteSchema.optional(),
+    disabled: z.boolean().optional(),
+  })
+  .meta({ id: "KeyChange", examples: [{ revision: 1, allowed_networks: ["10.0.0.0/8"] }] });
+
+export const keyQuerySchema = z.strictObject({
+  account_id: idSchema.optional(),
+  application_id: idSchema.optional(),
+  environment: z.string().max(100).optional(),
+  plan: z.string().max(100).optional(),
+  status: z
+    .enum(["active", "inactive"])
+    .optional()
+    .describe("`active`: neither disabled nor expired nor revoked."),
+  ...pageFields,
+});
+
+const apiKey = z
+  .string()
+  .describe("The API key. It is shown this once; only a digest of it is kept.");
+
+export const issuedKeySchema = z.object({ key: keySchema, api_key: apiKey }).meta({
+  id: "IssuedKey",
+});
+
+export const rotationSchema = z
+  .strictObject({
+    overlap_seconds: z
+      .int()
+      .min(0)
+      .max(604_800)
+      .optional()
+      .describe("How long the secret in use works on. Default 86400: a day."),
+    compromised: z
+      .boolean()
+      .optional()
+      .describe("True: every other secret stops now, whoever still uses it."),
+  })
+  .meta({ id: "Rotation", examples: [{ overlap_seconds: 86_400 }] });
+
+export const rotatedKeySchema = z
+  .object({
+    key: keySchema,
+    api_key: apiKey,
+    ended: z.array(z.string()).describe("Public ids of the secrets that stopped with this."),
+    overlap_until: timeSchema.nullable().describe("Until when the secret of before works on."),
+  })
+  .meta({ id: "RotatedKey" });
+
+export const leakReportSchema = z
+  .strictObject({
+    api_keys: z.array(z.string().min(1).max(1000)).min(1).max(1000),
+    disable: z.boolean().optional().describe("Default true; false only looks."),
+  })
+  .meta({ id: "LeakReport" });
+
+export const leakOutcomes = ["not_a_key", "unknown", "ended", "secret_ended", "live"] as const;
+
+export const leakFindingsSchema = z
+  .object({
+    data: z
+      .array(
+        z.object({
+          hint: z.string().describe("What may be shown of the text."),
+          key_id: z.string().nullable(),
+          application: z.string().nullable(),
+          outcome: z
+            .enum(leakOutcomes)
+            .describe(
+              "`secret_ended`: it was live, and this ended it; `live`: it is, as `disable` was " +
+                "false; `ended`: it had stopped before.",
+            ),
+        }),
+      )
+      .describe("In the order of the texts."),
+  })
+  .meta({ id: "LeakFindings" });

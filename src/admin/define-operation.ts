@@ -1,0 +1,68 @@
+import { z } from "zod";
+import { Download } from "./download.ts";
+import { fieldError } from "./field-error.ts";
+import type { Operation, OperationCall, OperationInput } from "./operation.ts";
+
+type NoFields = z.ZodObject<Record<never, never>, z.core.$strict>;
+
+export interface OperationDefinition<
+  Query extends z.ZodObject,
+  Body extends z.ZodObject,
+  Answer extends z.ZodType,
+> extends Omit<Operation, "query" | "body" | "answer" | "run"> {
+  /** Strict, as `body`: fields that are not named are refused. */
+  readonly query?: Query;
+  readonly body?: Body;
+  /** Takes over only the fields it names: nothing else can slip into an answer. */
+  readonly answer: Answer;
+  run(
+    input: TypedInput<z.output<Query>, z.output<Body>>,
+  ): Promise<z.input<Answer>> | z.input<Answer>;
+}
+
+export interface TypedInput<Query, Body> {
+  readonly call: OperationCall;
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly query: Query;
+  readonly body: Body;
+}
+
+/** An operation whose handler gets what its schemas have read and answers what they let through. */
+export function defineOperation<
+  Answer extends z.ZodType,
+  Query extends z.ZodObject = NoFields,
+  Body extends z.ZodObject = NoFields,
+>(definition: OperationDefinition<Query, Body, Answer>): Operation {
+  return {
+    ...definition,
+    async run({ call, parameters, query, body }: OperationInput): Promise<unknown> {
+      const typedQuery = readFields(definition.query, query);
+      const typedBody = readFields(definition.body, body);
+      const { replies } = call;
+      const keeper = replies && {
+        ...replies,
+        keep: (transaction: Parameters<typeof replies.keep>[0], answer: unknown) =>
+          replies.keep(transaction, definition.answer.parse(answer)),
+      };
+      const answer: unknown = await definition.run({
+        call: { ...call, replies: keeper },
+        parameters,
+        query: typedQuery,
+        body: typedBody,
+      });
+      return answer instanceof Download ? answer : definition.answer.parse(answer);
+    },
+  };
+}
+
+/** One schema for the two; without one, no field is taken. Throws 400. */
+function readFields<Schema extends z.ZodObject>(
+  schema: Schema | undefined,
+  value: unknown,
+): z.output<Schema>;
+function readFields(schema: z.ZodObject | undefined, value: unknown): unknown {
+  const fields = value ?? {};
+  const result = (schema ?? z.strictObject({})).safeParse(fields);
+  if (result.success) return result.data;
+  throw fieldError(result.error, fields);
+}
