@@ -1,0 +1,190 @@
+import { GatewayError } from "../../domain/gateway-error.ts";
+import { readTokenId } from "../../domain/management-token.ts";
+import { scopes, type Principal, type User } from "../../domain/user.ts";
+import type { AdminSettings } from "../../config/config.ts";
+import type { AdminGate, AdminRequest } from "../../http/admin-gate.ts";
+import { StorageUnavailable } from "../../storage/errors.ts";
+import type { ControlTransaction } from "../../storage/control-store.ts";
+import type { AdminServices } from "../services.ts";
+import { fromStorageError } from "../storage-error.ts";
+import { addressGroup } from "./address-group.ts";
+import { cookiePolicy, readCookie } from "./cookies.ts";
+import { RateWindow } from "./rate-window.ts";
+import { checkOrigin, isUnsafe, requireOrigin } from "./request-origin.ts";
+import { isSameBytes, isSameText } from "./same-text.ts";
+import { csrfToken, isSessionOver, isSightingDue, sessionId } from "./sessions.ts";
+
+export interface AdminGateOptions extends Pick<AdminServices, "store" | "clock" | "digest"> {
+  readonly settings: Pick<AdminSettings, "sessionIdleMs" | "requestsPerMinute">;
+  /** Without a slash at its end, such as `https://console.example.com`. */
+  readonly publicUrl: () => string;
+  /** Whether a text is the token of the file that is written for the machine itself. */
+  readonly isLocalToken: (text: string) => boolean;
+}
+
+/** Lets in whoever has a session, a management token or the local token. */
+export function createAdminGate(options: AdminGateOptions): AdminGate {
+  const requests = new RateWindow(options.settings.requestsPerMinute, options.clock);
+  const countAddress = (address: string): void => requests.count(`from ${addressGroup(address)}`);
+  const finder = new PrincipalFinder(options);
+  return {
+    async identify(admin) {
+      const found = await finder.find(admin).catch((error: unknown) => {
+        const refusal = fromStorageError(error);
+        // Who gets in is counted by name: others at the same address cannot lock anybody out.
+        if (refusal instanceof GatewayError && refusal.status < 500) countAddress(admin.address);
+        throw refusal;
+      });
+      requests.count(found.countedAs);
+      return found.principal;
+    },
+    checkAnonymous({ request, address }) {
+      countAddress(address);
+      checkOrigin(request, options.publicUrl());
+    },
+  };
+}
+
+interface FoundPrincipal {
+  readonly principal: Principal;
+  readonly countedAs: string;
+}
+
+class PrincipalFinder {
+  readonly #options: AdminGateOptions;
+  /** Compared against when the token is unknown, so that time tells nothing. */
+  readonly #nobody: Uint8Array;
+  /** Ids whose sighting is being noted, so that requests at the same time note it once. */
+  readonly #noted = new Set<string>();
+
+  constructor(options: AdminGateOptions) {
+    this.#options = options;
+    this.#nobody = options.digest("");
+  }
+
+  async find({ request }: AdminRequest): Promise<FoundPrincipal> {
+    const { publicUrl } = this.#options;
+    checkOrigin(request, publicUrl());
+    const authorization = request.headers.get("authorization");
+    if (authorization !== null) return this.#findByToken(readBearer(authorization));
+    const secret = readCookie(request, cookiePolicy(publicUrl()).session);
+    if (secret === undefined) throw notSignedIn("no session and no token was sent");
+    return this.#findBySession(secret, request);
+  }
+
+  async #findByToken(text: string): Promise<FoundPrincipal> {
+    const { store, clock, digest, isLocalToken } = this.#options;
+    if (isLocalToken(text)) return local();
+    const publicId = readTokenId(text);
+    if (publicId === undefined) throw notSignedIn("what was sent is no management token");
+    const { token, user } = await store.read(async (view) => {
+      const token = await view.tokens.findByPublicId(publicId);
+      return { token, user: token && (await view.users.get(token.userId)) };
+    });
+    const isRight = isSameBytes(digest(text), token?.digest ?? this.#nobody);
+    if (!isRight || token === undefined) throw notSignedIn("the management token is unknown");
+    const now = clock.now();
+    if (token.revokedAt !== undefined) throw notSignedIn("the management token was revoked");
+    if (now >= token.expiresAt) throw notSignedIn("the management token has expired");
+    const enabled = requireEnabled(user);
+    if (token.lastUsedAt === undefined || now - token.lastUsedAt >= 60_000) {
+      await this.#note(token.id, (transaction) => transaction.tokens.used(token.id, now));
+    }
+    const principal = { ...describe(enabled), kind: "token" as const, scopes: token.scopes };
+    return { principal, countedAs: token.id };
+  }
+
+  async #findBySession(secret: string, request: Request): Promise<FoundPrincipal> {
+    const { store, clock, digest, publicUrl, settings } = this.#options;
+    if (isUnsafe(request)) requireOrigin(request, publicUrl());
+    const id = sessionId(secret);
+    if (id === undefined) throw notSignedIn("what was sent is no session");
+    const { session, user } = await store.read(async (view) => {
+      const session = await view.sessions.get(id);
+      return { session, user: session && (await view.users.get(session.userId)) };
+    });
+    const now = clock.now();
+    if (session === undefined) throw notSignedIn("the session has ended");
+    if (isSessionOver(session, now, settings.sessionIdleMs)) {
+      throw notSignedIn("the session is over");
+    }
+    const enabled = requireEnabled(user);
+    if (isUnsafe(request)) requireChangeByPage(request, csrfToken(secret, digest));
+    if (isSightingDue(session, now, settings.sessionIdleMs)) {
+      await this.#note(id, (transaction) => transaction.sessions.seen(id, now));
+    }
+    return {
+      principal: { ...describe(enabled), kind: "session", scopes },
+      countedAs: enabled.id,
+    };
+  }
+
+  /** A database that only reads must not keep anybody out: the next request tries again. */
+  async #note(id: string, work: (transaction: ControlTransaction) => Promise<void>): Promise<void> {
+    if (this.#noted.has(id)) return;
+    this.#noted.add(id);
+    try {
+      await this.#options.store.change(work);
+    } catch (error) {
+      if (!(error instanceof StorageUnavailable)) throw error;
+    } finally {
+      this.#noted.delete(id);
+    }
+  }
+}
+
+function local(): FoundPrincipal {
+  const principal: Principal = {
+    kind: "local",
+    userId: undefined,
+    name: "local",
+    role: "operator",
+    accountId: undefined,
+    scopes,
+  };
+  return { principal, countedAs: "local" };
+}
+
+function describe(user: User): Omit<Principal, "kind" | "scopes"> {
+  const { id, email, role, accountId } = user;
+  return { userId: id, name: email, role, accountId };
+}
+
+function requireEnabled(user: User | undefined): User {
+  if (user === undefined || user.disabledAt !== undefined) {
+    throw notSignedIn("the user is disabled");
+  }
+  return user;
+}
+
+/** Forms cannot send this header, nor this content type. Throws 403 or 415. */
+function requireChangeByPage(request: Request, expected: string): void {
+  if (!isSameText(request.headers.get("x-csrf-token") ?? "", expected)) {
+    throw new GatewayError("wrong_csrf_token", {
+      message:
+        "The header x-csrf-token is missing or not the one of this session. Send `csrf_token` of " +
+        "GET /admin/v1/session.",
+    });
+  }
+  const type = request.headers.get("content-type")?.split(";", 1)[0]?.trim().toLowerCase();
+  if (type !== undefined && type !== "application/json") {
+    throw new GatewayError("unsupported_content_type", {
+      message: "Send the body as application/json.",
+    });
+  }
+}
+
+function readBearer(authorization: string): string {
+  return /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? "";
+}
+
+/** One answer for whatever is wrong; the reason is for `sluice explain`. */
+function notSignedIn(reason: string): GatewayError {
+  return new GatewayError("not_signed_in", {
+    message:
+      "Sign in first: send a session's cookie, or a management token in the header " +
+      "Authorization: Bearer.",
+    headers: { "www-authenticate": "Bearer" },
+    explanation: { rule: "not_signed_in", summary: `Nobody is signed in: ${reason}.` },
+  });
+}

@@ -1,0 +1,70 @@
+import { tooMany } from "./rate-window.ts";
+
+/**
+ * Argon2id with 19 MiB and two passes, the least that OWASP's Password Storage Cheat Sheet names:
+ * about 40 ms of a core. More would let sign-ins crowd out calls.
+ */
+const cost = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
+
+/** Of a random text that nobody kept, at the same cost: what unknown users are checked against. */
+const nobody =
+  "$argon2id$v=19$m=19456,t=2,p=1$3i10br+gTp+8C7MX3FMG4PaWdSqUSutr5bLUjfAYVm4$" +
+  "hjcaNNNjWeTzlNCjwJewMakG9hb3YCNXxKZ8NxIVmtQ";
+
+/** Passwords that are hashed at the same time, each on a thread of the runtime's pool. */
+const parallelLimit = 2;
+/** Those that wait; more are sent away. */
+const waitingLimit = 64;
+
+/** Hashes passwords and checks them, a few at a time, off the event loop. */
+export class Passwords {
+  readonly #waiting: (() => void)[] = [];
+  #running = 0;
+
+  /** Throws 429 when too many wait. */
+  hash(password: string, signal: AbortSignal): Promise<string> {
+    return this.#inTurn(() => Bun.password.hash(password.normalize("NFC"), cost), signal);
+  }
+
+  /**
+   * Whether the password is the one of the hash. Without a hash it is not, after the same work, so
+   * that time does not tell who exists. Throws 429 when too many wait.
+   */
+  async verify(password: string, hash: string | undefined, signal: AbortSignal): Promise<boolean> {
+    const isRight = await this.#inTurn(
+      () => Bun.password.verify(password.normalize("NFC"), hash ?? nobody),
+      signal,
+    );
+    return isRight && hash !== undefined;
+  }
+
+  async #inTurn<Result>(work: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
+    signal.throwIfAborted();
+    if (this.#running < parallelLimit) this.#running += 1;
+    else await this.#wait(signal);
+    try {
+      return await work();
+    } finally {
+      // The place goes to the next in turn, or is free.
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#running -= 1;
+      else next();
+    }
+  }
+
+  #wait(signal: AbortSignal): Promise<void> {
+    if (this.#waiting.length >= waitingLimit) throw tooMany(1);
+    return new Promise((resolve, reject) => {
+      const go = (): void => {
+        signal.removeEventListener("abort", leave);
+        resolve();
+      };
+      const leave = (): void => {
+        this.#waiting.splice(this.#waiting.indexOf(go), 1);
+        reject(signal.reason);
+      };
+      this.#waiting.push(go);
+      signal.addEventListener("abort", leave, { once: true });
+    });
+  }
+}

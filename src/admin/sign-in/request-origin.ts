@@ -1,0 +1,52 @@
+import { GatewayError } from "../../domain/gateway-error.ts";
+
+const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
+
+/** Whether a request asks to change something. */
+export function isUnsafe(request: Request): boolean {
+  return !safeMethods.has(request.method);
+}
+
+/**
+ * Refuses what a browser sends from a page of another origin (403). Scripts send none of these
+ * headers and pass.
+ */
+export function checkOrigin(request: Request, publicUrl: string): void {
+  const origin = request.headers.get("origin");
+  if (origin !== null && !isSameOrigin(origin, publicUrl)) throw wrongOrigin(origin, publicUrl);
+  const site = request.headers.get("sec-fetch-site");
+  const isForeign = site !== null && site !== "same-origin" && site !== "none";
+  // Links from elsewhere may open pages; they may not change anything.
+  if (isForeign && isUnsafe(request)) throw wrongOrigin(origin ?? site, publicUrl);
+}
+
+/** For a change that comes with a cookie: something must say that the page is the console. */
+export function requireOrigin(request: Request, publicUrl: string): void {
+  checkOrigin(request, publicUrl);
+  if (request.headers.has("origin")) return;
+  if (request.headers.get("sec-fetch-site") === "same-origin") return;
+  const referer = request.headers.get("referer");
+  if (referer === null || !isSameOrigin(referer, publicUrl)) {
+    throw wrongOrigin("nowhere that is known", publicUrl);
+  }
+}
+
+const loopbackNames: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
+
+/** On loopback all names of the own machine are one: which of them was typed says nothing. */
+function isSameOrigin(from: string, publicUrl: string): boolean {
+  const page = URL.parse(from);
+  const own = URL.parse(publicUrl);
+  if (page === null || own === null) return false;
+  if (page.origin === own.origin) return true;
+  const isOwnMachine = loopbackNames.has(page.hostname) && loopbackNames.has(own.hostname);
+  return isOwnMachine && page.protocol === own.protocol && page.port === own.port;
+}
+
+function wrongOrigin(from: string, publicUrl: string): GatewayError {
+  return new GatewayError("wrong_origin", {
+    message:
+      `The request comes from '${from.slice(0, 200)}', but the control plane answers pages of ` +
+      `${publicUrl} only. Open the console at that address, or set admin.public_url.`,
+  });
+}
