@@ -1,5 +1,6 @@
 import type { LimitDimension, LimitState } from "../domain/limit-state.ts";
 import type { Limits } from "../domain/plan.ts";
+import type { WindowSlot } from "../domain/refusal.ts";
 
 export const slotMs = 1_000;
 
@@ -123,6 +124,18 @@ export class UsageWindow {
       resetRequestsMs: this.#requestSum === 0 ? 0 : this.#resetMs(this.#requests, nowMs),
       resetTokensMs: this.#tokenSum === 0 ? 0 : this.#resetMs(this.#tokens, nowMs),
     };
+  }
+
+  /** What the counted slots hold, oldest first, empty ones left out. */
+  slots(nowMs: number): readonly WindowSlot[] {
+    const held: WindowSlot[] = [];
+    if (this.#requestSum === 0 && this.#tokenSum === 0) return held;
+    for (let slot = this.#slot - countedSlots + 1; slot <= this.#slot; slot++) {
+      const requests = this.#requests[slot & ringMask] ?? 0;
+      const tokens = this.#tokens[slot & ringMask] ?? 0;
+      if (requests > 0 || tokens > 0) held.push({ ageMs: nowMs - slot * slotMs, requests, tokens });
+    }
+    return held;
   }
 
   #addTokens(place: number, tokens: number): void {

@@ -1,11 +1,19 @@
 import { timingSafeEqual } from "node:crypto";
-import { maskApiKey, readPublicId } from "../domain/api-key.ts";
+import { readPublicId } from "../domain/api-key.ts";
 import type { Clock } from "../domain/clock.ts";
-import { GatewayError } from "../domain/gateway-error.ts";
-import type { Caller, Key } from "../domain/key.ts";
+import type { Caller } from "../domain/key.ts";
 import type { Environment } from "../domain/model.ts";
 import type { Plan } from "../domain/plan.ts";
 import type { StoredSecret } from "../storage/store.ts";
+import {
+  invalidKey,
+  networkNotAllowed,
+  planMissing,
+  snapshotStale,
+  type InvalidKeyRule,
+  type SentKey,
+} from "./key-refusal.ts";
+import type { EndedSecret, LiveSecret } from "./key-snapshot.ts";
 
 /** HMAC-SHA-256 of an API key text under the pepper. */
 export type KeyDigest = (text: string) => Uint8Array;
@@ -15,38 +23,84 @@ export function createKeyDigest(pepper: string): KeyDigest {
   return (text) => keyed.copy().update(text).digest();
 }
 
+/** The secrets as they are known here; `KeyRing` follows the store. */
+export interface KnownSecrets {
+  find(publicId: string): LiveSecret | undefined;
+  /** What has ended while this process runs, for explanations alone. */
+  findEnded(publicId: string): EndedSecret | undefined;
+  /** True when a key that is unknown here may well be good. */
+  readonly isStale: boolean;
+  readonly ageMs: number;
+}
+
 export interface AuthenticateOptions {
   readonly digest: KeyDigest;
-  readonly clock: Clock;
-  /** Live secrets by public id: a snapshot, swapped whole when keys change. */
-  readonly secrets: () => ReadonlyMap<string, StoredSecret>;
+  readonly clock: Pick<Clock, "now">;
+  readonly secrets: KnownSecrets;
+  /** How long known keys are believed while the store cannot be read. */
+  readonly snapshotMaxAgeMs: number;
   readonly plans: () => ReadonlyMap<string, Plan>;
+  readonly onUsed: (publicId: string, at: number) => void;
   readonly onPlanMissing: (keyId: string, plan: string) => void;
 }
 
-export type Authenticate = (authorization: string | null, environment: Environment) => Caller;
+/** The caller's network address is asked for only when the key is bound to networks. */
+export type Authenticate = (
+  authorization: string | null,
+  environment: Environment,
+  address: () => string,
+) => Caller;
 
 /**
  * Finds the caller of a request. Whatever is wrong with the key, the answer is one 401 of one
- * shape; a well-formed key costs the same work whether it is known or not.
+ * shape; a well-formed key costs the same work whether it is known or not. What the keys of now
+ * cannot be asked about is a 503: a 401 makes applications throw good keys away.
  */
 export function createAuthenticate(options: AuthenticateOptions): Authenticate {
-  // Compared against when the id is unknown, so that timing tells nothing.
-  const nobody = options.digest("");
-  return (authorization, environment) => {
+  const { secrets, clock, onUsed } = options;
+  const isDigestOf = createDigestCheck(options.digest);
+  return (authorization, environment, address) => {
     const text = readBearer(authorization);
     const publicId = readPublicId(text);
-    if (publicId === undefined) throw refuse(text);
-    const stored = options.secrets().get(publicId);
-    const expected = stored?.secret.digest ?? nobody;
+    const sent: SentKey = { text, publicId, environment: environment.name };
+    if (publicId === undefined) {
+      throw invalidKey(text === "" ? "key_missing" : "key_malformed", sent);
+    }
+    const stored = secrets.find(publicId);
     const digest = options.digest(text);
-    const isMatch = expected.length === digest.length && timingSafeEqual(digest, expected);
-    if (!isMatch || stored === undefined) throw refuse(text);
-    const { key, secret } = stored;
-    if (key.environment !== environment.name || isOver(stored, options.clock)) throw refuse(text);
+    const isRight = isDigestOf(digest, stored);
+    const ended = stored === undefined ? secrets.findEnded(publicId) : undefined;
+    const hasEnded = isDigestOf(digest, ended);
+    if (!isRight || stored === undefined) {
+      if (hasEnded && ended !== undefined) throw invalidKey(ended.rule, sent, ended.key);
+      if (stored === undefined && secrets.isStale) throw snapshotStale(sent);
+      throw invalidKey(stored === undefined ? "key_unknown" : "key_mismatch", sent);
+    }
+    const { key } = stored;
+    const now = clock.now();
+    const over = whyOver(stored, now);
+    if (over !== undefined) throw invalidKey(over, sent, key);
+    if (key.environment !== environment.name) throw invalidKey("other_environment", sent, key);
+    if (secrets.ageMs > options.snapshotMaxAgeMs) throw snapshotStale(sent, key);
+    if (stored.networks?.has(address()) === false) throw networkNotAllowed(sent, key, address());
     const limits = key.limits ?? options.plans().get(key.plan)?.limits;
-    if (limits === undefined) throw planMissing(options, key);
-    return { key, publicId: secret.publicId, limits };
+    if (limits === undefined) {
+      options.onPlanMissing(key.id, key.plan);
+      throw planMissing(sent, key);
+    }
+    onUsed(publicId, now);
+    return { key, publicId, limits };
+  };
+}
+
+/** Compares with nobody's digest where there is no secret, so that timing tells nothing. */
+function createDigestCheck(
+  digestOf: KeyDigest,
+): (digest: Uint8Array, stored: StoredSecret | undefined) => boolean {
+  const nobody = digestOf("");
+  return (digest, stored) => {
+    const expected = stored?.secret.digest ?? nobody;
+    return expected.length === digest.length && timingSafeEqual(digest, expected);
   };
 }
 
@@ -57,26 +111,10 @@ function readBearer(authorization: string | null): string {
   return authorization.slice(7).trim();
 }
 
-function isOver({ key, secret }: StoredSecret, clock: Clock): boolean {
-  if (key.revokedAt !== undefined) return true;
-  return secret.expiresAt !== undefined && secret.expiresAt <= clock.now();
-}
-
-/** No limits to hold the key to: it must not pass. But it is good, and a 401 would say otherwise. */
-function planMissing({ onPlanMissing }: AuthenticateOptions, key: Key): GatewayError {
-  onPlanMissing(key.id, key.plan);
-  return new GatewayError("model_unavailable", {
-    message: "The usage plan of this API key is not configured. Please tell the operator.",
-    headers: { "retry-after": "60", "retry-after-ms": "60000", "x-should-retry": "false" },
-  });
-}
-
-function refuse(text: string): GatewayError {
-  const shown = text === "" ? "none" : maskApiKey(text);
-  return new GatewayError("invalid_api_key", {
-    message:
-      `Incorrect API key provided: ${shown}. Send the key of your application for this ` +
-      "environment in the Authorization header (Authorization: Bearer YOUR_KEY).",
-    headers: { "www-authenticate": "Bearer" },
-  });
+function whyOver({ key, secret }: StoredSecret, now: number): InvalidKeyRule | undefined {
+  if (key.revokedAt !== undefined) return "key_revoked";
+  if (key.disabledAt !== undefined) return "key_disabled";
+  if (key.expiresAt !== undefined && key.expiresAt <= now) return "key_expired";
+  if (secret.expiresAt !== undefined && secret.expiresAt <= now) return "key_expired";
+  return undefined;
 }

@@ -46,7 +46,7 @@ export function failureError(failure: UpstreamFailure, model: Model): GatewayErr
     case "bad-credential":
     case "stale-credential":
     case "unknown-model":
-      return unavailable(failure, details);
+      return unavailable(failure, details, model);
   }
 }
 
@@ -57,7 +57,11 @@ function overflowMessage(message: string, model: Model): string {
   return `${opening} ${model.contextWindow} tokens. ${message}`;
 }
 
-function unavailable(failure: UpstreamFailure, details: UpstreamFailureDetails): GatewayError {
+function unavailable(
+  failure: UpstreamFailure,
+  details: UpstreamFailureDetails,
+  model: Model,
+): GatewayError {
   // The operator's faults do not mend by themselves within an SDK's retries.
   const isLasting = lastingKinds.has(details.kind);
   const waitMs = Math.min(details.retryAfterMs ?? defaultRetryAfterMs, longestRetryAfterMs);
@@ -68,6 +72,12 @@ function unavailable(failure: UpstreamFailure, details: UpstreamFailureDetails):
         "Please retry with exponential backoff.",
     headers: { ...retryHeaders(waitMs), ...(isLasting && { "x-should-retry": "false" }) },
     cause: failure,
+    // Whose call it was is added where the error is reported.
+    explanation: {
+      rule: "upstream",
+      summary: `No target of the model answered; of the last one: ${reasons[details.kind]}.`,
+      model: model.alias,
+    },
   });
 }
 

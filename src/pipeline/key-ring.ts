@@ -1,9 +1,33 @@
-import type { KeyStore, StoredSecret } from "../storage/store.ts";
+import type { Clock } from "../domain/clock.ts";
+import type { KeyChanges, KeyStore } from "../storage/store.ts";
+import {
+  KeySnapshotDraft,
+  noKeys,
+  type EndedSecret,
+  type KeySnapshot,
+  type LiveSecret,
+} from "./key-snapshot.ts";
 
 export interface KeyRingOptions {
   readonly store: KeyStore;
+  /** Only its monotonic side is read. */
+  readonly clock: Clock;
+  /** How often the store is asked for changes. */
+  readonly intervalMs: number;
+  /** Told of every load that went well. */
+  readonly onReloaded: () => void;
+  /** Told of every load that failed. */
   readonly onReloadFailed: (error: unknown) => void;
 }
+
+/** Keys of one page; a page is read without a pause. */
+const pageKeys = 500;
+/** A store that hangs must not keep the next try from beginning. */
+const pageTimeoutMs = 5_000;
+/** Silent polls after which the snapshot cannot tell an unknown key from a new one. */
+const missedPolls = 10;
+/** Remembered to explain refusals, oldest forgotten first. */
+const endedSecretsLimit = 10_000;
 
 /**
  * The live secrets as authentication sees them: a snapshot that is replaced whole, never edited.
@@ -11,51 +35,161 @@ export interface KeyRingOptions {
  */
 export class KeyRing {
   readonly #options: KeyRingOptions;
-  #secrets: ReadonlyMap<string, StoredSecret> = new Map();
-  #version: number | undefined;
+  readonly #ended = new Map<string, EndedSecret>();
+  #snapshot: KeySnapshot = noKeys;
+  #epoch = 0;
+  #loadedAt: number | undefined;
+  #running: Promise<void> | undefined;
+  #queued: Promise<void> | undefined;
   #timer: ReturnType<typeof setInterval> | undefined;
-  #isReloading = false;
 
   constructor(options: KeyRingOptions) {
     this.#options = options;
   }
 
-  get secrets(): ReadonlyMap<string, StoredSecret> {
-    return this.#secrets;
+  /** By public id. */
+  get secrets(): ReadonlyMap<string, LiveSecret> {
+    return this.#snapshot.byPublicId;
   }
 
-  /** False until the keys were read once. */
+  find(publicId: string): LiveSecret | undefined {
+    return this.#snapshot.byPublicId.get(publicId);
+  }
+
+  /** A secret that this process has seen alive and that has ended since. */
+  findEnded(publicId: string): EndedSecret | undefined {
+    return this.#ended.get(publicId);
+  }
+
+  /** False until all keys were read once. */
   get isLoaded(): boolean {
-    return this.#version !== undefined;
+    return this.#loadedAt !== undefined;
   }
 
-  /** Reads all secrets now. Call it after a change made by this process. */
-  async reload(): Promise<void> {
-    const version = await this.#options.store.version();
-    const stored = await this.#options.store.loadSecrets();
-    this.#secrets = new Map(stored.map((entry) => [entry.secret.publicId, entry]));
-    this.#version = version;
+  /** Since the beginning of the last load that went well; infinite before the first one. */
+  get ageMs(): number {
+    if (this.#loadedAt === undefined) return Infinity;
+    return this.#options.clock.monotonic() - this.#loadedAt;
   }
 
-  /** Looks every `intervalMs` whether another process has changed the keys. */
-  follow(intervalMs: number): void {
-    this.#timer = setInterval(() => void this.#reloadIfChanged(), intervalMs);
+  /** Whether a key that is unknown here may well be good. */
+  get isStale(): boolean {
+    return this.ageMs > missedPolls * this.#options.intervalMs;
   }
 
+  /**
+   * Tries to read the keys and goes on asking for changes until `stop`. Never rejects: with the
+   * store away it is not loaded yet, and the first answer mends that.
+   */
+  async start(): Promise<void> {
+    await this.#poll();
+    this.#timer = setInterval(() => void this.#poll(), this.#options.intervalMs);
+  }
+
+  /** What is being read is still taken in. */
   stop(): void {
     clearInterval(this.#timer);
   }
 
-  async #reloadIfChanged(): Promise<void> {
-    if (this.#isReloading) return;
-    this.#isReloading = true;
+  /**
+   * Reads what has changed. When it resolves, whatever was committed before the call is followed.
+   * Rejects when the store cannot be read; the next poll then tries again.
+   */
+  reload(): Promise<void> {
+    // A load under way may have read before the change that the caller speaks of.
+    if (this.#running === undefined) return this.#begin();
+    return (this.#queued ??= this.#beginAfter(this.#running));
+  }
+
+  async #poll(): Promise<void> {
+    if (this.#running !== undefined) return;
+    // The failure was reported, and the next poll tries again.
+    await this.#begin().catch(() => undefined);
+  }
+
+  async #beginAfter(earlier: Promise<void>): Promise<void> {
+    await earlier.catch(() => undefined);
+    this.#queued = undefined;
+    return this.#begin();
+  }
+
+  /** One load at a time, so none can bring back what a later one has taken away. */
+  #begin(): Promise<void> {
+    const loading = this.#load().finally(() => {
+      if (this.#queued === undefined) this.#running = undefined;
+    });
+    this.#running = loading;
+    return loading;
+  }
+
+  async #load(): Promise<void> {
+    const { clock, onReloaded, onReloadFailed } = this.#options;
+    const beganAt = clock.monotonic();
     try {
-      const version = await this.#options.store.version();
-      if (version !== this.#version) await this.reload();
+      await this.#followChanges();
     } catch (error) {
-      this.#options.onReloadFailed(error);
+      onReloadFailed(error);
+      throw error;
+    }
+    this.#loadedAt = beganAt;
+    onReloaded();
+  }
+
+  async #followChanges(): Promise<void> {
+    let draft = new KeySnapshotDraft(this.#snapshot);
+    let epoch = this.#epoch;
+    let isWhole = true;
+    try {
+      for (;;) {
+        const page = await this.#readPage(epoch);
+        if (page.epoch < epoch) {
+          // Loads never overlap, so this is another database, such as a backup put back.
+          if (!isWhole) throw new Error("the epoch of the keys goes back and forth");
+          draft = new KeySnapshotDraft(noKeys);
+          epoch = 0;
+          isWhole = false;
+          continue;
+        }
+        for (const change of page.changes) draft.apply(change);
+        if (page.hasMore && page.epoch === epoch) throw new Error("the keys have no next page");
+        epoch = page.epoch;
+        if (!page.hasMore) break;
+        await nextTurn();
+      }
+      isWhole = true;
     } finally {
-      this.#isReloading = false;
+      // What was read before a failure holds: a revocation must not wait for the page after it.
+      if (isWhole) this.#publish(draft, epoch);
     }
   }
+
+  #publish(draft: KeySnapshotDraft, epoch: number): void {
+    this.#snapshot = draft.finish();
+    this.#epoch = epoch;
+    for (const ended of draft.ended) {
+      this.#ended.delete(ended.secret.publicId);
+      this.#ended.set(ended.secret.publicId, ended);
+    }
+    const surplus = this.#ended.size - endedSecretsLimit;
+    if (surplus <= 0) return;
+    for (const publicId of [...this.#ended.keys()].slice(0, surplus)) this.#ended.delete(publicId);
+  }
+
+  async #readPage(epoch: number): Promise<KeyChanges> {
+    const { promise: timedOut, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(
+      () => reject(new Error(`the keys were not read within ${pageTimeoutMs / 1_000} s`)),
+      pageTimeoutMs,
+    );
+    try {
+      return await Promise.race([this.#options.store.loadKeys(epoch, pageKeys), timedOut]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+/** Lets requests through between two pages: the answers of an embedded database come at once. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,19 +1,21 @@
 import { GatewayError } from "../domain/gateway-error.ts";
-import type { Environment, Model, ModelKind } from "../domain/model.ts";
+import type { Key } from "../domain/key.ts";
+import type { Model, ModelKind } from "../domain/model.ts";
+import type { Call } from "./call.ts";
 
 /** A model that the caller's environment has and that the endpoint can serve. */
 export interface ResolvedModel {
   readonly model: Model;
 }
 
-/** Throws 400 `invalid_model`. */
+/** Throws 400 `invalid_model`; for a model that the key may not use, as for one that is not there. */
 export function resolveModel(
-  environment: Environment,
+  { environment, caller }: Pick<Call, "environment" | "caller">,
   alias: string,
   kind: ModelKind,
 ): ResolvedModel {
   const model = environment.models.get(alias);
-  if (model === undefined) {
+  if (model === undefined || !mayUseModel(caller.key, alias)) {
     throw invalidModel(`The model \`${alias.slice(0, 100)}\` does not exist in this environment. `);
   }
   if (model.kind !== kind) {
@@ -21,6 +23,10 @@ export function resolveModel(
     throw invalidModel(`The model \`${alias}\` is not supported here; use ${endpoint} for it. `);
   }
   return { model };
+}
+
+export function mayUseModel({ allowedModels }: Key, alias: string): boolean {
+  return allowedModels === undefined || allowedModels.includes(alias);
 }
 
 function invalidModel(message: string): GatewayError {

@@ -54,7 +54,7 @@ export async function runCall<Answer>(
   services: PipelineServices,
 ): Promise<StartedCall<Answer>> {
   if (!services.canRecord()) throw ledgerFull();
-  const resolved = resolveModel(call.environment, operation.alias, operation.kind);
+  const resolved = resolveModel(call, operation.alias, operation.kind);
   const { model } = resolved;
   const subject = {
     keyId: call.caller.key.id,
@@ -71,7 +71,7 @@ export async function runCall<Answer>(
     const request = { call, resolved, estimate, isCapped };
     const admission = await admit(
       canEverFit(request) ? request : await counted(request, operation, { call, meter, services }),
-      services.limits,
+      services,
     );
     meter.admitted(admission);
     const answer = await attemptInTurn({ call, model, operation, meter, services });
@@ -95,7 +95,7 @@ async function counted<Answer>(
 ): Promise<AdmissionRequest> {
   const { model } = request.resolved;
   if (operation.countInput === undefined || !canCount(model, context.call.snapshot)) return request;
-  await chargeRequest(request, context.services.limits);
+  await chargeRequest(request, context.services);
   const inputTokens = await operation.countInput(model, context);
   if (inputTokens === undefined) return request;
   return { ...request, estimate: { ...request.estimate, inputTokens } };

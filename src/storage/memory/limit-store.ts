@@ -182,7 +182,9 @@ class WindowLimitStore implements MemoryLimitStore {
     const { scope, dimension, waitMs } = findRefusal(request);
     const { id: scopeId, limits, window } = scope;
     const state = window.state(limits, request.now);
-    return { isAdmitted: false, scopeId, dimension, retryAfterMs: this.#jittered(waitMs), state };
+    const retryAfterMs = this.#jittered(waitMs);
+    const slots = window.slots(request.now);
+    return { isAdmitted: false, scopeId, dimension, retryAfterMs, state, slots };
   }
 
   #jittered(waitMs: number | undefined): number | undefined {

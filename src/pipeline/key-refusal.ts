@@ -1,0 +1,96 @@
+import { maskApiKey } from "../domain/api-key.ts";
+import { GatewayError } from "../domain/gateway-error.ts";
+import type { Key } from "../domain/key.ts";
+import type { RefusalExplanation, RefusalRule } from "../domain/refusal.ts";
+
+/** What came with a request in the place of a key. */
+export interface SentKey {
+  readonly text: string;
+  /** Undefined unless it has the form of a key. */
+  readonly publicId: string | undefined;
+  /** Name of the environment that was asked. */
+  readonly environment: string;
+}
+
+/** What makes a key wrong; callers are told none of it. */
+export type InvalidKeyRule = keyof typeof summaries;
+
+const summaries = {
+  key_missing: "The request has no Authorization header with a Bearer key.",
+  key_malformed: "What was sent is not a whole API key: its form or its checksum is wrong.",
+  key_unknown:
+    "No live key has this public id: it was revoked, disabled, or is of another gateway.",
+  key_mismatch: "The public id is that of a live key, but the secret behind it is another one.",
+  key_disabled: "The key was revoked, or it, its application or its account is disabled.",
+  key_revoked: "The key is revoked.",
+  key_expired: "The key, or this secret of it, has expired; rotation ends the earlier secret.",
+  other_environment: "The key is of another environment than the host that was asked.",
+} as const satisfies Partial<Record<RefusalRule, string>>;
+
+/** The one 401: the same for every rule. Name the key only when its digest has matched. */
+export function invalidKey(rule: InvalidKeyRule, sent: SentKey, key?: Key): GatewayError {
+  const shown = sent.text === "" ? "none" : maskApiKey(sent.text);
+  return new GatewayError("invalid_api_key", {
+    message:
+      `Incorrect API key provided: ${shown}. Send the key of your application for this ` +
+      "environment in the Authorization header (Authorization: Bearer YOUR_KEY).",
+    headers: { "www-authenticate": "Bearer" },
+    explanation: explain(rule, summaries[rule], { sent, key }),
+  });
+}
+
+/** The database does not answer, so nobody can say whether the key is good. */
+export function snapshotStale(sent: SentKey, key?: Key): GatewayError {
+  const summary =
+    key === undefined
+      ? "The key is not known here, and the database cannot be asked whether it is new."
+      : "The key is known, but the database has not answered for longer than auth.snapshot_max_age.";
+  return new GatewayError("model_unavailable", {
+    message: "API keys cannot be checked at the moment. Please retry with exponential backoff.",
+    headers: { "retry-after": "5", "retry-after-ms": "5000" },
+    explanation: explain("snapshot_stale", summary, { sent, key }),
+  });
+}
+
+export function networkNotAllowed(sent: SentKey, key: Key, address: string): GatewayError {
+  const networks = (key.allowedNetworks ?? []).slice(0, 20).join(", ");
+  return new GatewayError("network_not_allowed", {
+    message: "This API key may not be used from your network address.",
+    explanation: explain(
+      "network_not_allowed",
+      `The request came from ${address}, and the key is for ${networks || "no network"} alone.`,
+      { sent, key },
+    ),
+  });
+}
+
+/** No limits to hold the key to: it must not pass. But it is good, and a 401 would say otherwise. */
+export function planMissing(sent: SentKey, key: Key): GatewayError {
+  return new GatewayError("model_unavailable", {
+    message: "The usage plan of this API key is not configured. Please tell the operator.",
+    headers: { "retry-after": "60", "retry-after-ms": "60000", "x-should-retry": "false" },
+    explanation: explain(
+      "plan_missing",
+      `The plan '${key.plan}' of the key is not in the configuration, and it has no limits of its own.`,
+      { sent, key },
+    ),
+  });
+}
+
+function explain(
+  rule: RefusalRule,
+  summary: string,
+  { sent, key }: { readonly sent: SentKey; readonly key: Key | undefined },
+): RefusalExplanation {
+  return {
+    rule,
+    summary,
+    environment: sent.environment,
+    ...(sent.publicId !== undefined && { publicId: sent.publicId }),
+    ...(key !== undefined && {
+      keyId: key.id,
+      accountId: key.accountId,
+      application: key.application,
+    }),
+  };
+}
