@@ -1,18 +1,26 @@
+import { invalidField } from "../field-error.ts";
+
 export const passwordLengthMin = 12;
 export const passwordLengthMax = 256;
 
-/** Why a password must not be taken, as a sentence for whoever chose it; undefined: it may be. */
+/** Throws 400 that names the field. */
+export function requireGoodPassword(password: string, email: string, param: string): void {
+  const problem = passwordProblem(password, email);
+  if (problem !== undefined) throw invalidField(param, problem);
+}
+
+/** Why a password must not be taken, as advice for whoever chose it; undefined: it may be. */
 export function passwordProblem(password: string, email: string): string | undefined {
   const { length } = Array.from(password);
   if (length < passwordLengthMin || length > passwordLengthMax) {
-    return `The password must have ${passwordLengthMin} to ${passwordLengthMax} characters.`;
+    return `use ${passwordLengthMin} to ${passwordLengthMax} characters`;
   }
   const plain = password.toLowerCase();
   const address = email.toLowerCase();
   if (plain === address || plain === address.split("@", 1)[0]) {
-    return "The password must not be the email address.";
+    return "it must not be the email address";
   }
-  if (isPredictable(plain)) return "The password is one of those that are tried first.";
+  if (isPredictable(plain)) return "this is one of the passwords that are tried first";
   return undefined;
 }
 

@@ -1,0 +1,91 @@
+import { z } from "zod";
+import { roleSchema, tokenSchema } from "./access.ts";
+import { idSchema, pageFields, revisionSchema } from "./values.ts";
+
+/** Requests about who may come in. */
+
+export const emailSchema = z
+  .string()
+  .trim()
+  .toLowerCase()
+  .max(254)
+  .regex(/^[^\s@<>"]+@[^\s@<>"]+$/, "use an email address")
+  .meta({ description: "Unique; kept in lower case.", examples: ["ada@example.com"] });
+
+const userNameSchema = z
+  .string()
+  .trim()
+  .regex(/^\P{Cc}{0,100}$/u, "use at most 100 characters on one line")
+  .describe("For people.");
+
+/** Rules that need the email address are checked apart. */
+export const passwordSchema = z
+  .string()
+  .max(1024)
+  .meta({ description: "12 to 256 characters.", format: "password" });
+
+const boundAccount = idSchema
+  .nullable()
+  .describe("Account holders need one; auditors see only it; operators have none.");
+
+export const newUserSchema = z
+  .strictObject({
+    email: emailSchema,
+    name: userNameSchema.optional(),
+    role: roleSchema,
+    account_id: boundAccount.optional(),
+    password: passwordSchema
+      .optional()
+      .describe("12 to 256 characters. Without one, the user can only use single sign-on."),
+  })
+  .meta({ id: "NewUser", examples: [{ email: "ada@example.com", role: "auditor" }] });
+
+export const userChangeSchema = z
+  .strictObject({
+    revision: revisionSchema,
+    name: userNameSchema.optional(),
+    role: roleSchema.optional(),
+    account_id: boundAccount.optional(),
+    disabled: z.boolean().optional().describe("True: sessions and tokens end at once."),
+    password: passwordSchema.optional(),
+  })
+  .meta({ id: "UserChange", examples: [{ revision: 1, disabled: true }] });
+
+export const userQuerySchema = z.strictObject({
+  account_id: idSchema.optional(),
+  role: roleSchema.optional(),
+  email: emailSchema.optional(),
+  ...pageFields,
+});
+
+export const scopeSchema = z.enum(["read", "write"]);
+
+export const newTokenSchema = z
+  .strictObject({
+    name: z
+      .string()
+      .trim()
+      .regex(/^\P{Cc}{1,100}$/u, "use 1 to 100 characters on one line")
+      .describe("What it is for."),
+    scopes: z
+      .array(scopeSchema)
+      .min(1)
+      .max(2)
+      .optional()
+      .describe("Default: all that whoever asks has."),
+    expires_in_days: z.int().min(1).max(365).default(90),
+  })
+  .meta({ id: "NewToken", examples: [{ name: "nightly report", scopes: ["read"] }] });
+
+export const tokenQuerySchema = z.strictObject({
+  user_id: idSchema.optional().describe("Of whom; operators only. Default: own, operators all."),
+  ...pageFields,
+});
+
+export const issuedTokenSchema = z
+  .object({
+    token: tokenSchema,
+    secret: z.string().describe("The token itself: shown once, never stored."),
+  })
+  .meta({ id: "IssuedToken", description: "A new management token with its secret." });
+export type IssuedTokenView = z.infer<typeof issuedTokenSchema>;
