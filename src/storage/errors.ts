@@ -1,6 +1,6 @@
 /** The database cannot be used now: locked, gone, full or broken. Trying again may help. */
 export class StorageUnavailable extends Error {
-  override readonly name = "StorageUnavailable";
+  override readonly name: string = "StorageUnavailable";
 }
 
 /** Something with this id or unique name is there already. */
@@ -26,4 +26,9 @@ export class InvalidCursor extends Error {
 /** The database will never take these rows, whatever its state: a fault of the data. */
 export class RefusedRows extends Error {
   override readonly name = "RefusedRows";
+}
+
+/** A newer version of Sluice wrote the database. Trying again does not help; that version does. */
+export class SchemaTooNew extends StorageUnavailable {
+  override readonly name = "SchemaTooNew";
 }

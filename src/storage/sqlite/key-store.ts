@@ -1,121 +1,103 @@
 import type { Database } from "bun:sqlite";
-import type { Key, KeySecret } from "../../domain/key.ts";
-import type { KeyStore, StoredSecret } from "../store.ts";
+import type { Clock } from "../../domain/clock.ts";
+import type { KeySecret } from "../../domain/key.ts";
+import type { KeyChange, KeyChanges, KeyStore } from "../store.ts";
+import type { SqliteConnection } from "./connection.ts";
+import { currentEpoch } from "./key-epochs.ts";
+import { type KeyRow, readKey } from "./tables/key-table.ts";
+import { readSecret, type SecretRow } from "./tables/secret-table.ts";
 
-interface KeyRow {
-  readonly id: string;
-  readonly application: string;
-  readonly environment: string;
-  readonly plan: string;
-  readonly requests_per_minute: number | null;
-  readonly tokens_per_minute: number | null;
-  readonly created_at: number;
-  readonly revoked_at: number | null;
+/** For how long secrets that ended are still told of: their refusals can then say so. */
+const endedSecretsMs = 3_600_000;
+
+interface ChangeRow extends KeyRow {
+  readonly changed_epoch: number;
+  readonly is_live: number;
 }
 
-interface SecretRow extends KeyRow {
-  readonly public_id: string;
-  readonly digest: Uint8Array;
-  readonly secret_created_at: number;
-  readonly expires_at: number | null;
+interface RemovalRow {
+  readonly changed_epoch: number;
+  readonly key_id: string;
 }
 
-/** Keys in SQLite. The statements are synchronous; the interface is not, for other backends. */
+/** Keys in SQLite, for authentication. */
 export class SqliteKeyStore implements KeyStore {
-  readonly #database: Database;
+  readonly #connection: SqliteConnection;
+  readonly #clock: Pick<Clock, "now">;
 
-  constructor(database: Database) {
-    this.#database = database;
+  constructor(connection: SqliteConnection, clock: Pick<Clock, "now">) {
+    this.#connection = connection;
+    this.#clock = clock;
   }
 
-  create(key: Key, secret: KeySecret): Promise<void> {
-    const insert = this.#database.transaction(() => {
-      this.#database.run(
-        `INSERT INTO keys (id, application, environment, plan, requests_per_minute,
-           tokens_per_minute, created_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-        [
-          key.id,
-          key.application,
-          key.environment,
-          key.plan,
-          key.limits?.requestsPerMinute ?? null,
-          key.limits?.tokensPerMinute ?? null,
-          key.createdAt,
-          key.revokedAt ?? null,
-        ],
-      );
-      this.#database.run(
-        `INSERT INTO secrets (public_id, key_id, digest, created_at, expires_at)
-         VALUES (?, ?, ?, ?, ?)`,
-        [secret.publicId, key.id, secret.digest, secret.createdAt, secret.expiresAt ?? null],
-      );
-    });
-    return asPromise(() => insert.immediate());
-  }
-
-  list(): Promise<readonly Key[]> {
-    const query = this.#database.query<KeyRow, []>(
-      "SELECT * FROM keys ORDER BY created_at DESC, id",
-    );
-    return asPromise(() => query.all().map(toKey));
-  }
-
-  revoke(keyId: string, revokedAt: number): Promise<boolean> {
-    return asPromise(() => {
-      const { changes } = this.#database.run(
-        "UPDATE keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?",
-        [revokedAt, keyId],
-      );
-      return changes > 0;
+  loadKeys(since: number, limit: number): Promise<KeyChanges> {
+    const endedAfter = this.#clock.now() - endedSecretsMs;
+    return this.#connection.snapshot((database) => {
+      // An older database was put in place: what was loaded from the other one says nothing.
+      const start = since > currentEpoch(database) ? 0 : since;
+      const changed = findChanges(database, start, limit + 1);
+      const page = changed.slice(0, limit);
+      return Promise.resolve({
+        changes: page.map((change) => toChange(database, change, endedAfter)),
+        epoch: page.at(-1)?.changed_epoch ?? start,
+        hasMore: changed.length > limit,
+      });
     });
   }
 
-  loadSecrets(): Promise<readonly StoredSecret[]> {
-    const query = this.#database.query<SecretRow, []>(
-      `SELECT keys.*, secrets.public_id, secrets.digest, secrets.expires_at,
-         secrets.created_at AS secret_created_at
-       FROM secrets JOIN keys ON keys.id = secrets.key_id WHERE keys.revoked_at IS NULL`,
-    );
-    return asPromise(() => query.all().map(toStoredSecret));
-  }
-
-  version(): Promise<number> {
-    const query = this.#database.query<{ data_version: number }, []>("PRAGMA data_version");
-    return asPromise(() => query.get()?.data_version ?? 0);
+  recordLastUse(uses: ReadonlyMap<string, number>): Promise<void> {
+    if (uses.size === 0) return Promise.resolve();
+    return this.#connection.transact((database) => {
+      const statement = database.query<unknown, [number, string, number]>(
+        `UPDATE secrets SET last_used_at = ?
+         WHERE public_id = ? AND (last_used_at IS NULL OR last_used_at < ?)`,
+      );
+      for (const [publicId, at] of uses) statement.run(at, publicId, at);
+      return Promise.resolve();
+    });
   }
 }
 
-function toKey(row: KeyRow): Key {
-  const { requests_per_minute: requests, tokens_per_minute: tokens } = row;
-  const limits =
-    requests === null || tokens === null
-      ? undefined
-      : { requestsPerMinute: requests, tokensPerMinute: tokens };
+export const changesSql = `
+  SELECT keys.*, applications.name AS application, applications.environment,
+    keys.revoked_at IS NULL AND keys.disabled_at IS NULL AND applications.disabled_at IS NULL
+      AND accounts.disabled_at IS NULL AS is_live
+  FROM keys CROSS JOIN applications ON applications.id = keys.application_id
+    CROSS JOIN accounts ON accounts.id = applications.account_id
+  WHERE keys.changed_epoch > ? ORDER BY keys.changed_epoch LIMIT ?`;
+
+const removalsSql = `
+  SELECT changed_epoch, key_id FROM removed_keys
+  WHERE changed_epoch > ? ORDER BY changed_epoch LIMIT ?`;
+
+/** Oldest change first. */
+function findChanges(
+  database: Database,
+  since: number,
+  limit: number,
+): readonly (ChangeRow | RemovalRow)[] {
+  const changed = database.query<ChangeRow, [number, number]>(changesSql).all(since, limit);
+  const removed = database.query<RemovalRow, [number, number]>(removalsSql).all(since, limit);
+  return [...changed, ...removed]
+    .toSorted((one, other) => one.changed_epoch - other.changed_epoch)
+    .slice(0, limit);
+}
+
+function toChange(database: Database, row: ChangeRow | RemovalRow, endedAfter: number): KeyChange {
+  if ("key_id" in row) return { keyId: row.key_id, live: undefined };
+  if (row.is_live === 0) return { keyId: row.id, live: undefined };
   return {
-    id: row.id,
-    application: row.application,
-    environment: row.environment,
-    plan: row.plan,
-    limits,
-    createdAt: row.created_at,
-    revokedAt: row.revoked_at ?? undefined,
+    keyId: row.id,
+    live: { key: readKey(row), secrets: findSecrets(database, row.id, endedAfter) },
   };
 }
 
-function toStoredSecret(row: SecretRow): StoredSecret {
-  return {
-    key: toKey(row),
-    secret: {
-      publicId: row.public_id,
-      keyId: row.id,
-      digest: row.digest,
-      createdAt: row.secret_created_at,
-      expiresAt: row.expires_at ?? undefined,
-    },
-  };
-}
-
-/** What a synchronous step throws becomes a rejection, as callers of the interface expect. */
-function asPromise<Value>(step: () => Value): Promise<Value> {
-  return new Promise((resolve) => resolve(step()));
+function findSecrets(database: Database, keyId: string, endedAfter: number): KeySecret[] {
+  return database
+    .query<SecretRow, [string, number]>(
+      `SELECT * FROM secrets WHERE key_id = ? AND (expires_at IS NULL OR expires_at > ?)
+       ORDER BY created_at DESC, public_id DESC`,
+    )
+    .all(keyId, endedAfter)
+    .map(readSecret);
 }

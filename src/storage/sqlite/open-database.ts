@@ -1,44 +1,47 @@
 import { Database } from "bun:sqlite";
-import { mkdirSync } from "node:fs";
-import { dirname } from "node:path";
+import { SchemaTooNew } from "../errors.ts";
 import { migrations } from "./migrations.ts";
 
-/** How long opening waits for another process that is writing. */
-const openTimeoutMs = 5_000;
+export interface OpenSettings {
+  /** Longest wait of one statement for another process; it holds up everything else meanwhile. */
+  readonly busyTimeoutMs: number;
+  /** Whether a file that is not there is made. */
+  readonly isCreating: boolean;
+}
 
 /**
- * Opens a database and brings its schema up to date. `path` is a file or `:memory:`. A statement
- * waits at most `busyTimeoutMs` for another process that is writing, and holds up everything else
- * meanwhile. Throws when the file cannot be used or was written by a newer version.
+ * Opens a database and brings its schema up to date. `path` is a file or `:memory:`. Throws
+ * SQLite's errors, and `SchemaTooNew`.
  */
-export function openDatabase(path: string, busyTimeoutMs = openTimeoutMs): Database {
+export function openDatabase(path: string, settings: OpenSettings): Database {
+  const { busyTimeoutMs, isCreating } = settings;
+  const database = new Database(path, { create: isCreating, readwrite: true, strict: true });
   try {
-    return open(path, busyTimeoutMs);
+    database.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
+    database.run("PRAGMA journal_mode = WAL");
+    // Keys and usage must survive a power cut; batches make the price of it small.
+    database.run("PRAGMA synchronous = FULL");
+    database.run("PRAGMA foreign_keys = ON");
+    migrate(database, path);
+    return database;
   } catch (error) {
-    throw new Error(`the database ${path} cannot be opened`, { cause: error });
+    database.close();
+    throw error;
   }
 }
 
-function open(path: string, busyTimeoutMs: number): Database {
-  if (path !== ":memory:") mkdirSync(dirname(path), { recursive: true });
-  const database = new Database(path, { create: true, strict: true });
-  database.run(`PRAGMA busy_timeout = ${openTimeoutMs}`);
-  database.run("PRAGMA journal_mode = WAL");
-  // Keys and usage must survive a power cut; batches make the price of it small.
-  database.run("PRAGMA synchronous = FULL");
-  database.run("PRAGMA foreign_keys = ON");
-  migrate(database, path);
-  database.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
-  return database;
-}
-
 function migrate(database: Database, path: string): void {
+  // A database that is up to date can be opened while it is locked or read-only.
+  if (readVersion(database) === migrations.length) return;
   // Immediate: two processes that start together must not both apply a step.
   database
     .transaction(() => {
       const done = readVersion(database);
       if (done > migrations.length) {
-        throw new Error(`${path} was written by a newer version of Sluice (schema ${done})`);
+        throw new SchemaTooNew(
+          `the database ${path} was written by a newer version of Sluice: ` +
+            `its schema is ${done}, this version knows ${migrations.length}`,
+        );
       }
       for (const step of migrations.slice(done)) database.run(step);
       database.run(`PRAGMA user_version = ${migrations.length}`);

@@ -27,6 +27,7 @@ export const controlPlane = `
     UNIQUE (account_id, environment, name)
   ) STRICT;
   CREATE INDEX applications_by_age ON applications (created_at, id);
+  CREATE INDEX applications_by_account ON applications (account_id, created_at, id);
 
   ALTER TABLE secrets RENAME TO old_secrets;
   ALTER TABLE keys RENAME TO old_keys;
@@ -35,6 +36,8 @@ export const controlPlane = `
   CREATE TABLE keys (
     id TEXT PRIMARY KEY,
     application_id TEXT NOT NULL REFERENCES applications (id),
+    -- Of the application, which never changes: lists of an account need it in an index.
+    account_id TEXT NOT NULL REFERENCES accounts (id),
     plan TEXT NOT NULL,
     requests_per_minute INTEGER,
     tokens_per_minute INTEGER,
@@ -51,7 +54,13 @@ export const controlPlane = `
   ) STRICT;
   CREATE INDEX keys_by_age ON keys (created_at, id);
   CREATE INDEX keys_by_application ON keys (application_id, created_at, id);
-  CREATE INDEX keys_by_epoch ON keys (changed_epoch, id);
+  CREATE INDEX keys_by_account ON keys (account_id, created_at, id);
+  CREATE INDEX keys_by_revocation ON keys (revoked_at) WHERE revoked_at IS NOT NULL;
+  -- No two changes share an epoch, so that pages of changes can begin and end at any of them.
+  CREATE UNIQUE INDEX keys_by_epoch ON keys (changed_epoch);
+
+  -- Keys that were removed: who follows the changes must hear of them too.
+  CREATE TABLE removed_keys (changed_epoch INTEGER PRIMARY KEY, key_id TEXT NOT NULL) STRICT;
 
   CREATE TABLE secrets (
     public_id TEXT PRIMARY KEY,
@@ -61,10 +70,11 @@ export const controlPlane = `
     expires_at INTEGER,
     last_used_at INTEGER
   ) STRICT;
-  CREATE INDEX secrets_by_key ON secrets (key_id);
+  CREATE INDEX secrets_by_key ON secrets (key_id, created_at, public_id);
+  CREATE INDEX secrets_by_end ON secrets (expires_at) WHERE expires_at IS NOT NULL;
 
   CREATE TABLE epochs (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
-  INSERT INTO epochs VALUES ('keys', 1);
+  INSERT INTO epochs SELECT 'keys', count(*) FROM old_keys;
 
   INSERT INTO accounts
     SELECT 'acct_default', 'default', '', '["pilot","standard"]', 1000, min(created_at), NULL, 1
@@ -74,8 +84,9 @@ export const controlPlane = `
       min(created_at), NULL, 1
     FROM old_keys GROUP BY environment, application;
   INSERT INTO keys
-    SELECT old_keys.id, applications.id, plan, requests_per_minute, tokens_per_minute, 0, NULL, NULL,
-      '', old_keys.created_at, NULL, NULL, revoked_at, 1, 1
+    SELECT old_keys.id, applications.id, 'acct_default', plan, requests_per_minute,
+      tokens_per_minute, 0, NULL, NULL, '', old_keys.created_at, NULL, NULL, revoked_at, 1,
+      row_number() OVER (ORDER BY old_keys.created_at, old_keys.id)
     FROM old_keys JOIN applications
       ON applications.environment = old_keys.environment
       AND applications.name = old_keys.application;
@@ -100,7 +111,7 @@ export const controlPlane = `
     UNIQUE (identity_issuer, identity_subject)
   ) STRICT;
   CREATE INDEX users_by_age ON users (created_at, id);
-  CREATE INDEX users_by_account ON users (account_id);
+  CREATE INDEX users_by_account ON users (account_id, created_at, id);
 
   CREATE TABLE sessions (
     id TEXT PRIMARY KEY,
@@ -124,6 +135,10 @@ export const controlPlane = `
     last_used_at INTEGER,
     revoked_at INTEGER
   ) STRICT;
+  CREATE INDEX management_tokens_by_age ON management_tokens (created_at, id);
+  CREATE INDEX management_tokens_by_end ON management_tokens (expires_at);
+  CREATE INDEX management_tokens_by_revocation ON management_tokens (revoked_at)
+    WHERE revoked_at IS NOT NULL;
   CREATE INDEX management_tokens_by_user ON management_tokens (user_id, created_at, id);
 
   CREATE TABLE audit (
@@ -145,6 +160,8 @@ export const controlPlane = `
   ) STRICT;
   CREATE INDEX audit_by_account ON audit (account_id, sequence);
   CREATE INDEX audit_by_subject ON audit (subject_id, sequence);
+  CREATE INDEX audit_by_actor ON audit (actor_id, sequence);
+  CREATE INDEX audit_by_action ON audit (action, sequence);
 
   -- Where the chain begins: entries up to here were removed when their time was over.
   CREATE TABLE audit_anchor (sequence INTEGER NOT NULL, digest TEXT NOT NULL) STRICT;

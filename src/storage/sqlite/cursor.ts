@@ -1,0 +1,59 @@
+import { InvalidCursor } from "../errors.ts";
+
+/** A row's place in a list that is sorted by time, then id. */
+export interface ListPlace {
+  readonly at: number;
+  readonly id: string;
+}
+
+/** Text that callers hand back as it is. */
+export function encodeCursor(place: ListPlace): string {
+  return encode([place.at, place.id]);
+}
+
+/** Throws `InvalidCursor` for what no list gave. */
+export function decodeCursor(cursor: string): ListPlace {
+  const parts = decode(cursor);
+  const [at, id] = parts;
+  if (parts.length !== 2 || !isInteger(at) || typeof id !== "string") throw invalid();
+  return { at, id };
+}
+
+/** For lists whose rows are numbered. */
+export function encodeSequence(sequence: number): string {
+  return encode([sequence]);
+}
+
+/** Throws `InvalidCursor` for what no list gave. */
+export function decodeSequence(cursor: string): number {
+  const parts = decode(cursor);
+  const [sequence] = parts;
+  if (parts.length !== 1 || !isInteger(sequence)) throw invalid();
+  return sequence;
+}
+
+function encode(parts: readonly (string | number)[]): string {
+  return Buffer.from(JSON.stringify(parts)).toString("base64url");
+}
+
+function decode(cursor: string): readonly unknown[] {
+  const parts = parse(Buffer.from(cursor, "base64url").toString());
+  if (!Array.isArray(parts)) throw invalid();
+  return parts;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw invalid();
+  }
+}
+
+function isInteger(value: unknown): value is number {
+  return Number.isSafeInteger(value);
+}
+
+function invalid(): InvalidCursor {
+  return new InvalidCursor("the cursor is none that a list gave");
+}

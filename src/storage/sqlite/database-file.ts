@@ -1,0 +1,86 @@
+import { constants, Database } from "bun:sqlite";
+import { mkdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { pathToFileURL } from "node:url";
+
+/**
+ * Knows whether the file at a path is still the one that was opened, and sound. Never opens it but
+ * through SQLite: whoever closes a file gives up all locks that the process has on it.
+ */
+export class DatabaseFile {
+  readonly #path: string;
+  #opened: FileState | undefined;
+  #log: FileState | undefined;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Before opening: the folder is there, and no write-ahead log of another database lies about. */
+  prepare(): void {
+    if (this.#opened === undefined) {
+      mkdirSync(dirname(this.#path), { recursive: true });
+      return;
+    }
+    const now = stateOf(this.#path);
+    if (now === undefined || isSameFile(now, this.#opened) || this.#log === undefined) return;
+    const log = `${this.#path}-wal`;
+    const logNow = stateOf(log);
+    if (logNow === undefined || !isSameFile(logNow, this.#log)) return;
+    // SQLite would write the pages of the file that was here before over those of the new one.
+    renameSync(log, `${log}-of-replaced-file`);
+    rmSync(`${this.#path}-shm`, { force: true });
+  }
+
+  /** After opening. */
+  remember(): void {
+    this.#opened = stateOf(this.#path);
+    this.#log = stateOf(`${this.#path}-wal`);
+  }
+
+  /** What happened to the file since it was opened; undefined when all is well. */
+  findDamage(): string | undefined {
+    const opened = this.#opened;
+    if (opened === undefined) return undefined;
+    const now = stateOf(this.#path);
+    if (now === undefined) return "is gone";
+    if (!isSameFile(now, opened)) return "was replaced by another file";
+    if (now.size === opened.size && now.changedAt === opened.changedAt) return undefined;
+    if (now.size === 0n || !this.#hasHeader()) return "was overwritten";
+    this.#opened = now;
+    return undefined;
+  }
+
+  /** SQLite reads from the log and its memory what it can, so nothing else would notice. */
+  #hasHeader(): boolean {
+    const url = `${pathToFileURL(this.#path).href}?immutable=1`;
+    try {
+      // Immutable: without the log and without locks.
+      using probe = new Database(url, constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI);
+      probe.query("PRAGMA schema_version").get();
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}
+
+interface FileState {
+  readonly device: bigint;
+  readonly inode: bigint;
+  readonly bornAt: bigint;
+  readonly size: bigint;
+  readonly changedAt: bigint;
+}
+
+function stateOf(path: string): FileState | undefined {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
+  if (stats === undefined) return undefined;
+  const { dev: device, ino: inode, size, birthtimeNs: bornAt, mtimeNs: changedAt } = stats;
+  return { device, inode, bornAt, size, changedAt };
+}
+
+function isSameFile(one: FileState, other: FileState): boolean {
+  // Numbers of inodes are given out again; a file's birth is not.
+  return one.device === other.device && one.inode === other.inode && one.bornAt === other.bornAt;
+}

@@ -1,0 +1,43 @@
+import type { Account } from "../../../domain/account.ts";
+import type { AccountFilter } from "../../control-store.ts";
+import { bumpKeys } from "../key-epochs.ts";
+import { equals, type TableSpec } from "../table.ts";
+import { readTexts } from "./text-list.ts";
+
+export interface AccountRow {
+  readonly id: string;
+  readonly name: string;
+  readonly note: string;
+  readonly plans: string;
+  readonly max_keys: number;
+  readonly created_at: number;
+  readonly disabled_at: number | null;
+  readonly revision: number;
+}
+
+export const accountTable: TableSpec<Account, AccountRow, AccountFilter> = {
+  table: "accounts",
+  fixed: [],
+  values: (account) => ({
+    id: account.id,
+    name: account.name,
+    note: account.note,
+    plans: JSON.stringify(account.plans),
+    max_keys: account.maxKeys,
+    created_at: account.createdAt,
+    disabled_at: account.disabledAt ?? null,
+    revision: account.revision,
+  }),
+  read: (row) => ({
+    id: row.id,
+    name: row.name,
+    note: row.note,
+    plans: readTexts(row.plans),
+    maxKeys: row.max_keys,
+    createdAt: row.created_at,
+    disabledAt: row.disabled_at ?? undefined,
+    revision: row.revision,
+  }),
+  conditions: (filter) => [equals("id", filter.id), equals("name", filter.name)],
+  onChange: (database, id) => bumpKeys(database, "account_id", id),
+};

@@ -1,0 +1,125 @@
+import type { Database } from "bun:sqlite";
+import type { Key } from "../../../domain/key.ts";
+import type { KeyFilter } from "../../control-store.ts";
+import { bumpKeys, nextEpoch, noteRemoval } from "../key-epochs.ts";
+import { type Condition, equals, insertRow, Table, type TableSpec } from "../table.ts";
+import { readTexts } from "./text-list.ts";
+
+export interface KeyRow {
+  readonly id: string;
+  readonly application_id: string;
+  readonly account_id: string;
+  readonly plan: string;
+  readonly requests_per_minute: number | null;
+  readonly tokens_per_minute: number | null;
+  readonly provisioned_units: number;
+  readonly allowed_models: string | null;
+  readonly allowed_networks: string | null;
+  readonly note: string;
+  readonly created_at: number;
+  readonly expires_at: number | null;
+  readonly disabled_at: number | null;
+  readonly revoked_at: number | null;
+  readonly revision: number;
+  readonly application: string;
+  readonly environment: string;
+}
+
+export const keyTable: TableSpec<Key, KeyRow, KeyFilter> = {
+  table: "keys",
+  // Cross: keys come first, in the order of their index, whatever else there is to filter by.
+  select: `SELECT keys.*, applications.name AS application, applications.environment
+    FROM keys CROSS JOIN applications ON applications.id = keys.application_id`,
+  fixed: ["application_id", "account_id"],
+  values: (key) => ({
+    id: key.id,
+    application_id: key.applicationId,
+    account_id: key.accountId,
+    plan: key.plan,
+    requests_per_minute: key.limits?.requestsPerMinute ?? null,
+    tokens_per_minute: key.limits?.tokensPerMinute ?? null,
+    provisioned_units: key.provisionedUnits,
+    allowed_models: writeTexts(key.allowedModels),
+    allowed_networks: writeTexts(key.allowedNetworks),
+    note: key.note,
+    created_at: key.createdAt,
+    expires_at: key.expiresAt ?? null,
+    disabled_at: key.disabledAt ?? null,
+    revoked_at: key.revokedAt ?? null,
+    revision: key.revision,
+  }),
+  read: readKey,
+  conditions: (filter) => [
+    // An application is of one account: its index is the narrower one.
+    filter.applicationId === undefined
+      ? equals("keys.account_id", filter.accountId)
+      : equals("+keys.account_id", filter.accountId),
+    equals("keys.application_id", filter.applicationId),
+    equals("applications.environment", filter.environment),
+    equals("keys.plan", filter.plan),
+    filter.isActive === undefined ? undefined : isActive(filter.isActive),
+  ],
+  onChange: (database, id) => bumpKeys(database, "id", id),
+  onRemove: noteRemoval,
+};
+
+export class KeyTable extends Table<Key, KeyRow, KeyFilter> {
+  override insert(key: Key): Promise<void> {
+    return this.scope.run((database) => {
+      checkOwner(database, key);
+      const values = { ...keyTable.values(key), changed_epoch: nextEpoch(database) };
+      insertRow(database, "keys", values);
+    });
+  }
+}
+
+export function readKey(row: KeyRow): Key {
+  const { requests_per_minute: requestsPerMinute, tokens_per_minute: tokensPerMinute } = row;
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    applicationId: row.application_id,
+    application: row.application,
+    environment: row.environment,
+    plan: row.plan,
+    limits:
+      requestsPerMinute === null || tokensPerMinute === null
+        ? undefined
+        : { requestsPerMinute, tokensPerMinute },
+    provisionedUnits: row.provisioned_units,
+    allowedModels: row.allowed_models === null ? undefined : readTexts(row.allowed_models),
+    allowedNetworks: row.allowed_networks === null ? undefined : readTexts(row.allowed_networks),
+    note: row.note,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at ?? undefined,
+    disabledAt: row.disabled_at ?? undefined,
+    revokedAt: row.revoked_at ?? undefined,
+    revision: row.revision,
+  };
+}
+
+function writeTexts(texts: readonly string[] | undefined): string | null {
+  return texts === undefined ? null : JSON.stringify(texts);
+}
+
+/** A key repeats whose it is; a copy that differs would show it to another account. */
+function checkOwner(database: Database, key: Key): void {
+  const owner = database
+    .query<{ account_id: string; environment: string; name: string }, [string]>(
+      "SELECT account_id, environment, name FROM applications WHERE id = ?",
+    )
+    .get(key.applicationId);
+  if (
+    owner?.account_id !== key.accountId ||
+    owner.environment !== key.environment ||
+    owner.name !== key.application
+  ) {
+    throw new Error(`the key ${key.id} does not fit its application ${key.applicationId}`);
+  }
+}
+
+function isActive({ value, now }: NonNullable<KeyFilter["isActive"]>): Condition {
+  const ended = "keys.expires_at IS NOT NULL AND keys.expires_at <= ?";
+  const isOff = `keys.revoked_at IS NOT NULL OR keys.disabled_at IS NOT NULL OR (${ended})`;
+  return { sql: value ? `NOT (${isOff})` : isOff, values: [now] };
+}

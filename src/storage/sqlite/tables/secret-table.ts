@@ -1,0 +1,83 @@
+import type { Database } from "bun:sqlite";
+import type { KeySecret } from "../../../domain/key.ts";
+import { bumpKeys } from "../key-epochs.ts";
+import type { Scope } from "../scope.ts";
+import { insertRow } from "../table.ts";
+
+export interface SecretRow {
+  readonly public_id: string;
+  readonly key_id: string;
+  readonly digest: Uint8Array;
+  readonly created_at: number;
+  readonly expires_at: number | null;
+  readonly last_used_at: number | null;
+}
+
+const mostOfOneKey = 100;
+
+export class SecretTable {
+  readonly #scope: Scope;
+
+  constructor(scope: Scope) {
+    this.#scope = scope;
+  }
+
+  ofKey(keyId: string): Promise<readonly KeySecret[]> {
+    return this.#scope.run((database) =>
+      database
+        .query<SecretRow, [string, number]>(
+          `SELECT * FROM secrets WHERE key_id = ?
+           ORDER BY created_at DESC, public_id DESC LIMIT ?`,
+        )
+        .all(keyId, mostOfOneKey)
+        .map(readSecret),
+    );
+  }
+
+  get(publicId: string): Promise<KeySecret | undefined> {
+    return this.#scope.run((database) => find(database, publicId));
+  }
+
+  insert(secret: KeySecret): Promise<void> {
+    return this.#scope.run((database) => {
+      insertRow(database, "secrets", {
+        public_id: secret.publicId,
+        key_id: secret.keyId,
+        digest: secret.digest,
+        created_at: secret.createdAt,
+        expires_at: secret.expiresAt ?? null,
+        last_used_at: secret.lastUsedAt ?? null,
+      });
+      bumpKeys(database, "id", secret.keyId);
+    });
+  }
+
+  expire(publicId: string, expiresAt: number): Promise<void> {
+    return this.#scope.run((database) => {
+      const secret = find(database, publicId);
+      if (secret === undefined) throw new Error(`there is no secret ${publicId}`);
+      database
+        .query<unknown, [number, string]>("UPDATE secrets SET expires_at = ? WHERE public_id = ?")
+        .run(expiresAt, publicId);
+      bumpKeys(database, "id", secret.keyId);
+    });
+  }
+}
+
+export function readSecret(row: SecretRow): KeySecret {
+  return {
+    publicId: row.public_id,
+    keyId: row.key_id,
+    digest: row.digest,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at ?? undefined,
+    lastUsedAt: row.last_used_at ?? undefined,
+  };
+}
+
+function find(database: Database, publicId: string): KeySecret | undefined {
+  const row = database
+    .query<SecretRow, [string]>("SELECT * FROM secrets WHERE public_id = ?")
+    .get(publicId);
+  return row === null ? undefined : readSecret(row);
+}
