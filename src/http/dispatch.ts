@@ -1,23 +1,37 @@
 import type { Clock } from "../domain/clock.ts";
 import type { Caller } from "../domain/key.ts";
 import type { Environment } from "../domain/model.ts";
-import { GatewayError } from "../domain/gateway-error.ts";
+import type { GatewayError } from "../domain/gateway-error.ts";
+import type { NetworkList } from "../domain/network.ts";
+import type { Refusal } from "../domain/refusal.ts";
 import { environmentAt, type Snapshot } from "../pipeline/snapshot.ts";
+import { adminBodyLimits, handleAdmin, securedReply, type AdminRoute } from "./admin-dispatch.ts";
+import type { AdminGate } from "./admin-gate.ts";
+import { clientAddress } from "./client-address.ts";
+import type { Connections } from "./connections.ts";
 import type { CorsPolicy } from "./cors.ts";
+import { draining, unknownHost } from "./edge-refusal.ts";
 import { errorReply, toGatewayError } from "./error-reply.ts";
-import { readBody, type BodyLimits } from "./read-body.ts";
+import { hasBody, readBody, type BodyLimits } from "./read-body.ts";
+import { refusalOf } from "./refusal-of.ts";
 import type { Reply } from "./reply.ts";
-import { readTarget } from "./request-target.ts";
-import type { Route } from "./route.ts";
-import type { RouteTable } from "./route-table.ts";
+import { queryOf, readTarget } from "./request-target.ts";
+import type { PublicCall, Route } from "./route.ts";
+import type { RouteMatch, RouteTable } from "./route-table.ts";
 
 export interface DispatchOptions {
   readonly routes: RouteTable;
   readonly clock: Clock;
   readonly newRequestId: () => string;
   readonly snapshot: () => Snapshot;
-  /** Throws 401. */
-  readonly authenticate: (authorization: string | null, environment: Environment) => Caller;
+  /** Throws 401, 403 or 503. The address is asked for only when the key is bound to networks. */
+  readonly authenticate: (
+    authorization: string | null,
+    environment: Environment,
+    address: () => string,
+  ) => Caller;
+  /** Needed where routes of the control plane are served. */
+  readonly gate?: AdminGate | undefined;
   /** Read for each request: a reload changes it. */
   readonly edge: () => EdgeSettings;
   readonly isDraining: () => boolean;
@@ -29,6 +43,8 @@ export interface EdgeSettings {
   readonly cors: CorsPolicy;
   readonly bodyLimits: BodyLimits;
   readonly maxHeaders: number;
+  /** Whose `x-forwarded-for` is believed. */
+  readonly trustedProxies: NetworkList;
 }
 
 /** What the log and the metrics learn of a request. */
@@ -41,64 +57,67 @@ export interface HandledRequest {
   readonly durationMs: number;
   /** Present when the answer is an error. */
   readonly error: GatewayError | undefined;
+  /** Present when the gateway itself refused and says why, with the caller as far as it is known. */
+  readonly refusal: Refusal | undefined;
 }
 
-/**
- * The listener's idle timer of a request's connection. It belongs to the connection, not to the
- * request: what is paused and never resumed keeps an idle connection open for ever.
- */
-export interface IdleTimer {
-  pause(request: Request): void;
-  resume(request: Request): void;
-}
-
-type Dispatch = (request: Request, idleTimer: IdleTimer) => Promise<Response>;
+export type Dispatch = (request: Request, connections: Connections) => Promise<Response>;
 
 /** The way of every request: find its route, check who calls, handle, answer, report. */
 export function createDispatch(options: DispatchOptions): Dispatch {
-  return async (request, idleTimer) => {
+  requireGate(options);
+  const isAdmin = options.routes.listener === "admin";
+  return async (request, connections) => {
     const receivedAt = options.clock.monotonic();
     const id = options.newRequestId();
-    const context = {
+    const edge = options.edge();
+    const context: RequestContext = {
       options,
-      edge: options.edge(),
+      edge: isAdmin ? { ...edge, bodyLimits: adminBodyLimits(edge.bodyLimits) } : edge,
       request,
-      idleTimer,
+      connections,
       id,
       receivedAt,
       route: "other",
+      caller: undefined,
       hasReadBody: false,
     };
     let reply: Reply;
-    let failure: GatewayError | undefined;
+    let error: GatewayError | undefined;
     try {
       reply = await handle(context);
-    } catch (error) {
-      failure = toGatewayError(error);
-      reply = closing(errorReply(failure), context);
+    } catch (thrown) {
+      error = toGatewayError(thrown);
+      reply = closing(errorReply(error), context);
     }
     const durationMs = options.clock.monotonic() - receivedAt;
-    options.onHandled({
-      id,
-      method: request.method,
-      route: context.route,
-      status: reply.status,
-      durationMs,
-      error: failure,
-    });
-    return toResponse(reply, context, durationMs);
+    const refusal =
+      error && refusalOf({ id, at: options.clock.now(), error, caller: context.caller });
+    const { route } = context;
+    const { method } = request;
+    options.onHandled({ id, method, route, status: reply.status, durationMs, error, refusal });
+    return toResponse(isAdmin ? securedReply(reply) : reply, context, durationMs);
   };
+}
+
+function requireGate({ routes, gate }: DispatchOptions): void {
+  const needy = routes.routes.find(
+    ({ access }) => access === "anonymous" || access === "principal",
+  );
+  if (needy !== undefined && gate === undefined) throw new Error(`${needy.path} needs a gate`);
 }
 
 interface RequestContext {
   readonly options: DispatchOptions;
   readonly edge: EdgeSettings;
   readonly request: Request;
-  readonly idleTimer: IdleTimer;
+  readonly connections: Connections;
   readonly id: string;
   readonly receivedAt: number;
   /** Set once the route is known; the report needs it also when a later step fails. */
   route: string;
+  /** Set once it is known. */
+  caller: Caller | undefined;
   hasReadBody: boolean;
 }
 
@@ -109,41 +128,41 @@ async function handle(context: RequestContext): Promise<Reply> {
     const methods = options.routes.methods(target.path);
     if (methods.length > 0) return edge.cors.preflight(request, methods);
   }
-  const { route, parameter } = options.routes.match(request.method, target.path);
+  const match = options.routes.match(request.method, target.path);
+  const { route, parameter } = match;
   context.route = route.path;
   const call = { id, request, signal: request.signal, receivedAt, parameter };
-  if (route.access === "public") return route.handle(call);
-  return handleWithKey({ context, route, call, host: target.host });
+  switch (route.access) {
+    case "public":
+      return route.handle(call);
+    case "key":
+      return handleWithKey({ context, route, call, host: target.host });
+    case "anonymous":
+    case "principal":
+      return handleControl({ context, route, call, match });
+  }
 }
 
 interface KeyedRequest {
   readonly context: RequestContext;
   readonly route: Extract<Route, { access: "key" }>;
-  readonly call: {
-    readonly id: string;
-    readonly request: Request;
-    readonly signal: AbortSignal;
-    readonly receivedAt: number;
-    readonly parameter: string;
-  };
+  readonly call: PublicCall;
   readonly host: string;
 }
 
 async function handleWithKey({ context, route, call, host }: KeyedRequest): Promise<Reply> {
-  const { options, request, idleTimer } = context;
+  const { options, request, connections } = context;
   if (options.isDraining()) throw draining();
   const snapshot = options.snapshot();
   const environment = environmentAt(snapshot, host);
   if (environment === undefined) throw unknownHost(host);
-  const caller = options.authenticate(request.headers.get("authorization"), environment);
-  const { bodyLimits } = context.edge;
-  const readThisBody = (): Promise<Uint8Array> => {
-    context.hasReadBody = true;
-    return readBody(request, bodyLimits);
-  };
-  const resumeIdleTimer = (): void => idleTimer.resume(request);
+  const authorization = request.headers.get("authorization");
+  const caller = options.authenticate(authorization, environment, () => addressOf(context));
+  context.caller = caller;
+  const readThisBody = (): Promise<Uint8Array> => readBodyOf(context);
+  const resumeIdleTimer = (): void => connections.resumeIdleTimer(request);
   // The idle timer would cut long answers; the pipeline's own deadlines hold from here.
-  idleTimer.pause(request);
+  connections.pauseIdleTimer(request);
   let isStreamed = false;
   try {
     const keyed = { ...call, caller, environment, snapshot, readBody: readThisBody };
@@ -153,6 +172,36 @@ async function handleWithKey({ context, route, call, host }: KeyedRequest): Prom
   } finally {
     if (!isStreamed) resumeIdleTimer();
   }
+}
+
+interface ControlRequest {
+  readonly context: RequestContext;
+  readonly route: AdminRoute;
+  readonly call: PublicCall;
+  readonly match: RouteMatch;
+}
+
+function handleControl({ context, route, call, match }: ControlRequest): Promise<Reply> {
+  const { options, request } = context;
+  if (options.gate === undefined) throw new Error("a route of the control plane has no gate");
+  const admin = {
+    ...call,
+    address: addressOf(context),
+    parameters: match.parameters,
+    query: queryOf(request.url),
+    readBody: () => (hasBody(request) ? readBodyOf(context) : Promise.resolve(new Uint8Array(0))),
+  };
+  return handleAdmin(route, admin, options.gate);
+}
+
+function readBodyOf(context: RequestContext): Promise<Uint8Array> {
+  context.hasReadBody = true;
+  return readBody(context.request, context.edge.bodyLimits);
+}
+
+function addressOf({ connections, request, edge }: RequestContext): string {
+  const forwardedFor = (): string | null => request.headers.get("x-forwarded-for");
+  return clientAddress(connections.peerAddress(request), forwardedFor, edge.trustedProxies);
 }
 
 function toResponse(reply: Reply, context: RequestContext, durationMs: number): Response {
@@ -178,17 +227,4 @@ function closing(reply: Reply, { edge, request, hasReadBody }: RequestContext): 
   const isShort = length !== null && Number(length) <= edge.bodyLimits.bodyLimitBytes;
   if (hasReadBody || isShort || request.body === null) return reply;
   return { ...reply, headers: { ...reply.headers, connection: "close" } };
-}
-
-function draining(): GatewayError {
-  return new GatewayError("model_unavailable", {
-    message: "This instance of the gateway is shutting down. Please retry your request.",
-    headers: { "retry-after": "1", "retry-after-ms": "1000", connection: "close" },
-  });
-}
-
-function unknownHost(host: string): GatewayError {
-  return new GatewayError("unknown_url", {
-    message: `No environment answers at host '${host}'. Please check the host of your base URL.`,
-  });
 }

@@ -1,4 +1,4 @@
-import type { IdleTimer } from "./dispatch.ts";
+import type { Connections } from "./connections.ts";
 
 export interface ListenOptions {
   readonly hostname: string;
@@ -6,7 +6,7 @@ export interface ListenOptions {
   readonly port: number;
   /** Bounds the wait for a request's headers, and how long an idle connection is kept. */
   readonly idleTimeoutMs: number;
-  handle(request: Request, idleTimer: IdleTimer): Promise<Response>;
+  handle(request: Request, connections: Connections): Promise<Response>;
   /** For failures outside of `handle`, which answers everything itself. */
   onError(error: unknown): Response;
 }
@@ -22,9 +22,10 @@ export interface Listener {
 /** The only user of `Bun.serve`. */
 export function listen(options: ListenOptions): Listener {
   const idleSeconds = Math.min(255, Math.ceil(options.idleTimeoutMs / 1000));
-  const idleTimer: IdleTimer = {
-    pause: (request) => server.timeout(request, 0),
-    resume: (request) => server.timeout(request, idleSeconds),
+  const connections: Connections = {
+    pauseIdleTimer: (request) => server.timeout(request, 0),
+    resumeIdleTimer: (request) => server.timeout(request, idleSeconds),
+    peerAddress: (request) => server.requestIP(request)?.address,
   };
   const server = explained(options, () =>
     Bun.serve({
@@ -36,7 +37,7 @@ export function listen(options: ListenOptions): Listener {
       development: false,
       // Outside of development the runtime shares ports; a second gateway must be told instead.
       reusePort: false,
-      fetch: (request) => options.handle(request, idleTimer),
+      fetch: (request) => options.handle(request, connections),
       error: (error) => options.onError(error),
     }),
   );

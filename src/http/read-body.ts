@@ -10,6 +10,11 @@ export interface BodyLimits {
   readonly bodyTimeoutMs: number;
 }
 
+/** Whether a request brings anything that could be a body. */
+export function hasBody({ body, headers }: Request): boolean {
+  return body !== null && headers.get("content-length") !== "0";
+}
+
 /** Reads a JSON request body as bytes, decompressed. Throws 408, 413 or 415. */
 export async function readBody(request: Request, limits: BodyLimits): Promise<Uint8Array> {
   requireJson(request.headers.get("content-type"));

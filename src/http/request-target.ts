@@ -28,6 +28,13 @@ export function readTarget(request: Request, maxHeaders: number): RequestTarget 
   return { host: (match[1] ?? "").toLowerCase(), path: pathOf(request.url) };
 }
 
+/** What stands behind the path; of the fragment a client must not send, nothing. */
+export function queryOf(url: string): URLSearchParams {
+  const [whole = ""] = url.split("#", 1);
+  const start = whole.indexOf("?");
+  return new URLSearchParams(start === -1 ? "" : whole.slice(start + 1));
+}
+
 /** A name, an IPv4 or a bracketed IPv6 address, with an optional port. */
 const hostPattern = /^([A-Za-z0-9_.-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?$/;
 

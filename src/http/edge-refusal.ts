@@ -1,0 +1,18 @@
+import { GatewayError } from "../domain/gateway-error.ts";
+
+export function draining(): GatewayError {
+  return new GatewayError("model_unavailable", {
+    message: "This instance of the gateway is shutting down. Please retry your request.",
+    headers: { "retry-after": "1", "retry-after-ms": "1000", connection: "close" },
+    explanation: {
+      rule: "draining",
+      summary: "The process was told to stop and finishes only what it had begun.",
+    },
+  });
+}
+
+export function unknownHost(host: string): GatewayError {
+  return new GatewayError("unknown_url", {
+    message: `No environment answers at host '${host}'. Please check the host of your base URL.`,
+  });
+}
