@@ -1,137 +1,100 @@
-import type { Database, Statement } from "bun:sqlite";
-import type { CallOutcome, CapacityClass, UsageRecord, UsageSource } from "../../domain/usage.ts";
-import type { UsageStore, UsageSummary } from "../store.ts";
+import { type Database, SQLiteError } from "bun:sqlite";
+import type { UsageRecord } from "../../domain/usage.ts";
+import { RefusedRows } from "../errors.ts";
+import type { UsageRetention, UsageStore } from "../store.ts";
+import type { SqliteConnection } from "./connection.ts";
+import { eraseUsage } from "./usage-erase.ts";
+import { UsageGroups } from "./usage-groups.ts";
+import { pruneUsage } from "./usage-prune.ts";
+import { type ColumnValue, toValues, usageColumns } from "./usage-row.ts";
+import { addSums, compactSums } from "./usage-sum-rows.ts";
+import { BatchSums, type SumBucket } from "./usage-sums.ts";
 
-const columns = [
-  "id",
-  "started_at",
-  "environment",
-  "application",
-  "key_id",
-  "model",
-  "target",
-  "capacity_class",
-  "input_tokens",
-  "output_tokens",
-  "cached_input_tokens",
-  "usage_source",
-  "outcome",
-  "status",
-  "code",
-  "is_streamed",
-  "attempts",
-  "first_event_ms",
-  "duration_ms",
-] as const;
+/** So many calls may lengthen the latencies of a sum before they are looked at. */
+const compactedAfterCalls = 1_000;
 
-type ColumnValue = string | number | null;
+const insertCall = `
+  INSERT INTO usage (${usageColumns.join(", ")}) VALUES (${usageColumns.map(() => "?").join(", ")})
+  ON CONFLICT (id) DO NOTHING`;
 
-interface UsageRow {
-  readonly id: string;
-  readonly started_at: number;
-  readonly environment: string;
-  readonly application: string;
-  readonly key_id: string;
-  readonly model: string;
-  readonly target: string | null;
-  readonly capacity_class: CapacityClass;
-  readonly input_tokens: number;
-  readonly output_tokens: number;
-  readonly cached_input_tokens: number;
-  readonly usage_source: UsageSource;
-  readonly outcome: CallOutcome;
-  readonly status: number;
-  readonly code: string | null;
-  readonly is_streamed: number;
-  readonly attempts: number;
-  readonly first_event_ms: number | null;
-  readonly duration_ms: number;
-}
-
-/** The ledger in SQLite. */
+/** The ledger in SQLite, and the sums that reports are made of. */
 export class SqliteUsageStore implements UsageStore {
-  readonly #database: Database;
-  readonly #insert: Statement<unknown, ColumnValue[]>;
+  readonly #connection: Pick<SqliteConnection, "transact">;
+  readonly #groups = new UsageGroups();
+  /** Buckets that grew since their latencies were made compact. */
+  readonly #grown = new Map<string, Omit<SumBucket, "sums">>();
+  #grownCalls = 0;
 
-  constructor(database: Database) {
-    this.#database = database;
-    this.#insert = database.prepare(
-      `INSERT INTO usage (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})
-       ON CONFLICT (id) DO NOTHING`,
-    );
+  constructor(connection: Pick<SqliteConnection, "transact">) {
+    this.#connection = connection;
   }
 
-  insert(records: readonly UsageRecord[]): Promise<void> {
-    const insertAll = this.#database.transaction(() => {
-      for (const record of records) this.#insert.run(...toValues(record));
+  async insert(records: readonly UsageRecord[]): Promise<void> {
+    if (records.length === 0) return;
+    try {
+      await this.#change((database) => this.#insert(database, records));
+    } catch (error) {
+      this.#groups.forget();
+      throw isFaultOfData(error) ? refusal(error) : error;
+    }
+  }
+
+  prune(limits: UsageRetention, limit: number): Promise<number> {
+    return this.#change((database) => pruneUsage(database, limits, limit));
+  }
+
+  erase(accountId: string, limit: number): Promise<number> {
+    return this.#change((database) => {
+      this.#groups.forget();
+      return eraseUsage(database, accountId, limit);
     });
-    return new Promise((resolve) => resolve(insertAll.immediate()));
   }
 
-  summarize(since: number): Promise<readonly UsageSummary[]> {
-    const query = this.#database.query<UsageSummary, [number]>(
-      `SELECT environment, application, key_id AS keyId, model, count(*) AS calls,
-         sum(outcome <> 'completed') AS failedCalls, sum(input_tokens) AS inputTokens,
-         sum(output_tokens) AS outputTokens, sum(cached_input_tokens) AS cachedInputTokens
-       FROM usage WHERE started_at >= ?
-       GROUP BY environment, application, key_id, model
-       ORDER BY environment, application, key_id, model`,
-    );
-    return new Promise((resolve) => resolve(query.all(since)));
+  #change<Result>(step: (database: Database) => Result): Promise<Result> {
+    return this.#connection.transact((database) => new Promise((done) => done(step(database))));
   }
 
-  listRecent(limit: number): Promise<readonly UsageRecord[]> {
-    const query = this.#database.query<UsageRow, [number]>(
-      "SELECT * FROM usage ORDER BY started_at DESC, rowid DESC LIMIT ?",
-    );
-    return new Promise((resolve) => resolve(query.all(limit).map(toRecord)));
+  #insert(database: Database, records: readonly UsageRecord[]): void {
+    const insert = database.query<unknown, ColumnValue[]>(insertCall);
+    const sums = new BatchSums();
+    this.#groups.follow(database);
+    for (const record of records) {
+      const { changes } = insertRow(() => insert.run(...toValues(record)));
+      if (changes === 1) sums.add(record, this.#groups.idsOf(database, record));
+    }
+    addSums(database, sums.buckets);
+    this.#compact(database, sums, records.length);
+  }
+
+  #compact(database: Database, sums: BatchSums, calls: number): void {
+    for (const { step, detail, at } of sums.buckets) {
+      this.#grown.set(`${step} ${detail} ${at}`, { step, detail, at });
+    }
+    this.#grownCalls += calls;
+    if (this.#grownCalls < compactedAfterCalls) return;
+    for (const bucket of this.#grown.values()) compactSums(database, bucket);
+    this.#grown.clear();
+    this.#grownCalls = 0;
   }
 }
 
-function toValues(record: UsageRecord): ColumnValue[] {
-  return [
-    record.id,
-    record.startedAt,
-    record.environment,
-    record.application,
-    record.keyId,
-    record.model,
-    record.target ?? null,
-    record.capacityClass,
-    record.inputTokens,
-    record.outputTokens,
-    record.cachedInputTokens,
-    record.usageSource,
-    record.outcome,
-    record.status,
-    record.code ?? null,
-    record.isStreamed ? 1 : 0,
-    record.attempts,
-    record.firstEventMs ?? null,
-    record.durationMs,
-  ];
+/** What cannot even be handed to SQLite is as much a fault of the data as what it refuses. */
+function insertRow<Result>(insert: () => Result): Result {
+  try {
+    return insert();
+  } catch (error) {
+    throw error instanceof SQLiteError ? error : refusal(error);
+  }
 }
 
-function toRecord(row: UsageRow): UsageRecord {
-  return {
-    id: row.id,
-    startedAt: row.started_at,
-    environment: row.environment,
-    application: row.application,
-    keyId: row.key_id,
-    model: row.model,
-    target: row.target ?? undefined,
-    capacityClass: row.capacity_class,
-    inputTokens: row.input_tokens,
-    outputTokens: row.output_tokens,
-    cachedInputTokens: row.cached_input_tokens,
-    usageSource: row.usage_source,
-    outcome: row.outcome,
-    status: row.status,
-    code: row.code ?? undefined,
-    isStreamed: row.is_streamed === 1,
-    attempts: row.attempts,
-    firstEventMs: row.first_event_ms ?? undefined,
-    durationMs: row.duration_ms,
-  };
+/** SQLite's primary result codes TOOBIG, CONSTRAINT and MISMATCH, https://sqlite.org/rescode.html. */
+const faultsOfData: readonly number[] = [18, 19, 20];
+
+function isFaultOfData(error: unknown): boolean {
+  // The lower byte of an extended code is the primary one.
+  return error instanceof SQLiteError && faultsOfData.includes(error.errno & 0xff);
+}
+
+function refusal(cause: unknown): RefusedRows {
+  return new RefusedRows("the database does not take these calls", { cause });
 }

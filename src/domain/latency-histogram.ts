@@ -1,0 +1,96 @@
+/**
+ * Latencies as text that merges by joining: each observation is a pair of characters that names its
+ * bucket, followed by a number when there were several. `Ca` is one observation, `Ca12` twelve; `Ca`
+ * and `Ca12` joined are thirteen. SQLite can so merge histograms without a function of its own.
+ *
+ * A bucket ends at a fixed factor of where the one before it ends, so that a value read back is
+ * never further than 4 % from the true one.
+ */
+
+/** What lies below is one bucket. */
+export const leastLatencyMs = 0.01;
+export const latencyGrowth = 1.08;
+/** Enough for any number of milliseconds that a process may live. */
+export const latencyBuckets = 992;
+const lowBuckets = 31;
+/** The first characters of a pair, and the second ones: none is a digit. */
+export const highCharacter = 64;
+export const lowCharacter = 96;
+
+const zero = 48;
+const nine = 57;
+
+/** One observation. Empty for what is no number. */
+export function encodeLatency(latencyMs: number): string {
+  if (Number.isNaN(latencyMs)) return "";
+  return bucketName(bucketOf(latencyMs));
+}
+
+/** The same observations in the fewest characters. */
+export function compactLatencies(text: string): string {
+  const counts = countBuckets(text);
+  let compact = "";
+  for (const [bucket, count] of counts.entries()) {
+    if (count > 0) compact += bucketName(bucket) + (count > 1 ? String(count) : "");
+  }
+  return compact;
+}
+
+/**
+ * The values at or below which these shares of the observations lie (nearest rank), in milliseconds.
+ * Shares ascend. Undefined without observations.
+ */
+export function latenciesAt(text: string, shares: readonly number[]): number[] | undefined {
+  const counts = countBuckets(text);
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  if (total === 0) return undefined;
+  const found: number[] = [];
+  let below = 0;
+  let bucket = -1;
+  for (const share of shares) {
+    const rank = Math.min(total, Math.max(1, Math.ceil(share * total)));
+    while (below < rank) {
+      bucket += 1;
+      below += counts[bucket] ?? 0;
+    }
+    found.push(middleOf(bucket));
+  }
+  return found;
+}
+
+function bucketOf(latencyMs: number): number {
+  if (latencyMs <= leastLatencyMs) return 0;
+  const bucket = Math.ceil(Math.log(latencyMs / leastLatencyMs) / Math.log(latencyGrowth));
+  return Math.min(bucket, latencyBuckets - 1);
+}
+
+/** The value with the same relative distance to both ends of the bucket. */
+function middleOf(bucket: number): number {
+  if (bucket === 0) return leastLatencyMs;
+  return (2 * leastLatencyMs * latencyGrowth ** bucket) / (1 + latencyGrowth);
+}
+
+function bucketName(bucket: number): string {
+  const high = Math.floor(bucket / lowBuckets);
+  return String.fromCharCode(highCharacter + high, lowCharacter + (bucket % lowBuckets));
+}
+
+/** By bucket, up to the last that holds anything. */
+function countBuckets(text: string): number[] {
+  const counts: number[] = [];
+  let position = 0;
+  while (position + 1 < text.length) {
+    const high = text.charCodeAt(position) - highCharacter;
+    const bucket = high * lowBuckets + text.charCodeAt(position + 1) - lowCharacter;
+    position += 2;
+    let count = 0;
+    for (; position < text.length; position += 1) {
+      const digit = text.charCodeAt(position);
+      if (digit < zero || digit > nine) break;
+      count = count * 10 + digit - zero;
+    }
+    while (counts.length <= bucket) counts.push(0);
+    counts[bucket] = (counts[bucket] ?? 0) + Math.max(1, count);
+  }
+  return counts;
+}

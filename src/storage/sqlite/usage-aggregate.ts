@@ -1,0 +1,97 @@
+import type { Database } from "bun:sqlite";
+import type { TotalsQuery, UsageDimension, UsageStep } from "../usage-reports.ts";
+import {
+  type Condition,
+  dimensionColumns,
+  filteredDimensions,
+  groupCondition,
+  smallestDetail,
+} from "./usage-filter.ts";
+import type { RangePiece } from "./usage-range.ts";
+import type { ColumnValue } from "./usage-row.ts";
+import { details, stepDetails, stepLengthsMs, stepTables } from "./usage-steps.ts";
+import { addSum, type UsageSum } from "./usage-sums.ts";
+
+/** Steps that are read at once; the event loop goes on between. */
+const stepsAtOnce: Readonly<Record<UsageStep, number>> = { minute: 60, hour: 24, day: 8 };
+
+/** Cuts pieces so that none holds up the event loop for long. */
+export function cutPieces(pieces: readonly RangePiece[]): RangePiece[] {
+  return pieces.flatMap((piece) => {
+    const lengthMs = stepsAtOnce[piece.step] * stepLengthsMs[piece.step];
+    const parts: RangePiece[] = [];
+    for (let since = piece.since; since < piece.until; since += lengthMs) {
+      parts.push({ ...piece, since, until: Math.min(piece.until, since + lengthMs) });
+    }
+    return parts;
+  });
+}
+
+/** The values of the dimensions of a group, in the order that was asked for. */
+export type GroupValues = readonly (string | number | null)[];
+
+/** Sums of one group, in one step of a series or in all. */
+export interface GroupSum extends UsageSum {
+  readonly values: GroupValues;
+  readonly at: number;
+}
+
+export interface AggregateQuestion extends Pick<TotalsQuery, "filter" | "by"> {
+  /** Of the points; undefined: all in one, at 0. */
+  readonly step: UsageStep | undefined;
+}
+
+/** Dimensions that were not asked for are missing. */
+interface AggregateRow extends UsageSum {
+  readonly step_at: number;
+  readonly environment: string;
+  readonly account_id: string;
+  readonly application_id: string;
+  readonly key_id: string;
+  readonly model: string;
+  readonly target: string;
+  readonly status: number;
+  readonly capacity_class: string;
+}
+
+/** Adds the sums of a piece to those of the pieces before. */
+export function addPiece(
+  database: Database,
+  { question, piece }: { readonly question: AggregateQuestion; readonly piece: RangePiece },
+  sums: Map<string, GroupSum>,
+): void {
+  const { sql, values } = aggregate(question, piece);
+  for (const row of database.query<AggregateRow, ColumnValue[]>(sql).iterate(...values)) {
+    const sum = { ...row, at: row.step_at, values: question.by.map((name) => valueOf(row, name)) };
+    const name = JSON.stringify([sum.at, ...sum.values]);
+    const known = sums.get(name);
+    if (known === undefined) sums.set(name, sum);
+    else addSum(known, sum);
+  }
+}
+
+function valueOf(row: AggregateRow, dimension: UsageDimension): string | number | null {
+  const value = row[dimensionColumns[dimension]];
+  return dimension === "target" && value === "" ? null : value;
+}
+
+function aggregate({ filter, by, step }: AggregateQuestion, piece: RangePiece): Condition {
+  const needed = [...by, ...filteredDimensions(filter).map(([dimension]) => dimension)];
+  const smallest = smallestDetail(needed);
+  const detail = stepDetails[piece.step].includes(smallest) ? smallest : "full";
+  const condition = groupCondition(filter, detail);
+  const at = step === undefined ? "0" : `at - at % ${stepLengthsMs[step]}`;
+  const columns = by.map((dimension) => `, ${dimensionColumns[dimension]}`).join("");
+  // CROSS: SQLite keeps to this order, which goes along the primary key.
+  const groups = by.length === 0 ? "" : "CROSS JOIN usage_groups ON usage_groups.id = group_id";
+  const sql = `
+    SELECT ${at} AS step_at${columns}, sum(calls) AS calls, sum(failed_calls) AS failedCalls,
+      sum(abandoned_calls) AS abandonedCalls, sum(input_tokens) AS inputTokens,
+      sum(output_tokens) AS outputTokens, sum(cached_input_tokens) AS cachedInputTokens,
+      sum(estimated_tokens) AS estimatedTokens, group_concat(durations, '') AS durations,
+      group_concat(first_events, '') AS firstEvents
+    FROM ${stepTables[piece.step]} AS sums ${groups}
+    WHERE sums.detail = ? AND at >= ? AND at < ?${condition.sql}
+    GROUP BY step_at${columns}`;
+  return { sql, values: [details[detail], piece.since, piece.until, ...condition.values] };
+}

@@ -1,0 +1,75 @@
+import type { Database } from "bun:sqlite";
+import type { UsageRecord } from "../../domain/usage.ts";
+import { type Detail, details } from "./usage-steps.ts";
+import type { ColumnValue } from "./usage-row.ts";
+
+/** The groups that a call counts in, by detail. */
+export type GroupIds = Readonly<Record<Detail, number>>;
+
+const cacheLimit = 50_000;
+
+// The change that changes nothing makes SQLite return the id of a group that was there.
+const insertGroup = `
+  INSERT INTO usage_groups (detail, environment, account_id, application_id, key_id, model, target,
+    status, capacity_class)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT DO UPDATE SET detail = excluded.detail RETURNING id`;
+
+/** Finds the groups of calls, and makes them. Remembers what it found while nobody else writes. */
+export class UsageGroups {
+  readonly #ids = new Map<string, GroupIds>();
+  #database: Database | undefined;
+  #version = 0;
+
+  /** Begins to work on a database, in a transaction. */
+  follow(database: Database): void {
+    const version = readDataVersion(database);
+    // Another connection, such as the command line's, may have removed groups.
+    if (database !== this.#database || version !== this.#version) this.forget();
+    this.#database = database;
+    this.#version = version;
+  }
+
+  /** After a transaction that was undone, and when groups are removed. */
+  forget(): void {
+    this.#ids.clear();
+    this.#database = undefined;
+  }
+
+  idsOf(database: Database, record: UsageRecord): GroupIds {
+    const name = nameOf(record);
+    const known = this.#ids.get(name);
+    if (known !== undefined) return known;
+    if (this.#ids.size >= cacheLimit) this.#ids.clear();
+    const ids = insertGroups(database, record);
+    this.#ids.set(name, ids);
+    return ids;
+  }
+}
+
+function readDataVersion(database: Database): number {
+  const row = database.query<{ data_version: number }, []>("PRAGMA data_version").get();
+  return row?.data_version ?? 0;
+}
+
+function nameOf(record: UsageRecord): string {
+  // The key comes first: it tells most groups apart. No name holds a line break.
+  return `${record.keyId}\n${record.model}\n${record.status}\n${record.target ?? ""}\n${
+    record.capacityClass
+  }\n${record.applicationId}\n${record.accountId}\n${record.environment}`;
+}
+
+function insertGroups(database: Database, record: UsageRecord): GroupIds {
+  const { environment, accountId, applicationId, keyId, model, target, status } = record;
+  const query = database.query<{ id: number }, ColumnValue[]>(insertGroup);
+  const insert = (detail: Detail, ...rest: readonly ColumnValue[]): number => {
+    const row = query.get(details[detail], environment, accountId, ...rest);
+    if (row === null) throw new Error("a group of usage has no id");
+    return row.id;
+  };
+  return {
+    full: insert("full", applicationId, keyId, model, target ?? "", status, record.capacityClass),
+    key: insert("key", applicationId, keyId, "", "", 0, ""),
+    model: insert("model", "", "", model, "", 0, ""),
+  };
+}

@@ -1,0 +1,53 @@
+import type { Database } from "bun:sqlite";
+import type { UsageRetention } from "../store.ts";
+import { type UsageStep, usageSteps } from "../usage-reports.ts";
+import type { ColumnValue } from "./usage-row.ts";
+import { details, stepDetails, stepStart, stepTables } from "./usage-steps.ts";
+
+/** Removes at most `limit` rows that are older than `retention` says; how many went. */
+export function pruneUsage(database: Database, retention: UsageRetention, limit: number): number {
+  let removed = 0;
+  if (retention.calls !== undefined) removed += pruneCalls(database, retention.calls, limit);
+  for (const step of usageSteps) {
+    const at = horizonOf(step, retention);
+    if (at === undefined || removed >= limit) continue;
+    // From now on reports do not look there, so they never show half of it.
+    database.run("UPDATE usage_horizons SET at = max(at, ?) WHERE step = ?", [at, step]);
+    removed += pruneSums(database, { step, at }, limit - removed);
+  }
+  return removed;
+}
+
+/** Sums by the day stay as long as anything of the day: erasure finds the rest by them. */
+function horizonOf(step: UsageStep, retention: UsageRetention): number | undefined {
+  const { calls, minutes, hours, days } = retention;
+  const ofStep = { minute: [minutes], hour: [hours], day: [calls, minutes, hours, days] }[step];
+  const times = ofStep.filter((at) => at !== undefined);
+  return times.length < ofStep.length ? undefined : stepStart(Math.min(...times), step);
+}
+
+function pruneCalls(database: Database, before: number, limit: number): number {
+  return database.run(
+    `DELETE FROM usage WHERE rowid IN (
+       SELECT rowid FROM usage WHERE started_at < ? ORDER BY started_at LIMIT ?)`,
+    [before, limit],
+  ).changes;
+}
+
+function pruneSums(
+  database: Database,
+  { step, at }: { readonly step: UsageStep; readonly at: number },
+  limit: number,
+): number {
+  const table = stepTables[step];
+  const prune = database.query<unknown, ColumnValue[]>(
+    `DELETE FROM ${table} WHERE (detail, at, group_id) IN (
+       SELECT detail, at, group_id FROM ${table} WHERE detail = ? AND at < ? ORDER BY at LIMIT ?)`,
+  );
+  let removed = 0;
+  for (const detail of stepDetails[step]) {
+    if (removed >= limit) break;
+    removed += prune.run(details[detail], at, limit - removed).changes;
+  }
+  return removed;
+}

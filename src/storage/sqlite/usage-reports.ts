@@ -1,0 +1,124 @@
+import type { Database } from "bun:sqlite";
+import { latenciesAt } from "../../domain/latency-histogram.ts";
+import type { UsageRecord } from "../../domain/usage.ts";
+import type { Page, PageRequest } from "../control-store.ts";
+import type {
+  CallFilter,
+  Percentiles,
+  SeriesQuery,
+  TotalsQuery,
+  UsageDimension,
+  UsagePoint,
+  UsageReports,
+  UsageStep,
+  UsageTotal,
+} from "../usage-reports.ts";
+import type { SqliteConnection } from "./connection.ts";
+import { addPiece, type AggregateQuestion, cutPieces, type GroupSum } from "./usage-aggregate.ts";
+import { listCalls } from "./usage-calls.ts";
+import { cutRange, type Horizons } from "./usage-range.ts";
+import { toRecord, type UsageRow } from "./usage-row.ts";
+import { emptySum } from "./usage-sums.ts";
+
+/** Reads the ledger in SQLite, in steps that are each short: they run on the event loop. */
+export class SqliteUsageReports implements UsageReports {
+  readonly #connection: Pick<SqliteConnection, "use">;
+
+  constructor(connection: Pick<SqliteConnection, "use">) {
+    this.#connection = connection;
+  }
+
+  async totals({ filter, by, limit }: TotalsQuery): Promise<readonly UsageTotal[]> {
+    const sums = await this.#aggregate({ filter, by, step: undefined }, "day");
+    return sums
+      .toSorted(compareCalls)
+      .slice(0, limit)
+      .map((sum) => toTotal(sum, by));
+  }
+
+  async series({ filter, by, limit, step }: SeriesQuery): Promise<readonly UsagePoint[]> {
+    const sums = await this.#aggregate({ filter, by, step }, step);
+    const largest = largestGroups(sums, limit);
+    return sums
+      .filter((sum) => largest.has(groupName(sum)))
+      .toSorted((one, other) => one.at - other.at || compareCalls(one, other))
+      .map((sum) => ({ at: sum.at, ...toTotal(sum, by) }));
+  }
+
+  calls(filter: CallFilter, page: PageRequest): Promise<Page<UsageRecord>> {
+    return listCalls(this.#connection, filter, page);
+  }
+
+  call(id: string): Promise<UsageRecord | undefined> {
+    return this.#connection.use((database) => {
+      const row = database.query<UsageRow, [string]>("SELECT * FROM usage WHERE id = ?").get(id);
+      return row === null ? undefined : toRecord(row);
+    });
+  }
+
+  async #aggregate(question: AggregateQuestion, longest: UsageStep): Promise<GroupSum[]> {
+    const { since, until } = question.filter;
+    const horizons = await this.#connection.use(readHorizons);
+    const pieces = cutPieces(cutRange({ since, until, longest, horizons }));
+    const sums = new Map<string, GroupSum>();
+    for (const piece of pieces) {
+      await this.#connection.use((database) => addPiece(database, { question, piece }, sums));
+      await nextTurn();
+    }
+    return [...sums.values()];
+  }
+}
+
+function readHorizons(database: Database): Horizons {
+  const horizons = { minute: 0, hour: 0, day: 0 };
+  const rows = database.query<{ step: UsageStep; at: number }, []>("SELECT * FROM usage_horizons");
+  for (const { step, at } of rows.all()) horizons[step] = at;
+  return horizons;
+}
+
+/** Lets the event loop do what else waits. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+function groupName({ values }: GroupSum): string {
+  return JSON.stringify(values);
+}
+
+/** Most calls first; what is equal has an order all the same. */
+function compareCalls(one: GroupSum, other: GroupSum): number {
+  return other.calls - one.calls || (groupName(one) < groupName(other) ? -1 : 1);
+}
+
+/** Names of the groups with the most calls of all steps together. */
+function largestGroups(sums: readonly GroupSum[], limit: number): ReadonlySet<string> {
+  const groups = new Map<string, GroupSum>();
+  for (const sum of sums) {
+    const name = groupName(sum);
+    const group = groups.get(name) ?? { ...emptySum(), values: sum.values, at: 0 };
+    group.calls += sum.calls;
+    groups.set(name, group);
+  }
+  return new Set([...groups.values()].toSorted(compareCalls).slice(0, limit).map(groupName));
+}
+
+function toTotal(sum: GroupSum, by: readonly UsageDimension[]): UsageTotal {
+  return {
+    group: Object.fromEntries(by.map((dimension, index) => [dimension, sum.values[index] ?? null])),
+    calls: sum.calls,
+    failedCalls: sum.failedCalls,
+    abandonedCalls: sum.abandonedCalls,
+    inputTokens: sum.inputTokens,
+    outputTokens: sum.outputTokens,
+    cachedInputTokens: sum.cachedInputTokens,
+    estimatedTokens: sum.estimatedTokens,
+    duration: toPercentiles(sum.durations),
+    firstEvent: toPercentiles(sum.firstEvents),
+  };
+}
+
+function toPercentiles(latencies: string): Percentiles | undefined {
+  const [p50, p95, p99] = latenciesAt(latencies, [0.5, 0.95, 0.99]) ?? [];
+  if (p50 === undefined || p95 === undefined || p99 === undefined) return undefined;
+  return { p50, p95, p99 };
+}

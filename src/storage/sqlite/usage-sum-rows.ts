@@ -1,0 +1,73 @@
+import type { Database } from "bun:sqlite";
+import { compactLatencies } from "../../domain/latency-histogram.ts";
+import type { SumBucket } from "./usage-sums.ts";
+import type { ColumnValue } from "./usage-row.ts";
+import { details, stepTables } from "./usage-steps.ts";
+
+/** Latencies grow by what is joined to them; from this length on they are made compact. */
+const longLatencies = 600;
+
+/** Adds the sums of a batch to those that are there. In a transaction. */
+export function addSums(database: Database, buckets: Iterable<SumBucket>): void {
+  for (const { step, detail, at, sums } of buckets) {
+    const upsert = database.query<unknown, ColumnValue[]>(upsertInto(stepTables[step]));
+    for (const [groupId, sum] of sums) {
+      upsert.run(
+        details[detail],
+        at,
+        groupId,
+        sum.calls,
+        sum.failedCalls,
+        sum.abandonedCalls,
+        sum.inputTokens,
+        sum.outputTokens,
+        sum.cachedInputTokens,
+        sum.estimatedTokens,
+        sum.durations,
+        sum.firstEvents,
+      );
+    }
+  }
+}
+
+function upsertInto(table: string): string {
+  return `
+    INSERT INTO ${table} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT DO UPDATE SET calls = calls + excluded.calls,
+      failed_calls = failed_calls + excluded.failed_calls,
+      abandoned_calls = abandoned_calls + excluded.abandoned_calls,
+      input_tokens = input_tokens + excluded.input_tokens,
+      output_tokens = output_tokens + excluded.output_tokens,
+      cached_input_tokens = cached_input_tokens + excluded.cached_input_tokens,
+      estimated_tokens = estimated_tokens + excluded.estimated_tokens,
+      durations = durations || excluded.durations,
+      first_events = first_events || excluded.first_events`;
+}
+
+type BucketName = Pick<SumBucket, "step" | "detail" | "at">;
+
+interface LongRow {
+  readonly group_id: number;
+  readonly durations: string;
+  readonly first_events: string;
+}
+
+/** Makes the latencies of a bucket compact where they have grown long. In a transaction. */
+export function compactSums(database: Database, { step, detail, at }: BucketName): void {
+  const table = stepTables[step];
+  const rows = database
+    .query<LongRow, ColumnValue[]>(
+      `SELECT group_id, durations, first_events FROM ${table} WHERE detail = ? AND at = ?
+       AND octet_length(durations) + octet_length(first_events) > ${longLatencies}`,
+    )
+    .all(details[detail], at);
+  const update = database.query<unknown, ColumnValue[]>(
+    `UPDATE ${table} SET durations = ?, first_events = ?
+     WHERE detail = ? AND at = ? AND group_id = ?`,
+  );
+  for (const row of rows) {
+    const durations = compactLatencies(row.durations);
+    const firstEvents = compactLatencies(row.first_events);
+    update.run(durations, firstEvents, details[detail], at, row.group_id);
+  }
+}

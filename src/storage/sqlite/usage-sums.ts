@@ -1,0 +1,104 @@
+import { encodeLatency } from "../../domain/latency-histogram.ts";
+import type { UsageRecord } from "../../domain/usage.ts";
+import { type UsageStep, usageSteps } from "../usage-reports.ts";
+import type { GroupIds } from "./usage-groups.ts";
+import { type Detail, stepDetails, stepStart } from "./usage-steps.ts";
+
+/** What is known of the calls of one group in one step. */
+export interface UsageSum {
+  calls: number;
+  failedCalls: number;
+  abandonedCalls: number;
+  inputTokens: number;
+  outputTokens: number;
+  cachedInputTokens: number;
+  estimatedTokens: number;
+  /** Texts of `domain/latency-histogram.ts`. */
+  durations: string;
+  firstEvents: string;
+}
+
+export function emptySum(): UsageSum {
+  return {
+    calls: 0,
+    failedCalls: 0,
+    abandonedCalls: 0,
+    inputTokens: 0,
+    outputTokens: 0,
+    cachedInputTokens: 0,
+    estimatedTokens: 0,
+    durations: "",
+    firstEvents: "",
+  };
+}
+
+export function addSum(sum: UsageSum, other: Readonly<UsageSum>): void {
+  sum.calls += other.calls;
+  sum.failedCalls += other.failedCalls;
+  sum.abandonedCalls += other.abandonedCalls;
+  sum.inputTokens += other.inputTokens;
+  sum.outputTokens += other.outputTokens;
+  sum.cachedInputTokens += other.cachedInputTokens;
+  sum.estimatedTokens += other.estimatedTokens;
+  sum.durations += other.durations;
+  sum.firstEvents += other.firstEvents;
+}
+
+export function sumOfCall(record: UsageRecord): UsageSum {
+  const { outcome, inputTokens, outputTokens, firstEventMs } = record;
+  return {
+    calls: 1,
+    failedCalls: outcome === "completed" ? 0 : 1,
+    abandonedCalls: outcome === "abandoned" ? 1 : 0,
+    inputTokens,
+    outputTokens,
+    cachedInputTokens: record.cachedInputTokens,
+    estimatedTokens: record.usageSource === "upstream" ? 0 : inputTokens + outputTokens,
+    durations: outcome === "completed" ? encodeLatency(record.durationMs) : "",
+    firstEvents: firstEventMs === undefined ? "" : encodeLatency(firstEventMs),
+  };
+}
+
+/** The sums of the groups of one detail in one step of time. */
+export interface SumBucket {
+  readonly step: UsageStep;
+  readonly detail: Detail;
+  readonly at: number;
+  readonly sums: ReadonlyMap<number, UsageSum>;
+}
+
+/** Sums calls by every step and detail, so that a batch costs one row for each sum it touches. */
+export class BatchSums {
+  readonly #buckets = new Map<string, SumBucket & { readonly sums: Map<number, UsageSum> }>();
+
+  add(record: UsageRecord, groups: GroupIds): void {
+    const call = sumOfCall(record);
+    for (const step of usageSteps) {
+      const at = stepStart(record.startedAt, step);
+      for (const detail of stepDetails[step]) {
+        const { sums } = this.#bucketOf(step, detail, at);
+        const sum = sums.get(groups[detail]);
+        if (sum === undefined) sums.set(groups[detail], { ...call });
+        else addSum(sum, call);
+      }
+    }
+  }
+
+  get buckets(): Iterable<SumBucket> {
+    return this.#buckets.values();
+  }
+
+  #bucketOf(
+    step: UsageStep,
+    detail: Detail,
+    at: number,
+  ): SumBucket & { readonly sums: Map<number, UsageSum> } {
+    const name = `${step} ${detail} ${at}`;
+    let bucket = this.#buckets.get(name);
+    if (bucket === undefined) {
+      bucket = { step, detail, at, sums: new Map() };
+      this.#buckets.set(name, bucket);
+    }
+    return bucket;
+  }
+}
