@@ -1,7 +1,7 @@
 import { randomBase62 } from "../domain/base62.ts";
 import type { Role, User } from "../domain/user.ts";
 import { change } from "./change.ts";
-import { userSchema, type UserView } from "./contract/access.ts";
+import { userSchema } from "./contract/access.ts";
 import { newUserSchema, userChangeSchema, userQuerySchema } from "./contract/access-requests.ts";
 import { listOf, removedSchema } from "./contract/values.ts";
 import { defineOperation } from "./define-operation.ts";
@@ -11,7 +11,7 @@ import type { AdminServices } from "./services.ts";
 import { deleteUser, insertUser, updateUser } from "./sign-in/keep-user.ts";
 import { requireGoodPassword } from "./sign-in/password-rules.ts";
 import type { Passwords } from "./sign-in/passwords.ts";
-import { timeText } from "./time-text.ts";
+import { viewUser } from "./view-user.ts";
 
 export interface UserServices extends AdminServices {
   readonly passwords: Passwords;
@@ -165,22 +165,6 @@ function deleteOperation(services: UserServices): Operation {
       });
     },
   });
-}
-
-export function viewUser(user: User): UserView {
-  return {
-    id: user.id,
-    email: user.email,
-    name: user.name,
-    role: user.role,
-    account_id: user.accountId ?? null,
-    has_password: user.passwordHash !== undefined,
-    has_single_sign_on: user.identity !== undefined,
-    created_at: timeText(user.createdAt),
-    disabled_at: timeText(user.disabledAt),
-    last_sign_in_at: timeText(user.lastSignInAt),
-    revision: user.revision,
-  };
 }
 
 /** A user that becomes an operator leaves its account without being told to. */

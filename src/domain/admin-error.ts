@@ -81,6 +81,12 @@ export const adminErrors = {
     code: "too_many_requests",
     when: "Too many requests of the control plane, or too many wrong passwords; `retry-after` says how long to wait.",
   },
+  single_sign_on_unavailable: {
+    status: 503,
+    type: "server_error",
+    code: "single_sign_on_unavailable",
+    when: "The identity provider cannot be reached, or does not take this client's settings.",
+  },
   storage_unavailable: {
     status: 503,
     type: "server_error",

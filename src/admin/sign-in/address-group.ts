@@ -6,14 +6,10 @@ import { isIPv6 } from "node:net";
  */
 export function addressGroup(address: string): string {
   if (!isIPv6(address)) return address;
-  const mapped = /^::ffff:([0-9.]+)$/i.exec(address)?.[1];
-  if (mapped !== undefined) return mapped;
-  const [head = "", tail = ""] = address.replace(/%.*$/, "").split("::");
+  // The form that `http/client-address` writes: groups of hexadecimal digits, once `::`.
+  const [head = "", tail] = address.split("::");
   const front = head.split(":").filter((group) => group !== "");
-  const back = tail.split(":").filter((group) => group !== "");
-  // An address in dotted form at the end stands for two groups.
-  const length = front.length + back.length + (address.includes(".") ? 1 : 0);
-  const zeros = address.includes("::") ? Array<string>(8 - length).fill("0") : [];
-  const network = [...front, ...zeros, ...back].slice(0, 4);
-  return network.map((group) => Number.parseInt(group, 16).toString(16)).join(":");
+  const back = tail === undefined ? [] : tail.split(":").filter((group) => group !== "");
+  const zeros = Array<string>(Math.max(0, 8 - front.length - back.length)).fill("0");
+  return `${[...front, ...zeros, ...back].slice(0, 4).join(":")}::/64`;
 }

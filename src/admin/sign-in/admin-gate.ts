@@ -1,6 +1,6 @@
 import { GatewayError } from "../../domain/gateway-error.ts";
 import { readTokenId } from "../../domain/management-token.ts";
-import { scopes, type Principal, type User } from "../../domain/user.ts";
+import type { Principal, User } from "../../domain/user.ts";
 import type { AdminSettings } from "../../config/config.ts";
 import type { AdminGate, AdminRequest } from "../../http/admin-gate.ts";
 import { StorageUnavailable } from "../../storage/errors.ts";
@@ -9,6 +9,7 @@ import type { AdminServices } from "../services.ts";
 import { fromStorageError } from "../storage-error.ts";
 import { addressGroup } from "./address-group.ts";
 import { cookiePolicy, readCookie } from "./cookies.ts";
+import { localPrincipal, sessionPrincipal, tokenPrincipal } from "./principals.ts";
 import { RateWindow } from "./rate-window.ts";
 import { checkOrigin, isUnsafe, requireOrigin } from "./request-origin.ts";
 import { isSameBytes, isSameText } from "./same-text.ts";
@@ -74,7 +75,7 @@ class PrincipalFinder {
 
   async #findByToken(text: string): Promise<FoundPrincipal> {
     const { store, clock, digest, isLocalToken } = this.#options;
-    if (isLocalToken(text)) return local();
+    if (isLocalToken(text)) return { principal: localPrincipal(), countedAs: "local" };
     const publicId = readTokenId(text);
     if (publicId === undefined) throw notSignedIn("what was sent is no management token");
     const { token, user } = await store.read(async (view) => {
@@ -90,8 +91,7 @@ class PrincipalFinder {
     if (token.lastUsedAt === undefined || now - token.lastUsedAt >= 60_000) {
       await this.#note(token.id, (transaction) => transaction.tokens.used(token.id, now));
     }
-    const principal = { ...describe(enabled), kind: "token" as const, scopes: token.scopes };
-    return { principal, countedAs: token.id };
+    return { principal: tokenPrincipal(enabled, token.scopes), countedAs: token.id };
   }
 
   async #findBySession(secret: string, request: Request): Promise<FoundPrincipal> {
@@ -113,10 +113,7 @@ class PrincipalFinder {
     if (isSightingDue(session, now, settings.sessionIdleMs)) {
       await this.#note(id, (transaction) => transaction.sessions.seen(id, now));
     }
-    return {
-      principal: { ...describe(enabled), kind: "session", scopes },
-      countedAs: enabled.id,
-    };
+    return { principal: sessionPrincipal(enabled), countedAs: enabled.id };
   }
 
   /** A database that only reads must not keep anybody out: the next request tries again. */
@@ -131,23 +128,6 @@ class PrincipalFinder {
       this.#noted.delete(id);
     }
   }
-}
-
-function local(): FoundPrincipal {
-  const principal: Principal = {
-    kind: "local",
-    userId: undefined,
-    name: "local",
-    role: "operator",
-    accountId: undefined,
-    scopes,
-  };
-  return { principal, countedAs: "local" };
-}
-
-function describe(user: User): Omit<Principal, "kind" | "scopes"> {
-  const { id, email, role, accountId } = user;
-  return { userId: id, name: email, role, accountId };
 }
 
 function requireEnabled(user: User | undefined): User {

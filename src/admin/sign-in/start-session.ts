@@ -1,0 +1,74 @@
+import type { RandomBytes } from "../../domain/base62.ts";
+import type { Session, User } from "../../domain/user.ts";
+import { jsonReply, type Reply } from "../../http/reply.ts";
+import type { Change } from "../change.ts";
+import type { SessionView } from "../contract/session.ts";
+import { timeText } from "../time-text.ts";
+import { viewUser } from "../view-user.ts";
+import { cookiePolicy, sessionCookie } from "./cookies.ts";
+import { csrfToken, newSession } from "./sessions.ts";
+
+export interface StartedSession {
+  readonly user: User;
+  readonly session: Session;
+  /** The cookie's value. */
+  readonly secret: string;
+}
+
+export interface SessionBeginning {
+  readonly user: User;
+  readonly how: "password" | "bootstrap" | "single_sign_on";
+  /** Id of the session that the browser had: it ends, so that none outlives a sign-in. */
+  readonly previous: string | undefined;
+  readonly absoluteMs: number;
+  readonly random: RandomBytes;
+}
+
+/** Begins a session, in the transaction of the change. The user must be enabled. */
+export async function startSession(
+  change: Change,
+  { user, how, previous, absoluteMs, random }: SessionBeginning,
+): Promise<StartedSession> {
+  const { transaction, now } = change;
+  if (previous !== undefined) await transaction.sessions.delete(previous);
+  const signedIn = await transaction.users.update({ ...user, lastSignInAt: now });
+  const { secret, session } = newSession({ userId: user.id, now, absoluteMs, random });
+  await transaction.sessions.insert(session);
+  await change.audit({
+    action: "session.start",
+    subject: { type: "user", id: user.id },
+    accountId: user.accountId,
+    after: { how, expires_at: timeText(session.expiresAt) },
+  });
+  return { user: signedIn, session, secret };
+}
+
+export interface SessionReplyOptions {
+  readonly publicUrl: () => string;
+  readonly digest: (text: string) => Uint8Array;
+}
+
+export function viewSession(
+  { user, session, secret }: StartedSession,
+  digest: (text: string) => Uint8Array,
+): SessionView {
+  return {
+    user: viewUser(user),
+    csrf_token: csrfToken(secret, digest),
+    expires_at: timeText(session.expiresAt),
+  };
+}
+
+/** The answer to a sign-in: the session, and its cookie. */
+export function startedReply(started: StartedSession, options: SessionReplyOptions): Reply {
+  return jsonReply(viewSession(started, options.digest), startedHeaders(started, options));
+}
+
+export function startedHeaders(
+  { session, secret }: StartedSession,
+  { publicUrl }: SessionReplyOptions,
+): Readonly<Record<string, string>> {
+  const policy = cookiePolicy(publicUrl());
+  const maxAgeMs = session.expiresAt - session.createdAt;
+  return { "set-cookie": sessionCookie(policy, secret, maxAgeMs), "cache-control": "no-store" };
+}
