@@ -46,11 +46,15 @@ export interface UsageStore {
   erase(accountId: string, limit: number): Promise<number>;
 }
 
-/** Times in milliseconds since the epoch; what is older goes. Undefined: it stays. */
+/**
+ * Times in milliseconds since the epoch; what is older goes: calls one by one, sums by the minute in
+ * whole hours, all others in whole days. Undefined: it stays.
+ */
 export interface UsageRetention {
   readonly calls: number | undefined;
   readonly minutes: number | undefined;
   readonly hours: number | undefined;
+  /** Sums of a day stay as long as anything else of it. */
   readonly days: number | undefined;
 }
 

@@ -24,7 +24,10 @@ export const usageDimensions = [
 ] as const;
 export type UsageDimension = (typeof usageDimensions)[number];
 
-/** Only what fits every field. */
+/**
+ * Only what fits every field. Totals and series move the times outwards to whole minutes; of times
+ * whose minutes are not kept any more, to whole hours or days.
+ */
 export interface UsageFilter {
   /** Milliseconds since the epoch, included. */
   readonly since: number;

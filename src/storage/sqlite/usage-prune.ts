@@ -18,12 +18,20 @@ export function pruneUsage(database: Database, retention: UsageRetention, limit:
   return removed;
 }
 
-/** Sums by the day stay as long as anything of the day: erasure finds the rest by them. */
+/** Sums go by whole steps of the next longer kind, which then stand in for them. */
 function horizonOf(step: UsageStep, retention: UsageRetention): number | undefined {
   const { calls, minutes, hours, days } = retention;
-  const ofStep = { minute: [minutes], hour: [hours], day: [calls, minutes, hours, days] }[step];
-  const times = ofStep.filter((at) => at !== undefined);
-  return times.length < ofStep.length ? undefined : stepStart(Math.min(...times), step);
+  switch (step) {
+    case "minute":
+      return minutes === undefined ? undefined : stepStart(minutes, "hour");
+    case "hour":
+      return hours === undefined ? undefined : stepStart(hours, "day");
+    case "day": {
+      // A day stays as long as anything of it: erasure finds the rest by it.
+      const times = [calls, minutes, hours, days].filter((at) => at !== undefined);
+      return times.length < 4 ? undefined : stepStart(Math.min(...times), "day");
+    }
+  }
 }
 
 function pruneCalls(database: Database, before: number, limit: number): number {

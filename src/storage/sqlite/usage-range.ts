@@ -9,31 +9,41 @@ export interface RangePiece {
   readonly until: number;
 }
 
-/** Up to when the sums of each step were removed. */
-export type Horizons = Readonly<Record<UsageStep, number>>;
+/** The times of which there are sums. */
+export interface UsageExtent {
+  /** From the first day to the end of the last; both 0 when there are none. */
+  readonly since: number;
+  readonly until: number;
+  /** Up to when the sums of each step were removed. */
+  readonly horizons: Readonly<Record<UsageStep, number>>;
+}
 
 export interface RangeQuestion extends Pick<UsageFilter, "since" | "until"> {
   /** No longer ones are used. */
   readonly longest: UsageStep;
-  readonly horizons: Horizons;
+  readonly extent: UsageExtent;
 }
 
 /**
  * Cuts a time into pieces, oldest first, each made of the longest steps that fit. Its ends are moved
  * outwards to whole minutes; where minutes were removed, to whole hours, and then to whole days.
  */
-export function cutRange({ since, until, longest, horizons }: RangeQuestion): RangePiece[] {
+export function cutRange({ since, until, longest, extent }: RangeQuestion): RangePiece[] {
   if (since >= until) return [];
+  const { horizons } = extent;
   const steps = usageSteps.slice(0, usageSteps.indexOf(longest) + 1);
-  const start = moveOutwards(since, stepStart, { steps, horizons });
-  const end = moveOutwards(until, stepCeiling, { steps, horizons });
+  const start = moveOutwards(Math.max(since, extent.since), stepStart, { steps, horizons });
+  const end = moveOutwards(Math.min(until, extent.until), stepCeiling, { steps, horizons });
   return fill(start, end, steps);
 }
 
 function moveOutwards(
   at: number,
   round: (at: number, step: UsageStep) => number,
-  { steps, horizons }: { readonly steps: readonly UsageStep[]; readonly horizons: Horizons },
+  {
+    steps,
+    horizons,
+  }: { readonly steps: readonly UsageStep[]; readonly horizons: UsageExtent["horizons"] },
 ): number {
   let moved = at;
   for (const [index, step] of steps.entries()) {

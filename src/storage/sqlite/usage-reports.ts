@@ -16,8 +16,9 @@ import type {
 import type { SqliteConnection } from "./connection.ts";
 import { addPiece, type AggregateQuestion, cutPieces, type GroupSum } from "./usage-aggregate.ts";
 import { listCalls } from "./usage-calls.ts";
-import { cutRange, type Horizons } from "./usage-range.ts";
+import { cutRange, type UsageExtent } from "./usage-range.ts";
 import { toRecord, type UsageRow } from "./usage-row.ts";
+import { details, stepLengthsMs } from "./usage-steps.ts";
 import { emptySum } from "./usage-sums.ts";
 
 /** Reads the ledger in SQLite, in steps that are each short: they run on the event loop. */
@@ -58,8 +59,8 @@ export class SqliteUsageReports implements UsageReports {
 
   async #aggregate(question: AggregateQuestion, longest: UsageStep): Promise<GroupSum[]> {
     const { since, until } = question.filter;
-    const horizons = await this.#connection.use(readHorizons);
-    const pieces = cutPieces(cutRange({ since, until, longest, horizons }));
+    const extent = await this.#connection.use(readExtent);
+    const pieces = cutPieces(cutRange({ since, until, longest, extent }));
     const sums = new Map<string, GroupSum>();
     for (const piece of pieces) {
       await this.#connection.use((database) => addPiece(database, { question, piece }, sums));
@@ -69,11 +70,21 @@ export class SqliteUsageReports implements UsageReports {
   }
 }
 
-function readHorizons(database: Database): Horizons {
+function readExtent(database: Database): UsageExtent {
   const horizons = { minute: 0, hour: 0, day: 0 };
   const rows = database.query<{ step: UsageStep; at: number }, []>("SELECT * FROM usage_horizons");
   for (const { step, at } of rows.all()) horizons[step] = at;
-  return horizons;
+  // In two parts: SQLite looks up a least or a greatest value, but not both at once.
+  const days = database
+    .query<{ first: number | null; last: number | null }, []>(
+      `SELECT (SELECT min(at) FROM usage_days WHERE detail = ${details.key}) AS first,
+         (SELECT max(at) FROM usage_days WHERE detail = ${details.key}) AS last`,
+    )
+    .get();
+  if (typeof days?.first !== "number" || typeof days.last !== "number") {
+    return { since: 0, until: 0, horizons };
+  }
+  return { since: days.first, until: days.last + stepLengthsMs.day, horizons };
 }
 
 /** Lets the event loop do what else waits. */
