@@ -1,77 +1,253 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import type { Key, KeySecret } from "../../domain/key.ts";
-import type { KeyStore } from "../store.ts";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import type { Application } from "../../domain/account.ts";
+import type { Key } from "../../domain/key.ts";
+import type { ControlStore } from "../control-store.ts";
+import type { KeyChange, KeyStore } from "../store.ts";
+import { accountOf, applicationOf, insertKey, keyOf, secretOf } from "./control-fixtures.ts";
 
-export function keyOf(id: string, values: Partial<Key> = {}): Key {
-  return {
-    id,
-    application: "search",
-    environment: "production",
-    plan: "standard",
-    limits: undefined,
-    createdAt: 1_000,
-    revokedAt: undefined,
-    ...values,
-  };
+export interface KeyStores {
+  readonly keys: KeyStore;
+  readonly control: ControlStore;
 }
 
-export function secretOf(publicId: string, keyId: string): KeySecret {
-  const digest = new Uint8Array(32).fill(publicId.charCodeAt(0));
-  return { publicId, keyId, digest, createdAt: 1_000, expiresAt: undefined };
-}
-
-/** What every key store must do. */
-export function keyStoreContract(name: string, create: () => KeyStore): void {
+/** What every key store must do, beside the control store that it follows. */
+export function keyStoreContract(name: string, create: (clock: ManualClock) => KeyStores): void {
   describe(`key store contract: ${name}`, () => {
-    let store: KeyStore;
-    beforeEach(() => {
-      store = create();
+    const most = 100;
+    let clock: ManualClock;
+    let keys: KeyStore;
+    let control: ControlStore;
+    let application: Application;
+    let key: Key;
+
+    beforeEach(async () => {
+      clock = new ManualClock({ wallMs: 10_000_000 });
+      ({ keys, control } = create(clock));
+      ({ application, key } = await insertKey(control, {
+        account: "acct_a",
+        application: "app_a",
+        key: "key_a",
+      }));
     });
 
-    test("a key comes back as it was given, with and without limits of its own", async () => {
-      const plain = keyOf("key_a");
-      const limits = { requestsPerMinute: 7, tokensPerMinute: 900 };
-      const custom = keyOf("key_b", { plan: "enterprise", limits, createdAt: 2_000 });
-      await store.create(plain, secretOf("aaaaaaaa", "key_a"));
-      await store.create(custom, secretOf("bbbbbbbb", "key_b"));
-      expect(await store.list()).toEqual([custom, plain]);
-    });
+    /** What changed by a change, and nothing of before. */
+    async function changesOf(change: () => Promise<unknown>): Promise<readonly KeyChange[]> {
+      const { epoch } = await keys.loadKeys(0, most);
+      await change();
+      const { changes, epoch: after } = await keys.loadKeys(epoch, most);
+      expect(after >= epoch).toBe(true);
+      expect((await keys.loadKeys(after, most)).changes).toEqual([]);
+      return changes;
+    }
 
-    test("a live secret is loaded with its key and its digest, byte for byte", async () => {
-      const key = keyOf("key_a");
-      const secret = { ...secretOf("aaaaaaaa", "key_a"), expiresAt: 9_000 };
-      await store.create(key, secret);
-      const [loaded] = await store.loadSecrets();
-      expect(loaded?.key).toEqual(key);
-      expect({ ...loaded?.secret, digest: Array.from(loaded?.secret.digest ?? []) }).toEqual({
-        ...secret,
-        digest: Array.from(secret.digest),
+    async function liveKeys(): Promise<readonly string[]> {
+      const { changes } = await keys.loadKeys(0, most);
+      return changes.filter(({ live }) => live !== undefined).map(({ keyId }) => keyId);
+    }
+
+    test("a key is loaded whole, with its secrets and their digests, byte for byte", async () => {
+      const rich = keyOf("key_b", application, {
+        plan: "enterprise",
+        limits: { requestsPerMinute: 7, tokensPerMinute: 900 },
+        provisionedUnits: 3,
+        allowedModels: ["alpha-sonnet-4"],
+        allowedNetworks: ["10.0.0.0/8", "2001:db8::/32"],
+        note: "of the night shift",
+        expiresAt: 99_000_000,
       });
+      const secret = secretOf("bbbbbbbb", "key_b", { expiresAt: 20_000_000, lastUsedAt: 5_000 });
+      const changes = await changesOf(() =>
+        control.change(async (transaction) => {
+          await transaction.keys.insert(rich);
+          await transaction.secrets.insert(secret);
+        }),
+      );
+      expect(changes).toHaveLength(1);
+      expect(changes[0]?.keyId).toBe("key_b");
+      expect(changes[0]?.live?.key).toEqual(rich);
+      expect(changes[0]?.live?.secrets).toHaveLength(1);
+      expect({
+        ...changes[0]?.live?.secrets[0],
+        digest: Buffer.from(changes[0]?.live?.secrets[0]?.digest ?? []).toHex(),
+      }).toEqual({ ...secret, digest: Buffer.from(secret.digest).toHex() });
     });
 
-    test("a taken id is refused and leaves nothing behind", async () => {
-      await store.create(keyOf("key_a"), secretOf("aaaaaaaa", "key_a"));
-      const sameKey = store.create(keyOf("key_a"), secretOf("bbbbbbbb", "key_a"));
-      expect(sameKey).rejects.toThrow();
-      const sameSecret = store.create(keyOf("key_b"), secretOf("aaaaaaaa", "key_b"));
-      expect(sameSecret).rejects.toThrow();
-      expect(await store.list()).toHaveLength(1);
-      expect(await store.loadSecrets()).toHaveLength(1);
+    test("an epoch asked for again tells of nothing", async () => {
+      const { epoch, hasMore } = await keys.loadKeys(0, most);
+      expect(hasMore).toBe(false);
+      expect(await keys.loadKeys(epoch, most)).toEqual({ changes: [], epoch, hasMore: false });
     });
 
-    test("a revoked key is listed with the time, and its secrets are gone", async () => {
-      await store.create(keyOf("key_a"), secretOf("aaaaaaaa", "key_a"));
-      expect(await store.revoke("key_a", 5_000)).toBe(true);
-      expect((await store.list())[0]?.revokedAt).toBe(5_000);
-      expect(await store.loadSecrets()).toEqual([]);
+    test("changes come in pages that miss nothing and repeat nothing", async () => {
+      for (let place = 0; place < 9; place += 1) {
+        const names = { account: "acct_a", application: "app_a", key: `key_${place}` };
+        await insertKey(control, names);
+      }
+      // One change of all ten keys at once.
+      await control.change((transaction) => transaction.applications.update(application));
+      const seen: string[] = [];
+      let epoch = 0;
+      for (let isDone = false; !isDone;) {
+        const page = await keys.loadKeys(epoch, 3);
+        expect(page.changes.length).toBeLessThanOrEqual(3);
+        expect(page.epoch).toBeGreaterThan(epoch);
+        seen.push(...page.changes.map(({ keyId }) => keyId));
+        epoch = page.epoch;
+        isDone = !page.hasMore;
+      }
+      expect(seen).toHaveLength(10);
+      expect(new Set(seen).size).toBe(10);
     });
 
-    test("a second revocation changes nothing, and an unknown key cannot be revoked", async () => {
-      await store.create(keyOf("key_a"), secretOf("aaaaaaaa", "key_a"));
-      await store.revoke("key_a", 5_000);
-      expect(await store.revoke("key_a", 6_000)).toBe(true);
-      expect((await store.list())[0]?.revokedAt).toBe(5_000);
-      expect(await store.revoke("key_x", 5_000)).toBe(false);
+    test("a change of a key or of its secrets is told, with what holds afterwards", async () => {
+      const other = { account: "acct_a", application: "app_a", key: "key_b" };
+      await insertKey(control, other);
+      const updated = await changesOf(() =>
+        control.change((transaction) => transaction.keys.update({ ...key, plan: "pro" })),
+      );
+      expect(updated.map(({ live }) => live?.key.plan)).toEqual(["pro"]);
+      const added = await changesOf(() =>
+        control.change((transaction) =>
+          transaction.secrets.insert(secretOf("new", "key_a", { createdAt: 2_000 })),
+        ),
+      );
+      const publicIds = added.map(({ live }) => live?.secrets.map(({ publicId }) => publicId));
+      expect(publicIds).toEqual([["new", "of_key_a"]]);
+      const ended = await changesOf(() =>
+        control.change((transaction) => transaction.secrets.expire("of_key_a", 11_000_000)),
+      );
+      const ends = ended.map(({ live }) => live?.secrets.map(({ expiresAt }) => expiresAt));
+      expect(ends).toEqual([[undefined, 11_000_000]]);
+    });
+
+    test("a change that was undone is not told", async () => {
+      const changes = await changesOf(async () => {
+        const undone = control.change(async (transaction) => {
+          await transaction.keys.update({ ...key, plan: "pro" });
+          throw new Error("no");
+        });
+        expect(undone).rejects.toThrow("no");
+        await undone.catch(() => undefined);
+      });
+      expect(changes).toEqual([]);
+    });
+
+    test("a revoked or disabled key is told of as gone, and comes back when enabled", async () => {
+      const disabled = await changesOf(() =>
+        control.change(async (transaction) => {
+          key = await transaction.keys.update({ ...key, disabledAt: 5 });
+        }),
+      );
+      expect(disabled).toEqual([{ keyId: "key_a", live: undefined }]);
+      const enabled = await changesOf(() =>
+        control.change(async (transaction) => {
+          key = await transaction.keys.update({ ...key, disabledAt: undefined });
+        }),
+      );
+      expect(enabled[0]?.live?.key.id).toBe("key_a");
+      const revoked = await changesOf(() =>
+        control.change((transaction) => transaction.keys.update({ ...key, revokedAt: 6 })),
+      );
+      expect(revoked).toEqual([{ keyId: "key_a", live: undefined }]);
+    });
+
+    test("a removed key is told of as gone, even when it lived until then", async () => {
+      const changes = await changesOf(() =>
+        control.change((transaction) => transaction.keys.delete("key_a")),
+      );
+      expect(changes).toEqual([{ keyId: "key_a", live: undefined }]);
+      expect(await liveKeys()).toEqual([]);
+    });
+
+    test("a disabled application takes exactly its own keys along", async () => {
+      await insertKey(control, { account: "acct_a", application: "app_a", key: "key_a2" });
+      await insertKey(control, { account: "acct_a", application: "app_b", key: "key_b" });
+      const changes = await changesOf(() =>
+        control.change((transaction) =>
+          transaction.applications.update({ ...application, disabledAt: 5 }),
+        ),
+      );
+      expect(changes.map(({ keyId }) => keyId).toSorted()).toEqual(["key_a", "key_a2"]);
+      expect(changes.every(({ live }) => live === undefined)).toBe(true);
+      expect(await liveKeys()).toEqual(["key_b"]);
+    });
+
+    test("a renamed application shows in its keys", async () => {
+      const changes = await changesOf(() =>
+        control.change((transaction) =>
+          transaction.applications.update({ ...application, name: "renamed" }),
+        ),
+      );
+      expect(changes.map(({ live }) => live?.key.application)).toEqual(["renamed"]);
+    });
+
+    test("a disabled account takes the keys of all its applications along", async () => {
+      await insertKey(control, { account: "acct_a", application: "app_b", key: "key_b" });
+      await insertKey(control, { account: "acct_z", application: "app_z", key: "key_z" });
+      const changes = await changesOf(() =>
+        control.change((transaction) =>
+          transaction.accounts.update({ ...accountOf("acct_a"), disabledAt: 5 }),
+        ),
+      );
+      expect(changes.map(({ keyId }) => keyId).toSorted()).toEqual(["key_a", "key_b"]);
+      expect(changes.every(({ live }) => live === undefined)).toBe(true);
+      expect(await liveKeys()).toEqual(["key_z"]);
+    });
+
+    test("a secret that ended stays for an hour, so that a refusal can name the reason", async () => {
+      await control.change((transaction) =>
+        transaction.secrets.expire("of_key_a", clock.now() - 1_000),
+      );
+      const publicIds = async (): Promise<unknown> =>
+        (await keys.loadKeys(0, most)).changes[0]?.live?.secrets.map(({ publicId }) => publicId);
+      expect(await publicIds()).toEqual(["of_key_a"]);
+      clock.advance(3_600_000);
+      expect(await publicIds()).toEqual([]);
+    });
+
+    test("last uses only move forward, and are no change of the keys", async () => {
+      const lastUsedAt = (): Promise<number | undefined> =>
+        control.read(async (view) => (await view.secrets.get("of_key_a"))?.lastUsedAt);
+      const changes = await changesOf(async () => {
+        await keys.recordLastUse(new Map([["of_key_a", 5_000]]));
+        expect(await lastUsedAt()).toBe(5_000);
+        await keys.recordLastUse(
+          new Map([
+            ["of_key_a", 4_000],
+            ["unknown", 9_000],
+          ]),
+        );
+        await keys.recordLastUse(new Map());
+      });
+      expect(await lastUsedAt()).toBe(5_000);
+      expect(changes).toEqual([]);
+    });
+
+    test("whoever comes from a later epoch than there is begins anew", async () => {
+      const { epoch } = await keys.loadKeys(0, most);
+      const page = await keys.loadKeys(epoch + 1_000, most);
+      expect(page.changes.map(({ keyId }) => keyId)).toEqual(["key_a"]);
+      expect(page.epoch).toBe(epoch);
+    });
+
+    test("keys of other environments and applications do not mix", async () => {
+      const staging = applicationOf("app_s", { environment: "staging", name: application.name });
+      await control.change(async (transaction) => {
+        await transaction.applications.insert(staging);
+        await transaction.keys.insert(keyOf("key_s", staging));
+      });
+      const { changes } = await keys.loadKeys(0, most);
+      const environments = new Map(
+        changes.map(({ keyId, live }) => [keyId, live?.key.environment]),
+      );
+      expect(environments).toEqual(
+        new Map([
+          ["key_a", "production"],
+          ["key_s", "staging"],
+        ]),
+      );
+      expect(changes.find(({ keyId }) => keyId === "key_s")?.live?.secrets).toEqual([]);
     });
   });
 }
