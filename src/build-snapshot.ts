@@ -1,8 +1,10 @@
 import type { Config } from "./config/config.ts";
 import type { Environment } from "./domain/model.ts";
 import { isSameValue } from "./domain/same-value.ts";
+import type { DrainSettings } from "./domain/upstream-settings.ts";
 import { CorsPolicy } from "./http/cors.ts";
 import type { EdgeSettings } from "./http/dispatch.ts";
+import type { Draining } from "./pipeline/drain.ts";
 import { InFlight } from "./pipeline/in-flight.ts";
 import type { Snapshot, Upstream } from "./pipeline/snapshot.ts";
 import type { AdapterServices } from "./upstreams/adapter.ts";
@@ -58,9 +60,20 @@ function buildUpstreams(
     const isSame = isSameValue(settings, before?.config.upstreams.get(name));
     const kept = isSame ? earlier?.adapter : undefined;
     const adapter = kept ?? createAdapter(settings, services(name));
-    upstreams.set(name, { name, adapter, timeouts: settings.timeouts, inFlight });
+    const drain = buildDraining(settings.drain, earlier?.drain);
+    upstreams.set(name, { name, adapter, timeouts: settings.timeouts, inFlight, drain });
   }
   return upstreams;
+}
+
+function buildDraining(
+  settings: DrainSettings | undefined,
+  earlier: Draining | undefined,
+): Draining | undefined {
+  if (settings === undefined) return undefined;
+  const places = earlier?.places ?? new InFlight(settings.limit);
+  places.limit = settings.limit;
+  return { timeoutMs: settings.timeoutMs, places };
 }
 
 /** What the listeners accept, under this configuration. */

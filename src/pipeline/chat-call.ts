@@ -1,16 +1,24 @@
-import type { ChatEvent, ChatRequest, ChatResult } from "../domain/chat.ts";
+import type { ChatRequest, ChatResult } from "../domain/chat.ts";
 import { UpstreamFailure } from "../domain/upstream-failure.ts";
 import type { ChatCodec } from "../upstreams/adapter.ts";
+import type { AttemptContext } from "./attempt.ts";
 import { CallImages } from "./call-images.ts";
 import type { Call } from "./call.ts";
 import type { Candidate } from "./candidates.ts";
 import { checkContextWindow, checkOutputCap, outputCap } from "./check-request.ts";
-import { attemptChat, attemptChatStream, choiceCount, inputReadings } from "./choices.ts";
+import {
+  attemptChat,
+  attemptChatStream,
+  choiceCount,
+  inputReadings,
+  type ChatAttempt,
+  type ChatTarget,
+} from "./choices.ts";
 import { ChoiceProgress } from "./choice-progress.ts";
 import { countInput } from "./count-input.ts";
+import { CallerSignal, type DrainableAnswer } from "./drain.ts";
 import { measureChatInput, repeatedInput } from "./estimate.ts";
-import type { OpenStream } from "./event-batches.ts";
-import { MeteredStream } from "./metered-stream.ts";
+import { MeteredStream, type MeteredStreamOptions } from "./metered-stream.ts";
 import { runCall, type Operation, type StartedCall } from "./run-call.ts";
 import type { PipelineServices } from "./services.ts";
 
@@ -46,7 +54,12 @@ export async function openChatStream(
   using images = new CallImages(chat.request);
   const started = await runCall(call, streamedAnswer(chat, images), services);
   const { model } = started.admission;
-  const answer = new MeteredStream({ open: started.answer, meter: started.meter, model });
+  const answer = new MeteredStream({
+    ...started.answer,
+    meter: started.meter,
+    model,
+    choices: choiceCount(chat.request),
+  });
   return { ...started, answer };
 }
 
@@ -72,17 +85,47 @@ function wholeAnswer(chat: ChatCall, images: CallImages): Operation<ChatResult> 
   };
 }
 
-function streamedAnswer(chat: ChatCall, images: CallImages): Operation<OpenStream<ChatEvent>> {
+type OpenAnswer = Pick<MeteredStreamOptions, "open" | "drain">;
+
+function streamedAnswer(chat: ChatCall, images: CallImages): Operation<OpenAnswer> {
   return {
     ...commonParts(chat, true),
     async attempt(candidate, context) {
       const target = { codec: chatCodec(candidate), candidate };
       const request = await images.requestFor(target, context);
-      const open = await attemptChatStream({ ...target, request, context });
+      const drain = drainOf(target, request, context);
+      const answer = await openAnswer({ ...target, request, context }, drain);
       context.meter.answering();
-      return open;
+      return answer;
     },
   };
+}
+
+/** Choices that are asked for one after the other are not asked for once the caller has left. */
+function drainOf(
+  { codec, candidate }: ChatTarget,
+  request: ChatRequest,
+  { call }: AttemptContext,
+): DrainableAnswer | undefined {
+  const { drain } = candidate.upstream;
+  const isOneRequest = choiceCount(request) === 1 || codec.takesChoiceCount;
+  if (drain === undefined || !isOneRequest) return undefined;
+  return { ...drain, caller: new CallerSignal(call.signal) };
+}
+
+async function openAnswer(
+  attempt: ChatAttempt,
+  drain: DrainableAnswer | undefined,
+): Promise<OpenAnswer> {
+  if (drain === undefined) return { open: await attemptChatStream(attempt), drain };
+  const { context } = attempt;
+  const call = { ...context.call, signal: drain.caller.signal };
+  try {
+    return { open: await attemptChatStream({ ...attempt, context: { ...context, call } }), drain };
+  } catch (error) {
+    drain.caller.release();
+    throw error;
+  }
 }
 
 type CommonParts = Omit<Operation<unknown>, "attempt">;

@@ -1,20 +1,26 @@
 import type { Clock } from "../domain/clock.ts";
 import type { GatewayError } from "../domain/gateway-error.ts";
 import type { Model, Target } from "../domain/model.ts";
-import type { CallOutcome, TokenUsage, UsageRecord, UsageSource } from "../domain/usage.ts";
+import type {
+  CallOutcome,
+  OpenedCall,
+  TokenUsage,
+  UsageRecord,
+  UsageSource,
+} from "../domain/usage.ts";
 import type { LimitStore } from "../storage/store.ts";
 import type { Admission } from "./admit.ts";
 import type { Call } from "./call.ts";
 import type { InputSize, OutputExpectation, TokenEstimate, TokenEstimator } from "./estimate.ts";
-
-/** Takes the row of a finished call. Must not throw and must not wait. */
-export type RecordUsage = (record: UsageRecord) => void;
+import type { CallLedger } from "./ledger.ts";
 
 export interface MeterServices {
   readonly clock: Clock;
   readonly limits: LimitStore;
   readonly estimator: TokenEstimator;
-  readonly recordUsage: RecordUsage;
+  readonly ledger: CallLedger;
+  /** For metrics and log: the same row that the ledger gets. Must not throw. */
+  readonly onCallEnded: (record: UsageRecord) => void;
   /** A reservation that cannot be settled ages out by itself, but somebody should know. */
   readonly onSettleFailed: (callId: string, error: unknown) => void;
 }
@@ -28,6 +34,10 @@ export interface MeterSubject {
   readonly isStreamed: boolean;
 }
 
+/** How much of a stream may be delivered, in tokens or time, before the ledger hears of it. */
+const checkpointTokens = 1_000;
+const checkpointIntervalMs = 5_000;
+
 /**
  * Follows one call to its end and accounts for it exactly once, however many of finish, failure
  * and departure are reported: the first one counts.
@@ -35,6 +45,7 @@ export interface MeterSubject {
 export class Meter {
   readonly #services: MeterServices;
   readonly #subject: MeterSubject;
+  readonly #startedAt: number;
   #admission: Admission | undefined;
   #target: Target | undefined;
   #attempts = 0;
@@ -42,15 +53,23 @@ export class Meter {
   #usage: TokenUsage | undefined;
   #deliveredPieces = 0;
   #deliveredCharacters = 0;
+  #checkpoint = { tokens: 0, at: 0 };
+  #isOpen = false;
   #isClosed = false;
 
   constructor(subject: MeterSubject, services: MeterServices) {
     this.#subject = subject;
     this.#services = services;
+    const { clock } = services;
+    this.#startedAt = Math.round(clock.now() - (clock.monotonic() - subject.call.receivedAt));
   }
 
+  /** The call may run. Throws when the ledger cannot take it: it must then not run. */
   admitted(admission: Admission): void {
     this.#admission = admission;
+    this.#services.ledger.open(this.#openedCall(admission));
+    this.#isOpen = true;
+    this.#checkpoint = { tokens: 0, at: this.#services.clock.monotonic() };
   }
 
   attempting(target: Target): void {
@@ -66,6 +85,7 @@ export class Meter {
   delivering(characters: number): void {
     this.#deliveredPieces += 1;
     this.#deliveredCharacters += characters;
+    if (this.#subject.isStreamed && this.#isOpen) this.#keepCheckpoint();
   }
 
   /** The latest report counts; undefined when the upstream did not say. */
@@ -75,15 +95,16 @@ export class Meter {
 
   /** Counts of the answer as they will be recorded. */
   get usage(): TokenUsage {
-    return this.#usage ?? this.#estimatedUsage();
+    return this.#usage ?? this.#wholeAnswerUsage();
   }
 
   completed(): void {
-    this.#close("completed", 200, undefined);
+    if (this.#isClosed) return;
     const { estimator, clock } = this.#services;
     const { call, model, size, output } = this.#subject;
     const subject = { keyId: call.caller.key.id, model, nowMs: clock.monotonic() };
     const usage = this.#usage;
+    this.#close("completed", 200, undefined);
     if (usage !== undefined) estimator.learn(subject, { size, output, usage });
   }
 
@@ -101,27 +122,55 @@ export class Meter {
     this.#isClosed = true;
     const { usage, source } = this.#finalUsage(outcome);
     if (this.#admission !== undefined) this.#settle(usage);
-    this.#services.recordUsage(this.#record({ outcome, status, code, usage, source }));
+    const record = this.#record({ outcome, status, code, usage, source });
+    this.#services.ledger.close(record);
+    this.#services.onCallEnded(record);
   }
 
   #finalUsage(outcome: CallOutcome): { usage: TokenUsage; source: UsageSource } {
     if (this.#usage !== undefined) return { usage: this.#usage, source: "upstream" };
-    const hasWorked = this.#deliveredPieces > 0 || outcome === "completed";
+    const source = this.#deliveredPieces > 0 ? "counted" : "estimated";
+    if (outcome === "completed") return { usage: this.#wholeAnswerUsage(), source };
     // A caller that leaves while the upstream reads its prompt has used the prompt.
     const isWorking = outcome === "abandoned" && this.#attempts > 0;
-    const usage = hasWorked || isWorking ? this.#estimatedUsage() : noUsage;
-    return { usage, source: "estimated" };
+    if (source === "estimated" && !isWorking) return { usage: noUsage, source };
+    return { usage: this.#deliveredUsage(), source };
   }
 
-  #estimatedUsage(): TokenUsage {
-    // Most upstreams send a token a piece; where they send more, four characters make a token.
-    const byLength = Math.ceil(this.#deliveredCharacters / 4);
+  #deliveredUsage(): TokenUsage {
     return {
       inputTokens: this.#subject.estimate.likelyInputTokens,
-      outputTokens: Math.max(this.#deliveredPieces, byLength),
+      outputTokens: this.#deliveredTokens(),
       cachedInputTokens: 0,
       reasoningTokens: 0,
     };
+  }
+
+  /** Unless the upstream says so, no answer is without tokens; vectors alone are no output. */
+  #wholeAnswerUsage(): TokenUsage {
+    const delivered = this.#deliveredUsage();
+    const leastOutput = this.#subject.model.kind === "chat" ? 1 : 0;
+    return {
+      ...delivered,
+      inputTokens: Math.max(1, delivered.inputTokens),
+      outputTokens: Math.max(leastOutput, delivered.outputTokens),
+    };
+  }
+
+  /** Most upstreams send a token a piece; where they send more, four characters make a token. */
+  #deliveredTokens(): number {
+    return Math.max(this.#deliveredPieces, Math.ceil(this.#deliveredCharacters / 4));
+  }
+
+  #keepCheckpoint(): void {
+    const tokens = this.#deliveredTokens();
+    const now = this.#services.clock.monotonic();
+    const before = this.#checkpoint;
+    const isDue =
+      tokens - before.tokens >= checkpointTokens || now - before.at >= checkpointIntervalMs;
+    if (!isDue) return;
+    this.#checkpoint = { tokens, at: now };
+    this.#services.ledger.checkpoint(this.#subject.call.id, { outputTokens: tokens });
   }
 
   #settle(usage: TokenUsage): void {
@@ -131,21 +180,30 @@ export class Meter {
     settling?.catch((error: unknown) => onSettleFailed(callId, error));
   }
 
-  #record(end: CallEnd): UsageRecord {
-    const { call, model, isStreamed } = this.#subject;
+  #openedCall(admission: Admission | undefined): OpenedCall {
+    const { call, model, estimate, isStreamed } = this.#subject;
     const { key } = call.caller;
-    const now = this.#services.clock.monotonic();
-    const durationMs = now - call.receivedAt;
-    const firstEventAt = this.#firstEventAt;
     return {
       id: call.id,
-      startedAt: Math.round(this.#services.clock.now() - durationMs),
+      startedAt: this.#startedAt,
       environment: call.environment.name,
+      accountId: key.accountId,
+      applicationId: key.applicationId,
       application: key.application,
       keyId: key.id,
       model: model.alias,
+      capacityClass: admission?.capacityClass ?? "on-demand",
+      isStreamed,
+      inputTokens: estimate.likelyInputTokens,
+    };
+  }
+
+  #record(end: CallEnd): UsageRecord {
+    const { receivedAt } = this.#subject.call;
+    const firstEventAt = this.#firstEventAt;
+    return {
+      ...this.#openedCall(this.#admission),
       target: this.#target?.id,
-      capacityClass: this.#admission?.capacityClass ?? "on-demand",
       inputTokens: end.usage.inputTokens,
       outputTokens: end.usage.outputTokens,
       cachedInputTokens: end.usage.cachedInputTokens,
@@ -153,10 +211,9 @@ export class Meter {
       outcome: end.outcome,
       status: end.status,
       code: end.code,
-      isStreamed,
       attempts: this.#attempts,
-      firstEventMs: firstEventAt === undefined ? undefined : firstEventAt - call.receivedAt,
-      durationMs,
+      firstEventMs: firstEventAt === undefined ? undefined : firstEventAt - receivedAt,
+      durationMs: this.#services.clock.monotonic() - receivedAt,
     };
   }
 }

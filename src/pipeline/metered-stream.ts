@@ -1,6 +1,9 @@
+import { abortable } from "../domain/abortable.ts";
 import type { ChatEvent } from "../domain/chat.ts";
+import type { GatewayError } from "../domain/gateway-error.ts";
 import type { Model } from "../domain/model.ts";
 import type { TokenUsage } from "../domain/usage.ts";
+import type { DrainableAnswer } from "./drain.ts";
 import type { OpenStream } from "./event-batches.ts";
 import type { Meter } from "./meter.ts";
 import { toCallError } from "./run-call.ts";
@@ -9,6 +12,10 @@ export interface MeteredStreamOptions {
   readonly open: OpenStream<ChatEvent>;
   readonly meter: Meter;
   readonly model: Model;
+  /** Choices that were asked for. */
+  readonly choices: number;
+  /** Undefined: the upstream is aborted when the caller leaves. */
+  readonly drain: DrainableAnswer | undefined;
 }
 
 /**
@@ -18,10 +25,16 @@ export interface MeteredStreamOptions {
 export class MeteredStream {
   readonly #options: MeteredStreamOptions;
   #first: readonly ChatEvent[] | undefined;
+  /** A batch that was asked for and that nobody has looked at. */
+  #reading: Promise<readonly ChatEvent[] | undefined> | undefined;
+  #finishedChoices = 0;
+  #isReported = false;
+  #isOver = false;
 
   constructor(options: MeteredStreamOptions) {
     this.#options = options;
     this.#first = options.open.first;
+    options.drain?.caller.handOver(() => this.cancel());
   }
 
   /** Counts of the whole answer; meaningful after `next` has returned undefined. */
@@ -29,50 +42,125 @@ export class MeteredStream {
     return this.#options.meter.usage;
   }
 
-  /** The next batch of events; undefined at the end of a whole answer. Throws `GatewayError`. */
+  /**
+   * The next batch of events; undefined at the end of a whole answer, and once the caller has left.
+   * Throws `GatewayError`.
+   */
   async next(): Promise<readonly ChatEvent[] | undefined> {
-    const { open, meter, model } = this.#options;
+    if (this.#isOver) return undefined;
     try {
-      const events = this.#takeFirst() ?? (await open.rest.next());
-      if (events === undefined) meter.completed();
-      else for (const event of events) this.#observe(event);
+      const events = await this.#read();
+      if (this.#isLeft()) return undefined;
+      this.#reading = undefined;
+      for (const event of events ?? []) this.#observe(event, true);
+      if (events === undefined) this.#end(() => this.#options.meter.completed());
       return events;
     } catch (error) {
-      const failure = toCallError(error, model);
-      meter.failed(failure);
+      if (this.#isLeft()) return undefined;
+      const failure = toCallError(error, this.#options.model);
+      this.#end(() => this.#fail(failure));
       throw failure;
     }
   }
 
-  /** The caller is gone. Closes the upstream; after the end of the answer it changes nothing. */
+  /**
+   * The caller is gone. Closes the upstream, or reads it on for its count; after the end of the
+   * answer it changes nothing.
+   */
   cancel(): void {
-    this.#options.open.rest.cancel();
-    this.#options.meter.abandoned();
+    if (this.#isOver) return;
+    const { open, drain } = this.#options;
+    if (!this.#isTold() && drain?.places.tryEnter() === true) {
+      this.#end(() => void this.#readOn(drain));
+      return;
+    }
+    open.rest.cancel();
+    this.#end(() => this.#leave(this.#isWhole()));
   }
 
-  #takeFirst(): readonly ChatEvent[] | undefined {
+  /** Whether the caller left while a batch was awaited; whoever reads on accounts for it. */
+  #isLeft(): boolean {
+    return this.#isOver;
+  }
+
+  /** Whether the caller has got all there is. */
+  #isWhole(): boolean {
+    return this.#finishedChoices >= this.#options.choices;
+  }
+
+  /** Whether the upstream has said all that the account needs. */
+  #isTold(): boolean {
+    return this.#isReported && this.#isWhole();
+  }
+
+  #end(account: () => void): void {
+    this.#isOver = true;
+    this.#options.drain?.caller.release();
+    account();
+  }
+
+  #fail(failure: GatewayError): void {
+    if (failure.row.status === 499) this.#leave(this.#isWhole());
+    else this.#options.meter.failed(failure);
+  }
+
+  /** Finished wins over closed: nobody has to wait for the connection to end. */
+  #leave(isWhole: boolean): void {
+    const { meter } = this.#options;
+    if (isWhole) meter.completed();
+    else meter.abandoned();
+  }
+
+  /** To the upstream's count, or as long as it may take; what comes is not delivered to anybody. */
+  async #readOn({ timeoutMs, places }: DrainableAnswer): Promise<void> {
+    const { rest } = this.#options.open;
+    const wasWhole = this.#isWhole();
+    const deadline = AbortSignal.timeout(timeoutMs);
+    try {
+      let events = await abortable(this.#reading ?? this.#read(), deadline);
+      while (events !== undefined) {
+        for (const event of events) this.#observe(event, false);
+        events = this.#isTold() ? undefined : await abortable(rest.next(), deadline);
+      }
+    } catch {
+      // Whatever ended it: what the upstream did not say is counted as delivered.
+    } finally {
+      rest.cancel();
+      places.leave();
+      this.#leave(wasWhole);
+    }
+  }
+
+  #read(): Promise<readonly ChatEvent[] | undefined> {
     const first = this.#first;
     this.#first = undefined;
-    return first;
+    this.#reading = first === undefined ? this.#options.open.rest.next() : Promise.resolve(first);
+    return this.#reading;
   }
 
-  #observe(event: ChatEvent): void {
+  #observe(event: ChatEvent, isDelivered: boolean): void {
     const { meter } = this.#options;
     switch (event.type) {
       case "text-delta":
       case "refusal-delta":
       case "reasoning-delta":
-        return meter.delivering(event.text.length);
+        if (isDelivered) meter.delivering(event.text.length);
+        return;
       case "tool-call-delta":
       case "function-call-delta":
-        return meter.delivering(event.arguments.length);
+        if (isDelivered) meter.delivering(event.arguments.length);
+        return;
       case "usage-report":
-        return meter.reported(event.usage);
+        this.#isReported = true;
+        meter.reported(event.usage);
+        return;
+      case "choice-finish":
+        this.#finishedChoices += 1;
+        return;
       case "answer-start":
       case "tool-call-start":
       case "function-call-start":
-      case "choice-finish":
-        return undefined;
+        return;
     }
   }
 }

@@ -53,7 +53,7 @@ export async function runCall<Answer>(
   operation: Operation<Answer>,
   services: PipelineServices,
 ): Promise<StartedCall<Answer>> {
-  if (!services.canRecord()) throw ledgerFull();
+  if (!services.ledger.hasRoom) throw ledgerFull(call);
   const resolved = resolveModel(call, operation.alias, operation.kind);
   const { model } = resolved;
   const subject = {
@@ -73,7 +73,7 @@ export async function runCall<Answer>(
       canEverFit(request) ? request : await counted(request, operation, { call, meter, services }),
       services,
     );
-    meter.admitted(admission);
+    openAccount(meter, admission, call);
     const answer = await attemptInTurn({ call, model, operation, meter, services });
     return { answer, admission, meter };
   } catch (error) {
@@ -101,11 +101,30 @@ async function counted<Answer>(
   return { ...request, estimate: { ...request.estimate, inputTokens } };
 }
 
-function ledgerFull(): GatewayError {
+function openAccount(meter: Meter, admission: Admission, call: Call): void {
+  try {
+    meter.admitted(admission);
+  } catch (error) {
+    throw ledgerFull(call, error);
+  }
+}
+
+function ledgerFull({ caller, environment }: Call, cause?: unknown): GatewayError {
+  const { key, publicId } = caller;
   return new GatewayError("model_unavailable", {
     message:
       "The gateway cannot record usage at the moment. Please retry with exponential backoff.",
     headers: { "retry-after": "5", "retry-after-ms": "5000" },
+    cause,
+    explanation: {
+      rule: "ledger_full",
+      summary: "There is no place where the usage of another call could be kept safely.",
+      keyId: key.id,
+      publicId,
+      accountId: key.accountId,
+      application: key.application,
+      environment: environment.name,
+    },
   });
 }
 

@@ -8,8 +8,6 @@ import type { MeterServices } from "./meter.ts";
 /** What the steps of a call need from outside; `app.ts` makes it once. */
 export interface PipelineServices extends MeterServices {
   readonly estimator: TokenEstimator;
-  /** False while usage has no place to go; calls are then refused rather than forgotten. */
-  readonly canRecord: () => boolean;
   readonly random: () => number;
   readonly canConnect: (url: string, timeoutMs: number) => Promise<boolean>;
   /** All addresses of a host name. */

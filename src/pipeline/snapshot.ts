@@ -2,6 +2,7 @@ import type { Environment } from "../domain/model.ts";
 import type { Plan } from "../domain/plan.ts";
 import type { ImageFetchSettings, Timeouts } from "../domain/upstream-settings.ts";
 import type { UpstreamAdapter } from "../upstreams/adapter.ts";
+import type { Draining } from "./drain.ts";
 import type { InFlight } from "./in-flight.ts";
 
 /**
@@ -25,6 +26,8 @@ export interface Upstream {
   readonly timeouts: Timeouts;
   /** Attempts under way at this upstream. */
   readonly inFlight: InFlight;
+  /** Undefined: a stream whose caller has left is aborted. */
+  readonly drain: Draining | undefined;
 }
 
 export interface CallSettings {

@@ -1,0 +1,163 @@
+import type { UsageRecord } from "../domain/usage.ts";
+import type { UsageStore } from "../storage/store.ts";
+import type { CallEntry } from "./call-entry.ts";
+import type { ReadBack } from "./read-back.ts";
+import { storeRows, type PoisonRow } from "./store-rows.ts";
+
+export interface FlusherOptions {
+  readonly store: UsageStore;
+  readonly batchRows: number;
+  readonly flushIntervalMs: number;
+  /** Ended calls, longest waiting first. What is stored leaves it. */
+  readonly queue: Set<CallEntry>;
+  /** Begins to read rows back, if any are to be; undefined when none are. */
+  readonly beginReadBack: () => ReadBack | undefined;
+  /** Must put the row where it is not lost, or throw. */
+  readonly putAside: (row: PoisonRow) => void;
+  readonly onStored: (entries: readonly CallEntry[]) => void;
+  readonly onFailed: (error: unknown) => void;
+  /** The first success after a failure. */
+  readonly onRecovered: () => void;
+}
+
+/** Longest pause between two tries at a database that refuses. */
+const longestPauseMs = 5_000;
+/** From so many failures in a row on, rows are looked into whatever the store says. */
+const persistentFailures = 3;
+
+/**
+ * Brings rows to the database in batches, off the way of a call: those in memory, and in turn with
+ * them those that are read back from the spool. A batch that fails stays and is tried again.
+ */
+export class Flusher {
+  readonly #options: FlusherOptions;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #passing: Promise<void> | undefined;
+  #isStarted = false;
+  #failures = 0;
+  #lastError: unknown;
+  #readBack: ReadBack | undefined;
+  #readRows: readonly UsageRecord[] | undefined;
+
+  constructor(options: FlusherOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#isStarted = true;
+    this.#schedule();
+  }
+
+  /** A row has joined the queue. */
+  rowAdded(): void {
+    const { queue, batchRows } = this.#options;
+    if (this.#timer === undefined) this.#schedule();
+    else if (queue.size === batchRows && this.#failures === 0) {
+      clearTimeout(this.#timer);
+      this.#timer = undefined;
+      this.#schedule();
+    }
+  }
+
+  /** Stores all that waits, in memory or in the spool. Rejects as soon as the store refuses. */
+  async flush(): Promise<void> {
+    do await this.#pass();
+    while (this.#failures === 0 && this.#hasWork());
+    if (this.#failures > 0) throw this.#asError();
+  }
+
+  /** Ends: stores what waits in memory, as far as the store takes it. */
+  async stop(): Promise<void> {
+    this.#isStarted = false;
+    clearTimeout(this.#timer);
+    await this.#passing;
+    try {
+      while (this.#options.queue.size > 0) await this.#storeQueued();
+    } catch (error) {
+      this.#options.onFailed(error);
+    }
+  }
+
+  #asError(): Error {
+    return new Error("the usage store refuses the rows", { cause: this.#lastError });
+  }
+
+  #hasWork(): boolean {
+    this.#readBack ??= this.#options.beginReadBack();
+    return this.#options.queue.size > 0 || this.#readBack !== undefined;
+  }
+
+  #schedule(): void {
+    if (!this.#isStarted || this.#passing !== undefined || this.#timer !== undefined) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      void this.#pass();
+    }, this.#pauseMs());
+  }
+
+  #pauseMs(): number {
+    const { flushIntervalMs, batchRows, queue } = this.#options;
+    if (this.#failures > 0) {
+      return Math.min(longestPauseMs, flushIntervalMs * 2 ** Math.min(this.#failures, 10));
+    }
+    const isBusy = queue.size >= batchRows || this.#readBack !== undefined;
+    return isBusy ? 0 : flushIntervalMs;
+  }
+
+  /** One batch of each kind. Never rejects. */
+  #pass(): Promise<void> {
+    this.#passing ??= this.#storeBoth().finally(() => {
+      this.#passing = undefined;
+      if (this.#hasWork()) this.#schedule();
+    });
+    return this.#passing;
+  }
+
+  async #storeBoth(): Promise<void> {
+    try {
+      await this.#storeQueued();
+      await this.#storeReadBack();
+    } catch (error) {
+      this.#failures += 1;
+      this.#lastError = error;
+      this.#options.onFailed(error);
+      return;
+    }
+    if (this.#failures > 0) this.#options.onRecovered();
+    this.#failures = 0;
+  }
+
+  async #storeQueued(): Promise<void> {
+    const { queue, batchRows, onStored } = this.#options;
+    const entries: CallEntry[] = [];
+    const rows: UsageRecord[] = [];
+    for (const entry of queue) {
+      if (rows.length === batchRows) break;
+      entries.push(entry);
+      if (entry.record !== undefined) rows.push(entry.record);
+    }
+    if (rows.length > 0) await this.#store(rows);
+    for (const entry of entries) queue.delete(entry);
+    onStored(entries);
+  }
+
+  async #storeReadBack(): Promise<void> {
+    this.#readBack ??= this.#options.beginReadBack();
+    if (this.#readBack === undefined) return;
+    this.#readRows ??= this.#readBack.next(this.#options.batchRows);
+    if (this.#readRows === undefined) {
+      const finished = this.#readBack;
+      this.#readBack = undefined;
+      finished.finish();
+      return;
+    }
+    if (this.#readRows.length > 0) await this.#store(this.#readRows);
+    this.#readRows = undefined;
+  }
+
+  async #store(rows: readonly UsageRecord[]): Promise<void> {
+    const isPersistent = this.#failures >= persistentFailures;
+    const poison = await storeRows(rows, this.#options.store, isPersistent);
+    for (const row of poison) this.#options.putAside(row);
+  }
+}

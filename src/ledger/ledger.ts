@@ -1,0 +1,282 @@
+import { mkdirSync } from "node:fs";
+import type { Clock } from "../domain/clock.ts";
+import type { OpenedCall, UsageRecord } from "../domain/usage.ts";
+import type { CallLedger } from "../pipeline/ledger.ts";
+import type { UsageStore } from "../storage/store.ts";
+import { CallEntry } from "./call-entry.ts";
+import { writeDeadLetter } from "./dead-letter.ts";
+import { Flusher } from "./flusher.ts";
+import { FolderLock } from "./folder-lock.ts";
+import type { ReadBack } from "./read-back.ts";
+import { findLeftFiles, Replay, type LeftFiles, type Replayed } from "./replay.ts";
+import type { Segment } from "./segment.ts";
+import { SpilledRows } from "./spilled-rows.ts";
+import { systemFiles, type SpoolFiles } from "./spool-files.ts";
+import { writeCheckpoint } from "./spool-record.ts";
+import { Spool } from "./spool.ts";
+
+export interface LedgerOptions {
+  /** Made if it is not there; of one process alone. */
+  readonly folder: string;
+  readonly store: UsageStore;
+  readonly settings: LedgerFlow;
+  readonly clock: Clock;
+  readonly on: LedgerEvents;
+  /** For tests that let the disk fail. */
+  readonly files?: SpoolFiles;
+}
+
+export interface LedgerFlow {
+  readonly batchRows: number;
+  readonly flushIntervalMs: number;
+  /** Rows that wait in memory; more wait in the spool alone. */
+  readonly queueRows: number;
+  readonly sync: "none" | "group";
+  readonly spoolLimitBytes: number;
+  readonly segmentBytes: number;
+}
+
+export interface LedgerEvents {
+  /** The database did not take a batch; it is tried again. */
+  writeFailed(waitingRows: number, error: unknown): void;
+  /** The first batch after that was taken. */
+  written(): void;
+  spoolFailed(error: unknown): void;
+  spoolRecovered(): void;
+  nearlyFull(bytes: number, limit: number): void;
+  replayed(replayed: Replayed): void;
+  /** A file of this process had damage when it was read back; it is kept aside. */
+  damaged(path: string, skippedBytes: number): void;
+  deadLettered(callId: string, error: unknown): void;
+  /** At the end of the process: rows that neither the database nor the spool took. */
+  lost(rows: number, error: unknown): void;
+}
+
+export interface Ledger extends CallLedger {
+  /** Begins to bring rows to the database, those that an earlier process left first. */
+  start(): void;
+  /** Stores all that waits. Rejects when the database refuses. */
+  flush(): Promise<void>;
+  /** Stores what waits in memory if it can; the rest stays in the spool for the next start. */
+  shutDown(): Promise<void>;
+  /** Rows that are not in the database yet, those of an earlier process left out. */
+  readonly waiting: number;
+  readonly spoolBytes: number;
+  /** Whether rows of an earlier process are still on their way to the database. */
+  readonly isReplaying: boolean;
+  whyNotReady(): string | undefined;
+}
+
+const tickMs = 1_000;
+/** The spool is nearly full from the first share on, until it is below the second again. */
+const nearlyFullShare = 0.8;
+const roomyShare = 0.7;
+/** Rows leave memory in parts of the queue, a file of the spool each. */
+const spillShare = 0.1;
+
+/** Opens the ledger on its folder. Throws when the folder cannot be used or another process has it. */
+export function openLedger(options: LedgerOptions): Ledger {
+  mkdirSync(options.folder, { recursive: true, mode: 0o700 });
+  const lock = new FolderLock(options.folder);
+  try {
+    return new SpooledLedger(options, lock, findLeftFiles(options.folder));
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+class SpooledLedger implements Ledger {
+  readonly #options: LedgerOptions;
+  readonly #lock: FolderLock;
+  readonly #spool: Spool;
+  readonly #flusher: Flusher;
+  readonly #open = new Map<string, CallEntry>();
+  readonly #queue = new Set<CallEntry>();
+  readonly #spillRows: number;
+  readonly #left: LeftFiles;
+  #replay: Replay | undefined;
+  #isReplaying: boolean;
+  #spilledRows = 0;
+  #isNearlyFull = false;
+  #isClosed = false;
+  #ticking: ReturnType<typeof setInterval> | undefined;
+
+  constructor(options: LedgerOptions, lock: FolderLock, left: LeftFiles) {
+    const { folder, settings, clock, on, files = systemFiles } = options;
+    this.#options = options;
+    this.#lock = lock;
+    this.#left = left;
+    this.#isReplaying = left.paths.length > 0;
+    this.#replay = this.#isReplaying ? this.#createReplay(files) : undefined;
+    this.#spillRows = Math.ceil(settings.queueRows * spillShare);
+    this.#spool = new Spool({
+      folder,
+      files,
+      clock,
+      firstNumber: left.nextNumber,
+      segmentBytes: settings.segmentBytes,
+      sync: settings.sync,
+      onFailed: (error) => on.spoolFailed(error),
+      onRecovered: () => on.spoolRecovered(),
+      onSealed: (segment) => this.#spill(segment),
+    });
+    this.#flusher = this.#createFlusher();
+  }
+
+  get hasRoom(): boolean {
+    return !this.#isClosed && this.#spool.canWrite && !this.#isFull;
+  }
+
+  get waiting(): number {
+    return this.#queue.size + this.#spilledRows;
+  }
+
+  get spoolBytes(): number {
+    return this.#spool.bytes + (this.#isReplaying ? this.#left.bytes : 0);
+  }
+
+  get isReplaying(): boolean {
+    return this.#isReplaying;
+  }
+
+  open(call: OpenedCall): void {
+    if (this.#isClosed) throw new Error("the ledger is closed");
+    const entry = new CallEntry(call);
+    if (!this.#spool.write(entry)) {
+      throw new Error("the spool cannot be written", { cause: this.#spool.failure });
+    }
+    this.#open.set(call.id, entry);
+    this.#watchSpace();
+  }
+
+  checkpoint(callId: string, { outputTokens }: { readonly outputTokens: number }): void {
+    const entry = this.#open.get(callId);
+    if (entry === undefined || this.#isClosed) return;
+    entry.delivered = { outputTokens, at: this.#options.clock.now() };
+    // Not written, it costs little: the next one says more.
+    this.#spool.append(writeCheckpoint(callId, entry.delivered));
+  }
+
+  close(record: UsageRecord): void {
+    // After the end a call that was opened is for the next start, which finds it interrupted.
+    if (this.#isClosed) return;
+    const entry = this.#open.get(record.id) ?? new CallEntry();
+    this.#open.delete(record.id);
+    entry.record = record;
+    this.#spool.write(entry);
+    this.#queue.add(entry);
+    this.#spillEarly();
+    this.#flusher.rowAdded();
+    this.#watchSpace();
+  }
+
+  start(): void {
+    if (this.#ticking !== undefined || this.#isClosed) return;
+    this.#ticking = setInterval(() => this.#spool.maintain(), tickMs);
+    this.#flusher.start();
+  }
+
+  async flush(): Promise<void> {
+    this.#spool.maintain();
+    await this.#flusher.flush();
+    this.#spool.tidy();
+  }
+
+  async shutDown(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    clearInterval(this.#ticking);
+    await this.#flusher.stop();
+    this.#spool.maintain();
+    await this.#spool.close();
+    const { unwrittenRows, failure } = this.#spool;
+    if (unwrittenRows > 0) this.#options.on.lost(unwrittenRows, failure);
+    this.#lock.release();
+  }
+
+  whyNotReady(): string | undefined {
+    if (!this.#spool.canWrite) return "usage cannot be recorded: the spool cannot be written";
+    return this.#isFull ? "usage cannot be recorded: the spool is full" : undefined;
+  }
+
+  get #isFull(): boolean {
+    return this.spoolBytes >= this.#options.settings.spoolLimitBytes;
+  }
+
+  #createReplay(files: SpoolFiles): Replay {
+    return new Replay({
+      paths: this.#left.paths,
+      files,
+      onDone: (replayed) => {
+        this.#isReplaying = false;
+        this.#options.on.replayed(replayed);
+      },
+    });
+  }
+
+  #createFlusher(): Flusher {
+    const { folder, store, settings, clock, on } = this.#options;
+    return new Flusher({
+      store,
+      batchRows: settings.batchRows,
+      flushIntervalMs: settings.flushIntervalMs,
+      queue: this.#queue,
+      beginReadBack: () => this.#beginReadBack(),
+      putAside: (row) => {
+        writeDeadLetter(folder, row, clock.now());
+        on.deadLettered(row.record.id, row.error);
+      },
+      onStored: (entries) => {
+        for (const entry of entries) this.#spool.forget(entry);
+        this.#spool.tidy();
+      },
+      onFailed: (error) => on.writeFailed(this.waiting, error),
+      onRecovered: () => on.written(),
+    });
+  }
+
+  #beginReadBack(): ReadBack | undefined {
+    const replay = this.#replay;
+    this.#replay = undefined;
+    if (replay !== undefined) return replay;
+    const segment = this.#spool.spilled;
+    if (segment === undefined) return undefined;
+    return new SpilledRows(segment, {
+      onDamage: (skippedBytes) => this.#options.on.damaged(segment.path, skippedBytes),
+      onDone: (rows) => {
+        this.#spilledRows -= rows;
+        this.#spool.tidy();
+      },
+    });
+  }
+
+  /** Ends a file early when memory is full, so that its rows can leave memory. */
+  #spillEarly(): void {
+    const rows = this.#spool.active?.ended.size ?? 0;
+    const isOver = this.#queue.size > this.#options.settings.queueRows;
+    if (isOver && rows >= this.#spillRows) this.#spool.rotate();
+  }
+
+  /** Forgets the rows of a file that is whole, when memory has too many. */
+  #spill(segment: Segment): void {
+    if (this.#queue.size <= this.#options.settings.queueRows) return;
+    segment.spilledRows = segment.ended.size;
+    this.#spilledRows += segment.spilledRows;
+    for (const entry of segment.ended) {
+      this.#queue.delete(entry);
+      entry.segment = undefined;
+    }
+    segment.ended.clear();
+  }
+
+  #watchSpace(): void {
+    const bytes = this.spoolBytes;
+    const { spoolLimitBytes } = this.#options.settings;
+    if (this.#isNearlyFull) this.#isNearlyFull = bytes >= spoolLimitBytes * roomyShare;
+    else if (bytes >= spoolLimitBytes * nearlyFullShare) {
+      this.#isNearlyFull = true;
+      this.#options.on.nearlyFull(bytes, spoolLimitBytes);
+    }
+  }
+}

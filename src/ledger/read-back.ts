@@ -1,0 +1,12 @@
+import type { UsageRecord } from "../domain/usage.ts";
+
+/** Rows of the spool on their way back to the database. */
+export interface ReadBack {
+  /** The next rows, at most `limit` and perhaps none; undefined when there are no more. */
+  next(limit: number): readonly UsageRecord[] | undefined;
+  /** All of them are stored. */
+  finish(): void;
+}
+
+/** Records looked at in one step, whatever they are, so that a step stays short. */
+export const recordsAtOnce = 2_000;

@@ -1,0 +1,94 @@
+import { closeSync, openSync, readSync } from "node:fs";
+import { decodeFrame, magic } from "./frame.ts";
+
+const pieceBytes = 256 * 1024;
+
+/**
+ * Reads the records of one file of the spool from its beginning, with little memory however long
+ * the file. Damage is stepped over: reading goes on at the next frame that is whole. What a torn
+ * write left at the end was never promised to anybody and is no damage.
+ */
+export class SegmentReader {
+  readonly #file: number;
+  #buffer: Buffer = Buffer.alloc(0);
+  #offset = 0;
+  #position = 0;
+  #isAtEnd = false;
+  #skippedBytes = 0;
+
+  constructor(path: string) {
+    this.#file = openSync(path, "r");
+  }
+
+  /** Bytes that were damaged, so far. */
+  get skippedBytes(): number {
+    return this.#skippedBytes;
+  }
+
+  /** The payload of the next whole frame; undefined at the end. Throws when the disk does. */
+  next(): string | undefined {
+    const gap = new Gap();
+    for (;;) {
+      const frame = decodeFrame(this.#buffer, this.#offset);
+      if (frame.type === "whole") {
+        this.#skippedBytes += gap.bytes;
+        this.#offset += frame.bytes;
+        return frame.text;
+      }
+      if (frame.type === "incomplete" && this.#fill()) continue;
+      if (this.#offset >= this.#buffer.length) {
+        this.#skippedBytes += gap.isTornWrite ? 0 : gap.bytes;
+        return undefined;
+      }
+      this.#skipToMagic(gap, frame.type === "incomplete");
+    }
+  }
+
+  close(): void {
+    closeSync(this.#file);
+  }
+
+  /** Steps over what is no frame, to where the next one may begin. */
+  #skipToMagic(gap: Gap, isIncomplete: boolean): void {
+    const buffer = this.#buffer;
+    const next = buffer.indexOf(magic, this.#offset + 1);
+    if (next === -1 && !isIncomplete && this.#fill()) return;
+    const end = next === -1 ? buffer.length : next;
+    gap.add(buffer.subarray(this.#offset, end), isIncomplete);
+    this.#offset = end;
+  }
+
+  /** Reads on; false at the end of the file. */
+  #fill(): boolean {
+    if (this.#isAtEnd) return false;
+    const piece = Buffer.alloc(pieceBytes);
+    const bytes = readSync(this.#file, piece, 0, pieceBytes, this.#position);
+    this.#position += bytes;
+    this.#isAtEnd = bytes === 0;
+    if (this.#isAtEnd) return false;
+    const rest = this.#buffer.subarray(this.#offset);
+    this.#buffer = Buffer.concat([rest, piece.subarray(0, bytes)]);
+    this.#offset = 0;
+    return true;
+  }
+}
+
+/** Bytes between two frames, or behind the last one. */
+class Gap {
+  #parts = 0;
+  #isIncomplete = false;
+  #isZero = true;
+  bytes = 0;
+
+  add(bytes: Uint8Array, isIncomplete: boolean): void {
+    this.#parts += 1;
+    this.#isIncomplete = isIncomplete;
+    this.#isZero &&= bytes.every((byte) => byte === 0);
+    this.bytes += bytes.length;
+  }
+
+  /** Behind the last frame: the begin of one, or room that was set aside and never written. */
+  get isTornWrite(): boolean {
+    return this.#isZero || (this.#parts === 1 && this.#isIncomplete);
+  }
+}

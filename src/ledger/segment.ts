@@ -1,0 +1,140 @@
+import { join } from "node:path";
+import type { CallEntry } from "./call-entry.ts";
+import { putAway, type SpoolFiles } from "./spool-files.ts";
+
+export interface SegmentPlace {
+  readonly folder: string;
+  readonly number: number;
+  readonly files: SpoolFiles;
+  /** Monotonic milliseconds. */
+  readonly createdAt: number;
+}
+
+/** One file of the spool. */
+export class Segment {
+  readonly path: string;
+  readonly createdAt: number;
+  /** Calls under way whose latest whole account is here. */
+  readonly open = new Set<CallEntry>();
+  /** Calls that ended, whose account is here and not in the database. */
+  readonly ended = new Set<CallEntry>();
+  /** Ended calls that are no more in memory: they are to be read back from here. */
+  spilledRows = 0;
+  /** The disk may not have what was written: it must be written again elsewhere. */
+  isSuspect = false;
+  /** Found damaged when it was read back. */
+  skippedBytes = 0;
+  readonly #files: SpoolFiles;
+  #file: number | undefined;
+  #bytes = 0;
+  #isDirty = false;
+  #syncing: Promise<void> | undefined;
+
+  /** Makes the file. Throws what the system does. */
+  constructor({ folder, number, files, createdAt }: SegmentPlace) {
+    this.path = segmentPath(folder, number);
+    this.createdAt = createdAt;
+    this.#files = files;
+    this.#file = files.create(this.path);
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Whether a call needs this file that memory knows of. */
+  get isNeeded(): boolean {
+    return this.open.size + this.ended.size > 0;
+  }
+
+  get isClosed(): boolean {
+    return this.#file === undefined;
+  }
+
+  /** Writes all of it. When that throws, the file is as it was, or ends in what readers pass over. */
+  append(bytes: Uint8Array): void {
+    const file = this.#openFile();
+    let written = 0;
+    try {
+      while (written < bytes.length) {
+        const rest = written === 0 ? bytes : bytes.subarray(written);
+        written += this.#files.write(file, rest, this.#bytes + written);
+      }
+    } catch (error) {
+      if (written > 0) this.#cutBack(file);
+      throw error;
+    }
+    this.#bytes += bytes.length;
+    this.#isDirty = true;
+  }
+
+  /** Throws unless there is room for that many bytes. */
+  probe(bytes: Uint8Array): void {
+    const before = this.#bytes;
+    this.append(bytes);
+    this.#bytes = before;
+    this.#files.truncate(this.#openFile(), before);
+  }
+
+  /** Forgets all that is in the file. */
+  clear(): void {
+    this.#files.truncate(this.#openFile(), 0);
+    this.#bytes = 0;
+  }
+
+  /** Resolves when all that was appended before lies on the disk. Rejects once for each failure. */
+  async sync(): Promise<void> {
+    while (this.#syncing !== undefined) await this.#syncing.catch(() => undefined);
+    const file = this.#file;
+    if (!this.#isDirty || file === undefined) return;
+    this.#isDirty = false;
+    this.#syncing = this.#files.sync(file);
+    try {
+      await this.#syncing;
+    } catch (error) {
+      // The system reports a lost write once and then forgets it.
+      this.isSuspect = true;
+      throw error;
+    } finally {
+      this.#syncing = undefined;
+    }
+  }
+
+  /** No more is written. The file stays. */
+  async close(): Promise<void> {
+    while (this.#syncing !== undefined) await this.#syncing.catch(() => undefined);
+    const file = this.#file;
+    this.#file = undefined;
+    if (file !== undefined) this.#files.close(file);
+  }
+
+  remove(): void {
+    putAway(this.#files, this.path, this.skippedBytes);
+  }
+
+  #openFile(): number {
+    if (this.#file === undefined) throw new Error(`${this.path} is closed`);
+    return this.#file;
+  }
+
+  #cutBack(file: number): void {
+    try {
+      this.#files.truncate(file, this.#bytes);
+    } catch {
+      // A reader steps over the begin of a frame; whoever appends goes on in another file.
+    }
+  }
+}
+
+/** Names sort like numbers as long as there are fewer than a hundred million. */
+export function segmentPath(folder: string, number: number): string {
+  return join(folder, `${String(number).padStart(8, "0")}.spool`);
+}
+
+const segmentName = /^(\d{8,})\.(?:spool|damaged)$/;
+
+/** The number in the name of a file of the spool; undefined for any other name. */
+export function segmentNumber(name: string): number | undefined {
+  const digits = segmentName.exec(name)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}

@@ -1,0 +1,42 @@
+import {
+  closeSync,
+  fdatasync,
+  ftruncateSync,
+  openSync,
+  renameSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
+import { promisify } from "node:util";
+
+/** What the spool does with its files. All but `sync` return when it is done. */
+export interface SpoolFiles {
+  /** Makes a file, for this user alone, that must not exist yet. */
+  create(path: string): number;
+  /** May write less than it was given; returns how many bytes. */
+  write(file: number, bytes: Uint8Array, position: number): number;
+  truncate(file: number, bytes: number): void;
+  /** Resolves when what was written before lies on the disk. */
+  sync(file: number): Promise<void>;
+  close(file: number): void;
+  remove(path: string): void;
+  rename(path: string, newPath: string): void;
+}
+
+const flushToDisk = promisify(fdatasync);
+
+export const systemFiles: SpoolFiles = {
+  create: (path) => openSync(path, "wx", 0o600),
+  write: (file, bytes, position) => writeSync(file, bytes, 0, bytes.length, position),
+  truncate: (file, bytes) => ftruncateSync(file, bytes),
+  sync: (file) => flushToDisk(file),
+  close: (file) => closeSync(file),
+  remove: (path) => unlinkSync(path),
+  rename: (path, newPath) => renameSync(path, newPath),
+};
+
+/** Removes a file that is done with; one with damage is kept aside for the operator. */
+export function putAway(files: SpoolFiles, path: string, skippedBytes: number): void {
+  if (skippedBytes === 0) files.remove(path);
+  else files.rename(path, path.replace(/spool$/, "damaged"));
+}

@@ -1,0 +1,44 @@
+import type { UsageRecord } from "../domain/usage.ts";
+import { RefusedRows, StorageUnavailable } from "../storage/errors.ts";
+import type { UsageStore } from "../storage/store.ts";
+
+/** A row that the database does not take, while it takes others. */
+export interface PoisonRow {
+  readonly record: UsageRecord;
+  readonly error: unknown;
+}
+
+/**
+ * Stores rows and finds, by halving, those that are the reason for a refusal. What the store does
+ * not name a fault of the data is looked into only with `isPersistent`, and is one only if other
+ * rows get through. Throws when all of it must be tried again.
+ */
+export async function storeRows(
+  rows: readonly UsageRecord[],
+  store: UsageStore,
+  isPersistent: boolean,
+): Promise<readonly PoisonRow[]> {
+  const poison = await isolate(rows, store, isPersistent);
+  const unexplained = poison.find(({ error }) => !(error instanceof RefusedRows));
+  if (unexplained !== undefined && poison.length === rows.length) throw unexplained.error;
+  return poison;
+}
+
+async function isolate(
+  rows: readonly UsageRecord[],
+  store: UsageStore,
+  isPersistent: boolean,
+): Promise<readonly PoisonRow[]> {
+  try {
+    await store.insert(rows);
+    return [];
+  } catch (error) {
+    if (error instanceof StorageUnavailable) throw error;
+    if (!(error instanceof RefusedRows) && !isPersistent) throw error;
+    const [record] = rows;
+    if (rows.length === 1 && record !== undefined) return [{ record, error }];
+  }
+  const middle = Math.ceil(rows.length / 2);
+  const first = await isolate(rows.slice(0, middle), store, isPersistent);
+  return [...first, ...(await isolate(rows.slice(middle), store, isPersistent))];
+}
