@@ -17,7 +17,7 @@ export interface OperationDefinition<
   readonly answer: Answer;
   run(
     input: TypedInput<z.output<Query>, z.output<Body>>,
-  ): Promise<z.input<Answer>> | z.input<Answer>;
+  ): Promise<z.input<Answer>> | z.input<Answer> | Download;
 }
 
 export interface TypedInput<Query, Body> {

@@ -4,8 +4,8 @@ import { GatewayError } from "../domain/gateway-error.ts";
 /** The first fault that a schema found, as the caller sees it. Values are never repeated. */
 export function fieldError(error: z.ZodError, input: unknown): GatewayError {
   const [issue] = error.issues;
-  if (issue === undefined)
-    return new GatewayError("invalid_value", { message: "Invalid request." });
+  const unreadable = new GatewayError("invalid_value", { message: "Invalid request." });
+  if (issue === undefined) return unreadable;
   if (issue.code === "unrecognized_keys") return unknownField(issue);
   const param = writePath(issue.path);
   if (issue.code !== "invalid_type") {

@@ -166,22 +166,19 @@ export const leakReportSchema = z
 
 export const leakOutcomes = ["not_a_key", "unknown", "ended", "secret_ended", "live"] as const;
 
+const leakFindingSchema = z.object({
+  hint: z.string().describe("What may be shown of the text."),
+  key_id: z.string().nullable(),
+  application: z.string().nullable(),
+  outcome: z
+    .enum(leakOutcomes)
+    .describe(
+      "`secret_ended`: it was live, and this ended it; `live`: it is, as `disable` was false; " +
+        "`ended`: it had stopped before.",
+    ),
+});
+export type LeakFinding = z.infer<typeof leakFindingSchema>;
+
 export const leakFindingsSchema = z
-  .object({
-    data: z
-      .array(
-        z.object({
-          hint: z.string().describe("What may be shown of the text."),
-          key_id: z.string().nullable(),
-          application: z.string().nullable(),
-          outcome: z
-            .enum(leakOutcomes)
-            .describe(
-              "`secret_ended`: it was live, and this ended it; `live`: it is, as `disable` was " +
-                "false; `ended`: it had stopped before.",
-            ),
-        }),
-      )
-      .describe("In the order of the texts."),
-  })
+  .object({ data: z.array(leakFindingSchema).describe("In the order of the texts.") })
   .meta({ id: "LeakFindings" });

@@ -1,0 +1,29 @@
+import type { UsageRecord } from "../domain/usage.ts";
+import type { CallRow } from "./contract/usage.ts";
+import { timeText } from "./time-text.ts";
+
+export function viewCall(record: UsageRecord): CallRow {
+  return {
+    id: record.id,
+    started_at: timeText(record.startedAt),
+    environment: record.environment,
+    account_id: record.accountId,
+    application_id: record.applicationId,
+    application: record.application,
+    key_id: record.keyId,
+    model: record.model,
+    target: record.target ?? null,
+    class: record.capacityClass,
+    input_tokens: record.inputTokens,
+    output_tokens: record.outputTokens,
+    cached_input_tokens: record.cachedInputTokens,
+    usage_source: record.usageSource,
+    outcome: record.outcome,
+    status: record.status,
+    code: record.code ?? null,
+    is_streamed: record.isStreamed,
+    attempts: record.attempts,
+    first_event_ms: record.firstEventMs ?? null,
+    duration_ms: record.durationMs,
+  };
+}

@@ -1,0 +1,46 @@
+import { z } from "zod";
+import { idSchema, pageFields, timeSchema } from "./values.ts";
+
+const fieldsSchema = z
+  .record(z.string(), z.json())
+  .describe("Of a change only the fields that differ. Never a secret.");
+
+export const auditEntrySchema = z
+  .object({
+    sequence: z.int().describe("1, 2, 3, ... without gaps."),
+    at: timeSchema,
+    actor: z.object({
+      kind: z.enum(["session", "token", "local", "system"]),
+      id: z.string().nullable(),
+      name: z.string(),
+    }),
+    address: z.string().nullable().describe("Where the request came from."),
+    request_id: z.string().nullable(),
+    action: z.string().meta({ examples: ["key.rotate"] }),
+    subject: z.object({ type: z.string(), id: z.string() }),
+    account_id: z.string().nullable(),
+    before: fieldsSchema.nullable(),
+    after: fieldsSchema.nullable(),
+    digest: z.string().describe("SHA-256 of the entry and of the digest before it."),
+  })
+  .meta({ id: "AuditEntry", description: "Who changed what." });
+export type AuditEntryView = z.infer<typeof auditEntrySchema>;
+
+export const auditQuerySchema = z.strictObject({
+  account_id: idSchema.optional(),
+  actor_id: idSchema.optional(),
+  action: z.string().min(1).max(100).optional(),
+  subject_id: idSchema.optional(),
+  since: z.string().max(40).optional().describe("A time, or how long ago: `30m`, `12h`, `7d`."),
+  until: z.string().max(40).optional().describe("As `since`; excluded."),
+  ...pageFields,
+});
+
+export const auditVerdictSchema = z
+  .object({
+    is_intact: z.boolean(),
+    entries: z.int(),
+    last_digest: z.string().describe("Note it elsewhere: it tells a chain that was replaced."),
+    problem: z.object({ sequence: z.int(), what: z.string() }).nullable(),
+  })
+  .meta({ id: "AuditVerdict" });

@@ -1,0 +1,42 @@
+import { z } from "zod";
+import { idSchema, numberText, timeSchema } from "./values.ts";
+
+export const refusalSchema = z
+  .object({
+    id: z.string().describe("Of the request: what its header `x-request-id` said."),
+    at: timeSchema,
+    status: z.int(),
+    code: z.string().nullable(),
+    rule: z.string().meta({ examples: ["tokens_per_minute"] }),
+    summary: z.string(),
+    key_id: z.string().nullable(),
+    public_id: z.string().nullable().describe("Of the secret that was sent."),
+    account_id: z.string().nullable(),
+    application: z.string().nullable(),
+    environment: z.string().nullable(),
+    model: z.string().nullable(),
+    window: z
+      .object({
+        scope_id: z.string(),
+        limit: z.number(),
+        used: z.number().describe("Counted or reserved at the time."),
+        requested: z.number(),
+        free_at: timeSchema
+          .nullable()
+          .describe("When it would have fitted if nothing else came; null: never."),
+        slots: z
+          .array(z.object({ age_ms: z.number(), requests: z.number(), tokens: z.number() }))
+          .describe("What the window held, second by second, oldest first."),
+      })
+      .nullable(),
+  })
+  .meta({ id: "Refusal", description: "Why the gateway itself refused a request." });
+export type RefusalView = z.infer<typeof refusalSchema>;
+
+export const refusalQuerySchema = z.strictObject({
+  key_id: idSchema.optional(),
+  account_id: idSchema.optional(),
+  limit: numberText({ min: 1, max: 500, initial: 50 }).describe("Most refusals of the answer."),
+});
+
+export const refusalsSchema = z.object({ data: z.array(refusalSchema) });

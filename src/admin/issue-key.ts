@@ -1,0 +1,119 @@
+import { generateApiKey } from "../domain/api-key.ts";
+import type { Application } from "../domain/account.ts";
+import type { AuditEntry } from "../domain/audit.ts";
+import { randomBase62 } from "../domain/base62.ts";
+import type { Key } from "../domain/key.ts";
+import type { ControlTransaction } from "../storage/control-store.ts";
+import { keyFields } from "./audit-fields.ts";
+import { notFound } from "./scope.ts";
+import type { AdminServices } from "./services.ts";
+
+/** What somebody decides about a key. */
+export type KeySettings = Pick<
+  Key,
+  | "plan"
+  | "limits"
+  | "provisionedUnits"
+  | "allowedModels"
+  | "allowedNetworks"
+  | "note"
+  | "expiresAt"
+>;
+
+export type NewKey = { readonly applicationId: string } & Pick<KeySettings, "plan"> &
+  Partial<KeySettings>;
+
+export interface IssuedKey {
+  readonly key: Key;
+  /** The API key itself: shown once, never stored. */
+  readonly text: string;
+}
+
+type IssueServices = Pick<AdminServices, "store" | "digest" | "clock" | "random">;
+
+/**
+ * Issues a key to an application that is there, without asking what the configuration has; the
+ * operation asks before. Audited as the actor's.
+ */
+export async function issueKey(
+  services: IssueServices,
+  wanted: NewKey,
+  actor: AuditEntry["actor"],
+): Promise<IssuedKey> {
+  const { applicationId, ...settings } = wanted;
+  const now = services.clock.now();
+  return services.store.change(async (transaction) => {
+    const application = await transaction.applications.get(applicationId);
+    if (application === undefined) throw notFound("application");
+    const issued = await insertKey(transaction, { application, settings, now }, services);
+    await transaction.audit.append({
+      at: now,
+      actor,
+      address: undefined,
+      requestId: undefined,
+      action: "key.create",
+      subject: { type: "key", id: issued.key.id },
+      accountId: application.accountId,
+      before: undefined,
+      after: keyFields(issued.key),
+    });
+    return issued;
+  });
+}
+
+export interface KeyToInsert {
+  readonly application: Application;
+  readonly settings: Pick<KeySettings, "plan"> & Partial<KeySettings>;
+  readonly now: number;
+}
+
+/** A key with its first secret, of which only a digest is kept. */
+export async function insertKey(
+  transaction: ControlTransaction,
+  { application, settings, now }: KeyToInsert,
+  services: Pick<AdminServices, "digest" | "random">,
+): Promise<IssuedKey> {
+  const key: Key = {
+    id: `key_${randomBase62(16, services.random)}`,
+    accountId: application.accountId,
+    applicationId: application.id,
+    application: application.name,
+    environment: application.environment,
+    plan: settings.plan,
+    limits: settings.limits,
+    provisionedUnits: settings.provisionedUnits ?? 0,
+    allowedModels: settings.allowedModels,
+    allowedNetworks: settings.allowedNetworks,
+    note: settings.note ?? "",
+    createdAt: now,
+    expiresAt: settings.expiresAt,
+    disabledAt: undefined,
+    revokedAt: undefined,
+    revision: 1,
+  };
+  await transaction.keys.insert(key);
+  const { text } = await insertSecret(transaction, { keyId: key.id, now }, services);
+  return { key, text };
+}
+
+export interface SecretToInsert {
+  readonly keyId: string;
+  readonly now: number;
+}
+
+export async function insertSecret(
+  transaction: ControlTransaction,
+  { keyId, now }: SecretToInsert,
+  { digest, random }: Pick<AdminServices, "digest" | "random">,
+): Promise<{ readonly publicId: string; readonly text: string }> {
+  const { publicId, text } = generateApiKey(random);
+  await transaction.secrets.insert({
+    publicId,
+    keyId,
+    digest: digest(text),
+    createdAt: now,
+    expiresAt: undefined,
+    lastUsedAt: undefined,
+  });
+  return { publicId, text };
+}

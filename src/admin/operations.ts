@@ -1,0 +1,33 @@
+import { accountOperations } from "./accounts.ts";
+import { applicationOperations } from "./applications.ts";
+import { auditOperations } from "./audit.ts";
+import { erasureOperations } from "./erase-account.ts";
+import { keyOperations } from "./keys.ts";
+import { leakOperations } from "./leaks.ts";
+import type { Operation } from "./operation.ts";
+import { platformOperations } from "./platform.ts";
+import { refusalOperations } from "./refusals.ts";
+import type { AdminServices } from "./services.ts";
+import { usageOperations } from "./usage.ts";
+
+/**
+ * All that the control plane does for who is signed in, in the order of the reference page.
+ * `access` are the operations on users and tokens, which need more than the services.
+ */
+export function adminOperations(
+  services: AdminServices,
+  access: readonly Operation[],
+): readonly Operation[] {
+  return [
+    ...accountOperations(services),
+    ...erasureOperations(services),
+    ...applicationOperations(services),
+    ...keyOperations(services),
+    ...leakOperations(services),
+    ...access,
+    ...usageOperations(services),
+    ...refusalOperations(services),
+    ...auditOperations(services),
+    ...platformOperations(services),
+  ];
+}

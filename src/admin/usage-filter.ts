@@ -1,0 +1,61 @@
+import type { CallOutcome, CapacityClass } from "../domain/usage.ts";
+import type { Principal } from "../domain/user.ts";
+import type { CallFilter, UsageDimension } from "../storage/usage-reports.ts";
+import { usageDimensionNames } from "./contract/usage.ts";
+import { invalidField } from "./field-error.ts";
+import { listScope } from "./scope.ts";
+import { readRange } from "./time-range.ts";
+
+interface FilterQuery {
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+  readonly environment?: string | undefined;
+  readonly account_id?: string | undefined;
+  readonly application_id?: string | undefined;
+  readonly key_id?: string | undefined;
+  readonly model?: string | undefined;
+  readonly target?: string | undefined;
+  readonly status?: number | undefined;
+  readonly class?: CapacityClass | undefined;
+  readonly outcome?: CallOutcome | undefined;
+}
+
+export interface ScopedFilter {
+  readonly filter: CallFilter;
+  /** True when another account's usage was asked for: there is none to be seen. */
+  readonly isEmpty: boolean;
+}
+
+/** What of the ledger a request means, and its sender may see. */
+export function usageFilter(query: FilterQuery, principal: Principal, now: number): ScopedFilter {
+  const { accountId, isEmpty } = listScope(principal, query.account_id);
+  const { environment, model, target, status, outcome } = query;
+  const filter = {
+    ...readRange(query, now),
+    environment,
+    accountId,
+    applicationId: query.application_id,
+    keyId: query.key_id,
+    model,
+    target,
+    status,
+    capacityClass: query.class,
+    outcome,
+  };
+  return { filter, isEmpty };
+}
+
+const dimensions: ReadonlyMap<string, UsageDimension> = new Map(
+  usageDimensionNames.map((dimension) => [dimension, dimension]),
+);
+
+/** The names of `by`, each once. Throws 400 for one that is none. */
+export function readDimensions(text: string | undefined): readonly UsageDimension[] {
+  if (text === undefined || text === "") return [];
+  const found = text.split(",").map((name) => {
+    const dimension = dimensions.get(name.trim());
+    if (dimension !== undefined) return dimension;
+    throw invalidField("by", `use some of ${usageDimensionNames.join(", ")}, with commas between`);
+  });
+  return [...new Set(found)];
+}
