@@ -133,6 +133,32 @@ describe("usage window", () => {
   });
 });
 
+describe("slots of a window", () => {
+  test("are those that count, oldest first, in whole milliseconds of age", () => {
+    const window = new UsageWindow(100);
+    window.charge(5);
+    window.advance(130);
+    window.chargeDebt(7);
+    window.advance(160);
+    window.charge(0);
+    expect(window.slots(160_400.7)).toEqual([
+      { ageMs: 60_400, requests: 1, tokens: 5 },
+      { ageMs: 30_400, requests: 0, tokens: 7 },
+      { ageMs: 400, requests: 1, tokens: 0 },
+    ]);
+    window.advance(161);
+    expect(window.slots(161_000).map(({ ageMs }) => ageMs)).toEqual([31_000, 1_000]);
+  });
+
+  test("are none when nothing counts any more", () => {
+    const window = new UsageWindow(0);
+    expect(window.slots(0)).toEqual([]);
+    window.charge(5);
+    window.advance(61);
+    expect(window.slots(61_000)).toEqual([]);
+  });
+});
+
 test("a slot is one second, and lives until 61 have begun since", () => {
   expect([0, 999.9, 1_000, 61_500].map(slotAt)).toEqual([0, 0, 1, 61]);
   expect(slotLifeMs(2, 2_500)).toBe(60_500);

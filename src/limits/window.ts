@@ -133,7 +133,8 @@ export class UsageWindow {
     for (let slot = this.#slot - countedSlots + 1; slot <= this.#slot; slot++) {
       const requests = this.#requests[slot & ringMask] ?? 0;
       const tokens = this.#tokens[slot & ringMask] ?? 0;
-      if (requests > 0 || tokens > 0) held.push({ ageMs: nowMs - slot * slotMs, requests, tokens });
+      const ageMs = Math.floor(nowMs - slot * slotMs);
+      if (requests > 0 || tokens > 0) held.push({ ageMs, requests, tokens });
     }
     return held;
   }
