@@ -1,0 +1,50 @@
+import type { GatewayErrorName } from "../domain/gateway-error.ts";
+import type { Operation } from "./operation.ts";
+
+/** What an operation can be answered with when it does not go well. */
+export function operationErrors(operation: Operation): readonly GatewayErrorName[] {
+  return [...always, ...ofParameters(operation), ...ofChanges(operation), ...ofBody(operation)];
+}
+
+const always = [
+  "invalid_value",
+  "not_signed_in",
+  "wrong_origin",
+  "not_permitted",
+  "too_many_requests",
+  "internal_error",
+  "storage_unavailable",
+] as const satisfies readonly GatewayErrorName[];
+
+function ofParameters({ path, method }: Operation): readonly GatewayErrorName[] {
+  return path.includes("{") || method === "POST" ? ["not_found"] : [];
+}
+
+function ofChanges({ method, body, hasSecret }: Operation): readonly GatewayErrorName[] {
+  if (method === "GET") return [];
+  const repeated: readonly GatewayErrorName[] = [
+    "wrong_csrf_token",
+    "idempotency_key_reused",
+    ...(hasSecret === true ? (["reply_not_shown_again"] as const) : []),
+  ];
+  const names = body !== undefined && "name" in body.shape;
+  return [
+    ...repeated,
+    ...(names ? (["already_exists"] as const) : []),
+    ...(method === "PATCH" ? (["revision_conflict"] as const) : []),
+    ...(method === "DELETE" ? (["still_in_use"] as const) : []),
+    ...(method === "DELETE" ? [] : (["wrong_state"] as const)),
+  ];
+}
+
+function ofBody({ body }: Operation): readonly GatewayErrorName[] {
+  if (body === undefined) return [];
+  return [
+    "invalid_json",
+    "missing_required_parameter",
+    "invalid_type",
+    "request_timeout",
+    "request_too_large",
+    "unsupported_content_type",
+  ];
+}
