@@ -1,0 +1,166 @@
+import { expect, test } from "bun:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import type { ControlRetention } from "./control-store.ts";
+import { RetentionJob, type RetentionOptions } from "./retention-job.ts";
+import type { UsageRetention } from "./store.ts";
+
+const hourMs = 3_600_000;
+const settings = {
+  callsMs: 90 * 24 * hourMs,
+  minutesMs: 7 * 24 * hourMs,
+  hoursMs: 91 * 24 * hourMs,
+  daysMs: 1_000 * 24 * hourMs,
+  auditMs: 2_000 * 24 * hourMs,
+  revokedKeysMs: 92 * 24 * hourMs,
+  intervalMs: hourMs,
+  batchRows: 10,
+};
+
+/** A job over tables of so many rows that are too old, and what it was asked and told. */
+function jobOver(rows: { usage: number; control: number }, values: Partial<RetentionOptions> = {}) {
+  const asked: (UsageRetention | ControlRetention)[] = [];
+  const failures: unknown[] = [];
+  const removals: number[] = [];
+  const take = (table: "usage" | "control", limit: number): Promise<number> => {
+    const taken = Math.min(limit, rows[table]);
+    rows[table] -= taken;
+    return Promise.resolve(taken);
+  };
+  const clock = new ManualClock();
+  const job = new RetentionJob({
+    usage: {
+      prune: (limits, limit) => {
+        asked.push(limits);
+        return take("usage", limit);
+      },
+    },
+    control: {
+      prune: (limits, limit) => {
+        asked.push(limits);
+        return take("control", limit);
+      },
+    },
+    settings,
+    clock,
+    onFailed: (error) => failures.push(error),
+    onRemoved: (count) => removals.push(count),
+    ...values,
+  });
+  return { job, rows, asked, failures, removals, now: clock.now() };
+}
+
+const never = new AbortController().signal;
+
+test("a run removes batch after batch until nothing is left, and tells how much", async () => {
+  const { job, rows, removals } = jobOver({ usage: 35, control: 12 });
+  expect(await job.runOnce(never)).toBe(47);
+  expect(rows).toEqual({ usage: 0, control: 0 });
+  expect(removals).toEqual([47]);
+  expect(await job.runOnce(never)).toBe(0);
+  expect(removals).toEqual([47]);
+});
+
+test("each kind of data has its own age; access ends now and replies after a day", async () => {
+  const { job, asked, now } = jobOver({ usage: 0, control: 0 });
+  await job.runOnce(never);
+  expect(asked).toEqual([
+    {
+      calls: now - settings.callsMs,
+      minutes: now - settings.minutesMs,
+      hours: now - settings.hoursMs,
+      days: now - settings.daysMs,
+    },
+    {
+      audit: now - settings.auditMs,
+      keys: now - settings.revokedKeysMs,
+      access: now,
+      replies: now - 24 * hourMs,
+    },
+  ]);
+});
+
+test("a run is bounded, and the next one goes on", async () => {
+  const { job, rows } = jobOver({ usage: 10_015, control: 0 });
+  expect(await job.runOnce(never)).toBe(10_000);
+  expect(await job.runOnce(never)).toBe(15);
+  expect(rows.usage).toBe(0);
+});
+
+test("other work of the process gets its turn between two batches", async () => {
+  const turns: string[] = [];
+  const { job } = jobOver(
+    { usage: 0, control: 0 },
+    {
+      usage: {
+        prune: () => {
+          turns.push("batch");
+          setImmediate(() => turns.push("other"));
+          return Promise.resolve(turns.length < 6 ? 1 : 0);
+        },
+      },
+    },
+  );
+  await job.runOnce(never);
+  expect(turns.slice(0, 6)).toEqual(["batch", "other", "batch", "other", "batch", "other"]);
+});
+
+test("a failure is told and ends the run, and what was removed before it counts", async () => {
+  const failure = new Error("locked");
+  const { job, failures, removals } = jobOver(
+    { usage: 25, control: 0 },
+    { control: { prune: () => Promise.reject(failure) } },
+  );
+  expect(await job.runOnce(never)).toBe(25);
+  expect(failures).toEqual([failure]);
+  expect(removals).toEqual([25]);
+});
+
+test("a job that is stopped removes nothing any more, and waits for the batch that runs", async () => {
+  const started = Promise.withResolvers<void>();
+  const batch = Promise.withResolvers<number>();
+  let batches = 0;
+  const { job } = jobOver(
+    { usage: 0, control: 0 },
+    {
+      usage: {
+        prune: () => {
+          batches += 1;
+          started.resolve();
+          return batch.promise;
+        },
+      },
+    },
+  );
+  job.start();
+  await started.promise;
+  let isStopped = false;
+  const stopped = job.stop().then(() => (isStopped = true));
+  await Bun.sleep(1);
+  expect(isStopped).toBe(false);
+  batch.resolve(10);
+  await stopped;
+  expect(batches).toBe(1);
+});
+
+test("a job runs at once and again after every interval", async () => {
+  const enough = Promise.withResolvers<void>();
+  let runs = 0;
+  const { job } = jobOver(
+    { usage: 0, control: 0 },
+    {
+      settings: { ...settings, intervalMs: 1 },
+      usage: {
+        prune: () => {
+          runs += 1;
+          if (runs === 3) enough.resolve();
+          return Promise.resolve(0);
+        },
+      },
+    },
+  );
+  job.start();
+  job.start();
+  await enough.promise;
+  await job.stop();
+  expect(runs).toBeGreaterThanOrEqual(3);
+});
