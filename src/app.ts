@@ -1,6 +1,10 @@
+import type { AdminServices } from "./admin/services.ts";
+import type { BootstrapOptions } from "./admin/sign-in/bootstrap.ts";
+import { buildServices } from "./build-services.ts";
 import { buildEdge, buildSnapshot } from "./build-snapshot.ts";
 import type { Config } from "./config/config.ts";
 import { loadPepper } from "./config/pepper.ts";
+import { ControlPlane, platformOf } from "./control-plane.ts";
 import { systemClock, type Clock } from "./domain/clock.ts";
 import { randomBase62, type RandomBytes } from "./domain/base62.ts";
 import { createRequestId } from "./domain/request-id.ts";
@@ -8,28 +12,19 @@ import { CorsPolicy } from "./http/cors.ts";
 import type { DispatchOptions, EdgeSettings } from "./http/dispatch.ts";
 import type { Listener } from "./http/listen.ts";
 import { RouteTable } from "./http/route-table.ts";
-import { UsageQueue } from "./ledger/usage-queue.ts";
-import { createAuthenticate, createKeyDigest } from "./pipeline/authenticate.ts";
-import { canConnect } from "./pipeline/connect-probe.ts";
-import { TokenEstimator } from "./pipeline/estimate.ts";
-import { ImageMemory, imageMemoryBytes } from "./pipeline/image-memory.ts";
+import { openStorage, type Storage } from "./open-storage.ts";
+import { createAuthenticate, createKeyDigest, type KeyDigest } from "./pipeline/authenticate.ts";
 import { untilFree } from "./pipeline/in-flight.ts";
-import { KeyRing } from "./pipeline/key-ring.ts";
+import { RefusalLog } from "./pipeline/refusal-log.ts";
 import { findStrandedKeys } from "./pipeline/stranded-keys.ts";
-import { resolveHost } from "./pipeline/resolve-host.ts";
 import type { PipelineServices } from "./pipeline/services.ts";
 import type { Snapshot } from "./pipeline/snapshot.ts";
 import { adminRoutes, dataRoutes } from "./routes.ts";
 import { startListener, type ListenerParts } from "./start-listener.ts";
-import { createMemoryLimitStore } from "./storage/memory/limit-store.ts";
-import { openDatabase } from "./storage/sqlite/open-database.ts";
-import { SqliteKeyStore } from "./storage/sqlite/key-store.ts";
-import { SqliteUsageStore } from "./storage/sqlite/usage-store.ts";
-import type { KeyStore, LimitStore, UsageStore } from "./storage/store.ts";
+import type { LimitStore } from "./storage/store.ts";
 import type { AdapterServices } from "./upstreams/adapter.ts";
-import { TelemetryEvents } from "./telemetry/events.ts";
-import { createLogger } from "./telemetry/logger.ts";
-import { Metrics } from "./telemetry/metrics.ts";
+import type { TelemetryEvents } from "./telemetry/events.ts";
+import { createTelemetry, type Telemetry } from "./telemetry/telemetry.ts";
 
 /** What tests and simulations put in the place of the real thing. */
 export interface AppOverrides {
@@ -39,30 +34,24 @@ export interface AppOverrides {
   readonly limits?: LimitStore;
   readonly resolveHost?: PipelineServices["resolveHost"];
   readonly writeLog?: (line: string) => void;
+  /** Told the token that makes the first operator, while there is none. It is never logged. */
+  readonly onBootstrapToken?: BootstrapOptions["onBootstrapToken"];
 }
 
 export interface App extends AsyncDisposable {
   readonly dataUrl: string;
   readonly adminUrl: string;
   readonly events: TelemetryEvents;
-  readonly keys: KeyStore;
-  readonly usage: UsageStore;
+  /** What the control plane works with; also for whoever runs the app. */
+  readonly admin: AdminServices;
   /** Swaps in a configuration that was validated. Listeners and storage stay as they are. */
   reconfigure(config: Config): void;
-  /** Reads the keys again, after this process has changed them. */
-  reloadKeys(): Promise<void>;
-  /** Writes what the ledger still holds in memory. */
+  /** Brings what the ledger still holds to the database. */
   flushUsage(): Promise<void>;
   /** Refuses new work and waits for open requests, at most the drain time. */
   drain(): Promise<void>;
 }
 
-/** The database is used on the way of every call: better to try again than to wait for a writer. */
-const busyTimeoutMs = 10;
-/** Every call ends long before; a reservation is settled or ages out of its window anyway. */
-const reservationTtlMs = 24 * 3_600_000;
-const keyPollMs = 500;
-const scopeLimit = 1_000_000;
 const pollWhileDrainingMs = 20;
 
 /** The only wiring: opens storage, loads the keys and listens. Throws when any of it fails. */
@@ -79,23 +68,18 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
 
 class RunningApp implements App {
   readonly events: TelemetryEvents;
-  readonly keys: KeyStore;
-  readonly usage: UsageStore;
+  readonly admin: AdminServices;
   #config: Config;
   #edge: EdgeSettings;
   readonly #clock: Clock;
   readonly #randomBytes: RandomBytes;
-  readonly #metrics: Metrics;
-  readonly #keyRing: KeyRing;
-  readonly #queue: UsageQueue;
+  readonly #telemetry: Telemetry;
+  readonly #storage: Storage;
+  readonly #refusals = new RefusalLog();
   readonly #services: PipelineServices;
-  readonly #closeDatabase: () => void;
+  readonly #digest: KeyDigest;
   readonly #authenticate: DispatchOptions["authenticate"];
-  readonly #whyNotReady = (): string | undefined => {
-    if (this.#isDraining) return "shutting down";
-    if (!this.#keyRing.isLoaded) return "keys are not loaded yet";
-    return this.#queue.isFull ? "usage cannot be recorded" : undefined;
-  };
+  readonly #control: ControlPlane;
   #snapshot: Snapshot;
   #data: Listener | undefined;
   #admin: Listener | undefined;
@@ -107,22 +91,22 @@ class RunningApp implements App {
     this.#edge = buildEdge(config);
     this.#clock = overrides.clock ?? systemClock;
     this.#randomBytes = overrides.randomBytes ?? ((target) => crypto.getRandomValues(target));
-    this.#metrics = this.#createMetrics();
-    this.events = this.#createEvents(overrides);
-    const database = openDatabase(config.storage.path, busyTimeoutMs);
-    this.#closeDatabase = () => database.close();
-    this.keys = new SqliteKeyStore(database);
-    this.usage = new SqliteUsageStore(database);
-    const onReloadFailed = (error: unknown): void => this.events.keysReloadFailed(error);
-    this.#keyRing = new KeyRing({ store: this.keys, onReloadFailed });
-    this.#queue = new UsageQueue({
-      store: this.usage,
-      ...config.ledger,
-      onWriteFailed: (rows, error) => this.events.ledgerWriteFailed(rows, error),
-    });
+    this.#telemetry = this.#createTelemetry(overrides);
+    const { events } = this.#telemetry;
+    this.events = events;
+    this.#digest = this.#createDigest();
+    this.#storage = openStorage({ config, clock: this.#clock, telemetry: this.#telemetry });
     this.#snapshot = buildSnapshot(config, this.#adapterServices);
-    this.#services = this.#createServices(overrides);
+    const { ledger } = this.#storage;
+    this.#services = buildServices({ ...overrides, config, clock: this.#clock, ledger, events });
     this.#authenticate = this.#createAuthenticate();
+    this.admin = this.#createAdminServices();
+    this.#control = new ControlPlane({
+      config,
+      services: this.admin,
+      events,
+      onBootstrapToken: overrides.onBootstrapToken ?? (() => undefined),
+    });
   }
 
   get dataUrl(): string {
@@ -134,13 +118,12 @@ class RunningApp implements App {
   }
 
   async start(): Promise<void> {
-    await this.#keyRing.reload();
-    const { size } = this.#keyRing.secrets;
+    await this.#storage.start();
+    const { size } = this.#storage.keyRing.secrets;
     if (this.#newPepperPath !== undefined && size > 0) {
       this.events.pepperLost(this.#newPepperPath, size);
     }
     this.#reportStrandedKeys();
-    this.#keyRing.follow(keyPollMs);
     const { data, admin } = this.#config.listen;
     const parts = this.#listenerParts();
     this.#data = startListener({
@@ -149,14 +132,16 @@ class RunningApp implements App {
       routes: this.#dataTable(),
       edge: () => this.#edge,
     });
-    // Pages on other origins have no business with metrics.
+    // Pages on other origins have no business with the control plane.
     const cors = new CorsPolicy([]);
     this.#admin = startListener({
       ...parts,
       address: admin,
       routes: this.#adminTable(),
+      gate: this.#control.gate,
       edge: () => ({ ...this.#edge, cors }),
     });
+    await this.#control.start(this.adminUrl);
     this.events.started({ data: this.dataUrl, admin: this.adminUrl });
   }
 
@@ -168,12 +153,8 @@ class RunningApp implements App {
     this.#reportStrandedKeys();
   }
 
-  reloadKeys(): Promise<void> {
-    return this.#keyRing.reload();
-  }
-
   flushUsage(): Promise<void> {
-    return this.#queue.flush();
+    return this.#storage.ledger.flush();
   }
 
   async drain(): Promise<void> {
@@ -188,60 +169,47 @@ class RunningApp implements App {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isDraining = true;
-    this.#keyRing.stop();
     // What is still open after the drain time is cut; its accounts are closed by the cut.
     await Promise.all([this.#data?.cut(), this.#admin?.cut()]);
     await untilFree(() => [...this.#snapshot.upstreams.values()].map((each) => each.inFlight));
-    await this.#queue.close();
-    this.#closeDatabase();
+    await this.#control.stop();
+    await this.#storage.close();
     if (this.#admin !== undefined) this.events.stopped();
   }
+
+  readonly #whyNotReady = (): string | undefined => {
+    if (this.#isDraining) return "shutting down";
+    if (!this.#storage.keyRing.isLoaded) return "keys are not loaded yet";
+    return this.#storage.ledger.whyNotReady();
+  };
 
   #reportStrandedKeys(): void {
     const { plans, environments } = this.#config;
     const names = new Set(environments.map(({ name }) => name));
-    for (const stranded of findStrandedKeys(this.#keyRing.secrets.values(), { plans, names })) {
+    for (const stranded of findStrandedKeys(this.#storage.keyRing.secrets.values(), {
+      plans,
+      names,
+    })) {
       this.events.keysStranded(stranded.what, stranded.name, stranded.keys);
     }
   }
 
-  #createMetrics(): Metrics {
-    return new Metrics({
-      openRequests: () => this.#data?.pendingRequests ?? 0,
-      queuedUsageRows: () => this.#queue.size,
-      residentBytes: () => process.memoryUsage.rss(),
-    });
-  }
-
-  #createEvents(overrides: AppOverrides): TelemetryEvents {
-    const { logLevel, logFormat, logsUpstreamMessages } = this.#config.telemetry;
-    const write = overrides.writeLog ?? ((line) => void process.stderr.write(`${line}\n`));
-    const logger = createLogger({ level: logLevel, format: logFormat, clock: this.#clock, write });
-    return new TelemetryEvents({ logger, metrics: this.#metrics, logsUpstreamMessages });
-  }
-
-  #createServices(overrides: AppOverrides): PipelineServices {
-    const clock = this.#clock;
-    const random = overrides.random ?? Math.random;
-    const { defaultOutputTokens } = this.#config.limits;
-    return {
-      clock,
-      random,
-      canConnect,
-      imageMemory: new ImageMemory(imageMemoryBytes),
-      resolveHost: overrides.resolveHost ?? resolveHost,
-      limits:
-        overrides.limits ?? createMemoryLimitStore({ clock, random, reservationTtlMs, scopeLimit }),
-      estimator: new TokenEstimator({ defaultOutputTokens, nowMs: clock.monotonic() }),
-      canRecord: () => !this.#queue.isFull,
-      recordUsage: (record) => {
-        this.#queue.record(record);
-        this.events.callEnded(record);
+  #createTelemetry(overrides: AppOverrides): Telemetry {
+    const { logLevel: level, logFormat: format, logsUpstreamMessages } = this.#config.telemetry;
+    return createTelemetry({
+      level,
+      format,
+      logsUpstreamMessages,
+      clock: this.#clock,
+      write: overrides.writeLog ?? ((line) => void process.stderr.write(`${line}\n`)),
+      gauges: {
+        openRequests: () => this.#data?.pendingRequests ?? 0,
+        queuedUsageRows: () => this.#storage.ledger.waiting,
+        spoolBytes: () => this.#storage.ledger.spoolBytes,
+        keysAgeSeconds: () => this.#storage.keyRing.ageMs / 1000,
+        residentBytes: () => process.memoryUsage.rss(),
       },
-      onSettleFailed: (callId, error) => this.events.settleFailed(callId, error),
-      onAttemptFailed: (call, candidate, failure) =>
-        this.events.attemptFailed(call.id, candidate.target.id, failure),
-    };
+    });
   }
 
   readonly #adapterServices = (upstream: string): AdapterServices => ({
@@ -250,7 +218,23 @@ class RunningApp implements App {
     onTrouble: (what) => this.events.upstreamTrouble(upstream, what),
   });
 
-  #createAuthenticate(): DispatchOptions["authenticate"] {
+  #createAdminServices(): AdminServices {
+    const { control: store, reports, usage } = this.#storage;
+    return {
+      store,
+      reports,
+      usage,
+      refusals: this.#refusals,
+      clock: this.#clock,
+      random: this.#randomBytes,
+      digest: this.#digest,
+      platform: () => platformOf(this.#config),
+      lastUse: (publicId) => this.#storage.lastUse.of(publicId),
+      onKeysChanged: () => this.#storage.keyRing.reload(),
+    };
+  }
+
+  #createDigest(): KeyDigest {
     const pepper = loadPepper({
       configured: this.#config.auth.pepper,
       dataDir: this.#config.dataDir,
@@ -259,11 +243,17 @@ class RunningApp implements App {
         this.#newPepperPath = path;
       },
     });
+    return createKeyDigest(pepper.reveal());
+  }
+
+  #createAuthenticate(): DispatchOptions["authenticate"] {
     return createAuthenticate({
-      digest: createKeyDigest(pepper.reveal()),
+      digest: this.#digest,
       clock: this.#clock,
-      secrets: () => this.#keyRing.secrets,
+      secrets: this.#storage.keyRing,
+      snapshotMaxAgeMs: this.#config.auth.snapshotMaxAgeMs,
       plans: () => this.#snapshot.plans,
+      onUsed: (publicId, at) => this.#storage.lastUse.note(publicId, at),
       onPlanMissing: (keyId, plan) => this.events.planMissing(keyId, plan),
     });
   }
@@ -276,14 +266,19 @@ class RunningApp implements App {
   }
 
   #adminTable(): RouteTable {
-    const renderMetrics = (): string => this.#metrics.render();
-    return new RouteTable(adminRoutes({ renderMetrics, whyNotReady: this.#whyNotReady }));
+    const renderMetrics = (): string => this.#telemetry.metrics.render();
+    const control = this.#control.routes;
+    return new RouteTable(
+      adminRoutes({ renderMetrics, whyNotReady: this.#whyNotReady, control }),
+      "admin",
+    );
   }
 
   #listenerParts(): ListenerParts {
     return {
       idleTimeoutMs: this.#config.http.idleTimeoutMs,
       events: this.events,
+      refusals: this.#refusals,
       clock: this.#clock,
       newRequestId: () => createRequestId(this.#clock.now(), this.#randomBytes),
       snapshot: () => this.#snapshot,

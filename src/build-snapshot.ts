@@ -1,5 +1,6 @@
 import type { Config } from "./config/config.ts";
 import type { Environment } from "./domain/model.ts";
+import { createNetworkList } from "./domain/network.ts";
 import { isSameValue } from "./domain/same-value.ts";
 import type { DrainSettings } from "./domain/upstream-settings.ts";
 import { CorsPolicy } from "./http/cors.ts";
@@ -79,5 +80,6 @@ function buildDraining(
 /** What the listeners accept, under this configuration. */
 export function buildEdge({ http }: Config): EdgeSettings {
   const cors = new CorsPolicy(http.allowedOrigins);
-  return { cors, bodyLimits: http, maxHeaders: http.maxHeaders };
+  const trustedProxies = createNetworkList(http.trustedProxies);
+  return { cors, bodyLimits: http, maxHeaders: http.maxHeaders, trustedProxies };
 }

@@ -39,13 +39,17 @@ export function dataRoutes({
 export interface AdminRouteOptions {
   readonly renderMetrics: () => string;
   readonly whyNotReady: () => string | undefined;
+  /** Everything below `/admin/v1`; `docs/admin-api.md` lists it. */
+  readonly control: readonly Route[];
 }
 
 /** Every path of the admin listener. */
-export function adminRoutes({ renderMetrics, whyNotReady }: AdminRouteOptions): readonly Route[] {
+export function adminRoutes(options: AdminRouteOptions): readonly Route[] {
+  const { renderMetrics, whyNotReady, control } = options;
   return [
     { method: "GET", path: "/metrics", access: "public", handle: createMetricsPage(renderMetrics) },
     { method: "GET", path: "/healthz", access: "public", handle: health },
     { method: "GET", path: "/readyz", access: "public", handle: createReadiness(whyNotReady) },
+    ...control,
   ];
 }

@@ -2,21 +2,31 @@ import type { ListenAddress } from "./config/config.ts";
 import { createDispatch, type DispatchOptions } from "./http/dispatch.ts";
 import { errorReply, toGatewayError } from "./http/error-reply.ts";
 import { listen, type Listener } from "./http/listen.ts";
+import type { RefusalLog } from "./pipeline/refusal-log.ts";
 import type { TelemetryEvents } from "./telemetry/events.ts";
 
 /** What the listeners of one app share. */
-export interface ListenerParts extends Omit<DispatchOptions, "routes" | "edge" | "onHandled"> {
+export interface ListenerParts extends Omit<
+  DispatchOptions,
+  "routes" | "edge" | "gate" | "onHandled"
+> {
   readonly idleTimeoutMs: number;
   readonly events: TelemetryEvents;
+  readonly refusals: Pick<RefusalLog, "record">;
 }
 
-export interface ListenerPlan extends ListenerParts, Pick<DispatchOptions, "routes" | "edge"> {
+export interface ListenerPlan
+  extends ListenerParts, Pick<DispatchOptions, "routes" | "edge" | "gate"> {
   readonly address: ListenAddress;
 }
 
 /** Opens one listener with its routes. Throws when the address cannot be taken. */
-export function startListener({ address, idleTimeoutMs, events, ...plan }: ListenerPlan): Listener {
-  const onHandled: DispatchOptions["onHandled"] = (event) => events.requestHandled(event);
+export function startListener(options: ListenerPlan): Listener {
+  const { address, idleTimeoutMs, events, refusals, ...plan } = options;
+  const onHandled: DispatchOptions["onHandled"] = (event) => {
+    events.requestHandled(event);
+    if (event.refusal !== undefined) refusals.record(event.refusal);
+  };
   const handle = createDispatch({ ...plan, onHandled });
   const onError = (error: unknown): Response => {
     const id = plan.newRequestId();

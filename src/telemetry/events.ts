@@ -99,6 +99,16 @@ export class TelemetryEvents {
     this.#logger.log("warn", "configuration", { notice });
   }
 
+  /** Somebody could not sign in to the control plane. */
+  signInRefused(refusal: { id: string; address: string; how: string; reason: string }): void {
+    this.#logger.log("warn", "a sign-in was refused", refusal);
+  }
+
+  localAccessFailed(error: unknown): void {
+    const message = "the file for the command line on this machine could not be written";
+    this.#logger.log("warn", message, { cause: describeError(error) });
+  }
+
   started(addresses: { data: string; admin: string }): void {
     this.#logger.log("info", "listening", addresses);
   }

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { createLogger } from "./logger.ts";
 import { Metrics } from "./metrics.ts";
+import { LedgerTelemetry } from "./ledger-events.ts";
 import { StorageEvents } from "./storage-events.ts";
 
 function start() {
@@ -16,9 +17,10 @@ function start() {
     keysAgeSeconds: () => 0,
     residentBytes: () => 0,
   });
-  const events = new StorageEvents({ logger, metrics, clock });
+  const events = new StorageEvents({ logger, clock });
+  const ledger = new LedgerTelemetry({ logger, metrics, clock });
   const logged = (): unknown[] => lines.map((line): unknown => JSON.parse(line));
-  return { clock, events, metrics, logged };
+  return { clock, events, ledger, metrics, logged };
 }
 
 test("an outage of the database is one line at its begin and one at its end, not one a poll", () => {
@@ -36,33 +38,33 @@ test("an outage of the database is one line at its begin and one at its end, not
 });
 
 test("outages of different things do not silence each other", () => {
-  const { events, logged } = start();
+  const { events, ledger, logged } = start();
   events.keysReloadFailed(new Error("a"));
-  events.ledgerWriteFailed(7, new Error("b"));
-  events.spoolFailed(new Error("c"));
+  ledger.writeFailed(7, new Error("b"));
+  ledger.spoolFailed(new Error("c"));
   expect(logged()).toHaveLength(3);
 });
 
 test("every refused batch is counted, also those that the log is spared", () => {
-  const { events, metrics } = start();
-  for (let tries = 0; tries < 3; tries++) events.ledgerWriteFailed(1, new Error("full"));
+  const { ledger, metrics } = start();
+  for (let tries = 0; tries < 3; tries++) ledger.writeFailed(1, new Error("full"));
   expect(metrics.render()).toContain("sluice_ledger_write_failures_total 3");
 });
 
 test("every row in the dead-letter file has its own line", () => {
-  const { events, metrics, logged } = start();
-  events.deadLettered("req_1", new Error("NOT NULL"));
-  events.deadLettered("req_2", new Error("NOT NULL"));
+  const { ledger, metrics, logged } = start();
+  ledger.deadLettered("req_1", new Error("NOT NULL"));
+  ledger.deadLettered("req_2", new Error("NOT NULL"));
   expect(logged()).toHaveLength(2);
   expect(metrics.render()).toContain("sluice_ledger_dead_letters_total 2");
 });
 
 test("a start without anything to replay says nothing, and bytes that were skipped are an error", () => {
-  const { events, logged } = start();
-  events.spoolReplayed({ closed: 0, interrupted: 0, skippedBytes: 0 });
+  const { ledger, logged } = start();
+  ledger.replayed({ closed: 0, interrupted: 0, skippedBytes: 0 });
   expect(logged()).toEqual([]);
-  events.spoolReplayed({ closed: 2, interrupted: 1, skippedBytes: 0 });
-  events.spoolReplayed({ closed: 2, interrupted: 0, skippedBytes: 90 });
+  ledger.replayed({ closed: 2, interrupted: 1, skippedBytes: 0 });
+  ledger.replayed({ closed: 2, interrupted: 0, skippedBytes: 90 });
   expect(logged()).toEqual([
     expect.objectContaining({ level: "warn", interrupted: 1 }),
     expect.objectContaining({ level: "error", skippedBytes: 90 }),

@@ -1,13 +1,12 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { issueKey, type NewKey } from "../../src/admin/keys.ts";
+import { ensureApplication } from "../../src/admin/ensure-application.ts";
+import { issueKey, type NewKey } from "../../src/admin/issue-key.ts";
 import { createApp, type App, type AppOverrides } from "../../src/app.ts";
 import type { Config } from "../../src/config/config.ts";
 import { formatProblems, parseConfig } from "../../src/config/load.ts";
-import { systemClock } from "../../src/domain/clock.ts";
 import type { UsageRecord } from "../../src/domain/usage.ts";
-import { createKeyDigest } from "../../src/pipeline/authenticate.ts";
 import { demoCredentials } from "../../src/simulator/bedrock/credential-book.ts";
 import {
   startSimulator,
@@ -28,7 +27,14 @@ export interface GatewayOptions {
   /** Replaces the sections of the default test configuration that it names (see `baseSections`). */
   readonly sections?: Readonly<Record<string, string>>;
   readonly overrides?: AppOverrides;
-  readonly key?: Partial<NewKey>;
+  readonly key?: WantedKey;
+}
+
+/** What a test's key is to be; the rest is a key that no limit holds back. */
+export interface WantedKey extends Partial<Omit<NewKey, "applicationId">> {
+  readonly account?: string;
+  readonly application?: string;
+  readonly environment?: string;
 }
 
 export interface TestRequestInit extends Omit<RequestInit, "headers"> {
@@ -47,7 +53,7 @@ export interface TestGateway extends AsyncDisposable {
   readonly config: Config;
   /** Lines of the log. */
   readonly log: readonly string[];
-  createKey(wanted?: Partial<NewKey>): Promise<{ readonly id: string; readonly text: string }>;
+  createKey(wanted?: WantedKey): Promise<{ readonly id: string; readonly text: string }>;
   /** POST with JSON and the key. */
   post(path: string, body: unknown, init?: TestRequestInit): Promise<Response>;
   get(path: string, init?: TestRequestInit): Promise<Response>;
@@ -71,26 +77,23 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   const writeLog = (line: string): void => void log.push(line);
   const app = await createApp(config, { writeLog, ...options.overrides });
   const createKey: TestGateway["createKey"] = async (wanted = {}) => {
-    const { key, text } = await issueKey(
-      {
-        application: "test-application",
-        environment: "test",
-        plan: "enterprise",
-        limits:
-          wanted.plan === undefined || wanted.plan === "enterprise"
-            ? { requestsPerMinute: 1_000_000, tokensPerMinute: 1_000_000_000 }
-            : undefined,
-        ...wanted,
-      },
-      {
-        store: app.keys,
-        digest: createKeyDigest(testPepper),
-        clock: options.overrides?.clock ?? systemClock,
-        random: (target) => crypto.getRandomValues(target),
-      },
+    const {
+      account = "test-account",
+      application = "test-application",
+      environment = "test",
+    } = wanted;
+    const { id } = await ensureApplication(app.admin, { account, application, environment });
+    const { account: _, application: __, environment: ___, ...settings } = wanted;
+    const plan = wanted.plan ?? "enterprise";
+    const limits = plan === "enterprise" ? unlimited : undefined;
+    const actor = { kind: "system", id: undefined, name: "test" } as const;
+    const issued = await issueKey(
+      app.admin,
+      { applicationId: id, limits, ...settings, plan },
+      actor,
     );
-    await app.reloadKeys();
-    return { id: key.id, text };
+    await app.admin.onKeysChanged();
+    return { id: issued.key.id, text: issued.text };
   };
   const { text: key } = await createKey(options.key);
   const authorization = `Bearer ${key}`;
@@ -115,7 +118,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
       fetch(`${app.dataUrl}${path}`, { ...init, headers: { authorization, ...init.headers } }),
     async usage() {
       await app.flushUsage();
-      return app.usage.listRecent(100_000);
+      return listCalls(app);
     },
     reconfigure: (sections) => app.reconfigure(build(sections)),
     async [Symbol.asyncDispose]() {
@@ -124,6 +127,20 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
       rmSync(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+const unlimited = { requestsPerMinute: 1_000_000, tokensPerMinute: 1_000_000_000 };
+
+async function listCalls({ admin }: App): Promise<readonly UsageRecord[]> {
+  const calls: UsageRecord[] = [];
+  let after: string | undefined;
+  do {
+    const filter = { since: 0, until: Number.MAX_SAFE_INTEGER };
+    const page = await admin.reports.calls(filter, { limit: 500, after });
+    calls.push(...page.items);
+    after = page.next;
+  } while (after !== undefined);
+  return calls;
 }
 
 /** The configuration of an upstream that is the simulator; `more` are further fields. */

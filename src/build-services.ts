@@ -1,0 +1,45 @@
+import type { Config } from "./config/config.ts";
+import type { Clock } from "./domain/clock.ts";
+import { canConnect } from "./pipeline/connect-probe.ts";
+import { TokenEstimator } from "./pipeline/estimate.ts";
+import { ImageMemory, imageMemoryBytes } from "./pipeline/image-memory.ts";
+import type { CallLedger } from "./pipeline/ledger.ts";
+import { resolveHost } from "./pipeline/resolve-host.ts";
+import type { PipelineServices } from "./pipeline/services.ts";
+import { createMemoryLimitStore } from "./storage/memory/limit-store.ts";
+import type { TelemetryEvents } from "./telemetry/events.ts";
+
+export interface ServiceOptions extends Partial<
+  Pick<PipelineServices, "limits" | "resolveHost" | "random">
+> {
+  readonly config: Pick<Config, "limits">;
+  readonly clock: Clock;
+  readonly ledger: CallLedger;
+  readonly events: TelemetryEvents;
+}
+
+/** Every call ends long before; a reservation is settled or ages out of its window anyway. */
+const reservationTtlMs = 24 * 3_600_000;
+const scopeLimit = 1_000_000;
+
+/** What the steps of a call need from outside. */
+export function buildServices(options: ServiceOptions): PipelineServices {
+  const { config, clock, ledger, events } = options;
+  const random = options.random ?? Math.random;
+  const { defaultOutputTokens } = config.limits;
+  return {
+    clock,
+    random,
+    canConnect,
+    imageMemory: new ImageMemory(imageMemoryBytes),
+    resolveHost: options.resolveHost ?? resolveHost,
+    limits:
+      options.limits ?? createMemoryLimitStore({ clock, random, reservationTtlMs, scopeLimit }),
+    estimator: new TokenEstimator({ defaultOutputTokens, nowMs: clock.monotonic() }),
+    ledger,
+    onCallEnded: (record) => events.callEnded(record),
+    onSettleFailed: (callId, error) => events.settleFailed(callId, error),
+    onAttemptFailed: (call, candidate, failure) =>
+      events.attemptFailed(call.id, candidate.target.id, failure),
+  };
+}

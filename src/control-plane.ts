@@ -1,0 +1,114 @@
+import { adminApiRoutes } from "./admin/admin-routes.ts";
+import { adminOperations } from "./admin/operations.ts";
+import type { AdminServices, Platform } from "./admin/services.ts";
+import { createAdminGate } from "./admin/sign-in/admin-gate.ts";
+import { Bootstrap, type BootstrapOptions } from "./admin/sign-in/bootstrap.ts";
+import { createLocalAccess, type LocalAccess } from "./admin/sign-in/local-access.ts";
+import { Passwords } from "./admin/sign-in/passwords.ts";
+import type { SignInServices } from "./admin/sign-in/services.ts";
+import { signInRoutes } from "./admin/sign-in/routes.ts";
+import { tokenOperations } from "./admin/tokens.ts";
+import { userOperations, type UserServices } from "./admin/users.ts";
+import type { Config } from "./config/config.ts";
+import type { AdminGate } from "./http/admin-gate.ts";
+import type { Route } from "./http/route.ts";
+import type { TelemetryEvents } from "./telemetry/events.ts";
+
+export interface ControlPlaneOptions {
+  readonly config: Pick<Config, "admin" | "dataDir">;
+  readonly services: AdminServices;
+  readonly events: TelemetryEvents;
+  readonly onBootstrapToken: BootstrapOptions["onBootstrapToken"];
+}
+
+/** How often the first operator's token is thought of again while the database is away. */
+const bootstrapRetryMs = 1_000;
+
+/** Who may come in to the admin listener, and what is served there. */
+export class ControlPlane {
+  readonly gate: AdminGate;
+  readonly routes: readonly Route[];
+  readonly #options: ControlPlaneOptions;
+  readonly #bootstrap: Bootstrap;
+  #url = "";
+  #local: LocalAccess | undefined;
+  #retry: ReturnType<typeof setTimeout> | undefined;
+  #isStopped = false;
+
+  constructor(options: ControlPlaneOptions) {
+    this.#options = options;
+    const { config, services, onBootstrapToken } = options;
+    const { store, clock, random } = services;
+    const token = config.admin.bootstrapToken;
+    this.#bootstrap = new Bootstrap({ store, clock, random, token, onBootstrapToken });
+    this.gate = createAdminGate({
+      ...services,
+      settings: config.admin,
+      publicUrl: () => this.#publicUrl(),
+      isLocalToken: (text) => this.#local?.isToken(text) ?? false,
+    });
+    const signIn = this.#signInServices();
+    const access = [...userOperations(signIn), ...tokenOperations(services)];
+    this.routes = [
+      ...adminApiRoutes(services, adminOperations(services, access)),
+      ...signInRoutes(signIn),
+    ];
+  }
+
+  /** Once the listener has its address. */
+  async start(url: string): Promise<void> {
+    this.#url = url;
+    const { config, services, events } = this.#options;
+    this.#local = createLocalAccess({ dataDir: config.dataDir, url, random: services.random });
+    await this.#local.write().catch((error: unknown) => events.localAccessFailed(error));
+    await this.#startBootstrap();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearTimeout(this.#retry);
+    await this.#local?.remove().catch(() => undefined);
+  }
+
+  #publicUrl(): string {
+    return this.#options.config.admin.publicUrl ?? this.#url;
+  }
+
+  async #startBootstrap(): Promise<void> {
+    try {
+      await this.#bootstrap.start();
+    } catch {
+      // The outage is reported by those who read the database all the time.
+      if (this.#isStopped) return;
+      this.#retry = setTimeout(() => void this.#startBootstrap(), bootstrapRetryMs);
+    }
+  }
+
+  #signInServices(): SignInServices & UserServices {
+    const { config, services, events } = this.#options;
+    return {
+      ...services,
+      settings: config.admin,
+      publicUrl: () => this.#publicUrl(),
+      passwords: new Passwords(),
+      bootstrap: this.#bootstrap,
+      onSignInRefused: ({ requestId: id, address, how, reason }) =>
+        events.signInRefused({ id, address, how, reason }),
+    };
+  }
+}
+
+/** What the control plane must know of the configuration. */
+export function platformOf({
+  environments,
+  plans,
+}: Pick<Config, "environments" | "plans">): Platform {
+  return {
+    plans,
+    environments: environments.map(({ name, hosts, models }) => ({
+      name,
+      hosts,
+      models: [...models.values()].map(({ alias, kind }) => ({ alias, kind })),
+    })),
+  };
+}

@@ -1,0 +1,96 @@
+import { join } from "node:path";
+import type { Config } from "./config/config.ts";
+import type { Clock } from "./domain/clock.ts";
+import { openLedger, type Ledger } from "./ledger/ledger.ts";
+import { KeyRing } from "./pipeline/key-ring.ts";
+import { LastUse } from "./pipeline/last-use.ts";
+import type { ControlStore } from "./storage/control-store.ts";
+import { SchemaTooNew, StorageUnavailable } from "./storage/errors.ts";
+import { RetentionJob } from "./storage/retention-job.ts";
+import { openStores } from "./storage/sqlite/open-stores.ts";
+import type { UsageStore } from "./storage/store.ts";
+import type { UsageReports } from "./storage/usage-reports.ts";
+import type { Telemetry } from "./telemetry/telemetry.ts";
+
+export interface StorageOptions {
+  readonly config: Pick<Config, "storage" | "dataDir" | "ledger" | "retention">;
+  readonly clock: Clock;
+  readonly telemetry: Pick<Telemetry, "storage" | "ledger">;
+}
+
+/** The database, the spool, and what follows or tends them while the process runs. */
+export interface Storage {
+  readonly control: ControlStore;
+  readonly usage: UsageStore;
+  readonly reports: UsageReports;
+  readonly keyRing: KeyRing;
+  readonly lastUse: LastUse;
+  readonly ledger: Ledger;
+  /** Throws when the database can never be used; one that is away now may come back. */
+  start(): Promise<void>;
+  /** After the last call has ended. */
+  close(): Promise<void>;
+}
+
+const keyPollMs = 500;
+const lastUseIntervalMs = 2_000;
+
+/** Throws when another process has the spool. The database is not asked yet. */
+export function openStorage({ config, clock, telemetry }: StorageOptions): Storage {
+  const { storage: events, ledger: ledgerEvents } = telemetry;
+  const { connection, control, keys, usage, reports } = openStores(config.storage.path, clock);
+  const keyRing = new KeyRing({
+    store: keys,
+    clock,
+    intervalMs: keyPollMs,
+    onReloaded: () => events.keysReloaded(),
+    onReloadFailed: (error) => events.keysReloadFailed(error),
+  });
+  const lastUse = new LastUse({
+    store: keys,
+    intervalMs: lastUseIntervalMs,
+    onStored: () => events.lastUseStored(),
+    onFailed: (error) => events.lastUseFailed(error),
+  });
+  const ledger = openLedger({
+    folder: join(config.dataDir, "spool"),
+    store: usage,
+    settings: config.ledger,
+    clock,
+    on: ledgerEvents,
+  });
+  const retention = new RetentionJob({
+    control,
+    usage,
+    settings: config.retention,
+    clock,
+    onFailed: (error) => events.retentionFailed(error),
+    onRemoved: (rows) => events.retentionDone(rows),
+  });
+  return {
+    control,
+    usage,
+    reports,
+    keyRing,
+    lastUse,
+    ledger,
+    async start() {
+      await connection.open().catch(throwUnlessAway);
+      await keyRing.start();
+      ledger.start();
+      lastUse.start();
+      retention.start();
+    },
+    async close() {
+      keyRing.stop();
+      await retention.stop();
+      await lastUse.stop();
+      await ledger.shutDown();
+      await connection.close();
+    },
+  };
+}
+
+function throwUnlessAway(error: unknown): void {
+  if (!(error instanceof StorageUnavailable) || error instanceof SchemaTooNew) throw error;
+}

@@ -1,0 +1,29 @@
+import type { Clock } from "../../domain/clock.ts";
+import { SqliteConnection } from "./connection.ts";
+import { SqliteControlStore } from "./control-store.ts";
+import { SqliteKeyStore } from "./key-store.ts";
+import { SqliteUsageReports } from "./usage-reports.ts";
+import { SqliteUsageStore } from "./usage-store.ts";
+
+export interface SqliteStores {
+  readonly connection: SqliteConnection;
+  readonly control: SqliteControlStore;
+  readonly keys: SqliteKeyStore;
+  readonly usage: SqliteUsageStore;
+  readonly reports: SqliteUsageReports;
+}
+
+/** A wait of one statement blocks the event loop, and with it every stream: it must be short. */
+const busyTimeoutMs = 10;
+
+/** All stores of a database, on one connection that opens when it is first used. */
+export function openStores(path: string, clock: Clock): SqliteStores {
+  const connection = new SqliteConnection({ path, busyTimeoutMs, clock });
+  return {
+    connection,
+    control: new SqliteControlStore(connection),
+    keys: new SqliteKeyStore(connection, clock),
+    usage: new SqliteUsageStore(connection),
+    reports: new SqliteUsageReports(connection),
+  };
+}

@@ -1,0 +1,35 @@
+import type { Clock } from "../domain/clock.ts";
+import { TelemetryEvents } from "./events.ts";
+import { LedgerTelemetry } from "./ledger-events.ts";
+import { createLogger, type LoggerOptions } from "./logger.ts";
+import { Metrics, type Gauges } from "./metrics.ts";
+import { StorageEvents } from "./storage-events.ts";
+
+export interface TelemetrySetup {
+  readonly level: LoggerOptions["level"];
+  readonly format: LoggerOptions["format"];
+  readonly logsUpstreamMessages: boolean;
+  readonly clock: Clock;
+  readonly write: LoggerOptions["write"];
+  readonly gauges: Gauges;
+}
+
+/** What the parts of the process tell, and where it goes. */
+export interface Telemetry {
+  readonly metrics: Metrics;
+  readonly events: TelemetryEvents;
+  readonly storage: StorageEvents;
+  readonly ledger: LedgerTelemetry;
+}
+
+export function createTelemetry(setup: TelemetrySetup): Telemetry {
+  const { logsUpstreamMessages, clock, gauges, ...rest } = setup;
+  const logger = createLogger({ ...rest, clock });
+  const metrics = new Metrics(gauges);
+  return {
+    metrics,
+    events: new TelemetryEvents({ logger, metrics, logsUpstreamMessages }),
+    storage: new StorageEvents({ logger, clock }),
+    ledger: new LedgerTelemetry({ logger, metrics, clock }),
+  };
+}

@@ -1,0 +1,146 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { OpenedCall, UsageRecord } from "../../src/domain/usage.ts";
+import type { LedgerEvents, LedgerFlow } from "../../src/ledger/ledger.ts";
+import type { CallLedger } from "../../src/pipeline/ledger.ts";
+import type { UsageStore } from "../../src/storage/store.ts";
+
+export function openedCall(id: string, values: Partial<OpenedCall> = {}): OpenedCall {
+  return {
+    id,
+    startedAt: 1_700_000_000_000,
+    environment: "test",
+    accountId: "acc_1",
+    applicationId: "app_1",
+    application: "search",
+    keyId: "key_a",
+    model: "alpha-sonnet-4",
+    capacityClass: "on-demand",
+    isStreamed: true,
+    inputTokens: 80,
+    ...values,
+  };
+}
+
+export function closedCall(id: string, values: Partial<UsageRecord> = {}): UsageRecord {
+  return {
+    ...openedCall(id),
+    target: "up/m",
+    outputTokens: 7,
+    cachedInputTokens: 0,
+    usageSource: "upstream",
+    outcome: "completed",
+    status: 200,
+    code: undefined,
+    attempts: 1,
+    firstEventMs: 12.5,
+    durationMs: 250,
+    ...values,
+  };
+}
+
+/** A ledger that keeps what it is told, for tests of those who tell it. */
+export class KeptLedger implements CallLedger {
+  hasRoom = true;
+  readonly opened: OpenedCall[] = [];
+  readonly checkpoints: { readonly callId: string; readonly outputTokens: number }[] = [];
+  readonly closed: UsageRecord[] = [];
+
+  open(call: OpenedCall): void {
+    this.opened.push(call);
+  }
+
+  checkpoint(callId: string, { outputTokens }: { readonly outputTokens: number }): void {
+    this.checkpoints.push({ callId, outputTokens });
+  }
+
+  close(record: UsageRecord): void {
+    this.closed.push(record);
+  }
+}
+
+/** A usage store whose failures are the test's to choose. */
+export class FallibleStore implements UsageStore {
+  readonly rows = new Map<string, UsageRecord>();
+  readonly batchSizes: number[] = [];
+  /** Thrown instead of storing anything. */
+  refuse: (records: readonly UsageRecord[]) => Error | undefined = () => undefined;
+  /** Thrown though all is stored. */
+  forgetToSay: () => Error | undefined = () => undefined;
+
+  insert(records: readonly UsageRecord[]): Promise<void> {
+    this.batchSizes.push(records.length);
+    const refusal = this.refuse(records);
+    if (refusal !== undefined) return Promise.reject(refusal);
+    for (const record of records) {
+      if (!this.rows.has(record.id)) this.rows.set(record.id, record);
+    }
+    const failure = this.forgetToSay();
+    return failure === undefined ? Promise.resolve() : Promise.reject(failure);
+  }
+
+  prune(): Promise<number> {
+    return Promise.resolve(0);
+  }
+
+  erase(): Promise<number> {
+    return Promise.resolve(0);
+  }
+}
+
+export const ledgerFlow: LedgerFlow = {
+  batchRows: 10,
+  flushIntervalMs: 5,
+  queueRows: 1_000,
+  sync: "none",
+  spoolLimitBytes: 10_000_000,
+  segmentBytes: 1_000_000,
+};
+
+/** What a ledger reported, in order: the name of the event and what it said. */
+export class LedgerLog implements LedgerEvents {
+  readonly events: (readonly [string, ...unknown[]])[] = [];
+
+  /** What was said whenever this happened. */
+  of(name: keyof LedgerEvents): readonly (readonly unknown[])[] {
+    return this.events.filter(([each]) => each === name).map(([, ...said]) => said);
+  }
+
+  writeFailed(...said: unknown[]): void {
+    this.events.push(["writeFailed", ...said]);
+  }
+  written(): void {
+    this.events.push(["written"]);
+  }
+  spoolFailed(...said: unknown[]): void {
+    this.events.push(["spoolFailed", ...said]);
+  }
+  spoolRecovered(): void {
+    this.events.push(["spoolRecovered"]);
+  }
+  nearlyFull(...said: unknown[]): void {
+    this.events.push(["nearlyFull", ...said]);
+  }
+  replayed(...said: unknown[]): void {
+    this.events.push(["replayed", ...said]);
+  }
+  damaged(...said: unknown[]): void {
+    this.events.push(["damaged", ...said]);
+  }
+  deadLettered(...said: unknown[]): void {
+    this.events.push(["deadLettered", ...said]);
+  }
+  lost(...said: unknown[]): void {
+    this.events.push(["lost", ...said]);
+  }
+}
+
+/** A new folder that goes with the test. */
+export class TestFolder implements Disposable {
+  readonly path = mkdtempSync(join(tmpdir(), "sluice-spool-"));
+
+  [Symbol.dispose](): void {
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,226 @@
+import type { AdminSettings, SsoSettings } from "../../src/config/config.ts";
+import { Bootstrap } from "../../src/admin/sign-in/bootstrap.ts";
+import { createAdminGate } from "../../src/admin/sign-in/admin-gate.ts";
+import { Passwords } from "../../src/admin/sign-in/passwords.ts";
+import { signInRoutes } from "../../src/admin/sign-in/routes.ts";
+import type { SignInRefusal } from "../../src/admin/sign-in/services.ts";
+import type { AdminGate } from "../../src/http/admin-gate.ts";
+import { CorsPolicy } from "../../src/http/cors.ts";
+import { createDispatch, type Dispatch } from "../../src/http/dispatch.ts";
+import { RouteTable } from "../../src/http/route-table.ts";
+import type { Route } from "../../src/http/route.ts";
+import { createNetworkList } from "../../src/domain/network.ts";
+import type { User } from "../../src/domain/user.ts";
+import { userOf } from "../../src/storage/contract/control-fixtures.ts";
+import { SqliteConnection } from "../../src/storage/sqlite/connection.ts";
+import { SqliteControlStore } from "../../src/storage/sqlite/control-store.ts";
+import { ManualClock } from "./manual-clock.ts";
+
+export const testPassword = "nine purple lamps hum";
+
+/** What a test of signing in may set; the rest is as in production. */
+export interface SignInOptions {
+  readonly settings?: Partial<AdminSettings>;
+  readonly sso?: SsoSettings;
+  readonly publicUrl?: string;
+  readonly localToken?: string;
+  /** Beside those of signing in. */
+  readonly routes?: readonly Route[];
+}
+
+/** The control plane's sign-in over the real dispatch, in one process and without a socket. */
+export class SignInHarness implements AsyncDisposable {
+  readonly clock = new ManualClock();
+  readonly connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 100 });
+  readonly store = new SqliteControlStore(this.connection);
+  readonly passwords = new Passwords();
+  readonly refusals: SignInRefusal[] = [];
+  readonly bootstrapTokens: string[] = [];
+  readonly publicUrl: string;
+  readonly bootstrap: Bootstrap;
+  readonly gate: AdminGate;
+  readonly #dispatch: Dispatch;
+
+  constructor(options: SignInOptions = {}) {
+    const { clock, store, passwords } = this;
+    this.publicUrl = options.publicUrl ?? "https://console.example.com";
+    const settings = { ...defaults, sso: options.sso, ...options.settings };
+    this.bootstrap = new Bootstrap({
+      store,
+      clock,
+      random: this.random,
+      token: settings.bootstrapToken,
+      onBootstrapToken: ({ text }) => this.bootstrapTokens.push(text),
+    });
+    const publicUrl = (): string => this.publicUrl;
+    const isLocalToken = (text: string): boolean => text === options.localToken;
+    const { digest } = this;
+    this.gate = createAdminGate({ store, clock, digest, settings, publicUrl, isLocalToken });
+    const routes = signInRoutes({
+      store,
+      clock,
+      digest,
+      settings,
+      publicUrl,
+      passwords,
+      random: this.random,
+      bootstrap: this.bootstrap,
+      onKeysChanged: () => Promise.resolve(),
+      onSignInRefused: (refusal) => this.refusals.push(refusal),
+    });
+    this.#dispatch = this.#createDispatch([...routes, ...(options.routes ?? [])]);
+  }
+
+  random(this: void, target: Uint8Array): Uint8Array {
+    return crypto.getRandomValues(target);
+  }
+
+  digest(this: void, text: string): Uint8Array {
+    return new Bun.CryptoHasher("sha256", "a pepper for tests").update(text).digest();
+  }
+
+  async addUser(id: string, values: Partial<User> = {}): Promise<User> {
+    const { signal } = new AbortController();
+    const passwordHash = await this.passwords.hash(testPassword, signal);
+    const user = userOf(id, { passwordHash, ...values });
+    await this.store.change(({ users }) => users.insert(user));
+    return user;
+  }
+
+  send(request: Request, address = "192.0.2.1"): Promise<Response> {
+    request.headers.set("host", new URL(this.publicUrl).host);
+    return this.#dispatch(request, {
+      pauseIdleTimer() {},
+      resumeIdleTimer() {},
+      peerAddress: () => address,
+    });
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.connection.close();
+  }
+
+  #createDispatch(routes: readonly Route[]): Dispatch {
+    let requests = 0;
+    const bodyLimits = {
+      bodyLimitBytes: 1_048_576,
+      decompressedLimitBytes: 1_048_576,
+      bodyTimeoutMs: 5_000,
+    };
+    const edge = {
+      cors: new CorsPolicy([]),
+      bodyLimits,
+      maxHeaders: 100,
+      trustedProxies: createNetworkList([]),
+    };
+    const nothing = (): never => {
+      throw new Error("there is no data plane here");
+    };
+    return createDispatch({
+      routes: new RouteTable(routes, "admin"),
+      clock: this.clock,
+      newRequestId: () => `req_${(requests += 1)}`,
+      snapshot: nothing,
+      authenticate: nothing,
+      gate: this.gate,
+      edge: () => edge,
+      isDraining: () => false,
+      onHandled() {},
+    });
+  }
+}
+
+const defaults: AdminSettings = {
+  publicUrl: undefined,
+  bootstrapToken: undefined,
+  sessionIdleMs: 30 * 60_000,
+  sessionAbsoluteMs: 12 * 3_600_000,
+  requestsPerMinute: 600,
+  signInsPerMinute: 5,
+  sso: undefined,
+};
+
+export interface BrowserRequest {
+  readonly method?: string;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A browser with the console open: keeps cookies, sends its origin and the CSRF token. */
+export class TestBrowser {
+  readonly cookies = new Map<string, string>();
+  readonly #harness: SignInHarness;
+  readonly #address: string;
+  csrfToken: string | undefined;
+
+  constructor(harness: SignInHarness, address = "192.0.2.1") {
+    this.#harness = harness;
+    this.#address = address;
+  }
+
+  /** `undefined` as a header's value would be sent as a text: leave such a header out. */
+  async send(path: string, { method = "GET", body, headers = {} }: BrowserRequest = {}) {
+    const { publicUrl } = this.#harness;
+    const sent = new Headers({
+      ...(this.cookies.size > 0 && { cookie: this.#cookieHeader() }),
+      ...(method !== "GET" && { origin: publicUrl, "sec-fetch-site": "same-origin" }),
+      ...(this.csrfToken !== undefined && { "x-csrf-token": this.csrfToken }),
+      ...(body !== undefined && { "content-type": "application/json" }),
+    });
+    for (const [name, value] of Object.entries(headers)) {
+      if (value === "") sent.delete(name);
+      else sent.set(name, value);
+    }
+    const request = new Request(publicUrl + path, {
+      method,
+      headers: sent,
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const response = await this.#harness.send(request, this.#address);
+    for (const cookie of response.headers.getSetCookie()) this.#keep(cookie);
+    return response;
+  }
+
+  post(path: string, body: unknown, headers?: Readonly<Record<string, string>>) {
+    return this.send(path, { method: "POST", body, headers: headers ?? {} });
+  }
+
+  async signIn(email: string, password = testPassword): Promise<Response> {
+    const response = await this.post("/admin/v1/session", { email, password });
+    if (response.ok) await this.#readToken(response);
+    return response;
+  }
+
+  async #readToken(response: Response): Promise<void> {
+    const answer = (await response.clone().json()) as { csrf_token: string };
+    this.csrfToken = answer.csrf_token;
+  }
+
+  #cookieHeader(): string {
+    return [...this.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+  }
+
+  #keep(cookie: string): void {
+    const [pair = "", ...attributes] = cookie.split("; ");
+    const separator = pair.indexOf("=");
+    const name = pair.slice(0, separator);
+    if (attributes.includes("Max-Age=0")) this.cookies.delete(name);
+    else this.cookies.set(name, pair.slice(separator + 1));
+  }
+}
+
+export interface SessionAnswer {
+  readonly user: { readonly id: string; readonly email: string; readonly role: string };
+  readonly csrf_token: string;
+  readonly expires_at: string;
+}
+
+export async function sessionOf(response: Response): Promise<SessionAnswer> {
+  return (await response.json()) as SessionAnswer;
+}
+
+/** The status and the error's code. */
+export async function refusalOf(response: Response): Promise<readonly [number, string | null]> {
+  const { error } = (await response.json()) as { error: { code: string | null } };
+  return [response.status, error.code];
+}
