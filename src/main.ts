@@ -1,5 +1,9 @@
 #!/usr/bin/env bun
 import packageJson from "../package.json" with { type: "json" };
+import { accountsCommand } from "./cli/accounts.ts";
+import { AdminRefusal } from "./cli/admin-client.ts";
+import { applicationsCommand } from "./cli/applications.ts";
+import { auditCommand } from "./cli/audit.ts";
 import { checkConfigCommand } from "./cli/check-config.ts";
 import {
   CommandError,
@@ -8,17 +12,30 @@ import {
   type Command,
   type CommandIo,
 } from "./cli/command.ts";
+import { explainCommand } from "./cli/explain.ts";
 import { keysCommand } from "./cli/keys.ts";
+import { refusalsCommand } from "./cli/refusals.ts";
 import { serveCommand } from "./cli/serve.ts";
 import { simulatorCommand } from "./cli/simulator.ts";
+import { createProcessInput, writeOutput } from "./cli/standard-streams.ts";
+import { tokensCommand } from "./cli/tokens.ts";
 import { usageCommand } from "./cli/usage.ts";
+import { usersCommand } from "./cli/users.ts";
 import { readEnvironment } from "./config/environment.ts";
+import { systemClock } from "./domain/clock.ts";
 
 const commands: readonly Command[] = [
   serveCommand,
   checkConfigCommand,
+  accountsCommand,
+  applicationsCommand,
   keysCommand,
+  usersCommand,
+  tokensCommand,
   usageCommand,
+  auditCommand,
+  refusalsCommand,
+  explainCommand,
   simulatorCommand,
 ];
 
@@ -44,7 +61,7 @@ async function main(args: readonly string[]): Promise<number> {
 
 async function runCommand(command: Command, args: readonly string[]): Promise<number> {
   if (args.includes("--help") || args.includes("-h")) {
-    console.log(command.help);
+    console.log(command.help(args));
     return exitCodes.ok;
   }
   if (args.includes("--version")) {
@@ -63,7 +80,9 @@ async function runCommand(command: Command, args: readonly string[]): Promise<nu
     }
     if (!(error instanceof CommandError)) throw error;
     console.error(error.message);
-    return exitCodes.failed;
+    // A value that the control plane does not take was typed wrongly.
+    const isMistake = error instanceof AdminRefusal && error.status === 400;
+    return isMistake ? exitCodes.usage : exitCodes.failed;
   }
 }
 
@@ -80,6 +99,10 @@ function createIo(): CommandIo {
     environment: readEnvironment(),
     print: (line) => console.log(line),
     report: (line) => console.error(line),
+    write: writeOutput,
+    input: createProcessInput(),
+    clock: systemClock,
+    random: (target) => crypto.getRandomValues(target),
     signal: asked.signal,
     onReload: (callback) => void process.on("SIGHUP", callback),
   };

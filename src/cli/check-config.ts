@@ -5,7 +5,7 @@ import { readConfigFile } from "./load-settings.ts";
 export const checkConfigCommand: Command = {
   name: "check-config",
   summary: "check a configuration file and report all its problems",
-  help: `Usage: sluice check-config FILE [--json]
+  help: () => `Usage: sluice check-config FILE [--json]
 
 Checks a configuration file without starting anything.
 

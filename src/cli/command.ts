@@ -1,6 +1,8 @@
 import type { ParseArgsConfig } from "node:util";
 import { parseArgs } from "node:util";
 import type { ProcessEnvironment } from "../config/environment.ts";
+import type { RandomBytes } from "../domain/base62.ts";
+import type { Clock } from "../domain/clock.ts";
 
 /** What a command may touch of the process. */
 export interface CommandIo {
@@ -9,17 +11,31 @@ export interface CommandIo {
   readonly print: (line: string) => void;
   /** A line on standard error: progress and problems. */
   readonly report: (line: string) => void;
+  /** Bytes on standard output; resolves once they are taken. False when nobody reads on. */
+  readonly write: (bytes: Uint8Array) => Promise<boolean>;
+  readonly input: StandardInput;
+  readonly clock: Clock;
+  readonly random: RandomBytes;
   /** Fires when the process is asked to end. */
   readonly signal: AbortSignal;
   /** Calls back whenever the process is asked to read its configuration again. */
   readonly onReload: (callback: () => void) => void;
 }
 
+export interface StandardInput {
+  /** Whether somebody types there. */
+  readonly isTerminal: boolean;
+  /** What is typed, or piped, as it comes. */
+  chunks(): AsyncIterable<Uint8Array>;
+  /** Whether a terminal shows what is typed and hands it over by lines. */
+  setEcho(isOn: boolean): void;
+}
+
 export interface Command {
   readonly name: string;
   readonly summary: string;
-  /** Shown by `--help`. */
-  readonly help: string;
+  /** Shown by `--help`; the arguments tell which part is asked for. */
+  help(args: readonly string[]): string;
   /** Resolves with the exit code. Throws `UsageError` for arguments that make no sense. */
   run(args: readonly string[], io: CommandIo): Promise<number>;
 }

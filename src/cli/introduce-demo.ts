@@ -1,23 +1,22 @@
-import { issueKey } from "../admin/keys.ts";
+import { ensureApplication } from "../admin/ensure-application.ts";
+import { issueKey } from "../admin/issue-key.ts";
 import type { App } from "../app.ts";
-import type { Key } from "../domain/key.ts";
 import type { CommandIo } from "./command.ts";
-import type { Settings, SettingsArguments } from "./load-settings.ts";
-import { openStores } from "./open-stores.ts";
+import type { SettingsArguments } from "./load-settings.ts";
 
 export interface DemoIntroduction {
   readonly app: App;
-  readonly settings: Settings;
   readonly values: SettingsArguments;
 }
 
 /** Prints what a newcomer needs: addresses, a key on the first start, and two ways to use it. */
 export async function introduceDemo(demo: DemoIntroduction, io: CommandIo): Promise<void> {
   const { app } = demo;
-  const key = await issueFirstKey(demo);
+  const key = await issueFirstKey(app);
   io.print(`Sluice demo: every model is simulated, nothing leaves this machine.
 
   API      ${app.dataUrl}/v1
+  Admin    ${app.adminUrl}/admin/v1/docs
   Metrics  ${app.adminUrl}/metrics
 `);
   if (key === undefined) io.print(explainMissingKey(demo.values));
@@ -28,20 +27,18 @@ export async function introduceDemo(demo: DemoIntroduction, io: CommandIo): Prom
 }
 
 /** The key of the demo is made on the first start; later its text is known to nobody here. */
-async function issueFirstKey({ app, settings }: DemoIntroduction): Promise<string | undefined> {
-  const keys = await app.keys.list();
-  const isUsable = ({ environment, revokedAt }: Key): boolean =>
-    environment === "local" && revokedAt === undefined;
-  if (keys.some(isUsable)) return undefined;
-  using stores = openStores(settings.config);
-  const wanted = {
-    application: "demo",
-    environment: "local",
-    plan: "standard",
-    limits: undefined,
-  };
-  const { text } = await issueKey(wanted, stores.keys);
-  await app.reloadKeys();
+async function issueFirstKey({ admin }: Pick<App, "admin">): Promise<string | undefined> {
+  const environment = "local";
+  const isActive = { value: true, now: admin.clock.now() };
+  const { items } = await admin.store.read((view) =>
+    view.keys.list({ environment, isActive }, { limit: 1 }),
+  );
+  if (items.length > 0) return undefined;
+  const names = { account: "Demo", application: "demo", environment };
+  const { id: applicationId } = await ensureApplication(admin, names);
+  const actor = { kind: "system", id: undefined, name: "demo" } as const;
+  const { text } = await issueKey(admin, { applicationId, plan: "standard" }, actor);
+  await admin.onKeysChanged();
   return text;
 }
 

@@ -26,7 +26,7 @@ const demoPace = { tokensPerSecond: 150, firstTokenDelayMs: 50 };
 export const serveCommand: Command = {
   name: "serve",
   summary: "run the gateway; without a configuration, a demo with a simulated provider",
-  help: `Usage: sluice serve [--config FILE] [--data HOST:PORT] [--admin HOST:PORT] [--data-dir DIR]
+  help: () => `Usage: sluice serve [--config FILE] [--data HOST:PORT] [--admin HOST:PORT] [--data-dir DIR]
 
 Without a configuration file a demo starts: every alias is served by a built-in simulator, and a
 key to try it with is printed once.
@@ -34,7 +34,7 @@ key to try it with is printed once.
 Options:
   -c, --config FILE   configuration (default: SLUICE_CONFIG, else the demo's)
   --data HOST:PORT    address of the API, instead of the configured one
-  --admin HOST:PORT   address of metrics and health, instead of the configured one
+  --admin HOST:PORT   address of the control plane, metrics and health, instead of the configured
   --data-dir DIR      where state is kept, instead of the configured directory
 
 SIGTERM and SIGINT: refuse new work, let open requests finish (shutdown.drain_timeout), end. A
@@ -52,8 +52,8 @@ Exit code: 0 ended as asked, 1 could not start, 2 wrong usage.`,
     if (path !== undefined) io.onReload(() => reload.now());
     await using demo = path === undefined ? startSimulator(demoPace) : undefined;
     const settings = loadSettings(values, io, demo);
-    await using app = await start(withListeners(settings.config, values));
-    if (demo !== undefined) await introduceDemo({ app, settings, values }, io);
+    await using app = await start(withListeners(settings.config, values), io);
+    if (demo !== undefined) await introduceDemo({ app, values }, io);
     using watch = follow(app, settings, io);
     reload.now = () => watch?.reload();
     await untilAsked(io.signal);
@@ -72,12 +72,26 @@ function withListeners(config: Config, values: { data?: string; admin?: string }
   };
 }
 
-async function start(config: Config): Promise<App> {
+async function start(config: Config, io: CommandIo): Promise<App> {
   try {
-    return await createApp(config);
+    return await createApp(config, { onBootstrapToken: (token) => tellBootstrap(token, io) });
   } catch (error) {
     throw new CommandError(`cannot start: ${reasonOf(error)}${adviceFor(error)}`);
   }
+}
+
+interface BootstrapToken {
+  readonly text: string;
+  readonly isConfigured: boolean;
+}
+
+/** A token of the configuration is known to whoever needs it, and stays out of terminals and logs. */
+function tellBootstrap({ text, isConfigured }: BootstrapToken, io: CommandIo): void {
+  const token = isConfigured ? "the configured bootstrap token" : `the one-time token ${text}`;
+  io.print(`Nobody can sign in to the control plane yet. The first operator is made within an hour
+with ${token} (POST /admin/v1/bootstrap),
+or on this machine: sluice users create EMAIL --role operator --password-file -
+`);
 }
 
 function reasonOf(error: unknown): string {

@@ -4,8 +4,6 @@ import type { Command } from "./command.ts";
 export const simulatorCommand: Command = {
   name: "simulator",
   summary: "run the simulated provider alone, to test clients against",
-  get help() {
-    return helpText();
-  },
+  help: helpText,
   run: (args, io) => runSimulator(args, { print: io.print, signal: io.signal }),
 };

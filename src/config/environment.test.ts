@@ -1,7 +1,12 @@
 import { afterEach, expect, test } from "bun:test";
 import { readEnvironment } from "./environment.ts";
 
-const names = ["SLUICE_CONFIG", "BUN_CONFIG_MAX_HTTP_REQUESTS"] as const;
+const names = [
+  "SLUICE_CONFIG",
+  "SLUICE_ADMIN_URL",
+  "SLUICE_ADMIN_TOKEN",
+  "BUN_CONFIG_MAX_HTTP_REQUESTS",
+] as const;
 const before = names.map((name) => process.env[name]);
 
 function set(name: string, value: string | undefined): void {
@@ -24,6 +29,17 @@ test("variables that are empty or no number count as absent", () => {
   set("SLUICE_CONFIG", "");
   set("BUN_CONFIG_MAX_HTTP_REQUESTS", "many");
   expect(readEnvironment()).toMatchObject({ configPath: undefined, maxHttpRequests: undefined });
+});
+
+test("the management token is read without line ends and is not printed by accident", () => {
+  set("SLUICE_ADMIN_URL", "http://127.0.0.1:8081");
+  set("SLUICE_ADMIN_TOKEN", "a token\r\n");
+  const { adminUrl, adminToken } = readEnvironment();
+  expect(adminUrl).toBe("http://127.0.0.1:8081");
+  expect(adminToken?.reveal()).toBe("a token");
+  expect(Bun.inspect(adminToken)).not.toContain("a token");
+  set("SLUICE_ADMIN_TOKEN", " \n");
+  expect(readEnvironment().adminToken).toBeUndefined();
 });
 
 test("a snapshot does not follow later changes", () => {

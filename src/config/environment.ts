@@ -1,7 +1,13 @@
+import { Secret } from "../domain/secret.ts";
+
 /** What the process was started with. */
 export interface ProcessEnvironment {
   /** `SLUICE_CONFIG`: path of the configuration file. */
   readonly configPath: string | undefined;
+  /** `SLUICE_ADMIN_URL`: admin address of the gateway that the command line asks. */
+  readonly adminUrl: string | undefined;
+  /** `SLUICE_ADMIN_TOKEN`: management token that the command line signs in with. */
+  readonly adminToken: Secret | undefined;
   /** `BUN_CONFIG_MAX_HTTP_REQUESTS`: most simultaneous fetches, fixed when the process starts. */
   readonly maxHttpRequests: number | undefined;
   /** Every variable, for `${NAME}` in the file. */
@@ -13,6 +19,8 @@ export function readEnvironment(): ProcessEnvironment {
   const variables = Object.freeze({ ...process.env });
   return {
     configPath: readText(variables["SLUICE_CONFIG"]),
+    adminUrl: readText(variables["SLUICE_ADMIN_URL"]),
+    adminToken: readSecret(variables["SLUICE_ADMIN_TOKEN"]),
     maxHttpRequests: readCount(variables["BUN_CONFIG_MAX_HTTP_REQUESTS"]),
     variables,
   };
@@ -20,6 +28,12 @@ export function readEnvironment(): ProcessEnvironment {
 
 function readText(value: string | undefined): string | undefined {
   return value === "" ? undefined : value;
+}
+
+/** A header cannot hold line ends, which files and shells leave behind. */
+function readSecret(value: string | undefined): Secret | undefined {
+  const text = value?.trim() ?? "";
+  return text === "" ? undefined : new Secret(text);
 }
 
 function readCount(value: string | undefined): number | undefined {

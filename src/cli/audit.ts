@@ -1,0 +1,102 @@
+import { exitCodes, type Command } from "./command.ts";
+import { findAccountId } from "./find-entity.ts";
+import { cellOf, formatValue, readPart, readRecord, type ReplyRecord } from "./reply-fields.ts";
+import { createResourceCommand } from "./resource-command.ts";
+import { pageOptions, showList } from "./show-reply.ts";
+import { timeOptions, readTimeRange } from "./time-range.ts";
+import { defineVerb } from "./verb.ts";
+
+const columns = [
+  { title: "NO", of: "sequence" },
+  { title: "AT", of: "at" },
+  { title: "WHO", of: "actor.name" },
+  { title: "FROM", of: "address" },
+  { title: "ACTION", of: "action" },
+  { title: "SUBJECT", of: "subject.id" },
+  { title: "CHANGE", of: describeChange },
+];
+
+const listVerb = defineVerb({
+  name: "list",
+  summary: "list who changed what, newest first",
+  options: {
+    ...timeOptions,
+    account: { type: "string", value: "ACCOUNT", about: "only what belongs to this account" },
+    actor: { type: "string", value: "ID", about: "only of this user" },
+    action: { type: "string", value: "ACTION", about: "only this, such as key.rotate" },
+    subject: { type: "string", value: "ID", about: "only of this key, application, ..." },
+    ...pageOptions,
+  },
+  examples: ["audit list --since 24h", "audit list --action key.rotate --json"],
+  async run(call) {
+    const { args, client, io } = call;
+    args.none();
+    const query = {
+      ...readTimeRange(args, io),
+      account_id: await findAccountId(client, args.text("account")),
+      actor_id: args.text("actor"),
+      action: args.text("action"),
+      subject_id: args.text("subject"),
+    };
+    return showList(call, {
+      path: "/audit",
+      query,
+      columns,
+      whenEmpty: "There are no such entries.",
+    });
+  },
+});
+
+const verifyVerb = defineVerb({
+  name: "verify",
+  summary: "check that no entry was changed or removed; exit code 1 when one was",
+  examples: ["audit verify", "audit verify --offline --config sluice.yaml"],
+  async run({ args, client, io, isJson }) {
+    args.none();
+    const verdict = readRecord(await client.request("GET", "/audit/verify"));
+    const isIntact = verdict["is_intact"] === true;
+    if (isJson) io.print(JSON.stringify(verdict));
+    else {
+      io.print(describeVerdict(verdict, isIntact));
+      if (isIntact) io.report("Note the digest elsewhere: a chain that was replaced has another.");
+    }
+    return isIntact ? exitCodes.ok : exitCodes.failed;
+  },
+});
+
+function describeVerdict(verdict: ReplyRecord, isIntact: boolean): string {
+  const counted = `${cellOf(verdict, "entries")} entries`;
+  const digest = `last digest ${cellOf(verdict, "last_digest")}`;
+  if (isIntact) return `The audit is intact: ${counted}, ${digest}`;
+  const problem = verdict["problem"];
+  const what = typeof problem === "string" ? problem : describeFields(readPart(verdict, "problem"));
+  return `The audit is broken: ${what} (${counted} read, ${digest})`;
+}
+
+/** Only fields that changed are in both; of what was made or removed, one side is enough. */
+function describeChange(entry: ReplyRecord): string {
+  const before = readPart(entry, "before");
+  const after = readPart(entry, "after");
+  if (before === undefined || after === undefined) return shorten(describeFields(after ?? before));
+  const parts = Object.keys(after).map(
+    (name) => `${name}: ${formatValue(before[name])} -> ${formatValue(after[name])}`,
+  );
+  return shorten(parts.join(", "));
+}
+
+function describeFields(fields: ReplyRecord | undefined): string {
+  const parts = Object.entries(fields ?? {}).filter(([, value]) => formatValue(value) !== "-");
+  return parts.map(([name, value]) => `${name}: ${formatValue(value)}`).join(", ") || "-";
+}
+
+/** A line of the table stays a line; `--json` has all of it. */
+function shorten(text: string): string {
+  return text.length <= 100 ? text : `${text.slice(0, 97)}...`;
+}
+
+export const auditCommand: Command = createResourceCommand({
+  name: "audit",
+  summary: "who changed what, and proof that nothing of it was altered",
+  about: "Every change of the control plane is an entry; each has a digest over all before it.",
+  verbs: [listVerb, verifyVerb],
+});

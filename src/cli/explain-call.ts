@@ -1,0 +1,58 @@
+import { cellOf, type ReplyRecord } from "./reply-fields.ts";
+
+/** A row of the ledger for people. */
+export function formatCall(call: ReplyRecord): string {
+  const code = typeof call["code"] === "string" ? ` ${cellOf(call, "code")}` : "";
+  const head =
+    `The gateway did not refuse this call. It came at ${cellOf(call, "started_at")} UTC and ` +
+    `${describeOutcome(call["outcome"])}: status ${cellOf(call, "status")}${code}.`;
+  const cached = `${cellOf(call, "cached_input_tokens")} of them cached`;
+  const facts = [
+    ["Key", cellOf(call, "key_id")],
+    ["Application", `${cellOf(call, "application")} in ${cellOf(call, "environment")}`],
+    ["Account", cellOf(call, "account_id")],
+    ["Model", cellOf(call, "model")],
+    [
+      "Target",
+      `${cellOf(call, "target")} (${cellOf(call, "class")}), attempts: ${cellOf(call, "attempts")}`,
+    ],
+    ["Input", `${cellOf(call, "input_tokens")} tokens, ${cached}`],
+    ["Output", `${cellOf(call, "output_tokens")} tokens`],
+    ["Count", describeSource(call["usage_source"])],
+    ["Duration", `${cellOf(call, "duration_ms")} ms, first event after ${describeFirst(call)}`],
+  ] as const;
+  return [head, "", ...facts.map(([name, value]) => `  ${name.padEnd(11)}  ${value}`)].join("\n");
+}
+
+function describeOutcome(outcome: unknown): string {
+  switch (outcome) {
+    case "completed":
+      return "was answered";
+    case "failed":
+      return "failed at its targets";
+    case "abandoned":
+      return "was left by its caller";
+    case "interrupted":
+      return "was cut off when the gateway's process ended";
+    default:
+      return "ended";
+  }
+}
+
+function describeSource(source: unknown): string {
+  switch (source) {
+    case "upstream":
+      return "as the upstream said";
+    case "counted":
+      return "of what was delivered: the upstream did not say";
+    case "estimated":
+      return "estimated: the upstream did not say";
+    default:
+      return "-";
+  }
+}
+
+function describeFirst(call: ReplyRecord): string {
+  const first = call["first_event_ms"];
+  return typeof first === "number" ? `${first} ms` : "-";
+}

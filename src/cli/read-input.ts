@@ -1,0 +1,88 @@
+import { readFileSync, statSync } from "node:fs";
+import { CommandError, type CommandIo } from "./command.ts";
+
+/** A password is at most 256 characters. */
+const passwordLimitBytes = 4096;
+
+/** A file as it is read; without one, standard input. */
+export async function* readChunks(
+  file: string | undefined,
+  io: CommandIo,
+): AsyncGenerator<Uint8Array> {
+  if (file === undefined) {
+    yield* io.input.chunks();
+    return;
+  }
+  try {
+    yield* Bun.file(file).stream();
+  } catch (error) {
+    throw unreadable(file, error);
+  }
+}
+
+/**
+ * A password from a file or standard input, never from the command line, which other users of the
+ * machine and the shell's history can see. Without its line end.
+ */
+export async function readPassword(file: string | undefined, io: CommandIo): Promise<string> {
+  const text = file === undefined ? await askPassword(io) : readFile(file, passwordLimitBytes);
+  const password = text.replace(/\r?\n$/, "");
+  if (password !== "" && !/[\r\n]/.test(password)) return password;
+  throw new CommandError("the password must be one line that is not empty");
+}
+
+async function askPassword({ input, report }: CommandIo): Promise<string> {
+  if (!input.isTerminal) return readBounded(input.chunks(), passwordLimitBytes);
+  report("Password (it is not shown):");
+  input.setEcho(false);
+  try {
+    return await readTyped(input.chunks());
+  } finally {
+    input.setEcho(true);
+  }
+}
+
+/** Without echo the terminal hands over each key as it is pressed, the special ones too. */
+async function readTyped(chunks: AsyncIterable<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  const typed: string[] = [];
+  for await (const chunk of chunks) {
+    for (const character of decoder.decode(chunk, { stream: true })) {
+      if (character === "\r" || character === "\n" || character === "\u0004") return typed.join("");
+      if (character === "\u0003") throw new CommandError("given up");
+      if (character === "\u007f" || character === "\b") typed.pop();
+      else typed.push(character);
+      if (typed.length > passwordLimitBytes) throw new CommandError("the password is too long");
+    }
+  }
+  return typed.join("");
+}
+
+async function readBounded(chunks: AsyncIterable<Uint8Array>, limitBytes: number): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let sizeBytes = 0;
+  for await (const chunk of chunks) {
+    sizeBytes += chunk.byteLength;
+    if (sizeBytes > limitBytes) throw tooLarge("standard input", limitBytes);
+    parts.push(chunk);
+  }
+  return Buffer.concat(parts).toString("utf8");
+}
+
+function readFile(path: string, limitBytes: number): string {
+  try {
+    if (statSync(path).size > limitBytes) throw tooLarge(path, limitBytes);
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw error instanceof CommandError ? error : unreadable(path, error);
+  }
+}
+
+function unreadable(path: string, error: unknown): CommandError {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
+  return new CommandError(`${path}: cannot be read (${code})`);
+}
+
+function tooLarge(what: string, limitBytes: number): CommandError {
+  return new CommandError(`${what} is larger than ${limitBytes} bytes`);
+}

@@ -1,0 +1,40 @@
+import { pageOptions, showList } from "./show-reply.ts";
+import { readUsageFilter, usageFilterOptions } from "./usage-filter.ts";
+import { defineVerb } from "./verb.ts";
+
+const columns = [
+  { title: "AT", of: "started_at" },
+  { title: "ID", of: "id" },
+  { title: "APPLICATION", of: "application" },
+  { title: "MODEL", of: "model" },
+  { title: "TARGET", of: "target" },
+  { title: "OUTCOME", of: "outcome" },
+  { title: "STATUS", of: "status" },
+  { title: "INPUT", of: "input_tokens" },
+  { title: "OUTPUT", of: "output_tokens" },
+  { title: "COUNT", of: "usage_source" },
+  { title: "MS", of: "duration_ms" },
+];
+
+export const outcomeOption = {
+  outcome: {
+    type: "string",
+    value: "OUTCOME",
+    about: "completed, failed, abandoned or interrupted",
+  },
+} as const;
+
+export const usageCallsVerb = defineVerb({
+  name: "calls",
+  summary: "list single calls, newest first",
+  options: { ...usageFilterOptions, ...outcomeOption, ...pageOptions },
+  examples: ["usage calls --application search --outcome failed --since 1h"],
+  async run(call) {
+    const { args, client, io } = call;
+    args.none();
+    const filter = await readUsageFilter(args, client, io);
+    const query = { ...filter, outcome: args.text("outcome") };
+    const whenEmpty = "There were no such calls.";
+    return showList(call, { path: "/usage/calls", query, columns, whenEmpty });
+  },
+});
