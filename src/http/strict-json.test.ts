@@ -66,6 +66,7 @@ test.each(['{"__proto__":{"role":"operator"}}', '{"a":[{"\\u005f_proto__":1}]}']
 
 test("a value that reads __proto__ is a value", () => {
   expect(parse('{"name":"__proto__"}')).toEqual({ name: "__proto__" });
+  expect(parse('{"names":["a","__proto__"]}')).toEqual({ names: ["a", "__proto__"] });
 });
 
 test("32 levels are read, 33 are not, and a million end as fast", () => {

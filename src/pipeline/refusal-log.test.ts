@@ -67,8 +67,10 @@ test("strangers with made-up ids do not push out what was refused to keys", () =
 test("an id that comes again takes the place of the first one", () => {
   const log = new RefusalLog();
   log.record(refusalOf(1, { keyId: "key_a" }));
-  log.record(refusalOf(1, { keyId: "key_a", summary: "Again." }));
-  expect([log.size, log.find("req_1")?.explanation.summary]).toEqual([1, "Again."]);
+  log.record(refusalOf(2, { keyId: "key_a" }));
+  log.record(refusalOf(2, { keyId: "key_a", summary: "Again." }));
+  expect([log.size, log.find("req_2")?.explanation.summary]).toEqual([2, "Again."]);
+  expect(idsOf(log.list({}, 100))).toEqual(["req_2", "req_1"]);
 });
 
 describe("whatever comes in", () => {
