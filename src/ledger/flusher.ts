@@ -76,6 +76,7 @@ export class Flusher {
     } catch (error) {
       this.#options.onFailed(error);
     }
+    this.#readBack?.abandon();
   }
 
   #asError(): Error {

@@ -61,6 +61,8 @@ export interface Ledger extends CallLedger {
   shutDown(): Promise<void>;
   /** Rows that are not in the database yet, those of an earlier process left out. */
   readonly waiting: number;
+  /** The part of them that memory holds. */
+  readonly rowsInMemory: number;
   readonly spoolBytes: number;
   /** Whether rows of an earlier process are still on their way to the database. */
   readonly isReplaying: boolean;
@@ -130,6 +132,10 @@ class SpooledLedger implements Ledger {
 
   get waiting(): number {
     return this.#queue.size + this.#spilledRows;
+  }
+
+  get rowsInMemory(): number {
+    return this.#queue.size;
   }
 
   get spoolBytes(): number {

@@ -6,6 +6,8 @@ export interface ReadBack {
   next(limit: number): readonly UsageRecord[] | undefined;
   /** All of them are stored. */
   finish(): void;
+  /** The rest stays in the spool. */
+  abandon(): void;
 }
 
 /** Records looked at in one step, whatever they are, so that a step stays short. */

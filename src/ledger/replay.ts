@@ -48,6 +48,11 @@ export interface ReplayOptions {
   readonly onDone: (replayed: Replayed) => void;
 }
 
+interface ReadFile {
+  readonly path: string;
+  readonly skippedBytes: number;
+}
+
 interface OpenCall {
   readonly call: OpenedCall;
   delivered: Delivered | undefined;
@@ -61,7 +66,7 @@ interface OpenCall {
 export class Replay implements ReadBack {
   readonly #options: ReplayOptions;
   readonly #unread: string[];
-  readonly #read: { readonly path: string; readonly skippedBytes: number }[] = [];
+  readonly #read: ReadFile[] = [];
   readonly #open = new Map<string, OpenCall>();
   #reader: RecordReader | undefined;
   #closed = 0;
@@ -85,13 +90,25 @@ export class Replay implements ReadBack {
     let skippedBytes = 0;
     for (const file of this.#read) {
       skippedBytes += file.skippedBytes;
-      putAway(this.#options.files, file.path, file.skippedBytes);
+      this.#putAway(file);
     }
     this.#options.onDone({
       closed: this.#closed,
       interrupted: this.#interrupted,
       skippedBytes,
     });
+  }
+
+  abandon(): void {
+    this.#reader?.close();
+  }
+
+  #putAway({ path, skippedBytes }: ReadFile): void {
+    try {
+      putAway(this.#options.files, path, skippedBytes);
+    } catch {
+      // What stays is replayed at the next start, which changes nothing.
+    }
   }
 
   /** Reads one record, or goes on to the next file. */

@@ -9,7 +9,8 @@ const pieceBytes = 256 * 1024;
  * write left at the end was never promised to anybody and is no damage.
  */
 export class SegmentReader {
-  readonly #file: number;
+  readonly #path: string;
+  #file: number | undefined;
   #buffer: Buffer = Buffer.alloc(0);
   #offset = 0;
   #position = 0;
@@ -17,7 +18,7 @@ export class SegmentReader {
   #skippedBytes = 0;
 
   constructor(path: string) {
-    this.#file = openSync(path, "r");
+    this.#path = path;
   }
 
   /** Bytes that were damaged, so far. */
@@ -45,15 +46,17 @@ export class SegmentReader {
   }
 
   close(): void {
-    closeSync(this.#file);
+    if (this.#file !== undefined) closeSync(this.#file);
+    this.#file = undefined;
   }
 
   /** Steps over what is no frame, to where the next one may begin. */
   #skipToMagic(gap: Gap, isIncomplete: boolean): void {
     const buffer = this.#buffer;
     const next = buffer.indexOf(magic, this.#offset + 1);
-    if (next === -1 && !isIncomplete && this.#fill()) return;
-    const end = next === -1 ? buffer.length : next;
+    // The last bytes may be the begin of a magic whose rest has not been read.
+    const last = isIncomplete ? buffer.length : buffer.length - magic.length + 1;
+    const end = next === -1 ? Math.max(this.#offset + 1, last) : next;
     gap.add(buffer.subarray(this.#offset, end), isIncomplete);
     this.#offset = end;
   }
@@ -61,6 +64,7 @@ export class SegmentReader {
   /** Reads on; false at the end of the file. */
   #fill(): boolean {
     if (this.#isAtEnd) return false;
+    this.#file ??= openSync(this.#path, "r");
     const piece = Buffer.alloc(pieceBytes);
     const bytes = readSync(this.#file, piece, 0, pieceBytes, this.#position);
     this.#position += bytes;

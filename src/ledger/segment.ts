@@ -24,7 +24,10 @@ export class Segment {
   isSuspect = false;
   /** Found damaged when it was read back. */
   skippedBytes = 0;
+  readonly #folder: string;
   readonly #files: SpoolFiles;
+  /** Whether the disk knows that there is this file. */
+  #isInFolder = false;
   #file: number | undefined;
   #bytes = 0;
   #isDirty = false;
@@ -34,6 +37,7 @@ export class Segment {
   constructor({ folder, number, files, createdAt }: SegmentPlace) {
     this.path = segmentPath(folder, number);
     this.createdAt = createdAt;
+    this.#folder = folder;
     this.#files = files;
     this.#file = files.create(this.path);
   }
@@ -58,7 +62,7 @@ export class Segment {
     try {
       while (written < bytes.length) {
         const rest = written === 0 ? bytes : bytes.subarray(written);
-        written += this.#files.write(file, rest, this.#bytes + written);
+        written += this.#files.append(file, rest);
       }
     } catch (error) {
       if (written > 0) this.#cutBack(file);
@@ -88,7 +92,7 @@ export class Segment {
     const file = this.#file;
     if (!this.#isDirty || file === undefined) return;
     this.#isDirty = false;
-    this.#syncing = this.#files.sync(file);
+    this.#syncing = this.#bringToDisk(file);
     try {
       await this.#syncing;
     } catch (error) {
@@ -110,6 +114,13 @@ export class Segment {
 
   remove(): void {
     putAway(this.#files, this.path, this.skippedBytes);
+  }
+
+  async #bringToDisk(file: number): Promise<void> {
+    await this.#files.sync(file);
+    if (this.#isInFolder) return;
+    await this.#files.syncFolder(this.#folder);
+    this.#isInFolder = true;
   }
 
   #openFile(): number {

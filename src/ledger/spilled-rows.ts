@@ -40,4 +40,8 @@ export class SpilledRows implements ReadBack {
     if (skippedBytes > 0) this.#on.onDamage(skippedBytes);
     this.#on.onDone(rows);
   }
+
+  abandon(): void {
+    this.#reader.close();
+  }
 }

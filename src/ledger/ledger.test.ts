@@ -1,0 +1,395 @@
+import { expect, test } from "bun:test";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  closedCall,
+  FallibleStore,
+  ledgerFlow,
+  LedgerLog,
+  openedCall,
+  TestFolder,
+} from "../../test/support/ledger-fixtures.ts";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { RefusedRows, StorageUnavailable } from "../storage/errors.ts";
+import { openLedger, type Ledger, type LedgerFlow } from "./ledger.ts";
+
+/** A ledger on a folder of its own, which goes with it. */
+class LedgerBench implements AsyncDisposable {
+  readonly root = new TestFolder();
+  readonly store = new FallibleStore();
+  readonly clock = new ManualClock({ wallMs: 1_700_000_060_000 });
+  readonly #ledgers: Ledger[] = [];
+  #folders = 0;
+  #log = new LedgerLog();
+
+  get log(): LedgerLog {
+    return this.#log;
+  }
+
+  open(flow: Partial<LedgerFlow> = {}, folder = this.newFolder()): Ledger {
+    this.#log = new LedgerLog();
+    const { store, clock } = this;
+    const settings = { ...ledgerFlow, ...flow };
+    const ledger = openLedger({ folder, store, settings, clock, on: this.#log });
+    this.#ledgers.push(ledger);
+    return ledger;
+  }
+
+  newFolder(): string {
+    this.#folders += 1;
+    const folder = join(this.root.path, String(this.#folders));
+    mkdirSync(folder);
+    return folder;
+  }
+
+  /** The latest folder as it would be found if the process ended now. */
+  afterKill(): string {
+    const from = join(this.root.path, String(this.#folders));
+    const to = this.newFolder();
+    for (const name of spoolFiles(from)) copyFileSync(join(from, name), join(to, name));
+    return to;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const ledger of this.#ledgers) await ledger.shutDown();
+    this.root[Symbol.dispose]();
+  }
+}
+
+function spoolFiles(folder: string): string[] {
+  return readdirSync(folder).filter((name) => name !== "lock");
+}
+
+const away = new StorageUnavailable("database is locked");
+
+async function until(isTrue: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 1_000 && !isTrue(); tries += 1) await Bun.sleep(5);
+  expect(isTrue()).toBe(true);
+}
+
+test("what was closed is stored, and a spool whose calls are all stored is empty", async () => {
+  await using bench = new LedgerBench();
+  const ledger = bench.open();
+  for (let call = 0; call < 25; call += 1) {
+    ledger.open(openedCall(`req_${call}`));
+    ledger.close(closedCall(`req_${call}`));
+  }
+  expect(ledger.waiting).toBe(25);
+  await ledger.flush();
+  expect([...bench.store.rows.values()]).toEqual(
+    Array.from({ length: 25 }, (_, call) => closedCall(`req_${call}`)),
+  );
+  expect(bench.store.batchSizes).toEqual([10, 10, 5]);
+  expect([ledger.waiting, ledger.spoolBytes]).toEqual([0, 0]);
+});
+
+test("a started ledger stores by itself, within its interval", async () => {
+  await using bench = new LedgerBench();
+  const ledger = bench.open();
+  ledger.start();
+  ledger.close(closedCall("req_1"));
+  await until(() => bench.store.rows.size === 1);
+  for (let call = 10; call < 30; call += 1) ledger.close(closedCall(`req_${call}`));
+  await until(() => bench.store.rows.size === 21);
+});
+
+test("a database that is away keeps every row waiting and is told of once it is back", async () => {
+  await using bench = new LedgerBench();
+  const ledger = bench.open();
+  bench.store.refuse = () => away;
+  ledger.start();
+  for (let call = 0; call < 15; call += 1) ledger.close(closedCall(`req_${call}`));
+  await until(() => bench.log.of("writeFailed").length >= 2);
+  expect(bench.log.of("writeFailed")[0]).toEqual([15, away]);
+  expect([ledger.waiting, ledger.hasRoom, ledger.whyNotReady()]).toEqual([15, true, undefined]);
+  bench.store.refuse = () => undefined;
+  await until(() => bench.store.rows.size === 15);
+  expect(bench.log.of("written")).toHaveLength(1);
+});
+
+test("an error after all was stored stores nothing twice", async () => {
+  await using bench = new LedgerBench();
+  const ledger = bench.open();
+  bench.store.forgetToSay = () => away;
+  ledger.close(closedCall("req_1"));
+  expect(await ledger.flush().catch(String)).toContain("refuses");
+  bench.store.forgetToSay = () => undefined;
+  await ledger.flush();
+  expect(bench.store.rows.size).toBe(1);
+  expect(ledger.waiting).toBe(0);
+});
+
+test("after a kill, closed calls are stored as they were and open ones as interrupted", async () => {
+  await using bench = new LedgerBench();
+  const killed = bench.open();
+  killed.open(openedCall("req_closed"));
+  killed.close(closedCall("req_closed", { code: "odd", target: undefined }));
+  killed.open(openedCall("req_silent"));
+  killed.open(openedCall("req_talking", { startedAt: bench.clock.now() - 1_500 }));
+  killed.checkpoint("req_talking", { outputTokens: 500 });
+  killed.checkpoint("req_talking", { outputTokens: 1_200 });
+  killed.close(closedCall("req_refused", { status: 429 }));
+  const ledger = bench.open({}, bench.afterKill());
+  expect(ledger.isReplaying).toBe(true);
+  await ledger.flush();
+  expect(ledger.isReplaying).toBe(false);
+  expect(bench.log.of("replayed")).toEqual([[{ closed: 2, interrupted: 2, skippedBytes: 0 }]]);
+  const { rows } = bench.store;
+  expect([...rows.keys()]).toEqual(["req_closed", "req_refused", "req_silent", "req_talking"]);
+  expect(rows.get("req_closed")).toEqual(
+    closedCall("req_closed", { code: "odd", target: undefined }),
+  );
+  expect(rows.get("req_talking")).toEqual({
+    ...openedCall("req_talking", { startedAt: bench.clock.now() - 1_500 }),
+    target: undefined,
+    outputTokens: 1_200,
+    cachedInputTokens: 0,
+    usageSource: "estimated",
+    outcome: "interrupted",
+    status: 500,
+    code: "gateway_interrupted",
+    attempts: 1,
+    firstEventMs: undefined,
+    durationMs: 1_500,
+  });
+  expect(rows.get("req_silent")).toMatchObject({ inputTokens: 80, outputTokens: 0 });
+});
+
+test("a replay waits for the database while new calls are served, and then removes the files", async () => {
+  await using bench = new LedgerBench();
+  const killed = bench.open();
+  for (let call = 0; call < 35; call += 1) killed.close(closedCall(`req_old_${call}`));
+  killed.open(openedCall("req_cut"));
+  const folder = bench.afterKill();
+  bench.store.refuse = () => away;
+  const ledger = bench.open({}, folder);
+  ledger.start();
+  ledger.open(openedCall("req_new"));
+  ledger.close(closedCall("req_new"));
+  await until(() => bench.log.of("writeFailed").length >= 2);
+  expect([ledger.hasRoom, ledger.isReplaying]).toEqual([true, true]);
+  bench.store.refuse = () => undefined;
+  await until(() => !ledger.isReplaying);
+  expect(bench.store.rows.size).toBe(37);
+  await ledger.flush();
+  expect(spoolFiles(folder)).toEqual(["00000002.spool"]);
+});
+
+test("a replay that is cut off begins anew, and finds what comes after it in order", async () => {
+  await using bench = new LedgerBench();
+  const first = bench.open();
+  for (let call = 0; call < 25; call += 1) first.open(openedCall(`req_${call}`));
+  for (let call = 0; call < 20; call += 1) first.close(closedCall(`req_${call}`));
+  const second = bench.open({}, bench.afterKill());
+  bench.store.refuse = () => (bench.store.batchSizes.length > 1 ? away : undefined);
+  await second.flush().catch(() => undefined);
+  expect(bench.store.rows.size).toBe(10);
+  second.open(openedCall("req_later"));
+  const third = bench.open({}, bench.afterKill());
+  bench.store.refuse = () => undefined;
+  await third.flush();
+  expect(bench.store.rows.size).toBe(26);
+  expect(bench.log.of("replayed")).toEqual([[{ closed: 20, interrupted: 6, skippedBytes: 0 }]]);
+});
+
+test("what a damaged file still has is replayed, and the file is kept aside", async () => {
+  await using bench = new LedgerBench();
+  const killed = bench.open();
+  for (let call = 0; call < 3; call += 1) killed.close(closedCall(`req_${call}`));
+  const folder = bench.afterKill();
+  const path = join(folder, "00000001.spool");
+  const bytes = readFileSync(path);
+  bytes[Math.floor(bytes.length / 2)] = 0;
+  writeFileSync(path, bytes);
+  const ledger = bench.open({}, folder);
+  await ledger.flush();
+  expect([...bench.store.rows.keys()]).toEqual(["req_0", "req_2"]);
+  const skipped = { closed: 2, interrupted: 0, skippedBytes: bytes.length / 3 };
+  expect(bench.log.of("replayed")).toEqual([[skipped]]);
+  expect(readFileSync(join(folder, "00000001.damaged")).equals(bytes)).toBe(true);
+  expect(spoolFiles(folder)).toEqual(["00000001.damaged", "00000002.spool"]);
+});
+
+test("a row that the database refuses goes to the dead letters and holds up no other", async () => {
+  await using bench = new LedgerBench();
+  const folder = bench.newFolder();
+  const ledger = bench.open({}, folder);
+  const refusal = new RefusedRows("check failed");
+  bench.store.refuse = (rows) => (rows.some(({ id }) => id === "req_4") ? refusal : undefined);
+  for (let call = 0; call < 12; call += 1) ledger.close(closedCall(`req_${call}`));
+  await ledger.flush();
+  expect(bench.store.rows.size).toBe(11);
+  expect(bench.log.of("deadLettered")).toEqual([["req_4", refusal]]);
+  const letters = readFileSync(join(folder, "dead-letter.ndjson"), "utf8");
+  expect(JSON.parse(letters)).toMatchObject({
+    reason: "RefusedRows: check failed",
+    record: { id: "req_4", outputTokens: 7 },
+  });
+  expect([ledger.waiting, ledger.spoolBytes]).toEqual([0, 0]);
+});
+
+test("a row that cannot be put aside either stays in the spool", async () => {
+  await using bench = new LedgerBench();
+  const folder = bench.newFolder();
+  mkdirSync(join(folder, "dead-letter.ndjson"));
+  const ledger = bench.open({}, folder);
+  bench.store.refuse = (rows) =>
+    rows.some(({ id }) => id === "req_4") ? new RefusedRows("check failed") : undefined;
+  for (let call = 0; call < 6; call += 1) ledger.close(closedCall(`req_${call}`));
+  expect(await ledger.flush().catch((error: unknown) => error)).toBeInstanceOf(Error);
+  expect(ledger.waiting).toBe(6);
+  bench.store.refuse = () => undefined;
+  await ledger.flush();
+  expect(bench.store.rows.size).toBe(6);
+});
+
+test("rows beyond what memory may hold wait in the spool and come back in full", async () => {
+  await using bench = new LedgerBench();
+  const ledger = bench.open({ queueRows: 100, segmentBytes: 20_000 });
+  bench.store.refuse = () => away;
+  for (let call = 0; call < 2_000; call += 1) {
+    ledger.open(openedCall(`req_${call}`));
+    ledger.close(closedCall(`req_${call}`));
+    // Files are sealed between the turns of the event loop.
+    if (call % 20 === 0) await Bun.sleep(0);
+  }
+  expect(ledger.waiting).toBe(2_000);
+  expect(ledger.rowsInMemory).toBeLessThan(200);
+  bench.store.refuse = () => undefined;
+  await ledger.flush();
+  expect([bench.store.rows.size, ledger.waiting, ledger.rowsInMemory]).toEqual([2_000, 0, 0]);
+});
+
+test("rows that wait in the spool alone survive a kill", async () => {
+  await using bench = new LedgerBench();
+  const killed = bench.open({ queueRows: 100 });
+  bench.store.refuse = () => away;
+  for (let call = 0; call < 500; call += 1) {
+    killed.close(closedCall(`req_${call}`));
+    if (call % 20 === 0) await Bun.sleep(0);
+  }
+  expect(killed.rowsInMemory).toBeLessThan(200);
+  const ledger = bench.open({}, bench.afterKill());
+  bench.store.refuse = () => undefined;
+  await ledger.flush();
+  expect(bench.store.rows.size).toBe(500);
+});
+
+test("a call that goes on for long does not keep the files of the calls after it", async () => {
+  await using bench = new LedgerBench();
+  const folder = bench.newFolder();
+  const ledger = bench.open({ segmentBytes: 4_000 }, folder);
+  ledger.open(openedCall("req_long"));
+  ledger.checkpoint("req_long", { outputTokens: 1_000 });
+  for (let call = 0; call < 200; call += 1) {
+    ledger.open(openedCall(`req_${call}`));
+    ledger.close(closedCall(`req_${call}`));
+    if (call % 20 === 0) await ledger.flush();
+  }
+  await ledger.flush();
+  await ledger.flush();
+  expect(spoolFiles(folder).length).toBeLessThanOrEqual(2);
+  const next = bench.open({}, bench.afterKill());
+  await next.flush();
+  expect(bench.store.rows.get("req_long")).toMatchObject({
+    outcome: "interrupted",
+    outputTokens: 1_000,
+  });
+  expect(bench.store.rows.size).toBe(201);
+});
+
+test("a file is replaced after a while, though a call in it goes on", async () => {
+  await using bench = new LedgerBench();
+  const folder = bench.newFolder();
+  const ledger = bench.open({}, folder);
+  ledger.open(openedCall("req_long"));
+  for (let call = 0; call < 50; call += 1) ledger.close(closedCall(`req_${call}`));
+  await ledger.flush();
+  const before = ledger.spoolBytes;
+  bench.clock.advance(700_000);
+  await ledger.flush();
+  await ledger.flush();
+  expect(spoolFiles(folder)).toEqual(["00000002.spool"]);
+  expect(ledger.spoolBytes).toBeLessThan(before / 10);
+});
+
+test("a nearly full spool warns once, a full one takes no call, and a stored one has room", async () => {
+  await using bench = new LedgerBench();
+  const ledger = bench.open({ segmentBytes: 16_384, spoolLimitBytes: 65_536 });
+  bench.store.refuse = () => away;
+  let calls = 0;
+  for (; ledger.hasRoom; calls += 1) ledger.close(closedCall(`req_${calls}`));
+  expect(ledger.whyNotReady()).toBe("usage cannot be recorded: the spool is full");
+  expect(ledger.spoolBytes).toBeGreaterThanOrEqual(65_536);
+  ledger.close(closedCall("req_beyond"));
+  expect(bench.log.of("nearlyFull")).toHaveLength(1);
+  const [bytes, limit] = bench.log.of("nearlyFull")[0] ?? [];
+  expect(limit).toBe(65_536);
+  expect(Number(bytes)).toBeLessThan(65_536 * 0.82);
+  bench.store.refuse = () => undefined;
+  await ledger.flush();
+  await ledger.flush();
+  expect([ledger.hasRoom, ledger.whyNotReady()]).toEqual([true, undefined]);
+  expect(bench.store.rows.size).toBe(calls + 1);
+});
+
+test("a second ledger on the same folder is refused until the first has ended", async () => {
+  await using bench = new LedgerBench();
+  const folder = bench.newFolder();
+  const first = bench.open({}, folder);
+  expect(() => bench.open({}, folder)).toThrow("another process uses the spool");
+  await first.shutDown();
+  expect(bench.open({}, folder).hasRoom).toBe(true);
+});
+
+test("another process is refused as well, and the end of a process frees the folder", async () => {
+  await using bench = new LedgerBench();
+  const folder = bench.newFolder();
+  const script = join(bench.root.path, "hold.ts");
+  const lock = join(import.meta.dir, "folder-lock.ts");
+  writeFileSync(
+    script,
+    `const { FolderLock } = await import(${JSON.stringify(lock)});
+     globalThis.held = new FolderLock(${JSON.stringify(folder)});
+     console.log("held");
+     setInterval(() => {}, 1_000);`,
+  );
+  const holder = Bun.spawn([process.execPath, script], { stdout: "pipe" });
+  const reader = holder.stdout.getReader();
+  expect(new TextDecoder().decode((await reader.read()).value)).toBe("held\n");
+  expect(() => bench.open({}, folder)).toThrow("another process uses the spool");
+  holder.kill("SIGKILL");
+  await holder.exited;
+  expect(bench.open({}, folder).hasRoom).toBe(true);
+});
+
+test("an end with the database away leaves the rows to the next start", async () => {
+  await using bench = new LedgerBench();
+  const folder = bench.newFolder();
+  const ledger = bench.open({ sync: "group" }, folder);
+  bench.store.refuse = () => away;
+  ledger.open(openedCall("req_open"));
+  ledger.close(closedCall("req_closed"));
+  await ledger.shutDown();
+  expect(bench.log.of("lost")).toEqual([]);
+  expect(() => ledger.open(openedCall("req_late"))).toThrow("closed");
+  ledger.close(closedCall("req_open"));
+  bench.store.refuse = () => undefined;
+  const next = bench.open({}, folder);
+  await next.flush();
+  expect([...bench.store.rows.values()].map(({ id, outcome }) => [id, outcome])).toEqual([
+    ["req_closed", "completed"],
+    ["req_open", "interrupted"],
+  ]);
+});
+
+test("an end with all stored leaves no file behind", async () => {
+  await using bench = new LedgerBench();
+  const folder = bench.newFolder();
+  const ledger = bench.open({ sync: "group" }, folder);
+  ledger.open(openedCall("req_1"));
+  ledger.close(closedCall("req_1"));
+  await ledger.shutDown();
+  expect(bench.store.rows.size).toBe(1);
+  expect(spoolFiles(folder)).toEqual([]);
+});

@@ -1,0 +1,58 @@
+import { expect, test } from "bun:test";
+import { closedCall, FallibleStore } from "../../test/support/ledger-fixtures.ts";
+import type { UsageRecord } from "../domain/usage.ts";
+import { RefusedRows, StorageUnavailable } from "../storage/errors.ts";
+import { storeRows } from "./store-rows.ts";
+
+const rows = Array.from({ length: 37 }, (_, index) => closedCall(`req_${index}`));
+
+function refusing(ids: readonly string[], error: Error): FallibleStore {
+  const store = new FallibleStore();
+  const isPoison = ({ id }: UsageRecord): boolean => ids.includes(id);
+  store.refuse = (records) => (records.some(isPoison) ? error : undefined);
+  return store;
+}
+
+function outcome(promise: Promise<readonly { readonly record: UsageRecord }[]>) {
+  return promise.then(
+    (poison) => poison.map(({ record }) => record.id),
+    (error: unknown) => error,
+  );
+}
+
+test("rows that the store refuses for good are found, and all others are stored", async () => {
+  const poison = ["req_0", "req_17", "req_18", "req_36"];
+  const store = refusing(poison, new RefusedRows("check failed"));
+  expect(await outcome(storeRows(rows, store, false))).toEqual(poison);
+  expect(store.rows.size).toBe(rows.length - poison.length);
+});
+
+test("rows are all poison when the store says so of each", async () => {
+  const store = new FallibleStore();
+  store.refuse = () => new RefusedRows("check failed");
+  expect(await outcome(storeRows(rows.slice(0, 3), store, false))).toHaveLength(3);
+});
+
+test("a store that is away is not searched for poison", async () => {
+  const error = new StorageUnavailable("locked");
+  const store = refusing(["req_5"], error);
+  expect(await outcome(storeRows(rows, store, true))).toBe(error);
+  expect(store.batchSizes).toEqual([rows.length]);
+});
+
+test("an unknown failure is tried again as it is, until it persists", async () => {
+  const error = new TypeError("odd");
+  const store = refusing(["req_5"], error);
+  expect(await outcome(storeRows(rows, store, false))).toBe(error);
+  expect(store.batchSizes).toEqual([rows.length]);
+  expect(await outcome(storeRows(rows, store, true))).toEqual(["req_5"]);
+  expect(store.rows.size).toBe(rows.length - 1);
+});
+
+test("an unknown failure of every row is no row's fault", async () => {
+  const error = new TypeError("odd");
+  const store = new FallibleStore();
+  store.refuse = () => error;
+  expect(await outcome(storeRows(rows.slice(0, 4), store, true))).toBe(error);
+  expect(await outcome(storeRows(rows.slice(0, 1), store, true))).toBe(error);
+});
