@@ -36,7 +36,7 @@ async function issueFirstKey({ admin }: Pick<App, "admin">): Promise<string | un
   if (items.length > 0) return undefined;
   const names = { account: "Demo", application: "demo", environment };
   const { id: applicationId } = await ensureApplication(admin, names);
-  const actor = { kind: "system", id: undefined, name: "demo" } as const;
+  const actor = { kind: "system", id: undefined, name: "system" } as const;
   const { text } = await issueKey(admin, { applicationId, plan: "standard" }, actor);
   await admin.onKeysChanged();
   return text;

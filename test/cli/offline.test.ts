@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { apiKeyPattern } from "../../src/domain/api-key.ts";
-import { runSluice } from "../support/sluice-process.ts";
+import { runHere } from "./run-here.ts";
 import { createFolder, idsOf, type JsonRecord, type SluiceFolder } from "./sluice-folder.ts";
 
 let folder: SluiceFolder;
@@ -307,7 +307,7 @@ test("what only a running gateway remembers is told to be so", async () => {
 });
 
 test("without a gateway and without --offline, the message names both ways", async () => {
-  const result = await runSluice(["keys", "list", "--data-dir", folder.path]);
+  const result = await runHere(["keys", "list", "--data-dir", folder.path]);
   expect(result.exitCode).toBe(1);
   for (const way of ["sluice serve", "--url", "--offline"]) expect(result.errors).toContain(way);
 });

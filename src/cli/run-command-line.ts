@@ -1,0 +1,99 @@
+import { accountsCommand } from "./accounts.ts";
+import { AdminRefusal } from "./admin-client.ts";
+import { applicationsCommand } from "./applications.ts";
+import { auditCommand } from "./audit.ts";
+import { checkConfigCommand } from "./check-config.ts";
+import { CommandError, exitCodes, UsageError, type Command, type CommandIo } from "./command.ts";
+import { explainCommand } from "./explain.ts";
+import { keysCommand } from "./keys.ts";
+import { refusalsCommand } from "./refusals.ts";
+import { serveCommand } from "./serve.ts";
+import { simulatorCommand } from "./simulator.ts";
+import { tokensCommand } from "./tokens.ts";
+import { usageCommand } from "./usage.ts";
+import { usersCommand } from "./users.ts";
+
+/** In the order of the overview. */
+export const commands: readonly Command[] = [
+  serveCommand,
+  checkConfigCommand,
+  accountsCommand,
+  applicationsCommand,
+  keysCommand,
+  usersCommand,
+  tokensCommand,
+  usageCommand,
+  auditCommand,
+  refusalsCommand,
+  explainCommand,
+  simulatorCommand,
+];
+
+/** Does what the arguments of the process say; resolves with the exit code. */
+export async function runCommandLine(
+  args: readonly string[],
+  version: string,
+  io: CommandIo,
+): Promise<number> {
+  const [name, ...rest] = args;
+  if (name === "--version" || name === "-v") {
+    io.print(version);
+    return exitCodes.ok;
+  }
+  if (name === undefined || name === "--help" || name === "-h" || name === "help") {
+    io.print(overview());
+    return name === undefined ? exitCodes.usage : exitCodes.ok;
+  }
+  const command = commands.find((candidate) => candidate.name === name);
+  if (command === undefined) {
+    io.report(`sluice: there is no command '${name}'\n\n${overview()}`);
+    return exitCodes.usage;
+  }
+  if (rest.includes("--help") || rest.includes("-h")) {
+    io.print(command.help(rest));
+    return exitCodes.ok;
+  }
+  if (rest.includes("--version")) {
+    io.print(version);
+    return exitCodes.ok;
+  }
+  return runCommand(command, rest, io);
+}
+
+async function runCommand(
+  command: Command,
+  args: readonly string[],
+  io: CommandIo,
+): Promise<number> {
+  try {
+    return await command.run(args, io);
+  } catch (error) {
+    if (error instanceof UsageError) {
+      io.report(`sluice ${command.name}: ${error.message}`);
+      io.report(`See: sluice ${command.name} --help`);
+      return exitCodes.usage;
+    }
+    if (error instanceof CommandError) {
+      io.report(error.message);
+      // A value that the control plane does not take was typed wrongly.
+      const isMistake = error instanceof AdminRefusal && error.status === 400;
+      return isMistake ? exitCodes.usage : exitCodes.failed;
+    }
+    // Whoever asks a command to end knows why it did not get to its end.
+    if (io.signal.aborted) return exitCodes.failed;
+    throw error;
+  }
+}
+
+function overview(): string {
+  const width = Math.max(...commands.map((command) => command.name.length));
+  const lines = commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`);
+  return `Usage: sluice COMMAND [options]
+
+Commands:
+${lines.join("\n")}
+
+Options:
+  --help      help, also after a command
+  --version   version`;
+}
