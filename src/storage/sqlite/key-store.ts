@@ -66,9 +66,13 @@ export const changesSql = `
     CROSS JOIN accounts ON accounts.id = applications.account_id
   WHERE keys.changed_epoch > ? ORDER BY keys.changed_epoch LIMIT ?`;
 
-const removalsSql = `
+export const removalsSql = `
   SELECT changed_epoch, key_id FROM removed_keys
   WHERE changed_epoch > ? ORDER BY changed_epoch LIMIT ?`;
+
+export const secretsSql = `
+  SELECT * FROM secrets WHERE key_id = ? AND (expires_at IS NULL OR expires_at > ?)
+  ORDER BY created_at DESC, public_id DESC`;
 
 /** Oldest change first. */
 function findChanges(
@@ -94,10 +98,7 @@ function toChange(database: Database, row: ChangeRow | RemovalRow, endedAfter: n
 
 function findSecrets(database: Database, keyId: string, endedAfter: number): KeySecret[] {
   return database
-    .query<SecretRow, [string, number]>(
-      `SELECT * FROM secrets WHERE key_id = ? AND (expires_at IS NULL OR expires_at > ?)
-       ORDER BY created_at DESC, public_id DESC`,
-    )
+    .query<SecretRow, [string, number]>(secretsSql)
     .all(keyId, endedAfter)
     .map(readSecret);
 }

@@ -6,21 +6,26 @@ import type { ChainLink } from "./tables/audit-table.ts";
 /** Who follows the keys asks every second; more notes of removals than these nobody missed. */
 const removalsKept = 10_000;
 
+/** Each removes at most a number of rows that are older than a time. */
+export const pruneSteps: readonly PruneStep[] = [
+  { age: "keys", sql: removeWhere("keys", "revoked_at < ?") },
+  { age: "keys", sql: removeWhere("secrets", "expires_at < ?") },
+  { age: "access", sql: removeWhere("sessions", "expires_at < ?") },
+  { age: "access", sql: removeWhere("management_tokens", "expires_at < ?") },
+  { age: "access", sql: removeWhere("management_tokens", "revoked_at < ?") },
+  { age: "replies", sql: removeWhere("replies", "created_at < ?") },
+];
+
 interface PruneStep {
-  /** Selects the rowids of at most the given number of rows that are older than a time. */
-  readonly select: string;
-  readonly table: string;
   readonly age: "keys" | "access" | "replies";
+  /** Takes the time and the number. */
+  readonly sql: string;
 }
 
-const steps: readonly PruneStep[] = [
-  { table: "keys", age: "keys", select: "revoked_at < ?" },
-  { table: "secrets", age: "keys", select: "expires_at < ?" },
-  { table: "sessions", age: "access", select: "expires_at < ?" },
-  { table: "management_tokens", age: "access", select: "expires_at < ?" },
-  { table: "management_tokens", age: "access", select: "revoked_at < ?" },
-  { table: "replies", age: "replies", select: "created_at < ?" },
-];
+function removeWhere(table: string, condition: string): string {
+  return `DELETE FROM ${table}
+    WHERE rowid IN (SELECT rowid FROM ${table} WHERE ${condition} LIMIT ?)`;
+}
 
 /** Removes at most `limit` rows for each reason, each in a transaction of its own. */
 export async function pruneControl(
@@ -29,12 +34,9 @@ export async function pruneControl(
   limit: number,
 ): Promise<number> {
   let removed = 0;
-  for (const { table, age, select } of steps) {
-    const statement = `DELETE FROM ${table}
-      WHERE rowid IN (SELECT rowid FROM ${table} WHERE ${select} LIMIT ?)`;
+  for (const { age, sql } of pruneSteps) {
     removed += await connection.use(
-      (database) =>
-        database.query<unknown, [number, number]>(statement).run(limits[age], limit).changes,
+      (database) => database.query<unknown, [number, number]>(sql).run(limits[age], limit).changes,
     );
   }
   await connection.use(pruneRemovals);
