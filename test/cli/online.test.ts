@@ -1,0 +1,232 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import { Secret } from "../../src/domain/secret.ts";
+import { startServing, type ServingProcess } from "../support/sluice-process.ts";
+import { createFolder, idsOf, type JsonRecord, type SluiceFolder } from "./sluice-folder.ts";
+
+let folder: SluiceFolder;
+let gateway: ServingProcess;
+beforeAll(async () => {
+  folder = createFolder({ isOffline: false });
+  const anyPort = ["--data", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+  gateway = await startServing(["--data-dir", folder.path, ...anyPort]);
+  await until(() => Promise.resolve(gateway.text().includes("process.stdout.write")));
+});
+afterAll(async () => {
+  await gateway[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 10_000;
+  while (!(await condition())) {
+    if (performance.now() > deadline) throw new Error("it never happened");
+    await Bun.sleep(20);
+  }
+}
+
+interface IssuedKey {
+  readonly key: JsonRecord;
+  readonly api_key: string;
+}
+
+async function createKey(...options: string[]): Promise<IssuedKey> {
+  const issued = await folder.json("keys", "create", "--application", "demo", ...options);
+  return issued as unknown as IssuedKey;
+}
+
+function call(key: string): Promise<Response> {
+  return fetch(`${gateway.dataUrl}/v1/embeddings`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "embed-text-v2", input: ["one text", "two texts"] }),
+  });
+}
+
+function idOf(response: Response): string {
+  return response.headers.get("x-request-id") ?? "";
+}
+
+test("a new key works at once, a rotated one under both secrets, a revoked one no more", async () => {
+  const { key, api_key: first } = await createKey("--plan", "pilot");
+  const id = String(key["id"]);
+  expect((await call(first)).status).toBe(200);
+  const rotated = await folder.run("keys", "rotate", id);
+  const second = rotated.output.trim();
+  expect([(await call(first)).status, (await call(second)).status]).toEqual([200, 200]);
+  await folder.run("keys", "rotate", id, "--compromised");
+  expect([(await call(first)).status, (await call(second)).status]).toEqual([401, 401]);
+  await folder.run("keys", "revoke", id);
+  const list = ["keys", "list", "--application", "demo", "--status", "inactive"];
+  expect(idsOf(await folder.json(...list))).toContain(id);
+});
+
+test("what was called is in the totals, the series, the list and the export", async () => {
+  const { key, api_key: text } = await createKey("--plan", "pilot");
+  const id = String(key["id"]);
+  const called = await call(text);
+  expect(called.status).toBe(200);
+  const read = async (...verb: string[]): Promise<JsonRecord[]> =>
+    (await folder.json("usage", ...verb, "--key", id, "--since", "1h"))["data"] as JsonRecord[];
+  await until(async () => (await read("totals")).length > 0);
+  expect(await read("totals", "--by", "application,model,status")).toMatchObject([
+    {
+      group: { application: key["application_id"], model: "embed-text-v2", status: 200 },
+      calls: 1,
+      failed_calls: 0,
+    },
+  ]);
+  expect(await read("series", "--step", "minute")).toMatchObject([{ calls: 1 }]);
+  expect(await read("calls", "--outcome", "completed")).toMatchObject([{ id: idOf(called) }]);
+  expect(await read("calls", "--outcome", "failed")).toEqual([]);
+  const table = await folder.run("usage", "--since", "1h", "--application", "demo");
+  expect(table.output).toContain(id);
+  const point = await folder.run("usage", "series", "--key", text.slice(0, 15), "--by", "model");
+  expect(point.output).toContain("embed-text-v2");
+  const csv = await folder.run("usage", "export", "--key", id);
+  expect(csv.output.split("\r\n")).toHaveLength(3);
+  expect(csv.output).toContain(idOf(called));
+  const lines = await folder.run("usage", "export", "--key", id, "--format", "ndjson");
+  expect(JSON.parse(lines.output)).toMatchObject({ id: idOf(called), key_id: id });
+});
+
+test("an export stops without complaint when its reader has read enough", async () => {
+  const options = { takenWrites: 0 };
+  const result = await folder.runWith(options, "usage", "export", "--since", "1h");
+  expect(result).toEqual({ exitCode: 0, output: "", errors: "" });
+});
+
+test("a request over the limit is explained by its rule, its window and when there is room", async () => {
+  const limits = ["--requests-per-minute", "1", "--tokens-per-minute", "1000000"];
+  const { key, api_key: text } = await createKey("--plan", "enterprise", ...limits);
+  expect((await call(text)).status).toBe(200);
+  const refused = await call(text);
+  expect(refused.status).toBe(429);
+  const explained = await folder.run("explain", idOf(refused));
+  expect(explained.exitCode).toBe(0);
+  expect(explained.output).toContain("Refused with 429 rate_limit_exceeded");
+  expect(explained.output).toMatch(/Rule +requests_per_minute/);
+  expect(explained.output).toContain(String(key["id"]));
+  expect(explained.output).toContain("1 of 1 used; the request needed 1");
+  expect(explained.output).toMatch(/Free +(1 min|\d+ s|1 min \d s) later/);
+  expect(explained.output).toContain("█");
+  const json = await folder.json("explain", idOf(refused));
+  expect(json).toMatchObject({ id: idOf(refused), rule: "requests_per_minute" });
+  const listed = await folder.run("refusals", "--key", String(key["id"]));
+  expect(listed.output).toContain(idOf(refused));
+  const all = await folder.json("refusals", "--account", "Demo", "--limit", "500");
+  expect(idsOf(all)).toContain(idOf(refused));
+});
+
+test("a call that was not refused is explained by its row of the ledger", async () => {
+  const { api_key: text } = await createKey("--plan", "pilot");
+  const id = idOf(await call(text));
+  await until(async () => (await folder.run("explain", id)).exitCode === 0);
+  const explained = await folder.run("explain", id);
+  expect(explained.output).toContain("did not refuse");
+  expect(explained.output).toMatch(/Model +embed-text-v2/);
+  expect(explained.output).toContain("as the upstream said");
+});
+
+test("a key that nobody issued is explained without a word of its secret", async () => {
+  const { api_key: text } = await createKey("--plan", "pilot");
+  await folder.run("keys", "revoke", text);
+  const refused = await call(text);
+  expect(refused.status).toBe(401);
+  const explained = await folder.run("explain", idOf(refused));
+  expect(explained.output).toMatch(/Rule +key_\w+/);
+  expect(explained.output).toContain(text.slice(0, 15));
+  expect(explained.output).not.toContain(text.slice(16));
+});
+
+test("a request that nobody knows is told to be unknown", async () => {
+  const unknown = await folder.run("explain", `req_${"0".repeat(32)}`);
+  expect(unknown.exitCode).toBe(1);
+  expect(unknown.errors).toContain("nothing is known");
+});
+
+/** Signs in as people do, and makes the first management token. */
+async function createToken(email: string, password: string): Promise<string> {
+  const url = `${gateway.adminUrl}/admin/v1`;
+  const origin = { origin: gateway.adminUrl, "content-type": "application/json" };
+  const body = JSON.stringify({ email, password });
+  const signedIn = await fetch(`${url}/session`, { method: "POST", headers: origin, body });
+  expect(signedIn.status).toBe(200);
+  const [cookie = ""] = (signedIn.headers.get("set-cookie") ?? "").split(";");
+  const { csrf_token: csrf } = (await signedIn.json()) as { csrf_token: string };
+  const made = await fetch(`${url}/tokens`, {
+    method: "POST",
+    headers: { ...origin, cookie, "x-csrf-token": csrf },
+    body: JSON.stringify({ name: "first" }),
+  });
+  expect(made.status).toBe(201);
+  return ((await made.json()) as { secret: string }).secret;
+}
+
+test("a user's management token works from a file and from the environment, as that user", async () => {
+  const password = "correct horse battery staple";
+  const place = ["--role", "account_holder", "--account", "Demo"];
+  const create = ["users", "create", "ada@example.com", ...place, "--password-file", "-"];
+  expect((await folder.runWith({ input: `${password}\n` }, ...create)).exitCode).toBe(0);
+  const token = await createToken("ada@example.com", password);
+  const file = await folder.write("token.txt", `${token}\n`);
+  const asAda = ["--url", gateway.adminUrl, "--token-file", file];
+
+  const made = await folder.run("tokens", "create", "script", "--expires-in", "1d", ...asAda);
+  expect(made.output).toMatch(/^slc-mgt_\w+\n$/);
+  expect(made.errors).not.toContain(made.output.trim());
+  const tokens = (await folder.json("tokens", "list", ...asAda))["data"] as JsonRecord[];
+  expect(tokens.map(({ name }) => name).toSorted()).toEqual(["first", "script"]);
+  const ofAda = await folder.json("tokens", "list", "--user", "ada@example.com");
+  expect(ofAda["data"]).toHaveLength(2);
+
+  const environment = { adminUrl: gateway.adminUrl, adminToken: new Secret(made.output.trim()) };
+  const accounts = ["accounts", "create", "Another"];
+  const refused = await folder.runWith({ environment }, ...accounts);
+  expect([refused.exitCode, refused.output]).toEqual([1, ""]);
+  const list = await folder.runWith({ environment }, "keys", "list", "--json");
+  expect(list.exitCode).toBe(0);
+  const script = tokens.find(({ name }) => name === "script");
+  await folder.run("tokens", "revoke", String(script?.["id"]));
+  const ended = await folder.runWith({ environment }, "keys", "list");
+  expect([ended.exitCode, ended.output]).toEqual([1, ""]);
+  const audit = await folder.json("audit", "list", "--action", "token.create");
+  expect(audit["data"]).toMatchObject([
+    { actor: { name: "ada@example.com" } },
+    { actor: { name: "ada@example.com" } },
+  ]);
+});
+
+test("a token that is none is refused, and an address without a token is a mistake", async () => {
+  const file = await folder.write("wrong-token.txt", "slc-mgt_nobody");
+  const wrong = await folder.run("keys", "list", "--url", gateway.adminUrl, "--token-file", file);
+  expect([wrong.exitCode, wrong.output]).toEqual([1, ""]);
+  expect((await folder.run("keys", "list", "--url", gateway.adminUrl)).exitCode).toBe(2);
+  expect((await folder.run("keys", "list", "--url", "localhost")).exitCode).toBe(2);
+  const both = ["--offline", "--url", gateway.adminUrl];
+  expect((await folder.run("keys", "list", ...both)).exitCode).toBe(2);
+  const empty = await folder.write("empty.txt", "\n");
+  const none = await folder.run("keys", "list", "--url", gateway.adminUrl, "--token-file", empty);
+  expect(none.errors).toContain("no management token");
+});
+
+test("changes of the database itself reach a running gateway too", async () => {
+  const offline = ["--application", "demo", "--plan", "pilot", "--offline"];
+  const made = await folder.run("keys", "create", ...offline);
+  const text = made.output.trim();
+  await until(async () => (await call(text)).status === 200);
+  expect((await folder.run("keys", "disable", text, "--offline")).exitCode).toBe(0);
+  await until(async () => (await call(text)).status === 401);
+});
+
+test("a gateway that was killed is told from one that was never started", async () => {
+  using other = createFolder({ isOffline: false });
+  const anyPort = ["--data", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+  const killed = await startServing(["--data-dir", other.path, ...anyPort]);
+  await until(() => Bun.file(join(other.path, "admin-access.json")).exists());
+  await killed[Symbol.asyncDispose]();
+  const result = await other.run("keys", "list");
+  expect(result.exitCode).toBe(1);
+  expect(result.errors).toContain("seems to have ended");
+  expect(result.errors).toContain("--offline");
+});
