@@ -17,7 +17,7 @@ export type ListenerKind = "data" | "admin";
 export class RouteTable {
   readonly listener: ListenerKind;
   readonly routes: readonly Route[];
-  readonly #exact = new Map<string, Route[]>();
+  readonly #exact = new Map<string, ExactRoutes>();
   readonly #prefixes: { readonly prefix: string; readonly routes: Route[] }[] = [];
   readonly #templates: PathTemplate[] = [];
 
@@ -60,9 +60,9 @@ export class RouteTable {
     if (path.includes("{")) return this.#templateOf(this.#canonical(path)).routes;
     if (path.endsWith("*")) return this.#prefixOf(this.#canonical(path.slice(0, -1)));
     const exact = this.#canonical(path);
-    const known = this.#exact.get(exact) ?? [];
+    const known = this.#exact.get(exact) ?? { ...nothing, routes: [] };
     this.#exact.set(exact, known);
-    return known;
+    return known.routes;
   }
 
   #prefixOf(prefix: string): Route[] {
@@ -83,7 +83,7 @@ export class RouteTable {
   #find(path: string): FoundRoutes {
     const wanted = this.#canonical(path);
     const exact = this.#exact.get(wanted);
-    if (exact !== undefined) return { ...nothing, routes: exact };
+    if (exact !== undefined) return exact;
     for (const { prefix, routes } of this.#prefixes) {
       if (!wanted.startsWith(`${prefix}/`)) continue;
       const parameter = decode(wanted.slice(prefix.length + 1));
@@ -111,6 +111,10 @@ interface FoundRoutes {
   readonly parameter: string;
   readonly template: PathTemplate | undefined;
   readonly values: readonly string[];
+}
+
+interface ExactRoutes extends FoundRoutes {
+  readonly routes: Route[];
 }
 
 const nothing: FoundRoutes = { routes: [], parameter: "", template: undefined, values: [] };

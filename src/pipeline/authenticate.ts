@@ -69,10 +69,10 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate {
     const stored = secrets.find(publicId);
     const digest = options.digest(text);
     const isRight = isDigestOf(digest, stored);
-    const ended = stored === undefined ? secrets.findEnded(publicId) : undefined;
-    const hasEnded = isDigestOf(digest, ended);
     if (!isRight || stored === undefined) {
-      if (hasEnded && ended !== undefined) throw invalidKey(ended.rule, sent, ended.key);
+      const ended = secrets.findEnded(publicId);
+      const hasEnded = isDigestOf(digest, ended);
+      if (ended !== undefined && hasEnded) throw invalidKey(ended.rule, sent, ended.key);
       if (stored === undefined && secrets.isStale) throw snapshotStale(sent);
       throw invalidKey(stored === undefined ? "key_unknown" : "key_mismatch", sent);
     }

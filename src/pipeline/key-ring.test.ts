@@ -42,6 +42,10 @@ class HeldStore implements KeyStore {
   }
 }
 
+function idsOf(ring: KeyRing): readonly string[] {
+  return [...ring.secrets.keys()].toSorted();
+}
+
 /** Lets everything run that waits for nothing outside. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 5; turn += 1) {
@@ -80,7 +84,7 @@ test("the first load takes all pages in, and only then the ring is loaded", asyn
   expect([ring.isLoaded, ring.isStale, ring.ageMs]).toEqual([false, true, Infinity]);
   await store.answer(5, [liveOf("key_b", "bbbbbbbb", "cccccccc")]);
   await loading;
-  expect([...ring.secrets.keys()]).toEqual(["aaaaaaaa", "bbbbbbbb", "cccccccc"]);
+  expect(idsOf(ring)).toEqual(["aaaaaaaa", "bbbbbbbb", "cccccccc"]);
   expect([ring.isLoaded, ring.isStale, ring.ageMs]).toEqual([true, false, 0]);
   expect(store.asked).toEqual([0, 3]);
   expect(events).toEqual(["reloaded"]);
@@ -96,9 +100,9 @@ test("a change replaces the secrets of its key and touches no other", async () =
   const loading = ring.reload();
   await store.answer(11, [liveOf("key_a", "cccccccc", "aaaaaaaa")]);
   await loading;
-  expect([...ring.secrets.keys()].toSorted()).toEqual(["aaaaaaaa", "bbbbbbbb", "cccccccc"]);
+  expect(idsOf(ring)).toEqual(["aaaaaaaa", "bbbbbbbb", "cccccccc"]);
   expect(ring.find("bbbbbbbb")).toBe(other);
-  expect([...before.keys()]).toEqual(["aaaaaaaa", "bbbbbbbb"]);
+  expect([...before.keys()].toSorted()).toEqual(["aaaaaaaa", "bbbbbbbb"]);
 });
 
 test("a poll that finds nothing keeps the snapshot, and is a sign of life", async () => {
@@ -130,7 +134,7 @@ test("what is not live any more is gone, and is remembered for explanations", as
   const loading = ring.reload();
   await store.answer(12, [liveOf("key_a", "bbbbbbbb"), goneOf("key_c"), goneOf("key_unknown")]);
   await loading;
-  expect([...ring.secrets.keys()]).toEqual(["bbbbbbbb"]);
+  expect(idsOf(ring)).toEqual(["bbbbbbbb"]);
   expect(ring.findEnded("aaaaaaaa")?.rule).toBe("key_expired");
   expect(ring.findEnded("cccccccc")).toMatchObject({ rule: "key_disabled", key: { id: "key_c" } });
   expect(ring.findEnded("bbbbbbbb")).toBeUndefined();
@@ -209,7 +213,7 @@ describe("a failure", () => {
     await store.answer(11, [goneOf("key_a")], true);
     await store.fail();
     await failing;
-    expect([...ring.secrets.keys()]).toEqual(["bbbbbbbb"]);
+    expect(idsOf(ring)).toEqual(["bbbbbbbb"]);
     const loading = ring.reload();
     expect(store.asked.at(-1)).toBe(11);
     await store.answer(12, [goneOf("key_b")]);
@@ -242,10 +246,10 @@ describe("another database in the place of the first", () => {
     );
     const loading = ring.reload();
     await store.answer(4, []);
-    expect([...ring.secrets.keys()]).toEqual(["aaaaaaaa", "bbbbbbbb"]);
+    expect(idsOf(ring)).toEqual(["aaaaaaaa", "bbbbbbbb"]);
     await store.answer(4, [liveOf("key_a", "aaaaaaaa")]);
     await loading;
-    expect([...ring.secrets.keys()]).toEqual(["aaaaaaaa"]);
+    expect(idsOf(ring)).toEqual(["aaaaaaaa"]);
     expect(store.asked).toEqual([0, 10, 0]);
   });
 
@@ -256,7 +260,7 @@ describe("another database in the place of the first", () => {
     await store.answer(2, [liveOf("key_b", "bbbbbbbb")], true);
     await store.fail();
     await failing;
-    expect([...ring.secrets.keys()]).toEqual(["aaaaaaaa"]);
+    expect(idsOf(ring)).toEqual(["aaaaaaaa"]);
   });
 });
 

@@ -7,6 +7,7 @@ import {
   type KeySnapshot,
   type LiveSecret,
 } from "./key-snapshot.ts";
+import type { ShardedMap } from "./sharded-map.ts";
 
 export interface KeyRingOptions {
   readonly store: KeyStore;
@@ -36,7 +37,7 @@ const endedSecretsLimit = 10_000;
 export class KeyRing {
   readonly #options: KeyRingOptions;
   readonly #ended = new Map<string, EndedSecret>();
-  #snapshot: KeySnapshot = noKeys;
+  #snapshot: KeySnapshot = noKeys();
   #epoch = 0;
   #loadedAt: number | undefined;
   #running: Promise<void> | undefined;
@@ -48,7 +49,7 @@ export class KeyRing {
   }
 
   /** By public id. */
-  get secrets(): ReadonlyMap<string, LiveSecret> {
+  get secrets(): ShardedMap<LiveSecret> {
     return this.#snapshot.byPublicId;
   }
 
@@ -145,7 +146,7 @@ export class KeyRing {
         if (page.epoch < epoch) {
           // Loads never overlap, so this is another database, such as a backup put back.
           if (!isWhole) throw new Error("the epoch of the keys goes back and forth");
-          draft = new KeySnapshotDraft(noKeys);
+          draft = new KeySnapshotDraft(noKeys());
           epoch = 0;
           isWhole = false;
           continue;

@@ -1,5 +1,6 @@
 import { createNetworkList, type NetworkList } from "../domain/network.ts";
 import type { KeyChange, StoredSecret } from "../storage/store.ts";
+import { ShardedMap, type ShardedMapEdit } from "./sharded-map.ts";
 
 /** A live secret, ready to be checked against a request. */
 export interface LiveSecret extends StoredSecret {
@@ -14,22 +15,24 @@ export interface EndedSecret extends StoredSecret {
 
 /** All live secrets at one time. Never edited: changes make another one. */
 export interface KeySnapshot {
-  readonly byPublicId: ReadonlyMap<string, LiveSecret>;
+  readonly byPublicId: ShardedMap<LiveSecret>;
   /** Public ids by key id. */
-  readonly byKey: ReadonlyMap<string, readonly string[]>;
+  readonly byKey: ShardedMap<readonly string[]>;
 }
 
-export const noKeys: KeySnapshot = { byPublicId: new Map(), byKey: new Map() };
+export function noKeys(): KeySnapshot {
+  return { byPublicId: ShardedMap.empty(), byKey: ShardedMap.empty() };
+}
 
 /** Collects changes of a snapshot and becomes the next one. */
 export class KeySnapshotDraft {
-  readonly #base: KeySnapshot;
+  readonly #byPublicId: ShardedMapEdit<LiveSecret>;
+  readonly #byKey: ShardedMapEdit<readonly string[]>;
   readonly #ended: EndedSecret[] = [];
-  #byPublicId: Map<string, LiveSecret> | undefined;
-  #byKey: Map<string, readonly string[]> | undefined;
 
   constructor(base: KeySnapshot) {
-    this.#base = base;
+    this.#byPublicId = base.byPublicId.edit();
+    this.#byKey = base.byKey.edit();
   }
 
   /** Secrets that the changes took away. */
@@ -39,30 +42,26 @@ export class KeySnapshotDraft {
 
   /** Puts a key's secrets in the place of those it had. */
   apply({ keyId, live }: KeyChange): void {
-    // Nearly every poll finds nothing, so the copies are made at the first change.
-    const byPublicId = (this.#byPublicId ??= new Map(this.#base.byPublicId));
-    const byKey = (this.#byKey ??= new Map(this.#base.byKey));
     const secrets = live?.secrets ?? [];
     const publicIds = secrets.map(({ publicId }) => publicId);
-    for (const publicId of byKey.get(keyId) ?? []) {
+    for (const publicId of this.#byKey.get(keyId) ?? []) {
       if (publicIds.includes(publicId)) continue;
-      const secret = byPublicId.get(publicId);
-      byPublicId.delete(publicId);
+      const secret = this.#byPublicId.get(publicId);
+      this.#byPublicId.delete(publicId);
       if (secret === undefined) continue;
       this.#ended.push({ ...secret, rule: live === undefined ? "key_disabled" : "key_expired" });
     }
-    byKey.delete(keyId);
+    this.#byKey.delete(keyId);
     if (live === undefined || publicIds.length === 0) return;
-    byKey.set(keyId, publicIds);
+    this.#byKey.set(keyId, publicIds);
     const { key } = live;
     const networks =
       key.allowedNetworks === undefined ? undefined : createNetworkList(key.allowedNetworks);
-    for (const secret of secrets) byPublicId.set(secret.publicId, { key, secret, networks });
+    for (const secret of secrets) this.#byPublicId.set(secret.publicId, { key, secret, networks });
   }
 
-  /** Applies nothing more to the draft afterwards. */
+  /** Nothing may be applied afterwards. */
   finish(): KeySnapshot {
-    if (this.#byPublicId === undefined || this.#byKey === undefined) return this.#base;
-    return { byPublicId: this.#byPublicId, byKey: this.#byKey };
+    return { byPublicId: this.#byPublicId.finish(), byKey: this.#byKey.finish() };
   }
 }

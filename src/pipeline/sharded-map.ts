@@ -1,0 +1,100 @@
+/**
+ * A map that is never edited: an edit makes another one. Entries lie in many small maps, and only
+ * those that an edit touches are copied, so a change among a million entries takes microseconds.
+ */
+export class ShardedMap<Value> {
+  readonly size: number;
+  readonly #shards: readonly ReadonlyMap<string, Value>[];
+
+  private constructor(shards: readonly ReadonlyMap<string, Value>[], size: number) {
+    this.#shards = shards;
+    this.size = size;
+  }
+
+  static empty<Value>(): ShardedMap<Value> {
+    const shard: ReadonlyMap<string, Value> = new Map();
+    return new ShardedMap(
+      Array.from({ length: shardCount }, () => shard),
+      0,
+    );
+  }
+
+  get(key: string): Value | undefined {
+    return this.#shards[shardOf(key)]?.get(key);
+  }
+
+  /** In no order that means anything. */
+  *keys(): Generator<string> {
+    for (const shard of this.#shards) yield* shard.keys();
+  }
+
+  *values(): Generator<Value> {
+    for (const shard of this.#shards) yield* shard.values();
+  }
+
+  edit(): ShardedMapEdit<Value> {
+    return new ShardedMapEdit(this.#shards, this.size, (shards, size) => {
+      return shards === this.#shards ? this : new ShardedMap(shards, size);
+    });
+  }
+}
+
+type Finish<Value> = (
+  shards: readonly ReadonlyMap<string, Value>[],
+  size: number,
+) => ShardedMap<Value>;
+
+export class ShardedMapEdit<Value> {
+  readonly #before: readonly ReadonlyMap<string, Value>[];
+  readonly #finish: Finish<Value>;
+  readonly #copies = new Map<number, Map<string, Value>>();
+  #size: number;
+
+  constructor(before: readonly ReadonlyMap<string, Value>[], size: number, finish: Finish<Value>) {
+    this.#before = before;
+    this.#size = size;
+    this.#finish = finish;
+  }
+
+  get(key: string): Value | undefined {
+    const index = shardOf(key);
+    return (this.#copies.get(index) ?? this.#before[index])?.get(key);
+  }
+
+  set(key: string, value: Value): void {
+    const shard = this.#copyOf(key);
+    const sizeBefore = shard.size;
+    shard.set(key, value);
+    this.#size += shard.size - sizeBefore;
+  }
+
+  delete(key: string): void {
+    if (this.get(key) !== undefined && this.#copyOf(key).delete(key)) this.#size -= 1;
+  }
+
+  /** The map with all edits; the one it began with when there were none. */
+  finish(): ShardedMap<Value> {
+    if (this.#copies.size === 0) return this.#finish(this.#before, this.#size);
+    const shards = this.#before.map((shard, index) => this.#copies.get(index) ?? shard);
+    this.#copies.clear();
+    return this.#finish(shards, this.#size);
+  }
+
+  #copyOf(key: string): Map<string, Value> {
+    const index = shardOf(key);
+    const known = this.#copies.get(index);
+    if (known !== undefined) return known;
+    const copy = new Map(this.#before[index]);
+    this.#copies.set(index, copy);
+    return copy;
+  }
+}
+
+/** A power of two. */
+const shardCount = 1_024;
+
+/** Keys are ids that end in random characters, so their ends spread well. */
+function shardOf(key: string): number {
+  const end = key.length;
+  return (key.charCodeAt(end - 1) * 61 + key.charCodeAt(end - 2)) & (shardCount - 1);
+}
