@@ -139,7 +139,10 @@ export interface UserReader extends Reader<User, UserFilter> {
 }
 
 export interface SecretReader {
-  /** All secrets of a key, newest first, those that stopped working included (at most 100). */
+  /**
+   * All secrets of a key, newest first, those that stopped working included. Of more than 100, the
+   * 100 that work longest.
+   */
   ofKey(keyId: string): Promise<readonly KeySecret[]>;
   get(publicId: string): Promise<KeySecret | undefined>;
 }

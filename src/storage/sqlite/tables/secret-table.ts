@@ -26,8 +26,11 @@ export class SecretTable {
     return this.#scope.run((database) =>
       database
         .query<SecretRow, [string, number]>(
-          `SELECT * FROM secrets WHERE key_id = ?
-           ORDER BY created_at DESC, public_id DESC LIMIT ?`,
+          // Of many, the live ones must be among those read, however often a key was rotated.
+          `SELECT * FROM secrets WHERE public_id IN (
+             SELECT public_id FROM secrets WHERE key_id = ?
+             ORDER BY expires_at IS NULL DESC, expires_at DESC, created_at DESC LIMIT ?)
+           ORDER BY created_at DESC, public_id DESC`,
         )
         .all(keyId, mostOfOneKey)
         .map(readSecret),

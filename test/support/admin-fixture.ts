@@ -1,0 +1,190 @@
+import type { z } from "zod";
+import { accountSchema, type AccountView } from "../../src/admin/contract.ts";
+import { issueKey, type NewKey } from "../../src/admin/issue-key.ts";
+import { ensureApplication } from "../../src/admin/ensure-application.ts";
+import type { Operation } from "../../src/admin/operation.ts";
+import { adminOperations } from "../../src/admin/operations.ts";
+import { createRunOperation, type OperationResult } from "../../src/admin/run-operation.ts";
+import type { AdminServices, Platform } from "../../src/admin/services.ts";
+import { tokenOperations } from "../../src/admin/tokens.ts";
+import type { Application } from "../../src/domain/account.ts";
+import type { AuditRecord } from "../../src/domain/audit.ts";
+import { GatewayError } from "../../src/domain/gateway-error.ts";
+import type { Plan } from "../../src/domain/plan.ts";
+import type { Refusal } from "../../src/domain/refusal.ts";
+import type { Principal } from "../../src/domain/user.ts";
+import { openStores } from "../../src/storage/sqlite/open-stores.ts";
+import { ManualClock } from "./manual-clock.ts";
+
+export const operator: Principal = {
+  kind: "local",
+  userId: undefined,
+  name: "local",
+  role: "operator",
+  accountId: undefined,
+  scopes: ["read", "write"],
+};
+
+export function holderOf(accountId: string): Principal {
+  const name = `${accountId}@example.com`;
+  return {
+    ...operator,
+    kind: "session",
+    userId: "user_h",
+    name,
+    role: "account_holder",
+    accountId,
+  };
+}
+
+export const auditor: Principal = { ...operator, kind: "token", userId: "user_a", role: "auditor" };
+
+export interface FixtureRequest {
+  /** Default: the operator. */
+  readonly as?: Principal;
+  /** For `{id}` in the path. */
+  readonly id?: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  readonly key?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** The operations of the control plane on a database in memory, with a clock that stands still. */
+export class AdminFixture implements AsyncDisposable {
+  readonly clock = new ManualClock();
+  readonly stores = openStores(":memory:", this.clock);
+  readonly lastUses = new Map<string, number>();
+  readonly refusals: Refusal[] = [];
+  keyChanges = 0;
+  readonly services: AdminServices = {
+    store: this.stores.control,
+    reports: this.stores.reports,
+    usage: this.stores.usage,
+    refusals: {
+      find: (id) => this.refusals.find((refusal) => refusal.id === id),
+      list: ({ keyId, accountId }, limit) =>
+        this.refusals
+          .filter(({ explanation }) => keyId === undefined || explanation.keyId === keyId)
+          .filter(
+            ({ explanation }) => (accountId ?? explanation.accountId) === explanation.accountId,
+          )
+          .slice(0, limit),
+    },
+    clock: this.clock,
+    random: (target) => crypto.getRandomValues(target),
+    digest: (text) => new Bun.CryptoHasher("sha256", "pepper of a test").update(text).digest(),
+    platform: () => this.platform,
+    lastUse: (publicId) => this.lastUses.get(publicId),
+    onKeysChanged: () => {
+      this.keyChanges += 1;
+      return Promise.resolve();
+    },
+  };
+  readonly operations = adminOperations(this.services, tokenOperations(this.services));
+  readonly runOperation = createRunOperation(this.services);
+  platform: Platform = testPlatform;
+
+  operation(id: string): Operation {
+    const found = this.operations.find((operation) => operation.id === id);
+    if (found === undefined) throw new Error(`there is no operation ${id}`);
+    return found;
+  }
+
+  result(operationId: string, request: FixtureRequest = {}): Promise<OperationResult> {
+    const { as = operator, id, query, body, key } = request;
+    const signal = request.signal ?? new AbortController().signal;
+    return this.runOperation(this.operation(operationId), {
+      call: { id: "req_test", principal: as, signal, address: "192.0.2.7" },
+      parameters: id === undefined ? {} : { id },
+      query,
+      body,
+      idempotencyKey: key,
+    });
+  }
+
+  /** The body of the answer, read by the schema that it is expected to fit. */
+  async run<Answer>(
+    schema: z.ZodType<Answer>,
+    operationId: string,
+    request: FixtureRequest = {},
+  ): Promise<Answer> {
+    return schema.parse((await this.result(operationId, request)).body);
+  }
+
+  /** The error with which it ends. */
+  async refusal(operationId: string, request: FixtureRequest = {}): Promise<GatewayError> {
+    try {
+      await this.result(operationId, request);
+    } catch (error) {
+      if (error instanceof GatewayError) return error;
+      throw error;
+    }
+    throw new Error(`${operationId} was not refused`);
+  }
+
+  account(name = "first"): Promise<AccountView> {
+    return this.run(accountSchema, "createAccount", { body: { name } });
+  }
+
+  application(account: string, name = "search"): Promise<Application> {
+    const names = { account, application: name, environment: "production" };
+    return ensureApplication(this.services, names);
+  }
+
+  /** A key on the plan `standard`, issued as the demo's first one is. */
+  issue(applicationId: string, more: Partial<NewKey> = {}): ReturnType<typeof issueKey> {
+    const wanted = { applicationId, plan: "standard", ...more };
+    const actor = { kind: "system", id: undefined, name: "test" } as const;
+    return issueKey(this.services, wanted, actor);
+  }
+
+  /** Newest first. */
+  async audit(): Promise<readonly AuditRecord[]> {
+    const page = await this.stores.control.read((view) => view.audit.list({}, { limit: 500 }));
+    return page.items;
+  }
+
+  /** Every column of every table, as text. */
+  dump(): Promise<string> {
+    return this.stores.connection.use((database) => {
+      const tables = database
+        .query<{ name: string }, []>("SELECT name FROM sqlite_master WHERE type = 'table'")
+        .all();
+      const rows = tables.flatMap(({ name }) =>
+        database.query<unknown, []>(`SELECT * FROM "${name}"`).all(),
+      );
+      return JSON.stringify(rows, (_name, value: unknown) =>
+        value instanceof Uint8Array ? Buffer.from(value).toString("latin1") : value,
+      );
+    });
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stores.connection.close();
+  }
+}
+
+const testPlatform: Platform = {
+  environments: [
+    {
+      name: "production",
+      hosts: ["models.example.com"],
+      models: [
+        { alias: "alpha-sonnet-4", kind: "chat" },
+        { alias: "embed-text-v2", kind: "embedding" },
+      ],
+    },
+    { name: "staging", hosts: ["*"], models: [{ alias: "gamma-large", kind: "chat" }] },
+  ],
+  plans: new Map<string, Plan>([
+    ["pilot", planOf("pilot", 60, false)],
+    ["standard", planOf("standard", 300, false)],
+    ["pro", planOf("pro", 1000, true)],
+    ["enterprise", { name: "enterprise", limits: undefined, provisioned: true }],
+  ]),
+};
+
+function planOf(name: string, requestsPerMinute: number, provisioned: boolean): Plan {
+  return { name, limits: { requestsPerMinute, tokensPerMinute: 1_000_000 }, provisioned };
+}
