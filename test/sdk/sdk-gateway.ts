@@ -34,8 +34,7 @@ export async function startSdkGateway(kind: UpstreamKind): Promise<SdkGateway> {
     sections: { ...sections(kind), upstreams: upstreams(kind, simulator, breaking) },
   });
   const { id, text: revoked } = await gateway.createKey();
-  await gateway.app.keys.revoke(id, Date.now());
-  await gateway.app.reloadKeys();
+  await gateway.admin("DELETE", `/admin/v1/keys/${id}`);
   const limited = async (requestsPerMinute: number, tokensPerMinute: number): Promise<string> => {
     const limits = { requestsPerMinute, tokensPerMinute };
     return (await gateway.createKey({ plan: "enterprise", limits })).text;

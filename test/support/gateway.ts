@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ensureApplication } from "../../src/admin/ensure-application.ts";
 import { issueKey, type NewKey } from "../../src/admin/issue-key.ts";
+import { readLocalAccess } from "../../src/admin/sign-in/local-access.ts";
 import { createApp, type App, type AppOverrides } from "../../src/app.ts";
 import type { Config } from "../../src/config/config.ts";
 import { formatProblems, parseConfig } from "../../src/config/load.ts";
@@ -57,6 +58,8 @@ export interface TestGateway extends AsyncDisposable {
   /** POST with JSON and the key. */
   post(path: string, body: unknown, init?: TestRequestInit): Promise<Response>;
   get(path: string, init?: TestRequestInit): Promise<Response>;
+  /** A request of the control plane as the operator on this machine. */
+  admin(method: string, path: string, body?: unknown): Promise<Response>;
   /** Rows of the ledger, newest first, after everything queued was written. */
   usage(): Promise<readonly UsageRecord[]>;
   reconfigure(sections: Readonly<Record<string, string>>): void;
@@ -116,6 +119,17 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
       }),
     get: (path, init = {}) =>
       fetch(`${app.dataUrl}${path}`, { ...init, headers: { authorization, ...init.headers } }),
+    async admin(method, path, body) {
+      const local = await readLocalAccess(dataDir);
+      return fetch(`${app.adminUrl}${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${local?.token}`,
+          ...(body !== undefined && { "content-type": "application/json" }),
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+    },
     async usage() {
       await app.flushUsage();
       return listCalls(app);

@@ -1,3 +1,4 @@
+import type { WindowSlot } from "../../src/domain/refusal.ts";
 import type { LimitState } from "../../src/domain/limit-state.ts";
 import { slotAt } from "../../src/limits/window.ts";
 import type { LimitDecision, LimitRequest, LimitScope } from "../../src/storage/store.ts";
@@ -47,6 +48,7 @@ export class LimitModel {
         dimension: isOverRequests ? "requests" : "tokens",
         retryAfterMs: tooSmall === undefined ? this.#waitMs(request, nowMs) : undefined,
         state: this.state(refusing, nowMs),
+        slots: this.#slots(refusing.id, nowMs),
       };
     }
     const charges = scopes.map(({ id }) => ({ scopeId: id, slot, requests: 1, tokens }));
@@ -85,6 +87,20 @@ export class LimitModel {
       resetRequestsMs: newest((charge) => charge.requests),
       resetTokensMs: newest((charge) => charge.tokens),
     };
+  }
+
+  #slots(scopeId: string, nowMs: number): WindowSlot[] {
+    const bySlot = new Map<number, WindowSlot>();
+    const charges = this.#counted(scopeId, slotAt(nowMs));
+    for (const { slot, requests, tokens } of charges.toSorted((a, b) => a.slot - b.slot)) {
+      const before = bySlot.get(slot);
+      bySlot.set(slot, {
+        ageMs: nowMs - slot * 1_000,
+        requests: requests + (before?.requests ?? 0),
+        tokens: tokens + (before?.tokens ?? 0),
+      });
+    }
+    return [...bySlot.values()].filter(({ requests, tokens }) => requests > 0 || tokens > 0);
   }
 
   /** Tries one second after the other until all scopes have room. */

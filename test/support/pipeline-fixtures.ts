@@ -12,6 +12,7 @@ import { InFlight } from "../../src/pipeline/in-flight.ts";
 import type { PipelineServices } from "../../src/pipeline/services.ts";
 import type { ImageFetchSettings } from "../../src/domain/upstream-settings.ts";
 import type { Snapshot, Upstream } from "../../src/pipeline/snapshot.ts";
+import { KeptLedger } from "./ledger-fixtures.ts";
 import { createMemoryLimitStore } from "../../src/storage/memory/limit-store.ts";
 import type { ChatCodec, EmbeddingCodec, UpstreamAdapter } from "../../src/upstreams/adapter.ts";
 import { createOpenAiAdapter } from "../../src/upstreams/openai/adapter.ts";
@@ -46,6 +47,7 @@ export function upstreamOf(name: string, values: Partial<Upstream> = {}): Upstre
     },
     timeouts: { connectMs: 1_000, firstByteMs: 2_000, idleMs: 3_000, totalMs: 4_000 },
     inFlight: new InFlight(10),
+    drain: undefined,
     ...values,
   };
 }
@@ -83,12 +85,21 @@ export function callerOf(limits: Limits = generous): Caller {
   return {
     key: {
       id: "key_a",
+      accountId: "acct_a",
+      applicationId: "app_a",
       application: "search",
       environment: "test",
       plan: "standard",
       limits: undefined,
+      provisionedUnits: 0,
+      allowedModels: undefined,
+      allowedNetworks: undefined,
+      note: "",
       createdAt: 0,
+      expiresAt: undefined,
+      disabledAt: undefined,
       revokedAt: undefined,
+      revision: 1,
     },
     publicId: "aaaaaaaa",
     limits,
@@ -150,7 +161,7 @@ export interface TestPipeline {
 }
 
 export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline {
-  const records: UsageRecord[] = [];
+  const ledger = new KeptLedger();
   const failures: UpstreamFailure[] = [];
   const clock = systemClock;
   const random = (): number => 0;
@@ -164,16 +175,16 @@ export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline
       scopeLimit: 10,
     }),
     estimator: new TokenEstimator({ defaultOutputTokens: 50, nowMs: clock.monotonic() }),
-    recordUsage: (record) => void records.push(record),
+    ledger,
+    onCallEnded: () => undefined,
     onSettleFailed: () => undefined,
-    canRecord: () => true,
     canConnect: () => Promise.resolve(true),
     resolveHost: () => Promise.resolve([]),
     imageMemory: new ImageMemory(imageMemoryBytes),
     onAttemptFailed: (_call, _candidate, failure) => void failures.push(failure),
     ...values,
   };
-  return { services, records, failures };
+  return { services, records: ledger.closed, failures };
 }
 
 /** The error that a call ends with for its caller; throws when there is none. */
