@@ -57,7 +57,13 @@ class LedgerBench implements AsyncDisposable {
 }
 
 function spoolFiles(folder: string): string[] {
-  return readdirSync(folder).filter((name) => name !== "lock");
+  return readdirSync(folder)
+    .filter((name) => name !== "lock")
+    .toSorted();
+}
+
+function hasRoom(ledger: Ledger): boolean {
+  return ledger.hasRoom;
 }
 
 const away = new StorageUnavailable("database is locked");
@@ -318,7 +324,7 @@ test("a nearly full spool warns once, a full one takes no call, and a stored one
   const ledger = bench.open({ segmentBytes: 16_384, spoolLimitBytes: 65_536 });
   bench.store.refuse = () => away;
   let calls = 0;
-  for (; ledger.hasRoom; calls += 1) ledger.close(closedCall(`req_${calls}`));
+  for (; hasRoom(ledger); calls += 1) ledger.close(closedCall(`req_${calls}`));
   expect(ledger.whyNotReady()).toBe("usage cannot be recorded: the spool is full");
   expect(ledger.spoolBytes).toBeGreaterThanOrEqual(65_536);
   ledger.close(closedCall("req_beyond"));
@@ -329,7 +335,7 @@ test("a nearly full spool warns once, a full one takes no call, and a stored one
   bench.store.refuse = () => undefined;
   await ledger.flush();
   await ledger.flush();
-  expect([ledger.hasRoom, ledger.whyNotReady()]).toEqual([true, undefined]);
+  expect([hasRoom(ledger), ledger.whyNotReady()]).toEqual([true, undefined]);
   expect(bench.store.rows.size).toBe(calls + 1);
 });
 
@@ -355,8 +361,8 @@ test("another process is refused as well, and the end of a process frees the fol
      setInterval(() => {}, 1_000);`,
   );
   const holder = Bun.spawn([process.execPath, script], { stdout: "pipe" });
-  const reader = holder.stdout.getReader();
-  expect(new TextDecoder().decode((await reader.read()).value)).toBe("held\n");
+  const { value } = await holder.stdout.getReader().read();
+  expect(value).toEqual(new TextEncoder().encode("held\n"));
   expect(() => bench.open({}, folder)).toThrow("another process uses the spool");
   holder.kill("SIGKILL");
   await holder.exited;

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { KeptLedger } from "../../test/support/ledger-fixtures.ts";
 import { callOf, modelOf, targetOf } from "../../test/support/pipeline-fixtures.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { GatewayError } from "../domain/gateway-error.ts";
@@ -8,9 +9,10 @@ import { admit } from "./admit.ts";
 import { TokenEstimator } from "./estimate.ts";
 import { Meter } from "./meter.ts";
 
-async function setUp() {
+async function setUp({ takes = true } = {}) {
   const clock = new ManualClock();
-  const records: UsageRecord[] = [];
+  const ended: UsageRecord[] = [];
+  const ledger = new KeptLedger();
   const options = { clock, random: () => 0, reservationTtlMs: 60_000, scopeLimit: 10 };
   const limits = createMemoryLimitStore(options);
   const model = modelOf();
@@ -29,16 +31,20 @@ async function setUp() {
       clock,
       limits,
       estimator: new TokenEstimator({ defaultOutputTokens: 50, nowMs: 0 }),
-      recordUsage: (record) => records.push(record),
+      ledger,
+      onCallEnded: (record) => ended.push(record),
       onSettleFailed: () => undefined,
     },
   );
-  const admission = await admit({ call, resolved: { model }, estimate, isCapped: true }, limits);
-  meter.admitted(admission);
-  meter.attempting(targetOf("up"));
+  const request = { call, resolved: { model }, estimate, isCapped: true };
+  const admission = await admit(request, { limits, clock });
+  ledger.takes = takes;
+  if (takes) meter.admitted(admission);
+  else expect(() => meter.admitted(admission)).toThrow("no room");
+  if (takes) meter.attempting(targetOf("up"));
   const used = (): number =>
     1_000_000 - limits.peek({ id: "key:key_a", limits: call.caller.limits }).remainingTokens;
-  return { meter, records, used, clock };
+  return { meter, ledger, records: ledger.closed, ended, used, clock };
 }
 
 const usage = { inputTokens: 90, outputTokens: 7, cachedInputTokens: 5, reasoningTokens: 0 };
@@ -93,7 +99,7 @@ test("a call that failed later pays for its input and what was delivered", async
   meter.delivering(4);
   meter.delivering(40);
   meter.failed(unavailable);
-  expect(records[0]).toMatchObject({ inputTokens: 80, outputTokens: 11, usageSource: "estimated" });
+  expect(records[0]).toMatchObject({ inputTokens: 80, outputTokens: 11, usageSource: "counted" });
   expect(used()).toBe(91);
 });
 
@@ -106,7 +112,7 @@ test("a caller that leaves pays for its input and what was delivered", async () 
     status: 499,
     inputTokens: 80,
     outputTokens: 9,
-    usageSource: "estimated",
+    usageSource: "counted",
   });
 });
 
@@ -114,7 +120,7 @@ test("a whole answer without counts is never free", async () => {
   const { meter, records } = await setUp();
   meter.delivering(100);
   meter.completed();
-  expect(records[0]).toMatchObject({ inputTokens: 80, outputTokens: 25, usageSource: "estimated" });
+  expect(records[0]).toMatchObject({ inputTokens: 80, outputTokens: 25, usageSource: "counted" });
 });
 
 test("times are measured from the arrival of the call", async () => {
@@ -126,4 +132,79 @@ test("times are measured from the arrival of the call", async () => {
   meter.completed();
   expect(records[0]).toMatchObject({ firstEventMs: 250, durationMs: 1_000 });
   expect(records[0]?.startedAt).toBe(clock.now() - 1_000);
+});
+
+test("a call is opened before it may be tried, with what its row will say", async () => {
+  const { meter, ledger, clock } = await setUp();
+  const { key } = callOf().caller;
+  expect(ledger.opened).toEqual([
+    {
+      id: "req_1",
+      startedAt: clock.now(),
+      environment: "test",
+      accountId: key.accountId,
+      applicationId: key.applicationId,
+      application: key.application,
+      keyId: key.id,
+      model: "alpha-sonnet-4",
+      capacityClass: "on-demand",
+      isStreamed: true,
+      inputTokens: 80,
+    },
+  ]);
+  meter.completed();
+  expect(ledger.closed[0]).toMatchObject({ ...ledger.opened[0] });
+});
+
+test("metrics and log hear of the same row as the ledger, once", async () => {
+  const { meter, records, ended } = await setUp();
+  meter.completed();
+  meter.abandoned();
+  expect(ended).toHaveLength(1);
+  expect(ended[0]).toBe(records[0]);
+});
+
+test("the ledger hears of every thousand tokens and of every five seconds of a stream", async () => {
+  const { meter, ledger, clock } = await setUp();
+  for (let piece = 0; piece < 2_500; piece += 1) meter.delivering(4);
+  expect(ledger.checkpoints).toEqual([
+    { callId: "req_1", outputTokens: 1_000 },
+    { callId: "req_1", outputTokens: 2_000 },
+  ]);
+  clock.advance(4_999);
+  meter.delivering(4);
+  expect(ledger.checkpoints).toHaveLength(2);
+  clock.advance(1);
+  meter.delivering(4);
+  expect(ledger.checkpoints.at(-1)).toEqual({ callId: "req_1", outputTokens: 2_502 });
+});
+
+test("the wall clock may jump while a call runs; it began when it began", async () => {
+  const { meter, ledger, clock } = await setUp();
+  clock.jumpWall(-3_600_000);
+  clock.advance(100);
+  meter.completed();
+  expect(ledger.closed[0]?.startedAt).toBe(ledger.opened[0]?.startedAt);
+  expect(ledger.closed[0]?.durationMs).toBe(100);
+});
+
+test("a whole answer of nothing has a token, unless the upstream says that it has none", async () => {
+  const silent = await setUp();
+  silent.meter.completed();
+  expect(silent.records[0]).toMatchObject({ outputTokens: 1, usageSource: "estimated" });
+  const told = await setUp();
+  told.meter.reported({ ...usage, inputTokens: 0, outputTokens: 0 });
+  told.meter.completed();
+  expect(told.records[0]).toMatchObject({
+    inputTokens: 0,
+    outputTokens: 0,
+    usageSource: "upstream",
+  });
+});
+
+test("a call that the ledger does not take gets its tokens back when it fails", async () => {
+  const { meter, records, used } = await setUp({ takes: false });
+  meter.failed(unavailable);
+  expect(used()).toBe(0);
+  expect(records[0]).toMatchObject({ status: 503, inputTokens: 0, outputTokens: 0, attempts: 0 });
 });

@@ -43,11 +43,14 @@ export function closedCall(id: string, values: Partial<UsageRecord> = {}): Usage
 /** A ledger that keeps what it is told, for tests of those who tell it. */
 export class KeptLedger implements CallLedger {
   hasRoom = true;
+  /** Whether calls can be opened. */
+  takes = true;
   readonly opened: OpenedCall[] = [];
   readonly checkpoints: { readonly callId: string; readonly outputTokens: number }[] = [];
   readonly closed: UsageRecord[] = [];
 
   open(call: OpenedCall): void {
+    if (!this.takes) throw new Error("no room");
     this.opened.push(call);
   }
 
