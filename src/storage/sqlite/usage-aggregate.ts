@@ -7,6 +7,7 @@ import {
   groupCondition,
   smallestDetail,
 } from "./usage-filter.ts";
+import { readMark } from "./usage-marks.ts";
 import type { RangePiece } from "./usage-range.ts";
 import type { ColumnValue } from "./usage-row.ts";
 import { details, stepDetails, stepLengthsMs, stepTables } from "./usage-steps.ts";
@@ -56,6 +57,21 @@ interface AggregateRow extends UsageSum {
 
 /** Adds the sums of a piece to those of the pieces before. */
 export function addPiece(
+  database: Database,
+  { question, piece }: { readonly question: AggregateQuestion; readonly piece: RangePiece },
+  sums: Map<string, GroupSum>,
+): void {
+  const read = database.transaction(() => {
+    addRows(database, { question, piece }, sums);
+    const folded = readMark(database, "folded");
+    if (piece.step === "minute" || piece.until <= folded) return;
+    const since = Math.max(piece.since, folded);
+    addRows(database, { question, piece: { ...piece, step: "minute", since } }, sums);
+  });
+  read.deferred();
+}
+
+function addRows(
   database: Database,
   { question, piece }: { readonly question: AggregateQuestion; readonly piece: RangePiece },
   sums: Map<string, GroupSum>,

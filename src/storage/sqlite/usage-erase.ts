@@ -1,5 +1,6 @@
 import type { Database } from "bun:sqlite";
 import type { UsageStep } from "../usage-reports.ts";
+import { foldAllMinutes } from "./usage-fold.ts";
 import type { ColumnValue } from "./usage-row.ts";
 import { type Detail, details, stepDetails, stepLengthsMs, stepTables } from "./usage-steps.ts";
 
@@ -13,6 +14,8 @@ export function eraseUsage(database: Database, accountId: string, limit: number)
     [accountId, limit],
   ).changes;
   if (calls > 0) return calls;
+  // Days know only of minutes that were folded.
+  foldAllMinutes(database);
   // One day at a time: its other accounts have to be read over.
   const day = findDay(database, accountId);
   if (day === undefined) return eraseGroups(database, accountId, limit);

@@ -1,6 +1,8 @@
 import type { Database } from "bun:sqlite";
 import type { UsageRetention } from "../store.ts";
 import { type UsageStep, usageSteps } from "../usage-reports.ts";
+import { foldMinutes } from "./usage-fold.ts";
+import { writeMark } from "./usage-marks.ts";
 import type { ColumnValue } from "./usage-row.ts";
 import { details, stepDetails, stepStart, stepTables } from "./usage-steps.ts";
 
@@ -12,7 +14,8 @@ export function pruneUsage(database: Database, retention: UsageRetention, limit:
     const at = horizonOf(step, retention);
     if (at === undefined || removed >= limit) continue;
     // From now on reports do not look there, so they never show half of it.
-    database.run("UPDATE usage_horizons SET at = max(at, ?) WHERE step = ?", [at, step]);
+    writeMark(database, step, at);
+    if (step === "minute") foldMinutes(database, at);
     removed += pruneSums(database, { step, at }, limit - removed);
   }
   return removed;

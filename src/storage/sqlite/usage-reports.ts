@@ -16,9 +16,10 @@ import type {
 import type { SqliteConnection } from "./connection.ts";
 import { addPiece, type AggregateQuestion, cutPieces, type GroupSum } from "./usage-aggregate.ts";
 import { listCalls } from "./usage-calls.ts";
+import { readMark } from "./usage-marks.ts";
 import { cutRange, type UsageExtent } from "./usage-range.ts";
 import { toRecord, type UsageRow } from "./usage-row.ts";
-import { details, stepLengthsMs } from "./usage-steps.ts";
+import { details, stepLengthsMs, stepStart } from "./usage-steps.ts";
 import { emptySum } from "./usage-sums.ts";
 
 /** Reads the ledger in SQLite, in steps that are each short: they run on the event loop. */
@@ -71,20 +72,24 @@ export class SqliteUsageReports implements UsageReports {
 }
 
 function readExtent(database: Database): UsageExtent {
-  const horizons = { minute: 0, hour: 0, day: 0 };
-  const rows = database.query<{ step: UsageStep; at: number }, []>("SELECT * FROM usage_horizons");
-  for (const { step, at } of rows.all()) horizons[step] = at;
-  // In two parts: SQLite looks up a least or a greatest value, but not both at once.
-  const days = database
-    .query<{ first: number | null; last: number | null }, []>(
-      `SELECT (SELECT min(at) FROM usage_days WHERE detail = ${details.key}) AS first,
-         (SELECT max(at) FROM usage_days WHERE detail = ${details.key}) AS last`,
+  // One by one: SQLite looks up a least or a greatest value, but not both at once.
+  const bounds = database
+    .query<Record<"firstDay" | "lastDay" | "firstMinute" | "lastMinute", number | null>, []>(
+      `SELECT (SELECT min(at) FROM usage_days WHERE detail = ${details.full}) AS firstDay,
+         (SELECT max(at) FROM usage_days WHERE detail = ${details.full}) AS lastDay,
+         (SELECT min(at) FROM usage_minutes WHERE detail = ${details.full}) AS firstMinute,
+         (SELECT max(at) FROM usage_minutes WHERE detail = ${details.full}) AS lastMinute`,
     )
     .get();
-  if (typeof days?.first !== "number" || typeof days.last !== "number") {
-    return { since: 0, until: 0, horizons };
-  }
-  return { since: days.first, until: days.last + stepLengthsMs.day, horizons };
+  const times = Object.values(bounds ?? {}).filter((at) => at !== null);
+  const horizons = {
+    minute: readMark(database, "minute"),
+    hour: readMark(database, "hour"),
+    day: readMark(database, "day"),
+  };
+  if (times.length === 0) return { since: 0, until: 0, horizons };
+  const since = stepStart(Math.min(...times), "day");
+  return { since, until: stepStart(Math.max(...times), "day") + stepLengthsMs.day, horizons };
 }
 
 /** Lets the event loop do what else waits. */

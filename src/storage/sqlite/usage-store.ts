@@ -2,16 +2,16 @@ import { type Database, SQLiteError } from "bun:sqlite";
 import type { UsageRecord } from "../../domain/usage.ts";
 import { RefusedRows } from "../errors.ts";
 import type { UsageRetention, UsageStore } from "../store.ts";
+import { usageSteps } from "../usage-reports.ts";
 import type { SqliteConnection } from "./connection.ts";
 import { eraseUsage } from "./usage-erase.ts";
+import { foldableUntil, foldMinutes } from "./usage-fold.ts";
 import { UsageGroups } from "./usage-groups.ts";
+import { readMark } from "./usage-marks.ts";
 import { pruneUsage } from "./usage-prune.ts";
 import { type ColumnValue, toValues, usageColumns } from "./usage-row.ts";
-import { addSums, compactSums } from "./usage-sum-rows.ts";
-import { BatchSums, type SumBucket } from "./usage-sums.ts";
-
-/** So many calls may lengthen the latencies of a sum before they are looked at. */
-const compactedAfterCalls = 1_000;
+import { addSums } from "./usage-sum-rows.ts";
+import { BatchSums } from "./usage-sums.ts";
 
 const insertCall = `
   INSERT INTO usage (${usageColumns.join(", ")}) VALUES (${usageColumns.map(() => "?").join(", ")})
@@ -21,9 +21,6 @@ const insertCall = `
 export class SqliteUsageStore implements UsageStore {
   readonly #connection: Pick<SqliteConnection, "transact">;
   readonly #groups = new UsageGroups();
-  /** Buckets that grew since their latencies were made compact. */
-  readonly #grown = new Map<string, Omit<SumBucket, "sums">>();
-  #grownCalls = 0;
 
   constructor(connection: Pick<SqliteConnection, "transact">) {
     this.#connection = connection;
@@ -57,24 +54,19 @@ export class SqliteUsageStore implements UsageStore {
   #insert(database: Database, records: readonly UsageRecord[]): void {
     const insert = database.query<unknown, ColumnValue[]>(insertCall);
     const sums = new BatchSums();
+    const folded = readMark(database, "folded");
+    let newestAt = 0;
     this.#groups.follow(database);
     for (const record of records) {
       const { changes } = insertRow(() => insert.run(...toValues(record)));
-      if (changes === 1) sums.add(record, this.#groups.idsOf(database, record));
+      if (changes === 0) continue;
+      // What comes too late to be folded with its minute is added to the longer steps here.
+      const steps = record.startedAt < folded ? usageSteps : (["minute"] as const);
+      sums.add(record, this.#groups.idsOf(database, record), steps);
+      newestAt = Math.max(newestAt, record.startedAt);
     }
     addSums(database, sums.buckets);
-    this.#compact(database, sums, records.length);
-  }
-
-  #compact(database: Database, sums: BatchSums, calls: number): void {
-    for (const { step, detail, at } of sums.buckets) {
-      this.#grown.set(`${step} ${detail} ${at}`, { step, detail, at });
-    }
-    this.#grownCalls += calls;
-    if (this.#grownCalls < compactedAfterCalls) return;
-    for (const bucket of this.#grown.values()) compactSums(database, bucket);
-    this.#grown.clear();
-    this.#grownCalls = 0;
+    foldMinutes(database, foldableUntil(newestAt));
   }
 }
 

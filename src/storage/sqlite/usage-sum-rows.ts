@@ -4,9 +4,6 @@ import type { SumBucket } from "./usage-sums.ts";
 import type { ColumnValue } from "./usage-row.ts";
 import { details, stepTables } from "./usage-steps.ts";
 
-/** Latencies grow by what is joined to them; from this length on they are made compact. */
-const longLatencies = 600;
-
 /** Adds the sums of a batch to those that are there. In a transaction. */
 export function addSums(database: Database, buckets: Iterable<SumBucket>): void {
   for (const { step, detail, at, sums } of buckets) {
@@ -31,8 +28,11 @@ export function addSums(database: Database, buckets: Iterable<SumBucket>): void 
 }
 
 function upsertInto(table: string): string {
-  return `
-    INSERT INTO ${table} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  return `INSERT INTO ${table} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ${addToOld}`;
+}
+
+/** The end of an insertion of sums that may be there already. */
+export const addToOld = `
     ON CONFLICT DO UPDATE SET calls = calls + excluded.calls,
       failed_calls = failed_calls + excluded.failed_calls,
       abandoned_calls = abandoned_calls + excluded.abandoned_calls,
@@ -42,7 +42,6 @@ function upsertInto(table: string): string {
       estimated_tokens = estimated_tokens + excluded.estimated_tokens,
       durations = durations || excluded.durations,
       first_events = first_events || excluded.first_events`;
-}
 
 type BucketName = Pick<SumBucket, "step" | "detail" | "at">;
 
@@ -52,15 +51,19 @@ interface LongRow {
   readonly first_events: string;
 }
 
-/** Makes the latencies of a bucket compact where they have grown long. In a transaction. */
-export function compactSums(database: Database, { step, detail, at }: BucketName): void {
+/** Makes the latencies of a bucket compact where they are longer than this. In a transaction. */
+export function compactSums(
+  database: Database,
+  { step, detail, at }: BucketName,
+  length: number,
+): void {
   const table = stepTables[step];
   const rows = database
     .query<LongRow, ColumnValue[]>(
       `SELECT group_id, durations, first_events FROM ${table} WHERE detail = ? AND at = ?
-       AND octet_length(durations) + octet_length(first_events) > ${longLatencies}`,
+       AND octet_length(durations) + octet_length(first_events) > ?`,
     )
-    .all(details[detail], at);
+    .all(details[detail], at, length);
   const update = database.query<unknown, ColumnValue[]>(
     `UPDATE ${table} SET durations = ?, first_events = ?
      WHERE detail = ? AND at = ? AND group_id = ?`,

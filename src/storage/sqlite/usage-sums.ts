@@ -1,6 +1,6 @@
 import { encodeLatency } from "../../domain/latency-histogram.ts";
 import type { UsageRecord } from "../../domain/usage.ts";
-import { type UsageStep, usageSteps } from "../usage-reports.ts";
+import type { UsageStep } from "../usage-reports.ts";
 import type { GroupIds } from "./usage-groups.ts";
 import { type Detail, stepDetails, stepStart } from "./usage-steps.ts";
 
@@ -67,16 +67,16 @@ export interface SumBucket {
   readonly sums: ReadonlyMap<number, UsageSum>;
 }
 
-/** Sums calls by every step and detail, so that a batch costs one row for each sum it touches. */
+/** Sums calls by step and detail, so that a batch costs one row for each sum it touches. */
 export class BatchSums {
   readonly #buckets = new Map<string, SumBucket & { readonly sums: Map<number, UsageSum> }>();
 
-  add(record: UsageRecord, groups: GroupIds): void {
+  add(record: UsageRecord, groups: GroupIds, steps: readonly UsageStep[]): void {
     const call = sumOfCall(record);
-    for (const step of usageSteps) {
+    for (const step of steps) {
       const at = stepStart(record.startedAt, step);
       for (const detail of stepDetails[step]) {
-        const { sums } = this.#bucketOf(step, detail, at);
+        const sums = this.#sumsOf(step, detail, at);
         const sum = sums.get(groups[detail]);
         if (sum === undefined) sums.set(groups[detail], { ...call });
         else addSum(sum, call);
@@ -88,17 +88,13 @@ export class BatchSums {
     return this.#buckets.values();
   }
 
-  #bucketOf(
-    step: UsageStep,
-    detail: Detail,
-    at: number,
-  ): SumBucket & { readonly sums: Map<number, UsageSum> } {
+  #sumsOf(step: UsageStep, detail: Detail, at: number): Map<number, UsageSum> {
     const name = `${step} ${detail} ${at}`;
     let bucket = this.#buckets.get(name);
     if (bucket === undefined) {
       bucket = { step, detail, at, sums: new Map() };
       this.#buckets.set(name, bucket);
     }
-    return bucket;
+    return bucket.sums;
   }
 }

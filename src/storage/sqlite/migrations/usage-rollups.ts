@@ -26,6 +26,9 @@ const schema = `
     target TEXT NOT NULL,
     status INTEGER NOT NULL,
     capacity_class TEXT NOT NULL,
+    -- Of groups of detail 0: those of detail 1 and 2 that they are part of.
+    key_group_id INTEGER,
+    model_group_id INTEGER,
     UNIQUE (account_id, detail, key_id, model, target, status, capacity_class, application_id,
       environment)
   ) STRICT;
@@ -45,9 +48,10 @@ const schema = `
     PRIMARY KEY (detail, at, group_id)
   ) STRICT, WITHOUT ROWID;
 
-  -- Up to when the sums of a step were removed because their time was over.
-  CREATE TABLE usage_horizons (step TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT;
-  INSERT INTO usage_horizons VALUES ('minute', 0), ('hour', 0), ('day', 0);
+  -- Times that work has got to. 'minute', 'hour', 'day': the sums of a step were removed up to there,
+  -- since their time was over. 'folded': minutes up to there are part of hours and days.
+  CREATE TABLE usage_marks (name TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT;
+  INSERT INTO usage_marks VALUES ('minute', 0), ('hour', 0), ('day', 0), ('folded', 0);
 
   -- Lists by model, application and the rest go by time, over the days and hours with such calls.
   CREATE INDEX usage_by_key ON usage (key_id, started_at);
@@ -122,12 +126,29 @@ function joinLatencies(column: string, condition: string): string {
     ) GROUP BY at, group_id`;
 }
 
+const linkGroups = `
+  UPDATE usage_groups SET key_group_id = part.id FROM usage_groups AS part
+    WHERE usage_groups.detail = 0 AND part.detail = 1
+      AND part.account_id = usage_groups.account_id AND part.key_id = usage_groups.key_id
+      AND part.application_id = usage_groups.application_id
+      AND part.environment = usage_groups.environment;
+  UPDATE usage_groups SET model_group_id = part.id FROM usage_groups AS part
+    WHERE usage_groups.detail = 0 AND part.detail = 2
+      AND part.account_id = usage_groups.account_id AND part.model = usage_groups.model
+      AND part.environment = usage_groups.environment;`;
+
+const markFolded = `
+  UPDATE usage_marks SET at = coalesce((SELECT max(at) + 60000 FROM usage_minutes), 0)
+    WHERE name = 'folded';`;
+
 export const usageRollups = [
   schema,
   ...[full, byKey, byModel].map(fillGroups),
+  linkGroups,
   fillSums("usage_minutes", 60_000, full),
   ...[full, byKey, byModel].flatMap((detail) => [
     fillSums("usage_hours", 3_600_000, detail),
     fillSums("usage_days", 86_400_000, detail),
   ]),
+  markFolded,
 ].join("\n");
