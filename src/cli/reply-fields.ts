@@ -37,7 +37,8 @@ export function cellOf(record: ReplyRecord, name: string): string | number {
 }
 
 export function formatValue(value: unknown): string | number {
-  if (typeof value === "number") return value;
+  // Of milliseconds, people read the first digits.
+  if (typeof value === "number") return Number(value.toFixed(Math.abs(value) < 10 ? 1 : 0));
   if (typeof value === "string") return formatText(value);
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (Array.isArray(value)) return value.length === 0 ? "-" : value.map(formatValue).join(",");

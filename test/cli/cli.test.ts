@@ -1,9 +1,12 @@
+import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { apiKeyPattern } from "../../src/domain/api-key.ts";
 import { streamOf } from "../support/bodies.ts";
+import { commands } from "../../src/cli/run-command-line.ts";
+import { runHere } from "./run-here.ts";
 import { runSluice, startServing, type ServingProcess } from "../support/sluice-process.ts";
 
 let folder: string;
@@ -81,55 +84,79 @@ test("the curl line of the demo streams an answer when it is pasted", async () =
   expect(isDone).toBe(true);
 });
 
-test("keys are created, listed and revoked beside a running gateway, which follows", async () => {
-  await using demo = await startDemo();
-  const inFolder = ["--data-dir", folder, "--json"];
-  const created = await runSluice([
-    "keys",
-    "create",
-    "--application",
-    "search",
-    "--plan",
-    "pilot",
-    ...inFolder,
-  ]);
-  expect(created.exitCode).toBe(0);
-  const { id, api_key: key } = JSON.parse(created.output) as Record<string, string>;
-  const statusWith = async (): Promise<number> =>
-    (await fetch(`${demo.dataUrl}/v1/models`, authorized(key ?? ""))).status;
-  await until(async () => (await statusWith()) === 200);
-
-  const listed = await runSluice(["keys", "list", ...inFolder]);
-  const keys = JSON.parse(listed.output) as Record<string, unknown>[];
-  expect(keys[0]).toMatchObject({ id, application: "search", plan: "pilot", revoked_at: null });
-  expect(listed.output).not.toContain(key ?? "");
-  expect(keys[0]?.["prefix"]).toBe((key ?? "").slice(0, 15));
-
-  const revoked = await runSluice(["keys", "revoke", key ?? "", ...inFolder]);
-  expect(JSON.parse(revoked.output)).toEqual({ id, is_revoked: true });
-  await until(async () => (await statusWith()) === 401);
+test("the first start tells the one-time token of the first operator, a later one no more", async () => {
+  {
+    await using demo = await startDemo();
+    await until(() => Promise.resolve(demo.text().includes("one-time token")));
+    const [, token = ""] = /one-time token (\w{43})/.exec(demo.text()) ?? [];
+    const made = await fetch(`${demo.adminUrl}/admin/v1/bootstrap`, {
+      method: "POST",
+      headers: { origin: demo.adminUrl, "content-type": "application/json" },
+      body: JSON.stringify({ token, email: "ada@example.com", password: "a long passphrase" }),
+    });
+    expect(made.status).toBe(201);
+  }
+  await using again = await startDemo();
+  await until(() => Promise.resolve(again.text().includes("process.stdout.write")));
+  expect(again.text()).not.toContain("one-time token");
 });
 
-test("usage sums up what was called", async () => {
-  await using demo = await startDemo();
-  await until(() => Promise.resolve(demo.text().includes("process.stdout.write")));
-  const body = JSON.stringify({ model: "embed-text-v2", input: ["one text", "two texts"] });
-  const init = { method: "POST", body, ...authorized(keyIn(demo.text())) };
-  await fetch(`${demo.dataUrl}/v1/embeddings`, init);
-  const read = (): ReturnType<typeof runSluice> =>
-    runSluice(["usage", "--since", "1h", "--json", "--data-dir", folder]);
-  await until(async () => (JSON.parse((await read()).output) as unknown[]).length > 0);
-  const [row] = JSON.parse((await read()).output) as Record<string, unknown>[];
-  expect(row).toMatchObject({ application: "demo", model: "embed-text-v2", calls: 1 });
-  const table = await runSluice(["usage", "--data-dir", folder]);
-  expect(table.output).toContain("APPLICATION");
+test("secrets are piped in and out of a process: neither is in its arguments or its messages", async () => {
+  const offline = ["--offline", "--data-dir", folder];
+  const role = ["--role", "operator", "--password-file", "-"];
+  const create = ["users", "create", "ada@example.com", ...role, ...offline];
+  const made = await runSluiceWith("a long enough passphrase\n", create);
+  expect(made.exitCode).toBe(0);
+  expect(made.output + made.errors).not.toContain("passphrase");
+  const set = ["users", "set-password", "ada@example.com", ...offline];
+  expect((await runSluiceWith("another good passphrase", set)).exitCode).toBe(0);
+  const leak = `see sk-slc_aaaaaaaa_${"b".repeat(49)}`;
+  const checked = await runSluiceWith(leak, ["keys", "check-leak", ...offline]);
+  expect(checked.output).toContain("not_a_key");
+  const modes = ["sluice.db", "pepper"].map((name) => statSync(join(folder, name)).mode & 0o077);
+  expect(modes).toEqual([0, 0]);
+});
+
+async function runSluiceWith(input: string, commandLine: readonly string[]) {
+  const main = join(import.meta.dir, "../../src/main.ts");
+  const child = Bun.spawn([process.execPath, main, ...commandLine], {
+    stdin: new Blob([input]),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [output, errors, exitCode] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { output, errors, exitCode };
+}
+
+test("an audit that somebody altered is told by the exit code of its check", async () => {
+  const offline = ["--offline", "--data-dir", folder];
+  for (const name of ["One", "Two", "Three"]) {
+    await runHere(["accounts", "create", name, ...offline]);
+  }
+  const before = await runHere(["audit", "verify", ...offline]);
+  expect(before.exitCode).toBe(0);
+  {
+    using database = new Database(join(folder, "sluice.db"));
+    database.run("DROP TRIGGER audit_is_never_changed");
+    database.run("UPDATE audit SET actor_name = 'somebody else' WHERE sequence = 2");
+  }
+  const after = await runHere(["audit", "verify", ...offline]);
+  expect(after.exitCode).toBe(1);
+  expect(after.output).toContain("broken");
+  const json = await runHere(["audit", "verify", "--json", ...offline]);
+  expect(json.exitCode).toBe(1);
+  expect(JSON.parse(json.output)).toMatchObject({ is_intact: false, problem: { sequence: 2 } });
 });
 
 test("a port that is taken is a clear failure, not a second server on it", async () => {
   await using demo = await startDemo();
   const { port } = new URL(demo.dataUrl);
   const taken = ["--data", `127.0.0.1:${port}`, "--admin", "127.0.0.1:0"];
-  const second = await runSluice(["serve", "--data-dir", folder, ...taken]);
+  const second = await runSluice(["serve", "--data-dir", join(folder, "other"), ...taken]);
   expect(second.exitCode).toBe(1);
   expect(second.errors).toContain(port);
   expect(second.errors).toContain("--data");
@@ -141,13 +168,6 @@ test("a simulator on a taken port says so and ends", async () => {
   holder.stop(true);
   expect(result.exitCode).toBe(1);
   expect(result.output + result.errors).toContain(String(holder.port));
-});
-
-test("whoever is neither id nor key cannot be revoked, and is not repeated", async () => {
-  const secret = `sk-slc_aaaaaaaa_${"b".repeat(49)}`;
-  const result = await runSluice(["keys", "revoke", secret, "--data-dir", folder]);
-  expect(result.exitCode).toBe(1);
-  expect(result.errors).not.toContain("bbbb");
 });
 
 test("npm's own process hands the signal to end on to the gateway", async () => {
@@ -199,35 +219,82 @@ test.each([
   ["an address that is none", ["serve", "--data", "nowhere"], 2],
   ["a missing file", ["check-config", "no-such-file.yaml"], 1],
   ["no file to check", ["check-config"], 2],
-  ["an unknown plan", ["keys", "create", "--application", "a", "--plan", "gold"], 2],
-  [
-    "a custom plan without limits",
-    ["keys", "create", "--application", "a", "--plan", "enterprise"],
-    2,
-  ],
-  [
-    "an unknown environment",
-    ["keys", "create", "--application", "a", "--plan", "pro", "--environment", "x"],
-    2,
-  ],
-  ["a key without a name", ["keys", "create", "--plan", "pro"], 2],
-  ["an unknown key", ["keys", "revoke", "key_nobody"], 1],
-  ["a time that is none", ["usage", "--since", "soon"], 2],
+  ["a verb that is none", ["keys", "bogus"], 2],
+  ["no verb where one is needed", ["accounts"], 2],
+  ["an unknown option of a verb", ["keys", "list", "--bogus"], 2],
+  ["an argument too many of a verb", ["users", "list", "extra"], 2],
+  ["no gateway to ask", ["keys", "list", "--data-dir", "no-such-folder"], 1],
 ] as const)("%s is refused with a message and its exit code", async (_, commandLine, exitCode) => {
-  const needsFolder = ["keys", "usage"].includes(commandLine[0] ?? "");
-  const result = await runSluice([...commandLine, ...(needsFolder ? ["--data-dir", folder] : [])]);
+  const result = await runSluice(commandLine);
   expect(result.exitCode).toBe(exitCode);
   expect((result.errors + result.output).length).toBeGreaterThan(20);
   expect(result.errors).not.toContain("    at ");
 });
 
-test("every command has help and a version", async () => {
-  for (const command of ["serve", "check-config", "keys", "usage", "simulator"]) {
-    const help = await runSluice([command, "--help"]);
+test("every command and every verb has help with examples, and a version", async () => {
+  for (const { name } of commands) {
+    const help = await runHere([name, "--help"]);
     expect(help.exitCode).toBe(0);
-    expect(help.output.toLowerCase()).toContain(`usage: sluice ${command}`);
-    expect((await runSluice([command, "--version"])).output).toMatch(/^\d+\.\d+\.\d+\n$/);
+    expect(help.output.toLowerCase()).toContain(`usage: sluice ${name}`);
+    expect((await runHere([name, "--version"])).output).toBe("0.0.0\n");
+    for (const verb of verbsIn(help.output)) {
+      const more = await runHere([name, verb, "--help"]);
+      expect(more.output).toContain(`Usage: sluice ${name} ${verb}`);
+      expect(more.output).toContain("Examples:\n  sluice ");
+    }
   }
   expect((await runSluice(["--version"])).output).toMatch(/^\d+\.\d+\.\d+\n$/);
-  expect((await runSluice(["--help"])).output).toContain("check-config");
+  const overview = (await runSluice(["--help"])).output;
+  for (const { name } of commands) expect(overview).toContain(`  ${name} `);
 });
+
+test("every example of the help is a command line that makes sense", async () => {
+  const examples = new Set<string>();
+  for (const { name } of commands) {
+    const help = await runHere([name, "--help"]);
+    const texts = [help.output];
+    for (const verb of verbsIn(help.output)) {
+      texts.push((await runHere([name, verb, "--help"])).output);
+    }
+    for (const text of texts) {
+      const lines = text.matchAll(/^ {2}(?:.* \| )?sluice (.*)$/gm);
+      for (const [, line = ""] of lines) examples.add(line);
+    }
+  }
+  expect(examples.size).toBeGreaterThan(45);
+  const config = join(folder, "example.yaml");
+  await Bun.write(config, exampleConfig);
+  for (const example of examples) {
+    const place = example.includes("--config") ? [] : ["--config", config, "--data-dir", folder];
+    const isOffline = !example.includes("--url") && !example.includes("--offline");
+    const line = [...splitLine(example), ...place, ...(isOffline ? ["--offline"] : [])];
+    const { exitCode, errors } = await runHere(line, { input: "a long enough passphrase\n" });
+    // What the examples name is not there; but nothing of it is a mistake.
+    expect([example, exitCode === 2 ? errors : ""]).toEqual([example, ""]);
+  }
+});
+
+/** Has what the examples name. */
+const exampleConfig = `
+listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
+environments: [{ name: production, hosts: ["*"], models: ["*"] }]
+upstreams: { one: { kind: openai, base_url: "http://127.0.0.1:1" } }
+models:
+  alpha-sonnet-4:
+    kind: chat
+    context_window: 200000
+    max_output_tokens: 64000
+    targets: [{ upstream: one, model: m }]
+`;
+
+/** The first words below the heading. */
+function verbsIn(help: string): string[] {
+  const [, verbs = ""] = /\nVerbs:\n([^]*?)\n\n/.exec(help) ?? [];
+  return [...verbs.matchAll(/^ {2}(\S+)/gm)].map(([, verb = ""]) => verb);
+}
+
+/** As a shell would, up to a redirection. */
+function splitLine(line: string): string[] {
+  const words = (line.split(" > ")[0] ?? "").matchAll(/"([^"]*)"|(\S+)/g);
+  return [...words].map(([, quoted, plain]) => quoted ?? plain ?? "");
+}

@@ -176,7 +176,7 @@ test("a user's management token works from a file and from the environment, as t
   expect(made.output).toMatch(/^slc-mgt_\w+\n$/);
   expect(made.errors).not.toContain(made.output.trim());
   const tokens = (await folder.json("tokens", "list", ...asAda))["data"] as JsonRecord[];
-  expect(tokens.map(({ name }) => name).toSorted()).toEqual(["first", "script"]);
+  expect(new Set(tokens.map(({ name }) => name))).toEqual(new Set(["first", "script"]));
   const ofAda = await folder.json("tokens", "list", "--user", "ada@example.com");
   expect(ofAda["data"]).toHaveLength(2);
 
