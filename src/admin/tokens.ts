@@ -14,15 +14,20 @@ import { notFound } from "./scope.ts";
 import type { AdminServices } from "./services.ts";
 import { timeText } from "./time-text.ts";
 
+export type TokenServices = Pick<
+  AdminServices,
+  "store" | "clock" | "random" | "digest" | "onKeysChanged"
+>;
+
 /** `/admin/v1/tokens`: what scripts sign in with. */
-export function tokenOperations(services: AdminServices): readonly Operation[] {
+export function tokenOperations(services: TokenServices): readonly Operation[] {
   return [createOperation(services), listOperation(services), revokeOperation(services)];
 }
 
 const path = "/admin/v1/tokens";
 const dayMs = 24 * 60 * 60 * 1000;
 
-function createOperation(services: AdminServices): Operation {
+function createOperation(services: TokenServices): Operation {
   return defineOperation({
     id: "createToken",
     method: "POST",
@@ -67,7 +72,7 @@ function createOperation(services: AdminServices): Operation {
   });
 }
 
-function listOperation(services: AdminServices): Operation {
+function listOperation(services: TokenServices): Operation {
   return defineOperation({
     id: "listTokens",
     method: "GET",
@@ -94,7 +99,7 @@ function listOperation(services: AdminServices): Operation {
   });
 }
 
-function revokeOperation(services: AdminServices): Operation {
+function revokeOperation(services: TokenServices): Operation {
   return defineOperation({
     id: "revokeToken",
     method: "DELETE",

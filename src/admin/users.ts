@@ -5,7 +5,9 @@ import { userSchema } from "./contract/access.ts";
 import { newUserSchema, userChangeSchema, userQuerySchema } from "./contract/access-requests.ts";
 import { listOf, removedSchema } from "./contract/values.ts";
 import { defineOperation } from "./define-operation.ts";
+import { emptyList, listAnswer, pageRequest } from "./list-page.ts";
 import type { Operation } from "./operation.ts";
+import { permissions } from "./permissions.ts";
 import { listScope, requireVisible } from "./scope.ts";
 import type { AdminServices } from "./services.ts";
 import { deleteUser, insertUser, updateUser } from "./sign-in/keep-user.ts";
@@ -13,7 +15,10 @@ import { requireGoodPassword } from "./sign-in/password-rules.ts";
 import type { Passwords } from "./sign-in/passwords.ts";
 import { viewUser } from "./view-user.ts";
 
-export interface UserServices extends AdminServices {
+export interface UserServices extends Pick<
+  AdminServices,
+  "store" | "clock" | "random" | "onKeysChanged"
+> {
   readonly passwords: Passwords;
 }
 
@@ -30,8 +35,8 @@ export function userOperations(services: UserServices): readonly Operation[] {
 
 const path = "/admin/v1/users";
 const onePath = `${path}/{id}`;
-const managing = { resource: "Users", roles: ["operator"], scope: "write" } as const;
-const reading = { resource: "Users", roles: ["operator", "auditor"], scope: "read" } as const;
+const managing = { resource: "Users", ...permissions.operate };
+const reading = { resource: "Users", ...permissions.oversee };
 
 function createOperation(services: UserServices): Operation {
   return defineOperation({
@@ -80,13 +85,12 @@ function listOperation(services: UserServices): Operation {
     answer: listOf(userSchema),
     async run({ call, query }) {
       const scope = listScope(call.principal, query.account_id);
-      if (scope.isEmpty) return { data: [], next_cursor: null };
+      if (scope.isEmpty) return emptyList;
       const { role, email, limit, cursor } = query;
       const filter = { accountId: scope.accountId, role, email };
-      const page = await services.store.read((view) =>
-        view.users.list(filter, { limit, after: cursor }),
-      );
-      return { data: page.items.map(viewUser), next_cursor: page.next ?? null };
+      const request = pageRequest({ limit, cursor });
+      const page = await services.store.read((view) => view.users.list(filter, request));
+      return listAnswer(page, viewUser);
     },
   });
 }

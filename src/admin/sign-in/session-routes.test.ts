@@ -71,7 +71,7 @@ test("a wrong password, an unknown user and a disabled one get the same answer",
   );
   expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
   expect(answers[0]?.[0]).toBe(401);
-  expect(harness.refusals.map(({ how }) => how)).toEqual(Array(4).fill("password"));
+  expect(harness.refusals.map(({ how }) => how)).toEqual(Array<"password">(4).fill("password"));
   expect(JSON.stringify(harness.refusals)).not.toContain("example.com");
 });
 

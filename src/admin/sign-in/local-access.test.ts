@@ -1,0 +1,69 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createLocalAccess, localAccessFile, readLocalAccess } from "./local-access.ts";
+
+let dataDir: string;
+const url = "http://127.0.0.1:8081";
+const random = (target: Uint8Array): Uint8Array => crypto.getRandomValues(target);
+
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), "sluice-local-access-"));
+});
+
+afterEach(async () => {
+  await rm(dataDir, { recursive: true });
+});
+
+test("the file tells the address and a token that is this process's", async () => {
+  const access = createLocalAccess({ dataDir, url, random });
+  await access.write();
+  const found = await readLocalAccess(dataDir);
+  expect(found?.url).toBe(url);
+  expect(access.isToken(found?.token ?? "")).toBe(true);
+  expect(access.isToken(`${found?.token}x`)).toBe(false);
+  expect(access.isToken("")).toBe(false);
+});
+
+test("only the owner may read the file, also when an open one was there before", async () => {
+  const path = join(dataDir, localAccessFile);
+  await writeFile(path, "{}", { mode: 0o644 });
+  await createLocalAccess({ dataDir, url, random }).write();
+  expect((await stat(path)).mode & 0o777).toBe(0o600);
+  expect(await readdir(dataDir)).toEqual([localAccessFile]);
+});
+
+test("each start has a token of its own, and the one before is worth nothing", async () => {
+  const first = createLocalAccess({ dataDir, url, random });
+  await first.write();
+  const old = await readLocalAccess(dataDir);
+  const second = createLocalAccess({ dataDir, url, random });
+  await second.write();
+  expect(second.isToken(old?.token ?? "")).toBe(false);
+});
+
+test("the file goes with its process, but not with one that has been replaced", async () => {
+  const first = createLocalAccess({ dataDir, url, random });
+  await first.write();
+  const second = createLocalAccess({ dataDir, url, random });
+  await second.write();
+  await first.remove();
+  expect(await readLocalAccess(dataDir)).toBeDefined();
+  await second.remove();
+  expect(await readdir(dataDir)).toEqual([]);
+  await second.remove();
+});
+
+test("a file that is missing or broken is as if no gateway ran", async () => {
+  expect(await readLocalAccess(dataDir)).toBeUndefined();
+  await writeFile(join(dataDir, localAccessFile), '{"url": 7}');
+  expect(await readLocalAccess(dataDir)).toBeUndefined();
+});
+
+test("a directory that cannot be written is told, and nothing is left behind", async () => {
+  await writeFile(join(dataDir, "file"), "");
+  const access = createLocalAccess({ dataDir: join(dataDir, "file"), url, random });
+  expect(access.write()).rejects.toThrow();
+  expect(await readFile(join(dataDir, "file"), "utf8")).toBe("");
+});
