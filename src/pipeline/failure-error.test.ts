@@ -67,3 +67,15 @@ test("no message speaks of a rate limit: clients would take any error with it fo
     expect(message).not.toMatch(/too many tokens, please wait/i);
   }
 });
+
+test("an upstream's failure is explained as such, a caller's mistake is no refusal", () => {
+  const explain = (kind: UpstreamFailureKind) =>
+    failureError(new UpstreamFailure({ kind, message: "account 12345" }), modelOf()).explanation;
+  expect(explain("throttled")).toEqual({
+    rule: "upstream",
+    summary: "No target of the model answered; of the last one: the provider is limiting requests.",
+    model: "alpha-sonnet-4",
+  });
+  expect(JSON.stringify(explain("bad-credential"))).not.toContain("12345");
+  expect(explain("context-overflow")).toBeUndefined();
+});

@@ -15,6 +15,8 @@ export interface KeyRingOptions {
   readonly clock: Clock;
   /** How often the store is asked for changes. */
   readonly intervalMs: number;
+  /** A store that hangs must not keep the next try from beginning. Default 5000. */
+  readonly pageTimeoutMs?: number;
   /** Told of every load that went well. */
   readonly onReloaded: () => void;
   /** Told of every load that failed. */
@@ -23,8 +25,7 @@ export interface KeyRingOptions {
 
 /** Keys of one page; a page is read without a pause. */
 const pageKeys = 500;
-/** A store that hangs must not keep the next try from beginning. */
-const pageTimeoutMs = 5_000;
+const defaultPageTimeoutMs = 5_000;
 /** Silent polls after which the snapshot cannot tell an unknown key from a new one. */
 const missedPolls = 10;
 /** Remembered to explain refusals, oldest forgotten first. */
@@ -177,13 +178,14 @@ export class KeyRing {
   }
 
   async #readPage(epoch: number): Promise<KeyChanges> {
+    const { store, pageTimeoutMs = defaultPageTimeoutMs } = this.#options;
     const { promise: timedOut, reject } = Promise.withResolvers<never>();
     const timer = setTimeout(
       () => reject(new Error(`the keys were not read within ${pageTimeoutMs / 1_000} s`)),
       pageTimeoutMs,
     );
     try {
-      return await Promise.race([this.#options.store.loadKeys(epoch, pageKeys), timedOut]);
+      return await Promise.race([store.loadKeys(epoch, pageKeys), timedOut]);
     } finally {
       clearTimeout(timer);
     }
