@@ -40,8 +40,10 @@ export function checkKeySettings(
   if (rules.principal.role === "account_holder") checkAccountHolder(wanted, rules.account);
   const namesCapacity = wanted.limits !== undefined || wanted.provisioned_units !== undefined;
   if (wanted.plan !== undefined || namesCapacity) checkPlan(settings, rules.platform);
-  const environment = requireEnvironment(rules.platform, rules.application.environment);
-  if (wanted.allowed_models) checkModels(wanted.allowed_models, environment);
+  if (wanted.plan !== undefined || wanted.allowed_models) {
+    const environment = requireEnvironment(rules.platform, rules.application.environment);
+    if (wanted.allowed_models) checkModels(wanted.allowed_models, environment);
+  }
   if (wanted.allowed_networks) checkNetworks(wanted.allowed_networks);
   if (wanted.expires_at && Date.parse(wanted.expires_at) <= rules.now) {
     throw invalidField("expires_at", "use a time that is still to come");

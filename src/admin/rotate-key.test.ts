@@ -20,7 +20,7 @@ async function newKey(plan = "standard"): Promise<{ id: string; publicId: string
   return { id: key.id, publicId: readPublicId(text) ?? "" };
 }
 
-function rotate(id: string, body: unknown = undefined) {
+function rotate(id: string, body?: unknown) {
   return admin.run(rotatedKeySchema, "rotateKey", { id, body });
 }
 
@@ -161,7 +161,7 @@ test("at most two secrets live, and one in use keeps its overlap, whatever happe
           if (kind === "compromised") promised.clear();
           else if (isReplaced) promised.delete(newest);
           else {
-            for (const other of alive) if (other !== newest) promised.delete(other);
+            alive.filter((other) => other !== newest).forEach((other) => promised.delete(other));
             const planned = promised.get(newest) ?? 0;
             promised.set(newest, Math.min(planned, now + overlap * 1000));
           }
