@@ -233,6 +233,7 @@ function listContract(create: () => ControlStore): void {
         expect(page.items.length).toBeLessThanOrEqual(limit);
         expect(page.next === undefined || page.items.length === limit).toBe(true);
         ids.push(...page.items.map(({ id }) => id));
+        expect(ids.length).toBeLessThan(100);
         after = page.next;
       } while (after !== undefined);
       return ids;

@@ -313,6 +313,7 @@ test(
     await bench.connection.use((database) => database.run("PRAGMA query_only = ON"));
     expect((await bench.fails(() => bench.note("lost"))).message).toContain("is read-only");
     expect(await bench.notes()).toEqual(["kept"]);
+    await bench.connection.snapshot(() => Promise.resolve());
     expect(bench.told).toEqual(["is read-only"]);
     bench.clock.advance(500);
     await bench.note("new");
