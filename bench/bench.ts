@@ -11,10 +11,11 @@ import { driveCalls } from "./load/drive-calls.ts";
 import { chatRequest, embeddingsRequest } from "./load/requests.ts";
 import { describeMachine, type MachineDescription } from "./machine.ts";
 import { plans, type PlanName } from "./plan.ts";
+import { measureReports, type ReportsContext } from "./reports/measure-reports.ts";
 import { startStand } from "./stand/stand.ts";
 
-/** Groups of figures, in the order they are measured. */
-export const groups = {
+/** Groups of figures that compare gateways, in the order they are measured. */
+const comparedGroups = {
   calls: measureCalls,
   chunks: measureChunks,
   bedrock: measureBedrock,
@@ -23,6 +24,21 @@ export const groups = {
   embeddings: measureEmbeddings,
   memory: measureMemory,
 } as const satisfies Record<string, (context: FigureContext) => Promise<readonly Figure[]>>;
+
+/** Groups of figures that need no gateway, and so no nginx. */
+const ownGroups = {
+  reports: measureReports,
+} as const satisfies Record<string, (context: ReportsContext) => Promise<readonly Figure[]>>;
+
+export const groupNames: readonly string[] = [
+  ...Object.keys(comparedGroups),
+  ...Object.keys(ownGroups),
+];
+
+/** Whether nginx is needed for this group, or for all when it is undefined. */
+export function comparesGateways(only: string | undefined): boolean {
+  return only === undefined || Object.hasOwn(comparedGroups, only);
+}
 
 export interface BenchOptions {
   readonly planName: PlanName;
@@ -41,20 +57,33 @@ export interface BenchReport {
 
 /** Starts what is measured, measures it, and ends all that was started, whatever happens. */
 export async function runBench(options: BenchOptions): Promise<BenchReport> {
-  const { planName, only, profileFolder, progress } = options;
+  const { planName, only, progress } = options;
   const plan = plans[planName];
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(plan.limitMs)]);
+  const figures: Figure[] = [];
+  if (comparesGateways(only)) figures.push(...(await compareGateways({ ...options, signal })));
+  for (const [name, measure] of Object.entries(ownGroups)) {
+    if (only !== undefined && only !== name) continue;
+    signal.throwIfAborted();
+    figures.push(...(await measure({ plan, signal, progress })));
+  }
+  return { plan: planName, machine: describeMachine(), figures };
+}
+
+async function compareGateways(options: BenchOptions): Promise<readonly Figure[]> {
+  const { planName, only, profileFolder, signal, progress } = options;
+  const plan = plans[planName];
   progress("starting the upstream, nginx and Sluice");
   await using stand = await startStand({ profileFolder });
   const context = { stand, plan, driver: { folder: stand.folder, signal }, progress };
   await warmUp(context);
   const figures: Figure[] = [];
-  for (const [name, measure] of Object.entries(groups)) {
+  for (const [name, measure] of Object.entries(comparedGroups)) {
     if (only !== undefined && only !== name) continue;
     signal.throwIfAborted();
     figures.push(...(await measure(context)));
   }
-  return { plan: planName, machine: describeMachine(), figures };
+  return figures;
 }
 
 /** The first calls of a process compile code and fill caches; a server runs for weeks. */

@@ -13,13 +13,14 @@ export interface MachineDescription {
 
 export function describeMachine(): MachineDescription {
   const kernel = release().split(".").slice(0, 2).join(".");
-  const nginx = Bun.spawnSync(["nginx", "-v"]).stderr.toString();
+  const isInstalled = Bun.which("nginx") !== null;
+  const nginx = isInstalled ? Bun.spawnSync(["nginx", "-v"]).stderr.toString() : "";
   return {
     system: `${systemName()} ${kernel}`,
     cores: navigator.hardwareConcurrency,
     processor: cpus()[0]?.model.trim() ?? "unknown",
     runtime: `Bun ${Bun.version}`,
-    nginx: /nginx\/([0-9.]+)/.exec(nginx)?.[1] ?? "unknown",
+    nginx: /nginx\/([0-9.]+)/.exec(nginx)?.[1] ?? "none",
     loadGenerator: loadGenerator(),
   };
 }

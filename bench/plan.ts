@@ -14,6 +14,8 @@ export interface BenchPlan {
   readonly openStreams: readonly [few: number, many: number];
   /** How long streams are open before memory is read. */
   readonly openStreamsMs: number;
+  /** Calls of the ledger that reports are made of. */
+  readonly reportedCalls: number;
 }
 
 export interface StreamLoad {
@@ -37,6 +39,7 @@ export const plans: Readonly<Record<PlanName, BenchPlan>> = {
     memoryCalls: [2_000, 4_000],
     openStreams: [100, 300],
     openStreamsMs: 300,
+    reportedCalls: 20_000,
   },
   default: {
     limitMs: 360_000,
@@ -49,9 +52,10 @@ export const plans: Readonly<Record<PlanName, BenchPlan>> = {
     memoryCalls: [100_000, 300_000],
     openStreams: [300, 3_000],
     openStreamsMs: 3_000,
+    reportedCalls: 200_000,
   },
   full: {
-    limitMs: 1_200_000,
+    limitMs: 2_400_000,
     warmUpMs: 5_000,
     rounds: 11,
     callsMs: 3_000,
@@ -61,5 +65,6 @@ export const plans: Readonly<Record<PlanName, BenchPlan>> = {
     memoryCalls: [100_000, 1_000_000],
     openStreams: [300, 3_000],
     openStreamsMs: 3_000,
+    reportedCalls: 5_000_000,
   },
 };

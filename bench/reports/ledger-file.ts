@@ -1,0 +1,62 @@
+import { SqliteConnection } from "../../src/storage/sqlite/connection.ts";
+import { SqliteUsageReports } from "../../src/storage/sqlite/usage-reports.ts";
+import { SqliteUsageStore } from "../../src/storage/sqlite/usage-store.ts";
+import { type CallSpan, callOf } from "./usage-calls.ts";
+
+const batchRows = 500;
+
+/** A ledger in a file, and how long its steps hold up everything else in the process. */
+export class LedgerFile implements AsyncDisposable {
+  readonly reports: SqliteUsageReports;
+  readonly #connection: SqliteConnection;
+  readonly #store: SqliteUsageStore;
+  readonly #path: string;
+  #longestStepMs = 0;
+
+  constructor(path: string) {
+    this.#path = path;
+    this.#connection = new SqliteConnection({ path, busyTimeoutMs: 10 });
+    this.#store = new SqliteUsageStore(this.#connection);
+    this.reports = new SqliteUsageReports({
+      use: (step) =>
+        this.#connection.use((database) => {
+          const startedAt = performance.now();
+          try {
+            return step(database);
+          } finally {
+            this.#longestStepMs = Math.max(this.#longestStepMs, performance.now() - startedAt);
+          }
+        }),
+    });
+  }
+
+  get megabytes(): number {
+    return Bun.file(this.#path).size / 1e6;
+  }
+
+  /** Of the reports since the last time of asking, in milliseconds. */
+  takeLongestStepMs(): number {
+    const longest = this.#longestStepMs;
+    this.#longestStepMs = 0;
+    return longest;
+  }
+
+  /** Inserts calls as the gateway does; the CPU time of a row, in microseconds. */
+  async fill(span: CallSpan, signal: AbortSignal): Promise<number> {
+    let microseconds = 0;
+    for (let first = 0; first < span.count; first += batchRows) {
+      signal.throwIfAborted();
+      const rows = Math.min(batchRows, span.count - first);
+      const batch = Array.from({ length: rows }, (_, index) => callOf(first + index, span));
+      const before = process.cpuUsage();
+      await this.#store.insert(batch);
+      const { user, system } = process.cpuUsage(before);
+      microseconds += user + system;
+    }
+    return microseconds / span.count;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#connection.close();
+  }
+}
