@@ -10,7 +10,8 @@ import {
 import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
 import { errorOf } from "../support/bodies.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
-import { runSluice, startServing, type ServingProcess } from "../support/sluice-process.ts";
+import { createKeyOf } from "../support/process-key.ts";
+import { startServing, type ServingProcess } from "../support/sluice-process.ts";
 
 /** Whatever a container's credential endpoint hands out, and how often it was asked. */
 class CredentialEndpoint implements AsyncDisposable {
@@ -124,8 +125,7 @@ upstreams: { bedrock: { kind: bedrock, region: us-east-1, endpoint: "${simulator
 models: ${models}
 `,
     );
-    const create = ["keys", "create", "--application", "a", "--plan", "pro", "--config", path];
-    const key = (await runSluice(create)).output.trim();
+    const key = await createKeyOf(path);
     const process = await startServing(["--config", path], {
       HOME: folder,
       AWS_EC2_METADATA_DISABLED: "true",

@@ -7,7 +7,8 @@ import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts
 import { RawConnection } from "../http/raw-connection.ts";
 import { parseStream } from "../support/bodies.ts";
 import { bedrockUpstream, startGateway, type TestGateway } from "../support/gateway.ts";
-import { runSluice, startServing } from "../support/sluice-process.ts";
+import { createKeyOf } from "../support/process-key.ts";
+import { startServing } from "../support/sluice-process.ts";
 
 /**
  * Many streams of the bedrock kind at once. Callers have sockets of their own: the runtime runs
@@ -165,9 +166,7 @@ models:
   chat-model: { kind: chat, context_window: 200000, targets: [${target("simulated-chat")}] }
 `,
     );
-    const limits = ["--requests-per-minute", "100000", "--tokens-per-minute", "1000000000"];
-    const plan = ["--application", "a", "--plan", "enterprise", ...limits];
-    const key = (await runSluice(["keys", "create", ...plan, "--config", path])).output.trim();
+    const key = await createKeyOf(path);
     const serving = await startServing(["--config", path]);
     return { serving, caller: { port: Number(new URL(serving.dataUrl).port), key } };
   }

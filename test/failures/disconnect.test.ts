@@ -91,7 +91,7 @@ ${fault(kind, "stall-mid")}${fault(kind, "slow-first-byte-60000")}`,
     const truth = gateway.simulator.truth.entries.at(-1);
     expect(truth?.clientLeft).toBe(true);
     const row = await onlyNewRow(before);
-    expect(row).toMatchObject({ outcome: "abandoned", status: 499, usageSource: "estimated" });
+    expect(row).toMatchObject({ outcome: "abandoned", status: 499, usageSource: "counted" });
     expect(row.outputTokens).toBeGreaterThan(0);
     expect(row.outputTokens).toBeLessThanOrEqual(truth?.completionTokens ?? 0);
     expect(row.inputTokens).toBeGreaterThan(0);

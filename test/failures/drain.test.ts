@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { Database } from "bun:sqlite";
 import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
 import { errorOf, parseStream, streamOf } from "../support/bodies.ts";
-import { runSluice, startServing, type ServingProcess } from "../support/sluice-process.ts";
+import { createKeyOf } from "../support/process-key.ts";
+import { startServing, type ServingProcess } from "../support/sluice-process.ts";
 
 let folder: string;
 let simulator: Simulator;
@@ -43,8 +44,7 @@ interface Serving extends AsyncDisposable {
 async function serve(drainTimeout: string): Promise<Serving> {
   const path = join(folder, "sluice.yaml");
   await Bun.write(path, configText(drainTimeout));
-  const create = ["keys", "create", "--application", "a", "--plan", "pro", "--config", path];
-  const key = (await runSluice(create)).output.trim();
+  const key = await createKeyOf(path);
   const process = await startServing(["--config", path]);
   return {
     process,

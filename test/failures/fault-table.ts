@@ -4,8 +4,8 @@ import type { UpstreamKind } from "../support/gateway.ts";
 export type Outcome =
   /** A whole answer with the upstream's counts. */
   | "whole"
-  /** A whole answer whose tokens had to be estimated. */
-  | "whole, estimated"
+  /** A whole answer whose upstream told no counts. */
+  | "whole, uncounted"
   /** 200, then an error frame and no `[DONE]`. */
   | "broken"
   /** The same, but the error is the caller's own. */
@@ -28,7 +28,7 @@ const onlyStreams = (outcome: Outcome) => ["whole", outcome, "whole"] as const;
 
 const common: readonly FaultRow[] = [
   ["ok", ...everyCall("whole")],
-  ["ok-no-usage", ...everyCall("whole, estimated")],
+  ["ok-no-usage", ...everyCall("whole, uncounted")],
   ["wrong-usage", ...everyCall("whole")],
   ["usage-twice", ...everyCall("whole")],
   ["slow-first-byte-100", ...everyCall("whole")],
@@ -140,9 +140,9 @@ const frames: readonly FaultRow[] = [
   ["undersized-length", ...onlyStreams("broken")],
   ["bad-headers-length", ...onlyStreams("broken")],
   ["no-message-stop", ...onlyStreams("broken")],
-  ["no-metadata", ...onlyStreams("whole, estimated")],
+  ["no-metadata", ...onlyStreams("whole, uncounted")],
   // Its last event tells the usage.
-  ["no-done", ...onlyStreams("whole, estimated")],
+  ["no-done", ...onlyStreams("whole, uncounted")],
   ["transport-error-frame", ...onlyStreams("broken")],
   ["transport-error-frame-0", ...onlyStreams("503")],
 ];

@@ -53,7 +53,7 @@ test.each([1e300, "1e999", -5, 2 ** 60, null, {}, "many"])(
     await response.text();
     const [row] = await gateway.usage();
     expect(row?.id).toBe(response.headers.get("x-request-id") ?? "");
-    expect(row?.usageSource).toBe("estimated");
+    expect(row?.usageSource).toBe("counted");
     expect(row?.inputTokens).toBeGreaterThan(0);
     expect(row?.inputTokens).toBeLessThan(1_000);
   },

@@ -143,7 +143,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   };
 }
 
-const unlimited = { requestsPerMinute: 1_000_000, tokensPerMinute: 1_000_000_000 };
+/** Of a key that nothing holds back. */
+export const unlimited = { requestsPerMinute: 1_000_000, tokensPerMinute: 1_000_000_000 };
 
 async function listCalls({ admin }: App): Promise<readonly UsageRecord[]> {
   const calls: UsageRecord[] = [];

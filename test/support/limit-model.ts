@@ -95,7 +95,7 @@ export class LimitModel {
     for (const { slot, requests, tokens } of charges.toSorted((a, b) => a.slot - b.slot)) {
       const before = bySlot.get(slot);
       bySlot.set(slot, {
-        ageMs: nowMs - slot * 1_000,
+        ageMs: Math.floor(nowMs - slot * 1_000),
         requests: requests + (before?.requests ?? 0),
         tokens: tokens + (before?.tokens ?? 0),
       });

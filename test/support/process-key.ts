@@ -1,0 +1,34 @@
+import { readFileSync } from "node:fs";
+import { ensureApplication } from "../../src/admin/ensure-application.ts";
+import { issueKey } from "../../src/admin/issue-key.ts";
+import { formatProblems, parseConfig } from "../../src/config/load.ts";
+import { loadPepper } from "../../src/config/pepper.ts";
+import { platformOf } from "../../src/control-plane.ts";
+import { systemClock as clock } from "../../src/domain/clock.ts";
+import { createKeyDigest } from "../../src/pipeline/authenticate.ts";
+import { openStores } from "../../src/storage/sqlite/open-stores.ts";
+import { unlimited } from "./gateway.ts";
+
+/** A key that no limit holds back, in the database of a gateway that runs on this configuration. */
+export async function createKeyOf(configPath: string): Promise<string> {
+  const parsed = parseConfig(readFileSync(configPath, "utf8"), { name: configPath, env: {} });
+  if (!parsed.ok) throw new Error(formatProblems(configPath, parsed.problems));
+  const { config } = parsed;
+  const random = (target: Uint8Array): Uint8Array => crypto.getRandomValues(target);
+  const pepper = loadPepper({ configured: config.auth.pepper, dataDir: config.dataDir, random });
+  const stores = openStores(config.storage.path, clock);
+  await using _ = stores.connection;
+  const services = {
+    store: stores.control,
+    clock,
+    random,
+    digest: createKeyDigest(pepper.reveal()),
+    platform: () => platformOf(config),
+  };
+  const environment = config.environments[0]?.name ?? "";
+  const names = { account: "process", application: "process", environment };
+  const { id: applicationId } = await ensureApplication(services, names);
+  const wanted = { applicationId, plan: "enterprise", limits: unlimited };
+  const actor = { kind: "system", id: undefined, name: "test" } as const;
+  return (await issueKey(services, wanted, actor)).text;
+}
