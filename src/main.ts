@@ -2,7 +2,7 @@
 import packageJson from "../package.json" with { type: "json" };
 import { exitCodes, type CommandIo } from "./cli/command.ts";
 import { runCommandLine } from "./cli/run-command-line.ts";
-import { createProcessInput, writeOutput } from "./cli/standard-streams.ts";
+import { createProcessInput, createProcessOutput } from "./cli/standard-streams.ts";
 import { readEnvironment } from "./config/environment.ts";
 import { systemClock } from "./domain/clock.ts";
 
@@ -23,7 +23,7 @@ function createIo(): CommandIo {
     environment: readEnvironment(),
     print: (line) => console.log(line),
     report: (line) => console.error(line),
-    write: writeOutput,
+    write: createProcessOutput(),
     input: createProcessInput(),
     clock: systemClock,
     random: (target) => crypto.getRandomValues(target),

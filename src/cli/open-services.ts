@@ -1,6 +1,5 @@
 import type { AdminServices } from "../admin/services.ts";
 import { Passwords } from "../admin/sign-in/passwords.ts";
-import type { UserServices } from "../admin/users.ts";
 import type { Config } from "../config/config.ts";
 import { loadPepper } from "../config/pepper.ts";
 import { platformOf } from "../control-plane.ts";
@@ -8,8 +7,12 @@ import { createKeyDigest } from "../pipeline/authenticate.ts";
 import { openStores, type SqliteStores } from "../storage/sqlite/open-stores.ts";
 import { CommandError, type CommandIo } from "./command.ts";
 
+export interface LocalServices extends AdminServices {
+  readonly passwords: Passwords;
+}
+
 export interface OpenServices extends AsyncDisposable {
-  readonly admin: UserServices;
+  readonly admin: LocalServices;
 }
 
 /** The control plane on the database of a configuration, beside a gateway that may run on it. */
@@ -28,7 +31,7 @@ export async function openServices(config: Config, io: CommandIo): Promise<OpenS
   }
 }
 
-function createServices(stores: SqliteStores, config: Config, io: CommandIo): UserServices {
+function createServices(stores: SqliteStores, config: Config, io: CommandIo): LocalServices {
   const { clock, random } = io;
   const pepper = loadPepper({ configured: config.auth.pepper, dataDir: config.dataDir, random });
   const services: AdminServices = {

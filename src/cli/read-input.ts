@@ -1,6 +1,8 @@
 import { readFileSync, statSync } from "node:fs";
 import { CommandError, type CommandIo } from "./command.ts";
 
+type PasswordIo = Pick<CommandIo, "input" | "report">;
+
 /** A password is at most 256 characters. */
 const passwordLimitBytes = 4096;
 
@@ -24,14 +26,14 @@ export async function* readChunks(
  * A password from a file or standard input, never from the command line, which other users of the
  * machine and the shell's history can see. Without its line end.
  */
-export async function readPassword(file: string | undefined, io: CommandIo): Promise<string> {
+export async function readPassword(file: string | undefined, io: PasswordIo): Promise<string> {
   const text = file === undefined ? await askPassword(io) : readFile(file, passwordLimitBytes);
   const password = text.replace(/\r?\n$/, "");
   if (password !== "" && !/[\r\n]/.test(password)) return password;
   throw new CommandError("the password must be one line that is not empty");
 }
 
-async function askPassword({ input, report }: CommandIo): Promise<string> {
+async function askPassword({ input, report }: PasswordIo): Promise<string> {
   if (!input.isTerminal) return readBounded(input.chunks(), passwordLimitBytes);
   report("Password (it is not shown):");
   input.setEcho(false);

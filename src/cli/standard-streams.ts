@@ -1,14 +1,17 @@
 import type { StandardInput } from "./command.ts";
 
-/** Writes bytes and waits until they are taken; false when the reader has gone. */
-export function writeOutput(bytes: Uint8Array): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    process.stdout.write(bytes, (error) => {
-      if (error === null || error === undefined) resolve(true);
-      else if ("code" in error && error.code === "EPIPE") resolve(false);
-      else reject(error);
+/** Writes bytes to standard output and waits until they are taken; false when the reader has gone. */
+export function createProcessOutput(): (bytes: Uint8Array) => Promise<boolean> {
+  // Each write tells its own failure; without a listener the event would end the process.
+  process.stdout.on("error", () => undefined);
+  return (bytes) =>
+    new Promise((resolve, reject) => {
+      process.stdout.write(bytes, (error) => {
+        if (error === null || error === undefined) resolve(true);
+        else if ("code" in error && error.code === "EPIPE") resolve(false);
+        else reject(error);
+      });
     });
-  });
 }
 
 export function createProcessInput(): StandardInput {

@@ -117,6 +117,17 @@ test("secrets are piped in and out of a process: neither is in its arguments or 
   expect(modes).toEqual([0, 0]);
 });
 
+test("an export into a pipe that nobody reads ends well and says nothing", async () => {
+  const main = join(import.meta.dir, "../../src/main.ts");
+  const words = [process.execPath, main, "usage", "export", "--offline", "--data-dir", folder];
+  const line = words.map((word) => `'${word}'`).join(" ");
+  const child = Bun.spawn(["sh", "-c", `{ ${line}; echo "code $?" >&2; } | true`], {
+    stdout: "ignore",
+    stderr: "pipe",
+  });
+  expect(await new Response(child.stderr).text()).toBe("code 0\n");
+});
+
 async function runSluiceWith(input: string, commandLine: readonly string[]) {
   const main = join(import.meta.dir, "../../src/main.ts");
   const child = Bun.spawn([process.execPath, main, ...commandLine], {
