@@ -206,10 +206,16 @@ test("an answer in another browser is refused: a sign-on cannot be pushed onto s
   expect((await victim.send(callback)).status).toBe(401);
 });
 
-test("an answer works once", async () => {
+test("an answer works once, and the provider is not even asked again", async () => {
   const callback = await comeBack(ada);
+  let asked = 0;
+  provider.tamper = (path, body) => {
+    if (path === "/token") asked += 1;
+    return body;
+  };
   expect((await browser.send(callback)).status).toBe(302);
   expect(await refusalOf(await browser.send(callback))).toEqual([401, "wrong_credentials"]);
+  expect(asked).toBe(1);
 });
 
 test("a code that was used already is refused", async () => {
