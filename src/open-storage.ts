@@ -38,7 +38,11 @@ const lastUseIntervalMs = 2_000;
 /** Throws when another process has the spool. The database is not asked yet. */
 export function openStorage({ config, clock, telemetry }: StorageOptions): Storage {
   const { storage: events, ledger: ledgerEvents } = telemetry;
-  const { connection, control, keys, usage, reports } = openStores(config.storage.path, clock);
+  const stores = openStores(config.storage.path, clock, {
+    onTrouble: (what, error) => events.databaseFailed(what, error),
+    onRecovered: () => events.databaseRecovered(),
+  });
+  const { connection, control, keys, usage, reports } = stores;
   const keyRing = new KeyRing({
     store: keys,
     clock,

@@ -24,7 +24,7 @@ export function keepRestartSettings(current: Config, next: Config): ReloadedConf
     retention: current.retention,
     admin: current.admin,
     telemetry: current.telemetry,
-    auth: { ...next.auth, pepper: current.auth.pepper },
+    auth: current.auth,
   };
   return { config, pending };
 }
@@ -46,4 +46,5 @@ const restartSettings: readonly RestartSetting[] = [
   { key: "admin", read: (config) => config.admin },
   { key: "telemetry", read: (config) => config.telemetry },
   { key: "auth.pepper", read: (config) => config.auth.pepper },
+  { key: "auth.snapshot_max_age", read: (config) => config.auth.snapshotMaxAgeMs },
 ];

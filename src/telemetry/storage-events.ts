@@ -22,6 +22,15 @@ export class StorageEvents {
     this.#lastUse = new Outage(clock);
   }
 
+  /** Told once for each new cause. */
+  databaseFailed(what: string, error: unknown): void {
+    logFault(this.#logger, "the database does not work", { error, fields: { what } });
+  }
+
+  databaseRecovered(): void {
+    this.#logger.log("info", "the database works again");
+  }
+
   keysReloadFailed(error: unknown): void {
     const message = "keys cannot be read; known keys keep working, unknown ones get 503";
     if (this.#keys.failed()) logFault(this.#logger, message, { error });
@@ -36,13 +45,13 @@ export class StorageEvents {
   }
 
   lastUseFailed(error: unknown): void {
-    if (this.#lastUse.failed())
-      logFault(this.#logger, "when keys were last used is not stored", { error });
+    const message = "when keys were last used is not stored";
+    if (this.#lastUse.failed()) logFault(this.#logger, message, { error });
   }
 
   retentionFailed(error: unknown): void {
-    if (this.#retention.failed())
-      logFault(this.#logger, "what is too old could not be removed", { error });
+    const message = "what is too old could not be removed";
+    if (this.#retention.failed()) logFault(this.#logger, message, { error });
   }
 
   retentionDone(rows: number): void {

@@ -1,5 +1,5 @@
 import type { Clock } from "../../domain/clock.ts";
-import { SqliteConnection } from "./connection.ts";
+import { SqliteConnection, type SqliteOptions } from "./connection.ts";
 import { SqliteControlStore } from "./control-store.ts";
 import { SqliteKeyStore } from "./key-store.ts";
 import { SqliteUsageReports } from "./usage-reports.ts";
@@ -13,12 +13,14 @@ export interface SqliteStores {
   readonly reports: SqliteUsageReports;
 }
 
+export type SqliteEvents = Pick<SqliteOptions, "onTrouble" | "onRecovered">;
+
 /** A wait of one statement blocks the event loop, and with it every stream: it must be short. */
 const busyTimeoutMs = 10;
 
 /** All stores of a database, on one connection that opens when it is first used. */
-export function openStores(path: string, clock: Clock): SqliteStores {
-  const connection = new SqliteConnection({ path, busyTimeoutMs, clock });
+export function openStores(path: string, clock: Clock, events: SqliteEvents = {}): SqliteStores {
+  const connection = new SqliteConnection({ path, busyTimeoutMs, clock, ...events });
   return {
     connection,
     control: new SqliteControlStore(connection),
