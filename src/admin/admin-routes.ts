@@ -13,6 +13,7 @@ import {
   type RunOperation,
 } from "./run-operation.ts";
 import type { AdminServices } from "./services.ts";
+import { fromStorageError } from "./storage-error.ts";
 
 /** The routes of all operations, and of the two documents that describe them. */
 export function adminApiRoutes(
@@ -70,7 +71,7 @@ async function toReply(operation: Operation, result: OperationResult): Promise<R
         "content-type": body.contentType,
         "content-disposition": `attachment; filename="${body.fileName}"`,
       },
-      body: await streamDownload(body),
+      body: await streamDownload(body).catch(throwFromStorage),
     };
   }
   const location = status === 201 ? locationOf(operation, body) : undefined;
@@ -83,6 +84,10 @@ async function toReply(operation: Operation, result: OperationResult): Promise<R
     },
     body: JSON.stringify(body),
   };
+}
+
+function throwFromStorage(error: unknown): never {
+  throw fromStorageError(error);
 }
 
 /** Of what was made: its id is in the answer, or in the thing that the answer shows with a secret. */

@@ -8,12 +8,12 @@ export function fieldError(error: z.ZodError, input: unknown): GatewayError {
   if (issue === undefined) return unreadable;
   if (issue.code === "unrecognized_keys") return unknownField(issue);
   const param = writePath(issue.path);
-  if (issue.code !== "invalid_type") {
-    return new GatewayError("invalid_value", { message: describe(param, issue.message), param });
-  }
   if (valueAt(input, issue.path) === undefined) {
     const message = `Missing required parameter: '${param}'.`;
     return new GatewayError("missing_required_parameter", { message, param });
+  }
+  if (issue.code !== "invalid_type") {
+    return new GatewayError("invalid_value", { message: describe(param, issue.message), param });
   }
   return new GatewayError("invalid_type", {
     message:

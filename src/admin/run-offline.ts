@@ -60,11 +60,18 @@ function matchPath(pattern: string, path: string): Record<string, string> | unde
   if (wanted.length !== given.length) return undefined;
   const parameters: Record<string, string> = {};
   for (const [index, part] of wanted.entries()) {
-    const text = given[index] ?? "";
-    if (!part.startsWith("{")) {
-      if (part !== text) return undefined;
-    } else if (text === "") return undefined;
-    else parameters[part.slice(1, -1)] = decodeURIComponent(text);
+    const text = decode(given[index] ?? "");
+    if (part.startsWith("{") && text !== "" && text !== undefined) {
+      parameters[part.slice(1, -1)] = text;
+    } else if (part !== text) return undefined;
   }
   return parameters;
+}
+
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
 }

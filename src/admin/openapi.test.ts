@@ -1,0 +1,145 @@
+import { expect, test } from "bun:test";
+import { AdminFixture } from "../../test/support/admin-fixture.ts";
+import { openApiDocument } from "./openapi.ts";
+import { referencePage } from "./reference-page.ts";
+
+const { operations } = new AdminFixture();
+const document = JSON.parse(JSON.stringify(openApiDocument(operations))) as Json;
+
+interface Json {
+  readonly [name: string]: Json;
+}
+
+interface Described {
+  readonly path: string;
+  readonly method: string;
+  readonly operation: Json;
+}
+
+function described(): Described[] {
+  return Object.entries(document["paths"] ?? {}).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  );
+}
+
+/** Every object in the document, with the place where it is. */
+function* objects(value: unknown, place = "#"): Generator<[string, Record<string, unknown>]> {
+  if (typeof value !== "object" || value === null) return;
+  yield [place, value as Record<string, unknown>];
+  for (const [name, part] of Object.entries(value)) yield* objects(part, `${place}/${name}`);
+}
+
+function resolve(reference: string): unknown {
+  return reference
+    .slice(2)
+    .split("/")
+    .reduce<unknown>((value, name) => (value as Record<string, unknown>)?.[name], document);
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+test("the document says which version it is and whose", () => {
+  expect(document).toMatchObject({ openapi: "3.1.0", info: { version: "1" } });
+});
+
+test("every reference leads to something in the document", () => {
+  let count = 0;
+  for (const [place, value] of objects(document)) {
+    if (typeof value["$ref"] !== "string") continue;
+    count += 1;
+    expect(value["$ref"], place).toStartWith("#/components/");
+    expect(resolve(value["$ref"]), `${value["$ref"]} of ${place}`).toBeDefined();
+  }
+  expect(count).toBeGreaterThan(100);
+});
+
+test("every operation is there once, under a name of its own", () => {
+  const names = described().map(({ operation }) => textOf(operation["operationId"]));
+  expect(names.toSorted()).toEqual(operations.map(({ id }) => id).toSorted());
+  expect(new Set(names).size).toBe(names.length);
+});
+
+test("the names in a path are its declared parameters, each required", () => {
+  for (const { path, operation } of described()) {
+    const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+    const parameters = operation["parameters"] as unknown as Record<string, unknown>[];
+    const declared = parameters.filter((parameter) => parameter["in"] === "path");
+    expect(declared.map(({ name }) => name) as unknown).toEqual(inPath);
+    expect(declared.every(({ required }) => required === true)).toBe(true);
+    const names = parameters.map((parameter) => parameter["name"] ?? parameter["$ref"]);
+    expect(new Set(names).size).toBe(names.length);
+  }
+});
+
+test("each answer has a schema, and each error the one shape of errors", () => {
+  for (const { operation } of described()) {
+    const answers = operation["responses"] as unknown as Record<string, Json>;
+    const statuses = Object.keys(answers);
+    for (const status of ["400", "401", "403", "429", "500", "503"]) {
+      expect(statuses).toContain(status);
+    }
+    for (const [status, answer] of Object.entries(answers)) {
+      expect(typeof answer["description"]).toBe("string");
+      const contents = Object.values(answer["content"] ?? {});
+      expect(contents.length).toBeGreaterThan(0);
+      if (Number(status) < 400) continue;
+      expect(contents[0]?.["schema"] as unknown).toEqual({ $ref: "#/components/schemas/Error" });
+    }
+  }
+});
+
+test("changes take an idempotency key and say what can go wrong with it", () => {
+  for (const { method, operation } of described()) {
+    const takesKey = JSON.stringify(operation["parameters"]).includes("idempotencyKey");
+    expect(takesKey).toBe(method !== "get");
+    expect("422" in (operation["responses"] ?? {})).toBe(method !== "get");
+  }
+});
+
+test("every schema is plain JSON Schema with named types", () => {
+  const known = ["string", "number", "integer", "boolean", "object", "array", "null"];
+  for (const [place, value] of objects(document["components"]?.["schemas"], "#/schemas")) {
+    const { type } = value;
+    if (typeof type === "string") expect(known, place).toContain(type);
+    expect(value["$schema"], place).toBeUndefined();
+    expect(value["$defs"], place).toBeUndefined();
+  }
+});
+
+test("bodies refuse what they do not name", () => {
+  const bodies = described().filter(({ operation }) => "requestBody" in operation);
+  expect(bodies.length).toBeGreaterThan(8);
+  for (const { operation } of bodies) {
+    const schema = operation["requestBody"]?.["content"]?.["application/json"]?.["schema"];
+    const target = "$ref" in (schema ?? {}) ? resolve(textOf(schema?.["$ref"])) : schema;
+    expect(target).toMatchObject({ type: "object", additionalProperties: false });
+  }
+});
+
+test("the page for people shows every operation, without scripts or anything from elsewhere", () => {
+  const { html, contentSecurityPolicy } = referencePage(operations);
+  for (const { id, summary } of operations) {
+    expect(html).toContain(`id="${id}"`);
+    expect(html).toContain(Bun.escapeHTML(summary));
+  }
+  expect(html).not.toMatch(/<script|onclick|javascript:|https?:\/\/|style="/i);
+  expect(html).toContain("prefers-color-scheme: dark");
+  const [, style = ""] = /<style>(.*?)<\/style>/s.exec(html) ?? [];
+  const digest = new Bun.CryptoHasher("sha256").update(style).digest("base64");
+  expect(contentSecurityPolicy).toContain(`style-src 'sha256-${digest}'`);
+  expect(contentSecurityPolicy).toContain("default-src 'none'");
+});
+
+test("elements of the page are closed in the order they were opened", () => {
+  const open: string[] = [];
+  for (const [, slash, name = ""] of referencePage(operations).html.matchAll(
+    /<(\/?)([a-z][a-z0-9]*)\b[^>]*>/g,
+  )) {
+    if (name === "meta" || name === "br") continue;
+    if (slash === "") open.push(name);
+    else expect(open.pop()).toBe(name);
+  }
+  expect(open).toEqual([]);
+});

@@ -1,0 +1,188 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { AdminFixture, type FixtureRequest } from "../../test/support/admin-fixture.ts";
+import { StorageUnavailable } from "../storage/errors.ts";
+import { recordOf } from "../storage/contract/usage-fixtures.ts";
+import { callRowSchema, listOf, seriesSchema, totalsSchema } from "./contract.ts";
+import { streamDownload } from "./download-stream.ts";
+import { isDownload } from "./run-operation.ts";
+import { exportUsage } from "./usage-export.ts";
+
+const minuteMs = 60_000;
+
+let admin: AdminFixture;
+beforeEach(() => {
+  admin = new AdminFixture();
+});
+afterEach(() => admin[Symbol.asyncDispose]());
+
+async function insert(count: number, values: Parameters<typeof recordOf>[1] = {}): Promise<void> {
+  const startedAt = admin.clock.now() - 5 * minuteMs;
+  const name = Object.values(values).join("_");
+  await admin.stores.usage.insert(
+    Array.from({ length: count }, (_none, index) =>
+      recordOf(`req_${name}_${String(index).padStart(5, "0")}`, { startedAt, ...values }),
+    ),
+  );
+}
+
+async function download(request: FixtureRequest): Promise<string> {
+  const { body } = await admin.result("exportUsage", request);
+  if (!isDownload(body)) throw new Error("not a download");
+  return new Response(await streamDownload(body)).text();
+}
+
+describe("reports", () => {
+  test("totals are those of the last day, told apart as asked for", async () => {
+    await insert(3, { model: "m1", keyId: "key_1" });
+    await insert(2, { model: "m2", keyId: "key_1", outcome: "abandoned", status: 499 });
+    await insert(1, { model: "old", startedAt: admin.clock.now() - 25 * 60 * minuteMs });
+    const all = await admin.run(totalsSchema, "getUsageTotals");
+    expect(all.data).toHaveLength(1);
+    expect(all.data[0]).toMatchObject({ group: {}, calls: 5, input_tokens: 50 });
+    const byModel = await admin.run(totalsSchema, "getUsageTotals", { query: { by: "model,key" } });
+    const calls = Object.fromEntries(
+      byModel.data.map(({ group, calls: count }) => [group["model"], [group["key"], count]]),
+    );
+    expect(calls).toEqual({ m1: ["key_1", 3], m2: ["key_1", 2] });
+    const query = { since: "2025-12-30", by: "model", model: "old" };
+    expect((await admin.run(totalsSchema, "getUsageTotals", { query })).data).toHaveLength(1);
+  });
+
+  test("a series has points, in steps that suit its length or are asked for", async () => {
+    await insert(4);
+    const step = async (query: Record<string, string>) =>
+      (await admin.run(seriesSchema, "getUsageSeries", { query })).step;
+    expect(await step({ since: "1h" })).toBe("minute");
+    expect(await step({ since: "7d" })).toBe("hour");
+    expect(await step({ since: "30d" })).toBe("day");
+    const query = { since: "1h", step: "hour" };
+    const series = await admin.run(seriesSchema, "getUsageSeries", { query });
+    expect(series.data.map(({ calls }) => calls)).toEqual([4]);
+    const refusal = await admin.refusal("getUsageSeries", {
+      query: { since: "30d", step: "minute" },
+    });
+    expect(refusal.param).toBe("step");
+  });
+
+  test("what a report cannot mean is refused by name", async () => {
+    for (const [query, param] of [
+      [{ by: "model,colour" }, "by"],
+      [{ since: "yesterday" }, "since"],
+      [{ since: "1h", until: "2h" }, "since"],
+      [{ status: "many" }, "status"],
+      [{ class: "first" }, "class"],
+      [{ limit: "1001" }, "limit"],
+    ] as const) {
+      expect((await admin.refusal("getUsageTotals", { query })).param).toBe(param);
+    }
+  });
+
+  test("calls are listed page by page, and one is shown by its id", async () => {
+    await insert(5);
+    const first = await admin.run(listOf(callRowSchema), "listCalls", { query: { limit: "3" } });
+    const query = { limit: "3", cursor: first.next_cursor ?? "" };
+    const rest = await admin.run(listOf(callRowSchema), "listCalls", { query });
+    const rows = [...first.data, ...rest.data];
+    expect(rows).toHaveLength(5);
+    expect(rest.next_cursor).toBeNull();
+    const [row] = rows;
+    expect(await admin.run(callRowSchema, "getCall", { id: row?.id ?? "" })).toEqual(
+      row ?? callRowSchema.parse({}),
+    );
+    const failed = { query: { outcome: "failed" } };
+    expect((await admin.run(listOf(callRowSchema), "listCalls", failed)).data).toEqual([]);
+  });
+});
+
+describe("the download", () => {
+  test("has every call once, over many pages, as lines of JSON that are the rows", async () => {
+    await insert(1203);
+    const text = await download({ query: { format: "ndjson" } });
+    const rows = text
+      .trimEnd()
+      .split("\n")
+      .map((line) => callRowSchema.parse(JSON.parse(line)));
+    expect(new Set(rows.map(({ id }) => id)).size).toBe(1203);
+    expect(rows).toHaveLength(1203);
+  });
+
+  test("is CSV with a head, quoted where needed and without formulas", async () => {
+    await insert(1, { id: "req_csv", application: '=HYPERLINK("x"), y' });
+    const [head, line, end] = (await download({})).split("\r\n");
+    expect(head).toStartWith("id,started_at,environment,account_id,");
+    expect(line).toContain(`,"'=HYPERLINK(""x""), y",`);
+    expect(line?.split(",")).toHaveLength((head?.split(",").length ?? 0) + 1);
+    expect(end).toBe("");
+  });
+
+  test("of nothing has its head alone", async () => {
+    const lines = (await download({})).split("\r\n");
+    expect(lines).toHaveLength(2);
+    expect(await download({ query: { format: "ndjson" } })).toBe("");
+  });
+
+  test("reads no page that nobody takes, and none after its reader left", async () => {
+    await insert(2000);
+    let pages = 0;
+    const { reports } = admin.services;
+    const counting = {
+      totals: reports.totals.bind(reports),
+      series: reports.series.bind(reports),
+      call: reports.call.bind(reports),
+      calls: (...args: Parameters<typeof reports.calls>) => {
+        pages += 1;
+        return reports.calls(...args);
+      },
+    };
+    const operation = exportUsage({ ...admin.services, reports: counting });
+    const body = await operation.run(inputOf(new AbortController().signal));
+    if (!isDownload(body)) throw new Error("not a download");
+    const reader = (await streamDownload(body)).getReader();
+    await reader.read();
+    await reader.read();
+    expect(pages).toBe(2);
+    await reader.cancel();
+    expect(pages).toBe(2);
+    expect((await body.chunks.next()).done).toBe(true);
+  });
+
+  test("whose store is gone is an error, not an empty file", async () => {
+    const { reports } = admin.services;
+    const broken = {
+      totals: reports.totals.bind(reports),
+      series: reports.series.bind(reports),
+      call: reports.call.bind(reports),
+      calls: () => Promise.reject(new StorageUnavailable("gone")),
+    };
+    const operation = exportUsage({ ...admin.services, reports: broken });
+    const body = await operation.run(inputOf(new AbortController().signal));
+    if (!isDownload(body)) throw new Error("not a download");
+    const failure: unknown = await streamDownload(body).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(StorageUnavailable);
+  });
+
+  test("ends with its caller", async () => {
+    await insert(1200);
+    const caller = new AbortController();
+    const { body } = await admin.result("exportUsage", { signal: caller.signal });
+    if (!isDownload(body)) throw new Error("not a download");
+    const reader = (await streamDownload(body)).getReader();
+    await reader.read();
+    caller.abort(new Error("left"));
+    const failure: unknown = await reader.read().catch((error: unknown) => error);
+    expect(failure).toEqual(new Error("left"));
+  });
+});
+
+function inputOf(signal: AbortSignal) {
+  const principal = {
+    kind: "local",
+    userId: undefined,
+    name: "local",
+    role: "operator",
+    accountId: undefined,
+    scopes: ["read"],
+  } as const;
+  const call = { id: "req_1", principal, signal, address: undefined };
+  return { call, parameters: {}, query: undefined, body: undefined };
+}
