@@ -90,6 +90,7 @@ function attacks(): Record<string, FixtureRequest[]> {
   const usage = [{ account_id: accountId }, { key_id: keyId }, { application_id: applicationId }];
   const usageQueries = [{}, ...usage].map((query) => ({ query }));
   const revision = { revision: 1 };
+  const user = { id: "user_other" };
   return {
     createAccount: [{ body: { name: "mine" } }],
     listAccounts: [{}, { query: { name: mark } }],
@@ -115,6 +116,13 @@ function attacks(): Record<string, FixtureRequest[]> {
     revokeKey: keys,
     rotateKey: keys,
     reportLeaks: [{ body: { api_keys: [text] } }],
+    createUser: [
+      { body: { email: "a@example.com", role: "account_holder", account_id: accountId } },
+    ],
+    listUsers: [{}, { query: { account_id: accountId } }],
+    getUser: [user],
+    changeUser: [{ ...user, body: { ...revision, name: "x" } }],
+    deleteUser: [user],
     createToken: [{ body: { name: "mine" } }],
     listTokens: [{}, { query: { user_id: "user_other" } }],
     revokeToken: [{ id: tokenId }],
@@ -219,6 +227,7 @@ async function state(): Promise<string> {
     await view.keys.get(others.keyId),
     await view.secrets.ofKey(others.keyId),
     await view.tokens.get(others.tokenId),
+    (await view.users.list({}, { limit: 500 })).items,
     (await view.keys.list({ accountId: others.accountId }, { limit: 500 })).items.length,
     (await view.applications.list({ accountId: others.accountId }, { limit: 500 })).items.length,
     (await view.audit.list({ accountId: others.accountId }, { limit: 500 })).items.length,

@@ -6,7 +6,9 @@ import type { Operation } from "../../src/admin/operation.ts";
 import { adminOperations } from "../../src/admin/operations.ts";
 import { createRunOperation, type OperationResult } from "../../src/admin/run-operation.ts";
 import type { AdminServices, Platform } from "../../src/admin/services.ts";
+import { Passwords } from "../../src/admin/sign-in/passwords.ts";
 import { tokenOperations } from "../../src/admin/tokens.ts";
+import { userOperations } from "../../src/admin/users.ts";
 import type { Application } from "../../src/domain/account.ts";
 import type { AuditRecord } from "../../src/domain/audit.ts";
 import { GatewayError } from "../../src/domain/gateway-error.ts";
@@ -81,7 +83,10 @@ export class AdminFixture implements AsyncDisposable {
       return Promise.resolve();
     },
   };
-  readonly operations = adminOperations(this.services, tokenOperations(this.services));
+  readonly operations = adminOperations(this.services, [
+    ...userOperations({ ...this.services, passwords: new Passwords() }),
+    ...tokenOperations(this.services),
+  ]);
   readonly runOperation = createRunOperation(this.services);
   platform: Platform = testPlatform;
 
