@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { AdminFixture, holderOf, operator } from "../../test/support/admin-fixture.ts";
+import type { ControlStore } from "../storage/control-store.ts";
 import { applicationSchema, issuedKeySchema, keySchema, rotatedKeySchema } from "./contract.ts";
+import { adminOperations } from "./operations.ts";
 import { createRunOperation } from "./run-operation.ts";
 
 const minuteMs = 60_000;
@@ -29,6 +31,38 @@ test("ten equal rotations at once are one, and all ten get its answer", async ()
   expect(results.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 201));
   expect(results.filter(({ isReplayed }) => !isReplayed)).toHaveLength(1);
   expect((await admin.audit()).filter(({ action }) => action === "key.rotate")).toHaveLength(1);
+});
+
+test("equal requests wait for the one that runs, and begin no transaction of their own", async () => {
+  let changes = 0;
+  const { control } = admin.stores;
+  const store: ControlStore = {
+    read: (work) => control.read(work),
+    change(work) {
+      changes += 1;
+      return control.change(work);
+    },
+    verifyAudit: (signal) => control.verifyAudit(signal),
+    prune: (limits, limit) => control.prune(limits, limit),
+  };
+  const services = { ...admin.services, store };
+  const operation = adminOperations(services, []).find(({ id }) => id === "rotateKey");
+  const run = createRunOperation(services);
+  const request = {
+    call: {
+      id: "req_1",
+      principal: operator,
+      signal: new AbortController().signal,
+      address: undefined,
+    },
+    parameters: { id: keyId },
+    query: undefined,
+    body: undefined,
+    idempotencyKey: "k",
+  };
+  if (operation === undefined) throw new Error("no such operation");
+  await Promise.all([run(operation, request), run(operation, request), run(operation, request)]);
+  expect(changes).toBe(1);
 });
 
 test("two processes on one database do an equal request once", async () => {
