@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
+import { adminErrors } from "../src/domain/admin-error.ts";
 import { gatewayErrors } from "../src/domain/gateway-error.ts";
 import { adminRoutes, dataRoutes } from "../src/routes.ts";
 import { createMemoryLimitStore } from "../src/storage/memory/limit-store.ts";
@@ -11,6 +12,8 @@ import {
   embeddingFamilies,
   type ChatFamily,
 } from "../src/upstreams/bedrock/model-families.ts";
+import { startGateway } from "../test/support/gateway.ts";
+import { KeptLedger } from "../test/support/ledger-fixtures.ts";
 import { ManualClock } from "../test/support/manual-clock.ts";
 
 const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), "utf8");
@@ -40,6 +43,34 @@ test("docs/errors.md lists every error with its status, code, type and cause, an
   expect(documented.toSorted()).toEqual(defined.toSorted());
 });
 
+test("docs/admin-api.md lists every error of the control plane, and no other", () => {
+  const documented = tableRows("docs/admin-api.md")
+    .filter(([status]) => /^\d{3}$/.test(status ?? ""))
+    .map(([status, code, type, when]) => [status, plain(code), plain(type), when].join(" | "));
+  const defined = Object.values(adminErrors).map(({ status, code, type, when }) =>
+    [status, code, type, when].map((cell) => String(cell)).join(" | "),
+  );
+  expect(documented.map(plain).toSorted()).toEqual(defined.map(plain).toSorted());
+});
+
+test("docs/admin-api.md lists every operation with who may do it, and every way to sign in", async () => {
+  await using gateway = await startGateway();
+  const response = await fetch(`${gateway.adminUrl}/admin/v1/openapi.json`);
+  const { paths } = (await response.json()) as {
+    paths: Record<string, Record<string, { summary: string; description: string }>>;
+  };
+  const defined = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { summary, description }]) => {
+      const roles = /For: ([^.]+)\./.exec(description)?.[1];
+      return [method.toUpperCase(), path, summary.replace(/\.$/, ""), roles].join(" | ");
+    }),
+  );
+  const documented = tableRows("docs/admin-api.md")
+    .filter(([method, , , roles]) => /^[A-Z]+$/.test(method ?? "") && roles !== undefined)
+    .map((cells) => cells.map(plain).join(" | "));
+  expect(documented.toSorted()).toEqual(defined.toSorted());
+});
+
 test("docs/api.md has every route of the route table, and no other", () => {
   const clock = new ManualClock();
   const limits = { clock, random: Math.random, reservationTtlMs: 1, scopeLimit: 1 };
@@ -48,10 +79,10 @@ test("docs/api.md has every route of the route table, and no other", () => {
     random: Math.random,
     limits: createMemoryLimitStore(limits),
     estimator: new TokenEstimator({ defaultOutputTokens: 1, nowMs: 0 }),
-    recordUsage: () => undefined,
+    ledger: new KeptLedger(),
+    onCallEnded: () => undefined,
     onSettleFailed: () => undefined,
     onAttemptFailed: () => undefined,
-    canRecord: () => true,
     canConnect: () => Promise.resolve(true),
     resolveHost: () => Promise.resolve([]),
     imageMemory: new ImageMemory(imageMemoryBytes),
@@ -68,7 +99,9 @@ test("docs/api.md has every route of the route table, and no other", () => {
     ...dataRoutes({ services, settings: () => settings, whyNotReady }).map(
       (route) => ["data", route] as const,
     ),
-    ...adminRoutes({ renderMetrics, whyNotReady }).map((route) => ["admin", route] as const),
+    ...adminRoutes({ renderMetrics, whyNotReady, control: [] }).map(
+      (route) => ["admin", route] as const,
+    ),
   ];
   const defined = routes.map(([listener, { method, path, access }]) =>
     [listener, method, path.replace("*", "{id}"), access].join(" | "),

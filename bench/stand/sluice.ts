@@ -49,14 +49,21 @@ export async function startSluice(options: SluiceOptions): Promise<Gateway> {
 /** One key of a custom plan whose limits no load of this suite reaches. */
 async function createKey(configPath: string): Promise<string> {
   const limits = ["--requests-per-minute", "999999999999", "--tokens-per-minute", "999999999999"];
+  const place = ["--account", "bench", "--environment", "bench"];
+  await runCommand(configPath, ["accounts", "create", "bench"]);
+  await runCommand(configPath, ["applications", "create", "bench", ...place]);
   const wanted = ["--application", "bench", "--plan", "enterprise", ...limits];
+  return (await runCommand(configPath, ["keys", "create", ...wanted])).trim();
+}
+
+async function runCommand(configPath: string, args: readonly string[]): Promise<string> {
   const child = Bun.spawn(
-    [process.execPath, program, "keys", "create", "--config", configPath, ...wanted],
+    [process.execPath, program, ...args, "--offline", "--config", configPath],
     { stdin: "ignore", stdout: "pipe", stderr: "pipe" },
   );
-  const [key, complaints] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+  const [output, complaints] = await Promise.all([child.stdout.text(), child.stderr.text()]);
   if ((await child.exited) !== 0) throw new Error(`no key could be created:\n${complaints}`);
-  return key.trim();
+  return output;
 }
 
 interface ConfigValues {
