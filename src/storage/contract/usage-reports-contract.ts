@@ -19,6 +19,7 @@ import {
   randomOf,
   randomRecords,
   recordOf,
+  removeAll,
 } from "./usage-fixtures.ts";
 
 const minuteMs = 60_000;
@@ -141,7 +142,8 @@ export function usageReportsContract(name: string, create: () => Ledger): void {
       );
       await ledger.store.insert(same);
       const random = randomOf(9);
-      for (let round = 0; round < 40; round += 1) {
+      for (let round = 0; round < 80; round += 1) {
+        if (round === 40) await pruneSums(ledger);
         const filter = randomCallFilter(random);
         const limit = 1 + integerOf(random, 60);
         const expected = [...records, ...same].filter(fits(filter)).toSorted(newestFirst);
@@ -284,6 +286,13 @@ function expectClose(found: UsageTotal["duration"], values: readonly number[]): 
 
 function newestFirst(one: UsageRecord, other: UsageRecord): number {
   return other.startedAt - one.startedAt || (one.id < other.id ? 1 : -1);
+}
+
+/** Sums of the first days go, and their calls stay. */
+async function pruneSums({ store }: Ledger): Promise<void> {
+  const limits = { minutes: midnight + 2 * dayMs, hours: midnight + dayMs };
+  const keep = { calls: undefined, days: undefined };
+  await removeAll(() => store.prune({ ...keep, ...limits }, 1_000));
 }
 
 async function readPages(

@@ -4,8 +4,10 @@ import type { Page, PageRequest } from "../control-store.ts";
 import type { CallFilter } from "../usage-reports.ts";
 import type { SqliteConnection } from "./connection.ts";
 import { decodeCursor, encodeCursor, type ListPlace } from "./cursor.ts";
-import { filterCondition } from "./usage-filter.ts";
+import { filterCondition, filteredDimensions } from "./usage-filter.ts";
 import { type ColumnValue, toRecord, type UsageRow } from "./usage-row.ts";
+import { findCalls, type TimeSpan } from "./usage-search.ts";
+import { nextTurn } from "./usage-turn.ts";
 
 /** Single calls, newest first. */
 export async function listCalls(
@@ -14,20 +16,50 @@ export async function listCalls(
   { limit, after }: PageRequest,
 ): Promise<Page<UsageRecord>> {
   const place = after === undefined ? { at: filter.until, id: "" } : decodeCursor(after);
-  const rows = await connection.use((database) =>
-    readCalls(database, { filter, place }, limit + 1),
-  );
+  const rows: UsageRow[] = [];
+  // One more than asked for: it tells whether there is another page.
+  const wanted = limit + 1;
+  // Calls of the place's own millisecond may follow it.
+  let until = Math.min(filter.until, place.at + 1);
+  while (rows.length < wanted && filter.since < until) {
+    const part = await connection.use((database) => {
+      const span = findSpan(database, filter, { since: filter.since, until });
+      if (span === undefined) return undefined;
+      return { span, rows: readCalls(database, { filter, place, span }, wanted - rows.length) };
+    });
+    if (part === undefined) break;
+    rows.push(...part.rows);
+    until = part.span.since;
+    await nextTurn();
+  }
   const items = rows.slice(0, limit).map(toRecord);
   const last = rows.length > limit ? items.at(-1) : undefined;
+  const next = last === undefined ? undefined : encodeCursor({ at: last.startedAt, id: last.id });
+  return { items, next };
+}
+
+/** The time to read next: all of it, when an index leads from call to call. */
+function findSpan(database: Database, filter: CallFilter, span: TimeSpan): TimeSpan | undefined {
+  const [first, ...others] = filteredDimensions(filter).map(([dimension]) => dimension);
+  const isIndexed = first === undefined || first === "key" || first === "account";
+  if (isIndexed && others.length === 0 && filter.outcome === undefined) return span;
+  const found = findCalls(database, filter, span);
+  if (found === undefined) return undefined;
   return {
-    items,
-    next: last === undefined ? undefined : encodeCursor({ at: last.startedAt, id: last.id }),
+    since: Math.max(found.since, span.since),
+    until: Math.min(found.until, span.until),
   };
+}
+
+interface CallsQuestion {
+  readonly filter: CallFilter;
+  readonly place: ListPlace;
+  readonly span: TimeSpan;
 }
 
 function readCalls(
   database: Database,
-  { filter, place }: { readonly filter: CallFilter; readonly place: ListPlace },
+  { filter, place, span }: CallsQuestion,
   limit: number,
 ): UsageRow[] {
   const condition = filterCondition(filter);
@@ -37,8 +69,7 @@ function readCalls(
        AND (started_at, id) < (?, ?)${condition.sql}${outcome}
      ORDER BY started_at DESC, id DESC LIMIT ?`,
   );
+  const { since, until } = span;
   const outcomes = filter.outcome === undefined ? [] : [filter.outcome];
-  const { at, id } = place;
-  const { since, until } = filter;
-  return query.all(since, until, at, id, ...condition.values, ...outcomes, limit);
+  return query.all(since, until, place.at, place.id, ...condition.values, ...outcomes, limit);
 }

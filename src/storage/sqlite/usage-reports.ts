@@ -19,6 +19,7 @@ import { listCalls } from "./usage-calls.ts";
 import { readMark } from "./usage-marks.ts";
 import { cutRange, type UsageExtent } from "./usage-range.ts";
 import { toRecord, type UsageRow } from "./usage-row.ts";
+import { nextTurn } from "./usage-turn.ts";
 import { details, stepLengthsMs, stepStart } from "./usage-steps.ts";
 import { emptySum } from "./usage-sums.ts";
 
@@ -90,11 +91,6 @@ function readExtent(database: Database): UsageExtent {
   if (times.length === 0) return { since: 0, until: 0, horizons };
   const since = stepStart(Math.min(...times), "day");
   return { since, until: stepStart(Math.max(...times), "day") + stepLengthsMs.day, horizons };
-}
-
-/** Lets the event loop do what else waits. */
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
 
 function groupName({ values }: GroupSum): string {
