@@ -3,7 +3,7 @@ import type { TruthEntry } from "./truth-log.ts";
 
 export type CallDetails = Pick<
   TruthEntry,
-  "model" | "kind" | "status" | "promptTokens" | "isStreamed" | "fault"
+  "model" | "kind" | "status" | "promptTokens" | "isStreamed" | "fault" | "mark"
 >;
 
 export type EndedCall = Omit<TruthEntry, "endedAt">;
@@ -34,6 +34,7 @@ export class OpenCall {
       promptTokens: 0,
       isStreamed: false,
       fault: "ok",
+      mark: null,
     };
   }
 

@@ -32,6 +32,14 @@ describe("the truth", () => {
     expect(await (await fetch(`${base}/healthz`)).json()).toEqual({ status: "ok" });
   });
 
+  test("knows a call by the mark in its texts", async () => {
+    await using simulator = startSimulator();
+    for (const say of ["count: 1 mark:w7-12, please", "count: 1"]) {
+      await (await fetch(`${simulator.url}/chat/completions`, streamed(say))).text();
+    }
+    expect(simulator.truth.entries.map(({ mark }) => mark)).toEqual(["w7-12", null]);
+  });
+
   test("tells that a caller left, and how many tokens had been sent by then", async () => {
     const left = Promise.withResolvers<TruthEntry>();
     await using simulator = startSimulator({ tokensPerSecond: 200, onTruth: left.resolve });

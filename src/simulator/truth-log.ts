@@ -18,6 +18,8 @@ export interface TruthEntry {
   readonly fault: FaultMode;
   /** The `x-request-id` that came with the call. */
   readonly requestId: string | null;
+  /** What the body calls itself: the word behind `mark:` somewhere in it. */
+  readonly mark: string | null;
   /** Wall clock, milliseconds since the Unix epoch. */
   readonly startedAt: number;
   readonly endedAt: number;

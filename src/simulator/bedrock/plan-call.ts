@@ -1,3 +1,4 @@
+import { markOf } from "../call-mark.ts";
 import type { IncomingCall, Plan, PlanParts } from "../call-plan.ts";
 import { faultHeader } from "../faults/fault-chooser.ts";
 import { noFault, type Fault } from "../faults/fault-mode.ts";
@@ -35,7 +36,7 @@ async function answered(
 ): Promise<Plan> {
   call.update({ model: route.model });
   try {
-    const body = await readVerified(request, parts);
+    const body = await readVerified({ request, call }, parts);
     const fault = parts.faults.choose(request.headers.get(faultHeader), route.model);
     if (fault === undefined) throw invalid(`No such fault: ${request.headers.get(faultHeader)}`);
     call.update({ fault: fault.mode });
@@ -48,16 +49,21 @@ async function answered(
   }
 }
 
-async function readVerified(request: Request, { bedrock, clock }: PlanParts): Promise<JsonRecord> {
+async function readVerified(
+  { request, call }: IncomingCall,
+  { bedrock, clock }: PlanParts,
+): Promise<JsonRecord> {
   const bytes = new Uint8Array(await request.arrayBuffer());
   const { credentials, region } = bedrock;
   const { path, query } = wirePath(request.url);
   const { method, headers } = request;
   const verifier = { credentials, region, now: clock.now() };
   verifySignature({ method, path, query, headers, body: bytes }, verifier);
+  const text = new TextDecoder().decode(bytes);
+  call.update({ mark: markOf(text) });
   let body: unknown;
   try {
-    body = parseJson(new TextDecoder().decode(bytes));
+    body = parseJson(text);
   } catch {
     throw new BedrockError("SerializationException", "The body is not valid JSON.");
   }

@@ -1,8 +1,10 @@
+import { markOf } from "../call-mark.ts";
 import type { IncomingCall, Plan, PlanParts } from "../call-plan.ts";
 import { faultHeader } from "../faults/fault-chooser.ts";
 import { faultModes } from "../faults/fault-mode.ts";
 import { jsonReply, type Reply } from "../frame.ts";
 import { isRecord, parseJson, stringOf, type JsonRecord } from "../read-json.ts";
+import type { OpenCall } from "../open-call.ts";
 import { chatReply } from "./chat.ts";
 import { embeddingsReply, readEmbeddingRequest } from "./embeddings.ts";
 import { modelBody, modelListBody } from "./models.ts";
@@ -32,7 +34,7 @@ export async function planOpenAiCall(
   parts: PlanParts,
 ): Promise<Plan> {
   checkKey(request, parts.apiKeys);
-  const body = route.kind === "models" ? {} : await readBody(request);
+  const body = route.kind === "models" ? {} : await readBody(request, call);
   const model = stringOf(body["model"]);
   const fault = parts.faults.choose(request.headers.get(faultHeader), model);
   if (fault === undefined) throw unknownFault();
@@ -73,8 +75,9 @@ function checkKey(request: Request, apiKeys: ReadonlySet<string> | undefined): v
   if (!apiKeys.has(key)) throw wrongKey(key);
 }
 
-async function readBody(request: Request): Promise<JsonRecord> {
+async function readBody(request: Request, call: OpenCall): Promise<JsonRecord> {
   const text = await request.text();
+  call.update({ mark: markOf(text) });
   let body: unknown;
   try {
     body = parseJson(text);
