@@ -13,6 +13,7 @@ import {
   type RunOperation,
 } from "./run-operation.ts";
 import type { AdminServices } from "./services.ts";
+import { signInDescriptions } from "./sign-in-descriptions.ts";
 import { fromStorageError } from "./storage-error.ts";
 
 /** The routes of all operations, and of the two documents that describe them. */
@@ -104,8 +105,9 @@ function field(value: unknown, name: string): unknown {
 }
 
 function documentRoutes(operations: readonly Operation[]): readonly Route[] {
-  const document = JSON.stringify(openApiDocument(operations));
-  const page = referencePage(operations);
+  const described = [...signInDescriptions, ...operations];
+  const document = JSON.stringify(openApiDocument(described));
+  const page = referencePage(described);
   return [
     {
       method: "GET",

@@ -1,9 +1,14 @@
 import { expect, test } from "bun:test";
 import { AdminFixture } from "../../test/support/admin-fixture.ts";
 import { openApiDocument } from "./openapi.ts";
+import { Bootstrap } from "./sign-in/bootstrap.ts";
+import { Passwords } from "./sign-in/passwords.ts";
+import { signInRoutes } from "./sign-in/routes.ts";
+import { signInDescriptions } from "./sign-in-descriptions.ts";
 import { referencePage } from "./reference-page.ts";
 
-const { operations } = new AdminFixture();
+const operations = [...signInDescriptions, ...new AdminFixture().operations];
+const signIns = new Set(signInDescriptions.map(({ id }) => id));
 const document = JSON.parse(JSON.stringify(openApiDocument(operations))) as Json;
 
 interface Json {
@@ -83,7 +88,7 @@ test("each answer has a schema, and each error the one shape of errors", () => {
     for (const [status, answer] of Object.entries(answers)) {
       expect(typeof answer["description"]).toBe("string");
       const contents = Object.values(answer["content"] ?? {});
-      expect(contents.length).toBeGreaterThan(0);
+      expect(contents.length > 0, status).toBe(status !== "302");
       if (Number(status) < 400) continue;
       expect(contents[0]?.["schema"] as unknown).toEqual({ $ref: "#/components/schemas/Error" });
     }
@@ -92,9 +97,10 @@ test("each answer has a schema, and each error the one shape of errors", () => {
 
 test("changes take an idempotency key and say what can go wrong with it", () => {
   for (const { method, operation } of described()) {
+    const isChange = method !== "get" && !signIns.has(textOf(operation["operationId"]));
     const takesKey = JSON.stringify(operation["parameters"]).includes("idempotencyKey");
-    expect(takesKey).toBe(method !== "get");
-    expect("422" in (operation["responses"] ?? {})).toBe(method !== "get");
+    expect(takesKey).toBe(isChange);
+    expect("422" in (operation["responses"] ?? {})).toBe(isChange);
   }
 });
 
@@ -142,4 +148,34 @@ test("elements of the page are closed in the order they were opened", () => {
     else expect(open.pop()).toBe(name);
   }
   expect(open).toEqual([]);
+});
+
+test("what is said of signing in is what is served, with who may ask", () => {
+  const admin = new AdminFixture();
+  const { store, clock, random } = admin.services;
+  const onBootstrapToken = (): void => undefined;
+  const routes = signInRoutes({
+    ...admin.services,
+    settings: {
+      publicUrl: undefined,
+      bootstrapToken: undefined,
+      sessionIdleMs: 1,
+      sessionAbsoluteMs: 1,
+      requestsPerMinute: 1,
+      signInsPerMinute: 1,
+      sso: undefined,
+    },
+    publicUrl: () => "http://127.0.0.1:8081",
+    passwords: new Passwords(),
+    bootstrap: new Bootstrap({ store, clock, random, token: undefined, onBootstrapToken }),
+    onSignInRefused: () => undefined,
+  });
+  const served = routes.map((route) => {
+    const roles = route.access === "principal" ? route.roles : [];
+    return `${route.method} ${route.path} for ${roles.join(" ")}`;
+  });
+  const described = signInDescriptions.map(
+    ({ method, path, roles }) => `${method} ${path} for ${roles.join(" ")}`,
+  );
+  expect(described.toSorted()).toEqual(served.toSorted());
 });

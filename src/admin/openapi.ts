@@ -2,12 +2,12 @@ import { z } from "zod";
 import { adminErrors } from "../domain/admin-error.ts";
 import { gatewayErrors } from "../domain/gateway-error.ts";
 import { operationErrors } from "./operation-errors.ts";
-import type { Operation } from "./operation.ts";
+import type { OperationDescription } from "./operation-description.ts";
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /** OpenAPI 3.1, made from the schemas that read the requests and let the answers through. */
-export function openApiDocument(operations: readonly Operation[]): JsonObject {
+export function openApiDocument(operations: readonly OperationDescription[]): JsonObject {
   const schemas: Record<string, unknown> = {};
   const paths: Record<string, Record<string, unknown>> = {};
   for (const operation of operations) {
@@ -35,19 +35,23 @@ export function openApiDocument(operations: readonly Operation[]): JsonObject {
   };
 }
 
-function describeOperation(operation: Operation, schemas: Record<string, unknown>): JsonObject {
-  const { id, resource, summary, description, roles, scope, body, method } = operation;
-  const forRoles = `For: ${roles.join(", ").replaceAll("_", " ")}. Scope of a token: ${scope}.`;
+function describeOperation(
+  operation: OperationDescription,
+  schemas: Record<string, unknown>,
+): JsonObject {
+  const { id, resource, summary, description, roles, body } = operation;
+  const permission = describePermission(operation);
   return {
     operationId: id,
     tags: [resource],
     summary,
-    description: description === undefined ? forRoles : `${description}\n\n${forRoles}`,
+    description: description === undefined ? permission : `${description}\n\n${permission}`,
     parameters: [
       ...pathParameters(operation),
       ...queryParameters(operation),
-      ...(method === "GET" ? [] : changeParameters),
+      ...headerParameters(operation),
     ],
+    ...(roles.length === 0 ? { security: [] } : {}),
     ...(body === undefined
       ? {}
       : {
@@ -63,7 +67,21 @@ function describeOperation(operation: Operation, schemas: Record<string, unknown
   };
 }
 
-function pathParameters({ path }: Operation): readonly JsonObject[] {
+function describePermission({ roles, scope }: OperationDescription): string {
+  if (roles.length === 0) return "For everybody.";
+  return `For: ${roles.join(", ").replaceAll("_", " ")}. Scope of a token: ${scope}.`;
+}
+
+function headerParameters(operation: OperationDescription): readonly JsonObject[] {
+  const { method, isSignIn, roles } = operation;
+  if (method === "GET") return [];
+  return [
+    ...(isSignIn === true ? [] : [{ $ref: "#/components/parameters/idempotencyKey" }]),
+    ...(roles.length === 0 ? [] : [{ $ref: "#/components/parameters/csrfToken" }]),
+  ];
+}
+
+function pathParameters({ path }: OperationDescription): readonly JsonObject[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: "path",
@@ -72,7 +90,7 @@ function pathParameters({ path }: Operation): readonly JsonObject[] {
   }));
 }
 
-function queryParameters({ query }: Operation): readonly JsonObject[] {
+function queryParameters({ query }: OperationDescription): readonly JsonObject[] {
   if (query === undefined) return [];
   const made = z.toJSONSchema(query, { io: "input", override: simplify });
   return Object.entries(made.properties ?? {}).map(([name, schema]) => {
@@ -87,22 +105,30 @@ function queryParameters({ query }: Operation): readonly JsonObject[] {
   });
 }
 
-function describeAnswer(operation: Operation, schemas: Record<string, unknown>): JsonObject {
-  const { status, answer, downloads, method, hasSecret } = operation;
+function describeAnswer(
+  operation: OperationDescription,
+  schemas: Record<string, unknown>,
+): JsonObject {
+  const { status, answer, downloads, hasSecret } = operation;
+  if (answer === undefined) {
+    return { description: "Go there.", headers: { location: headerRef("location") } };
+  }
   const content =
     downloads === undefined
       ? { "application/json": { schema: jsonSchema(answer, schemas) } }
       : Object.fromEntries(downloads.map((type) => [type, { schema: { type: "string" } }]));
-  const headers = {
-    ...(method === "GET" ? {} : { "idempotent-replayed": headerRef("idempotentReplayed") }),
-    ...(status === 201 ? { location: headerRef("location") } : {}),
-  };
   const secret = hasSecret === true ? " Holds a secret, which is shown this once." : "";
   return {
     description: `${status === 201 ? "It is made." : "Done."}${secret}`,
-    ...(Object.keys(headers).length === 0 ? {} : { headers }),
+    ...answerHeaders(operation),
     content,
   };
+}
+
+function answerHeaders({ status, method, isSignIn }: OperationDescription): JsonObject {
+  if (isSignIn === true || method === "GET") return {};
+  const replayed = { "idempotent-replayed": headerRef("idempotentReplayed") };
+  return { headers: status === 201 ? { ...replayed, location: headerRef("location") } : replayed };
 }
 
 function headerRef(name: string): JsonObject {
@@ -110,7 +136,7 @@ function headerRef(name: string): JsonObject {
 }
 
 /** One response for each status: OpenAPI cannot tell two errors of one status apart. */
-function errorResponses(operation: Operation): JsonObject {
+function errorResponses(operation: OperationDescription): JsonObject {
   const rows = { ...gatewayErrors, ...adminErrors };
   const byStatus = new Map<number, string[]>();
   for (const name of operationErrors(operation)) {
@@ -192,18 +218,13 @@ const csrfToken = {
   schema: { type: "string" },
 } as const;
 
-const changeParameters = [
-  { $ref: "#/components/parameters/idempotencyKey" },
-  { $ref: "#/components/parameters/csrfToken" },
-] as const;
-
 const idempotentReplayed = {
   description: "`true` when the answer is of an earlier request with the same Idempotency-Key.",
   schema: { type: "string" },
 } as const;
 
 const location = {
-  description: "Path of what was made.",
+  description: "Where what was made is found, or where to go.",
   schema: { type: "string" },
 } as const;
 

@@ -1,8 +1,9 @@
 import type { GatewayErrorName } from "../domain/gateway-error.ts";
-import type { Operation } from "./operation.ts";
+import type { OperationDescription } from "./operation-description.ts";
 
 /** What an operation can be answered with when it does not go well. */
-export function operationErrors(operation: Operation): readonly GatewayErrorName[] {
+export function operationErrors(operation: OperationDescription): readonly GatewayErrorName[] {
+  if (operation.isSignIn === true) return [...ofSignIn(operation), ...ofBody(operation)];
   return [...always, ...ofParameters(operation), ...ofChanges(operation), ...ofBody(operation)];
 }
 
@@ -16,11 +17,24 @@ const always = [
   "storage_unavailable",
 ] as const satisfies readonly GatewayErrorName[];
 
-function ofParameters({ path, method }: Operation): readonly GatewayErrorName[] {
+function ofSignIn({ method, roles }: OperationDescription): readonly GatewayErrorName[] {
+  const changes = method !== "GET" && roles.length > 0;
+  return [
+    "invalid_value",
+    ...(roles.length === 0 ? (["wrong_credentials"] as const) : (["not_signed_in"] as const)),
+    "wrong_origin",
+    ...(changes ? (["wrong_csrf_token"] as const) : []),
+    "too_many_requests",
+    "internal_error",
+    "storage_unavailable",
+  ];
+}
+
+function ofParameters({ path, method }: OperationDescription): readonly GatewayErrorName[] {
   return path.includes("{") || method === "POST" ? ["not_found"] : [];
 }
 
-function ofChanges({ method, body, hasSecret }: Operation): readonly GatewayErrorName[] {
+function ofChanges({ method, body, hasSecret }: OperationDescription): readonly GatewayErrorName[] {
   if (method === "GET") return [];
   const repeated: readonly GatewayErrorName[] = [
     "wrong_csrf_token",
@@ -37,7 +51,7 @@ function ofChanges({ method, body, hasSecret }: Operation): readonly GatewayErro
   ];
 }
 
-function ofBody({ body }: Operation): readonly GatewayErrorName[] {
+function ofBody({ body }: OperationDescription): readonly GatewayErrorName[] {
   if (body === undefined) return [];
   return [
     "invalid_json",

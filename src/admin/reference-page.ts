@@ -2,7 +2,7 @@ import { operationErrors } from "./operation-errors.ts";
 import { adminErrors } from "../domain/admin-error.ts";
 import { gatewayErrors } from "../domain/gateway-error.ts";
 import { fieldRows, type FieldRow } from "./field-rows.ts";
-import type { Operation } from "./operation.ts";
+import type { OperationDescription } from "./operation-description.ts";
 import { referenceStyle } from "./reference-style.ts";
 
 export interface ReferencePage {
@@ -12,7 +12,7 @@ export interface ReferencePage {
 }
 
 /** All operations on one page for people, without a script. */
-export function referencePage(operations: readonly Operation[]): ReferencePage {
+export function referencePage(operations: readonly OperationDescription[]): ReferencePage {
   const resources = [...new Set(operations.map(({ resource }) => resource))];
   const styleDigest = new Bun.CryptoHasher("sha256").update(referenceStyle).digest("base64");
   const sections = resources.map((resource) =>
@@ -52,21 +52,26 @@ function writeLink(resource: string): string {
   return `<li><a href="#${anchor(resource)}">${escape(resource)}</a></li>`;
 }
 
-function writeResource(resource: string, operations: readonly Operation[]): string {
+function writeResource(resource: string, operations: readonly OperationDescription[]): string {
   const articles = operations.map(writeOperation).join("\n");
   return `<section id="${anchor(resource)}"><h2>${escape(resource)}</h2>\n${articles}</section>`;
 }
 
-function writeOperation(operation: Operation): string {
+function writeOperation(operation: OperationDescription): string {
   const { id, method, path, summary, description, roles, scope, status, downloads } = operation;
+  const fields = operation.answer === undefined ? [] : fieldRows(operation.answer);
   const answer =
     downloads === undefined
-      ? writeFields(`Answer ${status}`, fieldRows(operation.answer))
+      ? writeFields(`Answer ${status}`, fields)
       : `<h4>Answer ${status}</h4><p>${escape(downloads.join(" or "))}</p>`;
+  const who =
+    roles.length === 0
+      ? "For everybody."
+      : `For ${roles.join(", ").replaceAll("_", " ")}; tokens need ${scope}.`;
   return `<article id="${id}">
 <h3><span class="method ${method.toLowerCase()}">${method}</span> <code>${escape(path)}</code></h3>
 <p><strong>${escape(summary)}.</strong> ${description === undefined ? "" : prose(description)}</p>
-<p class="who">For ${escape(roles.join(", ").replaceAll("_", " "))}; tokens need ${scope}.</p>
+<p class="who">${who}</p>
 ${operation.query === undefined ? "" : writeFields("Query", fieldRows(operation.query))}
 ${operation.body === undefined ? "" : writeFields("Body", fieldRows(operation.body))}
 ${writeExample(operation)}
@@ -89,7 +94,7 @@ function writeFields(title: string, rows: readonly FieldRow[]): string {
   );
 }
 
-function writeExample({ body, method, path }: Operation): string {
+function writeExample({ body, method, path }: OperationDescription): string {
   const examples: unknown = body?.meta()?.["examples"];
   const list: readonly unknown[] = Array.isArray(examples) ? examples : [];
   const [first] = list;
@@ -97,7 +102,7 @@ function writeExample({ body, method, path }: Operation): string {
   return `<pre><code>${escape(`${method} ${path}\n\n${JSON.stringify(first, null, 2)}`)}</code></pre>`;
 }
 
-function writeErrors(operation: Operation): string {
+function writeErrors(operation: OperationDescription): string {
   const rows = { ...gatewayErrors, ...adminErrors };
   const lines = operationErrors(operation).map((name) => {
     const { status, code, when } = rows[name];
