@@ -88,7 +88,7 @@ interface BootstrapToken {
 /** A token of the configuration is known to whoever needs it, and stays out of terminals and logs. */
 function tellBootstrap({ text, isConfigured }: BootstrapToken, io: CommandIo): void {
   const token = isConfigured ? "the configured bootstrap token" : `the one-time token ${text}`;
-  io.print(`Nobody can sign in to the control plane yet. The first operator is made within an hour
+  io.report(`Nobody can sign in to the control plane yet. The first operator is made within an hour
 with ${token} (POST /admin/v1/bootstrap),
 or on this machine: sluice users create EMAIL --role operator --password-file -
 `);
