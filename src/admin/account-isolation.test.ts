@@ -121,7 +121,7 @@ function attacks(): Record<string, FixtureRequest[]> {
     ],
     listUsers: [{}, { query: { account_id: accountId } }],
     getUser: [user],
-    changeUser: [{ ...user, body: { ...revision, name: "x" } }],
+    updateUser: [{ ...user, body: { ...revision, name: "x" } }],
     deleteUser: [user],
     createToken: [{ body: { name: "mine" } }],
     listTokens: [{}, { query: { user_id: "user_other" } }],

@@ -93,11 +93,11 @@ test("bad passwords, addresses and unknown fields are refused by name", async ()
 
 test("a change names the revision it was made from", async () => {
   const body = { revision: 1, name: "Countess" };
-  expect(await user("changeUser", { id: "ada", body })).toMatchObject({
+  expect(await user("updateUser", { id: "ada", body })).toMatchObject({
     name: "Countess",
     revision: 2,
   });
-  expect((await refusal("changeUser", { id: "ada", body })).code).toBe("revision_conflict");
+  expect((await refusal("updateUser", { id: "ada", body })).code).toBe("revision_conflict");
 });
 
 async function isIn(browser: TestBrowser): Promise<boolean> {
@@ -119,7 +119,7 @@ test("a new role, account or password, and disabling, end sessions; a new name d
     const browser = new TestBrowser(harness, "198.51.100.7");
     await browser.signIn("bob@example.com");
     const { revision } = await user("getUser", { id: "bob" });
-    await user("changeUser", { id: "bob", body: { revision, ...change } });
+    await user("updateUser", { id: "bob", body: { revision, ...change } });
     expect(await isIn(browser)).toBe(stays);
     harness.clock.advance(60_000);
   }
@@ -129,8 +129,8 @@ test("a new role, account or password, and disabling, end sessions; a new name d
 test("disabling a user revokes its tokens for good", async () => {
   await harness.addUser("bob", { role: "auditor" });
   await harness.store.change(({ tokens }) => tokens.insert(tokenOf("tok_1", "bob")));
-  await user("changeUser", { id: "bob", body: { revision: 1, disabled: true } });
-  await user("changeUser", { id: "bob", body: { revision: 2, disabled: false } });
+  await user("updateUser", { id: "bob", body: { revision: 1, disabled: true } });
+  await user("updateUser", { id: "bob", body: { revision: 2, disabled: false } });
   const token = await harness.store.read(({ tokens }) => tokens.get("tok_1"));
   expect(token?.revokedAt).toBe(harness.clock.now());
 });
@@ -140,10 +140,10 @@ test("the last enabled operator can be neither removed, demoted nor disabled", a
   await harness.addUser("reader", { role: "auditor" });
   expect((await refusal("deleteUser", { id: "ada" })).code).toBe("wrong_state");
   for (const change of [{ disabled: true }, { role: "auditor" }]) {
-    const error = await refusal("changeUser", { id: "ada", body: { revision: 1, ...change } });
+    const error = await refusal("updateUser", { id: "ada", body: { revision: 1, ...change } });
     expect(error.code).toBe("wrong_state");
   }
-  await user("changeUser", { id: "reader", body: { revision: 1, role: "operator" } });
+  await user("updateUser", { id: "reader", body: { revision: 1, role: "operator" } });
   await run("deleteUser", { id: "ada" });
   expect((await refusal("getUser", { id: "ada" })).code).toBe("not_found");
 });
@@ -166,7 +166,7 @@ test("an auditor of one account sees its users only, and changes nobody", async 
   const elsewhere = { principal, query: { account_id: "acct_b" } };
   expect(await run("listUsers", elsewhere)).toEqual({ data: [], next_cursor: null });
   const change = { id: "holder", principal, body: { revision: 1, disabled: true } };
-  expect((await refusal("changeUser", change)).code).toBe("not_permitted");
+  expect((await refusal("updateUser", change)).code).toBe("not_permitted");
 });
 
 test("users are found by email, role and page by page", async () => {
@@ -183,7 +183,7 @@ test("users are found by email, role and page by page", async () => {
 
 test("the audit tells what changed, and of a password only that it is new", async () => {
   const body = { revision: 1, name: "Countess", password: "eleven green kettles" };
-  await user("changeUser", { id: "ada", body });
+  await user("updateUser", { id: "ada", body });
   const { items } = await harness.store.read(({ audit }) => audit.list({}, { limit: 10 }));
   expect(items[0]).toMatchObject({
     action: "user.update",

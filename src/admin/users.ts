@@ -114,7 +114,7 @@ function getOperation(services: UserServices): Operation {
 function changeOperation(services: UserServices): Operation {
   return defineOperation({
     ...managing,
-    id: "changeUser",
+    id: "updateUser",
     method: "PATCH",
     path: onePath,
     summary: "Change a user.",
