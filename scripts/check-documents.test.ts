@@ -6,6 +6,7 @@ import { adminRoutes, dataRoutes } from "../src/routes.ts";
 import { createMemoryLimitStore } from "../src/storage/memory/limit-store.ts";
 import { TokenEstimator } from "../src/pipeline/estimate.ts";
 import { ImageMemory, imageMemoryBytes } from "../src/pipeline/image-memory.ts";
+import { RunningCalls } from "../src/pipeline/running-calls.ts";
 import { familyCapabilities } from "../src/upstreams/bedrock/family-capabilities.ts";
 import {
   chatFamilies,
@@ -86,7 +87,7 @@ test("docs/api.md has every route of the route table, and no other", () => {
     canConnect: () => Promise.resolve(true),
     resolveHost: () => Promise.resolve([]),
     imageMemory: new ImageMemory(imageMemoryBytes),
-    running: { enter: (call) => call },
+    running: new RunningCalls(() => true),
   };
   const settings = {
     holdHeadersMs: 1,

@@ -16,6 +16,7 @@ import { openStorage, type Storage } from "./open-storage.ts";
 import { createAuthenticate, createKeyDigest, type KeyDigest } from "./pipeline/authenticate.ts";
 import { untilFree } from "./pipeline/in-flight.ts";
 import { RefusalLog } from "./pipeline/refusal-log.ts";
+import { RunningCalls } from "./pipeline/running-calls.ts";
 import { findStrandedKeys } from "./pipeline/stranded-keys.ts";
 import type { PipelineServices } from "./pipeline/services.ts";
 import type { Snapshot } from "./pipeline/snapshot.ts";
@@ -95,10 +96,13 @@ class RunningApp implements App {
     const { events } = this.#telemetry;
     this.events = events;
     this.#digest = this.#createDigest();
-    this.#storage = openStorage({ config, clock: this.#clock, telemetry: this.#telemetry });
+    const clock = this.#clock;
+    const running = new RunningCalls((keyId) => this.#storage.keyRing.isLive(keyId));
+    const onKeysChanged = (): void => running.endStale();
+    this.#storage = openStorage({ config, clock, telemetry: this.#telemetry, onKeysChanged });
     this.#snapshot = buildSnapshot(config, this.#adapterServices);
     const { ledger } = this.#storage;
-    this.#services = buildServices({ ...overrides, config, clock: this.#clock, ledger, events });
+    this.#services = buildServices({ ...overrides, config, clock, ledger, events, running });
     this.#authenticate = this.#createAuthenticate();
     this.admin = this.#createAdminServices();
     this.#control = new ControlPlane({

@@ -5,6 +5,7 @@ import { TokenEstimator } from "./pipeline/estimate.ts";
 import { ImageMemory, imageMemoryBytes } from "./pipeline/image-memory.ts";
 import type { CallLedger } from "./pipeline/ledger.ts";
 import { resolveHost } from "./pipeline/resolve-host.ts";
+import type { RunningCalls } from "./pipeline/running-calls.ts";
 import type { PipelineServices } from "./pipeline/services.ts";
 import { createMemoryLimitStore } from "./storage/memory/limit-store.ts";
 import type { TelemetryEvents } from "./telemetry/events.ts";
@@ -16,6 +17,7 @@ export interface ServiceOptions extends Partial<
   readonly clock: Clock;
   readonly ledger: CallLedger;
   readonly events: TelemetryEvents;
+  readonly running: RunningCalls;
 }
 
 /** Every call ends long before; a reservation is settled or ages out of its window anyway. */
@@ -24,7 +26,7 @@ const scopeLimit = 1_000_000;
 
 /** What the steps of a call need from outside. */
 export function buildServices(options: ServiceOptions): PipelineServices {
-  const { config, clock, ledger, events } = options;
+  const { config, clock, ledger, events, running } = options;
   const random = options.random ?? Math.random;
   const { defaultOutputTokens } = config.limits;
   return {
@@ -37,7 +39,11 @@ export function buildServices(options: ServiceOptions): PipelineServices {
       options.limits ?? createMemoryLimitStore({ clock, random, reservationTtlMs, scopeLimit }),
     estimator: new TokenEstimator({ defaultOutputTokens, nowMs: clock.monotonic() }),
     ledger,
-    onCallEnded: (record) => events.callEnded(record),
+    running,
+    onCallEnded(record) {
+      running.leave(record);
+      events.callEnded(record);
+    },
     onSettleFailed: (callId, error) => events.settleFailed(callId, error),
     onAttemptFailed: (call, candidate, failure) =>
       events.attemptFailed(call.id, candidate.target.id, failure),

@@ -16,6 +16,7 @@ export interface StorageOptions {
   readonly config: Pick<Config, "storage" | "dataDir" | "ledger" | "retention">;
   readonly clock: Clock;
   readonly telemetry: Pick<Telemetry, "storage" | "ledger">;
+  readonly onKeysChanged: () => void;
 }
 
 /** The database, the spool, and what follows or tends them while the process runs. */
@@ -36,7 +37,8 @@ const keyPollMs = 500;
 const lastUseIntervalMs = 2_000;
 
 /** Throws when another process has the spool. The database is not asked yet. */
-export function openStorage({ config, clock, telemetry }: StorageOptions): Storage {
+export function openStorage(options: StorageOptions): Storage {
+  const { config, clock, telemetry, onKeysChanged } = options;
   const { storage: events, ledger: ledgerEvents } = telemetry;
   const stores = openStores(config.storage.path, clock, {
     onTrouble: (what, error) => events.databaseFailed(what, error),
@@ -48,6 +50,7 @@ export function openStorage({ config, clock, telemetry }: StorageOptions): Stora
     clock,
     intervalMs: keyPollMs,
     onReloaded: () => events.keysReloaded(),
+    onChanged: onKeysChanged,
     onReloadFailed: (error) => events.keysReloadFailed(error),
   });
   const lastUse = new LastUse({

@@ -1,12 +1,12 @@
 import type { ChatRequest } from "../domain/chat.ts";
 import { GatewayError } from "../domain/gateway-error.ts";
 import type { AttemptContext } from "./attempt.ts";
-import { callerLeft } from "./caller-left.ts";
 import type { ChatTarget } from "./choices.ts";
 import { ImageFailure } from "./image-failure.ts";
 import type { ImageShare } from "./image-memory.ts";
 import { checkAllowed, findAddresses, readImages, replaceAddresses } from "./inline-images.ts";
 import { noPlace } from "./send.ts";
+import { whyEnded } from "./why-ended.ts";
 
 /** The images of one call together may be this many times as large as the largest one. */
 const largestImagesPerCall = 4;
@@ -61,7 +61,7 @@ export class CallImages implements Disposable {
     checkAllowed(params, settings);
     const limitBytes = settings.maxBytes * Math.min(params.size, largestImagesPerCall);
     const share = await services.imageMemory.take(limitBytes, signal, settings.timeoutMs);
-    if (share === undefined) throw signal.aborted ? callerLeft() : memoryFull();
+    if (share === undefined) throw signal.aborted ? whyEnded(signal) : memoryFull();
     this.#share = share;
     let bytes = 0;
     const onBytes = (count: number): void => {

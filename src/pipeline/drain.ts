@@ -1,3 +1,4 @@
+import { GatewayError } from "../domain/gateway-error.ts";
 import type { InFlight } from "./in-flight.ts";
 
 /** Answers of one upstream that are read on after their callers have left. */
@@ -21,11 +22,15 @@ export class CallerSignal {
   readonly #source: AbortSignal;
   readonly #controller = new AbortController();
   #onLeft: () => void = () => this.#controller.abort(this.#source.reason);
-  readonly #follow = (): void => this.#onLeft();
+  readonly #follow = (): void => {
+    // What the gateway itself ends is not read on.
+    if (this.#source.reason instanceof GatewayError) this.#controller.abort(this.#source.reason);
+    else this.#onLeft();
+  };
 
   constructor(source: AbortSignal) {
     this.#source = source;
-    if (source.aborted) this.#onLeft();
+    if (source.aborted) this.#follow();
     else source.addEventListener("abort", this.#follow, { once: true });
   }
 
@@ -36,7 +41,7 @@ export class CallerSignal {
   /** From now on the caller's leaving does this, and only this. */
   handOver(onLeft: () => void): void {
     this.#onLeft = onLeft;
-    if (this.#source.aborted) onLeft();
+    if (this.#source.aborted) this.#follow();
   }
 
   /** Whether the caller leaves matters no more. */

@@ -2,12 +2,12 @@ import type { EmbeddingInput, EmbeddingRequest } from "../domain/embedding.ts";
 import { UpstreamFailure } from "../domain/upstream-failure.ts";
 import type { EmbeddingCodec } from "../upstreams/adapter.ts";
 import { attemptWhole, type AttemptContext } from "./attempt.ts";
-import { callerLeft } from "./caller-left.ts";
 import { placesAt, type Candidate } from "./candidates.ts";
 import type { EmbeddingProgress } from "./embedding-progress.ts";
 import { inParallel } from "./in-parallel.ts";
 import { waitBeforeItemRetry } from "./item-retry.ts";
 import { wait } from "./wait.ts";
+import { whyEnded } from "./why-ended.ts";
 
 /** The inputs of an embeddings request on their way to one target. */
 export interface EmbeddingAttempt {
@@ -77,7 +77,7 @@ async function sendPatiently(
       if (waitMs === undefined || services.clock.monotonic() + waitMs > deadline) throw error;
       services.onAttemptFailed(call, candidate, error);
       await wait(waitMs, call.signal);
-      if (call.signal.aborted) throw callerLeft();
+      if (call.signal.aborted) throw whyEnded(call.signal);
     }
   }
 }

@@ -1,7 +1,6 @@
 import type { ImageFetchSettings } from "../domain/upstream-settings.ts";
 import { isIP } from "node:net";
 import { abortable } from "../domain/abortable.ts";
-import { callerLeft } from "./caller-left.ts";
 import {
   hostOf,
   locateImage,
@@ -11,6 +10,7 @@ import {
 } from "./image-address.ts";
 import { ImageFailure } from "./image-failure.ts";
 import { imageTypeOf } from "./image-type.ts";
+import { whyEnded } from "./why-ended.ts";
 
 export interface ImageFetch {
   readonly settings: ImageFetchSettings;
@@ -39,7 +39,7 @@ export async function fetchImage(address: string, fetching: ImageFetch): Promise
     const response = await follow(address, { ...fetching, signal });
     return toDataUrl(await readBody(response, fetching));
   } catch (error) {
-    if (fetching.signal.aborted) throw callerLeft();
+    if (fetching.signal.aborted) throw whyEnded(fetching.signal);
     if (error instanceof ImageFailure) throw error;
     const reason = end.signal.aborted ? "it took too long" : "it could not be downloaded";
     throw new ImageFailure(reason, { cause: error });

@@ -2,6 +2,7 @@ import { maskApiKey } from "../domain/api-key.ts";
 import { GatewayError } from "../domain/gateway-error.ts";
 import type { Key } from "../domain/key.ts";
 import type { RefusalExplanation, RefusalRule } from "../domain/refusal.ts";
+import type { Call } from "./call.ts";
 
 /** What came with a request in the place of a key. */
 export interface SentKey {
@@ -36,6 +37,20 @@ export function invalidKey(rule: InvalidKeyRule, sent: SentKey, key?: Key): Gate
       "environment in the Authorization header (Authorization: Bearer YOUR_KEY).",
     headers: { "www-authenticate": "Bearer" },
     explanation: explain(rule, summaries[rule], { sent, key }),
+  });
+}
+
+/** The key was good when its call began. */
+export function keyEnded({
+  caller,
+  environment,
+}: Pick<Call, "caller" | "environment">): GatewayError {
+  const { key, publicId } = caller;
+  const sent: SentKey = { text: "", publicId, environment: environment.name };
+  return new GatewayError("invalid_api_key", {
+    message: "The API key was revoked or disabled while this request ran.",
+    headers: { "www-authenticate": "Bearer" },
+    explanation: explain("key_disabled", summaries.key_disabled, { sent, key }),
   });
 }
 

@@ -19,6 +19,8 @@ export interface KeyRingOptions {
   readonly pageTimeoutMs?: number;
   /** Told of every load that went well. */
   readonly onReloaded: () => void;
+  /** Told when keys have changed. */
+  readonly onChanged?: () => void;
   /** Told of every load that failed. */
   readonly onReloadFailed: (error: unknown) => void;
 }
@@ -56,6 +58,11 @@ export class KeyRing {
 
   find(publicId: string): LiveSecret | undefined {
     return this.#snapshot.byPublicId.get(publicId);
+  }
+
+  /** Whether a key is neither revoked nor disabled; its secrets may still have ended. */
+  isLive(keyId: string): boolean {
+    return this.#snapshot.byKey.get(keyId) !== undefined;
   }
 
   /** A secret that this process has seen alive and that has ended since. */
@@ -166,6 +173,7 @@ export class KeyRing {
   }
 
   #publish(draft: KeySnapshotDraft, epoch: number): void {
+    const hasChanged = epoch !== this.#epoch;
     this.#snapshot = draft.finish();
     this.#epoch = epoch;
     for (const ended of draft.ended) {
@@ -173,8 +181,9 @@ export class KeyRing {
       this.#ended.set(ended.secret.publicId, ended);
     }
     const surplus = this.#ended.size - endedSecretsLimit;
-    if (surplus <= 0) return;
-    for (const publicId of [...this.#ended.keys()].slice(0, surplus)) this.#ended.delete(publicId);
+    const oldest = [...this.#ended.keys()].slice(0, Math.max(0, surplus));
+    for (const publicId of oldest) this.#ended.delete(publicId);
+    if (hasChanged) this.#options.onChanged?.();
   }
 
   async #readPage(epoch: number): Promise<KeyChanges> {

@@ -49,21 +49,23 @@ export interface StartedCall<Answer> {
  * is then accounted for.
  */
 export async function runCall<Answer>(
-  call: Call,
+  arriving: Call,
   operation: Operation<Answer>,
   services: PipelineServices,
 ): Promise<StartedCall<Answer>> {
-  if (!services.ledger.hasRoom) throw ledgerFull(call);
-  const resolved = resolveModel(call, operation.alias, operation.kind);
+  if (!services.ledger.hasRoom) throw ledgerFull(arriving);
+  const resolved = resolveModel(arriving, operation.alias, operation.kind);
   const { model } = resolved;
   const subject = {
-    keyId: call.caller.key.id,
+    keyId: arriving.caller.key.id,
     model,
     nowMs: services.clock.monotonic(),
   };
   const { output, isStreamed } = operation;
-  const size = operation.measure(model, call.snapshot);
+  const size = operation.measure(model, arriving.snapshot);
   const estimate = services.estimator.estimate(subject, size, output);
+  // From here the meter tells of the end of the call, however it comes.
+  const call = services.running.enter(arriving);
   const meter = new Meter({ call, model, size, output, estimate, isStreamed }, services);
   try {
     operation.check(model);

@@ -4,8 +4,8 @@ import { GatewayError } from "../domain/gateway-error.ts";
 import { UpstreamFailure, type UpstreamFailureKind } from "../domain/upstream-failure.ts";
 import type { UpstreamRequest } from "../upstreams/adapter.ts";
 import type { Upstream } from "./snapshot.ts";
-import { callerLeft } from "./caller-left.ts";
 import { Watchdog } from "./watchdog.ts";
+import { whyEnded } from "./why-ended.ts";
 
 export interface SendOptions {
   readonly upstream: Upstream;
@@ -64,7 +64,7 @@ export async function send(
 
 async function waitForPlace({ upstream, callerSignal, placeWaitMs }: SendOptions): Promise<void> {
   if (placeWaitMs > 0 && (await upstream.inFlight.enter(callerSignal, placeWaitMs))) return;
-  if (callerSignal.aborted) throw callerLeft();
+  if (callerSignal.aborted) throw whyEnded(callerSignal);
   throw noPlace();
 }
 
@@ -229,7 +229,7 @@ function explain(
   kindOf: (networkCode: string) => UpstreamFailureKind,
 ): UpstreamFailure | GatewayError {
   if (watchdog.failure !== undefined) return watchdog.failure;
-  if (callerSignal.aborted) return callerLeft();
+  if (callerSignal.aborted) return whyEnded(callerSignal);
   if (error instanceof UpstreamFailure || error instanceof GatewayError) return error;
   const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
   const details = { kind: kindOf(code), message: `network error ${code}` };

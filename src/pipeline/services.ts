@@ -4,6 +4,7 @@ import type { Candidate } from "./candidates.ts";
 import type { TokenEstimator } from "./estimate.ts";
 import type { ImageMemory } from "./image-memory.ts";
 import type { MeterServices } from "./meter.ts";
+import type { RunningCalls } from "./running-calls.ts";
 
 /** What the steps of a call need from outside; `app.ts` makes it once. */
 export interface PipelineServices extends MeterServices {
@@ -14,5 +15,7 @@ export interface PipelineServices extends MeterServices {
   readonly resolveHost: (hostname: string) => Promise<readonly string[]>;
   /** For images that are read by address. */
   readonly imageMemory: ImageMemory;
+  /** Left through `onCallEnded`. */
+  readonly running: Pick<RunningCalls, "enter">;
   readonly onAttemptFailed: (call: Call, candidate: Candidate, failure: UpstreamFailure) => void;
 }

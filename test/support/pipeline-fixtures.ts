@@ -181,6 +181,7 @@ export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline
     canConnect: () => Promise.resolve(true),
     resolveHost: () => Promise.resolve([]),
     imageMemory: new ImageMemory(imageMemoryBytes),
+    running: { enter: (call) => call },
     onAttemptFailed: (_call, _candidate, failure) => void failures.push(failure),
     ...values,
   };

@@ -1,0 +1,76 @@
+import type { Call } from "./call.ts";
+import { keyEnded } from "./key-refusal.ts";
+
+/**
+ * Calls that run, by key. When a key is revoked or disabled, what runs for it is ended; a secret
+ * that ends, such as by a rotation, ends no call: the key lives on.
+ */
+export class RunningCalls {
+  readonly #isLive: (keyId: string) => boolean;
+  readonly #byKey = new Map<string, Map<string, CallEnd>>();
+
+  /** `isLive` tells whether a key is neither revoked nor disabled, as far as it is known here. */
+  constructor(isLive: (keyId: string) => boolean) {
+    this.#isLive = isLive;
+  }
+
+  get size(): number {
+    let size = 0;
+    for (const calls of this.#byKey.values()) size += calls.size;
+    return size;
+  }
+
+  /**
+   * The call, under a signal that also fires when its key ends. Whoever enters one must `leave`.
+   * Throws 401 when the key has ended since it was looked at, as while a body was read.
+   */
+  enter<Entered extends Call>(call: Entered): Entered {
+    const { id: keyId } = call.caller.key;
+    if (!this.#isLive(keyId)) throw keyEnded(call);
+    const end = new CallEnd(call);
+    const calls = this.#byKey.get(keyId);
+    if (calls === undefined) this.#byKey.set(keyId, new Map([[call.id, end]]));
+    else calls.set(call.id, end);
+    return { ...call, signal: end.signal };
+  }
+
+  leave({ id, keyId }: { readonly id: string; readonly keyId: string }): void {
+    const calls = this.#byKey.get(keyId);
+    calls?.get(id)?.release();
+    calls?.delete(id);
+    if (calls?.size === 0) this.#byKey.delete(keyId);
+  }
+
+  /** Ends the calls of keys that are not live any more. */
+  endStale(): void {
+    for (const [keyId, calls] of this.#byKey) {
+      if (this.#isLive(keyId)) continue;
+      for (const end of calls.values()) end.ofKey();
+    }
+  }
+}
+
+/** Ends one call: when its caller leaves, or when its key ends. */
+class CallEnd {
+  readonly #call: Call;
+  readonly #controller = new AbortController();
+  readonly #onCallerLeft = (): void => this.#controller.abort(this.#call.signal.reason);
+
+  constructor(call: Call) {
+    this.#call = call;
+    if (call.signal.aborted) this.#onCallerLeft();
+    else call.signal.addEventListener("abort", this.#onCallerLeft, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  ofKey(): void {
+    this.#controller.abort(keyEnded(this.#call));
+  }
+
+  release(): void {
+    this.#call.signal.removeEventListener("abort", this.#onCallerLeft);
+  }
+}
