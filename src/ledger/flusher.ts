@@ -1,4 +1,5 @@
 import type { UsageRecord } from "../domain/usage.ts";
+import { RefusedRows } from "../storage/errors.ts";
 import type { UsageStore } from "../storage/store.ts";
 import type { CallEntry } from "./call-entry.ts";
 import type { ReadBack } from "./read-back.ts";
@@ -24,6 +25,8 @@ export interface FlusherOptions {
 const longestPauseMs = 5_000;
 /** From so many failures in a row on, rows are looked into whatever the store says. */
 const persistentFailures = 3;
+/** A row is at fault when it alone failed this often, without the store saying why. */
+const unexplainedFailures = 3;
 
 /**
  * Brings rows to the database in batches, off the way of a call: those in memory, and in turn with
@@ -36,6 +39,8 @@ export class Flusher {
   #isStarted = false;
   #failures = 0;
   #lastError: unknown;
+  /** How often single rows failed, by id. */
+  readonly #suspicions = new Map<string, number>();
   #readBack: ReadBack | undefined;
   #readRows: readonly UsageRecord[] | undefined;
 
@@ -159,6 +164,17 @@ export class Flusher {
   async #store(rows: readonly UsageRecord[]): Promise<void> {
     const isPersistent = this.#failures >= persistentFailures;
     const poison = await storeRows(rows, this.#options.store, isPersistent);
+    const unproven = poison.filter((row) => !this.#isAtFault(row));
+    if (unproven[0] !== undefined) throw unproven[0].error;
     for (const row of poison) this.#options.putAside(row);
+    this.#suspicions.clear();
+  }
+
+  /** What failed once, while others got through, may get through the next time. */
+  #isAtFault({ record, error }: PoisonRow): boolean {
+    if (error instanceof RefusedRows) return true;
+    const failures = (this.#suspicions.get(record.id) ?? 0) + 1;
+    this.#suspicions.set(record.id, failures);
+    return failures >= unexplainedFailures;
   }
 }

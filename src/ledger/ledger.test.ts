@@ -234,6 +234,20 @@ test("a row that the database refuses goes to the dead letters and holds up no o
   expect([ledger.waiting, ledger.spoolBytes]).toEqual([0, 0]);
 });
 
+test("a row that alone fails again and again for no known reason is put aside, not sooner", async () => {
+  await using bench = new LedgerBench();
+  const ledger = bench.open();
+  bench.store.refuse = (rows) =>
+    rows.some(({ id }) => id === "req_4") ? new TypeError("odd") : undefined;
+  for (let call = 0; call < 6; call += 1) ledger.close(closedCall(`req_${call}`));
+  for (let tries = 0; tries < 4; tries += 1) await ledger.flush().catch(() => undefined);
+  expect(bench.log.of("deadLettered")).toEqual([]);
+  expect(ledger.waiting).toBe(6);
+  for (let tries = 0; tries < 4; tries += 1) await ledger.flush().catch(() => undefined);
+  expect(bench.log.of("deadLettered")).toMatchObject([["req_4", { message: "odd" }]]);
+  expect([ledger.waiting, bench.store.rows.size]).toEqual([0, 5]);
+});
+
 test("a row that cannot be put aside either stays in the spool", async () => {
   await using bench = new LedgerBench();
   const folder = bench.newFolder();

@@ -127,7 +127,7 @@ class SpooledLedger implements Ledger {
   }
 
   get hasRoom(): boolean {
-    return !this.#isClosed && this.#spool.canWrite && !this.#isFull;
+    return !this.#isClosed && this.#spool.active !== undefined && !this.#isFull;
   }
 
   get waiting(): number {
@@ -202,8 +202,9 @@ class SpooledLedger implements Ledger {
   }
 
   whyNotReady(): string | undefined {
-    if (!this.#spool.canWrite) return "usage cannot be recorded: the spool cannot be written";
-    return this.#isFull ? "usage cannot be recorded: the spool is full" : undefined;
+    const what = "usage cannot be recorded";
+    if (this.#spool.active === undefined) return `${what}: the spool cannot be written`;
+    return this.#isFull ? `${what}: the spool is full` : undefined;
   }
 
   get #isFull(): boolean {

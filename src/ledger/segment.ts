@@ -24,13 +24,15 @@ export class Segment {
   isSuspect = false;
   /** Found damaged when it was read back. */
   skippedBytes = 0;
+  /** Where calls of this file went, and how far: until that is on the disk, this is the proof. */
+  successor: { readonly segment: Segment; readonly bytes: number } | undefined;
   readonly #folder: string;
   readonly #files: SpoolFiles;
   /** Whether the disk knows that there is this file. */
   #isInFolder = false;
   #file: number | undefined;
   #bytes = 0;
-  #isDirty = false;
+  #syncedBytes = 0;
   #syncing: Promise<void> | undefined;
 
   /** Makes the file. Throws what the system does. */
@@ -51,6 +53,11 @@ export class Segment {
     return this.open.size + this.ended.size > 0;
   }
 
+  /** Whether what was written up to there is as safe as it gets. */
+  isSafeUpTo(bytes: number): boolean {
+    return this.isClosed || bytes <= this.#syncedBytes;
+  }
+
   get isClosed(): boolean {
     return this.#file === undefined;
   }
@@ -69,7 +76,6 @@ export class Segment {
       throw error;
     }
     this.#bytes += bytes.length;
-    this.#isDirty = true;
   }
 
   /** Throws unless there is room for that many bytes. */
@@ -84,17 +90,19 @@ export class Segment {
   clear(): void {
     this.#files.truncate(this.#openFile(), 0);
     this.#bytes = 0;
+    this.#syncedBytes = 0;
   }
 
   /** Resolves when all that was appended before lies on the disk. Rejects once for each failure. */
   async sync(): Promise<void> {
     while (this.#syncing !== undefined) await this.#syncing.catch(() => undefined);
     const file = this.#file;
-    if (!this.#isDirty || file === undefined) return;
-    this.#isDirty = false;
+    const bytes = this.#bytes;
+    if (bytes <= this.#syncedBytes || file === undefined) return;
     this.#syncing = this.#bringToDisk(file);
     try {
       await this.#syncing;
+      this.#syncedBytes = bytes;
     } catch (error) {
       // The system reports a lost write once and then forgets it.
       this.isSuspect = true;

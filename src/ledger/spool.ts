@@ -2,7 +2,7 @@ import type { Clock } from "../domain/clock.ts";
 import type { CallEntry } from "./call-entry.ts";
 import { FrameEncoder } from "./frame.ts";
 import { Segment } from "./segment.ts";
-import type { SpoolFiles } from "./spool-files.ts";
+import { isOutOfSpace, type SpoolFiles } from "./spool-files.ts";
 
 export interface SpoolOptions {
   readonly folder: string;
@@ -57,10 +57,6 @@ export class Spool {
     return this.#sealedBytes + (this.#active?.bytes ?? 0);
   }
 
-  get canWrite(): boolean {
-    return this.#active !== undefined;
-  }
-
   /** Why nothing can be written. */
   get failure(): unknown {
     return this.#failure;
@@ -70,7 +66,7 @@ export class Spool {
     return this.#unwritten.size;
   }
 
-  /** The file that is written now. */
+  /** The file that is written now; undefined while nothing can be written. */
   get active(): Segment | undefined {
     return this.#active;
   }
@@ -82,8 +78,10 @@ export class Spool {
 
   /** Writes all of a call. False when it cannot be written; an ended call is then kept. */
   write(entry: CallEntry): boolean {
+    // In one file: the one that the call is then said to be in.
+    this.#rotateIfFull();
     for (const record of entry.toRecords()) {
-      if (this.append(record)) continue;
+      if (this.#append(record)) continue;
       if (entry.record !== undefined) this.#unwritten.add(entry);
       return false;
     }
@@ -92,19 +90,10 @@ export class Spool {
     return true;
   }
 
+  /** Writes what adds to a call that was written before. */
   append(record: string): boolean {
-    if (this.#active === undefined) return false;
-    if (this.#active.bytes >= this.#options.segmentBytes) this.rotate();
-    const segment = this.#active;
-    const frame = this.#encoder.encode(record);
-    try {
-      segment?.append(frame);
-      this.#syncSoon();
-      return segment !== undefined;
-    } catch (error) {
-      this.#fail(error);
-      return false;
-    }
+    this.#rotateIfFull();
+    return this.#append(record);
   }
 
   /** The database has the call, or will be told of it by who reads the spool back. */
@@ -140,7 +129,7 @@ export class Spool {
       if (oldest === this.#active) return this.#clearActive(oldest);
       if (oldest.ended.size > 0 || oldest.spilledRows > 0 || !oldest.isClosed) return;
       this.#carry(oldest);
-      if (oldest.isNeeded) return;
+      if (oldest.isNeeded || !this.#isReplaced(oldest)) return;
       try {
         oldest.remove();
       } catch {
@@ -164,6 +153,25 @@ export class Spool {
     }
     for (const segment of this.#segments) await segment.close();
     this.tidy();
+  }
+
+  #rotateIfFull(): void {
+    const bytes = this.#active?.bytes ?? 0;
+    if (bytes >= this.#options.segmentBytes) this.rotate();
+  }
+
+  #append(record: string): boolean {
+    const segment = this.#active;
+    if (segment === undefined) return false;
+    const frame = this.#encoder.encode(record);
+    try {
+      segment.append(frame);
+      this.#syncSoon();
+      return true;
+    } catch (error) {
+      this.#fail(error);
+      return false;
+    }
   }
 
   #begin(): boolean {
@@ -211,7 +219,6 @@ export class Spool {
     this.#active = undefined;
     if (active !== undefined) {
       this.#sealedBytes += active.bytes;
-      // A full disk refuses what comes, but keeps what it has.
       if (!isOutOfSpace(error)) active.isSuspect = true;
       void active.close();
     }
@@ -248,6 +255,11 @@ export class Spool {
     }
   }
 
+  #isReplaced({ successor }: Segment): boolean {
+    if (successor === undefined || this.#options.sync === "none") return true;
+    return successor.segment.isSafeUpTo(successor.bytes);
+  }
+
   #clearActive(segment: Segment): void {
     if (segment.isNeeded || segment.bytes === 0) return;
     try {
@@ -258,11 +270,16 @@ export class Spool {
   }
 
   #moveToActive(entry: CallEntry): void {
-    this.#leaveSegment(entry);
+    const before = entry.segment;
     const segment = this.#active;
+    if (segment === undefined) return;
+    if (before !== undefined && before !== segment) {
+      before.successor = { segment, bytes: segment.bytes };
+    }
+    this.#leaveSegment(entry);
     entry.segment = segment;
-    const calls = entry.record === undefined ? segment?.open : segment?.ended;
-    calls?.add(entry);
+    const calls = entry.record === undefined ? segment.open : segment.ended;
+    calls.add(entry);
   }
 
   #leaveSegment(entry: CallEntry): void {
@@ -279,9 +296,4 @@ export class Spool {
       this.#active?.sync().catch((error: unknown) => this.#fail(error));
     }, syncIntervalMs);
   }
-}
-
-function isOutOfSpace(error: unknown): boolean {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  return ["ENOSPC", "EDQUOT", "EFBIG"].includes(code);
 }

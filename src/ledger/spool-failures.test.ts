@@ -1,0 +1,301 @@
+import { afterEach, expect, test } from "bun:test";
+import { mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import {
+  closedCall,
+  FallibleStore,
+  ledgerFlow,
+  LedgerLog,
+  openedCall,
+  TestFolder,
+} from "../../test/support/ledger-fixtures.ts";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { StorageUnavailable } from "../storage/errors.ts";
+import { openLedger, type Ledger, type LedgerFlow } from "./ledger.ts";
+import { systemFiles, type SpoolFiles } from "./spool-files.ts";
+
+/** The real files of the system, until the test breaks one thing they do. */
+class BreakableFiles implements SpoolFiles {
+  broken = new Set<keyof SpoolFiles>();
+  code = "EIO";
+  /** Bytes that a broken `append` still writes. */
+  bytesBefore = 0;
+
+  create(path: string): number {
+    this.#check("create");
+    return systemFiles.create(path);
+  }
+  append(file: number, bytes: Uint8Array): number {
+    const room = this.broken.has("append") ? this.bytesBefore : bytes.length;
+    if (room === 0) this.#check("append");
+    if (this.broken.has("append")) this.bytesBefore = 0;
+    return systemFiles.append(file, bytes.subarray(0, room));
+  }
+  truncate(file: number, bytes: number): void {
+    this.#check("truncate");
+    systemFiles.truncate(file, bytes);
+  }
+  async sync(file: number): Promise<void> {
+    this.#check("sync");
+    await systemFiles.sync(file);
+  }
+  async syncFolder(path: string): Promise<void> {
+    this.#check("syncFolder");
+    await systemFiles.syncFolder(path);
+  }
+  close(file: number): void {
+    systemFiles.close(file);
+  }
+  remove(path: string): void {
+    this.#check("remove");
+    systemFiles.remove(path);
+  }
+  rename(path: string, newPath: string): void {
+    this.#check("rename");
+    systemFiles.rename(path, newPath);
+  }
+
+  #check(what: keyof SpoolFiles): void {
+    if (!this.broken.has(what)) return;
+    throw Object.assign(new Error(`${this.code}: ${what} failed`), { code: this.code });
+  }
+}
+
+const ledgers: Ledger[] = [];
+afterEach(async () => {
+  for (const ledger of ledgers.splice(0)) await ledger.shutDown();
+});
+
+function setUp(folder: TestFolder, flow: Partial<LedgerFlow> = {}) {
+  const store = new FallibleStore();
+  const files = new BreakableFiles();
+  const log = new LedgerLog();
+  const settings = { ...ledgerFlow, ...flow };
+  const clock = new ManualClock();
+  const ledger = openLedger({ folder: folder.path, store, files, settings, clock, on: log });
+  ledgers.push(ledger);
+  return { store, files, log, ledger };
+}
+
+const away = new StorageUnavailable("gone");
+
+/** What the next start finds. The ledger before it must have ended. */
+async function replay(folder: TestFolder): Promise<FallibleStore> {
+  const { store, ledger } = setUp(folder);
+  await ledger.flush();
+  await ledger.shutDown();
+  return store;
+}
+
+function outcomes(store: FallibleStore): Record<string, string> {
+  return Object.fromEntries([...store.rows.values()].map(({ id, outcome }) => [id, outcome]));
+}
+
+test.each([
+  ["ENOSPC", 0],
+  ["ENOSPC", 30],
+  ["EIO", 0],
+  ["EIO", 200],
+])("%s after %d bytes refuses new calls and loses none that runs", async (code, bytesBefore) => {
+  using folder = new TestFolder();
+  const { files, store, log, ledger } = setUp(folder);
+  store.refuse = () => away;
+  for (const id of ["req_1", "req_2", "req_3"]) ledger.open(openedCall(id));
+  ledger.close(closedCall("req_1"));
+  Object.assign(files, { code, bytesBefore, broken: new Set(["append"]) });
+  ledger.close(closedCall("req_2"));
+  expect(() => ledger.open(openedCall("req_4"))).toThrow("the spool cannot be written");
+  ledger.checkpoint("req_3", { outputTokens: 1_000 });
+  expect([ledger.hasRoom, ledger.whyNotReady()]).toEqual([
+    false,
+    "usage cannot be recorded: the spool cannot be written",
+  ]);
+  await ledger.flush().catch(() => undefined);
+  expect(log.of("spoolFailed")).toHaveLength(1);
+  files.broken.clear();
+  await ledger.flush().catch(() => undefined);
+  expect(log.of("spoolRecovered")).toHaveLength(1);
+  ledger.open(openedCall("req_5"));
+  expect([ledger.hasRoom, ledger.waiting]).toEqual([true, 2]);
+  await ledger.shutDown();
+  expect(outcomes(await replay(folder))).toEqual({
+    req_1: "completed",
+    req_2: "completed",
+    req_3: "interrupted",
+    req_5: "interrupted",
+  });
+});
+
+test("a write that broke off and cannot be cut back costs no other record", async () => {
+  using folder = new TestFolder();
+  const { files, store, ledger } = setUp(folder);
+  store.refuse = () => away;
+  ledger.open(openedCall("req_1"));
+  Object.assign(files, { bytesBefore: 40, broken: new Set(["append", "truncate"]) });
+  ledger.close(closedCall("req_1"));
+  files.broken.clear();
+  await ledger.flush().catch(() => undefined);
+  ledger.close(closedCall("req_2"));
+  await ledger.shutDown();
+  expect(outcomes(await replay(folder))).toEqual({ req_1: "completed", req_2: "completed" });
+});
+
+test("what a failed sync may have lost is written again elsewhere", async () => {
+  using folder = new TestFolder();
+  const { files, store, log, ledger } = setUp(folder, { sync: "group" });
+  store.refuse = () => away;
+  files.broken.add("sync");
+  ledger.open(openedCall("req_open"));
+  ledger.checkpoint("req_open", { outputTokens: 77 });
+  ledger.open(openedCall("req_closed"));
+  ledger.close(closedCall("req_closed"));
+  for (let tries = 0; tries < 100 && ledger.hasRoom; tries += 1) await Bun.sleep(5);
+  expect(log.of("spoolFailed")).toHaveLength(1);
+  files.broken.clear();
+  await ledger.flush().catch(() => undefined);
+  expect(log.of("spoolRecovered")).toHaveLength(1);
+  await ledger.shutDown();
+  expect(readdirSync(folder.path).toSorted()).toEqual(["00000002.spool", "lock"]);
+  const store2 = await replay(folder);
+  expect(outcomes(store2)).toEqual({ req_open: "interrupted", req_closed: "completed" });
+  expect(store2.rows.get("req_open")?.outputTokens).toBe(77);
+});
+
+test("a disk that takes nothing gets no more files however often it is tried", async () => {
+  using folder = new TestFolder();
+  const { files, store, ledger } = setUp(folder);
+  store.refuse = () => away;
+  Object.assign(files, { code: "ENOSPC", broken: new Set(["append"]) });
+  ledger.close(closedCall("req_1"));
+  for (let tries = 0; tries < 20; tries += 1) await ledger.flush().catch(() => undefined);
+  expect(readdirSync(folder.path)).toEqual(["lock"]);
+  files.broken.clear();
+  await ledger.flush().catch(() => undefined);
+  await ledger.shutDown();
+  expect(outcomes(await replay(folder))).toEqual({ req_1: "completed" });
+});
+
+test("while the spool cannot be written, the database still takes what ends", async () => {
+  using folder = new TestFolder();
+  const { files, store, ledger } = setUp(folder);
+  ledger.open(openedCall("req_1"));
+  files.broken.add("append").add("create");
+  ledger.close(closedCall("req_1"));
+  await ledger.flush();
+  expect(outcomes(store)).toEqual({ req_1: "completed" });
+  expect(ledger.hasRoom).toBe(false);
+});
+
+test("rows that nothing takes until the end are told of", async () => {
+  using folder = new TestFolder();
+  const { files, store, log, ledger } = setUp(folder);
+  store.refuse = () => away;
+  files.broken.add("append");
+  ledger.close(closedCall("req_1"));
+  ledger.close(closedCall("req_2"));
+  await ledger.shutDown();
+  expect(log.of("lost")).toMatchObject([[2, { code: "EIO" }]]);
+});
+
+test("a folder in which no file can be made takes no call, and is tried again", async () => {
+  using folder = new TestFolder();
+  const { files, ledger } = setUp(folder, { segmentBytes: 100 });
+  ledger.close(closedCall("req_1"));
+  files.code = "EROFS";
+  files.broken.add("create");
+  expect(() => ledger.open(openedCall("req_2"))).toThrow("cannot be written");
+  expect(ledger.hasRoom).toBe(false);
+  files.broken.clear();
+  await ledger.flush();
+  expect(ledger.hasRoom).toBe(true);
+});
+
+test("files that cannot be removed are done with at the next start", async () => {
+  using folder = new TestFolder();
+  const { files, store, ledger } = setUp(folder, { segmentBytes: 500 });
+  files.broken.add("remove");
+  for (let call = 0; call < 9; call += 1) ledger.close(closedCall(`req_${call}`));
+  await ledger.flush();
+  await ledger.shutDown();
+  expect(store.rows.size).toBe(9);
+  const again = await replay(folder);
+  expect(again.rows.size).toBe(9);
+  expect(readdirSync(folder.path)).toEqual(["lock"]);
+});
+
+test("a folder that is a file is refused with its name", () => {
+  using folder = new TestFolder();
+  const path = join(folder.path, "spool");
+  systemFiles.close(systemFiles.create(path));
+  const store = new FallibleStore();
+  const options = { store, settings: ledgerFlow, clock: new ManualClock(), on: new LedgerLog() };
+  expect(() => openLedger({ folder: path, ...options })).toThrow("spool");
+});
+
+const mayMount = process.platform === "linux" && process.getuid?.() === 0 && canMount();
+
+function canMount(): boolean {
+  using folder = new TestFolder();
+  const options = ["-t", "tmpfs", "-o", "size=64k", "tmpfs", folder.path];
+  if (!Bun.spawnSync(["mount", ...options]).success) return false;
+  return Bun.spawnSync(["umount", folder.path]).success;
+}
+
+/** A file system of this many KiB in the folder. */
+class SmallDisk implements Disposable {
+  readonly path: string;
+
+  constructor(folder: TestFolder, kibibytes: number) {
+    this.path = join(folder.path, "disk");
+    mkdirSync(this.path);
+    const options = ["-t", "tmpfs", "-o", `size=${kibibytes}k`, "tmpfs", this.path];
+    if (!Bun.spawnSync(["mount", ...options]).success) throw new Error("cannot mount");
+  }
+
+  [Symbol.dispose](): void {
+    Bun.spawnSync(["umount", this.path]);
+  }
+}
+
+test.skipIf(!mayMount)(
+  "a real disk that fills up loses nothing (needs the right to mount)",
+  async () => {
+    using folder = new TestFolder();
+    using disk = new SmallDisk(folder, 1_024);
+    const store = new FallibleStore();
+    const log = new LedgerLog();
+    const settings = { ...ledgerFlow, segmentBytes: 65_536, queueRows: 100_000 };
+    const clock = new ManualClock();
+    const options = { folder: join(disk.path, "spool"), store, settings, clock };
+    const ledger = openLedger({ ...options, on: log });
+    store.refuse = () => away;
+    const running: string[] = [];
+    for (let call = 0; ledger.hasRoom && call < 10_000; call += 1) {
+      try {
+        ledger.open(openedCall(`req_${call}`));
+        running.push(`req_${call}`);
+      } catch {
+        break;
+      }
+      if (call % 3 > 0) ledger.close(closedCall(running.shift() ?? ""));
+    }
+    expect(log.of("spoolFailed")).toMatchObject([[{ code: "ENOSPC" }]]);
+    const cut = running.splice(0, 5);
+    for (const id of running) ledger.close(closedCall(id));
+    expect(ledger.hasRoom).toBe(false);
+    // The database comes back, so files go and there is room again.
+    store.refuse = () => undefined;
+    await ledger.flush();
+    await ledger.flush();
+    await ledger.flush();
+    expect(log.of("spoolRecovered")).toHaveLength(1);
+    expect(ledger.hasRoom).toBe(true);
+    await ledger.shutDown();
+    const next = openLedger({ ...options, on: new LedgerLog() });
+    await next.flush();
+    await next.shutDown();
+    const interrupted = [...store.rows.values()].filter(({ outcome }) => outcome === "interrupted");
+    expect(interrupted.map(({ id }) => id).toSorted()).toEqual(cut.toSorted());
+    expect(store.rows.size).toBeGreaterThan(1_000);
+  },
+);
