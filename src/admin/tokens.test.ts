@@ -93,9 +93,20 @@ test("a token makes none with more scopes than its own", async () => {
   expect((await refusal("createToken", reader)).code).toBe("not_permitted");
 });
 
-test("the local access is no user and gets no token", async () => {
+test("the local access is no user: it names one, and the token acts as that user", async () => {
   const request = { principal: localPrincipal(), body: { name: "x" } };
-  expect((await refusal("createToken", request)).code).toBe("not_permitted");
+  expect((await refusal("createToken", request)).param).toBe("user_id");
+  const { token, secret } = await issue(localPrincipal(), { name: "x", user_id: "bob" });
+  expect([token.user_id, token.user]).toEqual(["bob", "bob@example.com"]);
+  expect(await signedInWith(secret)).toBe(200);
+});
+
+test("only operators make tokens of others", async () => {
+  const request = { principal: sessionPrincipal(bob), body: { name: "x", user_id: "ada" } };
+  expect((await refusal("createToken", request)).code).toBe("not_found");
+  expect((await issue(sessionPrincipal(bob), { name: "x", user_id: "bob" })).token.user_id).toBe(
+    "bob",
+  );
 });
 
 test("a user that was disabled meanwhile gets no token", async () => {

@@ -1,13 +1,20 @@
 import { randomBase62 } from "../domain/base62.ts";
 import { GatewayError } from "../domain/gateway-error.ts";
 import { generateManagementToken, tokenHint } from "../domain/management-token.ts";
-import { roles, type ManagementToken, type Principal, type Scope } from "../domain/user.ts";
+import {
+  roles,
+  type ManagementToken,
+  type Principal,
+  type Scope,
+  type User,
+} from "../domain/user.ts";
 import type { ControlView } from "../storage/control-store.ts";
 import { tokenFields } from "./audit-fields.ts";
 import { change } from "./change.ts";
 import { tokenSchema, type TokenView } from "./contract/access.ts";
 import { issuedTokenSchema, newTokenSchema, tokenQuerySchema } from "./contract/access-requests.ts";
 import { listOf } from "./contract/values.ts";
+import { invalidField } from "./field-error.ts";
 import { defineOperation } from "./define-operation.ts";
 import type { Operation } from "./operation.ts";
 import { notFound } from "./scope.ts";
@@ -33,8 +40,10 @@ function createOperation(services: TokenServices): Operation {
     method: "POST",
     path,
     resource: "Tokens",
-    summary: "Make a management token of your own.",
-    description: "The secret is in this answer only. A token never allows more than its maker.",
+    summary: "Make a management token",
+    description:
+      "The secret is in this answer only. A token acts as its user, yours or, for operators, any, " +
+      "and never allows more than its maker.",
     roles,
     scope: "write",
     status: 201,
@@ -46,7 +55,7 @@ function createOperation(services: TokenServices): Operation {
       requireOwnScopes(call.principal, wanted);
       const { publicId, text } = generateManagementToken(services.random);
       return change(services, call, async (made) => {
-        const user = await requireUser(made.transaction, call.principal);
+        const user = await requireUser(made.transaction, call.principal, body.user_id);
         const token: ManagementToken = {
           id: `tok_${randomBase62(16, services.random)}`,
           userId: user.id,
@@ -147,14 +156,16 @@ function requireOwnScopes(principal: Principal, wanted: ReadonlySet<Scope>): voi
 
 async function requireUser(
   view: ControlView,
-  { userId }: Principal,
-): Promise<{ id: string; email: string; accountId: string | undefined }> {
+  principal: Principal,
+  wanted: string | undefined,
+): Promise<User> {
+  const userId = wanted ?? principal.userId;
+  if (userId !== principal.userId && !isOperator(principal)) throw notFound("user");
   if (userId === undefined) {
-    throw new GatewayError("not_permitted", {
-      message:
-        "A token belongs to a user, and the local access of this machine is none. Sign in as a " +
-        "user, or go on with the local access.",
-    });
+    throw invalidField(
+      "user_id",
+      "name the user that the token is for: the local access of this machine is none",
+    );
   }
   const user = await view.users.get(userId);
   // Disabled since the request came in: nothing may be left behind.

@@ -20,7 +20,7 @@ const columns = [
 const createVerb = defineVerb({
   name: "create",
   takes: "NAME",
-  summary: "make a management token of the user that is signed in, for scripts",
+  summary: "make a management token, with which scripts act as its user",
   options: {
     scopes: { type: "string", value: "read,write", about: "what it may do (default: both)" },
     "expires-in": {
@@ -28,15 +28,20 @@ const createVerb = defineVerb({
       value: "90d",
       about: "how long it works (default 90d, at most 365d)",
     },
+    user: {
+      type: "string",
+      value: "USER",
+      about: "whose it is, by email or id (default: who is signed in)",
+    },
     ...idempotencyOption,
   },
-  examples: [
-    "tokens create deployment --scopes read --expires-in 30d --url http://127.0.0.1:8081 " +
-      "--token-file token.txt",
-  ],
+  examples: ["tokens create deployment --user ada@example.com --scopes read --expires-in 30d"],
   async run(call) {
     const { args, client, io } = call;
+    const named = args.text("user");
+    const user = named === undefined ? undefined : await findUser(client, named);
     const body = definedFields({
+      user_id: user === undefined ? undefined : readText(user, "id"),
       name: args.one("name for the token"),
       scopes: args.list("scopes"),
       expires_in_days: readDays(args.durationMs("expires-in")),

@@ -266,10 +266,15 @@ describe("users", () => {
   });
 });
 
-test("tokens belong to users: without one signed in there are none to make, and the list is empty", async () => {
-  const made = await folder.run("tokens", "create", "script");
-  expect([made.exitCode, made.output]).toEqual([1, ""]);
+test("tokens belong to users: on the machine itself one is named", async () => {
+  const nobodys = await folder.run("tokens", "create", "script");
+  expect([nobodys.exitCode, nobodys.output]).toEqual([2, ""]);
+  expect(nobodys.errors).toContain("user");
   expect(idsOf(await folder.json("tokens", "list"))).toEqual([]);
+  await folder.json("users", "create", "script@example.com", "--role", "operator");
+  const made = await folder.run("tokens", "create", "script", "--user", "script@example.com");
+  expect(made.output.trim()).toMatch(/^slc-mgt_/);
+  expect(idsOf(await folder.json("tokens", "list"))).toHaveLength(1);
   expect((await folder.run("tokens", "revoke", "tok_nobody")).exitCode).toBe(1);
   expect((await folder.run("tokens", "revoke", "slc-mgt_secret")).errors).not.toContain("secret");
 });

@@ -74,6 +74,9 @@ export const newTokenSchema = z
       .optional()
       .describe("Default: all that whoever asks has."),
     expires_in_days: z.int().min(1).max(365).default(90),
+    user_id: idSchema
+      .optional()
+      .describe("Whose it is to be; operators only. Default: whoever asks."),
   })
   .meta({ id: "NewToken", examples: [{ name: "nightly report", scopes: ["read"] }] });
 
