@@ -8,10 +8,12 @@ import {
   targetOf,
   upstreamOf,
 } from "../../test/support/pipeline-fixtures.ts";
+import { KeptLedger } from "../../test/support/ledger-fixtures.ts";
 import { GatewayError } from "../domain/gateway-error.ts";
 import { UpstreamFailure, type UpstreamFailureKind } from "../domain/upstream-failure.ts";
 import type { UpstreamAdapter, UpstreamRequest } from "../upstreams/adapter.ts";
 import { runChat } from "./chat-call.ts";
+import type { PipelineServices } from "./services.ts";
 
 /** A real server whose answers depend on the credential it is sent. */
 function serve(respond: (authorization: string) => Response) {
@@ -52,7 +54,7 @@ function unable(param: string): UpstreamAdapter {
 }
 
 /** Runs a chat call over targets in the order of their adapters. */
-async function run(adapters: readonly UpstreamAdapter[]) {
+async function run(adapters: readonly UpstreamAdapter[], services: Partial<PipelineServices> = {}) {
   const upstreams = adapters.map((adapter, index) => upstreamOf(`up${index}`, { adapter }));
   const targets = upstreams.map(({ name }, index) => targetOf(name, { priority: index + 1 }));
   const model = modelOf({ targets });
@@ -60,7 +62,7 @@ async function run(adapters: readonly UpstreamAdapter[]) {
     environment: { name: "test", models: new Map([[model.alias, model]]) },
     snapshot: snapshotOf(upstreams),
   });
-  const pipeline = pipelineOf();
+  const pipeline = pipelineOf(services);
   const messages = [{ role: "user" as const, content: "hi" }];
   const chat = { request: { model: model.alias, messages }, bodyBytes: 100 };
   try {
@@ -137,4 +139,61 @@ test("a credential that is simply wrong is not tried again", async () => {
   const { error, records } = await run([renewing(server.url, "bad-credential")]);
   expect([error?.status, server.seen.length]).toEqual([503, 1]);
   expect(records[0]).toMatchObject({ attempts: 1 });
+});
+
+test("a call is in the ledger before its upstream hears of it, and closed before its caller does", async () => {
+  const ledger = new KeptLedger();
+  const openedAtRequest: number[] = [];
+  const sound = serve(() => {
+    openedAtRequest.push(ledger.opened.length);
+    return answer("hello");
+  });
+  const { text } = await run([adapterOf(sound.url)], { ledger });
+  expect([text, openedAtRequest, ledger.closed.length]).toEqual(["hello", [1], 1]);
+});
+
+test("while the ledger has no room no call begins, and the refusal says why", async () => {
+  const ledger = new KeptLedger();
+  ledger.hasRoom = false;
+  const sound = serve(() => answer("hello"));
+  const { error } = await run([adapterOf(sound.url)], { ledger });
+  expect([error?.status, error?.headers["retry-after"]]).toEqual([503, "5"]);
+  expect(error?.explanation).toMatchObject({ rule: "ledger_full", keyId: "key_a" });
+  expect([sound.seen, ledger.opened, ledger.closed]).toEqual([[], [], []]);
+});
+
+test("a call that the ledger does not take is refused, gives its tokens back and has a row", async () => {
+  const ledger = new KeptLedger();
+  ledger.takes = false;
+  const settled: (readonly [string, number])[] = [];
+  const { limits } = pipelineOf().services;
+  const sound = serve(() => answer("hello"));
+  const { error } = await run([adapterOf(sound.url)], {
+    ledger,
+    limits: {
+      acquire: (request) => limits.acquire(request),
+      settle: (callId, tokens) => {
+        settled.push([callId, tokens]);
+        return limits.settle(callId, tokens);
+      },
+    },
+  });
+  expect(error?.explanation?.rule).toBe("ledger_full");
+  expect([sound.seen, settled]).toEqual([[], [["req_1", 0]]]);
+  expect(ledger.closed).toMatchObject([{ outcome: "failed", status: 503, inputTokens: 0 }]);
+});
+
+test("a call that is refused by a limit has a row and was never opened", async () => {
+  const ledger = new KeptLedger();
+  const sound = serve(() => answer("hello"));
+  const refuse = pipelineOf().services.limits;
+  const { error } = await run([adapterOf(sound.url)], {
+    ledger,
+    limits: {
+      acquire: (request) => refuse.acquire({ ...request, tokens: 10_000_000 }),
+      settle: (callId, tokens) => refuse.settle(callId, tokens),
+    },
+  });
+  expect([error?.status, ledger.opened]).toEqual([429, []]);
+  expect(ledger.closed).toMatchObject([{ outcome: "failed", status: 429, attempts: 0 }]);
 });
