@@ -10,16 +10,24 @@ import {
 import { readMark } from "./usage-marks.ts";
 import type { RangePiece } from "./usage-range.ts";
 import type { ColumnValue } from "./usage-row.ts";
-import { details, stepDetails, stepLengthsMs, stepTables } from "./usage-steps.ts";
+import { type Detail, details, stepDetails, stepLengthsMs, stepTables } from "./usage-steps.ts";
 import { addSum, type UsageSum } from "./usage-sums.ts";
 
 /** Steps that are read at once; the event loop goes on between. */
-const stepsAtOnce: Readonly<Record<UsageStep, number>> = { minute: 60, hour: 24, day: 8 };
+const stepsAtOnce: Readonly<Record<UsageStep, { readonly full: number; readonly few: number }>> = {
+  minute: { full: 60, few: 60 },
+  hour: { full: 3, few: 72 },
+  day: { full: 1, few: 31 },
+};
 
 /** Cuts pieces so that none holds up the event loop for long. */
-export function cutPieces(pieces: readonly RangePiece[]): RangePiece[] {
+export function cutPieces(
+  pieces: readonly RangePiece[],
+  question: AggregateQuestion,
+): RangePiece[] {
   return pieces.flatMap((piece) => {
-    const lengthMs = stepsAtOnce[piece.step] * stepLengthsMs[piece.step];
+    const size = detailFor(question, piece.step) === "full" ? "full" : "few";
+    const lengthMs = stepsAtOnce[piece.step][size] * stepLengthsMs[piece.step];
     const parts: RangePiece[] = [];
     for (let since = piece.since; since < piece.until; since += lengthMs) {
       parts.push({ ...piece, since, until: Math.min(piece.until, since + lengthMs) });
@@ -33,6 +41,8 @@ export type GroupValues = readonly (string | number | null)[];
 
 /** Sums of one group, in one step of a series or in all. */
 export interface GroupSum extends UsageSum {
+  /** Of the group: its values as text. */
+  readonly name: string;
   readonly values: GroupValues;
   readonly at: number;
 }
@@ -78,11 +88,12 @@ function addRows(
 ): void {
   const { sql, values } = aggregate(question, piece);
   for (const row of database.query<AggregateRow, ColumnValue[]>(sql).iterate(...values)) {
-    const sum = { ...row, at: row.step_at, values: question.by.map((name) => valueOf(row, name)) };
-    const name = JSON.stringify([sum.at, ...sum.values]);
-    const known = sums.get(name);
-    if (known === undefined) sums.set(name, sum);
-    else addSum(known, sum);
+    const values = question.by.map((dimension) => valueOf(row, dimension));
+    const name = JSON.stringify(values);
+    const place = `${row.step_at} ${name}`;
+    const known = sums.get(place);
+    if (known === undefined) sums.set(place, { ...row, at: row.step_at, values, name });
+    else addSum(known, row);
   }
 }
 
@@ -92,9 +103,7 @@ function valueOf(row: AggregateRow, dimension: UsageDimension): string | number 
 }
 
 function aggregate({ filter, by, step }: AggregateQuestion, piece: RangePiece): Condition {
-  const needed = [...by, ...filteredDimensions(filter).map(([dimension]) => dimension)];
-  const smallest = smallestDetail(needed);
-  const detail = stepDetails[piece.step].includes(smallest) ? smallest : "full";
+  const detail = detailFor({ filter, by }, piece.step);
   const condition = groupCondition(filter, detail);
   const at = step === undefined ? "0" : `at - at % ${stepLengthsMs[step]}`;
   const columns = by.map((dimension) => `, ${dimensionColumns[dimension]}`).join("");
@@ -110,4 +119,12 @@ function aggregate({ filter, by, step }: AggregateQuestion, piece: RangePiece): 
     WHERE sums.detail = ? AND at >= ? AND at < ?${condition.sql}
     GROUP BY step_at${columns}`;
   return { sql, values: [details[detail], piece.since, piece.until, ...condition.values] };
+}
+
+function detailFor(
+  { filter, by }: Pick<AggregateQuestion, "filter" | "by">,
+  step: UsageStep,
+): Detail {
+  const smallest = smallestDetail([...by, ...filteredDimensions(filter).map(([name]) => name)]);
+  return stepDetails[step].includes(smallest) ? smallest : "full";
 }

@@ -45,6 +45,7 @@ function eraseDay(database: Database, where: AccountDay, limit: number): number 
     ),
     ["day", "full"],
     ["day", "model"],
+    ["day", "route"],
     ["day", "key"],
   ];
   let removed = 0;

@@ -58,15 +58,17 @@ export function groupCondition(filter: UsageFilter, detail: Detail): Condition {
   };
 }
 
-const knownBy: Readonly<Record<Exclude<Detail, "full">, readonly UsageDimension[]>> = {
-  key: ["environment", "account", "application", "key"],
-  model: ["environment", "account", "model"],
-};
+/** Fewest sums first. */
+const knownDimensions: readonly (readonly [Detail, readonly UsageDimension[]])[] = [
+  ["key", ["environment", "account", "application", "key"]],
+  ["model", ["environment", "account", "model"]],
+  ["route", ["environment", "account", "target", "status", "class"]],
+];
 
 /** The detail with the fewest sums that still knows these dimensions. */
 export function smallestDetail(dimensions: readonly UsageDimension[]): Detail {
-  const knows = (detail: keyof typeof knownBy): boolean =>
-    dimensions.every((dimension) => knownBy[detail].includes(dimension));
-  if (knows("key")) return "key";
-  return knows("model") ? "model" : "full";
+  const smallest = knownDimensions.find(([, known]) =>
+    dimensions.every((dimension) => known.includes(dimension)),
+  );
+  return smallest?.[0] ?? "full";
 }

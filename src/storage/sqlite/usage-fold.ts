@@ -2,7 +2,14 @@ import type { Database } from "bun:sqlite";
 import { readMark, writeMark } from "./usage-marks.ts";
 import type { ColumnValue } from "./usage-row.ts";
 import { addToOld, compactSums } from "./usage-sum-rows.ts";
-import { details, stepLengthsMs, stepStart, stepTables } from "./usage-steps.ts";
+import {
+  type Detail,
+  details,
+  stepDetails,
+  stepLengthsMs,
+  stepStart,
+  stepTables,
+} from "./usage-steps.ts";
 
 /**
  * How long minutes wait before they become part of hours and days. Most calls end sooner; what comes
@@ -48,7 +55,7 @@ function foldMinute(database: Database, minute: number): void {
   compactSums(database, { step: "minute", detail: "full", at: minute }, longLatencies.minute);
   for (const step of ["hour", "day"] as const) {
     const at = stepStart(minute, step);
-    for (const detail of ["full", "key", "model"] as const) {
+    for (const detail of stepDetails[step]) {
       const fold = foldInto(stepTables[step], groupColumns[detail]);
       database.query<unknown, ColumnValue[]>(fold).run(details[detail], at, details.full, minute);
       compactSums(database, { step, detail, at }, longLatencies[step]);
@@ -56,7 +63,12 @@ function foldMinute(database: Database, minute: number): void {
   }
 }
 
-const groupColumns = { full: "id", key: "key_group_id", model: "model_group_id" } as const;
+const groupColumns: Readonly<Record<Detail, string>> = {
+  full: "id",
+  key: "key_group_id",
+  model: "model_group_id",
+  route: "route_group_id",
+};
 
 function foldInto(table: string, groupColumn: string): string {
   return `

@@ -11,8 +11,8 @@ const cacheLimit = 50_000;
 // The change that changes nothing makes SQLite return the id of a group that was there.
 const insertGroup = `
   INSERT INTO usage_groups (detail, environment, account_id, application_id, key_id, model, target,
-    status, capacity_class, key_group_id, model_group_id)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    status, capacity_class, key_group_id, model_group_id, route_group_id)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT DO UPDATE SET detail = excluded.detail RETURNING id`;
 
 /** Finds the groups of calls, and makes them. Remembers what it found while nobody else writes. */
@@ -67,8 +67,13 @@ function insertGroups(database: Database, record: UsageRecord): GroupIds {
     if (row === null) throw new Error("a group of usage has no id");
     return row.id;
   };
-  const key = insert("key", applicationId, keyId, "", "", 0, "", null, null);
-  const byModel = insert("model", "", "", model, "", 0, "", null, null);
-  const own = [applicationId, keyId, model, target ?? "", status, record.capacityClass];
-  return { full: insert("full", ...own, key, byModel), key, model: byModel };
+  const route = [target ?? "", status, record.capacityClass];
+  const wholes = {
+    key: insert("key", applicationId, keyId, "", "", 0, "", null, null, null),
+    model: insert("model", "", "", model, "", 0, "", null, null, null),
+    route: insert("route", "", "", "", ...route, null, null, null),
+  };
+  const own = [applicationId, keyId, model, ...route];
+  const full = insert("full", ...own, wholes.key, wholes.model, wholes.route);
+  return { full, ...wholes };
 }

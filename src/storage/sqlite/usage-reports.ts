@@ -21,7 +21,6 @@ import { cutRange, type UsageExtent } from "./usage-range.ts";
 import { toRecord, type UsageRow } from "./usage-row.ts";
 import { nextTurn } from "./usage-turn.ts";
 import { details, stepLengthsMs, stepStart } from "./usage-steps.ts";
-import { emptySum } from "./usage-sums.ts";
 
 /** Reads the ledger in SQLite, in steps that are each short: they run on the event loop. */
 export class SqliteUsageReports implements UsageReports {
@@ -43,7 +42,7 @@ export class SqliteUsageReports implements UsageReports {
     const sums = await this.#aggregate({ filter, by, step }, step);
     const largest = largestGroups(sums, limit);
     return sums
-      .filter((sum) => largest.has(groupName(sum)))
+      .filter((sum) => largest.has(sum.name))
       .toSorted((one, other) => one.at - other.at || compareCalls(one, other))
       .map((sum) => ({ at: sum.at, ...toTotal(sum, by) }));
   }
@@ -62,7 +61,7 @@ export class SqliteUsageReports implements UsageReports {
   async #aggregate(question: AggregateQuestion, longest: UsageStep): Promise<GroupSum[]> {
     const { since, until } = question.filter;
     const extent = await this.#connection.use(readExtent);
-    const pieces = cutPieces(cutRange({ since, until, longest, extent }));
+    const pieces = cutPieces(cutRange({ since, until, longest, extent }), question);
     const sums = new Map<string, GroupSum>();
     for (const piece of pieces) {
       await this.#connection.use((database) => addPiece(database, { question, piece }, sums));
@@ -93,25 +92,24 @@ function readExtent(database: Database): UsageExtent {
   return { since, until: stepStart(Math.max(...times), "day") + stepLengthsMs.day, horizons };
 }
 
-function groupName({ values }: GroupSum): string {
-  return JSON.stringify(values);
-}
+type NamedCalls = Pick<GroupSum, "name" | "calls">;
 
 /** Most calls first; what is equal has an order all the same. */
-function compareCalls(one: GroupSum, other: GroupSum): number {
-  return other.calls - one.calls || (groupName(one) < groupName(other) ? -1 : 1);
+function compareCalls(one: NamedCalls, other: NamedCalls): number {
+  return other.calls - one.calls || (one.name < other.name ? -1 : 1);
 }
 
 /** Names of the groups with the most calls of all steps together. */
 function largestGroups(sums: readonly GroupSum[], limit: number): ReadonlySet<string> {
-  const groups = new Map<string, GroupSum>();
-  for (const sum of sums) {
-    const name = groupName(sum);
-    const group = groups.get(name) ?? { ...emptySum(), values: sum.values, at: 0 };
-    group.calls += sum.calls;
-    groups.set(name, group);
-  }
-  return new Set([...groups.values()].toSorted(compareCalls).slice(0, limit).map(groupName));
+  const calls = new Map<string, number>();
+  for (const sum of sums) calls.set(sum.name, (calls.get(sum.name) ?? 0) + sum.calls);
+  const groups = [...calls].map(([name, count]) => ({ name, calls: count }));
+  return new Set(
+    groups
+      .toSorted(compareCalls)
+      .slice(0, limit)
+      .map(({ name }) => name),
+  );
 }
 
 function toTotal(sum: GroupSum, by: readonly UsageDimension[]): UsageTotal {

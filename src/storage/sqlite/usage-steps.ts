@@ -14,14 +14,14 @@ export const stepTables: Readonly<Record<UsageStep, string>> = {
 };
 
 /** How closely sums tell calls apart, as the column `detail` has it. */
-export const details = { full: 0, key: 1, model: 2 } as const;
+export const details = { full: 0, key: 1, model: 2, route: 3 } as const;
 export type Detail = keyof typeof details;
 
 /** Minutes are read for hours at most: their sums by key or by model would save little. */
 export const stepDetails: Readonly<Record<UsageStep, readonly Detail[]>> = {
   minute: ["full"],
-  hour: ["full", "key", "model"],
-  day: ["full", "key", "model"],
+  hour: ["full", "key", "model", "route"],
+  day: ["full", "key", "model", "route"],
 };
 
 /** When the step that holds a time begins. */

@@ -18,20 +18,6 @@ export interface UsageSum {
   firstEvents: string;
 }
 
-export function emptySum(): UsageSum {
-  return {
-    calls: 0,
-    failedCalls: 0,
-    abandonedCalls: 0,
-    inputTokens: 0,
-    outputTokens: 0,
-    cachedInputTokens: 0,
-    estimatedTokens: 0,
-    durations: "",
-    firstEvents: "",
-  };
-}
-
 export function addSum(sum: UsageSum, other: Readonly<UsageSum>): void {
   sum.calls += other.calls;
   sum.failedCalls += other.failedCalls;

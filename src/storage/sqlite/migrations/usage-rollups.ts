@@ -13,7 +13,8 @@ const sumColumns = `
 
 const schema = `
   -- What calls are told apart by. Detail 0: all dimensions. Detail 1: environment, account,
-  -- application and key. Detail 2: environment, account and model. Dimensions that a detail leaves
+  -- application and key. Detail 2: environment, account and model. Detail 3: environment, account,
+  -- target, status and class. Dimensions that a detail leaves
   -- out, and the target of calls that tried none, are empty. Ids are never used again.
   CREATE TABLE usage_groups (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -26,12 +27,18 @@ const schema = `
     target TEXT NOT NULL,
     status INTEGER NOT NULL,
     capacity_class TEXT NOT NULL,
-    -- Of groups of detail 0: those of detail 1 and 2 that they are part of.
+    -- Of groups of detail 0: those of detail 1, 2 and 3 that they are part of.
     key_group_id INTEGER,
     model_group_id INTEGER,
+    route_group_id INTEGER,
     UNIQUE (account_id, detail, key_id, model, target, status, capacity_class, application_id,
       environment)
   ) STRICT;
+
+  CREATE INDEX usage_groups_by_key ON usage_groups (key_id);
+  CREATE INDEX usage_groups_by_application ON usage_groups (application_id);
+  CREATE INDEX usage_groups_by_model ON usage_groups (model, status);
+  CREATE INDEX usage_groups_by_status ON usage_groups (status);
 
   -- Latencies are texts of domain/latency-histogram.ts. Time comes before the group: what is written
   -- together lies together.
@@ -84,6 +91,13 @@ const byModel: Detail = {
   join: "g.model = u.model",
 };
 
+const byRoute: Detail = {
+  number: 3,
+  dimensions: "environment, account_id, '', '', '', coalesce(target, ''), status, capacity_class",
+  join: `g.target = coalesce(u.target, '') AND g.status = u.status
+    AND g.capacity_class = u.capacity_class`,
+};
+
 function fillGroups({ number, dimensions }: Detail): string {
   return `
     INSERT INTO usage_groups (detail, environment, account_id, application_id, key_id, model,
@@ -126,16 +140,14 @@ function joinLatencies(column: string, condition: string): string {
     ) GROUP BY at, group_id`;
 }
 
-const linkGroups = `
-  UPDATE usage_groups SET key_group_id = part.id FROM usage_groups AS part
-    WHERE usage_groups.detail = 0 AND part.detail = 1
-      AND part.account_id = usage_groups.account_id AND part.key_id = usage_groups.key_id
-      AND part.application_id = usage_groups.application_id
-      AND part.environment = usage_groups.environment;
-  UPDATE usage_groups SET model_group_id = part.id FROM usage_groups AS part
-    WHERE usage_groups.detail = 0 AND part.detail = 2
-      AND part.account_id = usage_groups.account_id AND part.model = usage_groups.model
-      AND part.environment = usage_groups.environment;`;
+function linkGroups(column: string, detail: number, dimensions: readonly string[]): string {
+  const same = ["environment", "account_id", ...dimensions].map(
+    (dimension) => `AND part.${dimension} = usage_groups.${dimension}`,
+  );
+  return `
+    UPDATE usage_groups SET ${column} = part.id FROM usage_groups AS part
+      WHERE usage_groups.detail = 0 AND part.detail = ${detail} ${same.join(" ")};`;
+}
 
 const markFolded = `
   UPDATE usage_marks SET at = coalesce((SELECT max(at) + 60000 FROM usage_minutes), 0)
@@ -143,10 +155,12 @@ const markFolded = `
 
 export const usageRollups = [
   schema,
-  ...[full, byKey, byModel].map(fillGroups),
-  linkGroups,
+  ...[full, byKey, byModel, byRoute].map(fillGroups),
+  linkGroups("key_group_id", byKey.number, ["application_id", "key_id"]),
+  linkGroups("model_group_id", byModel.number, ["model"]),
+  linkGroups("route_group_id", byRoute.number, ["target", "status", "capacity_class"]),
   fillSums("usage_minutes", 60_000, full),
-  ...[full, byKey, byModel].flatMap((detail) => [
+  ...[full, byKey, byModel, byRoute].flatMap((detail) => [
     fillSums("usage_hours", 3_600_000, detail),
     fillSums("usage_days", 86_400_000, detail),
   ]),
