@@ -54,7 +54,11 @@ export interface ControlTransaction extends ControlView {
     /** Sets when a secret stops working. */
     expire(publicId: string, expiresAt: number): Promise<void>;
   };
-  readonly users: Writer<User, UserFilter> & UserReader;
+  readonly users: Writer<User, UserFilter> &
+    UserReader & {
+      /** Notes a sign-in. It is no change of the user: the revision stays. */
+      signedIn(id: string, at: number): Promise<void>;
+    };
   readonly sessions: ControlView["sessions"] & {
     insert(session: Session): Promise<void>;
     seen(id: string, at: number): Promise<void>;

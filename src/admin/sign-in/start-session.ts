@@ -31,7 +31,7 @@ export async function startSession(
 ): Promise<StartedSession> {
   const { transaction, now } = change;
   if (previous !== undefined) await transaction.sessions.delete(previous);
-  const signedIn = await transaction.users.update({ ...user, lastSignInAt: now });
+  await transaction.users.signedIn(user.id, now);
   const { secret, session } = newSession({ userId: user.id, now, absoluteMs, random });
   await transaction.sessions.insert(session);
   await change.audit({
@@ -40,7 +40,7 @@ export async function startSession(
     accountId: user.accountId,
     after: { how, expires_at: timeText(session.expiresAt) },
   });
-  return { user: signedIn, session, secret };
+  return { user: { ...user, lastSignInAt: now }, session, secret };
 }
 
 export interface SessionReplyOptions {

@@ -56,6 +56,14 @@ export function accessContract(create: () => ControlStore): void {
       expect(await list({ email: "user_b@example.com", role: "operator" })).toEqual([]);
     });
 
+    test("a sign-in is noted without a new revision, so no open form is out of date", async () => {
+      const before = await store.read((view) => view.users.get("user_a"));
+      await store.change((to) => to.users.signedIn("user_a", 77));
+      const after = await store.read((view) => view.users.get("user_a"));
+      expect(after).toEqual({ ...userOf("user_a"), lastSignInAt: 77 });
+      expect(after?.revision).toBe(before?.revision);
+    });
+
     test("a session is seen, ended alone, and ended with all of its user", async () => {
       await store.change(async (to) => {
         for (const id of ["one", "two", "three"]) await to.sessions.insert(sessionOf(id, "user_a"));

@@ -53,6 +53,12 @@ export class UserTable extends Table<User, UserRow, UserFilter> {
       return row === null ? undefined : readUser(row);
     });
   }
+
+  signedIn(id: string, at: number): Promise<void> {
+    return this.scope.run((database) => {
+      database.run("UPDATE users SET last_sign_in_at = ? WHERE id = ?", [at, id]);
+    });
+  }
 }
 
 function readUser(row: UserRow): User {
