@@ -15,7 +15,7 @@ import { addSum, type UsageSum } from "./usage-sums.ts";
 
 /** Steps that are read at once; the event loop goes on between. */
 const stepsAtOnce: Readonly<Record<UsageStep, { readonly full: number; readonly few: number }>> = {
-  minute: { full: 60, few: 60 },
+  minute: { full: 20, few: 20 },
   hour: { full: 3, few: 72 },
   day: { full: 1, few: 31 },
 };

@@ -17,7 +17,10 @@ const insertGroup = `
 
 /** Finds the groups of calls, and makes them. Remembers what it found while nobody else writes. */
 export class UsageGroups {
-  readonly #ids = new Map<string, GroupIds>();
+  /** By what the calls have in common. */
+  readonly #calls = new Map<string, GroupIds>();
+  /** By detail and dimensions. */
+  readonly #ids = new Map<string, number>();
   #database: Database | undefined;
   #version = 0;
 
@@ -32,18 +35,43 @@ export class UsageGroups {
 
   /** After a transaction that was undone, and when groups are removed. */
   forget(): void {
+    this.#calls.clear();
     this.#ids.clear();
     this.#database = undefined;
   }
 
   idsOf(database: Database, record: UsageRecord): GroupIds {
     const name = nameOf(record);
-    const known = this.#ids.get(name);
+    const known = this.#calls.get(name);
     if (known !== undefined) return known;
-    if (this.#ids.size >= cacheLimit) this.#ids.clear();
-    const ids = insertGroups(database, record);
-    this.#ids.set(name, ids);
+    if (this.#calls.size >= cacheLimit) this.#calls.clear();
+    const ids = this.#findGroups(database, record);
+    this.#calls.set(name, ids);
     return ids;
+  }
+
+  #findGroups(database: Database, record: UsageRecord): GroupIds {
+    const { environment, accountId, applicationId, keyId, model, target, status } = record;
+    const query = database.query<{ id: number }, ColumnValue[]>(insertGroup);
+    const find = (detail: Detail, dimensions: ColumnValue[], wholes: ColumnValue[]): number => {
+      const values = [details[detail], environment, accountId, ...dimensions];
+      const name = JSON.stringify(values);
+      const known = this.#ids.get(name);
+      if (known !== undefined) return known;
+      if (this.#ids.size >= cacheLimit) this.#ids.clear();
+      const row = query.get(...values, ...wholes);
+      if (row === null) throw new Error("a group of usage has no id");
+      this.#ids.set(name, row.id);
+      return row.id;
+    };
+    const none = [null, null, null];
+    const route = [target ?? "", status, record.capacityClass];
+    const key = find("key", [applicationId, keyId, "", "", 0, ""], none);
+    const ofModel = find("model", ["", "", model, "", 0, ""], none);
+    const ofRoute = find("route", ["", "", "", ...route], none);
+    const own = [applicationId, keyId, model, ...route];
+    const full = find("full", own, [key, ofModel, ofRoute]);
+    return { full, key, model: ofModel, route: ofRoute };
   }
 }
 
@@ -57,23 +85,4 @@ function nameOf(record: UsageRecord): string {
   return `${record.keyId}\n${record.model}\n${record.status}\n${record.target ?? ""}\n${
     record.capacityClass
   }\n${record.applicationId}\n${record.accountId}\n${record.environment}`;
-}
-
-function insertGroups(database: Database, record: UsageRecord): GroupIds {
-  const { environment, accountId, applicationId, keyId, model, target, status } = record;
-  const query = database.query<{ id: number }, ColumnValue[]>(insertGroup);
-  const insert = (detail: Detail, ...rest: readonly ColumnValue[]): number => {
-    const row = query.get(details[detail], environment, accountId, ...rest);
-    if (row === null) throw new Error("a group of usage has no id");
-    return row.id;
-  };
-  const route = [target ?? "", status, record.capacityClass];
-  const wholes = {
-    key: insert("key", applicationId, keyId, "", "", 0, "", null, null, null),
-    model: insert("model", "", "", model, "", 0, "", null, null, null),
-    route: insert("route", "", "", "", ...route, null, null, null),
-  };
-  const own = [applicationId, keyId, model, ...route];
-  const full = insert("full", ...own, wholes.key, wholes.model, wholes.route);
-  return { full, ...wholes };
 }
