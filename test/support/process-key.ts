@@ -11,6 +11,15 @@ import { unlimited } from "./gateway.ts";
 
 /** A key that no limit holds back, in the database of a gateway that runs on this configuration. */
 export async function createKeyOf(configPath: string): Promise<string> {
+  const [key] = await createKeysOf(configPath, 1);
+  return key?.text ?? "";
+}
+
+/** Several of them. */
+export async function createKeysOf(
+  configPath: string,
+  count: number,
+): Promise<readonly { readonly id: string; readonly text: string }[]> {
   const parsed = parseConfig(readFileSync(configPath, "utf8"), { name: configPath, env: {} });
   if (!parsed.ok) throw new Error(formatProblems(configPath, parsed.problems));
   const { config } = parsed;
@@ -30,5 +39,10 @@ export async function createKeyOf(configPath: string): Promise<string> {
   const { id: applicationId } = await ensureApplication(services, names);
   const wanted = { applicationId, plan: "enterprise", limits: unlimited };
   const actor = { kind: "system", id: undefined, name: "test" } as const;
-  return (await issueKey(services, wanted, actor)).text;
+  const keys: { id: string; text: string }[] = [];
+  while (keys.length < count) {
+    const { key, text } = await issueKey(services, wanted, actor);
+    keys.push({ id: key.id, text });
+  }
+  return keys;
 }

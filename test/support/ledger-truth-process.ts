@@ -1,0 +1,134 @@
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "../../src/domain/clock.ts";
+import type { UsageRecord } from "../../src/domain/usage.ts";
+import {
+  startSimulator,
+  type Simulator,
+  type SimulatorOptions,
+} from "../../src/simulator/simulator.ts";
+import { openStores } from "../../src/storage/sqlite/open-stores.ts";
+import { makeCall, type CallPlace, type SeenCall } from "./ledger-truth-caller.ts";
+import { mixSections, type PlannedCall } from "./ledger-truth-mix.ts";
+import { sumRollUps, type LedgerSums } from "./ledger-truth.ts";
+import { createKeysOf } from "./process-key.ts";
+import { startServing, type ServingProcess } from "./sluice-process.ts";
+
+export interface ProcessBenchOptions {
+  readonly keys: number;
+  readonly simulator?: SimulatorOptions;
+  /** Default: `data` in the bench's folder. */
+  readonly dataDir?: string;
+  /** Default: in the bench's folder. */
+  readonly database?: string;
+  /** Further sections of the configuration. */
+  readonly sections?: Readonly<Record<string, string>>;
+}
+
+export interface StoredLedger {
+  readonly rows: readonly UsageRecord[];
+  readonly rollUps: Readonly<Record<string, LedgerSums>>;
+}
+
+/** Gateways that are processes, one after the other on the same data; the upstream outlives them. */
+export class ProcessBench implements AsyncDisposable {
+  readonly folder = mkdtempSync(join(tmpdir(), "sluice-truth-"));
+  readonly configPath = join(this.folder, "sluice.yaml");
+  readonly simulator: Simulator;
+  readonly database: string;
+  readonly calls: SeenCall[] = [];
+  #keys: readonly { readonly id: string; readonly text: string }[] = [];
+
+  private constructor({ simulator, database }: ProcessBenchOptions) {
+    this.simulator = startSimulator({ truthLogLimit: 1_000_000, ...simulator });
+    this.database = database ?? join(this.folder, "sluice.db");
+  }
+
+  static async create(options: ProcessBenchOptions): Promise<ProcessBench> {
+    const bench = new ProcessBench(options);
+    const dataDir = options.dataDir ?? join(bench.folder, "data");
+    mkdirSync(dataDir, { recursive: true });
+    const sections = {
+      listen: `{ data: "127.0.0.1:0", admin: "127.0.0.1:0" }`,
+      storage: `{ url: "sqlite:${bench.database}" }`,
+      data_dir: dataDir,
+      environments: `[{ name: test, hosts: ["*"], models: ["*"] }]`,
+      ...mixSections(bench.simulator),
+      ...options.sections,
+    };
+    const lines = Object.entries(sections).map(([name, section]) => `${name}: ${section}\n`);
+    await Bun.write(bench.configPath, lines.join(""));
+    bench.#keys = await createKeysOf(bench.configPath, options.keys);
+    return bench;
+  }
+
+  serve(): Promise<ServingProcess> {
+    return startServing(["--config", this.configPath]);
+  }
+
+  /** Callers with these keys, who call one after the other for as long as there are calls. */
+  async call(
+    { dataUrl }: ServingProcess,
+    keys: { readonly from: number; readonly count: number },
+    next: () => PlannedCall | undefined,
+  ): Promise<void> {
+    const { from, count } = keys;
+    const callUntilDone = async (place: CallPlace): Promise<void> => {
+      for (let planned = next(); planned !== undefined; planned = next()) {
+        this.calls.push(await makeCall(planned, place));
+      }
+    };
+    const own = this.#keys.slice(from, from + count);
+    await Promise.all(
+      own.map(({ id: keyId, text: key }) => callUntilDone({ url: dataUrl, key, keyId })),
+    );
+  }
+
+  /** Until the upstream has seen the end of all its calls. */
+  untilUpstreamIsFree(): Promise<void> {
+    return until("no call is open", () => this.simulator.openCalls === 0);
+  }
+
+  /** What the database holds; no gateway may run. */
+  async stored(): Promise<StoredLedger> {
+    const { reports, connection } = openStores(this.database, systemClock);
+    await using _ = connection;
+    const rows: UsageRecord[] = [];
+    let after: string | undefined;
+    do {
+      const filter = { since: 0, until: Number.MAX_SAFE_INTEGER };
+      const page = await reports.calls(filter, { limit: 500, after });
+      rows.push(...page.items);
+      after = page.next;
+    } while (after !== undefined);
+    return { rows, rollUps: await sumRollUps(reports) };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.simulator[Symbol.asyncDispose]();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+const patienceMs = 60_000;
+
+export async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + patienceMs;
+  while (!(await isSo())) {
+    if (performance.now() > deadline) throw new Error(`waited too long until ${what}`);
+    await Bun.sleep(10);
+  }
+}
+
+/** Until the database has all that the gateway knows, and the spool is empty. */
+export function untilStored({ adminUrl }: ServingProcess): Promise<void> {
+  return until("the spool is empty", async () => {
+    const metrics = await (await fetch(`${adminUrl}/metrics`)).text();
+    return /^sluice_ledger_queue_rows 0$/m.test(metrics) && spoolBytesIn(metrics) === 0;
+  });
+}
+
+function spoolBytesIn(metrics: string): number {
+  return Number(/^sluice_ledger_spool_bytes (\d+)$/m.exec(metrics)?.[1]);
+}
