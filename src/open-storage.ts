@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "./config/config.ts";
 import type { Clock } from "./domain/clock.ts";
@@ -82,6 +83,7 @@ export function openStorage(options: StorageOptions): Storage {
     lastUse,
     ledger,
     async start() {
+      refuseFolder(config.storage.path);
       await connection.open().catch(throwUnlessAway);
       await keyRing.start();
       ledger.start();
@@ -96,6 +98,12 @@ export function openStorage(options: StorageOptions): Storage {
       await connection.close();
     },
   };
+}
+
+/** Nobody makes a file of it while the process waits, so this must be told at once. */
+function refuseFolder(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return;
+  throw new Error(`storage.url names a folder, ${path}; it must name a file in it`);
 }
 
 function throwUnlessAway(error: unknown): void {
