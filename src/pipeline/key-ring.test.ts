@@ -118,6 +118,19 @@ test("a poll that finds nothing keeps the snapshot, and is a sign of life", asyn
   expect([ring.isStale, ring.ageMs]).toEqual([false, 0]);
 });
 
+test("from the first load that fails on, an unknown key may be good, until one goes well", async () => {
+  const { ring, store } = await setUpLoaded(liveOf("key_a", "aaaaaaaa"));
+  const failing = ring.reload();
+  const ended = failing.catch(() => undefined);
+  await store.fail();
+  await ended;
+  expect([ring.isStale, idsOf(ring)]).toEqual([true, ["aaaaaaaa"]]);
+  const loading = ring.reload();
+  await store.answer(10, []);
+  await loading;
+  expect(ring.isStale).toBe(false);
+});
+
 test("the age counts from the question, not from the answer", async () => {
   const { ring, store, clock } = await setUpLoaded();
   const loading = ring.reload();

@@ -43,6 +43,8 @@ export class KeyRing {
   #snapshot: KeySnapshot = noKeys();
   #epoch = 0;
   #loadedAt: number | undefined;
+  /** Whether the last load did. */
+  #hasFailed = false;
   #running: Promise<void> | undefined;
   #queued: Promise<void> | undefined;
   #timer: ReturnType<typeof setInterval> | undefined;
@@ -81,9 +83,12 @@ export class KeyRing {
     return this.#options.clock.monotonic() - this.#loadedAt;
   }
 
-  /** Whether a key that is unknown here may well be good. */
+  /**
+   * Whether a key that is unknown here may well be good: it may have been made just before the
+   * store failed, so the first failure counts.
+   */
   get isStale(): boolean {
-    return this.ageMs > missedPolls * this.#options.intervalMs;
+    return this.#hasFailed || this.ageMs > missedPolls * this.#options.intervalMs;
   }
 
   /**
@@ -137,9 +142,11 @@ export class KeyRing {
     try {
       await this.#followChanges();
     } catch (error) {
+      this.#hasFailed = true;
       onReloadFailed(error);
       throw error;
     }
+    this.#hasFailed = false;
     this.#loadedAt = beganAt;
     onReloaded();
   }
