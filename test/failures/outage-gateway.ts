@@ -13,14 +13,14 @@ export interface OutageGateway extends AsyncDisposable {
   /** Calls that were answered. */
   readonly answered: number;
   /** A call with the key that was known before. */
-  call(): Promise<number>;
+  readonly call: () => Promise<number>;
   /** A request with a well-formed key that nobody has. */
-  unknownKey(): Promise<number>;
+  readonly unknownKey: () => Promise<number>;
   /** Status and code of the control plane. */
-  admin(method: string, path: string, body?: unknown): Promise<string>;
-  isReady(): Promise<boolean>;
+  readonly admin: (method: string, path: string, body?: unknown) => Promise<string>;
+  readonly isReady: () => Promise<boolean>;
   /** How often the log has a message of at least `info`. */
-  logged(message: string): number;
+  readonly logged: (message: string) => number;
 }
 
 export async function startOutageGateway(overrides: AppOverrides = {}): Promise<OutageGateway> {

@@ -1,0 +1,114 @@
+import { Database } from "bun:sqlite";
+import { copyFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { expect, test } from "bun:test";
+import { createKeyOf } from "../support/process-key.ts";
+import { runSluice, startServing, type ServingProcess } from "../support/sluice-process.ts";
+import { generateApiKey } from "../../src/domain/api-key.ts";
+import { holdDatabase } from "./database-holder.ts";
+import { eventually } from "./outage-gateway.ts";
+import {
+  askAdmin,
+  callWith,
+  makeProcessFolder,
+  statusOf,
+  type ProcessFolder,
+} from "./outage-process.ts";
+
+function countOf(process: ServingProcess, message: string): number {
+  return process.text().split(message).length - 1;
+}
+
+const unknownKey = (): string => generateApiKey((target) => crypto.getRandomValues(target)).text;
+
+/** What a process without any key answers: nothing that makes a program throw its key away. */
+async function expectUnready(
+  serving: ServingProcess,
+  folder: ProcessFolder,
+  key: string,
+): Promise<void> {
+  const { dataUrl, adminUrl } = serving;
+  expect(await statusOf(`${dataUrl}/healthz`)).toBe(200);
+  expect(await statusOf(`${dataUrl}/readyz`)).toBe(503);
+  expect(await statusOf(`${adminUrl}/readyz`)).toBe(503);
+  expect(await callWith(serving, key)).toBe(503);
+  expect(await callWith(serving, unknownKey())).toBe(503);
+  expect(await callWith(serving, "sk-slc_nonsense")).toBe(401);
+  for (const path of ["/accounts", "/keys", "/usage/totals", "/sign-in"]) {
+    const { status, body } = await askAdmin(serving, folder, path);
+    expect([path, status]).toEqual([path, 503]);
+    expect(body).toMatchObject({ error: { code: "storage_unavailable" } });
+  }
+}
+
+async function expectReady(
+  serving: ServingProcess,
+  folder: ProcessFolder,
+  key: string,
+): Promise<void> {
+  const { dataUrl, adminUrl } = serving;
+  const beganAt = performance.now();
+  await eventually("it is ready", async () => (await statusOf(`${dataUrl}/readyz`)) === 200);
+  process.stdout.write(`ready ${Math.round(performance.now() - beganAt)} ms after the mending\n`);
+  expect(await statusOf(`${adminUrl}/readyz`)).toBe(200);
+  expect(await callWith(serving, key)).toBe(200);
+  expect(await callWith(serving, unknownKey())).toBe(401);
+  await eventually("the call is in the ledger", async () => {
+    const { status, body } = await askAdmin(serving, folder, "/usage/calls");
+    return status === 200 && (body as { data: unknown[] }).data.length === 1;
+  });
+  expect(countOf(serving, "keys cannot be read")).toBe(1);
+  expect(countOf(serving, "keys can be read again")).toBe(1);
+  expect(countOf(serving, "the database does not work")).toBe(1);
+  // Nobody has signed up: the token that the outage held back is told now.
+  await eventually("the first operator can come", () => serving.text().includes("one-time token"));
+  expect(countOf(serving, "one-time token")).toBe(1);
+}
+
+test("started while another process has the database, it waits unready and serves once it may", async () => {
+  await using folder = makeProcessFolder();
+  const key = await createKeyOf(folder.configPath);
+  await using holder = await holdDatabase(folder.databasePath, "everything");
+  await using serving = await startServing(["--config", folder.configPath]);
+  await expectUnready(serving, folder, key);
+  await Bun.sleep(1_500);
+  await expectUnready(serving, folder, key);
+  await holder.release();
+  await expectReady(serving, folder, key);
+}, 60_000);
+
+test("started on nonsense in the place of the database, it waits unready for the real one", async () => {
+  await using folder = makeProcessFolder();
+  const key = await createKeyOf(folder.configPath);
+  const { databasePath: path } = folder;
+  copyFileSync(path, `${path}.kept`);
+  for (const end of ["-wal", "-shm"]) rmSync(path + end, { force: true });
+  writeFileSync(path, Buffer.alloc(100_000, "this is no database "));
+  await using serving = await startServing(["--config", folder.configPath]);
+  await expectUnready(serving, folder, key);
+  expect(serving.text()).toContain("is no database");
+  renameSync(`${path}.kept`, path);
+  await expectReady(serving, folder, key);
+}, 60_000);
+
+test("a database of a newer version ends the start with one sentence and exit code 1", async () => {
+  await using folder = makeProcessFolder();
+  const database = new Database(folder.databasePath, { create: true });
+  database.run("PRAGMA user_version = 999");
+  database.close();
+  const { exitCode, output, errors } = await runSluice(["serve", "--config", folder.configPath]);
+  expect([exitCode, output]).toEqual([1, ""]);
+  expect(errors.trimEnd().split("\n").at(-1)).toMatch(
+    /^cannot start: the database .* was written by a newer version of Sluice: its schema is 999,/,
+  );
+  expect(errors).not.toContain("    at ");
+}, 30_000);
+
+test("a folder in the place of the database ends the start with one sentence and exit code 1", async () => {
+  await using folder = makeProcessFolder();
+  mkdirSync(folder.databasePath);
+  const { exitCode, output, errors } = await runSluice(["serve", "--config", folder.configPath]);
+  expect([exitCode, output]).toEqual([1, ""]);
+  expect(errors.trimEnd().split("\n")).toEqual([
+    `cannot start: storage.url names a folder, ${folder.databasePath}; it must name a file in it`,
+  ]);
+}, 30_000);
