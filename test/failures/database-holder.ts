@@ -34,7 +34,7 @@ export async function holdDatabase(path: string, hold: Hold): Promise<DatabaseHo
   }
   const release = async (): Promise<void> => {
     if (child.exitCode !== null) return;
-    child.stdin.write("go\n");
+    void child.stdin.write("go\n");
     await child.stdin.end();
     await child.exited;
   };
