@@ -1,0 +1,199 @@
+import { expect, test } from "bun:test";
+import { generateApiKey } from "../../src/domain/api-key.ts";
+import { randomBase62 } from "../../src/domain/base62.ts";
+import { GatewayError } from "../../src/domain/gateway-error.ts";
+import type { Environment } from "../../src/domain/model.ts";
+import { refusalOf } from "../../src/http/refusal-of.ts";
+import { createAuthenticate, type Authenticate } from "../../src/pipeline/authenticate.ts";
+import { KeyRing } from "../../src/pipeline/key-ring.ts";
+import { RefusalLog, refusalLogDefaults } from "../../src/pipeline/refusal-log.ts";
+import type { KeyStore } from "../../src/storage/store.ts";
+import { AdminFixture } from "../support/admin-fixture.ts";
+import { startGateway } from "../support/gateway.ts";
+import { bearer } from "../support/operator.ts";
+import { isComplete } from "../support/requirement.ts";
+
+const guesses = isComplete ? 1_000_000 : 100_000;
+const guessesOverHttp = isComplete ? 20_000 : 3_000;
+const liveKeys = 500;
+/** Kept of refusals to nobody in particular. */
+const strangers = Math.ceil(refusalLogDefaults.limit / 5);
+
+const random = (target: Uint8Array): Uint8Array => crypto.getRandomValues(target);
+
+/** Guesses of every kind, by turns. */
+class Guesser {
+  readonly #live: readonly string[];
+  #count = 0;
+
+  constructor(live: readonly string[]) {
+    this.#live = live;
+  }
+
+  next(): string {
+    this.#count += 1;
+    const { text } = generateApiKey(random);
+    const known = this.#live[this.#count % this.#live.length] ?? "";
+    switch (this.#count % 4) {
+      case 0:
+        return text;
+      case 1:
+        return text.slice(0, -6) + randomBase62(6, random);
+      case 2:
+        return withPublicIdOf(known);
+      default:
+        return withOneWrongCharacter(known, this.#count % 43);
+    }
+  }
+}
+
+/** A well-formed key that names a live secret and is another. */
+function withPublicIdOf(known: string): string {
+  const publicId = new Uint8Array(Buffer.from(known.slice(7, 15)));
+  let isFirst = true;
+  // The generator draws the public id first: characters are handed to it as the bytes they are of.
+  return generateApiKey((target) => {
+    if (!isFirst) return random(target);
+    isFirst = false;
+    return target.map((_, index) => base62Value(publicId[index % publicId.length] ?? 0));
+  }).text;
+}
+
+function base62Value(character: number): number {
+  if (character < 0x3a) return character - 0x30;
+  return character < 0x5b ? character - 0x41 + 10 : character - 0x61 + 36;
+}
+
+function withOneWrongCharacter(known: string, place: number): string {
+  const at = 16 + place;
+  const other = known.charAt(at) === "a" ? "b" : "a";
+  return known.slice(0, at) + other + known.slice(at + 1);
+}
+
+const environment: Environment = { name: "production", models: new Map() };
+
+/** A ring of live keys over a real database that counts how often it is read. */
+async function openRing(fixture: AdminFixture) {
+  const account = await fixture.account();
+  const application = await fixture.application(account.name);
+  const issued = [];
+  for (let count = 0; count < liveKeys; count += 1) {
+    issued.push(await fixture.issue(application.id));
+  }
+  const { keys } = fixture.stores;
+  let reads = 0;
+  const store: KeyStore = {
+    loadKeys(since, limit) {
+      reads += 1;
+      return keys.loadKeys(since, limit);
+    },
+    recordLastUse: (uses) => keys.recordLastUse(uses),
+  };
+  const ring = new KeyRing({
+    store,
+    clock: fixture.clock,
+    intervalMs: 500,
+    onReloaded: () => undefined,
+    onReloadFailed: () => undefined,
+  });
+  await ring.reload();
+  return { ring, texts: issued.map(({ text }) => text), reads: () => reads };
+}
+
+function authenticateWith(fixture: AdminFixture, ring: KeyRing, onUsed: () => void): Authenticate {
+  return createAuthenticate({
+    digest: fixture.services.digest,
+    clock: fixture.clock,
+    secrets: ring,
+    snapshotMaxAgeMs: 900_000,
+    plans: () => fixture.platform.plans,
+    onUsed,
+    onPlanMissing: () => undefined,
+  });
+}
+
+/** What came of one guess; undefined: it was accepted. */
+function refusalTo(authenticate: Authenticate, text: string): GatewayError | undefined {
+  try {
+    authenticate(`Bearer ${text}`, environment, () => "192.0.2.1");
+    return undefined;
+  } catch (error) {
+    if (error instanceof GatewayError) return error;
+    throw error;
+  }
+}
+
+function heapBytes(): number {
+  Bun.gc(true);
+  return process.memoryUsage().heapUsed;
+}
+
+test(`of ${guesses} guessed keys none is accepted, none reads the database, and memory stays`, async () => {
+  await using fixture = new AdminFixture();
+  const { ring, texts, reads } = await openRing(fixture);
+  let used = 0;
+  const authenticate = authenticateWith(fixture, ring, () => (used += 1));
+  for (const text of texts) expect(refusalTo(authenticate, text)).toBeUndefined();
+  expect(used).toBe(liveKeys);
+  const readsBefore = reads();
+  const guesser = new Guesser(texts);
+  const log = new RefusalLog();
+  const rules = new Map<string, number>();
+  let heapBefore = 0;
+  const began = performance.now();
+  for (let guess = 0; guess < guesses; guess += 1) {
+    if (guess === guesses / 10) heapBefore = heapBytes();
+    const error = refusalTo(authenticate, guesser.next());
+    expect(error?.status).toBe(401);
+    if (error === undefined) continue;
+    const rule = error.explanation?.rule ?? "none";
+    rules.set(rule, (rules.get(rule) ?? 0) + 1);
+    const refusal = refusalOf({ id: `req_${guess}`, at: guess, error, caller: undefined });
+    if (refusal !== undefined) log.record(refusal);
+  }
+  const microseconds = ((performance.now() - began) / guesses) * 1_000;
+  const grownBytes = heapBytes() - heapBefore;
+  process.stdout.write(
+    `${guesses} guesses: ${JSON.stringify(Object.fromEntries(rules))}, ` +
+      `${microseconds.toFixed(1)} us each, heap ${(grownBytes / 1e6).toFixed(1)} MB\n`,
+  );
+  expect([used, reads() - readsBefore]).toEqual([liveKeys, 0]);
+  expect(Object.fromEntries(rules)).toEqual({
+    key_unknown: guesses / 4,
+    key_mismatch: guesses / 4,
+    key_malformed: guesses / 2,
+  });
+  expect(log.size).toBeLessThanOrEqual(strangers);
+  expect(grownBytes).toBeLessThan(16_000_000);
+  for (const text of texts) expect(refusalTo(authenticate, text)).toBeUndefined();
+}, 180_000);
+
+test(`${guessesOverHttp} guesses over HTTP are all refused alike, and few are kept`, async () => {
+  await using gateway = await startGateway();
+  const others = await Promise.all(Array.from({ length: 20 }, () => gateway.createKey()));
+  const guesser = new Guesser([gateway.key, ...others.map(({ text }) => text)]);
+  const shapes = new Map<string, number>();
+  const guess = async (): Promise<void> => {
+    const response = await gateway.get("/v1/models", bearer(guesser.next()));
+    const { error } = (await response.json()) as { error: Record<string, string | null> };
+    const { message, ...rest } = error;
+    expect(message).toStartWith("Incorrect API key provided: sk-slc_");
+    const shape = JSON.stringify([response.status, rest, [...response.headers.keys()].toSorted()]);
+    shapes.set(shape, (shapes.get(shape) ?? 0) + 1);
+  };
+  let begun = 0;
+  const worker = async (): Promise<void> => {
+    while ((begun += 1) <= guessesOverHttp) await guess();
+  };
+  await Promise.all(Array.from({ length: 16 }, worker));
+  expect([...shapes.values()]).toEqual([guessesOverHttp]);
+  expect(gateway.app.admin.refusals.list({}, guessesOverHttp).length).toBeLessThanOrEqual(
+    strangers,
+  );
+  // What was refused to strangers pushes out nothing of a real key, and its calls go on.
+  expect((await gateway.get("/v1/models")).status).toBe(200);
+  const views = await Promise.all(
+    others.map(({ id }) => gateway.admin("GET", `/admin/v1/refusals?key_id=${id}`)),
+  );
+  for (const view of views) expect(await view.json()).toEqual({ data: [] });
+}, 180_000);
