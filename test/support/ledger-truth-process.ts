@@ -76,13 +76,24 @@ export class ProcessBench implements AsyncDisposable {
     const { from, count } = keys;
     const callUntilDone = async (place: CallPlace): Promise<void> => {
       for (let planned = next(); planned !== undefined; planned = next()) {
-        this.calls.push(await makeCall(planned, place));
+        const seen = await makeCall(planned, place);
+        this.calls.push(seen);
+        if (seen.saw === "turned-away") await Bun.sleep(20);
       }
     };
     const own = this.#keys.slice(from, from + count);
     await Promise.all(
       own.map(({ id: keyId, text: key }) => callUntilDone({ url: dataUrl, key, keyId })),
     );
+  }
+
+  /** A single call with the first key, which is not noted down. */
+  fetch({ dataUrl }: ServingProcess, { path, body }: PlannedCall): Promise<Response> {
+    const headers = {
+      authorization: `Bearer ${this.#keys[0]?.text}`,
+      "content-type": "application/json",
+    };
+    return fetch(`${dataUrl}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
   }
 
   /** Until the upstream has seen the end of all its calls. */

@@ -1,0 +1,172 @@
+import { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { Random } from "../../src/simulator/answer/random.ts";
+import {
+  canMount,
+  canTrace,
+  limitFileSize,
+  makeReadOnly,
+  mountDisk,
+} from "../support/ledger-truth-disk.ts";
+import { planCall, wholeMix, type PlannedCall } from "../support/ledger-truth-mix.ts";
+import {
+  ProcessBench,
+  until,
+  untilStored,
+  type ProcessBenchOptions,
+} from "../support/ledger-truth-process.ts";
+import { checkLedger, sumRows, type LedgerReport } from "../support/ledger-truth.ts";
+import { testNeeding } from "../support/requirement.ts";
+import { runSluice, type ServingProcess } from "../support/sluice-process.ts";
+
+const callers = 24;
+if (!canMount) process.stdout.write("skipped: small disks cannot be mounted\n");
+const testMounting = canMount ? test : test.skip;
+
+testMounting("a full disk under the spool turns calls away and loses none", async () => {
+  using disk = mountDisk("1m");
+  await suffer({ dataDir: disk.path }, () => ({ begin: disk.fill, end: disk.free }));
+});
+
+testMounting("a full disk under spool and database turns calls away and loses none", async () => {
+  using disk = mountDisk("12m");
+  const places = { dataDir: disk.path, database: join(disk.path, "sluice.db") };
+  await suffer(places, () => ({ begin: disk.fill, end: disk.free }));
+});
+
+testMounting("a locked database fills the disk with the spool, and loses no call", async () => {
+  using disk = mountDisk("320k");
+  await suffer({ dataDir: disk.path }, (_, { database }) => {
+    const other = new Database(database);
+    return {
+      begin: () => void other.run("BEGIN IMMEDIATE"),
+      end: () => other.close(),
+    };
+  });
+});
+
+testNeeding("prlimit")("files that may not grow turn calls away and lose none", async () => {
+  await suffer({}, ({ pid }) => ({
+    begin: () => limitFileSize(pid, 4_096),
+    end: () => limitFileSize(pid),
+  }));
+});
+
+(canTrace ? test : test.skip)(
+  "a spool that becomes read-only turns calls away and loses none",
+  async () => {
+    await suffer({}, ({ pid }, { folder }) => {
+      const names = Array.from({ length: 99 }, (_, index) => String(index + 1).padStart(8, "0"));
+      const paths = names.map((name) => join(folder, "data", "spool", `${name}.spool`));
+      let end = (): Promise<void> => Promise.resolve();
+      return {
+        begin: async () => {
+          end = await makeReadOnly(pid, paths);
+        },
+        end: () => end(),
+      };
+    });
+  },
+);
+
+testMounting("a read-only data directory is named at the start", async () => {
+  using disk = mountDisk("1m");
+  await using bench = await ProcessBench.create({ keys: 1, dataDir: disk.path });
+  disk.makeReadOnly();
+  const { exitCode, errors } = await runSluice(["serve", "--config", bench.configPath]);
+  expect(exitCode).toBe(1);
+  expect(errors).toContain("cannot start");
+  expect(errors).toContain(disk.path);
+  expect(errors).toMatch(/read-only/i);
+  expect(errors).not.toContain("    at ");
+});
+
+interface Trouble {
+  readonly begin: () => void | Promise<void>;
+  readonly end: () => void | Promise<void>;
+}
+
+/** Calls go on all the time, while the trouble begins and, some time later, ends. */
+async function suffer(
+  places: Pick<ProcessBenchOptions, "dataDir" | "database">,
+  troubleOf: (serving: ServingProcess, bench: ProcessBench) => Trouble,
+): Promise<void> {
+  const simulator = { tokensPerSecond: 100 };
+  await using bench = await ProcessBench.create({ keys: callers, simulator, ...places });
+  await using serving = await bench.serve();
+  const trouble = troubleOf(serving, bench);
+  const load = new Load(bench, serving);
+  await until("calls end", () => bench.calls.length > 100);
+  await trouble.begin();
+  await until("readiness is false", async () => (await readiness(serving)).status === 503);
+  expect((await readiness(serving)).text).toContain("usage cannot be recorded");
+  const turnedAway = (): number => bench.calls.filter(({ saw }) => saw === "turned-away").length;
+  await until("calls are turned away", () => turnedAway() > 200);
+  expect(await refusalOf(bench, serving)).toMatchObject({ code: "model_unavailable" });
+  await trouble.end();
+  await until("readiness is true", async () => (await readiness(serving)).status === 200);
+  const before = bench.calls.length;
+  await until("calls end again", () => bench.calls.length > before + 100);
+  await load.stop();
+  await untilStored(serving);
+  serving.signal("SIGTERM");
+  expect(await serving.exited).toBe(0);
+  await checkAll(bench, serving);
+}
+
+async function checkAll(bench: ProcessBench, serving: ServingProcess): Promise<void> {
+  const { rows, rollUps } = await bench.stored();
+  const report = checkLedger({ calls: bench.calls, rows, truth: bench.simulator.truth.entries });
+  process.stdout.write(`${Bun.inspect(summary(report, bench))}\n`);
+  expect(report.problems).toEqual([]);
+  expect(rollUps).toEqual(sumRows(rows));
+  expect(Object.keys(report.outcomes).filter((name) => /lost|interrupted/.test(name))).toEqual([]);
+  const lines = serving.text().split("\n");
+  const about = (what: string) => lines.filter((line) => line.includes(what)).length;
+  expect(about("the spool cannot be written; calls are refused until it can")).toBe(1);
+  expect(about("the spool can be written again")).toBe(1);
+  expect(about("unhandled")).toBe(0);
+  expect(about("usage is lost")).toBe(0);
+}
+
+function summary({ calls, rows, missing, extra }: LedgerReport, bench: ProcessBench) {
+  const turnedAway = bench.calls.filter(({ saw }) => saw === "turned-away").length;
+  return { calls, rows, missing, extra, turnedAway };
+}
+
+/** Callers that call until they are stopped. */
+class Load {
+  #isStopped = false;
+  readonly #calling: Promise<void>;
+
+  constructor(bench: ProcessBench, serving: ServingProcess) {
+    const random = new Random(5);
+    let planned = 0;
+    const next = (): PlannedCall | undefined => {
+      if (this.#isStopped) return undefined;
+      planned += 1;
+      return planCall(wholeMix, random, `d${planned}`);
+    };
+    this.#calling = bench.call(serving, { from: 0, count: callers }, next);
+  }
+
+  stop(): Promise<void> {
+    this.#isStopped = true;
+    return this.#calling;
+  }
+}
+
+async function readiness({ adminUrl }: ServingProcess) {
+  const response = await fetch(`${adminUrl}/readyz`);
+  return { status: response.status, text: await response.text() };
+}
+
+async function refusalOf(bench: ProcessBench, serving: ServingProcess): Promise<unknown> {
+  const response = await bench.fetch(serving, planCall(wholeMix, new Random(1), "refused"));
+  expect(response.status).toBe(503);
+  expect(response.headers.get("retry-after")).toBe("5");
+  const { error } = (await response.json()) as { readonly error: { readonly message: string } };
+  expect(error.message).toContain("cannot record usage");
+  return error;
+}
