@@ -375,11 +375,14 @@ test("another process is refused as well, and the end of a process frees the fol
      setInterval(() => {}, 1_000);`,
   );
   const holder = Bun.spawn([process.execPath, script], { stdout: "pipe" });
-  const { value } = await holder.stdout.getReader().read();
-  expect(value).toEqual(new TextEncoder().encode("held\n"));
-  expect(() => bench.open({}, folder)).toThrow("another process uses the spool");
-  holder.kill("SIGKILL");
-  await holder.exited;
+  try {
+    const { value } = await holder.stdout.getReader().read();
+    expect(value).toEqual(new TextEncoder().encode("held\n"));
+    expect(() => bench.open({}, folder)).toThrow("another process uses the spool");
+  } finally {
+    holder.kill("SIGKILL");
+    await holder.exited;
+  }
   expect(bench.open({}, folder).hasRoom).toBe(true);
 });
 

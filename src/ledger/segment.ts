@@ -62,18 +62,16 @@ export class Segment {
     return this.#file === undefined;
   }
 
-  /** Writes all of it. When that throws, the file is as it was, or ends in what readers pass over. */
+  /**
+   * Writes all of it. When that throws, the file may end in the begin of a frame, which readers pass
+   * over; nothing may be written behind it.
+   */
   append(bytes: Uint8Array): void {
     const file = this.#openFile();
     let written = 0;
-    try {
-      while (written < bytes.length) {
-        const rest = written === 0 ? bytes : bytes.subarray(written);
-        written += this.#files.append(file, rest);
-      }
-    } catch (error) {
-      if (written > 0) this.#cutBack(file);
-      throw error;
+    while (written < bytes.length) {
+      const rest = written === 0 ? bytes : bytes.subarray(written);
+      written += this.#files.append(file, rest);
     }
     this.#bytes += bytes.length;
   }
@@ -134,14 +132,6 @@ export class Segment {
   #openFile(): number {
     if (this.#file === undefined) throw new Error(`${this.path} is closed`);
     return this.#file;
-  }
-
-  #cutBack(file: number): void {
-    try {
-      this.#files.truncate(file, this.#bytes);
-    } catch {
-      // A reader steps over the begin of a frame; whoever appends goes on in another file.
-    }
   }
 }
 

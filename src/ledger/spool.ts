@@ -202,8 +202,8 @@ export class Spool {
 
   #seal(segment: Segment): void {
     this.#sealedBytes += segment.bytes;
-    const synced = this.#options.sync === "group" ? segment.sync() : Promise.resolve();
-    void synced
+    const isSynced = this.#options.sync === "group" && !segment.isSuspect;
+    void (isSynced ? segment.sync() : Promise.resolve())
       .then(
         () => {
           if (!segment.isSuspect) this.#options.onSealed(segment);
@@ -218,9 +218,8 @@ export class Spool {
     const active = this.#active;
     this.#active = undefined;
     if (active !== undefined) {
-      this.#sealedBytes += active.bytes;
-      if (!isOutOfSpace(error)) active.isSuspect = true;
-      void active.close();
+      active.isSuspect ||= !isOutOfSpace(error);
+      this.#seal(active);
     }
     if (this.#failure === undefined) this.#options.onFailed(error);
     this.#failure = error ?? new Error("unknown failure");

@@ -1,0 +1,190 @@
+import { afterEach, expect, test } from "bun:test";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import {
+  closedCall,
+  FallibleStore,
+  ledgerFlow,
+  LedgerLog,
+  openedCall,
+  TestFolder,
+} from "../../test/support/ledger-fixtures.ts";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { StorageUnavailable } from "../storage/errors.ts";
+import { openLedger, type Ledger, type LedgerFlow } from "./ledger.ts";
+import { systemFiles, type SpoolFiles } from "./spool-files.ts";
+
+/** Files of which a power cut leaves what was forced to the disk, and nothing else. */
+class CutDisk implements SpoolFiles {
+  /** By path, as of the last sync. */
+  readonly durable = new Map<string, Uint8Array>();
+  /** What the next writes, or syncs, fail with. */
+  appendError: Error | undefined;
+  syncError: Error | undefined;
+  readonly #paths = new Map<number, string>();
+  readonly #inFolder = new Set<string>();
+  readonly #spoiled = new Set<string>();
+
+  create(path: string): number {
+    const file = systemFiles.create(path);
+    this.#paths.set(file, path);
+    return file;
+  }
+  append(file: number, bytes: Uint8Array): number {
+    if (this.appendError !== undefined) throw this.appendError;
+    return systemFiles.append(file, bytes);
+  }
+  truncate(file: number, bytes: number): void {
+    systemFiles.truncate(file, bytes);
+  }
+  async sync(file: number): Promise<void> {
+    const path = this.#paths.get(file) ?? "";
+    const content = readFileSync(path);
+    await systemFiles.sync(file);
+    if (this.syncError !== undefined) {
+      // The system gives up the pages it could not write, and says so only once.
+      this.#spoiled.add(path);
+      throw this.syncError;
+    }
+    if (!this.#spoiled.has(path)) this.durable.set(path, content);
+  }
+  async syncFolder(path: string): Promise<void> {
+    const files = [...this.#paths.values()];
+    await systemFiles.syncFolder(path);
+    for (const file of files) this.#inFolder.add(file);
+  }
+  close(file: number): void {
+    systemFiles.close(file);
+  }
+  remove(path: string): void {
+    this.durable.delete(path);
+    systemFiles.remove(path);
+  }
+  rename(path: string, newPath: string): void {
+    systemFiles.rename(path, newPath);
+  }
+
+  /** Puts into a folder what there is after the cut. */
+  cutTo(folder: string): void {
+    mkdirSync(folder);
+    for (const [path, content] of this.durable) {
+      if (this.#inFolder.has(path)) writeFileSync(join(folder, basename(path)), content);
+    }
+  }
+
+  get durableText(): string {
+    return [...this.durable.values()].map((bytes) => Buffer.from(bytes).toString()).join("");
+  }
+}
+
+const ledgers: Ledger[] = [];
+afterEach(async () => {
+  for (const ledger of ledgers.splice(0)) await ledger.shutDown();
+});
+
+function setUp(folder: TestFolder, flow: Partial<LedgerFlow> = {}) {
+  const store = new FallibleStore();
+  store.refuse = () => new StorageUnavailable("gone");
+  const disk = new CutDisk();
+  const options = { clock: new ManualClock(), on: new LedgerLog() };
+  const path = join(folder.path, "before");
+  const settings = { ...ledgerFlow, sync: "group" as const, ...flow };
+  const ledger = openLedger({ folder: path, store, files: disk, settings, ...options });
+  ledgers.push(ledger);
+  return { disk, ledger };
+}
+
+/** How calls stand once the power is back. */
+async function afterCut(folder: TestFolder, disk: CutDisk): Promise<Record<string, string>> {
+  const path = join(folder.path, "after");
+  disk.cutTo(path);
+  const store = new FallibleStore();
+  const options = { settings: ledgerFlow, clock: new ManualClock(), on: new LedgerLog() };
+  const ledger = openLedger({ folder: path, store, ...options });
+  ledgers.push(ledger);
+  await ledger.flush();
+  return Object.fromEntries([...store.rows.values()].map(({ id, outcome }) => [id, outcome]));
+}
+
+async function until(isTrue: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 1_000 && !isTrue(); tries += 1) await Bun.sleep(5);
+  expect(isTrue()).toBe(true);
+}
+
+function systemError(code: string): Error {
+  return Object.assign(new Error(code), { code });
+}
+
+/** The database stays away; the spool tries again what failed. */
+async function recover(ledger: Ledger): Promise<void> {
+  await ledger.flush().catch(() => undefined);
+}
+
+test("what was written is on the disk a moment later, name of the file included", async () => {
+  using folder = new TestFolder();
+  const { disk, ledger } = setUp(folder);
+  ledger.open(openedCall("req_open"));
+  ledger.close(closedCall("req_closed"));
+  await until(() => disk.durableText.includes("req_closed"));
+  await Bun.sleep(5);
+  expect(await afterCut(folder, disk)).toEqual({
+    req_open: "interrupted",
+    req_closed: "completed",
+  });
+});
+
+test("a file that is replaced is brought to the disk too", async () => {
+  using folder = new TestFolder();
+  const { disk, ledger } = setUp(folder, { segmentBytes: 300 });
+  for (let call = 0; call < 5; call += 1) ledger.close(closedCall(`req_${call}`));
+  await until(() => disk.durable.size === 5);
+  await Bun.sleep(5);
+  expect(Object.keys(await afterCut(folder, disk))).toHaveLength(5);
+});
+
+test("what a sync failed to bring to the disk is written again and gets there", async () => {
+  using folder = new TestFolder();
+  const { disk, ledger } = setUp(folder);
+  ledger.open(openedCall("req_open"));
+  ledger.close(closedCall("req_closed"));
+  disk.syncError = systemError("EIO");
+  await until(() => !ledger.hasRoom);
+  disk.syncError = undefined;
+  await recover(ledger);
+  await until(() => disk.durableText.includes("req_closed"));
+  await Bun.sleep(5);
+  expect(await afterCut(folder, disk)).toEqual({
+    req_open: "interrupted",
+    req_closed: "completed",
+  });
+});
+
+test.each(["EIO", "ENOSPC"])("%s of a write does not keep others from the disk", async (code) => {
+  using folder = new TestFolder();
+  const { disk, ledger } = setUp(folder);
+  ledger.open(openedCall("req_open"));
+  disk.appendError = systemError(code);
+  ledger.close(closedCall("req_closed"));
+  disk.appendError = undefined;
+  await recover(ledger);
+  await until(() => disk.durableText.includes("req_closed"));
+  await until(() => disk.durableText.includes("req_open"));
+  await Bun.sleep(5);
+  expect(await afterCut(folder, disk)).toEqual({
+    req_open: "interrupted",
+    req_closed: "completed",
+  });
+});
+
+test("an old file stays until what replaces it is on the disk", async () => {
+  using folder = new TestFolder();
+  const { disk, ledger } = setUp(folder, { segmentBytes: 200 });
+  ledger.open(openedCall("req_1"));
+  ledger.open(openedCall("req_2"));
+  await until(() => disk.durable.size === 2);
+  await Bun.sleep(5);
+  // Now the first file has nothing that memory does not know from a later one.
+  ledger.close(closedCall("req_1"));
+  await recover(ledger);
+  expect(await afterCut(folder, disk)).toEqual({ req_1: "interrupted", req_2: "interrupted" });
+});
