@@ -10,8 +10,10 @@ import { randomBase62, type RandomBytes } from "./domain/base62.ts";
 import { createRequestId } from "./domain/request-id.ts";
 import { CorsPolicy } from "./http/cors.ts";
 import type { DispatchOptions, EdgeSettings } from "./http/dispatch.ts";
+import { draining } from "./http/edge-refusal.ts";
 import type { Listener } from "./http/listen.ts";
 import { RouteTable } from "./http/route-table.ts";
+import { untilIdle } from "./http/until-idle.ts";
 import { openStorage, type Storage } from "./open-storage.ts";
 import { createAuthenticate, createKeyDigest, type KeyDigest } from "./pipeline/authenticate.ts";
 import { untilFree } from "./pipeline/in-flight.ts";
@@ -49,11 +51,12 @@ export interface App extends AsyncDisposable {
   reconfigure(config: Config): void;
   /** Brings what the ledger still holds to the database. */
   flushUsage(): Promise<void>;
-  /** Refuses new work and waits for open requests, at most the drain time. */
+  /** Refuses new work, waits for open requests at most the drain time, then ends their calls. */
   drain(): Promise<void>;
 }
 
-const pollWhileDrainingMs = 20;
+/** For callers to read why their answers end. */
+const lastWordsMs = 1_000;
 
 /** The only wiring: opens storage, loads the keys and listens. Throws when any of it fails. */
 export async function createApp(config: Config, overrides: AppOverrides = {}): Promise<App> {
@@ -77,6 +80,7 @@ class RunningApp implements App {
   readonly #telemetry: Telemetry;
   readonly #storage: Storage;
   readonly #refusals = new RefusalLog();
+  readonly #running: RunningCalls;
   readonly #services: PipelineServices;
   readonly #digest: KeyDigest;
   readonly #authenticate: DispatchOptions["authenticate"];
@@ -99,6 +103,7 @@ class RunningApp implements App {
     const clock = this.#clock;
     const running = new RunningCalls((keyId) => this.#storage.keyRing.isLive(keyId));
     const onKeysChanged = (): void => running.endStale();
+    this.#running = running;
     this.#storage = openStorage({ config, clock, telemetry: this.#telemetry, onKeysChanged });
     this.#snapshot = buildSnapshot(config, this.#adapterServices);
     const { ledger } = this.#storage;
@@ -165,15 +170,14 @@ class RunningApp implements App {
     if (this.#isDraining || this.#data === undefined) return;
     this.#isDraining = true;
     this.events.draining(this.#data.pendingRequests);
-    const deadline = performance.now() + this.#config.shutdown.drainTimeoutMs;
-    while (this.#data.pendingRequests > 0 && performance.now() < deadline) {
-      await Bun.sleep(pollWhileDrainingMs);
-    }
+    await untilIdle(this.#data, this.#config.shutdown.drainTimeoutMs);
+    this.#running.endAll(draining);
+    await untilIdle(this.#data, lastWordsMs);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isDraining = true;
-    // What is still open after the drain time is cut; its accounts are closed by the cut.
+    // What is still open is cut; its accounts are closed by the cut.
     await Promise.all([this.#data?.cut(), this.#admin?.cut()]);
     await untilFree(() => [...this.#snapshot.upstreams.values()].map((each) => each.inFlight));
     await this.#control.stop();

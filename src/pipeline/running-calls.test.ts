@@ -33,6 +33,14 @@ test("a call does not begin whose key has ended since it was looked at", () => {
   expect(running.size).toBe(0);
 });
 
+test("at the end of the process all calls are ended, for the reason given", () => {
+  const running = new RunningCalls(() => true);
+  const { signal } = running.enter(callOf());
+  const why = new GatewayError("model_unavailable", { message: "The gateway is ending." });
+  running.endAll(() => why);
+  expect(signal.reason).toBe(why);
+});
+
 test("nothing is kept of calls that are over, and they are not ended any more", () => {
   let isLive = true;
   const running = new RunningCalls(() => isLive);

@@ -1,9 +1,11 @@
+import type { GatewayError } from "../domain/gateway-error.ts";
 import type { Call } from "./call.ts";
 import { keyEnded } from "./key-refusal.ts";
 
 /**
  * Calls that run, by key. When a key is revoked or disabled, what runs for it is ended; a secret
- * that ends, such as by a rotation, ends no call: the key lives on.
+ * that ends, such as by a rotation, ends no call: the key lives on. At the end of the process all
+ * are.
  */
 export class RunningCalls {
   readonly #isLive: (keyId: string) => boolean;
@@ -48,9 +50,16 @@ export class RunningCalls {
       for (const end of calls.values()) end.ofKey();
     }
   }
+
+  /** Ends all calls, for the process is about to end; they fail with what `why` makes. */
+  endAll(why: () => GatewayError): void {
+    for (const calls of this.#byKey.values()) {
+      for (const end of calls.values()) end.because(why());
+    }
+  }
 }
 
-/** Ends one call: when its caller leaves, or when its key ends. */
+/** Ends one call: when its caller leaves, its key ends, or the process does. */
 class CallEnd {
   readonly #call: Call;
   readonly #controller = new AbortController();
@@ -67,7 +76,11 @@ class CallEnd {
   }
 
   ofKey(): void {
-    this.#controller.abort(keyEnded(this.#call));
+    this.because(keyEnded(this.#call));
+  }
+
+  because(error: GatewayError): void {
+    this.#controller.abort(error);
   }
 
   release(): void {

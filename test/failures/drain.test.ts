@@ -97,15 +97,18 @@ test("SIGTERM lets open streams finish whole, refuses new work, and ends with 0"
   );
 });
 
-test("streams longer than the drain time are cut, and accounted for", async () => {
+test("streams longer than the drain time end with an error that says why, and are accounted for", async () => {
   await using serving = await serve("1s");
   const response = await serving.post("count: 100000");
-  const reading = response.text().catch(() => "cut");
+  const reading = response.text();
   serving.process.signal("SIGTERM");
   expect(await serving.process.exited).toBe(0);
-  expect(parseStream(await reading).isDone).toBe(false);
+  const { chunks, isDone } = parseStream(await reading);
+  expect(isDone).toBe(false);
+  expect(chunks.at(-1)?.error).toMatchObject({ type: "server_error", code: "model_unavailable" });
+  expect(chunks.at(-1)?.error?.message).toContain("shutting down");
   const [row] = rowsInLedger();
-  expect(row?.outcome).toBe("abandoned");
+  expect(row?.outcome).toBe("failed");
   expect(row?.output_tokens).toBeGreaterThan(0);
 });
 
