@@ -159,6 +159,20 @@ test("what a sync failed to bring to the disk is written again and gets there", 
   });
 });
 
+test("a file whose last sync fails is written again, though it was whole", async () => {
+  using folder = new TestFolder();
+  const { disk, ledger } = setUp(folder, { segmentBytes: 200 });
+  disk.syncError = systemError("EIO");
+  ledger.open(openedCall("req_1"));
+  ledger.close(closedCall("req_2"));
+  await until(() => !ledger.hasRoom);
+  disk.syncError = undefined;
+  await recover(ledger);
+  await until(() => disk.durableText.includes("req_1") && disk.durableText.includes("req_2"));
+  await Bun.sleep(5);
+  expect(await afterCut(folder, disk)).toEqual({ req_1: "interrupted", req_2: "completed" });
+});
+
 test.each(["EIO", "ENOSPC"])("%s of a write does not keep others from the disk", async (code) => {
   using folder = new TestFolder();
   const { disk, ledger } = setUp(folder);

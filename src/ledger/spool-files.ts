@@ -53,9 +53,3 @@ export function putAway(files: SpoolFiles, path: string, skippedBytes: number): 
   if (skippedBytes === 0) files.remove(path);
   else files.rename(path, path.replace(/spool$/, "damaged"));
 }
-
-/** A disk that is full refuses what comes, but keeps what it has. */
-export function isOutOfSpace(error: unknown): boolean {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  return ["ENOSPC", "EDQUOT", "EFBIG"].includes(code);
-}

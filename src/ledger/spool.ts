@@ -2,7 +2,7 @@ import type { Clock } from "../domain/clock.ts";
 import type { CallEntry } from "./call-entry.ts";
 import { FrameEncoder } from "./frame.ts";
 import { Segment } from "./segment.ts";
-import { isOutOfSpace, type SpoolFiles } from "./spool-files.ts";
+import type { SpoolFiles } from "./spool-files.ts";
 
 export interface SpoolOptions {
   readonly folder: string;
@@ -213,14 +213,14 @@ export class Spool {
       .finally(() => void segment.close());
   }
 
-  /** Nothing more goes into the file that failed; what it should hold is written elsewhere. */
+  /**
+   * Nothing more goes into the file that failed. A write that failed leaves alone what was written
+   * before; after a sync that failed the file is suspect.
+   */
   #fail(error: unknown): void {
     const active = this.#active;
     this.#active = undefined;
-    if (active !== undefined) {
-      active.isSuspect ||= !isOutOfSpace(error);
-      this.#seal(active);
-    }
+    if (active !== undefined) this.#seal(active);
     if (this.#failure === undefined) this.#options.onFailed(error);
     this.#failure = error ?? new Error("unknown failure");
   }
