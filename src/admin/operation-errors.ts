@@ -17,21 +17,34 @@ const always = [
   "storage_unavailable",
 ] as const satisfies readonly GatewayErrorName[];
 
-function ofSignIn({ method, roles }: OperationDescription): readonly GatewayErrorName[] {
-  const changes = method !== "GET" && roles.length > 0;
+function ofSignIn(operation: OperationDescription): readonly GatewayErrorName[] {
+  const { method, roles, path, body } = operation;
+  const isSignedIn = roles.length > 0;
+  const isChange = method !== "GET" && isSignedIn;
   return [
     "invalid_value",
-    ...(roles.length === 0 ? (["wrong_credentials"] as const) : (["not_signed_in"] as const)),
+    ...(isSignedIn ? (["not_signed_in"] as const) : []),
+    ...(isSignedIn && body === undefined ? [] : (["wrong_credentials"] as const)),
     "wrong_origin",
-    ...(changes ? (["wrong_csrf_token"] as const) : []),
+    ...(isChange ? (["wrong_csrf_token", "not_permitted", "wrong_state"] as const) : []),
+    ...(path.includes("/sso/") ? ofSingleSignOn : []),
+    ...(body !== undefined && "name" in body.shape ? (["already_exists"] as const) : []),
     "too_many_requests",
     "internal_error",
     "storage_unavailable",
   ];
 }
 
-function ofParameters({ path, method }: OperationDescription): readonly GatewayErrorName[] {
-  return path.includes("{") || method === "POST" ? ["not_found"] : [];
+/** It is not there without an identity provider, which may also be away or know no role. */
+const ofSingleSignOn = [
+  "not_found",
+  "not_permitted",
+  "single_sign_on_unavailable",
+] as const satisfies readonly GatewayErrorName[];
+
+function ofParameters({ path, method, query }: OperationDescription): readonly GatewayErrorName[] {
+  const asksForUser = query !== undefined && "user_id" in query.shape;
+  return path.includes("{") || method === "POST" || asksForUser ? ["not_found"] : [];
 }
 
 function ofChanges({ method, body, hasSecret }: OperationDescription): readonly GatewayErrorName[] {
