@@ -88,9 +88,10 @@ const sections = {
   http: "{ body_limit: 64KiB }",
 };
 
-export async function openWorld(): Promise<World> {
+/** `more` replaces sections of the configuration. */
+export async function openWorld(more: Readonly<Record<string, string>> = {}): Promise<World> {
   const clock = new ManualClock();
-  const gateway = await startGateway({ sections, overrides: { clock } });
+  const gateway = await startGateway({ sections: { ...sections, ...more }, overrides: { clock } });
   const { adminUrl } = gateway;
   let users = 0;
   const tools = {
@@ -214,7 +215,7 @@ async function sessionPrincipal(
   const local = revoked.changeHeaders["origin"] ?? "";
   await sendAs(local, { method: "DELETE", path: "/admin/v1/session" }, revoked);
   const ofDisabled = await tools.signIn(disabled.email);
-  await tools.make("PATCH", `/users/${disabled.id}`, { revision: 2, disabled: true });
+  await disable(tools, disabled);
   const bad = new Map<BadCredential, Credential>([
     ["expired session", expiredSession],
     ["revoked session", revoked],
@@ -232,6 +233,11 @@ async function sessionPrincipal(
   };
 }
 
+async function disable({ make }: Tools, { id }: Member): Promise<void> {
+  const { revision } = await make("GET", `/users/${id}`);
+  await make("PATCH", `/users/${id}`, { revision, disabled: true });
+}
+
 async function tokenPrincipal(
   tools: Tools,
   scope: "read" | "write",
@@ -243,7 +249,7 @@ async function tokenPrincipal(
   await tools.make("DELETE", `/tokens/${revoked.id}`);
   const second = await tools.newUser("account_holder", account);
   const ofDisabled = await tools.newToken(await tools.signIn(second.email), { scopes });
-  await tools.make("PATCH", `/users/${second.id}`, { revision: 2, disabled: true });
+  await disable(tools, second);
   const bad = new Map<BadCredential, Credential>([
     ["expired token", bearer(expiredTokens.get(scope) ?? "")],
     ["revoked token", bearer(revoked.text)],
