@@ -23,6 +23,11 @@ export function readPublicId(text: string): string | undefined {
   return readCredential(prefix, text);
 }
 
+/** A text with every API key in it masked: answers get into the logs of callers. */
+export function maskApiKeys(text: string): string {
+  return text.replaceAll(new RegExp(apiKeyPattern, "g"), maskApiKey);
+}
+
 /** What may be shown of a key a caller sent: its head and its last four characters. */
 export function maskApiKey(text: string): string {
   if (text.length <= 12) return "*".repeat(text.length);

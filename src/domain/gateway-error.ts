@@ -1,4 +1,5 @@
 import { adminErrors } from "./admin-error.ts";
+import { maskApiKeys } from "./api-key.ts";
 import type { RefusalExplanation } from "./refusal.ts";
 
 /**
@@ -266,12 +267,17 @@ export class GatewayError extends Error {
     return this.row.code;
   }
 
-  /** OpenAI's error object, all four keys always present. */
+  /** OpenAI's error object, all four keys always present. Whole API keys are not repeated. */
   toBody(): {
     error: { message: string; type: string; param: string | null; code: string | null };
   } {
     return {
-      error: { message: this.message, type: this.type, param: this.param, code: this.code },
+      error: {
+        message: maskApiKeys(this.message),
+        type: this.type,
+        param: this.param && maskApiKeys(this.param),
+        code: this.code,
+      },
     };
   }
 }

@@ -59,4 +59,15 @@ export class UpstreamFailure extends Error {
     if (!isId || this.details.requestId !== undefined) return this;
     return new UpstreamFailure({ ...this.details, requestId }, { cause: this });
   }
+
+  /** The same failure in words that repeat none of these texts. */
+  withoutTexts(texts: readonly string[]): UpstreamFailure {
+    const { message, param } = this.details;
+    const isQuoting = texts.some((text) => message.includes(text) || param?.includes(text));
+    if (!isQuoting) return this;
+    const clean = (words: string): string =>
+      texts.reduce((rest, text) => rest.replaceAll(text, "[removed]"), words);
+    const details = { ...this.details, message: clean(message), param: param && clean(param) };
+    return new UpstreamFailure(details, { cause: this.cause });
+  }
 }

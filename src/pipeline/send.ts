@@ -3,6 +3,7 @@ import type { Clock } from "../domain/clock.ts";
 import { GatewayError } from "../domain/gateway-error.ts";
 import { UpstreamFailure, type UpstreamFailureKind } from "../domain/upstream-failure.ts";
 import type { UpstreamRequest } from "../upstreams/adapter.ts";
+import { credentialTexts } from "./credential-texts.ts";
 import type { Upstream } from "./snapshot.ts";
 import { Watchdog } from "./watchdog.ts";
 import { whyEnded } from "./why-ended.ts";
@@ -52,7 +53,7 @@ export async function send(
       // The watchdog holds the deadlines.
       timeout: false,
     });
-    const answer = new UpstreamAnswer(response, watchdog, options);
+    const answer = new UpstreamAnswer({ response, watchdog, sent: authorized.headers }, options);
     if (!response.ok) throw await readFailure({ answer, response, authorized }, upstream);
     refuseEncoded(response);
     return answer;
@@ -72,16 +73,25 @@ export function noPlace(): UpstreamFailure {
   return new UpstreamFailure({ kind: "overloaded", message: "max_in_flight is reached" });
 }
 
+interface AnswerParts {
+  readonly response: Response;
+  readonly watchdog: Watchdog;
+  /** Headers of the request, its credential among them. */
+  readonly sent: UpstreamRequest["headers"];
+}
+
 /** The body of an answer, read under the deadlines of its attempt. */
 export class UpstreamAnswer {
   readonly #response: Response;
   readonly #watchdog: Watchdog;
+  readonly #sent: UpstreamRequest["headers"];
   readonly #options: SendOptions;
   #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
 
-  constructor(response: Response, watchdog: Watchdog, options: SendOptions) {
+  constructor({ response, watchdog, sent }: AnswerParts, options: SendOptions) {
     this.#response = response;
     this.#watchdog = watchdog;
+    this.#sent = sent;
     this.#options = options;
   }
 
@@ -89,10 +99,14 @@ export class UpstreamAnswer {
     return this.#response.headers;
   }
 
-  /** A failure that the answer told, with the provider's id of the request. */
+  /**
+   * A failure that the answer told, with the provider's id of the request. An upstream may repeat
+   * what it was sent: callers must not read the gateway's credential in it.
+   */
   explained(failure: UpstreamFailure): UpstreamFailure {
     const { requestIdHeader } = this.#options.upstream.adapter;
-    return failure.withRequestId(this.headers.get(requestIdHeader));
+    const clean = failure.withoutTexts(credentialTexts(this.#sent));
+    return clean.withRequestId(this.headers.get(requestIdHeader));
   }
 
   /** The whole body, at most `limitBytes`. */

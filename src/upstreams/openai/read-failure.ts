@@ -45,9 +45,10 @@ export function classifyError(status: number | undefined, error: unknown): Upstr
   };
 }
 
+/** The path of a field, if it looks like one: such words quote nobody, so that they may be logged. */
 function cleanParam(param: unknown): string | undefined {
   const text = textOf(param);
-  return text === undefined ? undefined : cleanMessage(text.slice(0, 200));
+  return text !== undefined && /^[\w.$[\]-]{1,200}$/.test(text) ? text : undefined;
 }
 
 function wordless(status: number | undefined): string {
