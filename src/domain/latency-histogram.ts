@@ -8,14 +8,14 @@
  */
 
 /** What lies below is one bucket. */
-export const leastLatencyMs = 0.01;
-export const latencyGrowth = 1.08;
+const leastLatencyMs = 0.01;
+const latencyGrowth = 1.08;
 /** Enough for any number of milliseconds that a process may live. */
-export const latencyBuckets = 992;
+const latencyBuckets = 992;
 const lowBuckets = 31;
 /** The first characters of a pair, and the second ones: none is a digit. */
-export const highCharacter = 64;
-export const lowCharacter = 96;
+const highCharacter = 64;
+const lowCharacter = 96;
 
 const zero = 48;
 const nine = 57;
@@ -28,9 +28,10 @@ export function encodeLatency(latencyMs: number): string {
 
 /** The same observations in the fewest characters. */
 export function compactLatencies(text: string): string {
-  const counts = countBuckets(text);
+  const { counts, least, most } = countBuckets(text);
   let compact = "";
-  for (const [bucket, count] of counts.entries()) {
+  for (let bucket = least; bucket <= most; bucket += 1) {
+    const count = counts[bucket] ?? 0;
     if (count > 0) compact += bucketName(bucket) + (count > 1 ? String(count) : "");
   }
   return compact;
@@ -41,12 +42,11 @@ export function compactLatencies(text: string): string {
  * Shares ascend. Undefined without observations.
  */
 export function latenciesAt(text: string, shares: readonly number[]): number[] | undefined {
-  const counts = countBuckets(text);
-  const total = counts.reduce((sum, count) => sum + count, 0);
+  const { counts, total, least } = countBuckets(text);
   if (total === 0) return undefined;
   const found: number[] = [];
   let below = 0;
-  let bucket = -1;
+  let bucket = least - 1;
   for (const share of shares) {
     const rank = Math.min(total, Math.max(1, Math.ceil(share * total)));
     while (below < rank) {
@@ -75,10 +75,18 @@ function bucketName(bucket: number): string {
   return String.fromCharCode(highCharacter + high, lowCharacter + (bucket % lowBuckets));
 }
 
-/** By bucket, up to the last that holds anything. */
-function countBuckets(text: string): number[] {
-  const counts: number[] = [];
-  let position = 0;
+interface BucketCounts {
+  /** By bucket. */
+  readonly counts: Float64Array;
+  readonly total: number;
+  /** The first and the last bucket that hold anything. */
+  readonly least: number;
+  readonly most: number;
+}
+
+function countBuckets(text: string): BucketCounts {
+  const counts = new Float64Array(latencyBuckets);
+  let [total, least, most, position] = [0, latencyBuckets, -1, 0];
   while (position + 1 < text.length) {
     const high = text.charCodeAt(position) - highCharacter;
     const bucket = high * lowBuckets + text.charCodeAt(position + 1) - lowCharacter;
@@ -89,8 +97,11 @@ function countBuckets(text: string): number[] {
       if (digit < zero || digit > nine) break;
       count = count * 10 + digit - zero;
     }
-    while (counts.length <= bucket) counts.push(0);
-    counts[bucket] = (counts[bucket] ?? 0) + Math.max(1, count);
+    count = Math.max(1, count);
+    counts[bucket] = (counts[bucket] ?? 0) + count;
+    total += count;
+    least = Math.min(least, bucket);
+    most = Math.max(most, bucket);
   }
-  return counts;
+  return { counts, total, least, most };
 }

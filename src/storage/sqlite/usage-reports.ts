@@ -14,7 +14,12 @@ import type {
   UsageTotal,
 } from "../usage-reports.ts";
 import type { SqliteConnection } from "./connection.ts";
-import { addPiece, type AggregateQuestion, cutPieces, type GroupSum } from "./usage-aggregate.ts";
+import {
+  type AggregateQuestion,
+  cutPieces,
+  type GroupSum,
+  UsageAggregate,
+} from "./usage-aggregate.ts";
 import { listCalls } from "./usage-calls.ts";
 import { readMark } from "./usage-marks.ts";
 import { cutRange, type UsageExtent } from "./usage-range.ts";
@@ -42,7 +47,7 @@ export class SqliteUsageReports implements UsageReports {
     const sums = await this.#aggregate({ filter, by, step }, step);
     const largest = largestGroups(sums, limit);
     return sums
-      .filter((sum) => largest.has(sum.name))
+      .filter((sum) => largest.has(sum.group.name))
       .toSorted((one, other) => one.at - other.at || compareCalls(one, other))
       .map((sum) => ({ at: sum.at, ...toTotal(sum, by) }));
   }
@@ -62,12 +67,12 @@ export class SqliteUsageReports implements UsageReports {
     const { since, until } = question.filter;
     const extent = await this.#connection.use(readExtent);
     const pieces = cutPieces(cutRange({ since, until, longest, extent }), question);
-    const sums = new Map<string, GroupSum>();
+    const aggregate = new UsageAggregate(question);
     for (const piece of pieces) {
-      await this.#connection.use((database) => addPiece(database, { question, piece }, sums));
+      await this.#connection.use((database) => aggregate.addPiece(database, piece));
       await nextTurn();
     }
-    return [...sums.values()];
+    return aggregate.sums;
   }
 }
 
@@ -92,29 +97,29 @@ function readExtent(database: Database): UsageExtent {
   return { since, until: stepStart(Math.max(...times), "day") + stepLengthsMs.day, horizons };
 }
 
-type NamedCalls = Pick<GroupSum, "name" | "calls">;
-
 /** Most calls first; what is equal has an order all the same. */
-function compareCalls(one: NamedCalls, other: NamedCalls): number {
-  return other.calls - one.calls || (one.name < other.name ? -1 : 1);
+function compareCalls(one: GroupSum, other: GroupSum): number {
+  return other.sum.calls - one.sum.calls || (one.group.name < other.group.name ? -1 : 1);
 }
 
 /** Names of the groups with the most calls of all steps together. */
 function largestGroups(sums: readonly GroupSum[], limit: number): ReadonlySet<string> {
   const calls = new Map<string, number>();
-  for (const sum of sums) calls.set(sum.name, (calls.get(sum.name) ?? 0) + sum.calls);
-  const groups = [...calls].map(([name, count]) => ({ name, calls: count }));
-  return new Set(
-    groups
-      .toSorted(compareCalls)
-      .slice(0, limit)
-      .map(({ name }) => name),
+  for (const { group, sum } of sums) {
+    calls.set(group.name, (calls.get(group.name) ?? 0) + sum.calls);
+  }
+  const sorted = [...calls].toSorted(
+    ([name, count], [otherName, otherCount]) => otherCount - count || (name < otherName ? -1 : 1),
   );
+  return new Set(sorted.slice(0, limit).map(([name]) => name));
 }
 
-function toTotal(sum: GroupSum, by: readonly UsageDimension[]): UsageTotal {
+function toTotal({ group, sum }: GroupSum, by: readonly UsageDimension[]): UsageTotal {
+  const values: UsageTotal["group"] = Object.fromEntries(
+    by.map((dimension, index) => [dimension, group.values[index] ?? null] as const),
+  );
   return {
-    group: Object.fromEntries(by.map((dimension, index) => [dimension, sum.values[index] ?? null])),
+    group: values,
     calls: sum.calls,
     failedCalls: sum.failedCalls,
     abandonedCalls: sum.abandonedCalls,
