@@ -122,7 +122,7 @@ function explain(
   { request, decision, now }: RefusedAdmission,
   { limit, used, asked }: BrokenLimit,
 ): RefusalExplanation {
-  const { scopeId, dimension, retryAfterMs, slots } = decision;
+  const { scopeId, dimension, freeAfterMs, slots } = decision;
   const { caller, environment } = request.call;
   const { key } = caller;
   const rule = brokenRule(decision);
@@ -143,7 +143,7 @@ function explain(
       limit,
       used,
       requested: asked,
-      freeAt: retryAfterMs === undefined ? undefined : now + retryAfterMs,
+      freeAt: freeAfterMs === undefined ? undefined : now + freeAfterMs,
       slots,
     },
   };

@@ -84,6 +84,8 @@ export type LimitDecision =
       readonly scopeId: string;
       readonly dimension: LimitDimension;
       /** When the same request fits if nothing else is admitted; undefined: it never fits. */
+      readonly freeAfterMs: number | undefined;
+      /** What to tell the caller: that, or longer, so that not all come back at once. */
       readonly retryAfterMs: number | undefined;
       /** Of the scope that refused. */
       readonly state: LimitState;

@@ -42,11 +42,13 @@ export class LimitModel {
         tooSmall === undefined
           ? this.#sum(refusing.id, slot).requests + 1 > refusing.limits.requestsPerMinute
           : refusing.limits.tokensPerMinute >= tokens;
+      const waitMs = tooSmall === undefined ? this.#waitMs(request, nowMs) : undefined;
       return {
         isAdmitted: false,
         scopeId: refusing.id,
         dimension: isOverRequests ? "requests" : "tokens",
-        retryAfterMs: tooSmall === undefined ? this.#waitMs(request, nowMs) : undefined,
+        freeAfterMs: waitMs,
+        retryAfterMs: waitMs,
         state: this.state(refusing, nowMs),
         slots: this.#slots(refusing.id, nowMs),
       };

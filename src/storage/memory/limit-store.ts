@@ -182,9 +182,10 @@ class WindowLimitStore implements MemoryLimitStore {
     const { scope, dimension, waitMs } = findRefusal(request);
     const { id: scopeId, limits, window } = scope;
     const state = window.state(limits, request.now);
+    const freeAfterMs = waitMs === undefined ? undefined : Math.ceil(waitMs);
     const retryAfterMs = this.#jittered(waitMs);
     const slots = window.slots(request.now);
-    return { isAdmitted: false, scopeId, dimension, retryAfterMs, state, slots };
+    return { isAdmitted: false, scopeId, dimension, freeAfterMs, retryAfterMs, state, slots };
   }
 
   #jittered(waitMs: number | undefined): number | undefined {
