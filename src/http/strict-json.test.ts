@@ -87,6 +87,18 @@ test.each(["", " ", "{", '{"a"', '"', '{"a\\', "nul", "{'a':1}", '{"a":1,}', "[1
   },
 );
 
+test.each(['{"a":"\\ud800"}', '{"\\uDFFF":1}', '["x\\udc00\\ud800y"]'])(
+  "half of a surrogate pair is no text: %s",
+  (text) => {
+    const error = refusalOf(text);
+    expect([error.status, error.message.includes("UTF-8")]).toEqual([400, true]);
+  },
+);
+
+test.each(['{"a":"\\ud83d\\ude00"}', String.raw`["\\ud800"]`])("but %s is", (text) => {
+  expect(parse(text)).toEqual(JSON.parse(text));
+});
+
 test("bytes that are not UTF-8 are refused", () => {
   expect(refusalOf(Uint8Array.of(0x22, 0xc3, 0x28, 0x22)).status).toBe(400);
 });

@@ -5,7 +5,7 @@ const depthLimit = 32;
 
 /**
  * Parses a JSON body of the control plane. Refuses, with 400, what two readers could understand
- * differently: duplicate keys, `__proto__`, bytes that are not UTF-8, deep nesting.
+ * differently: duplicate keys, `__proto__`, text that is not Unicode, deep nesting.
  */
 export function parseStrictJson(bytes: Uint8Array): unknown {
   const text = decode(bytes);
@@ -63,7 +63,9 @@ function inspect(text: string): void {
       case quote: {
         const start = position;
         position = endOfString(text, start);
-        if (isNameNext) addName(open.at(-1), readName(text.slice(start, position + 1)));
+        const literal = text.slice(start, position + 1);
+        requireUnicode(literal);
+        if (isNameNext) addName(open.at(-1), readString(literal));
         isNameNext = false;
         break;
       }
@@ -81,12 +83,18 @@ function endOfString(text: string, start: number): number {
   throw notJson(undefined);
 }
 
+/** Half of a surrogate pair, written as an escape, would be another text once it is stored. */
+function requireUnicode(literal: string): void {
+  if (!/\\u[dD]/.test(literal) || readString(literal).isWellFormed()) return;
+  throw notJson(undefined);
+}
+
 function addName(names: OpenValue, name: string): void {
   if (name === "__proto__" || names?.has(name) === true) throw refusedName(name);
   names?.add(name);
 }
 
-function readName(literal: string): string {
+function readString(literal: string): string {
   if (!literal.includes("\\")) return literal.slice(1, -1);
   try {
     return String(JSON.parse(literal));
