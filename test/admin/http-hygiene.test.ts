@@ -195,6 +195,11 @@ const spoiled: readonly {
     expected: [400, null],
   },
   { what: "__proto__", body: `{"__proto__":{"role":"x"}}`, expected: [400, null] },
+  {
+    what: "half of a surrogate pair",
+    body: String.raw`{"name":"\ud800"}`,
+    expected: [400, null],
+  },
   { what: "depth of 33", body: deep(33), expected: [400, null] },
   { what: "depth of 30,000", body: deep(30_000), expected: [400, null] },
   {
