@@ -7,7 +7,7 @@ import {
   groupCondition,
   smallestDetail,
 } from "./usage-filter.ts";
-import { readMark } from "./usage-marks.ts";
+import { type FoldPlace, liesBefore, readFold } from "./usage-folds.ts";
 import type { RangePiece } from "./usage-range.ts";
 import type { ColumnValue } from "./usage-row.ts";
 import { type Detail, details, stepDetails, stepLengthsMs, stepTables } from "./usage-steps.ts";
@@ -89,21 +89,22 @@ export class UsageAggregate {
   }
 
   addPiece(database: Database, piece: RangePiece): void {
+    const detail = detailFor(this.#question, piece.step);
     const read = database.transaction(() => {
-      this.#addRows(database, piece);
-      const folded = readMark(database, "folded");
-      if (piece.step === "minute" || piece.until <= folded) return;
-      this.#addRows(database, {
-        step: "minute",
-        since: Math.max(piece.since, folded),
-        until: piece.until,
-      });
+      const since = { at: piece.since, groupId: 0 };
+      this.#addRows(database, { ...piece, since, detail });
+      if (piece.step === "minute") return;
+      // What is not part of these sums yet.
+      const place = readFold(database, { step: piece.step, detail });
+      const later = liesBefore(since, place) ? place : since;
+      this.#addRows(database, { ...piece, since: later, step: "minute", detail: "full" });
     });
     read.deferred();
   }
 
-  #addRows(database: Database, piece: RangePiece): void {
-    const { sql, values } = selectSums(this.#question, piece);
+  #addRows(database: Database, range: SumRange): void {
+    if (range.since.at >= range.until) return;
+    const { sql, values } = selectSums(this.#question, range);
     for (const row of database.query<AggregateRow, ColumnValue[]>(sql).all(...values)) {
       const group = this.#groupOf(database, row.group_id);
       let ofStep = this.#sums.get(row.step_at);
@@ -165,16 +166,24 @@ const togetherColumns = [
   "group_concat(first_events, '') AS firstEvents",
 ].join(", ");
 
-function selectSums({ filter, by, step }: AggregateQuestion, piece: RangePiece): Condition {
-  const detail = detailFor({ filter, by }, piece.step);
+interface SumRange {
+  readonly step: UsageStep;
+  readonly detail: Detail;
+  readonly since: FoldPlace;
+  readonly until: number;
+}
+
+function selectSums({ filter, by, step }: AggregateQuestion, range: SumRange): Condition {
+  const { detail, since, until } = range;
   const condition = groupCondition(filter, detail);
   const at = step === undefined ? "0" : `at - at % ${stepLengthsMs[step]}`;
   const isTogether = by.length === 0;
   const sql = `
     SELECT ${at} AS step_at, ${isTogether ? togetherColumns : groupedColumns}
-    FROM ${stepTables[piece.step]} WHERE detail = ? AND at >= ? AND at < ?${condition.sql}
+    FROM ${stepTables[range.step]}
+    WHERE detail = ? AND (at, group_id) >= (?, ?) AND at < ?${condition.sql}
     ${isTogether ? "GROUP BY step_at" : ""}`;
-  return { sql, values: [details[detail], piece.since, piece.until, ...condition.values] };
+  return { sql, values: [details[detail], since.at, since.groupId, until, ...condition.values] };
 }
 
 function detailFor(

@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import type { UsageRetention } from "../store.ts";
 import { type UsageStep, usageSteps } from "../usage-reports.ts";
 import { foldMinutes } from "./usage-fold.ts";
-import { writeMark } from "./usage-marks.ts";
+import { moveHorizon } from "./usage-horizons.ts";
 import type { ColumnValue } from "./usage-row.ts";
 import { details, stepDetails, stepStart, stepTables } from "./usage-steps.ts";
 
@@ -14,7 +14,7 @@ export function pruneUsage(database: Database, retention: UsageRetention, limit:
     const at = horizonOf(step, retention);
     if (at === undefined || removed >= limit) continue;
     // From now on reports do not look there, so they never show half of it.
-    writeMark(database, step, at);
+    moveHorizon(database, step, at);
     if (step === "minute") foldMinutes(database, at);
     removed += pruneSums(database, { step, at }, limit - removed);
   }

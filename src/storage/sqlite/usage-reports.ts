@@ -21,7 +21,7 @@ import {
   UsageAggregate,
 } from "./usage-aggregate.ts";
 import { listCalls } from "./usage-calls.ts";
-import { readMark } from "./usage-marks.ts";
+import { readHorizon } from "./usage-horizons.ts";
 import { cutRange, type UsageExtent } from "./usage-range.ts";
 import { toRecord, type UsageRow } from "./usage-row.ts";
 import { nextTurn } from "./usage-turn.ts";
@@ -88,9 +88,9 @@ function readExtent(database: Database): UsageExtent {
     .get();
   const times = Object.values(bounds ?? {}).filter((at) => at !== null);
   const horizons = {
-    minute: readMark(database, "minute"),
-    hour: readMark(database, "hour"),
-    day: readMark(database, "day"),
+    minute: readHorizon(database, "minute"),
+    hour: readHorizon(database, "hour"),
+    day: readHorizon(database, "day"),
   };
   if (times.length === 0) return { since: 0, until: 0, horizons };
   const since = stepStart(Math.min(...times), "day");

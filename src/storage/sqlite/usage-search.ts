@@ -1,7 +1,8 @@
 import type { Database } from "bun:sqlite";
 import type { CallFilter, UsageStep } from "../usage-reports.ts";
 import { filteredDimensions, groupCondition, smallestDetail } from "./usage-filter.ts";
-import { readMark } from "./usage-marks.ts";
+import { readFold } from "./usage-folds.ts";
+import { readHorizon } from "./usage-horizons.ts";
 import type { ColumnValue } from "./usage-row.ts";
 import {
   type Detail,
@@ -28,7 +29,11 @@ export function findCalls(
   filter: CallFilter,
   { since, until }: TimeSpan,
 ): TimeSpan | undefined {
-  const folded = readMark(database, "folded");
+  const folded = Math.min(
+    readFold(database, { step: "hour", detail: detailFor(filter, "hour") }).at,
+    readFold(database, { step: "day", detail: detailFor(filter, "day") }).at,
+  );
+  // Later calls are perhaps in no hour yet, but in their minutes.
   const open = { since: Math.max(since, folded), until };
   const minute = findStep(database, { filter, step: "minute" }, open);
   if (minute !== undefined) return minute;
@@ -48,8 +53,8 @@ export function findCalls(
 }
 
 function findInDay(database: Database, filter: CallFilter, span: TimeSpan): TimeSpan | undefined {
-  if (span.since < readMark(database, "hour")) return span;
-  const minutesSince = readMark(database, "minute");
+  if (span.since < readHorizon(database, "hour")) return span;
+  const minutesSince = readHorizon(database, "minute");
   let end = span.until;
   while (span.since < end) {
     const within = { since: span.since, until: end };

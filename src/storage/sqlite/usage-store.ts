@@ -2,12 +2,11 @@ import { type Database, SQLiteError } from "bun:sqlite";
 import type { UsageRecord } from "../../domain/usage.ts";
 import { RefusedRows } from "../errors.ts";
 import type { UsageRetention, UsageStore } from "../store.ts";
-import { usageSteps } from "../usage-reports.ts";
 import type { SqliteConnection } from "./connection.ts";
 import { eraseUsage } from "./usage-erase.ts";
-import { foldableUntil, foldMinutes } from "./usage-fold.ts";
+import { foldableUntil, foldAfterBatch } from "./usage-fold.ts";
+import { readFolds } from "./usage-folds.ts";
 import { UsageGroups } from "./usage-groups.ts";
-import { readMark } from "./usage-marks.ts";
 import { pruneUsage } from "./usage-prune.ts";
 import { type ColumnValue, toValues, usageColumns } from "./usage-row.ts";
 import { addSums } from "./usage-sum-rows.ts";
@@ -54,19 +53,17 @@ export class SqliteUsageStore implements UsageStore {
   #insert(database: Database, records: readonly UsageRecord[]): void {
     const insert = database.query<unknown, ColumnValue[]>(insertCall);
     const sums = new BatchSums();
-    const folded = readMark(database, "folded");
+    const places = readFolds(database);
     let newestAt = 0;
     this.#groups.follow(database);
     for (const record of records) {
       const { changes } = insertRow(() => insert.run(...toValues(record)));
       if (changes === 0) continue;
-      // What comes too late to be folded with its minute is added to the longer steps here.
-      const steps = record.startedAt < folded ? usageSteps : (["minute"] as const);
-      sums.add(record, this.#groups.idsOf(database, record), steps);
+      sums.add(record, this.#groups.idsOf(database, record), places);
       newestAt = Math.max(newestAt, record.startedAt);
     }
     addSums(database, sums.buckets);
-    foldMinutes(database, foldableUntil(newestAt));
+    foldAfterBatch(database, foldableUntil(newestAt), records.length);
   }
 }
 

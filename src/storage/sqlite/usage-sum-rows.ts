@@ -43,7 +43,11 @@ export const addToOld = `
       durations = durations || excluded.durations,
       first_events = first_events || excluded.first_events`;
 
-type BucketName = Pick<SumBucket, "step" | "detail" | "at">;
+interface LongSums extends Pick<SumBucket, "step" | "detail" | "at"> {
+  readonly groups: { readonly since: number; readonly until: number };
+  /** In characters. */
+  readonly length: number;
+}
 
 interface LongRow {
   readonly group_id: number;
@@ -51,19 +55,19 @@ interface LongRow {
   readonly first_events: string;
 }
 
-/** Makes the latencies of a bucket compact where they are longer than this. In a transaction. */
+/** Makes the latencies of groups compact where they are longer than this. In a transaction. */
 export function compactSums(
   database: Database,
-  { step, detail, at }: BucketName,
-  length: number,
+  { step, detail, at, groups, length }: LongSums,
 ): void {
   const table = stepTables[step];
   const rows = database
     .query<LongRow, ColumnValue[]>(
-      `SELECT group_id, durations, first_events FROM ${table} WHERE detail = ? AND at = ?
-       AND octet_length(durations) + octet_length(first_events) > ?`,
+      `SELECT group_id, durations, first_events FROM ${table}
+       WHERE detail = ? AND at = ? AND group_id >= ? AND group_id < ?
+         AND octet_length(durations) + octet_length(first_events) > ?`,
     )
-    .all(details[detail], at, length);
+    .all(details[detail], at, groups.since, groups.until, length);
   const update = database.query<unknown, ColumnValue[]>(
     `UPDATE ${table} SET durations = ?, first_events = ?
      WHERE detail = ? AND at = ? AND group_id = ?`,

@@ -2,7 +2,8 @@ import { encodeLatency } from "../../domain/latency-histogram.ts";
 import type { UsageRecord } from "../../domain/usage.ts";
 import type { UsageStep } from "../usage-reports.ts";
 import type { GroupIds } from "./usage-groups.ts";
-import { type Detail, stepDetails, stepStart } from "./usage-steps.ts";
+import { type FoldPlaces, liesBefore } from "./usage-folds.ts";
+import { type Detail, stepStart } from "./usage-steps.ts";
 
 /** What is known of the calls of one group in one step. */
 export interface UsageSum {
@@ -57,16 +58,15 @@ export interface SumBucket {
 export class BatchSums {
   readonly #buckets = new Map<string, SumBucket & { readonly sums: Map<number, UsageSum> }>();
 
-  add(record: UsageRecord, groups: GroupIds, steps: readonly UsageStep[]): void {
+  /** Counts the call in its minute, and wherever its minute is part of already. */
+  add(record: UsageRecord, groups: GroupIds, places: FoldPlaces): void {
     const call = sumOfCall(record);
-    for (const step of steps) {
+    const minute = { at: stepStart(record.startedAt, "minute"), groupId: groups.full };
+    addTo(this.#sumsOf("minute", "full", minute.at), groups.full, call);
+    for (const [{ step, detail }, place] of places) {
+      if (!liesBefore(minute, place)) continue;
       const at = stepStart(record.startedAt, step);
-      for (const detail of stepDetails[step]) {
-        const sums = this.#sumsOf(step, detail, at);
-        const sum = sums.get(groups[detail]);
-        if (sum === undefined) sums.set(groups[detail], { ...call });
-        else addSum(sum, call);
-      }
+      addTo(this.#sumsOf(step, detail, at), groups[detail], call);
     }
   }
 
@@ -83,4 +83,10 @@ export class BatchSums {
     }
     return bucket.sums;
   }
+}
+
+function addTo(sums: Map<number, UsageSum>, groupId: number, call: UsageSum): void {
+  const sum = sums.get(groupId);
+  if (sum === undefined) sums.set(groupId, { ...call });
+  else addSum(sum, call);
 }

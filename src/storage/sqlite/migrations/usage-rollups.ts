@@ -55,10 +55,17 @@ const schema = `
     PRIMARY KEY (detail, at, group_id)
   ) STRICT, WITHOUT ROWID;
 
-  -- Times that work has got to. 'minute', 'hour', 'day': the sums of a step were removed up to there,
-  -- since their time was over. 'folded': minutes up to there are part of hours and days.
-  CREATE TABLE usage_marks (name TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT;
-  INSERT INTO usage_marks VALUES ('minute', 0), ('hour', 0), ('day', 0), ('folded', 0);
+  -- Up to when the sums of a step were removed, since their time was over.
+  CREATE TABLE usage_horizons (step TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT;
+  INSERT INTO usage_horizons VALUES ('minute', 0), ('hour', 0), ('day', 0);
+
+  -- Which minutes are part of the hours and days of a detail: all before this place in their table.
+  CREATE TABLE usage_folds (
+    step TEXT NOT NULL, detail INTEGER NOT NULL, at INTEGER NOT NULL, group_id INTEGER NOT NULL,
+    PRIMARY KEY (step, detail)
+  ) STRICT;
+  INSERT INTO usage_folds VALUES ('hour', 0, 0, 0), ('hour', 1, 0, 0), ('hour', 2, 0, 0),
+    ('hour', 3, 0, 0), ('day', 0, 0, 0), ('day', 1, 0, 0), ('day', 2, 0, 0), ('day', 3, 0, 0);
 
   -- Lists by model, application and the rest go by time, over the days and hours with such calls.
   CREATE INDEX usage_by_key ON usage (key_id, started_at);
@@ -150,8 +157,7 @@ function linkGroups(column: string, detail: number, dimensions: readonly string[
 }
 
 const markFolded = `
-  UPDATE usage_marks SET at = coalesce((SELECT max(at) + 60000 FROM usage_minutes), 0)
-    WHERE name = 'folded';`;
+  UPDATE usage_folds SET at = coalesce((SELECT max(at) + 60000 FROM usage_minutes), 0);`;
 
 export const usageRollups = [
   schema,
