@@ -46,6 +46,37 @@ testMounting("a locked database fills the disk with the spool, and loses no call
   });
 });
 
+testMounting(
+  "what ended while the spool was full outlives a kill as soon as there is room",
+  async () => {
+    using disk = mountDisk("320k");
+    await using bench = await ProcessBench.create({
+      keys: callers,
+      simulator: { tokensPerSecond: 100 },
+      dataDir: disk.path,
+    });
+    await using serving = await bench.serve();
+    using other = new Database(bench.database);
+    const load = new Load(bench, serving);
+    await until("calls end", () => bench.calls.length > 100);
+    other.run("BEGIN IMMEDIATE");
+    await until("readiness is false", async () => (await readiness(serving)).status === 503);
+    await until("calls are turned away", () => turnedAway(bench) > 100);
+    await load.stop();
+    await bench.untilUpstreamIsFree();
+    disk.resize("4m");
+    await until("readiness is true", async () => (await readiness(serving)).status === 200);
+    serving.signal("SIGKILL");
+    await serving.exited;
+    other.run("ROLLBACK");
+    await using next = await bench.serve();
+    await untilStored(next);
+    next.signal("SIGTERM");
+    expect(await next.exited).toBe(0);
+    await checkAll(bench, serving);
+  },
+);
+
 testNeeding("prlimit")("files that may not grow turn calls away and lose none", async () => {
   await suffer({}, ({ pid }) => ({
     begin: () => limitFileSize(pid, 4_096),
@@ -101,8 +132,7 @@ async function suffer(
   await trouble.begin();
   await until("readiness is false", async () => (await readiness(serving)).status === 503);
   expect((await readiness(serving)).text).toContain("usage cannot be recorded");
-  const turnedAway = (): number => bench.calls.filter(({ saw }) => saw === "turned-away").length;
-  await until("calls are turned away", () => turnedAway() > 200);
+  await until("calls are turned away", () => turnedAway(bench) > 200);
   expect(await refusalOf(bench, serving)).toMatchObject({ code: "model_unavailable" });
   await trouble.end();
   await until("readiness is true", async () => (await readiness(serving)).status === 200);
@@ -131,8 +161,11 @@ async function checkAll(bench: ProcessBench, serving: ServingProcess): Promise<v
 }
 
 function summary({ calls, rows, missing, extra }: LedgerReport, bench: ProcessBench) {
-  const turnedAway = bench.calls.filter(({ saw }) => saw === "turned-away").length;
-  return { calls, rows, missing, extra, turnedAway };
+  return { calls, rows, missing, extra, turnedAway: turnedAway(bench) };
+}
+
+function turnedAway({ calls }: ProcessBench): number {
+  return calls.filter(({ saw }) => saw === "turned-away").length;
 }
 
 /** Callers that call until they are stopped. */

@@ -10,6 +10,7 @@ export interface SmallDisk extends Disposable {
   /** Gives back what `fill` took. */
   readonly free: () => void;
   readonly makeReadOnly: () => void;
+  readonly resize: (size: string) => void;
 }
 
 /** Whether this user may mount a small disk. */
@@ -24,6 +25,7 @@ export function mountDisk(size: string): SmallDisk {
     fill: () => fillWith(ballast),
     free: () => rmSync(ballast),
     makeReadOnly: () => run("mount", "-o", "remount,ro", path),
+    resize: (larger) => run("mount", "-o", `remount,size=${larger}`, path),
     [Symbol.dispose]() {
       run("umount", path);
       rmSync(path, { recursive: true });
