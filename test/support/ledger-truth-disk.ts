@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { appendFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -47,7 +47,6 @@ function fillWith(path: string): void {
 function isMounter(): boolean {
   if (process.getuid?.() !== 0 || Bun.which("mount") === null) return false;
   const path = mkdtempSync(join(tmpdir(), "sluice-disk-"));
-  mkdirSync(path, { recursive: true });
   const mounted = Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", path]);
   if (mounted.exitCode === 0) run("umount", path);
   rmSync(path, { recursive: true });
