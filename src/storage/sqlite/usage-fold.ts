@@ -36,7 +36,8 @@ export function foldAfterBatch(database: Database, until: number, calls: number)
   const [, place] = furthestBehind(readFolds(database));
   const isBehind = until - place.at > longBacklogMs;
   // A call adds a row of a minute at most, which is then written once for each kind of sums.
-  foldSome(database, until, isBehind ? 2 * folds.length * calls : 2 * calls + rowsAtOnce);
+  const rowsPerCall = isBehind ? 2 * folds.length : 2;
+  foldSome(database, until, rowsPerCall * calls + rowsAtOnce);
 }
 
 /** Folds all minutes up to a time. In a transaction. */

@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { UsageRecord } from "../../domain/usage.ts";
 import {
   allTime,
   midnight,
@@ -54,6 +55,33 @@ test("calls that come long after their minute are in every step all the same", a
       .get(),
   );
   expect(rows?.calls).toBe(200);
+});
+
+test("while a minute is partly in its hour and its day, every call is counted once", async () => {
+  const { store, reports, connection } = open(":memory:");
+  const callOf = (key: number, id: string, startedAt: number): UsageRecord =>
+    recordOf(id, { startedAt, keyId: `key_${key}`, status: 200 + (key % 7) });
+  const keys = Array.from({ length: 700 }, (_, key) => key);
+  await store.insert(keys.map((key) => callOf(key, `req_${key}`, midnight + key)));
+  let calls = 700;
+  const placesSeen = new Set<number>();
+  for (let round = 0; round < 30; round += 1) {
+    // The newer one makes rows move on; the other one belongs to the minute that moves.
+    await store.insert([callOf(round, `new_${round}`, midnight + 600_000 + round)]);
+    await store.insert([callOf((round * 97) % 700, `late_${round}`, midnight + 30_000)]);
+    calls += 2;
+    const places = await connection.use((database) =>
+      database.query<{ group_id: number }, []>("SELECT group_id FROM usage_folds").all(),
+    );
+    for (const place of places) placesSeen.add(place.group_id);
+    for (const by of [[], ["model"], ["status"], ["key", "status"]] as const) {
+      for (const step of ["hour", "day"] as const) {
+        const points = await reports.series({ filter: allTime, by, limit: 1_000, step });
+        expect(points.reduce((sum, point) => sum + point.calls, 0)).toBe(calls);
+      }
+    }
+  }
+  expect(placesSeen.size).toBeGreaterThan(2);
 });
 
 test("a batch that is undone leaves no group behind that later calls would count in", async () => {
