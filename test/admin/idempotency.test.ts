@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { createApp } from "../../src/app.ts";
 import { readLocalAccess } from "../../src/admin/sign-in/local-access.ts";
+import { holdDatabase } from "../failures/database-holder.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { bearer, nobody, sendAs, sessionOf, type AdminAnswer } from "./admin-caller.ts";
@@ -78,11 +79,14 @@ test("ten equal rotations at once at two gateways of one database are one rotati
   try {
     const { id } = await gateway.createKey();
     const there = { adminUrl: second.adminUrl, dataDir };
-    const answers = await Promise.all(
-      Array.from({ length: 10 }, (_, index) =>
-        ask(`/keys/${id}/rotate`, {}, index % 2 === 0 ? {} : there),
-      ),
+    // All have looked for an earlier answer before any of them may write.
+    await using holder = await holdDatabase(gateway.config.storage.path, "write");
+    const asked = Array.from({ length: 10 }, (_, index) =>
+      ask(`/keys/${id}/rotate`, {}, index % 2 === 0 ? {} : there),
     );
+    await Bun.sleep(500);
+    await holder.release();
+    const answers = await Promise.all(asked);
     expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
     expect(answers[0]?.status).toBe(201);
     expect(await auditedAs("key.rotate")).toBe(1);
