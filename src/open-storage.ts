@@ -72,6 +72,7 @@ export function openStorage(options: StorageOptions): Storage {
     usage,
     settings: config.retention,
     clock,
+    isHeld: () => ledger.isReplaying,
     onFailed: (error) => events.retentionFailed(error),
     onRemoved: (rows) => events.retentionDone(rows),
   });

@@ -164,3 +164,14 @@ test("a job runs at once and again after every interval", async () => {
   await job.stop();
   expect(runs).toBeGreaterThanOrEqual(3);
 });
+
+test("a job that is held removes nothing until it may go on", async () => {
+  let isHeld = true;
+  const { job, rows } = jobOver({ usage: 5, control: 0 }, { isHeld: () => isHeld });
+  job.start();
+  await Bun.sleep(20);
+  expect(rows.usage).toBe(5);
+  isHeld = false;
+  while (rows.usage > 0) await Bun.sleep(20);
+  await job.stop();
+});

@@ -21,6 +21,8 @@ export interface RetentionOptions {
   readonly usage: Pick<UsageStore, "prune">;
   readonly settings: RetentionSettings;
   readonly clock: Clock;
+  /** While true nothing is removed: rows that are on their way might come after their time. */
+  readonly isHeld?: () => boolean;
   /** What stopped a run; the next one goes on from there. */
   readonly onFailed: (error: unknown) => void;
   /** After each run that removed something. */
@@ -29,6 +31,8 @@ export interface RetentionOptions {
 
 /** What is left after so many batches waits for the next run. */
 const batchesPerRun = 1_000;
+/** How often a job that is held looks whether it may go on. */
+const heldMs = 1_000;
 /** Longest rest between two batches. */
 const longestRestMs = 1_000;
 /** Stored answers are asked for again within a day at most. */
@@ -81,6 +85,10 @@ export class RetentionJob {
 
   async #runAgainAndAgain(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
+      if (this.#options.isHeld?.() === true) {
+        await rest(heldMs, signal);
+        continue;
+      }
       await this.runOnce(signal);
       await rest(this.#options.settings.intervalMs, signal);
     }
