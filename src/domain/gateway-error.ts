@@ -23,7 +23,7 @@ export const gatewayErrors = {
     status: 400,
     type: "invalid_request_error",
     code: "invalid_model",
-    when: "The model alias is not available in the caller's environment, or not of the kind the endpoint serves.",
+    when: "The alias is not in the caller's environment, not allowed for the key, or not of the endpoint's kind.",
   },
   context_length_exceeded: {
     status: 400,

@@ -35,22 +35,24 @@ test("a key without a list may use every model of its environment", () => {
   );
 });
 
-test("a model that the key may not use is refused as one that is not there", () => {
+test("a model that the key may not use is refused as such, one that is not there as that", () => {
   const call = callOf(["alpha-haiku-3.5"]);
   expect(resolveModel(call, "alpha-haiku-3.5", "chat").model.alias).toBe("alpha-haiku-3.5");
   const forbidden = refusalOf("alpha-sonnet-4", ["alpha-haiku-3.5"]);
   const missing = refusalOf("alpha-sonnet-9", ["alpha-haiku-3.5"]);
-  expect([forbidden.status, forbidden.code, forbidden.param]).toEqual([
-    400,
-    "invalid_model",
-    "model",
-  ]);
-  expect(forbidden.message).toBe(missing.message.replace("alpha-sonnet-9", "alpha-sonnet-4"));
+  for (const { status, code, param } of [forbidden, missing]) {
+    expect([status, code, param]).toEqual([400, "invalid_model", "model"]);
+  }
+  expect(forbidden.message).toBe(
+    "This API key may not use the model `alpha-sonnet-4`. " +
+      "GET /v1/models lists the models it can use.",
+  );
+  expect(missing.message).toContain("`alpha-sonnet-9` does not exist in this environment");
 });
 
 test("the kind of a model is told only to a key that may use it", () => {
   expect(refusalOf("embed-text-v2", undefined).message).toContain("/v1/embeddings");
-  expect(refusalOf("embed-text-v2", []).message).toContain("does not exist");
+  expect(refusalOf("embed-text-v2", []).message).toContain("may not use the model");
 });
 
 test("an empty list allows nothing, and aliases are compared whole", () => {
