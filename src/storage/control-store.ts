@@ -45,7 +45,10 @@ export interface ControlView {
 }
 
 export interface ControlTransaction extends ControlView {
-  readonly accounts: Writer<Account, AccountFilter>;
+  readonly accounts: Writer<Account, AccountFilter> & {
+    /** From now on no calls of the account are stored, whatever is still on its way. For ever. */
+    markErased(id: string, at: number): Promise<void>;
+  };
   readonly applications: Writer<Application, ApplicationFilter>;
   /** Every change of a key, its secrets, its application or its account reaches the key rings. */
   readonly keys: Writer<Key, KeyFilter>;

@@ -10,7 +10,7 @@ import type { SqliteConnection } from "./connection.ts";
 import { pruneControl } from "./prune-control.ts";
 import { Scope } from "./scope.ts";
 import { Table } from "./table.ts";
-import { accountTable } from "./tables/account-table.ts";
+import { AccountTable, accountTable } from "./tables/account-table.ts";
 import { applicationTable } from "./tables/application-table.ts";
 import { AuditTable } from "./tables/audit-table.ts";
 import { KeyTable, keyTable } from "./tables/key-table.ts";
@@ -53,7 +53,7 @@ async function inScope<Result>(
   const scope = new Scope(database);
   try {
     return await work({
-      accounts: new Table(accountTable, scope),
+      accounts: new AccountTable(accountTable, scope),
       applications: new Table(applicationTable, scope),
       keys: new KeyTable(keyTable, scope),
       secrets: new SecretTable(scope),

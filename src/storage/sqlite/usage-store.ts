@@ -3,6 +3,7 @@ import type { UsageRecord } from "../../domain/usage.ts";
 import { RefusedRows } from "../errors.ts";
 import type { UsageRetention, UsageStore } from "../store.ts";
 import type { SqliteConnection } from "./connection.ts";
+import { LateRows } from "./late-rows.ts";
 import { eraseUsage } from "./usage-erase.ts";
 import { foldableUntil, foldAfterBatch } from "./usage-fold.ts";
 import { readFolds } from "./usage-folds.ts";
@@ -54,9 +55,11 @@ export class SqliteUsageStore implements UsageStore {
     const insert = database.query<unknown, ColumnValue[]>(insertCall);
     const sums = new BatchSums();
     const places = readFolds(database);
+    const late = new LateRows(database);
     let newestAt = 0;
     this.#groups.follow(database);
     for (const record of records) {
+      if (late.isToBeDropped(record)) continue;
       const { changes } = insertRow(() => insert.run(...toValues(record)));
       if (changes === 0) continue;
       sums.add(record, this.#groups.idsOf(database, record), places);

@@ -1,7 +1,8 @@
+import type { Database } from "bun:sqlite";
 import type { Account } from "../../../domain/account.ts";
 import type { AccountFilter } from "../../control-store.ts";
 import { bumpKeys } from "../key-epochs.ts";
-import { equals, type TableSpec } from "../table.ts";
+import { equals, Table, type TableSpec } from "../table.ts";
 import { readTexts } from "./text-list.ts";
 
 export interface AccountRow {
@@ -41,3 +42,18 @@ export const accountTable: TableSpec<Account, AccountRow, AccountFilter> = {
   conditions: (filter) => [equals("id", filter.id), equals("name", filter.name)],
   onChange: (database, id) => bumpKeys(database, "account_id", id),
 };
+
+export class AccountTable extends Table<Account, AccountRow, AccountFilter> {
+  markErased(id: string, at: number): Promise<void> {
+    return this.scope.run((database) => {
+      database
+        .query<unknown, [string, number]>("INSERT OR IGNORE INTO erased_accounts VALUES (?, ?)")
+        .run(id, at);
+    });
+  }
+}
+
+export function isErased(database: Database, accountId: string): boolean {
+  const query = database.query<unknown, [string]>("SELECT 1 FROM erased_accounts WHERE id = ?");
+  return query.get(accountId) !== null;
+}
