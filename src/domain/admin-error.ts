@@ -19,7 +19,7 @@ export const adminErrors = {
     status: 403,
     type: "permission_error",
     code: "wrong_origin",
-    when: "A browser sent the request from a page of another origin.",
+    when: "It comes from a page of another origin, or a session changes something without the header `origin`.",
   },
   wrong_csrf_token: {
     status: 403,

@@ -62,6 +62,15 @@ test("a session lets its user in, with the user's role", async () => {
 test("without a session or a token nobody comes in", async () => {
   const response = await browser.send(path);
   expect(response.headers.get("www-authenticate")).toBe("Bearer");
+  expect(await response.clone().text()).toContain("Sign in first");
+  expect(await refusalOf(response)).toEqual([401, "not_signed_in"]);
+});
+
+test("a session that has ended is told to sign in again", async () => {
+  await browser.signIn("ada@example.com");
+  harness.clock.advance(30 * 60_000);
+  const response = await browser.send(path);
+  expect(await response.clone().text()).toContain("The session has ended: sign in again.");
   expect(await refusalOf(response)).toEqual([401, "not_signed_in"]);
 });
 
@@ -157,6 +166,12 @@ test("a change with a session must come from a page of the console", async () =>
   }
 });
 
+test("a session's change without an origin is told which header to send", async () => {
+  await browser.signIn("ada@example.com");
+  const refused = await browser.post(path, {}, { origin: "", "sec-fetch-site": "" });
+  expect(await refused.text()).toContain(`must have the header \`origin: ${harness.publicUrl}\``);
+});
+
 test("a page of another origin reads nothing, not even with a token or before signing in", async () => {
   const token = await addToken();
   await browser.signIn("ada@example.com");
@@ -216,6 +231,7 @@ test("an expired, a revoked, an unknown and a mistyped token get the same answer
     answers.push(await response.text());
   }
   expect(new Set(answers).size).toBe(1);
+  expect(answers[0]).toContain("The management token is wrong, expired or revoked");
 });
 
 test("a known public id with another secret is refused", async () => {

@@ -69,7 +69,7 @@ class PrincipalFinder {
     const authorization = request.headers.get("authorization");
     if (authorization !== null) return this.#findByToken(readBearer(authorization));
     const secret = readCookie(request, cookiePolicy(publicUrl()).session);
-    if (secret === undefined) throw notSignedIn("no session and no token was sent");
+    if (secret === undefined) throw notSignedIn("nothing", "no session and no token was sent");
     return this.#findBySession(secret, request);
   }
 
@@ -77,17 +77,17 @@ class PrincipalFinder {
     const { store, clock, digest, isLocalToken } = this.#options;
     if (isLocalToken(text)) return { principal: localPrincipal(), countedAs: "local" };
     const publicId = readTokenId(text);
-    if (publicId === undefined) throw notSignedIn("what was sent is no management token");
+    if (publicId === undefined) throw notSignedIn("token", "what was sent is no management token");
     const { token, user } = await store.read(async (view) => {
       const token = await view.tokens.findByPublicId(publicId);
       return { token, user: token && (await view.users.get(token.userId)) };
     });
     const isRight = isSameBytes(digest(text), token?.digest ?? this.#nobody);
-    if (!isRight || token === undefined) throw notSignedIn("the management token is unknown");
+    if (!isRight || token === undefined) throw wrongToken("is unknown");
     const now = clock.now();
-    if (token.revokedAt !== undefined) throw notSignedIn("the management token was revoked");
-    if (now >= token.expiresAt) throw notSignedIn("the management token has expired");
-    const enabled = requireEnabled(user);
+    if (token.revokedAt !== undefined) throw wrongToken("was revoked");
+    if (now >= token.expiresAt) throw wrongToken("has expired");
+    const enabled = requireEnabled("token", user);
     if (token.lastUsedAt === undefined || now - token.lastUsedAt >= 60_000) {
       await this.#note(token.id, (transaction) => transaction.tokens.used(token.id, now));
     }
@@ -98,17 +98,17 @@ class PrincipalFinder {
     const { store, clock, digest, publicUrl, settings } = this.#options;
     if (isUnsafe(request)) requireOrigin(request, publicUrl());
     const id = sessionId(secret);
-    if (id === undefined) throw notSignedIn("what was sent is no session");
+    if (id === undefined) throw notSignedIn("session", "what was sent is no session");
     const { session, user } = await store.read(async (view) => {
       const session = await view.sessions.get(id);
       return { session, user: session && (await view.users.get(session.userId)) };
     });
     const now = clock.now();
-    if (session === undefined) throw notSignedIn("the session has ended");
+    if (session === undefined) throw notSignedIn("session", "the session has ended");
     if (isSessionOver(session, now, settings.sessionIdleMs)) {
-      throw notSignedIn("the session is over");
+      throw notSignedIn("session", "the session is over");
     }
-    const enabled = requireEnabled(user);
+    const enabled = requireEnabled("session", user);
     if (isUnsafe(request)) requireChangeByPage(request, csrfToken(secret, digest));
     if (isSightingDue(session, now, settings.sessionIdleMs)) {
       await this.#note(id, (transaction) => transaction.sessions.seen(id, now));
@@ -130,9 +130,9 @@ class PrincipalFinder {
   }
 }
 
-function requireEnabled(user: User | undefined): User {
+function requireEnabled(sent: keyof typeof advice, user: User | undefined): User {
   if (user === undefined || user.disabledAt !== undefined) {
-    throw notSignedIn("the user is disabled");
+    throw notSignedIn(sent, "the user is disabled");
   }
   return user;
 }
@@ -158,12 +158,25 @@ function readBearer(authorization: string): string {
   return /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? "";
 }
 
-/** One answer for whatever is wrong; the reason is for `sluice explain`. */
-function notSignedIn(reason: string): GatewayError {
+function wrongToken(how: string): GatewayError {
+  return notSignedIn("token", `the management token ${how}`);
+}
+
+/** What to do, by what was sent. */
+const advice = {
+  nothing:
+    "Sign in first: send a session's cookie, or a management token in the header " +
+    "Authorization: Bearer.",
+  token:
+    "The management token is wrong, expired or revoked. Make another one with " +
+    "`sluice tokens create`, or sign in.",
+  session: "The session has ended: sign in again.",
+} as const;
+
+/** One answer for whatever is wrong with what was sent; the reason is for `sluice explain`. */
+function notSignedIn(sent: keyof typeof advice, reason: string): GatewayError {
   return new GatewayError("not_signed_in", {
-    message:
-      "Sign in first: send a session's cookie, or a management token in the header " +
-      "Authorization: Bearer.",
+    message: advice[sent],
     headers: { "www-authenticate": "Bearer" },
     explanation: { rule: "not_signed_in", summary: `Nobody is signed in: ${reason}.` },
   });

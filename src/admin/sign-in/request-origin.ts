@@ -27,7 +27,7 @@ export function requireOrigin(request: Request, publicUrl: string): void {
   if (request.headers.get("sec-fetch-site") === "same-origin") return;
   const referer = request.headers.get("referer");
   if (referer === null || !isSameOrigin(referer, publicUrl)) {
-    throw wrongOrigin("nowhere that is known", publicUrl);
+    throw noOrigin(publicUrl);
   }
 }
 
@@ -41,6 +41,16 @@ function isSameOrigin(from: string, publicUrl: string): boolean {
   if (page.origin === own.origin) return true;
   const isOwnMachine = loopbackNames.has(page.hostname) && loopbackNames.has(own.hostname);
   return isOwnMachine && page.protocol === own.protocol && page.port === own.port;
+}
+
+/** Browsers send it by themselves, so this is for who writes a script with a session's cookie. */
+function noOrigin(publicUrl: string): GatewayError {
+  const origin = URL.parse(publicUrl)?.origin ?? publicUrl;
+  return new GatewayError("wrong_origin", {
+    message:
+      `A change with a session's cookie must have the header \`origin: ${origin}\`. ` +
+      "Scripts had better send a management token, which needs none.",
+  });
 }
 
 function wrongOrigin(from: string, publicUrl: string): GatewayError {
