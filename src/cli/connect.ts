@@ -6,6 +6,7 @@ import { CommandError, UsageError, type CommandIo } from "./command.ts";
 import { createHttpClient } from "./http-client.ts";
 import { loadSettings, readConfigFile, type SettingsArguments } from "./load-settings.ts";
 import { createOfflineClient } from "./offline-client.ts";
+import { commandLine } from "./program.ts";
 
 /** Options of every command that asks the control plane. */
 export const connectionOptions = {
@@ -97,7 +98,7 @@ function checkUrl(text: string): void {
 function readLocalAccess(path: string): Gateway {
   const { url, token } = parseAccess(readAccessFile(path), path);
   const advice =
-    `The gateway that wrote ${path} seems to have ended. Start it again with \`sluice serve\`, ` +
+    `The gateway that wrote ${path} seems to have ended. Start it again with \`${commandLine("serve")}\`, ` +
     "or add --offline to work on the database.";
   return { url, token: new Secret(token), advice };
 }
@@ -110,8 +111,8 @@ function readAccessFile(path: string): string {
     if (code !== "ENOENT") throw new CommandError(`${path}: cannot be read (${code})`);
     throw new CommandError(
       `no gateway runs on this configuration (there is no ${path}).
-Start it with \`sluice serve\`, name one elsewhere with --url and --token-file,
-or add --offline to work on the database.`,
+Start it with \`${commandLine("serve")}\`. If one runs, name its --data-dir or --config, or, on another
+machine, its --url and --token-file; or add --offline to work on the database.`,
     );
   }
 }

@@ -1,5 +1,6 @@
 import type { AdminClient, AdminQuery } from "./admin-client.ts";
 import { CommandError, UsageError } from "./command.ts";
+import { commandLine } from "./program.ts";
 import { cellOf, readRecord, readRecords, readText, type ReplyRecord } from "./reply-fields.ts";
 
 /** Where a thing of a name is looked for. */
@@ -88,7 +89,8 @@ async function findByName(client: AdminClient, search: NameSearch): Promise<Repl
   const answer = await client.request("GET", path, { query: { ...query, limit: 20 } });
   const [found, ...others] = readRecords(answer, "data");
   if (found === undefined) {
-    throw new CommandError(`there is no ${noun} '${named}'; \`sluice ${noun}s list\` shows all`);
+    const list = commandLine(`${noun}s list`);
+    throw new CommandError(`there is no ${noun} '${named}'; \`${list}\` shows all`);
   }
   if (others.length === 0) return found;
   const places = [found, ...others].map(

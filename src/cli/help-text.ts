@@ -1,4 +1,5 @@
 import type { OptionSpecs } from "./arguments.ts";
+import { commandLine, exampleLine } from "./program.ts";
 import { sharedOptions, type Verb } from "./verb.ts";
 
 export interface CommandText {
@@ -25,7 +26,7 @@ ${formatExamples(examples)}
 Options of every verb:
 ${formatOptions(sharedOptions)}
 
-Options of one: sluice ${command.name} VERB --help
+Options of one: ${commandLine(`${command.name} VERB --help`)}
 ${exitCodeText}`;
 }
 
@@ -56,7 +57,7 @@ function sentence(summary: string): string {
 }
 
 function formatExamples(examples: readonly string[]): string {
-  return examples.map((example) => `  sluice ${example}`).join("\n");
+  return examples.map((example) => `  ${exampleLine(example)}`).join("\n");
 }
 
 function formatOptions(specs: OptionSpecs): string {

@@ -3,6 +3,7 @@ import { issueKey } from "../admin/issue-key.ts";
 import type { App } from "../app.ts";
 import type { CommandIo } from "./command.ts";
 import type { SettingsArguments } from "./load-settings.ts";
+import { commandLine } from "./program.ts";
 
 export interface DemoIntroduction {
   readonly app: App;
@@ -43,10 +44,8 @@ async function issueFirstKey({ admin }: Pick<App, "admin">): Promise<string | un
 }
 
 function explainMissingKey(values: SettingsArguments): string {
-  const dataDir = values["data-dir"];
-  const place = dataDir === undefined ? "" : ` --data-dir ${dataDir}`;
   return `  API key  the one printed at the first start. For another:
-           npm run sluice -- keys create --application demo --plan standard${place}
+           ${commandLine("keys create --application demo --plan standard", values)}
 `;
 }
 

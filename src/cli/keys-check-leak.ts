@@ -22,7 +22,7 @@ export const checkLeakVerb = defineVerb({
   options: {
     keep: { type: "boolean", about: "only tell; end nothing" },
   },
-  examples: ["keys check-leak paste.txt --keep", "git log -p | sluice keys check-leak"],
+  examples: ["keys check-leak paste.txt --keep", "git log -p | keys check-leak"],
   async run({ args, client, io, isJson }) {
     const [file] = args.positionals;
     if (file !== undefined && file !== "-") args.one("file");

@@ -45,5 +45,5 @@ const refusalsVerb = defineVerb({
 export const refusalsCommand: Command = createSingleCommand(
   refusalsVerb,
   `Lists what the gateway refused by its own rules, newest first: it remembers the last ones of each
-key while it runs. \`sluice explain ID\` tells all about one.`,
+key while it runs. \`explain ID\` tells all about one.`,
 );

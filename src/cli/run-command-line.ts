@@ -6,6 +6,7 @@ import { checkConfigCommand } from "./check-config.ts";
 import { CommandError, exitCodes, UsageError, type Command, type CommandIo } from "./command.ts";
 import { explainCommand } from "./explain.ts";
 import { keysCommand } from "./keys.ts";
+import { commandLine } from "./program.ts";
 import { refusalsCommand } from "./refusals.ts";
 import { serveCommand } from "./serve.ts";
 import { simulatorCommand } from "./simulator.ts";
@@ -70,7 +71,7 @@ async function runCommand(
   } catch (error) {
     if (error instanceof UsageError) {
       io.report(`sluice ${command.name}: ${error.message}`);
-      io.report(`See: sluice ${command.name} --help`);
+      io.report(`See: ${commandLine(`${command.name} --help`)}`);
       return exitCodes.usage;
     }
     if (error instanceof CommandError) {

@@ -11,7 +11,14 @@ import {
   type CommandIo,
 } from "./command.ts";
 import { introduceDemo } from "./introduce-demo.ts";
-import { loadSettings, readAddress, settingsOptions, type Settings } from "./load-settings.ts";
+import {
+  loadSettings,
+  readAddress,
+  settingsOptions,
+  type Settings,
+  type SettingsArguments,
+} from "./load-settings.ts";
+import { commandLine } from "./program.ts";
 import { restartWithFetchLimit } from "./restart-with-fetch-limit.ts";
 
 const options = {
@@ -52,7 +59,7 @@ Exit code: 0 ended as asked, 1 could not start, 2 wrong usage.`,
     if (path !== undefined) io.onReload(() => reload.now());
     await using demo = path === undefined ? startSimulator(demoPace) : undefined;
     const settings = loadSettings(values, io, demo);
-    await using app = await start(withListeners(settings.config, values), io);
+    await using app = await start(withListeners(settings.config, values), { values, io });
     if (demo !== undefined) await introduceDemo({ app, values }, io);
     using watch = follow(app, settings, io);
     reload.now = () => watch?.reload();
@@ -72,9 +79,14 @@ function withListeners(config: Config, values: { data?: string; admin?: string }
   };
 }
 
-async function start(config: Config, io: CommandIo): Promise<App> {
+interface Told {
+  readonly values: SettingsArguments;
+  readonly io: CommandIo;
+}
+
+async function start(config: Config, told: Told): Promise<App> {
   try {
-    return await createApp(config, { onBootstrapToken: (token) => tellBootstrap(token, io) });
+    return await createApp(config, { onBootstrapToken: (token) => tellBootstrap(token, told) });
   } catch (error) {
     throw new CommandError(`cannot start: ${reasonOf(error)}${adviceFor(error)}`);
   }
@@ -86,11 +98,14 @@ interface BootstrapToken {
 }
 
 /** A token of the configuration is known to whoever needs it, and stays out of terminals and logs. */
-function tellBootstrap({ text, isConfigured }: BootstrapToken, io: CommandIo): void {
+function tellBootstrap({ text, isConfigured }: BootstrapToken, { values, io }: Told): void {
   const token = isConfigured ? "the configured bootstrap token" : `the one-time token ${text}`;
+  const create = "users create you@example.com --role operator --password-file -";
   io.report(`Nobody can sign in to the control plane yet. The first operator is made within an hour
 with ${token} (POST /admin/v1/bootstrap),
-or on this machine: sluice users create EMAIL --role operator --password-file -
+or on this machine:
+
+  ${commandLine(create, values)}
 `);
 }
 

@@ -17,7 +17,7 @@ export interface Verb {
   readonly summary: string;
   /** Beside the shared ones. */
   readonly options: OptionSpecs;
-  /** What follows `sluice`, one line each. */
+  /** What follows the name of the program, one line each; another program may pipe into it. */
   readonly examples: readonly string[];
   run(commandLine: readonly string[], io: CommandIo): Promise<number>;
 }

@@ -89,6 +89,9 @@ test("the first start tells the one-time token of the first operator, a later on
     await using demo = await startDemo();
     await until(() => Promise.resolve(demo.text().includes("one-time token")));
     const [, token = ""] = /one-time token (\w{43})/.exec(demo.text()) ?? [];
+    expect(demo.text()).toMatch(
+      new RegExp(`\n  npm run -s sluice -- users create you@\\S+ .* --data-dir ${folder}\n`),
+    );
     const made = await fetch(`${demo.adminUrl}/admin/v1/bootstrap`, {
       method: "POST",
       headers: { origin: demo.adminUrl, "content-type": "application/json" },
@@ -251,7 +254,7 @@ test("every command and every verb has help with examples, and a version", async
     for (const verb of verbsIn(help.output)) {
       const more = await runHere([name, verb, "--help"]);
       expect(more.output).toContain(`Usage: sluice ${name} ${verb}`);
-      expect(more.output).toContain("Examples:\n  sluice ");
+      expect(more.output).toMatch(/Examples:\n {2}(?:[a-z -]+ \| )?npm run -s sluice -- /);
     }
   }
   expect((await runSluice(["--version"])).output).toMatch(/^\d+\.\d+\.\d+\n$/);
@@ -268,8 +271,7 @@ test("every example of the help is a command line that makes sense", async () =>
       texts.push((await runHere([name, verb, "--help"])).output);
     }
     for (const text of texts) {
-      const lines = text.matchAll(/^ {2}(?:.* \| )?sluice (.*)$/gm);
-      for (const [, line = ""] of lines) examples.add(line);
+      for (const line of examplesIn(text)) examples.add(line);
     }
   }
   expect(examples.size).toBeGreaterThan(45);
@@ -283,6 +285,12 @@ test("every example of the help is a command line that makes sense", async () =>
     // What the examples name is not there; but nothing of it is a mistake.
     expect([example, exitCode === 2 ? errors : ""]).toEqual([example, ""]);
   }
+});
+
+test("documents start the command line without npm's own lines, which would be in every file", async () => {
+  const paths = [...new Bun.Glob("{README.md,docs/**/*.md}").scanSync(".")];
+  expect(paths.length).toBeGreaterThan(10);
+  for (const path of paths) expect(await Bun.file(path).text()).not.toContain("npm run sluice");
 });
 
 /** Has what the examples name. */
@@ -302,6 +310,17 @@ models:
 function verbsIn(help: string): string[] {
   const [, verbs = ""] = /\nVerbs:\n([^]*?)\n\n/.exec(help) ?? [];
   return [...verbs.matchAll(/^ {2}(\S+)/gm)].map(([, verb = ""]) => verb);
+}
+
+/** What each line of the examples hands to the program; all of them must start it. */
+function examplesIn(help: string): string[] {
+  const [, block = ""] = /\nExamples:\n([^]*?)\n\n/.exec(help) ?? [];
+  const lines = block === "" ? [] : block.split("\n");
+  return lines.map((line) => {
+    const [, words] = /^ {2}(?:git log -p \| )?npm run -s sluice -- (.*)$/.exec(line) ?? [];
+    if (words === undefined) throw new Error(`this would not run: ${line}`);
+    return words;
+  });
 }
 
 /** As a shell would, up to a redirection. */
