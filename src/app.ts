@@ -22,6 +22,7 @@ import { RunningCalls } from "./pipeline/running-calls.ts";
 import { findStrandedKeys } from "./pipeline/stranded-keys.ts";
 import type { PipelineServices } from "./pipeline/services.ts";
 import type { Snapshot } from "./pipeline/snapshot.ts";
+import { restoreWindows } from "./restore-windows.ts";
 import { adminRoutes, dataRoutes } from "./routes.ts";
 import { startListener, type ListenerParts } from "./start-listener.ts";
 import type { LimitStore } from "./storage/store.ts";
@@ -128,6 +129,7 @@ class RunningApp implements App {
 
   async start(): Promise<void> {
     await this.#storage.start();
+    await restoreWindows({ ...this.#services, ...this.#storage });
     const { size } = this.#storage.keyRing.secrets;
     if (this.#newPepperPath !== undefined && size > 0) {
       this.events.pepperLost(this.#newPepperPath, size);

@@ -10,7 +10,7 @@ import type { UsageReports } from "../storage/usage-reports.ts";
 /** What the operations of the control plane need from outside; `app.ts` makes it once. */
 export interface AdminServices {
   readonly store: ControlStore;
-  readonly reports: UsageReports;
+  readonly reports: Omit<UsageReports, "admitted">;
   readonly usage: Pick<UsageStore, "erase">;
   readonly refusals: RefusalFinder;
   readonly clock: Clock;

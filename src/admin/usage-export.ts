@@ -44,7 +44,11 @@ export function exportUsage({ reports, clock }: AdminServices): Operation {
 
 type Pages = AsyncGenerator<readonly CallRow[]>;
 
-async function* readPages(reports: UsageReports, filter: CallFilter, signal: AbortSignal): Pages {
+async function* readPages(
+  reports: Pick<UsageReports, "calls">,
+  filter: CallFilter,
+  signal: AbortSignal,
+): Pages {
   let after: string | undefined;
   do {
     signal.throwIfAborted();

@@ -78,6 +78,15 @@ export class UsageWindow {
     this.#addTokens(place, tokens);
   }
 
+  /** Counts what another process admitted in a slot; what is no longer counted changes nothing. */
+  restore(slot: number, requests: number, tokens: number): void {
+    if (!this.counts(slot)) return;
+    const place = slot & ringMask;
+    this.#requests[place] = (this.#requests[place] ?? 0) + requests;
+    this.#requestSum += requests;
+    this.#addTokens(place, tokens);
+  }
+
   /** Counts tokens that were used beyond a reservation whose own slot has left. */
   chargeDebt(tokens: number): void {
     this.#addTokens(this.#slot & ringMask, tokens);

@@ -57,10 +57,15 @@ async function acquire(
   { limits, clock }: AdmissionServices,
 ): Promise<LimitState> {
   const { key, limits: keyLimits } = request.call.caller;
-  const scope: LimitScope = { id: `key:${key.id}`, limits: keyLimits };
+  const scope: LimitScope = { id: keyScopeId(key.id), limits: keyLimits };
   const decision = await limits.acquire({ ...wanted, scopes: [scope] });
   if (decision.isAdmitted) return decision.state;
   throw refusal({ request, decision, askedTokens: wanted.tokens, now: clock.now() });
+}
+
+/** The scope in which a key's requests and tokens are counted, whatever secret they came with. */
+export function keyScopeId(keyId: string): string {
+  return `key:${keyId}`;
 }
 
 /** False when the request is larger than a limit itself, so that no waiting would help. */

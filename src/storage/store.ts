@@ -102,4 +102,17 @@ export interface LimitStore {
   acquire(request: LimitRequest): LimitDecision | Promise<LimitDecision>;
   /** Replaces a reservation by what was used, once; unknown calls are left alone. */
   settle(callId: string, tokens: number): void | Promise<void>;
+  /**
+   * Counts what was admitted before this store began, by the process before. A backend that
+   * outlives processes has no such thing.
+   */
+  restore?(admitted: readonly PastAdmission[]): void;
+}
+
+/** Requests that a scope was admitted for at a time. */
+export interface PastAdmission {
+  readonly scopeId: string;
+  readonly ageMs: number;
+  readonly requests: number;
+  readonly tokens: number;
 }

@@ -10,6 +10,17 @@ export interface UsageReports {
   /** Single calls, newest first. */
   calls(filter: CallFilter, page: PageRequest): Promise<Page<UsageRecord>>;
   call(id: string): Promise<UsageRecord | undefined>;
+  /** What keys were admitted for since a time, by the second: what their limits must remember. */
+  admitted(since: number): Promise<readonly AdmittedUsage[]>;
+}
+
+/** Of one key in one second. */
+export interface AdmittedUsage {
+  readonly keyId: string;
+  /** Milliseconds since the epoch, when the second begins. */
+  readonly at: number;
+  readonly requests: number;
+  readonly tokens: number;
 }
 
 export const usageDimensions = [

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { ensureApplication } from "../../src/admin/ensure-application.ts";
-import { issueKey } from "../../src/admin/issue-key.ts";
+import { issueKey, type NewKey } from "../../src/admin/issue-key.ts";
 import { formatProblems, parseConfig } from "../../src/config/load.ts";
 import { loadPepper } from "../../src/config/pepper.ts";
 import { platformOf } from "../../src/control-plane.ts";
@@ -9,9 +9,16 @@ import { createKeyDigest } from "../../src/pipeline/authenticate.ts";
 import { openStores } from "../../src/storage/sqlite/open-stores.ts";
 import { unlimited } from "./gateway.ts";
 
-/** A key that no limit holds back, in the database of a gateway that runs on this configuration. */
-export async function createKeyOf(configPath: string): Promise<string> {
-  const [key] = await createKeysOf(configPath, 1);
+type KeyPlan = Pick<NewKey, "plan" | "limits">;
+
+const unheld: KeyPlan = { plan: "enterprise", limits: unlimited };
+
+/**
+ * A key in the database of a gateway that runs on this configuration; unless a plan is named, no
+ * limit holds it back.
+ */
+export async function createKeyOf(configPath: string, plan?: KeyPlan): Promise<string> {
+  const [key] = await createKeysOf(configPath, 1, plan);
   return key?.text ?? "";
 }
 
@@ -19,6 +26,7 @@ export async function createKeyOf(configPath: string): Promise<string> {
 export async function createKeysOf(
   configPath: string,
   count: number,
+  plan = unheld,
 ): Promise<readonly { readonly id: string; readonly text: string }[]> {
   const parsed = parseConfig(readFileSync(configPath, "utf8"), { name: configPath, env: {} });
   if (!parsed.ok) throw new Error(formatProblems(configPath, parsed.problems));
@@ -37,7 +45,7 @@ export async function createKeysOf(
   const environment = config.environments[0]?.name ?? "";
   const names = { account: "process", application: "process", environment };
   const { id: applicationId } = await ensureApplication(services, names);
-  const wanted = { applicationId, plan: "enterprise", limits: unlimited };
+  const wanted = { applicationId, ...plan };
   const actor = { kind: "system", id: undefined, name: "test" } as const;
   const keys: { id: string; text: string }[] = [];
   while (keys.length < count) {

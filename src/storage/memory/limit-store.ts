@@ -9,7 +9,13 @@ import {
   slotMs,
   UsageWindow,
 } from "../../limits/window.ts";
-import type { LimitDecision, LimitRequest, LimitScope, LimitStore } from "../store.ts";
+import type {
+  LimitDecision,
+  LimitRequest,
+  LimitScope,
+  LimitStore,
+  PastAdmission,
+} from "../store.ts";
 
 export interface MemoryLimitStoreOptions {
   /** Only its monotonic side is read, so wall clock jumps change nothing. */
@@ -26,6 +32,7 @@ export interface MemoryLimitStoreOptions {
 export interface MemoryLimitStore extends LimitStore {
   acquire(request: LimitRequest): LimitDecision;
   settle(callId: string, tokens: number): void;
+  restore(admitted: readonly PastAdmission[]): void;
   /** What a scope has left, without charging it or keeping it alive. */
   peek(scope: LimitScope): LimitState;
   readonly scopeCount: number;
@@ -118,6 +125,14 @@ class WindowLimitStore implements MemoryLimitStore {
     }
   }
 
+  restore(admitted: readonly PastAdmission[]): void {
+    const now = this.#advance();
+    for (const { scopeId, ageMs, requests, tokens } of admitted) {
+      if (!isTokenCount(tokens) || !isTokenCount(requests)) continue;
+      this.#windowOf(scopeId).restore(Math.min(slotAt(now - ageMs), this.#slot), requests, tokens);
+    }
+  }
+
   peek(scope: LimitScope): LimitState {
     const now = this.#advance();
     const window = this.#windows.peek(scope.id) ?? new UsageWindow(this.#slot);
@@ -159,13 +174,17 @@ class WindowLimitStore implements MemoryLimitStore {
 
   /** May remember more scopes than allowed, at most those of the reservations: no debt is lost. */
   #chargeDebt(id: string, tokens: number): void {
+    this.#windowOf(id).chargeDebt(tokens);
+  }
+
+  #windowOf(id: string): UsageWindow {
     let window = this.#windows.touch(id);
     if (window === undefined) {
       window = new UsageWindow(this.#slot);
       this.#windows.set(id, window);
     }
     window.advance(this.#slot);
-    window.chargeDebt(tokens);
+    return window;
   }
 
   /** Until the scopes of a request can be remembered: 0 now, undefined never. */

@@ -3,6 +3,7 @@ import { latenciesAt } from "../../domain/latency-histogram.ts";
 import type { UsageRecord } from "../../domain/usage.ts";
 import type { Page, PageRequest } from "../control-store.ts";
 import type {
+  AdmittedUsage,
   CallFilter,
   Percentiles,
   SeriesQuery,
@@ -20,6 +21,7 @@ import {
   type GroupSum,
   UsageAggregate,
 } from "./usage-aggregate.ts";
+import { readAdmitted } from "./usage-admitted.ts";
 import { listCalls } from "./usage-calls.ts";
 import { readHorizon } from "./usage-horizons.ts";
 import { cutRange, type UsageExtent } from "./usage-range.ts";
@@ -61,6 +63,10 @@ export class SqliteUsageReports implements UsageReports {
       const row = database.query<UsageRow, [string]>("SELECT * FROM usage WHERE id = ?").get(id);
       return row === null ? undefined : toRecord(row);
     });
+  }
+
+  admitted(since: number): Promise<readonly AdmittedUsage[]> {
+    return this.#connection.use((database) => readAdmitted(database, since));
   }
 
   async #aggregate(question: AggregateQuestion, longest: UsageStep): Promise<GroupSum[]> {
