@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { credential, duration, text, wholeNumber } from "./values.ts";
+import { credential, duration, flag, text, wholeNumber } from "./values.ts";
 import { httpUrl } from "./upstream-fields.ts";
 
 /** The control plane: sessions, single sign-on, and how long what is kept. */
@@ -26,8 +26,12 @@ const ssoSchema = z
           "sign in.",
       ),
     account_claim: claim(
-      "Claim that holds the name or id of an account holder's account.",
+      "Claim that holds the name or id of an account holder's or auditor's account.",
       "account",
+    ),
+    auditors_see_all: flag(
+      "Whether an auditor without `account_claim` sees all accounts. Else it may not sign in.",
+      false,
     ),
   })
   .describe("OpenID Connect. Without it, users sign in with passwords only.");
@@ -52,7 +56,7 @@ export const adminSchema = z
     session_absolute: duration({
       about: "How long a session lives at most.",
       min: "5m",
-      max: "168h",
+      max: "7d",
       initial: "12h",
     }),
     requests_per_minute: wholeNumber({
@@ -77,16 +81,16 @@ export const adminSchema = z
   .describe("The control plane.");
 
 const keep = (about: string, initial: string) =>
-  duration({ about, min: "1h", max: "876000h", initial });
+  duration({ about, min: "1h", max: "36500d", initial });
 
 export const retentionSchema = z
   .strictObject({
-    calls: keep("Single calls of the ledger.", "2160h"),
-    minutes: keep("Sums by the minute.", "168h"),
-    hours: keep("Sums by the hour.", "2160h"),
-    days: keep("Sums by the day.", "43800h"),
-    audit: keep("Entries of the audit.", "87600h"),
-    revoked_keys: keep("Keys after they were revoked, and secrets after their end.", "2160h"),
+    calls: keep("Single calls of the ledger.", "90d"),
+    minutes: keep("Sums by the minute.", "7d"),
+    hours: keep("Sums by the hour.", "90d"),
+    days: keep("Sums by the day.", "1825d"),
+    audit: keep("Entries of the audit.", "3650d"),
+    revoked_keys: keep("Keys after they were revoked, and secrets after their end.", "90d"),
     interval: duration({
       about: "How often what is too old is removed.",
       min: "1s",

@@ -22,6 +22,7 @@ function buildSso(sso: NonNullable<ConfigFile["admin"]["sso"]>): SsoSettings {
     roleClaim: sso.role_claim,
     roles: sso.roles,
     accountClaim: sso.account_claim,
+    auditorsSeeAll: sso.auditors_see_all,
   };
 }
 

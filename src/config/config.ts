@@ -97,6 +97,8 @@ export interface SsoSettings {
   /** By a value of the claim. */
   readonly roles: Readonly<Record<string, Role>>;
   readonly accountClaim: string;
+  /** Whether an auditor without the account claim sees all accounts; else it stays outside. */
+  readonly auditorsSeeAll: boolean;
 }
 
 /** How long rows are kept, in milliseconds, and how they are removed. */

@@ -130,9 +130,10 @@ export class SingleSignOn {
     this.#pending.set(id, pending);
   }
 
-  /** Some providers put profile and groups into the user info only. */
+  /** Some providers put profile, groups or account into the user info only. */
   #isEnough(claims: Client.IDToken): boolean {
-    return claims.email !== undefined && claims[this.#options.settings.roleClaim] !== undefined;
+    const { roleClaim, accountClaim } = this.#options.settings;
+    return ["email", roleClaim, accountClaim].every((name) => claims[name] !== undefined);
   }
 
   async #readMore(

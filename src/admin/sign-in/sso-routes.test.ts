@@ -52,6 +52,7 @@ function settingsFor(issuer: string): SsoSettings {
     roleClaim: "groups",
     roles: { admins: "operator", customers: "account_holder", readers: "auditor" },
     accountClaim: "account",
+    auditorsSeeAll: false,
   };
 }
 
@@ -174,6 +175,49 @@ test("an auditor of an account that does not exist does not see everything", asy
   expect(await userCalled("ada@example.com")).toMatchObject({ accountId: "acct_a" });
 });
 
+test("an auditor without an account stays outside unless the configuration says otherwise", async () => {
+  const readers = { ...ada, groups: ["readers"] };
+  expect(await refusalOf(await signOn(readers))).toEqual([403, "not_permitted"]);
+  expect(await userCalled("ada@example.com")).toBeUndefined();
+  const sso = { ...settingsFor(provider.issuer), auditorsSeeAll: true };
+  await using there = new SignInHarness({ publicUrl, sso });
+  const page = new TestBrowser(there);
+  const response = await page.send(await comeBack(readers, page));
+  expect(response.status).toBe(302);
+  const shown = await sessionOf(await page.send("/admin/v1/session"));
+  expect(shown.user).toMatchObject({ role: "auditor", account_id: null });
+});
+
+test("an account claim of another shape gives no account, and never all of them", async () => {
+  const sso = { ...settingsFor(provider.issuer), auditorsSeeAll: true };
+  await using there = new SignInHarness({ publicUrl, sso });
+  const readers = { ...ada, groups: ["readers"] };
+  for (const account of [7, true, "", [], [7], ["acct_a", 7], { id: "acct_a" }, [["acct_a"]]]) {
+    const page = new TestBrowser(there);
+    const refused = await page.send(await comeBack({ ...readers, account }, page));
+    expect(await refusalOf(refused)).toEqual([403, "not_permitted"]);
+  }
+});
+
+test("an account that only the user info names binds its auditor", async () => {
+  await using shy = await IdentityProvider.start({ redirectUrl, putsClaimsIntoIdToken: true });
+  let isAsked = false;
+  shy.tamper = (path, body) => {
+    if (path !== "/me") return body;
+    isAsked = true;
+    return JSON.stringify({ ...(JSON.parse(body) as object), account: "acct_a" });
+  };
+  const sso = { ...settingsFor(shy.issuer), auditorsSeeAll: true };
+  await using there = new SignInHarness({ publicUrl, sso });
+  await there.store.change(({ accounts }) => accounts.insert(accountOf("acct_a")));
+  shy.user = { ...ada, groups: ["readers"] };
+  const page = new TestBrowser(there);
+  await page.send(await comeBack(ada, page, shy));
+  const shown = await sessionOf(await page.send("/admin/v1/session"));
+  expect(shown.user).toMatchObject({ role: "auditor", account_id: "acct_a" });
+  expect(isAsked).toBe(true);
+});
+
 test("a disabled user stays outside", async () => {
   await harness.addUser("other");
   await signOn(ada);
@@ -186,7 +230,7 @@ test("a disabled user stays outside", async () => {
 
 test("the last operator is not turned into something else by a claim", async () => {
   await signOn(ada);
-  const refused = await signOn({ ...ada, groups: ["readers"] });
+  const refused = await signOn({ ...ada, groups: ["readers"], account: "acct_a" });
   expect(await refusalOf(refused)).toEqual([409, "wrong_state"]);
   expect(await userCalled("ada@example.com")).toMatchObject({ role: "operator" });
 });

@@ -105,16 +105,20 @@ interface AccountSearch {
   readonly role: Role;
 }
 
-/** An account that is named but not there must not turn an auditor of one into one of all. */
+/**
+ * An auditor of one account must not become one of all because its account is not there, or the
+ * claim is missing or of another shape: only the configuration lets an auditor see all.
+ */
 async function readAccount(
   view: ControlView,
   { signOn, settings, role }: AccountSearch,
 ): Promise<string | undefined> {
   if (role === "operator") return undefined;
-  const names = readTexts(signOn.claims[settings.accountClaim]);
-  const [name] = names;
-  if (name === undefined && role === "auditor") return undefined;
-  if (name === undefined || names.length > 1) {
+  const claim = signOn.claims[settings.accountClaim];
+  if (claim === undefined && role === "auditor" && settings.auditorsSeeAll) return undefined;
+  const values: readonly unknown[] = Array.isArray(claim) ? claim : [claim];
+  const [name] = values;
+  if (typeof name !== "string" || values.length > 1) {
     throw notPermitted(`The claim '${settings.accountClaim}' does not name one account.`);
   }
   const byId = await view.accounts.get(name);
