@@ -95,6 +95,17 @@ test("each answer has a schema, and each error the one shape of errors", () => {
   }
 });
 
+test("errors are listed by the code that the answer has, also where that is null", () => {
+  const { operation } = described().find(({ operation: each }) => "requestBody" in each) ?? {};
+  const answers = operation?.["responses"] as unknown as Record<string, Json>;
+  const described400 = textOf(answers["400"]?.["description"]);
+  expect(described400).toContain("- `null`: The body is not JSON");
+  expect(described400).toContain("- `invalid_value`: ");
+  const { html } = referencePage(operations);
+  expect(html).toContain("<code>400 null</code>");
+  expect(described400 + html).not.toContain("invalid_json");
+});
+
 test("changes take an idempotency key and say what can go wrong with it", () => {
   for (const { method, operation } of described()) {
     const isChange = method !== "get" && !signIns.has(textOf(operation["operationId"]));

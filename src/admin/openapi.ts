@@ -142,7 +142,7 @@ function errorResponses(operation: OperationDescription): JsonObject {
   for (const name of operationErrors(operation)) {
     const { status, code, when } = rows[name];
     const lines = byStatus.get(status) ?? [];
-    lines.push(`- \`${code ?? name}\`: ${when}`);
+    lines.push(`- \`${code ?? "null"}\`: ${when}`);
     byStatus.set(status, lines);
   }
   return Object.fromEntries(

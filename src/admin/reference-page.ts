@@ -106,7 +106,7 @@ function writeErrors(operation: OperationDescription): string {
   const rows = { ...gatewayErrors, ...adminErrors };
   const lines = operationErrors(operation).map((name) => {
     const { status, code, when } = rows[name];
-    const label = `${status} ${code ?? name}`;
+    const label = `${status} ${code ?? "null"}`;
     return `<tr><td><code>${escape(label)}</code></td><td>${prose(when)}</td></tr>`;
   });
   return (
