@@ -1,5 +1,6 @@
 import type { UsageRecord } from "../domain/usage.ts";
 import type { CallRow } from "./contract/usage.ts";
+import { roundedMs } from "./rounded-ms.ts";
 import { timeText } from "./time-text.ts";
 
 export function viewCall(record: UsageRecord): CallRow {
@@ -23,7 +24,7 @@ export function viewCall(record: UsageRecord): CallRow {
     code: record.code ?? null,
     is_streamed: record.isStreamed,
     attempts: record.attempts,
-    first_event_ms: record.firstEventMs ?? null,
-    duration_ms: record.durationMs,
+    first_event_ms: record.firstEventMs === undefined ? null : roundedMs(record.firstEventMs),
+    duration_ms: roundedMs(record.durationMs),
   };
 }

@@ -10,6 +10,7 @@ import type { Operation } from "./operation.ts";
 import { permissions } from "./permissions.ts";
 import { listScope, requireVisible } from "./scope.ts";
 import type { AdminServices } from "./services.ts";
+import { roundedMs } from "./rounded-ms.ts";
 import { timeText } from "./time-text.ts";
 
 /** Why the gateway refused: the last refusals of each key, as long as the process lives. */
@@ -76,6 +77,10 @@ function viewWindow(window: RefusalWindow): RefusalView["window"] {
     used: window.used,
     requested: window.requested,
     free_at: timeText(window.freeAt),
-    slots: window.slots.map(({ ageMs, requests, tokens }) => ({ age_ms: ageMs, requests, tokens })),
+    slots: window.slots.map(({ ageMs, requests, tokens }) => ({
+      age_ms: roundedMs(ageMs),
+      requests,
+      tokens,
+    })),
   };
 }

@@ -48,6 +48,21 @@ describe("reports", () => {
     expect((await admin.run(totalsSchema, "getUsageTotals", { query })).data).toHaveLength(1);
   });
 
+  test("durations have tenths of a millisecond, in sums, calls and downloads", async () => {
+    await insert(1, { durationMs: 1234.5678901, firstEventMs: 3.14159 });
+    const isRounded = (value: number): boolean => Math.round(value * 10) / 10 === value;
+    const { data: totals } = await admin.run(totalsSchema, "getUsageTotals");
+    const { data: points } = await admin.run(seriesSchema, "getUsageSeries");
+    for (const { duration_ms: duration, first_event_ms: first } of [...totals, ...points]) {
+      const sums = [...Object.values(duration ?? {}), ...Object.values(first ?? {})];
+      expect(sums).toHaveLength(6);
+      expect(sums.filter((value) => !isRounded(value))).toEqual([]);
+    }
+    const { data: calls } = await admin.run(listOf(callRowSchema), "listCalls");
+    expect(calls[0]).toMatchObject({ duration_ms: 1234.6, first_event_ms: 3.1 });
+    expect(await download({ query: { format: "csv" } })).toContain(",3.1,1234.6\r\n");
+  });
+
   test("a series has points, in steps that suit its length or are asked for", async () => {
     await insert(4);
     const step = async (query: Record<string, string>) =>

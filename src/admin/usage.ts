@@ -17,6 +17,7 @@ import { permissions } from "./permissions.ts";
 import { requireVisible } from "./scope.ts";
 import type { AdminServices } from "./services.ts";
 import { viewCall } from "./call-row.ts";
+import { roundedMs } from "./rounded-ms.ts";
 import type { TimeRange } from "./time-range.ts";
 import { timeText } from "./time-text.ts";
 import { exportUsage } from "./usage-export.ts";
@@ -141,7 +142,9 @@ function viewTotal(total: UsageTotal): UsageTotalView {
 }
 
 function viewPercentiles(percentiles: Percentiles | undefined): Percentiles | null {
-  return percentiles === undefined ? null : { ...percentiles };
+  if (percentiles === undefined) return null;
+  const { p50, p95, p99 } = percentiles;
+  return { p50: roundedMs(p50), p95: roundedMs(p95), p99: roundedMs(p99) };
 }
 
 function rangeOf({ since, until }: TimeRange): { since: string; until: string } {
