@@ -199,6 +199,7 @@ describe("a valid file", () => {
     ["30s", 30_000],
     ["10m", 600_000],
     ["1h", 3_600_000],
+    ["1d", 86_400_000],
   ])("reads the duration %s", (written, milliseconds) => {
     const { timeouts } = read(upstream(`timeouts: { total: ${written} }`)).upstreams.get(
       "local-vllm",

@@ -13,15 +13,16 @@ interface RangeWithDefault<Value> extends Range<Value> {
   readonly initial: Value;
 }
 
-const durationPattern = /^([0-9]+)(ms|s|m|h)$/;
+const durationPattern = /^([0-9]+)(ms|s|m|h|d)$/;
 const durationUnitsMs: Readonly<Record<string, number>> = {
   ms: 1,
   s: 1000,
   m: 60_000,
   h: 3_600_000,
+  d: 86_400_000,
 };
 
-/** Text such as `500ms`, `30s`, `10m` or `24h`; becomes milliseconds. */
+/** Text such as `500ms`, `30s`, `10m`, `24h` or `90d`; becomes milliseconds. */
 export function duration(range: RangeWithDefault<string>) {
   const minMs = readDuration(range.min);
   const maxMs = readDuration(range.max);
