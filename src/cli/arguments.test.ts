@@ -47,10 +47,26 @@ test.each([
 test.each([
   ["30d", "2027-01-31T12:00:00.000Z"],
   ["2027-01-31", "2027-01-31T00:00:00.000Z"],
+  ["2027-01-31T09:30", "2027-01-31T09:30:00.000Z"],
+  ["2027-01-31 09:30:15", "2027-01-31T09:30:15.000Z"],
+  ["2027-01-31T09:30Z", "2027-01-31T09:30:00.000Z"],
   ["2027-01-31T09:30:00Z", "2027-01-31T09:30:00.000Z"],
+  ["2027-01-31T09:30:00.250Z", "2027-01-31T09:30:00.250Z"],
   ["2027-01-31T09:30:00+02:00", "2027-01-31T07:30:00.000Z"],
 ])("the time %s is %s", (text, expected) => {
   expect(read("--at", text).time("at", nowMs)).toBe(expected);
+});
+
+test("a time that was is as far back as its duration says, or the same as one to come", () => {
+  expect(read("--at", "7d").pastTime("at", nowMs)).toBe("2026-12-25T12:00:00.000Z");
+  expect(read("--at", "2026-11-21").pastTime("at", nowMs)).toBe("2026-11-21T00:00:00.000Z");
+  expect(read().pastTime("at", nowMs)).toBeUndefined();
+});
+
+test("whoever writes a time wrongly is told every form of one", () => {
+  for (const form of ["2026-11-21)", "2026-11-21T09:00 in UTC", "Z", "+02:00", "30m, 24h, 7d"]) {
+    expect(() => read("--at", "yesterday").pastTime("at", nowMs)).toThrow(form);
+  }
 });
 
 test.each([
@@ -68,7 +84,8 @@ test.each([
   ["a duration below zero", () => read("--wait=-5s").durationMs("wait")],
   ["a date that is none", () => read("--at", "2027-13-45").time("at", nowMs)],
   ["a day that its month does not have", () => read("--at", "2027-02-30").time("at", nowMs)],
-  ["a local time without its zone", () => read("--at", "2027-01-31T09:30:00").time("at", nowMs)],
+  ["an hour that no day has", () => read("--at", "2027-01-31T25:30").time("at", nowMs)],
+  ["a zone without a time", () => read("--at", "2027-01-31Z").time("at", nowMs)],
   ["a word where a time belongs", () => read("--at", "tomorrow").time("at", nowMs)],
 ])("%s is a mistake of the command line", (_, work) => {
   expect(work).toThrow(UsageError);

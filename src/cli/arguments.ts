@@ -74,22 +74,42 @@ export class Arguments<Name extends string> {
     throw new UsageError(`--${name} takes a time such as 30m, 24h or 7d, not '${text}'`);
   }
 
-  /** A date, a time of ISO 8601, or how far away it is; the text of an ISO time. */
+  /** A time that is to come: a date, a time of ISO 8601, or how far away it is; as an ISO time. */
   time(name: Name, nowMs: number): string | undefined {
+    return this.#time(name, (durationMs) => nowMs + durationMs);
+  }
+
+  /** A time that was: the same forms, and a duration counts back. */
+  pastTime(name: Name, nowMs: number): string | undefined {
+    return this.#time(name, (durationMs) => nowMs - durationMs);
+  }
+
+  #time(name: Name, at: (durationMs: number) => number): string | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;
     const durationMs = readDurationMs(text);
-    if (durationMs !== undefined) return new Date(nowMs + durationMs).toISOString();
-    if (/^\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:\d\d))?$/.test(text)) {
-      const at = Date.parse(text);
-      // A day that its month does not have would count on into the next.
-      if (Number.isFinite(at) && isDay(text.slice(0, 10))) return new Date(at).toISOString();
-    }
-    throw new UsageError(`--${name} takes a date such as 2027-01-31 or 30d, not '${text}'`);
+    const timeMs = durationMs === undefined ? readTimeMs(text) : at(durationMs);
+    if (timeMs !== undefined) return new Date(timeMs).toISOString();
+    throw new UsageError(
+      `--${name} takes a date (2026-11-21), a time (2026-11-21T09:00 in UTC, or with Z or +02:00 ` +
+        `at its end), or how far away it is (30m, 24h, 7d), not '${text}'`,
+    );
   }
 }
 
-function isDay(text: string): boolean {
-  const at = Date.parse(text);
-  return Number.isFinite(at) && new Date(at).toISOString().startsWith(text);
+/** Without a zone a time is one of UTC, as all times are that the command line prints. */
+function readTimeMs(text: string): number | undefined {
+  const [, day, time = "", zone = ""] = timePattern.exec(text) ?? [];
+  if (day === undefined) return undefined;
+  const timeMs = Date.parse(time === "" ? day : `${day}T${time}${zone === "" ? "Z" : zone}`);
+  // A day that its month does not have would count on into the next.
+  const isDay = Number.isFinite(timeMs) && toDay(Date.parse(day)) === day;
+  return isDay ? timeMs : undefined;
+}
+
+const timePattern =
+  /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?)(Z|[+-]\d\d:\d\d)?)?$/;
+
+function toDay(timeMs: number): string {
+  return Number.isFinite(timeMs) ? new Date(timeMs).toISOString().slice(0, 10) : "";
 }

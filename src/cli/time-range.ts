@@ -1,9 +1,12 @@
 import type { Arguments } from "./arguments.ts";
 import { UsageError, type CommandIo } from "./command.ts";
-import { readDurationMs } from "./duration.ts";
 
 export const timeOptions = {
-  since: { type: "string", value: "24h|TIME", about: "how far back, or from when" },
+  since: {
+    type: "string",
+    value: "24h|TIME",
+    about: "how far back, or from when: a date or time of UTC",
+  },
   until: { type: "string", value: "1h|TIME", about: "how far back, or until when (default: now)" },
 } as const;
 
@@ -12,21 +15,11 @@ export function readTimeRange(
   args: Arguments<keyof typeof timeOptions>,
   io: CommandIo,
 ): { readonly since: string | undefined; readonly until: string | undefined } {
-  const since = readPast("since", args, io);
-  const until = readPast("until", args, io);
+  const now = io.clock.now();
+  const since = args.pastTime("since", now);
+  const until = args.pastTime("until", now);
   if (since !== undefined && until !== undefined && since >= until) {
     throw new UsageError("--since must be before --until");
   }
   return { since, until };
-}
-
-function readPast(
-  name: keyof typeof timeOptions,
-  args: Arguments<keyof typeof timeOptions>,
-  io: CommandIo,
-): string | undefined {
-  const now = io.clock.now();
-  const durationMs = readDurationMs(args.text(name) ?? "");
-  if (durationMs !== undefined) return new Date(now - durationMs).toISOString();
-  return args.time(name, now);
 }
