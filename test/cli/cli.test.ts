@@ -288,7 +288,7 @@ test("every example of the help is a command line that makes sense", async () =>
 });
 
 test("documents start the command line without npm's own lines, which would be in every file", async () => {
-  const paths = [...new Bun.Glob("{README.md,docs/**/*.md}").scanSync(".")];
+  const paths = ["README.md", ...new Bun.Glob("docs/**/*.md").scanSync(".")];
   expect(paths.length).toBeGreaterThan(10);
   for (const path of paths) expect(await Bun.file(path).text()).not.toContain("npm run sluice");
 });
