@@ -129,8 +129,29 @@ describe("a tampered audit", () => {
         DELETE FROM audit WHERE sequence <= 1100;
       `),
     );
-    expect(await verifying).toMatchObject({ isIntact: true, entries: 1_100 });
+    expect(await verifying).toMatchObject({ isIntact: true, entries: 100 + 100 });
     await pruning;
     expect(await store.verifyAudit(signal)).toMatchObject({ isIntact: true, entries: 100 });
+  });
+
+  test("is followed in short steps: other work has its turn between them", async () => {
+    let isDone = false;
+    let turns = 0;
+    const count = (): void => {
+      turns += 1;
+      if (!isDone) setImmediate(count);
+    };
+    setImmediate(count);
+    await store.verifyAudit(signal);
+    isDone = true;
+    expect(turns).toBeGreaterThan(10);
+  });
+
+  test("is followed no further once nobody waits for the answer", async () => {
+    const leaving = new AbortController();
+    const verifying = store.verifyAudit(leaving.signal);
+    setImmediate(() => leaving.abort(new Error("the caller has left")));
+    expect(verifying).rejects.toThrow("the caller has left");
+    await verifying.catch(() => undefined);
   });
 });

@@ -4,8 +4,10 @@ import { auditDigest } from "../../domain/audit-digest.ts";
 import type { AuditVerdict } from "../control-store.ts";
 import type { SqliteConnection } from "./connection.ts";
 import { anchorOf, type AuditRow, type ChainLink, readRecord } from "./tables/audit-table.ts";
+import { nextTurn } from "./usage-turn.ts";
 
-const pageRows = 1_000;
+/** Few enough for a page to hold up the event loop for some milliseconds. */
+const pageRows = 100;
 
 /**
  * Follows the chain from its beginning. Notices entries that were changed, removed, added or
@@ -34,6 +36,7 @@ export async function verifyAudit(
     if (page.records.length < pageRows) {
       return { isIntact: true, entries, lastDigest: last.digest, problem: undefined };
     }
+    await nextTurn();
   }
 }
 
