@@ -33,6 +33,8 @@ export class Segment {
   #file: number | undefined;
   #bytes = 0;
   #syncedBytes = 0;
+  /** How often it was cleared. */
+  #clearings = 0;
   #syncing: Promise<void> | undefined;
 
   /** Makes the file. Throws what the system does. */
@@ -89,6 +91,7 @@ export class Segment {
     this.#files.truncate(this.#openFile(), 0);
     this.#bytes = 0;
     this.#syncedBytes = 0;
+    this.#clearings += 1;
   }
 
   /** Resolves when all that was appended before lies on the disk. Rejects once for each failure. */
@@ -96,11 +99,13 @@ export class Segment {
     while (this.#syncing !== undefined) await this.#syncing.catch(() => undefined);
     const file = this.#file;
     const bytes = this.#bytes;
+    const clearings = this.#clearings;
     if (bytes <= this.#syncedBytes || file === undefined) return;
     this.#syncing = this.#bringToDisk(file);
     try {
       await this.#syncing;
-      this.#syncedBytes = bytes;
+      // What was cleared meanwhile says nothing of what was written since.
+      if (clearings === this.#clearings) this.#syncedBytes = bytes;
     } catch (error) {
       // The system reports a lost write once and then forgets it.
       this.isSuspect = true;
