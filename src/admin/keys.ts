@@ -26,8 +26,6 @@ import type { AdminServices } from "./services.ts";
 import { timeText } from "./time-text.ts";
 import { updateKey } from "./update-key.ts";
 
-const defaultOverlapSeconds = 86_400;
-
 /** Issue, look at, change, rotate and revoke keys. */
 export function keyOperations(services: AdminServices): readonly Operation[] {
   return [
@@ -156,8 +154,9 @@ function rotate(services: AdminServices): Operation {
     summary: "Give a key a new secret",
     description:
       "The new API key works at once; the one in use works on for the overlap. At most two are " +
-      "live: of two, a newest one that was never used is replaced and the other keeps its end, " +
-      "otherwise the older one ends now. Id, limits and usage of the key stay.",
+      "live: of two, a newest one that was never used is replaced and the other keeps its end, or " +
+      "ends sooner when `overlap_seconds` says so; otherwise the older one ends now. Id, limits " +
+      "and usage of the key stay.",
     ...permissions.manage,
     status: 201,
     body: rotationSchema,
@@ -180,7 +179,7 @@ async function rotateIn(changing: Change, request: RotationRequest, services: Ad
   const { transaction, now } = changing;
   const { call, id, body } = request;
   const key = await requireKey(transaction, id, call.principal);
-  const overlapMs = (body.overlap_seconds ?? defaultOverlapSeconds) * 1000;
+  const overlapMs = body.overlap_seconds === undefined ? undefined : body.overlap_seconds * 1000;
   const isCompromised = body.compromised ?? false;
   const wish = { overlapMs, isCompromised, now };
   const made = await rotateKey({ transaction, key }, wish, services);

@@ -69,6 +69,34 @@ describe("rotation", () => {
     expect(await live(id)).toEqual([readPublicId(again.api_key) ?? "", publicId]);
   });
 
+  test("a shorter overlap that is asked for holds also when a newest secret is replaced", async () => {
+    const { id, publicId } = await newKey();
+    await rotate(id, { overlap_seconds: 86_400 });
+    const sooner = await rotate(id, { overlap_seconds: 60 });
+    expect(sooner.overlap_until).toBe(new Date(admin.clock.now() + 60_000).toISOString());
+    expect(sooner.key.secrets.find(({ public_id }) => public_id === publicId)?.expires_at).toBe(
+      sooner.overlap_until,
+    );
+    expect((await rotate(id)).overlap_until).toBe(sooner.overlap_until);
+    const now = await rotate(id, { overlap_seconds: 0 });
+    expect(now.ended).toContain(publicId);
+    expect(now.overlap_until).toBeNull();
+    expect(await live(id)).toEqual([readPublicId(now.api_key) ?? ""]);
+  });
+
+  test("an overlap is told to end no later than the key, and goes on when the key does", async () => {
+    const { id, publicId } = await newKey();
+    const keyEnd = new Date(admin.clock.now() + hourMs).toISOString();
+    await admin.result("updateKey", { id, body: { revision: 1, expires_at: keyEnd } });
+    expect((await rotate(id)).overlap_until).toBe(keyEnd);
+    expect((await rotate(id)).overlap_until).toBe(keyEnd);
+    const body = { revision: 2, expires_at: null };
+    const { secrets } = await admin.run(keySchema, "updateKey", { id, body });
+    expect(secrets.find(({ public_id }) => public_id === publicId)?.expires_at).toBe(
+      new Date(admin.clock.now() + dayMs).toISOString(),
+    );
+  });
+
   test("the older of two ends when the newest is in use, as the store or only the process knows", async () => {
     for (const place of ["store", "process"] as const) {
       const { id, publicId } = await newKey();
@@ -159,11 +187,11 @@ test("at most two secrets live, and one in use keeps its overlap, whatever happe
           expect(await admin.run(rotatedKeySchema, "rotateKey", request)).toEqual(rotated);
           const isReplaced = alive.length === 2 && !admin.lastUses.has(newest);
           if (kind === "compromised") promised.clear();
-          else if (isReplaced) promised.delete(newest);
           else {
-            alive.filter((other) => other !== newest).forEach((other) => promised.delete(other));
-            const planned = promised.get(newest) ?? 0;
-            promised.set(newest, Math.min(planned, now + overlap * 1000));
+            const staying = isReplaced ? alive.find((other) => other !== newest) : newest;
+            alive.filter((other) => other !== staying).forEach((other) => promised.delete(other));
+            const planned = promised.get(staying ?? "") ?? 0;
+            promised.set(staying ?? "", Math.min(planned, now + overlap * 1000));
           }
           newest = readPublicId(rotated.api_key) ?? "";
           promised.set(newest, Number.POSITIVE_INFINITY);

@@ -6,7 +6,8 @@ import type { AdminServices } from "./services.ts";
 import { wrongState } from "./wrong-state.ts";
 
 export interface RotationWish {
-  readonly overlapMs: number;
+  /** Undefined: a day, or what a secret that is to end already has left. */
+  readonly overlapMs: number | undefined;
   /** Every other secret ends at once. */
   readonly isCompromised: boolean;
   readonly now: number;
@@ -17,9 +18,11 @@ export interface Rotation {
   readonly text: string;
   /** Public ids of what ended with it. */
   readonly ended: readonly string[];
-  /** Until when the secret of before works on. */
+  /** Until when the secret of before works on: no longer than the key. */
   readonly overlapUntil: number | undefined;
 }
+
+const defaultOverlapMs = 86_400_000;
 
 type RotateServices = Pick<AdminServices, "digest" | "random" | "lastUse">;
 
@@ -36,20 +39,20 @@ export async function rotateKey(
   const live = liveSecrets(await transaction.secrets.ofKey(key.id), wish.now);
   const plan = planRotation(live, wish, services);
   for (const secret of plan.ending) await transaction.secrets.expire(secret.publicId, wish.now);
-  const { staying, overlapUntil } = plan;
-  if (staying !== undefined && overlapUntil !== undefined && staying.expiresAt !== overlapUntil) {
-    await transaction.secrets.expire(staying.publicId, overlapUntil);
+  const { staying } = plan;
+  if (staying !== undefined && staying.secret.expiresAt !== staying.until) {
+    await transaction.secrets.expire(staying.secret.publicId, staying.until);
   }
   const made = await insertSecret(transaction, { keyId: key.id, now: wish.now }, services);
   const ended = plan.ending.map(({ publicId }) => publicId);
+  const overlapUntil = staying && Math.min(staying.until, endOf(key));
   return { ...made, ended, overlapUntil };
 }
 
 interface RotationPlan {
   readonly ending: readonly KeySecret[];
-  /** The one that works on, until `overlapUntil`. */
-  readonly staying: KeySecret | undefined;
-  readonly overlapUntil: number | undefined;
+  /** The one that works on. */
+  readonly staying: { readonly secret: KeySecret; readonly until: number } | undefined;
 }
 
 function planRotation(
@@ -57,17 +60,21 @@ function planRotation(
   { overlapMs, isCompromised, now }: RotationWish,
   services: RotateServices,
 ): RotationPlan {
-  const [newest, ...older] = live;
-  const endAll = { ending: live, staying: undefined, overlapUntil: undefined };
-  if (isCompromised || newest === undefined) return endAll;
-  const [previous, ...rest] = older;
-  if (previous !== undefined && lastUseOf(newest, services) === undefined) {
-    // Nobody has taken the newest: its rotation's answer was lost. Whoever calls still uses the
-    // one before, so that one stays, and asking again and again does not prolong its life.
-    const ending = [newest, ...rest];
-    return { ending, staying: previous, overlapUntil: previous.expiresAt };
+  const [newest, previous] = live;
+  if (isCompromised || newest === undefined || overlapMs === 0) {
+    return { ending: live, staying: undefined };
   }
-  if (overlapMs === 0) return endAll;
-  const overlapUntil = Math.min(now + overlapMs, newest.expiresAt ?? Number.POSITIVE_INFINITY);
-  return { ending: older, staying: newest, overlapUntil };
+  // Nobody has taken a newest that was never used: its rotation's answer was lost. Whoever calls
+  // still uses the one before, so that one stays.
+  const isLost = previous !== undefined && lastUseOf(newest, services) === undefined;
+  const secret = isLost ? previous : newest;
+  const ending = live.filter((other) => other !== secret);
+  // Asking again and again does not prolong its life.
+  const until = Math.min(now + (overlapMs ?? defaultOverlapMs), endOf(secret));
+  const keepsItsEnd = isLost && overlapMs === undefined && secret.expiresAt !== undefined;
+  return { ending, staying: { secret, until: keepsItsEnd ? secret.expiresAt : until } };
+}
+
+function endOf({ expiresAt }: { readonly expiresAt: number | undefined }): number {
+  return expiresAt ?? Number.POSITIVE_INFINITY;
 }

@@ -140,7 +140,9 @@ export const rotationSchema = z
       .min(0)
       .max(604_800)
       .optional()
-      .describe("How long the secret in use works on. Default 86400: a day."),
+      .describe(
+        "How long the secret in use works on. Default 86400: a day; never longer than before.",
+      ),
     compromised: z
       .boolean()
       .optional()
@@ -153,7 +155,9 @@ export const rotatedKeySchema = z
     key: keySchema,
     api_key: apiKey,
     ended: z.array(z.string()).describe("Public ids of the secrets that stopped with this."),
-    overlap_until: timeSchema.nullable().describe("Until when the secret of before works on."),
+    overlap_until: timeSchema
+      .nullable()
+      .describe("Until when the secret of before works on: no longer than the key."),
   })
   .meta({ id: "RotatedKey" });
 
