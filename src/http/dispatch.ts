@@ -10,7 +10,7 @@ import type { AdminGate } from "./admin-gate.ts";
 import { clientAddress } from "./client-address.ts";
 import type { Connections } from "./connections.ts";
 import type { CorsPolicy } from "./cors.ts";
-import { draining, unknownHost } from "./edge-refusal.ts";
+import { callerLeft, draining, unknownHost } from "./edge-refusal.ts";
 import { errorReply, toGatewayError } from "./error-reply.ts";
 import { hasBody, readBody, type BodyLimits } from "./read-body.ts";
 import { refusalOf } from "./refusal-of.ts";
@@ -18,6 +18,7 @@ import type { Reply } from "./reply.ts";
 import { queryOf, readTarget } from "./request-target.ts";
 import type { PublicCall, Route } from "./route.ts";
 import type { RouteMatch, RouteTable } from "./route-table.ts";
+import { watchedBody } from "./watched-body.ts";
 
 export interface DispatchOptions {
   readonly routes: RouteTable;
@@ -87,7 +88,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     try {
       reply = await handle(context);
     } catch (thrown) {
-      error = toGatewayError(thrown);
+      error = toGatewayError(hasLeft(request, thrown) ? callerLeft() : thrown);
       reply = closing(errorReply(error), context);
     }
     const durationMs = options.clock.monotonic() - receivedAt;
@@ -181,8 +182,11 @@ interface ControlRequest {
   readonly match: RouteMatch;
 }
 
-function handleControl({ context, route, call, match }: ControlRequest): Promise<Reply> {
-  const { options, request } = context;
+/** How long somebody who downloads may pause. */
+const unreadTimeoutMs = 5 * 60_000;
+
+async function handleControl({ context, route, call, match }: ControlRequest): Promise<Reply> {
+  const { options, request, connections } = context;
   if (options.gate === undefined) throw new Error("a route of the control plane has no gate");
   const admin = {
     ...call,
@@ -191,7 +195,24 @@ function handleControl({ context, route, call, match }: ControlRequest): Promise
     query: queryOf(request.url),
     readBody: () => (hasBody(request) ? readBodyOf(context) : Promise.resolve(new Uint8Array(0))),
   };
-  return handleAdmin(route, admin, options.gate);
+  const resumeIdleTimer = (): void => connections.resumeIdleTimer(request);
+  // The idle timer would cut erasures, verifications of the audit and downloads that pause.
+  connections.pauseIdleTimer(request);
+  let isStreamed = false;
+  try {
+    const reply = await handleAdmin(route, admin, options.gate);
+    if (!(reply.body instanceof ReadableStream)) return reply;
+    isStreamed = true;
+    return { ...reply, body: watchedBody(reply.body, { unreadTimeoutMs, onEnd: resumeIdleTimer }) };
+  } finally {
+    if (!isStreamed) resumeIdleTimer();
+  }
+}
+
+/** What was stopped because its caller left is nobody's failure. */
+function hasLeft({ signal }: Request, thrown: unknown): boolean {
+  if (!signal.aborted || !(thrown instanceof Error)) return false;
+  return thrown === signal.reason || thrown.name === "AbortError";
 }
 
 function readBodyOf(context: RequestContext): Promise<Uint8Array> {

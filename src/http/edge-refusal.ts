@@ -16,3 +16,7 @@ export function unknownHost(host: string): GatewayError {
     message: `No environment answers at host '${host}'. Please check the host of your base URL.`,
   });
 }
+
+export function callerLeft(): GatewayError {
+  return new GatewayError("caller_left", { message: "The caller closed the connection." });
+}
