@@ -154,6 +154,28 @@ test("what is not live any more is gone, and is remembered for explanations", as
   expect(ring.findEnded("bbbbbbbb")).toBeUndefined();
 });
 
+test("a key whose secrets have all ended is live until it is revoked or disabled", async () => {
+  const store = new HeldStore();
+  const { ring } = setUp(store);
+  const starting = ring.start();
+  await store.answer(2, [liveOf("key_a", "a1"), liveOf("key_b")]);
+  await starting;
+  expect([ring.isLive("key_a"), ring.isLive("key_b"), ring.isLive("key_c")]).toEqual([
+    true,
+    true,
+    false,
+  ]);
+  const ending = ring.reload();
+  await store.answer(3, [liveOf("key_a")]);
+  await ending;
+  expect([idsOf(ring), ring.isLive("key_a")]).toEqual([[], true]);
+  const revoking = ring.reload();
+  await store.answer(5, [goneOf("key_a"), goneOf("key_b")]);
+  await revoking;
+  expect([ring.isLive("key_a"), ring.isLive("key_b")]).toEqual([false, false]);
+  ring.stop();
+});
+
 test("a key that is enabled again works again", async () => {
   const { ring, store } = await setUpLoaded(liveOf("key_a", "aaaaaaaa"));
   for (const [epoch, change] of [

@@ -16,7 +16,7 @@ export interface EndedSecret extends StoredSecret {
 /** All live secrets at one time. Never edited: changes make another one. */
 export interface KeySnapshot {
   readonly byPublicId: ShardedMap<LiveSecret>;
-  /** Public ids by key id. */
+  /** Public ids by key id; a key whose secrets have all ended is there without any. */
   readonly byKey: ShardedMap<readonly string[]>;
 }
 
@@ -52,7 +52,7 @@ export class KeySnapshotDraft {
       this.#ended.push({ ...secret, rule: live === undefined ? "key_disabled" : "key_expired" });
     }
     this.#byKey.delete(keyId);
-    if (live === undefined || publicIds.length === 0) return;
+    if (live === undefined) return;
     this.#byKey.set(keyId, publicIds);
     const { key } = live;
     const networks =
