@@ -74,7 +74,8 @@ export function openStorage(options: StorageOptions): Storage {
     clock,
     isHeld: () => ledger.isReplaying,
     onFailed: (error) => events.retentionFailed(error),
-    onRemoved: (rows) => events.retentionDone(rows),
+    onDone: () => events.retentionDone(),
+    onRemoved: (rows) => events.retentionRemoved(rows),
   });
   return {
     control,

@@ -351,6 +351,10 @@ test("a nearly full spool warns once, a full one takes no call, and a stored one
   await ledger.flush();
   expect([hasRoom(ledger), ledger.whyNotReady()]).toEqual([true, undefined]);
   expect(bench.store.rows.size).toBe(calls + 1);
+  expect(bench.log.of("roomyAgain")).toHaveLength(1);
+  bench.store.refuse = () => away;
+  for (; hasRoom(ledger); calls += 1) ledger.close(closedCall(`req_later_${calls}`));
+  expect(bench.log.of("nearlyFull")).toHaveLength(2);
 });
 
 test("a second ledger on the same folder is refused until the first has ended", async () => {

@@ -44,6 +44,8 @@ export interface LedgerEvents {
   spoolFailed(error: unknown): void;
   spoolRecovered(): void;
   nearlyFull(bytes: number, limit: number): void;
+  /** Once, after `nearlyFull`. */
+  roomyAgain(): void;
   replayed(replayed: Replayed): void;
   /** A file of this process had damage when it was read back; it is kept aside. */
   damaged(path: string, skippedBytes: number): void;
@@ -179,7 +181,10 @@ class SpooledLedger implements Ledger {
 
   start(): void {
     if (this.#ticking !== undefined || this.#isClosed) return;
-    this.#ticking = setInterval(() => this.#spool.maintain(), tickMs);
+    this.#ticking = setInterval(() => {
+      this.#spool.maintain();
+      this.#watchSpace();
+    }, tickMs);
     this.#flusher.start();
   }
 
@@ -187,6 +192,7 @@ class SpooledLedger implements Ledger {
     this.#spool.maintain();
     await this.#flusher.flush();
     this.#spool.tidy();
+    this.#watchSpace();
   }
 
   async shutDown(): Promise<void> {
@@ -280,10 +286,12 @@ class SpooledLedger implements Ledger {
   #watchSpace(): void {
     const bytes = this.spoolBytes;
     const { spoolLimitBytes } = this.#options.settings;
-    if (this.#isNearlyFull) this.#isNearlyFull = bytes >= spoolLimitBytes * roomyShare;
-    else if (bytes >= spoolLimitBytes * nearlyFullShare) {
+    if (!this.#isNearlyFull && bytes >= spoolLimitBytes * nearlyFullShare) {
       this.#isNearlyFull = true;
       this.#options.on.nearlyFull(bytes, spoolLimitBytes);
+    } else if (this.#isNearlyFull && bytes < spoolLimitBytes * roomyShare) {
+      this.#isNearlyFull = false;
+      this.#options.on.roomyAgain();
     }
   }
 }

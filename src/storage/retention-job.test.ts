@@ -21,6 +21,7 @@ function jobOver(rows: { usage: number; control: number }, values: Partial<Reten
   const asked: (UsageRetention | ControlRetention)[] = [];
   const failures: unknown[] = [];
   const removals: number[] = [];
+  const runs = { done: 0 };
   const take = (table: "usage" | "control", limit: number): Promise<number> => {
     const taken = Math.min(limit, rows[table]);
     rows[table] -= taken;
@@ -43,21 +44,23 @@ function jobOver(rows: { usage: number; control: number }, values: Partial<Reten
     settings,
     clock,
     onFailed: (error) => failures.push(error),
+    onDone: () => (runs.done += 1),
     onRemoved: (count) => removals.push(count),
     ...values,
   });
-  return { job, rows, asked, failures, removals, now: clock.now() };
+  return { job, rows, asked, failures, removals, runs, now: clock.now() };
 }
 
 const never = new AbortController().signal;
 
 test("a run removes batch after batch until nothing is left, and tells how much", async () => {
-  const { job, rows, removals } = jobOver({ usage: 35, control: 12 });
+  const { job, rows, removals, runs } = jobOver({ usage: 35, control: 12 });
   expect(await job.runOnce(never)).toBe(47);
   expect(rows).toEqual({ usage: 0, control: 0 });
   expect(removals).toEqual([47]);
   expect(await job.runOnce(never)).toBe(0);
   expect(removals).toEqual([47]);
+  expect(runs.done).toBe(2);
 });
 
 test("each kind of data has its own age; access ends now and replies after a day", async () => {
@@ -106,13 +109,14 @@ test("other work of the process gets its turn between two batches", async () => 
 
 test("a failure is told and ends the run, and what was removed before it counts", async () => {
   const failure = new Error("locked");
-  const { job, failures, removals } = jobOver(
+  const { job, failures, removals, runs } = jobOver(
     { usage: 25, control: 0 },
     { control: { prune: () => Promise.reject(failure) } },
   );
   expect(await job.runOnce(never)).toBe(25);
   expect(failures).toEqual([failure]);
   expect(removals).toEqual([25]);
+  expect(runs.done).toBe(0);
 });
 
 test("a job that is stopped removes nothing any more, and waits for the batch that runs", async () => {

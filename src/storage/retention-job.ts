@@ -25,7 +25,9 @@ export interface RetentionOptions {
   readonly isHeld?: () => boolean;
   /** What stopped a run; the next one goes on from there. */
   readonly onFailed: (error: unknown) => void;
-  /** After each run that removed something. */
+  /** After each run that met no failure. */
+  readonly onDone: () => void;
+  /** After each run that removed something, failures or not. */
   readonly onRemoved: (rows: number) => void;
 }
 
@@ -60,7 +62,7 @@ export class RetentionJob {
 
   /** Removes batch after batch until nothing is left or the signal fires; how many rows went. */
   async runOnce(signal: AbortSignal): Promise<number> {
-    const { control, usage, settings, clock, onFailed, onRemoved } = this.#options;
+    const { control, usage, settings, clock, onFailed, onDone, onRemoved } = this.#options;
     const now = clock.now();
     let removed = 0;
     const prune = async (batch: () => Promise<number>): Promise<void> => {
@@ -76,6 +78,7 @@ export class RetentionJob {
     try {
       await prune(() => usage.prune(usageLimits(settings, now), settings.batchRows));
       await prune(() => control.prune(controlLimits(settings, now), settings.batchRows));
+      if (!signal.aborted) onDone();
     } catch (error) {
       onFailed(error);
     }

@@ -58,6 +58,10 @@ export class LedgerTelemetry {
     this.#logger.log("warn", message, { bytes, limit });
   }
 
+  roomyAgain(): void {
+    logRecovery(this.#logger, this.#spoolSpace, "the spool has room again");
+  }
+
   replayed({ closed, interrupted, skippedBytes }: ReplayedSpool): void {
     if (closed + interrupted + skippedBytes === 0) return;
     const level = skippedBytes > 0 ? "error" : interrupted > 0 ? "warn" : "info";

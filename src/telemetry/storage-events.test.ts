@@ -70,3 +70,31 @@ test("a start without anything to replay says nothing, and bytes that were skipp
     expect.objectContaining({ level: "error", skippedBytes: 90 }),
   ]);
 });
+
+test("a spool that is nearly full again within a minute is told of again", () => {
+  const { clock, ledger, logged } = start();
+  ledger.nearlyFull(81, 100);
+  clock.advance(5_000);
+  ledger.roomyAgain();
+  ledger.nearlyFull(82, 100);
+  expect(logged()).toEqual([
+    expect.objectContaining({ level: "warn", bytes: 81 }),
+    expect.objectContaining({ level: "info", afterMs: 5_000 }),
+    expect.objectContaining({ level: "warn", bytes: 82 }),
+  ]);
+});
+
+test("a run of retention that goes well ends its outage, and only such a run", () => {
+  const { clock, events, logged } = start();
+  const failed = expect.objectContaining({ level: "error" });
+  events.retentionFailed(new Error("locked"));
+  events.retentionRemoved(25);
+  clock.advance(1_000);
+  events.retentionFailed(new Error("locked"));
+  events.retentionDone();
+  events.retentionDone();
+  events.retentionFailed(new Error("locked"));
+  const removed = expect.objectContaining({ level: "info", rows: 25 });
+  const recovered = expect.objectContaining({ level: "info", afterMs: 1_000 });
+  expect(logged()).toEqual([failed, removed, recovered, failed]);
+});

@@ -54,8 +54,12 @@ export class StorageEvents {
     if (this.#retention.failed()) logFault(this.#logger, message, { error });
   }
 
-  retentionDone(rows: number): void {
-    this.#retention.recovered();
-    if (rows > 0) this.#logger.log("info", "what was too old is removed", { rows });
+  /** A run that met no failure. */
+  retentionDone(): void {
+    logRecovery(this.#logger, this.#retention, "what is too old can be removed again");
+  }
+
+  retentionRemoved(rows: number): void {
+    this.#logger.log("info", "what was too old is removed", { rows });
   }
 }

@@ -125,6 +125,9 @@ export class LedgerLog implements LedgerEvents {
   nearlyFull(...said: unknown[]): void {
     this.events.push(["nearlyFull", ...said]);
   }
+  roomyAgain(): void {
+    this.events.push(["roomyAgain"]);
+  }
   replayed(...said: unknown[]): void {
     this.events.push(["replayed", ...said]);
   }
