@@ -42,7 +42,7 @@ const refusals: readonly Refusal[] = [
     status: 401,
     code: "invalid_api_key",
     param: null,
-    message: /^Incorrect API key provided: none\. /,
+    message: /^You didn't provide an API key\. Send .*\(Authorization: Bearer YOUR_KEY\)\.$/,
     send: ({ url }) => fetch(`${url}/v1/models`),
   },
   {
@@ -50,7 +50,8 @@ const refusals: readonly Refusal[] = [
     status: 400,
     code: null,
     param: null,
-    message: /^We could not parse the JSON body of your request\. \(HINT: /,
+    message:
+      /^We could not parse the JSON body of your request\. Send one JSON object in UTF-8, (?!.*openai)/i,
     send: (target) => target.post(chat, '{"model":'),
   },
   {

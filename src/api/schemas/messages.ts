@@ -7,10 +7,8 @@ const longestEcho = 64;
 
 export function notJson(): string {
   return (
-    "We could not parse the JSON body of your request. (HINT: This likely means you aren't " +
-    "using your HTTP library correctly. The OpenAI API expects a JSON payload, but what was sent " +
-    "was not valid JSON. If you have trouble figuring out how to fix this, please contact us " +
-    "through our help center at help.openai.com.)"
+    "We could not parse the JSON body of your request. Send one JSON object in UTF-8, with the " +
+    "header Content-Type: application/json."
   );
 }
 
