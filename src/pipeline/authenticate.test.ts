@@ -182,6 +182,14 @@ test("an accepted secret is noted as used, a refused one is not", async () => {
   expect(used).toEqual([`${publicId} 10000`, `${publicId} 10007`]);
 });
 
+/** A text without the form of a key is told so; all others are told the same. */
+const ofAKeysForm =
+  /^Incorrect API key provided: sk-slc_\S+ It may have been rotated, revoked or expired\. Send /;
+const messages: Readonly<Partial<Record<RefusalRule, RegExp>>> = {
+  key_missing: /^You didn't provide an API key\. Send .* Authorization header \(Authorization: /,
+  key_malformed: /^Incorrect API key provided: \S+ Send the key of your application for this /,
+};
+
 describe("whatever is wrong, the refusal has one shape, and the explanation alone names the rule:", () => {
   const cases: readonly (readonly [RefusalRule, string, () => Promise<() => unknown>])[] = [
     ["key_missing", "no header", async () => sending(await setUp(), null)],
@@ -206,9 +214,7 @@ describe("whatever is wrong, the refusal has one shape, and the explanation alon
       null,
       { "www-authenticate": "Bearer" },
     ]);
-    expect(error.message).toMatch(
-      /^Incorrect API key provided: \S+ Send the key of your application for this environment in /,
-    );
+    expect(error.message).toMatch(messages[rule] ?? ofAKeysForm);
     expect(error.explanation?.rule).toBe(rule);
   });
 });

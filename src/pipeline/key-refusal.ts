@@ -30,14 +30,21 @@ const summaries = {
 
 /** The one 401: the same for every rule. Name the key only when its digest has matched. */
 export function invalidKey(rule: InvalidKeyRule, sent: SentKey, key?: Key): GatewayError {
-  const shown = sent.text === "" ? "none" : maskApiKey(sent.text);
   return new GatewayError("invalid_api_key", {
     message:
-      `Incorrect API key provided: ${shown}. Send the key of your application for this ` +
-      "environment in the Authorization header (Authorization: Bearer YOUR_KEY).",
+      `${whatIsWrong(sent)} Send the key of your application for this environment in the ` +
+      "Authorization header (Authorization: Bearer YOUR_KEY).",
     headers: { "www-authenticate": "Bearer" },
     explanation: explain(rule, summaries[rule], { sent, key }),
   });
+}
+
+/** What the sender can see too: of a text that has a key's form, nobody is told more. */
+function whatIsWrong({ text, publicId }: SentKey): string {
+  if (text === "") return "You didn't provide an API key.";
+  const wrong = `Incorrect API key provided: ${maskApiKey(text)}.`;
+  if (publicId === undefined) return wrong;
+  return `${wrong} It may have been rotated, revoked or expired.`;
 }
 
 /** The key was good when its call began. */
@@ -83,7 +90,7 @@ export function networkNotAllowed(sent: SentKey, key: Key, address: string): Gat
 export function planMissing(sent: SentKey, key: Key): GatewayError {
   return new GatewayError("model_unavailable", {
     message: "The usage plan of this API key is not configured. Please tell the operator.",
-    headers: { "retry-after": "60", "retry-after-ms": "60000", "x-should-retry": "false" },
+    headers: { "x-should-retry": "false" },
     explanation: explain(
       "plan_missing",
       `The plan '${key.plan}' of the key is not in the configuration, and it has no limits of its own.`,
