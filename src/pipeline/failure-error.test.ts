@@ -42,6 +42,13 @@ test("an unavailable model says when to come back, by the upstream's word but wi
   expect(waitOf(3_600_000)).toBe("60000");
 });
 
+test("the operator's faults say not to come back, and name no time to do so", () => {
+  for (const kind of ["bad-credential", "stale-credential", "unknown-model"] as const) {
+    const failure = new UpstreamFailure({ kind, message: "", retryAfterMs: 7_500 });
+    expect(failureError(failure, modelOf()).headers).toEqual({ "x-should-retry": "false" });
+  }
+});
+
 test("the words of an upstream reach the caller only where the caller is to blame", () => {
   const messageOf = (kind: UpstreamFailureKind): string =>
     failureError(new UpstreamFailure({ kind, message: "account 12345" }), modelOf()).message;

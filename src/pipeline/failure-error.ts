@@ -65,12 +65,13 @@ function unavailable(
   // The operator's faults do not mend by themselves within an SDK's retries.
   const isLasting = lastingKinds.has(details.kind);
   const waitMs = Math.min(details.retryAfterMs ?? defaultRetryAfterMs, longestRetryAfterMs);
+  const headers = retryHeaders(isLasting ? undefined : waitMs);
   return new GatewayError("model_unavailable", {
     message: isLasting
       ? `The model is unavailable: ${reasons[details.kind]}. Please tell the operator.`
       : `The model is temporarily unavailable: ${reasons[details.kind]}. ` +
         "Please retry with exponential backoff.",
-    headers: { ...retryHeaders(waitMs), ...(isLasting && { "x-should-retry": "false" }) },
+    headers,
     cause: failure,
     // Whose call it was is added where the error is reported.
     explanation: {
