@@ -1,12 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { AdminFixture, holderOf } from "../../test/support/admin-fixture.ts";
-import { recordOf } from "../storage/contract/usage-fixtures.ts";
 import {
   accountSchema,
   applicationSchema,
   auditEntrySchema,
   auditVerdictSchema,
-  erasedSchema,
   issuedKeySchema,
   listOf,
   removedSchema,
@@ -113,6 +111,9 @@ describe("applications", () => {
     await admin.result("deleteApplication", { id });
     expect((await admin.refusal("getKey", { id: key.id })).status).toBe(404);
     expect((await admin.refusal("getApplication", { id })).status).toBe(404);
+    const [entry] = await admin.audit();
+    expect(entry).toMatchObject({ action: "application.delete", subject: { id } });
+    expect(new Set([entry?.before?.["keys"]].flat())).toEqual(new Set([disabled.id, key.id]));
   });
 
   test("a new name is the name its keys show", async () => {
@@ -123,54 +124,6 @@ describe("applications", () => {
       application: "renamed",
     });
     expect(admin.keyChanges).toBe(1);
-  });
-});
-
-describe("erasure", () => {
-  test("takes all that belongs to the account, and nothing of another", async () => {
-    const mine = await admin.application("mine");
-    const other = await admin.application("other");
-    const records = [mine, other].flatMap(({ accountId, id }) =>
-      Array.from({ length: 700 }, (_none, index) =>
-        recordOf(`req_${accountId}_${index}`, { accountId, applicationId: id }),
-      ),
-    );
-    await admin.stores.usage.insert(records);
-    const { key } = await admin.issue(mine.id);
-    await admin.issue(mine.id);
-    const { key: kept } = await admin.issue(other.id);
-    const id = mine.accountId;
-    const wrong = await admin.refusal("eraseAccount", { id, body: { confirm: "other" } });
-    expect(wrong.param).toBe("confirm");
-    const request = { id, body: { confirm: "mine" }, key: "once" };
-    const erased = await admin.run(erasedSchema, "eraseAccount", request);
-    expect(erased.removed).toMatchObject({ users: 0, keys: 2, applications: 1 });
-    expect(erased.removed.usage_rows).toBeGreaterThanOrEqual(700);
-    for (const [operation, gone] of [
-      ["getAccount", id],
-      ["getApplication", mine.id],
-      ["getKey", key.id],
-      ["getCall", `req_${id}_0`],
-    ] as const) {
-      expect((await admin.refusal(operation, { id: gone })).status).toBe(404);
-    }
-    expect((await admin.result("getKey", { id: kept.id })).status).toBe(200);
-    const call = await admin.result("getCall", { id: `req_${other.accountId}_699` });
-    expect(call.status).toBe(200);
-    expect(await admin.run(erasedSchema, "eraseAccount", request)).toEqual(erased);
-  });
-
-  test("one that was broken off is finished by asking again", async () => {
-    const mine = await admin.application("mine");
-    await admin.issue(mine.id);
-    const request = { id: mine.accountId, body: { confirm: "mine" }, key: "again" };
-    const signal = AbortSignal.abort(new Error("the caller left"));
-    const broken = admin.result("eraseAccount", { ...request, signal });
-    expect(await broken.catch((error: unknown) => error)).toEqual(new Error("the caller left"));
-    const stopped = await admin.run(accountSchema, "getAccount", { id: mine.accountId });
-    expect(stopped.disabled_at).not.toBeNull();
-    const erased = await admin.run(erasedSchema, "eraseAccount", request);
-    expect(erased.removed.keys).toBe(1);
   });
 });
 

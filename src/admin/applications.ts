@@ -170,18 +170,20 @@ function deleteApplication(services: AdminServices): Operation {
       change(services, call, async (changing) => {
         const { transaction } = changing;
         const before = await requireApplication(transaction, parameters, call.principal);
-        await removeRevokedKeys(transaction, before.id);
+        const keys = await removeRevokedKeys(transaction, before.id);
         await transaction.applications.delete(before.id);
-        await auditApplication(changing, "application.delete", { before });
+        await auditApplication(changing, "application.delete", { before, keys });
         return { id: before.id, deleted: true };
       }),
   });
 }
 
+/** Ids of what was removed. */
 async function removeRevokedKeys(
   transaction: ControlTransaction,
   applicationId: string,
-): Promise<void> {
+): Promise<readonly string[]> {
+  const removed: string[] = [];
   let after: string | undefined;
   do {
     const page = await transaction.keys.list({ applicationId }, { limit: 200, after });
@@ -192,9 +194,11 @@ async function removeRevokedKeys(
         });
       }
       await transaction.keys.delete(key.id);
+      removed.push(key.id);
     }
     after = page.next;
   } while (after !== undefined);
+  return removed;
 }
 
 async function requireApplication(
@@ -209,19 +213,21 @@ async function requireApplication(
 interface ApplicationStates {
   readonly before?: Application;
   readonly after?: Application;
+  /** Ids of the keys that went with it. */
+  readonly keys?: readonly string[];
 }
 
 async function auditApplication(
   changing: Change,
   action: string,
-  { before, after }: ApplicationStates,
+  { before, after, keys }: ApplicationStates,
 ): Promise<void> {
   const application = before ?? after;
   await changing.audit({
     action,
     subject: { type: "application", id: application?.id ?? "" },
     accountId: application?.accountId,
-    before: before && applicationFields(before),
+    before: before && { ...applicationFields(before), ...(keys && { keys }) },
     after: after && applicationFields(after),
   });
 }

@@ -34,6 +34,7 @@ export function erasureOperations(services: AdminServices): readonly Operation[]
         const keys = await removeAll(erasure, keyRemoval);
         const applications = await removeAll(erasure, applicationRemoval);
         const users = await removeAll(erasure, userRemoval);
+        await refuseLateUsage(erasure);
         const usageRows = await eraseUsage(erasure);
         const removed = { users, keys, applications, usage_rows: usageRows };
         return change(services, call, async (changing) => {
@@ -62,18 +63,21 @@ async function stopAccount(
   services: AdminServices,
   { call, parameters, confirm }: ErasureWish,
 ): Promise<Account> {
-  // The answer belongs to the last step: until then the request may be asked again in earnest.
-  const step = { ...call, replies: undefined };
-  return change(services, step, async (changing) => {
+  return change(services, stepOf(call), async (changing) => {
     const before = await requireAccount(changing.transaction, parameters, call.principal);
     if (confirm !== before.name) throw invalidField("confirm", "repeat the account's name");
-    if (before.disabledAt !== undefined) return before;
-    const wanted = { ...before, disabledAt: changing.now };
-    const after = await changing.transaction.accounts.update(wanted);
-    changing.touchesKeys();
+    const wanted = { ...before, disabledAt: before.disabledAt ?? changing.now };
+    const isStopped = before.disabledAt !== undefined;
+    const after = isStopped ? before : await changing.transaction.accounts.update(wanted);
+    if (!isStopped) changing.touchesKeys();
     await auditAccount(changing, "account.erase_begin", { before, after });
     return after;
   });
+}
+
+/** The answer belongs to the last step: until then the request may be asked again in earnest. */
+function stepOf(call: OperationCall): OperationCall {
+  return { ...call, replies: undefined };
 }
 
 interface Erasure {
@@ -83,6 +87,8 @@ interface Erasure {
 }
 
 interface Removal {
+  /** Of the entry in the audit that names what went. */
+  readonly action: string;
   list(transaction: ControlTransaction, accountId: string): Promise<readonly string[]>;
   remove(transaction: ControlTransaction, id: string): Promise<unknown>;
 }
@@ -90,17 +96,20 @@ interface Removal {
 const page = { limit: batchRows };
 
 const keyRemoval: Removal = {
+  action: "account.erase_keys",
   list: async ({ keys }, accountId) => idsOf((await keys.list({ accountId }, page)).items),
   remove: ({ keys }, id) => keys.delete(id),
 };
 
 const applicationRemoval: Removal = {
+  action: "account.erase_applications",
   list: async ({ applications }, accountId) =>
     idsOf((await applications.list({ accountId }, page)).items),
   remove: ({ applications }, id) => applications.delete(id),
 };
 
 const userRemoval: Removal = {
+  action: "account.erase_users",
   list: async ({ users }, accountId) => idsOf((await users.list({ accountId }, page)).items),
   remove: ({ users }, id) => users.delete(id),
 };
@@ -110,14 +119,28 @@ async function removeAll(erasure: Erasure, removal: Removal): Promise<number> {
   let count = 0;
   for (;;) {
     call.signal.throwIfAborted();
-    const removed = await services.store.change(async (transaction) => {
+    const removed = await change(services, stepOf(call), async (changing) => {
+      const { transaction } = changing;
       const ids = await removal.list(transaction, accountId);
+      if (ids.length === 0) return 0;
       for (const id of ids) await removal.remove(transaction, id);
+      await changing.audit({
+        action: removal.action,
+        subject: { type: "account", id: accountId },
+        accountId,
+        before: { ids },
+      });
       return ids.length;
     });
     count += removed;
     if (removed < batchRows) return count;
   }
+}
+
+/** Rows of calls that have just ended are still on their way to the database. */
+async function refuseLateUsage({ services, accountId }: Erasure): Promise<void> {
+  const now = services.clock.now();
+  await services.store.change(({ accounts }) => accounts.markErased(accountId, now));
 }
 
 async function eraseUsage({ services, call, accountId }: Erasure): Promise<number> {
