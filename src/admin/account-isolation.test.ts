@@ -115,6 +115,7 @@ function attacks(): Record<string, FixtureRequest[]> {
     updateKey: keys.map((key) => ({ ...key, body: { ...revision, note: "x" } })),
     revokeKey: keys,
     rotateKey: keys,
+    endSecret: keys.map((key) => ({ ...key, publicId: text.slice(7, 15) })),
     reportLeaks: [{ body: { api_keys: [text] } }],
     createUser: [
       { body: { email: "a@example.com", role: "account_holder", account_id: accountId } },

@@ -11,6 +11,7 @@ import {
 } from "./contract/keys.ts";
 import { listOf } from "./contract/values.ts";
 import { defineOperation } from "./define-operation.ts";
+import { endSecretOperation } from "./end-secret.ts";
 import { insertKey } from "./issue-key.ts";
 import { requireKey, requireOwners } from "./key-access.ts";
 import { auditKey } from "./audit-key.ts";
@@ -26,7 +27,7 @@ import type { AdminServices } from "./services.ts";
 import { timeText } from "./time-text.ts";
 import { updateKey } from "./update-key.ts";
 
-/** Issue, look at, change, rotate and revoke keys. */
+/** Issue, look at, change, rotate and revoke keys, and end their secrets. */
 export function keyOperations(services: AdminServices): readonly Operation[] {
   return [
     createKey(services),
@@ -35,6 +36,7 @@ export function keyOperations(services: AdminServices): readonly Operation[] {
     updateKey(services),
     revokeKey(services),
     rotate(services),
+    endSecretOperation(services),
   ];
 }
 

@@ -1,14 +1,13 @@
 import { timingSafeEqual } from "node:crypto";
 import { maskApiKey, readPublicId } from "../domain/api-key.ts";
-import type { Key, KeySecret } from "../domain/key.ts";
 import { change, type Change } from "./change.ts";
 import { leakFindingsSchema, leakReportSchema, type LeakFinding } from "./contract/keys.ts";
 import { defineOperation } from "./define-operation.ts";
+import { endSecret } from "./end-secret.ts";
 import { hintOf, isLive, keyStatus } from "./key-view.ts";
 import type { Operation } from "./operation.ts";
 import { permissions } from "./permissions.ts";
 import type { AdminServices } from "./services.ts";
-import { timeText } from "./time-text.ts";
 
 /** What to do with keys that were found where they must not be. */
 export function leakOperations(services: AdminServices): readonly Operation[] {
@@ -67,19 +66,6 @@ async function judge(
   const isOver = status === "revoked" || status === "expired" || !isLive(secret, changing.now);
   if (isOver) return { ...finding, outcome: "ended" };
   if (!isEnding) return { ...finding, outcome: "live" };
-  await endSecret(changing, key, secret);
+  await endSecret(changing, { key, secret, action: "key.leak" });
   return { ...finding, outcome: "secret_ended" };
-}
-
-async function endSecret(changing: Change, key: Key, secret: KeySecret): Promise<void> {
-  const { transaction, now } = changing;
-  await transaction.secrets.expire(secret.publicId, now);
-  changing.touchesKeys();
-  await changing.audit({
-    action: "key.leak",
-    subject: { type: "key", id: key.id },
-    accountId: key.accountId,
-    before: { public_id: secret.publicId, expires_at: timeText(secret.expiresAt) },
-    after: { public_id: secret.publicId, expires_at: timeText(now) },
-  });
 }

@@ -60,7 +60,7 @@ function ofChanges({ method, body, hasSecret }: OperationDescription): readonly 
     ...(names ? (["already_exists"] as const) : []),
     ...(method === "PATCH" ? (["revision_conflict"] as const) : []),
     ...(method === "DELETE" ? (["still_in_use"] as const) : []),
-    ...(method === "DELETE" ? [] : (["wrong_state"] as const)),
+    "wrong_state",
   ];
 }
 

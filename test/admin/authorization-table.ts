@@ -79,6 +79,12 @@ async function newKey({ world, of }: Asked): Promise<string> {
   return (await world.make("POST", "/keys", body)).key.id;
 }
 
+/** The public id of the older secret of a rotated key. */
+async function olderSecret({ world }: Asked, key: string): Promise<string> {
+  const { secrets } = (await world.make("POST", `/keys/${key}/rotate`, {})).key;
+  return secrets[1]?.public_id ?? "";
+}
+
 const accounts: Readonly<Record<string, RouteCase>> = {
   "POST /admin/v1/accounts": {
     prepare: () => ({ path: `${p}/accounts`, body: { name: newName() } }),
@@ -160,6 +166,13 @@ const keys: Readonly<Record<string, RouteCase>> = {
   "POST /admin/v1/keys/{id}/rotate": {
     prepare: async (asked) => ({ path: `${p}/keys/${await newKey(asked)}/rotate`, body: {} }),
     ...made,
+  },
+  "DELETE /admin/v1/keys/{id}/secrets/{public_id}": {
+    prepare: async (asked) => {
+      const key = await newKey(asked);
+      return { path: `${p}/keys/${key}/secrets/${await olderSecret(asked, key)}` };
+    },
+    ...managed,
   },
   "POST /admin/v1/leaks": {
     prepare: () => ({ path: `${p}/leaks`, body: { api_keys: ["a text"] } }),

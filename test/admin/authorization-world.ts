@@ -77,7 +77,10 @@ export interface World extends AsyncDisposable {
 export interface Made {
   readonly id: string;
   readonly revision: number;
-  readonly key: { readonly id: string };
+  readonly key: {
+    readonly id: string;
+    readonly secrets: readonly { readonly public_id: string }[];
+  };
   readonly api_key: string;
   readonly token: { readonly id: string };
   readonly secret: string;

@@ -46,6 +46,8 @@ export interface FixtureRequest {
   readonly as?: Principal;
   /** For `{id}` in the path. */
   readonly id?: string;
+  /** For `{public_id}` in the path. */
+  readonly publicId?: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: unknown;
   readonly key?: string;
@@ -97,11 +99,14 @@ export class AdminFixture implements AsyncDisposable {
   }
 
   result(operationId: string, request: FixtureRequest = {}): Promise<OperationResult> {
-    const { as = operator, id, query, body, key } = request;
+    const { as = operator, id, publicId, query, body, key } = request;
     const signal = request.signal ?? new AbortController().signal;
     return this.runOperation(this.operation(operationId), {
       call: { id: "req_test", principal: as, signal, address: "192.0.2.7" },
-      parameters: id === undefined ? {} : { id },
+      parameters: {
+        ...(id !== undefined && { id }),
+        ...(publicId !== undefined && { public_id: publicId }),
+      },
       query,
       body,
       idempotencyKey: key,
