@@ -36,6 +36,19 @@ test("serves at the address it prints until it is told to stop", async () => {
   expect(await fetch(`${address}/models`).catch(() => "refused")).toBe("refused");
 });
 
+test.each([[[]], [["--api-key", "sk-it's"]]])(
+  "prints a call that works when it is pasted, with %j",
+  async (options) => {
+    const { lines, url, stop } = run("--listen", "127.0.0.1:0", ...options);
+    await url;
+    const [, ...rest] = lines.join("\n").split("Try: ");
+    const call = (rest[0] ?? "").split("\nBedrock")[0] ?? "";
+    const child = Bun.spawn(["sh", "-c", `${call} --silent`], { stdout: "pipe", stderr: "pipe" });
+    expect(await new Response(child.stdout).text()).toContain('"chat.completion"');
+    stop();
+  },
+);
+
 test("follows the faults of the command line, each as often as it says", async () => {
   const { url, stop } = run(
     "--listen",

@@ -45,8 +45,7 @@ export async function runSimulator(
   try {
     await using simulator = startSimulator(options);
     io.print(`The simulator listens on ${simulator.url}`);
-    io.print(`Try: curl ${simulator.url}/chat/completions -H 'content-type: application/json' \\`);
-    io.print(`  -d '{"model":"any","messages":[{"role":"user","content":"Hello!"}]}'`);
+    for (const line of tryLines(simulator.url, options.apiKeys?.[0])) io.print(line);
     io.print(`Bedrock's wire is at ${simulator.origin}; see --help for its credentials.`);
     await firing(io.signal);
     return 0;
@@ -54,6 +53,16 @@ export async function runSimulator(
     io.print(error instanceof Error ? error.message : String(error));
     return 1;
   }
+}
+
+/** A call that works as it is pasted. */
+function tryLines(url: string, apiKey: string | undefined): readonly string[] {
+  const authorization = `authorization: Bearer ${apiKey ?? ""}`.replaceAll("'", `'\\''`);
+  return [
+    `Try: curl ${url}/chat/completions -H 'content-type: application/json' \\`,
+    ...(apiKey === undefined ? [] : [`  -H '${authorization}' \\`]),
+    `  -d '{"model":"any","messages":[{"role":"user","content":"Hello!"}]}'`,
+  ];
 }
 
 /** Options, the word `help`, or else a sentence that says what is wrong. */
