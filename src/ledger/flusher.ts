@@ -38,6 +38,8 @@ export class Flusher {
   #passing: Promise<void> | undefined;
   #isStarted = false;
   #failures = 0;
+  /** Whether the last failure was that rows of the spool could not be read. */
+  #isUnreadable = false;
   #lastError: unknown;
   /** How often single rows failed, by id. */
   readonly #suspicions = new Map<string, number>();
@@ -57,7 +59,7 @@ export class Flusher {
   rowAdded(): void {
     const { queue, batchRows } = this.#options;
     if (this.#timer === undefined) this.#schedule();
-    else if (queue.size === batchRows && this.#failures === 0) {
+    else if (queue.size === batchRows && !this.#isRefused) {
       clearTimeout(this.#timer);
       this.#timer = undefined;
       this.#schedule();
@@ -85,7 +87,10 @@ export class Flusher {
   }
 
   #asError(): Error {
-    return new Error("the usage store refuses the rows", { cause: this.#lastError });
+    const what = this.#isUnreadable
+      ? "the spool cannot be read"
+      : "the usage store refuses the rows";
+    return new Error(what, { cause: this.#lastError });
   }
 
   #hasWork(): boolean {
@@ -103,11 +108,16 @@ export class Flusher {
 
   #pauseMs(): number {
     const { flushIntervalMs, batchRows, queue } = this.#options;
-    if (this.#failures > 0) {
+    const hasBatch = queue.size >= batchRows;
+    if (this.#isRefused || (this.#failures > 0 && !hasBatch)) {
       return Math.min(longestPauseMs, flushIntervalMs * 2 ** Math.min(this.#failures, 10));
     }
-    const isBusy = queue.size >= batchRows || this.#readBack !== undefined;
-    return isBusy ? 0 : flushIntervalMs;
+    return hasBatch || this.#readBack !== undefined ? 0 : flushIntervalMs;
+  }
+
+  /** Whether the store is at fault: what cannot be read holds up nothing that memory has. */
+  get #isRefused(): boolean {
+    return this.#failures > 0 && !this.#isUnreadable;
   }
 
   /** One batch of each kind. Never rejects. */
@@ -120,6 +130,7 @@ export class Flusher {
   }
 
   async #storeBoth(): Promise<void> {
+    this.#isUnreadable = false;
     try {
       await this.#storeQueued();
       await this.#storeReadBack();
@@ -150,7 +161,7 @@ export class Flusher {
   async #storeReadBack(): Promise<void> {
     this.#readBack ??= this.#options.beginReadBack();
     if (this.#readBack === undefined) return;
-    this.#readRows ??= this.#readBack.next(this.#options.batchRows);
+    this.#readRows ??= this.#readNext(this.#readBack);
     if (this.#readRows === undefined) {
       const finished = this.#readBack;
       this.#readBack = undefined;
@@ -159,6 +170,15 @@ export class Flusher {
     }
     if (this.#readRows.length > 0) await this.#store(this.#readRows);
     this.#readRows = undefined;
+  }
+
+  #readNext(readBack: ReadBack): readonly UsageRecord[] | undefined {
+    try {
+      return readBack.next(this.#options.batchRows);
+    } catch (error) {
+      this.#isUnreadable = true;
+      throw error;
+    }
   }
 
   async #store(rows: readonly UsageRecord[]): Promise<void> {

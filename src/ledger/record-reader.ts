@@ -4,22 +4,26 @@ import { readSpoolRecord, type SpoolRecord } from "./spool-record.ts";
 /** Reads what one file of the spool says of calls, and steps over what it cannot read. */
 export class RecordReader {
   readonly #reader: SegmentReader;
-  readonly #bytes: number;
+  readonly #path: string;
+  /** Of the file; undefined until it is open. */
+  #bytes: number | undefined;
   #unreadableBytes = 0;
   #readBytes = 0;
   #hasFailed = false;
 
   constructor(path: string) {
+    this.#path = path;
     this.#reader = new SegmentReader(path);
-    this.#bytes = Bun.file(path).size;
   }
 
   get skippedBytes(): number {
-    const unread = this.#hasFailed ? Math.max(1, this.#bytes - this.#readBytes) : 0;
+    const unread = this.#hasFailed ? Math.max(1, (this.#bytes ?? 0) - this.#readBytes) : 0;
     return this.#reader.skippedBytes + this.#unreadableBytes + unread;
   }
 
+  /** Throws when the file cannot be opened: nothing is known of it then, and it can be tried again. */
   next(): SpoolRecord | undefined {
+    this.#open();
     for (;;) {
       const text = this.#nextText();
       if (text === undefined) return undefined;
@@ -34,6 +38,17 @@ export class RecordReader {
     this.#reader.close();
   }
 
+  #open(): void {
+    if (this.#bytes !== undefined) return;
+    try {
+      this.#reader.open();
+    } catch (error) {
+      // What is gone does not come back: that is told as damage.
+      if (!isGone(error)) throw error;
+    }
+    this.#bytes = Bun.file(this.#path).size;
+  }
+
   /** A file that the disk gives no more is damaged from there on; the other files still count. */
   #nextText(): string | undefined {
     if (this.#hasFailed) return undefined;
@@ -44,4 +59,8 @@ export class RecordReader {
       return undefined;
     }
   }
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENOENT";
 }

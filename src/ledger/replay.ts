@@ -81,6 +81,8 @@ export class Replay implements ReadBack {
     const rows: UsageRecord[] = [];
     for (let records = 0; records < recordsAtOnce && rows.length < limit; records += 1) {
       if (this.#unread.length === 0) return this.#takeInterrupted(rows, limit);
+      // The next file may not open; what the files before it had must be stored all the same.
+      if (this.#reader === undefined && rows.length > 0) return rows;
       this.#step(this.#unread[0], rows);
     }
     return rows;
@@ -111,7 +113,7 @@ export class Replay implements ReadBack {
     }
   }
 
-  /** Reads one record, or goes on to the next file. */
+  /** Reads one record, which throws when the file cannot be opened, or goes on to the next file. */
   #step(path: string | undefined, rows: UsageRecord[]): void {
     if (path === undefined) return;
     this.#reader ??= new RecordReader(path);

@@ -26,6 +26,11 @@ export class SegmentReader {
     return this.#skippedBytes;
   }
 
+  /** Throws what the system does; may then be called again. */
+  open(): void {
+    this.#file ??= openSync(this.#path, "r");
+  }
+
   /** The payload of the next whole frame; undefined at the end. Throws when the disk does. */
   next(): string | undefined {
     const gap = new Gap();
@@ -64,9 +69,9 @@ export class SegmentReader {
   /** Reads on; false at the end of the file. */
   #fill(): boolean {
     if (this.#isAtEnd) return false;
-    this.#file ??= openSync(this.#path, "r");
+    const file = (this.#file ??= openSync(this.#path, "r"));
     const piece = Buffer.alloc(pieceBytes);
-    const bytes = readSync(this.#file, piece, 0, pieceBytes, this.#position);
+    const bytes = readSync(file, piece, 0, pieceBytes, this.#position);
     this.#position += bytes;
     this.#isAtEnd = bytes === 0;
     if (this.#isAtEnd) return false;

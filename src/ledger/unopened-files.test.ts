@@ -1,0 +1,121 @@
+import { afterEach, expect, test } from "bun:test";
+import { readdirSync, renameSync, symlinkSync, unlinkSync } from "node:fs";
+import { join } from "node:path";
+import {
+  closedCall,
+  FallibleStore,
+  ledgerFlow,
+  LedgerLog,
+  openedCall,
+  TestFolder,
+} from "../../test/support/ledger-fixtures.ts";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { StorageUnavailable } from "../storage/errors.ts";
+import { openLedger, type Ledger, type LedgerFlow } from "./ledger.ts";
+
+const ledgers: Ledger[] = [];
+afterEach(async () => {
+  for (const ledger of ledgers.splice(0)) await ledger.shutDown();
+});
+
+function setUp(folder: TestFolder, flow: Partial<LedgerFlow> = {}) {
+  const store = new FallibleStore();
+  const log = new LedgerLog();
+  const settings = { ...ledgerFlow, ...flow };
+  const options = { folder: folder.path, store, settings, clock: new ManualClock(), on: log };
+  const ledger = openLedger(options);
+  ledgers.push(ledger);
+  return { store, log, ledger };
+}
+
+const away = new StorageUnavailable("gone");
+
+/** Leaves the rows of so many ended calls, in several files, and one call that did not end. */
+async function leaveRows(folder: TestFolder, rows: number): Promise<void> {
+  const { store, ledger } = setUp(folder, { segmentBytes: 2_000 });
+  store.refuse = () => away;
+  ledger.open(openedCall("req_open"));
+  for (let row = 0; row < rows; row += 1) ledger.close(closedCall(`req_${row}`));
+  await ledger.shutDown();
+}
+
+function filesOf(folder: TestFolder, ending: string): readonly string[] {
+  return readdirSync(folder.path)
+    .filter((name) => name.endsWith(ending))
+    .toSorted();
+}
+
+/** Until it is undone the system does not open the file, and says neither gone nor damaged. */
+function keepFromOpening(folder: TestFolder, name: string): () => void {
+  const path = join(folder.path, name);
+  renameSync(path, `${path}-kept`);
+  symlinkSync(name, path);
+  return () => {
+    unlinkSync(path);
+    renameSync(`${path}-kept`, path);
+  };
+}
+
+test("a file that does not open is no damage: its rows wait, and are stored once it opens", async () => {
+  using folder = new TestFolder();
+  await leaveRows(folder, 20);
+  const files = filesOf(folder, ".spool");
+  expect(files.length).toBeGreaterThan(2);
+  const { store, log, ledger } = setUp(folder);
+  const open = keepFromOpening(folder, files[1] ?? "");
+  for (let tries = 0; tries < 3; tries += 1) {
+    expect(ledger.flush()).rejects.toThrow();
+    await ledger.flush().catch(() => undefined);
+  }
+  expect([store.rows.size > 0, store.rows.size < 20, ledger.isReplaying]).toEqual([
+    true,
+    true,
+    true,
+  ]);
+  open();
+  await ledger.flush();
+  await ledger.flush();
+  expect(store.rows.size).toBe(21);
+  expect(store.rows.get("req_open")?.outcome).toBe("interrupted");
+  expect(ledger.isReplaying).toBe(false);
+  expect(log.of("replayed")).toEqual([[{ closed: 20, interrupted: 1, skippedBytes: 0 }]]);
+  expect(filesOf(folder, ".damaged")).toEqual([]);
+});
+
+test("while a file does not open, what calls bring meanwhile is stored without a rest", async () => {
+  using folder = new TestFolder();
+  await leaveRows(folder, 3);
+  const { store, ledger } = setUp(folder, { flushIntervalMs: 1_000, batchRows: 10 });
+  const open = keepFromOpening(folder, filesOf(folder, ".spool")[0] ?? "");
+  await ledger.flush().catch(() => undefined);
+  ledger.start();
+  // Longer rests after each failure would let minutes pass before all of these are stored.
+  for (let row = 0; row < 900; row += 1) ledger.close(closedCall(`req_new_${row}`));
+  for (let tries = 0; tries < 2_000 && ledger.waiting > 10; tries += 1) await Bun.sleep(5);
+  expect(ledger.waiting).toBeLessThanOrEqual(10);
+  open();
+  await ledger.flush();
+  expect(store.rows.size).toBe(904);
+});
+
+test("rows that left memory wait in a file that does not open, and are stored once it does", async () => {
+  using folder = new TestFolder();
+  const flow = { queueRows: 20, segmentBytes: 4_000 };
+  const { store, log, ledger } = setUp(folder, flow);
+  store.refuse = () => away;
+  for (let row = 0; row < 100; row += 1) {
+    ledger.close(closedCall(`req_${row}`));
+    await Bun.sleep(0);
+  }
+  expect(ledger.rowsInMemory).toBeLessThan(100);
+  store.refuse = () => undefined;
+  // The first files were whole before memory had too much.
+  const open = keepFromOpening(folder, filesOf(folder, ".spool")[3] ?? "");
+  expect(ledger.flush()).rejects.toThrow("the spool cannot be read");
+  await ledger.flush().catch(() => undefined);
+  expect(store.rows.size).toBeLessThan(100);
+  open();
+  for (let tries = 0; tries < 9; tries += 1) await ledger.flush().catch(() => undefined);
+  expect(store.rows.size).toBe(100);
+  expect(log.of("damaged")).toEqual([]);
+});
