@@ -44,6 +44,7 @@ export function openStorage(options: StorageOptions): Storage {
   const stores = openStores(config.storage.path, clock, {
     onTrouble: (what, error) => events.databaseFailed(what, error),
     onRecovered: () => events.databaseRecovered(),
+    onDropped: (dropped) => events.usageDropped(dropped),
   });
   const { connection, control, keys, usage, reports } = stores;
   const keyRing = new KeyRing({

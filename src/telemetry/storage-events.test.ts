@@ -98,3 +98,11 @@ test("a run of retention that goes well ends its outage, and only such a run", (
   const recovered = expect.objectContaining({ level: "info", afterMs: 1_000 });
   expect(logged()).toEqual([failed, removed, recovered, failed]);
 });
+
+test("usage that came too late to be stored is told by its reasons", () => {
+  const { events, logged } = start();
+  events.usageDropped({ ofErasedAccounts: 0, tooOld: 0 });
+  events.usageDropped({ ofErasedAccounts: 2, tooOld: 7 });
+  const said = expect.objectContaining({ level: "warn", ofErasedAccounts: 2, tooOld: 7 });
+  expect(logged()).toEqual([said]);
+});

@@ -8,6 +8,12 @@ export interface StorageEventOptions {
   readonly clock: Clock;
 }
 
+/** Calls by the reason why they were not stored. */
+export interface DroppedUsage {
+  readonly ofErasedAccounts: number;
+  readonly tooOld: number;
+}
+
 /** What happens between the gateway and its database, beside the ledger. */
 export class StorageEvents {
   readonly #logger: Logger;
@@ -38,6 +44,14 @@ export class StorageEvents {
 
   keysReloaded(): void {
     logRecovery(this.#logger, this.#keys, "keys can be read again");
+  }
+
+  /** Calls that came when their account was erased, or others of their time removed. */
+  usageDropped({ ofErasedAccounts, tooOld }: DroppedUsage): void {
+    if (ofErasedAccounts + tooOld === 0) return;
+    const message =
+      "usage that came too late was not stored; what is too old was most likely before";
+    this.#logger.log("warn", message, { ofErasedAccounts, tooOld });
   }
 
   lastUseStored(): void {

@@ -2,6 +2,7 @@ import type { Clock } from "../../domain/clock.ts";
 import { SqliteConnection, type SqliteOptions } from "./connection.ts";
 import { SqliteControlStore } from "./control-store.ts";
 import { SqliteKeyStore } from "./key-store.ts";
+import type { DroppedRows } from "./late-rows.ts";
 import { SqliteUsageReports } from "./usage-reports.ts";
 import { SqliteUsageStore } from "./usage-store.ts";
 
@@ -13,19 +14,23 @@ export interface SqliteStores {
   readonly reports: SqliteUsageReports;
 }
 
-export type SqliteEvents = Pick<SqliteOptions, "onTrouble" | "onRecovered">;
+export interface SqliteEvents extends Pick<SqliteOptions, "onTrouble" | "onRecovered"> {
+  /** Told of calls that came too late to be stored. */
+  readonly onDropped?: (dropped: DroppedRows) => void;
+}
 
 /** A wait of one statement blocks the event loop, and with it every stream: it must be short. */
 const busyTimeoutMs = 10;
 
 /** All stores of a database, on one connection that opens when it is first used. */
 export function openStores(path: string, clock: Clock, events: SqliteEvents = {}): SqliteStores {
-  const connection = new SqliteConnection({ path, busyTimeoutMs, clock, ...events });
+  const { onDropped, ...troubles } = events;
+  const connection = new SqliteConnection({ path, busyTimeoutMs, clock, ...troubles });
   return {
     connection,
     control: new SqliteControlStore(connection),
     keys: new SqliteKeyStore(connection, clock),
-    usage: new SqliteUsageStore(connection),
+    usage: new SqliteUsageStore(connection, onDropped),
     reports: new SqliteUsageReports(connection),
   };
 }

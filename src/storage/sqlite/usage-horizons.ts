@@ -1,8 +1,11 @@
 import type { Database } from "bun:sqlite";
 import type { UsageStep } from "../usage-reports.ts";
 
-/** Up to when the sums of a step were removed, since their time was over. */
-export function readHorizon(database: Database, step: UsageStep): number {
+/** Single calls, or the sums of a step. */
+export type HorizonOf = "call" | UsageStep;
+
+/** Up to when these were removed, since their time was over. */
+export function readHorizon(database: Database, step: HorizonOf): number {
   const row = database
     .query<{ at: number }, [string]>("SELECT at FROM usage_horizons WHERE step = ?")
     .get(step);
@@ -10,7 +13,7 @@ export function readHorizon(database: Database, step: UsageStep): number {
 }
 
 /** Never turns back. In a transaction. */
-export function moveHorizon(database: Database, step: UsageStep, at: number): void {
+export function moveHorizon(database: Database, step: HorizonOf, at: number): void {
   database
     .query<unknown, [number, string]>("UPDATE usage_horizons SET at = max(at, ?) WHERE step = ?")
     .run(at, step);

@@ -38,6 +38,15 @@ function horizonOf(step: UsageStep, retention: UsageRetention): number | undefin
 }
 
 function pruneCalls(database: Database, before: number, limit: number): number {
+  const newest = database
+    .query<{ at: number | null }, [number, number]>(
+      `SELECT max(started_at) AS at FROM (
+         SELECT started_at FROM usage WHERE started_at < ? ORDER BY started_at LIMIT ?)`,
+    )
+    .get(before, limit);
+  if (typeof newest?.at !== "number") return 0;
+  // From now on a call of that time that is not there may be one that was counted.
+  moveHorizon(database, "call", newest.at + 1);
   return database.run(
     `DELETE FROM usage WHERE rowid IN (
        SELECT rowid FROM usage WHERE started_at < ? ORDER BY started_at LIMIT ?)`,

@@ -3,7 +3,7 @@ import type { UsageRecord } from "../../domain/usage.ts";
 import { RefusedRows } from "../errors.ts";
 import type { UsageRetention, UsageStore } from "../store.ts";
 import type { SqliteConnection } from "./connection.ts";
-import { LateRows } from "./late-rows.ts";
+import { type DroppedRows, LateRows } from "./late-rows.ts";
 import { eraseUsage } from "./usage-erase.ts";
 import { foldableUntil, foldAfterBatch } from "./usage-fold.ts";
 import { readFolds } from "./usage-folds.ts";
@@ -20,16 +20,22 @@ const insertCall = `
 /** The ledger in SQLite, and the sums that reports are made of. */
 export class SqliteUsageStore implements UsageStore {
   readonly #connection: Pick<SqliteConnection, "transact">;
+  readonly #onDropped: (dropped: DroppedRows) => void;
   readonly #groups = new UsageGroups();
 
-  constructor(connection: Pick<SqliteConnection, "transact">) {
+  constructor(
+    connection: Pick<SqliteConnection, "transact">,
+    onDropped: (dropped: DroppedRows) => void = () => undefined,
+  ) {
     this.#connection = connection;
+    this.#onDropped = onDropped;
   }
 
   async insert(records: readonly UsageRecord[]): Promise<void> {
     if (records.length === 0) return;
     try {
-      await this.#change((database) => this.#insert(database, records));
+      const dropped = await this.#change((database) => this.#insert(database, records));
+      if (dropped.ofErasedAccounts + dropped.tooOld > 0) this.#onDropped(dropped);
     } catch (error) {
       this.#groups.forget();
       throw isFaultOfData(error) ? refusal(error) : error;
@@ -51,7 +57,7 @@ export class SqliteUsageStore implements UsageStore {
     return this.#connection.transact((database) => new Promise((done) => done(step(database))));
   }
 
-  #insert(database: Database, records: readonly UsageRecord[]): void {
+  #insert(database: Database, records: readonly UsageRecord[]): DroppedRows {
     const insert = database.query<unknown, ColumnValue[]>(insertCall);
     const sums = new BatchSums();
     const places = readFolds(database);
@@ -59,21 +65,22 @@ export class SqliteUsageStore implements UsageStore {
     let newestAt = 0;
     this.#groups.follow(database);
     for (const record of records) {
-      if (late.isToBeDropped(record)) continue;
-      const { changes } = insertRow(() => insert.run(...toValues(record)));
+      if (handOver(() => late.isToBeDropped(record))) continue;
+      const { changes } = handOver(() => insert.run(...toValues(record)));
       if (changes === 0) continue;
       sums.add(record, this.#groups.idsOf(database, record), places);
       newestAt = Math.max(newestAt, record.startedAt);
     }
     addSums(database, sums.buckets);
     foldAfterBatch(database, foldableUntil(newestAt), records.length);
+    return late.dropped;
   }
 }
 
 /** What cannot even be handed to SQLite is as much a fault of the data as what it refuses. */
-function insertRow<Result>(insert: () => Result): Result {
+function handOver<Result>(step: () => Result): Result {
   try {
-    return insert();
+    return step();
   } catch (error) {
     throw error instanceof SQLiteError ? error : refusal(error);
   }
