@@ -80,7 +80,7 @@ test("what was called is in the totals, the series, the list and the export", as
   expect(await read("calls", "--outcome", "completed")).toMatchObject([{ id: idOf(called) }]);
   expect(await read("calls", "--outcome", "failed")).toEqual([]);
   const table = await folder.run("usage", "--since", "1h", "--application", "demo");
-  expect(table.output).toContain(id);
+  expect(table.output).toMatch(new RegExp(`\\n${id} +demo +pilot +embed-text-v2 +1 +0 `));
   const point = await folder.run("usage", "series", "--key", text.slice(0, 15), "--by", "model");
   expect(point.output).toContain("embed-text-v2");
   const csv = await folder.run("usage", "export", "--key", id);
@@ -88,6 +88,36 @@ test("what was called is in the totals, the series, the list and the export", as
   expect(csv.output).toContain(idOf(called));
   const lines = await folder.run("usage", "export", "--key", id, "--format", "ndjson");
   expect(JSON.parse(lines.output)).toMatchObject({ id: idOf(called), key_id: id });
+});
+
+test("tables of usage have names, a line for all groups, and say when groups are left out", async () => {
+  const ids: string[] = [];
+  for (const plan of ["pilot", "standard"]) {
+    const { key, api_key: text } = await createKey("--plan", plan);
+    expect([(await call(text)).status, (await call(text)).status]).toEqual([200, 200]);
+    ids.push(String(key["id"]));
+  }
+  const read = async (...verb: string[]): Promise<JsonRecord[]> =>
+    (await folder.json("usage", ...verb, "--since", "1h"))["data"] as JsonRecord[];
+  await until(async () => {
+    const found = await Promise.all(ids.map((id) => read("totals", "--by", "", "--key", id)));
+    return found.every(([sum]) => sum?.["calls"] === 2);
+  });
+  const [all] = await read("totals", "--by", "");
+  const calls = String(all?.["calls"]);
+  const report = ["usage", "--since", "1h", "--limit", "1", "--by"];
+  for (const verb of [report, report.toSpliced(1, 0, "series")]) {
+    const one = await folder.run(...verb, "key");
+    const lines = one.output.trim().split("\n");
+    expect(lines[0]).toMatch(/KEY +APPLICATION +PLAN +CALLS/);
+    expect(new Set(one.output.match(/key_\w+/g)).size).toBe(1);
+    expect(lines.at(-1)).toMatch(new RegExp(`^TOTAL +${calls} `));
+    expect(one.errors).toBe("There are more groups than 1: raise --limit.\n");
+  }
+  const named = await folder.run("usage", "--since", "1h", "--by", "account,application");
+  expect(named.output).toMatch(/\nacct_\w+ +Demo +app_\w+ +demo +\d+ /);
+  expect(named.errors).toBe("");
+  expect((await folder.run("usage", "--limit", "1001")).exitCode).toBe(2);
 });
 
 test("an export stops without complaint when its reader has read enough", async () => {
