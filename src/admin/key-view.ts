@@ -2,20 +2,45 @@ import type { Key, KeySecret } from "../domain/key.ts";
 import type { Limits } from "../domain/plan.ts";
 import type { ControlView } from "../storage/control-store.ts";
 import type { KeyStatus, KeyView, SecretView } from "./contract/keys.ts";
+import { OwnerStates } from "./owner-states.ts";
 import type { AdminServices } from "./services.ts";
 import { timeText } from "./time-text.ts";
 
 type ViewServices = Pick<AdminServices, "platform" | "lastUse" | "clock">;
 
 /** A key as the API shows it: of its secrets no more than public ids and times. */
-export async function viewKey(
+export function viewKey(view: ControlView, key: Key, services: ViewServices): Promise<KeyView> {
+  return viewIn({ view, owners: new OwnerStates(view) }, key, services);
+}
+
+/** As `viewKey`; what many of them belong to is looked at once. */
+export async function viewKeys(
   view: ControlView,
+  keys: readonly Key[],
+  services: ViewServices,
+): Promise<KeyView[]> {
+  const source = { view, owners: new OwnerStates(view) };
+  const views: KeyView[] = [];
+  for (const key of keys) views.push(await viewIn(source, key, services));
+  return views;
+}
+
+interface KeySource {
+  readonly view: ControlView;
+  readonly owners: OwnerStates;
+}
+
+async function viewIn(
+  { view, owners }: KeySource,
   key: Key,
   services: ViewServices,
 ): Promise<KeyView> {
   const now = services.clock.now();
-  const status = keyStatus(key, now);
+  const own = keyStatus(key, now);
   const secrets = newestFirst(await view.secrets.ofKey(key.id));
+  const hasSecret = secrets.some((secret) => isLive(secret, now));
+  const status =
+    own === "active" ? ((await owners.whyDisabled(key)) ?? (hasSecret ? own : "no_secret")) : own;
   return {
     id: key.id,
     account_id: key.accountId,
@@ -36,19 +61,22 @@ export async function viewKey(
     revoked_at: timeText(key.revokedAt),
     revision: key.revision,
     secrets: secrets.map((secret) => {
-      const isEnded = status === "revoked" || status === "expired" || !isLive(secret, now);
+      const isEnded = own === "revoked" || own === "expired" || !isLive(secret, now);
       return { ...viewSecret(secret, services), status: isEnded ? "ended" : "live" };
     }),
   };
 }
 
-export function keyStatus(key: Key, now: number): KeyStatus {
+/** Of the key alone, whatever became of its account, its application and its secrets. */
+export function keyStatus(key: Key, now: number): OwnStatus {
   if (key.revokedAt !== undefined) return "revoked";
   if (key.expiresAt !== undefined && key.expiresAt <= now) return "expired";
   return key.disabledAt === undefined ? "active" : "disabled";
 }
 
 export function isLive(secret: KeySecret, now: number): boolean {
+type OwnStatus = Extract<KeyStatus, "active" | "disabled" | "expired" | "revoked">;
+
   return secret.expiresAt === undefined || secret.expiresAt > now;
 }
 

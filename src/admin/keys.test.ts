@@ -40,6 +40,21 @@ async function update(id: string, body: object): Promise<KeyView> {
   return admin.run(keySchema, "updateKey", { id, body: { revision, ...body } });
 }
 
+async function listed(status: "active" | "inactive"): Promise<readonly string[]> {
+  const { data } = await admin.run(listOf(keySchema), "listKeys", { query: { status } });
+  return data.map((key) => key.status);
+}
+
+async function disable(
+  what: "Account" | "Application",
+  id: string,
+  disabled: boolean,
+): Promise<void> {
+  const schema = accountSchema.pick({ revision: true });
+  const { revision } = await admin.run(schema, `get${what}`, { id });
+  await admin.result(`update${what}`, { id, body: { revision, disabled } });
+}
+
 describe("issuing", () => {
   test("a key has what was asked for, and what holds for it", async () => {
     const { key, api_key } = await create({
@@ -207,6 +222,49 @@ describe("changing", () => {
     expect([revoked.status, revoked.secrets[0]?.status]).toEqual(["revoked", "ended"]);
     const body = { revision: revoked.revision, note: "x" };
     expect((await admin.refusal("updateKey", { id, body })).code).toBe("wrong_state");
+  });
+
+  test("a key below something disabled, or without a live secret, is not active", async () => {
+    const { key, api_key: first } = await create({});
+    let text = first;
+    const status = async () => (await admin.run(keySchema, "getKey", { id: key.id })).status;
+    for (const [operation, id, expected] of [
+      ["Application", applicationId, "application_disabled"],
+      ["Account", accountId, "account_disabled"],
+    ] as const) {
+      expect([await status(), await listed("active"), await listed("inactive")]).toEqual([
+        "active",
+        ["active"],
+        [],
+      ]);
+      await disable(operation, id, true);
+      expect([await status(), await listed("active"), await listed("inactive")]).toEqual([
+        expected,
+        [],
+        [expected],
+      ]);
+      const rotation = { id: key.id, body: { compromised: true } };
+      const rotated = await admin.run(rotatedKeySchema, "rotateKey", rotation);
+      text = rotated.api_key;
+      const issued = await create({});
+      expect([rotated.key.status, issued.key.status]).toEqual([expected, expected]);
+      await admin.stores.control.change((transaction) => transaction.keys.delete(issued.key.id));
+      await disable(operation, id, false);
+    }
+    await admin.result("reportLeaks", { body: { api_keys: [text] } });
+    expect([await status(), await listed("active")]).toEqual(["no_secret", []]);
+    expect(await listed("inactive")).toEqual(["no_secret"]);
+  });
+
+  test("what a key is itself comes before what it belongs to", async () => {
+    const { key } = await create({});
+    await admin.result("updateApplication", {
+      id: applicationId,
+      body: { revision: 1, disabled: true },
+    });
+    await update(key.id, { disabled: true });
+    expect((await admin.run(keySchema, "getKey", { id: key.id })).status).toBe("disabled");
+    expect((await admin.run(keySchema, "revokeKey", { id: key.id })).status).toBe("revoked");
   });
 
   test("to revoke twice changes nothing the second time", async () => {

@@ -7,7 +7,6 @@ import {
   newKeySchema,
   rotatedKeySchema,
   rotationSchema,
-  type KeyView,
 } from "./contract/keys.ts";
 import { listOf } from "./contract/values.ts";
 import { defineOperation } from "./define-operation.ts";
@@ -17,7 +16,7 @@ import { requireKey, requireOwners } from "./key-access.ts";
 import { auditKey } from "./audit-key.ts";
 import { checkKeyCount, checkKeySettings } from "./key-rules.ts";
 import { applySettings } from "./key-settings.ts";
-import { viewKey } from "./key-view.ts";
+import { viewKey, viewKeys } from "./key-view.ts";
 import { emptyList, pageRequest } from "./list-page.ts";
 import type { Operation, OperationCall } from "./operation.ts";
 import { permissions } from "./permissions.ts";
@@ -95,8 +94,7 @@ function listKeys({ store, ...services }: AdminServices): Operation {
           isActive: status && { value: status === "active", now: services.clock.now() },
         };
         const page = await view.keys.list(filter, pageRequest(query));
-        const data: KeyView[] = [];
-        for (const key of page.items) data.push(await viewKey(view, key, services));
+        const data = await viewKeys(view, page.items, services);
         return { data, next_cursor: page.next ?? null };
       }),
   });

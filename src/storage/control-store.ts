@@ -130,7 +130,10 @@ export interface KeyFilter {
   readonly applicationId?: string | undefined;
   readonly environment?: string | undefined;
   readonly plan?: string | undefined;
-  /** True: neither revoked nor disabled nor expired at `now`. False: any of these. */
+  /**
+   * True: neither revoked nor expired at `now`, neither it nor its application nor its account is
+   * disabled, and a secret of it is live. False: any other.
+   */
   readonly isActive?: { readonly value: boolean; readonly now: number } | undefined;
 }
 

@@ -26,7 +26,15 @@ export const secretSchema = z
   });
 export type SecretView = z.infer<typeof secretSchema>;
 
-export const keyStatuses = ["active", "disabled", "expired", "revoked"] as const;
+export const keyStatuses = [
+  "active",
+  "disabled",
+  "application_disabled",
+  "account_disabled",
+  "no_secret",
+  "expired",
+  "revoked",
+] as const;
 export type KeyStatus = (typeof keyStatuses)[number];
 
 export const keySchema = z
@@ -46,7 +54,12 @@ export const keySchema = z
     allowed_networks: z.array(z.string()).nullable().describe("Null: from anywhere."),
     expires_at: timeSchema.nullable(),
     note: z.string(),
-    status: z.enum(keyStatuses),
+    status: z
+      .enum(keyStatuses)
+      .describe(
+        "Only `active` works. `application_disabled`, `account_disabled`: what it belongs to is; " +
+          "`no_secret`: none of its secrets is live, rotate it.",
+      ),
     created_at: timeSchema,
     disabled_at: timeSchema.nullable(),
     revoked_at: timeSchema.nullable(),
@@ -121,7 +134,7 @@ export const keyQuerySchema = z.strictObject({
   status: z
     .enum(["active", "inactive"])
     .optional()
-    .describe("`active`: neither disabled nor expired nor revoked."),
+    .describe("`active`: of this status; `inactive`: of any other."),
   ...pageFields,
 });
 

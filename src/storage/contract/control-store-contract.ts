@@ -294,6 +294,10 @@ function listContract(create: () => ControlStore): void {
       expect(await keys({ isActive: { ...active, value: false } })).toEqual(["key_off"]);
       const later = { value: false, now: 600 };
       expect(await keys({ isActive: later })).toEqual(["key_off", "key_pro"]);
+      expect(await keys({ isActive: active, applicationId: "app_a" })).toEqual([
+        "key_pro",
+        "key_a",
+      ]);
 
       const applications = await idsOf(
         (page) =>
@@ -308,7 +312,41 @@ function listContract(create: () => ControlStore): void {
       );
       expect(named.items.map(({ id }) => id)).toEqual(["acct_b"]);
     });
+
+    test("a key is active as long as all it belongs to is, and a secret of it lives", async () => {
+      const { application } = await insertKey(store, {
+        account: "acct_a",
+        application: "app_a",
+        key: "key_a",
+      });
+      await store.change((to) => to.keys.insert(keyOf("key_bare", application)));
+      const now = 10_000;
+      expect(await keysByActivity(store, now)).toEqual([["key_a"], ["key_bare"]]);
+      const whole = [[], ["key_bare", "key_a"]];
+      const disabled = await store.change((to) =>
+        to.applications.update({ ...application, disabledAt: 5 }),
+      );
+      expect(await keysByActivity(store, now)).toEqual(whole);
+      await store.change((to) => to.applications.update({ ...disabled, disabledAt: undefined }));
+      const account = await store.change((to) =>
+        to.accounts.update({ ...accountOf("acct_a"), disabledAt: 5 }),
+      );
+      expect(await keysByActivity(store, now)).toEqual(whole);
+      await store.change((to) => to.accounts.update({ ...account, disabledAt: undefined }));
+      await store.change((to) => to.secrets.expire("of_key_a", now + 1));
+      expect(await keysByActivity(store, now)).toEqual([["key_a"], ["key_bare"]]);
+      expect(await keysByActivity(store, now + 1)).toEqual(whole);
+    });
   });
+}
+
+async function keysByActivity(store: ControlStore, now: number): Promise<readonly string[][]> {
+  const ids: string[][] = [];
+  for (const value of [true, false]) {
+    const { items } = await listKeys(store, { isActive: { value, now } }, { limit: 10 });
+    ids.push(items.map(({ id }) => id));
+  }
+  return ids;
 }
 
 function listKeys(
@@ -336,8 +374,10 @@ async function fillForFilters(store: ControlStore): Promise<void> {
   await store.change(async (to) => {
     await to.applications.insert(staging);
     await to.keys.insert(keyOf("key_s", staging));
+    await to.secrets.insert(secretOf("of_key_s", "key_s"));
     // `key_a` and `key_pro` are of the same time: then the id decides.
     await to.keys.insert(keyOf("key_pro", application, { plan: "pro", expiresAt: 600 }));
+    await to.secrets.insert(secretOf("of_key_pro", "key_pro"));
     const off = { revokedAt: 1, createdAt: 2_000 };
     await to.keys.insert(keyOf("key_off", application, off));
   });

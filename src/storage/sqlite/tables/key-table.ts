@@ -119,7 +119,12 @@ function checkOwner(database: Database, key: Key): void {
 }
 
 function isActive({ value, now }: NonNullable<KeyFilter["isActive"]>): Condition {
-  const ended = "keys.expires_at IS NOT NULL AND keys.expires_at <= ?";
-  const isOff = `keys.revoked_at IS NOT NULL OR keys.disabled_at IS NOT NULL OR (${ended})`;
-  return { sql: value ? `NOT (${isOff})` : isOff, values: [now] };
+  const works = `keys.revoked_at IS NULL AND keys.disabled_at IS NULL
+    AND (keys.expires_at IS NULL OR keys.expires_at > ?)
+    AND applications.disabled_at IS NULL
+    AND EXISTS (SELECT 1 FROM accounts
+      WHERE accounts.id = keys.account_id AND accounts.disabled_at IS NULL)
+    AND EXISTS (SELECT 1 FROM secrets
+      WHERE secrets.key_id = keys.id AND (secrets.expires_at IS NULL OR secrets.expires_at > ?))`;
+  return { sql: value ? works : `NOT (${works})`, values: [now, now] };
 }
