@@ -195,6 +195,37 @@ export function keyStoreContract(name: string, create: (clock: ManualClock) => K
       expect(await liveKeys()).toEqual(["key_z"]);
     });
 
+    test("a change of an account that says nothing of its keys is none of them", async () => {
+      const account = accountOf("acct_a");
+      const changes = await changesOf(async () => {
+        await control.change(async ({ accounts }) => {
+          const renamed = await accounts.update({ ...account, name: "other", maxKeys: 7 });
+          await accounts.update({ ...renamed, plans: [], note: "changed" });
+        });
+      });
+      expect(changes).toEqual([]);
+    });
+
+    test("keys that were revoked are told of once, whatever becomes of their account", async () => {
+      const revoked = await insertKey(control, {
+        account: "acct_a",
+        application: "app_a",
+        key: "key_revoked",
+      });
+      const revoking = await changesOf(() =>
+        control.change((to) => to.keys.update({ ...revoked.key, revokedAt: 5 })),
+      );
+      expect(revoking).toEqual([{ keyId: "key_revoked", live: undefined }]);
+      const changes = await changesOf(() =>
+        control.change(async ({ accounts }) => {
+          const account = await accounts.update({ ...accountOf("acct_a"), disabledAt: 5 });
+          await accounts.update({ ...account, disabledAt: undefined });
+        }),
+      );
+      expect(changes.map(({ keyId }) => keyId)).toEqual(["key_a"]);
+      expect(await liveKeys()).toEqual(["key_a"]);
+    });
+
     test("a secret that ended stays for an hour, so that a refusal can name the reason", async () => {
       await control.change((transaction) =>
         transaction.secrets.expire("of_key_a", clock.now() - 1_000),

@@ -2,19 +2,21 @@ import type { Database } from "bun:sqlite";
 
 /**
  * Whoever follows the keys asks for what changed since an epoch. Each changed key gets an epoch of
- * its own, in the transaction of the change.
+ * its own, in the transaction of the change. A change of an application or an account says nothing
+ * new of keys that were revoked.
  */
 export function bumpKeys(
   database: Database,
   by: "id" | "application_id" | "account_id",
   id: string,
 ): void {
+  const isLeft = by === "id" ? "" : "AND keys.revoked_at IS NULL";
   const { changes } = database
     .query<unknown, [string]>(
       `UPDATE keys SET changed_epoch = changed.epoch
        FROM (
          SELECT keys.id, epochs.value + row_number() OVER (ORDER BY changed_epoch) AS epoch
-         FROM keys CROSS JOIN epochs WHERE keys.${by} = ? AND epochs.name = 'keys'
+         FROM keys CROSS JOIN epochs WHERE keys.${by} = ? ${isLeft} AND epochs.name = 'keys'
        ) AS changed
        WHERE keys.id = changed.id`,
     )

@@ -20,9 +20,15 @@ export interface TableSpec<Entity extends TableEntity, Row, Filter> {
   /** Conditions by filter field; fields that are undefined are left out. */
   readonly conditions: (filter: Filter) => readonly (Condition | undefined)[];
   /** After an entity of this id was inserted or updated, in the same transaction. */
-  readonly onChange?: (database: Database, id: string) => void;
+  readonly onChange?: (database: Database, id: string, change: EntityChange<Entity>) => void;
   /** Before an entity of this id is removed, in the same transaction. */
   readonly onRemove?: (database: Database, id: string) => void;
+}
+
+export interface EntityChange<Entity> {
+  /** Undefined when the entity is new. */
+  readonly before: Entity | undefined;
+  readonly after: Entity;
 }
 
 export interface TableEntity {
@@ -68,11 +74,12 @@ export class Table<Entity extends TableEntity, Row, Filter> {
     return this.scope.run((database) => {
       const values = this.spec.values(entity);
       insertRow(database, this.spec.table, values);
-      this.spec.onChange?.(database, entity.id);
+      this.spec.onChange?.(database, entity.id, { before: undefined, after: entity });
     });
   }
 
   async update(entity: Entity & { readonly revision: number }): Promise<Entity> {
+    const before = await this.get(entity.id);
     await this.scope.run((database) => {
       const { table, fixed, values, onChange } = this.spec;
       const kept = new Set(["id", "created_at", "revision", ...fixed]);
@@ -85,7 +92,7 @@ export class Table<Entity extends TableEntity, Row, Filter> {
         )
         .run(...changed.map(([, value]) => value), entity.id, entity.revision);
       if (changes === 0) throw new RevisionConflict(`${entity.id} was changed meanwhile`);
-      onChange?.(database, entity.id);
+      onChange?.(database, entity.id, { before, after: entity });
     });
     const stored = await this.get(entity.id);
     if (stored === undefined) throw new RevisionConflict(`${entity.id} was removed`);

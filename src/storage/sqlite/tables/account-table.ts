@@ -40,7 +40,9 @@ export const accountTable: TableSpec<Account, AccountRow, AccountFilter> = {
     revision: row.revision,
   }),
   conditions: (filter) => [equals("id", filter.id), equals("name", filter.name)],
-  onChange: (database, id) => bumpKeys(database, "account_id", id),
+  onChange: (database, id, { before, after }) => {
+    if (before?.disabledAt !== after.disabledAt) bumpKeys(database, "account_id", id);
+  },
 };
 
 export class AccountTable extends Table<Account, AccountRow, AccountFilter> {
