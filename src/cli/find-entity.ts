@@ -57,12 +57,23 @@ export function findKey(client: AdminClient, named: string): Promise<ReplyRecord
   return readOne(client, "/keys", readKeyName(named));
 }
 
+/** One secret of a key: `sk-slc_` and its public id. What follows in a whole key is not repeated. */
+export function readSecretName(named: string): string {
+  const publicPart = publicPartOf(named);
+  if (publicPart !== undefined) return publicPart;
+  throw new UsageError("name a secret by its first characters (sk-slc_...)");
+}
+
 /** Cuts a whole API key to the part that may be sent around; nothing of it is repeated. */
 export function readKeyName(named: string): string {
-  const [publicPart] = /^sk-slc_[0-9A-Za-z]{8}(?=_|$)/.exec(named) ?? [];
+  const publicPart = publicPartOf(named);
   if (publicPart !== undefined) return publicPart;
   if (isId("key", named)) return named;
   throw new UsageError("name a key by its id (key_...) or its first characters (sk-slc_...)");
+}
+
+function publicPartOf(named: string): string | undefined {
+  return /^sk-slc_[0-9A-Za-z]{8}(?=_|$)/.exec(named)?.[0];
 }
 
 export function pathOf(path: string, record: ReplyRecord): string {

@@ -4,7 +4,7 @@ import { exitCodes, UsageError, type CommandIo } from "./command.ts";
 import { changeEntity } from "./entity-verbs.ts";
 import { findApplication } from "./find-entity.ts";
 import { keyEntity } from "./keys-list.ts";
-import { cellOf, readPart, readRecord, readText } from "./reply-fields.ts";
+import { cellOf, readPart, readRecord, readText, type ReplyRecord } from "./reply-fields.ts";
 import { showRecord } from "./show-reply.ts";
 import { defineVerb, type VerbCall } from "./verb.ts";
 
@@ -67,6 +67,7 @@ export const createKeyVerb = defineVerb({
           `on plan ${cellOf(key, "plan")} in ${cellOf(key, "environment")}.`,
       );
       io.report("This is the only time it is shown: keep it now. Gateways take it in a second.");
+      warnOfStatus(call, key);
     }
     return exitCodes.ok;
   },
@@ -79,6 +80,23 @@ export function showNewSecret(
 ): void {
   io.print(isJson ? JSON.stringify(answer) : readText(readRecord(answer), "api_key"));
 }
+
+/** A new secret that no gateway takes would be rolled out in vain. */
+export function warnOfStatus({ io }: Pick<VerbCall, "io">, key: ReplyRecord): void {
+  const { status } = key;
+  if (typeof status !== "string" || status === "active") return;
+  const reason = statusReasons[status] ?? `its status is ${cellOf(key, "status")}`;
+  io.report(`Warning: the key does not work now: ${reason}.`);
+}
+
+const statusReasons: Readonly<Record<string, string>> = {
+  disabled: "it is disabled (`keys enable`)",
+  application_disabled: "its application is disabled (`applications enable`)",
+  account_disabled: "its account is disabled (`accounts enable`)",
+  expired: "it has expired (`keys update --expires`)",
+  revoked: "it is revoked",
+  no_secret: "it has no live secret (`keys rotate`)",
+};
 
 export const updateKeyVerb = defineVerb({
   name: "update",

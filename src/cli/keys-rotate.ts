@@ -1,9 +1,10 @@
 import { idempotencyOption } from "./change-fields.ts";
 import { exitCodes, UsageError } from "./command.ts";
+import { formatDuration } from "./duration.ts";
 import { pathOf } from "./find-entity.ts";
-import { showNewSecret } from "./keys-change.ts";
+import { showNewSecret, warnOfStatus } from "./keys-change.ts";
 import { keyEntity } from "./keys-list.ts";
-import { formatValue, readRecord } from "./reply-fields.ts";
+import { formatValue, readPart, readRecord } from "./reply-fields.ts";
 import { defineVerb } from "./verb.ts";
 
 export const rotateKeyVerb = defineVerb({
@@ -33,7 +34,11 @@ export const rotateKeyVerb = defineVerb({
     const ended = formatValue(answer["ended"]);
     if (ended !== "-") io.report(`Ended now: ${ended}`);
     const until = answer["overlap_until"];
-    if (typeof until === "string") io.report(`The secret of before works until ${until}.`);
+    if (typeof until === "string") {
+      const left = formatDuration(Date.parse(until) - io.clock.now());
+      io.report(`The secret of before works until ${formatValue(until)} UTC, in ${left}.`);
+    }
+    warnOfStatus(call, readPart(answer, "key") ?? {});
     return exitCodes.ok;
   },
 });

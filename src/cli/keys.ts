@@ -2,6 +2,7 @@ import type { Command } from "./command.ts";
 import { deleteVerb, showVerb, switchVerb } from "./entity-verbs.ts";
 import { checkLeakVerb } from "./keys-check-leak.ts";
 import { createKeyVerb, updateKeyVerb } from "./keys-change.ts";
+import { endSecretVerb } from "./keys-end-secret.ts";
 import { keyEntity, listKeysVerb } from "./keys-list.ts";
 import { rotateKeyVerb } from "./keys-rotate.ts";
 import { createResourceCommand } from "./resource-command.ts";
@@ -17,6 +18,7 @@ rotated. A secret is printed once, alone on standard output; only its digest is 
     showVerb(keyEntity),
     updateKeyVerb,
     rotateKeyVerb,
+    endSecretVerb,
     switchVerb(keyEntity, {
       name: "disable",
       summary: "stop a key; it may be enabled again",

@@ -159,7 +159,10 @@ describe("keys", () => {
     const id = String(key["id"]);
     const first = await folder.run("keys", "rotate", id, "--overlap", "7d");
     expect(first.output).toMatch(new RegExp(`^${apiKeyPattern.source}\n$`));
-    expect(first.errors).toContain("works until");
+    expect(first.errors).toMatch(
+      /works until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC, in (7 d|6 d 23 h)\./,
+    );
+    expect(first.errors).not.toContain("Warning");
     const table = await folder.run("keys", "list", "--application", "shop-app");
     const line = table.output.split("\n").find((each) => each.includes(id)) ?? "";
     expect(line.match(/sk-slc_\w{8}/g)).toHaveLength(2);
@@ -169,6 +172,42 @@ describe("keys", () => {
     expect((await folder.run("keys", "rotate", id, "--overlap", "8d")).exitCode).toBe(2);
     const both = ["--overlap", "1h", "--compromised"];
     expect((await folder.run("keys", "rotate", id, ...both)).exitCode).toBe(2);
+  });
+
+  test("the old secret of a rotation is ended by its first characters, the last one never", async () => {
+    const { key, api_key: old } = (await create("--plan", "pilot")) as {
+      key: JsonRecord;
+      api_key: string;
+    };
+    const id = String(key["id"]);
+    const { api_key: fresh } = await folder.json("keys", "rotate", id);
+    expect((await folder.run("keys", "end-secret", id)).exitCode).toBe(2);
+    const ended = await folder.run("keys", "end-secret", old);
+    expect(ended.exitCode).toBe(0);
+    expect(ended.errors).toStartWith(`${old.slice(0, 15)} is ended. Key ${id} `);
+    expect(ended.errors).not.toContain(old.slice(16));
+    const last = await folder.run("keys", "end-secret", String(fresh).slice(0, 15));
+    expect([last.exitCode, last.output]).toEqual([1, ""]);
+    const again = await folder.json("keys", "end-secret", old.slice(0, 15));
+    const secrets = again["secrets"] as JsonRecord[];
+    expect(secrets.filter(({ status }) => status === "live")).toHaveLength(1);
+  });
+
+  test("a new secret that does not work is told to be so, with what to do", async () => {
+    const { key } = (await create("--plan", "pilot")) as { key: JsonRecord };
+    const id = String(key["id"]);
+    await folder.run("keys", "disable", id);
+    const rotated = await folder.run("keys", "rotate", id);
+    expect(rotated.output).toMatch(new RegExp(`^${apiKeyPattern.source}\n$`));
+    expect(rotated.errors).toContain("Warning: the key does not work now: it is disabled");
+    await folder.run("applications", "disable", "shop-app");
+    const made = await folder.run("keys", "create", "--application", "shop-app", "--plan", "pilot");
+    expect(made.errors).toContain("does not work now: its application is disabled (`applications");
+    await folder.run("applications", "enable", "shop-app");
+    await folder.run("accounts", "disable", "Key Shop");
+    const more = await folder.run("keys", "create", "--application", "shop-app", "--plan", "pilot");
+    expect(more.errors).toContain("does not work now: its account is disabled (`accounts enable`)");
+    await folder.run("accounts", "enable", "Key Shop");
   });
 
   test("a command that is repeated under its idempotency key does its work once", async () => {
