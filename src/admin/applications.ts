@@ -17,7 +17,7 @@ import { listOf, removedSchema } from "./contract/values.ts";
 import { defineOperation } from "./define-operation.ts";
 import { requireRevision } from "./key-access.ts";
 import { requireEnvironment } from "./key-rules.ts";
-import { disabledSince } from "./key-settings.ts";
+import { disablingAfter } from "./disabling.ts";
 import { emptyList, listAnswer, pageRequest } from "./list-page.ts";
 import type { Operation } from "./operation.ts";
 import { permissions } from "./permissions.ts";
@@ -61,6 +61,7 @@ function createApplication(services: AdminServices): Operation {
           note: body.note ?? "",
           createdAt: changing.now,
           disabledAt: undefined,
+          disabledBy: undefined,
           revision: 1,
         };
         await transaction.applications.insert(application);
@@ -144,7 +145,7 @@ function updateApplication(services: AdminServices): Operation {
           ...before,
           name: body.name ?? before.name,
           note: body.note ?? before.note,
-          disabledAt: disabledSince(before, body.disabled, now),
+          ...disablingAfter(before, { disabled: body.disabled, principal: call.principal, now }),
         };
         if (isSameValue(before, wanted)) return viewApplication(before);
         const after = await transaction.applications.update(wanted);
@@ -241,6 +242,7 @@ function viewApplication(application: Application): ApplicationView {
     note: application.note,
     created_at: timeText(application.createdAt),
     disabled_at: timeText(application.disabledAt),
+    disabled_by: application.disabledBy ?? null,
     revision: application.revision,
   };
 }

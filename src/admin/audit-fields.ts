@@ -15,8 +15,9 @@ export function accountFields(account: Account): AuditFields {
 }
 
 export function applicationFields(application: Application): AuditFields {
-  const { environment, name, note, disabledAt } = application;
-  return { environment, name, note, disabled_at: timeText(disabledAt) };
+  const { environment, name, note, disabledAt, disabledBy } = application;
+  const disabled = { disabled_at: timeText(disabledAt), disabled_by: disabledBy ?? null };
+  return { environment, name, note, ...disabled };
 }
 
 export function keyFields(key: Key): AuditFields {
@@ -38,6 +39,7 @@ export function keyFields(key: Key): AuditFields {
     note: key.note,
     expires_at: timeText(key.expiresAt),
     disabled_at: timeText(key.disabledAt),
+    disabled_by: key.disabledBy ?? null,
     revoked_at: timeText(key.revokedAt),
   };
 }

@@ -1,8 +1,10 @@
 import type { AuditFields } from "../domain/audit.ts";
 import { isSameValue } from "../domain/same-value.ts";
-import type { ControlTransaction } from "../storage/control-store.ts";
+import type { Principal } from "../domain/user.ts";
+import type { ControlTransaction, ControlView } from "../storage/control-store.ts";
 import type { OperationCall } from "./operation.ts";
 import type { AdminServices } from "./services.ts";
+import { wrongState } from "./wrong-state.ts";
 
 /** A transaction of the control plane and what every change does in it. */
 export interface Change {
@@ -39,6 +41,7 @@ export async function change<Answer>(
   let hasTouchedKeys = false;
   const answer = await services.store.change(async (transaction) => {
     await call.replies?.expectNone(transaction);
+    if (call.isSignIn !== true) await requireLiveAccount(transaction, call.principal);
     const made = await work({
       transaction,
       now,
@@ -53,6 +56,15 @@ export async function change<Answer>(
   // The change stands, whatever happens now; a process that cannot follow at once follows later.
   if (hasTouchedKeys) await services.onKeysChanged().catch(() => undefined);
   return answer;
+}
+
+/** Account holders of a disabled account may look and sign in, no more. Throws 409. */
+async function requireLiveAccount(view: ControlView, principal: Principal): Promise<void> {
+  const { role, accountId } = principal;
+  if (role !== "account_holder" || accountId === undefined) return;
+  const account = await view.accounts.get(accountId);
+  if (account?.disabledAt === undefined) return;
+  throw wrongState("Your account is disabled: you may look, but change nothing. Ask an operator.");
 }
 
 interface Entry {

@@ -36,6 +36,7 @@ export async function ensureApplication(
       note: "",
       createdAt: now,
       disabledAt: undefined,
+      disabledBy: undefined,
       revision: 1,
     };
     await transaction.applications.insert(application);

@@ -88,6 +88,7 @@ export async function insertKey(
     createdAt: now,
     expiresAt: settings.expiresAt,
     disabledAt: undefined,
+    disabledBy: undefined,
     revokedAt: undefined,
     revision: 1,
   };

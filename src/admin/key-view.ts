@@ -58,6 +58,7 @@ async function viewIn(
     status,
     created_at: timeText(key.createdAt),
     disabled_at: timeText(key.disabledAt),
+    disabled_by: key.disabledBy ?? null,
     revoked_at: timeText(key.revokedAt),
     revision: key.revision,
     secrets: secrets.map((secret) => {
@@ -74,9 +75,9 @@ export function keyStatus(key: Key, now: number): OwnStatus {
   return key.disabledAt === undefined ? "active" : "disabled";
 }
 
-export function isLive(secret: KeySecret, now: number): boolean {
 type OwnStatus = Extract<KeyStatus, "active" | "disabled" | "expired" | "revoked">;
 
+export function isLive(secret: KeySecret, now: number): boolean {
   return secret.expiresAt === undefined || secret.expiresAt > now;
 }
 

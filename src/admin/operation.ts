@@ -50,6 +50,8 @@ export type OperationCall = Pick<AdminCall, "id" | "principal" | "signal"> & {
   readonly address: string | undefined;
   /** Present when the request may be asked again under its idempotency key. */
   readonly replies?: ReplyKeeper | undefined;
+  /** True for the caller's own session and password, which a disabled account does not end. */
+  readonly isSignIn?: boolean;
 };
 
 /** Keeps the answer to a request in the transaction of the change that it tells of. */

@@ -4,9 +4,10 @@ import { auditKey } from "./audit-key.ts";
 import { change, type Change } from "./change.ts";
 import { keyChangeSchema, keySchema } from "./contract/keys.ts";
 import { defineOperation } from "./define-operation.ts";
+import { disablingAfter } from "./disabling.ts";
 import { requireKey, requireOwners, requireRevision } from "./key-access.ts";
 import { checkKeySettings } from "./key-rules.ts";
-import { applySettings, disabledSince } from "./key-settings.ts";
+import { applySettings } from "./key-settings.ts";
 import { viewKey } from "./key-view.ts";
 import type { Operation } from "./operation.ts";
 import { permissions } from "./permissions.ts";
@@ -38,7 +39,8 @@ export function updateKey(services: AdminServices): Operation {
         const platform = services.platform();
         const settings = applySettings(key, body, platform);
         checkKeySettings(settings, body, { principal, ...owners, platform, now });
-        const wanted = { ...key, ...settings, disabledAt: disabledSince(key, body.disabled, now) };
+        const wish = { disabled: body.disabled, principal, now };
+        const wanted = { ...key, ...settings, ...disablingAfter(key, wish) };
         return viewKey(transaction, await storeKey(changing, key, wanted), services);
       }),
   });

@@ -1,3 +1,5 @@
+import type { Role } from "./user.ts";
+
 /** The customer: owns applications and their keys. */
 export interface Account {
   readonly id: string;
@@ -25,5 +27,7 @@ export interface Application {
   readonly note: string;
   readonly createdAt: number;
   readonly disabledAt: number | undefined;
+  /** Role of who disabled it; what an operator has disabled only operators enable. */
+  readonly disabledBy: Role | undefined;
   readonly revision: number;
 }

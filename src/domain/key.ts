@@ -1,4 +1,5 @@
 import type { Limits } from "./plan.ts";
+import type { Role } from "./user.ts";
 
 /** What limits, usage and a plan attach to. It has one or two live secrets. */
 export interface Key {
@@ -23,6 +24,8 @@ export interface Key {
   readonly expiresAt: number | undefined;
   /** May be enabled again. */
   readonly disabledAt: number | undefined;
+  /** Role of who disabled it; what an operator has disabled only operators enable. */
+  readonly disabledBy: Role | undefined;
   /** Deleted: for good. */
   readonly revokedAt: number | undefined;
   /** Counts changes; a change names the revision it was made from. */

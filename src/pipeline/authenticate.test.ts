@@ -51,6 +51,7 @@ function keyOf(values: Partial<Key>): Key {
     createdAt: 0,
     expiresAt: undefined,
     disabledAt: undefined,
+    disabledBy: undefined,
     revokedAt: undefined,
     revision: 1,
     ...values,

@@ -98,6 +98,7 @@ export function callerOf(limits: Limits = generous): Caller {
       createdAt: 0,
       expiresAt: undefined,
       disabledAt: undefined,
+      disabledBy: undefined,
       revokedAt: undefined,
       revision: 1,
     },

@@ -2,6 +2,7 @@ import { z } from "zod";
 import {
   accountNameSchema,
   applicationNameSchema,
+  disabledBySchema,
   idSchema,
   noteSchema,
   pageFields,
@@ -85,6 +86,7 @@ export const applicationSchema = z
     note: z.string(),
     created_at: timeSchema,
     disabled_at: timeSchema.nullable().describe("Since when none of its keys may call."),
+    disabled_by: disabledBySchema,
     revision: revisionSchema,
   })
   .meta({

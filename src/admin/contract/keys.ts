@@ -1,5 +1,12 @@
 import { z } from "zod";
-import { idSchema, noteSchema, pageFields, revisionSchema, timeSchema } from "./values.ts";
+import {
+  disabledBySchema,
+  idSchema,
+  noteSchema,
+  pageFields,
+  revisionSchema,
+  timeSchema,
+} from "./values.ts";
 
 const limit = z.int().min(1).max(999_999_999_999);
 const limitsSchema = z
@@ -62,6 +69,7 @@ export const keySchema = z
       ),
     created_at: timeSchema,
     disabled_at: timeSchema.nullable(),
+    disabled_by: disabledBySchema,
     revoked_at: timeSchema.nullable(),
     revision: revisionSchema,
     secrets: z.array(secretSchema).describe("Newest first; at most two are live."),

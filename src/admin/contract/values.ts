@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { roles } from "../../domain/user.ts";
 
 /** Values that several resources have. */
 
@@ -11,6 +12,11 @@ export const revisionSchema = z
   .int()
   .min(1)
   .describe("Counts changes. A change names the revision that it was made from.");
+
+export const disabledBySchema = z
+  .enum(roles)
+  .nullable()
+  .describe("Role of who disabled it. What an operator has disabled only operators enable.");
 
 export const noteSchema = z.string().max(1000).describe("For people; Sluice does not read it.");
 

@@ -32,5 +32,5 @@ export interface SignInRefusal {
 /** The call as one of the user who is just signing in: the audit shows it as its actor. */
 export function callOf(call: AnonymousAdminCall, user: User): OperationCall {
   const { id, signal, address } = call;
-  return { id, signal, address, principal: sessionPrincipal(user) };
+  return { id, signal, address, principal: sessionPrincipal(user), isSignIn: true };
 }

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import { accountOf } from "../../storage/contract/control-fixtures.ts";
 import {
   refusalOf,
   sessionOf,
@@ -191,4 +192,18 @@ test("without the database signing in is unavailable, not refused", async () => 
   ]) {
     expect(await refusalOf(response)).toEqual([503, "storage_unavailable"]);
   }
+});
+
+test("whoever belongs to a disabled account still signs in and out", async () => {
+  await harness.store.change(({ accounts }) =>
+    accounts.insert(accountOf("acct_a", { disabledAt: 5 })),
+  );
+  await harness.addUser("bob", { role: "account_holder", accountId: "acct_a" });
+  expect((await browser.signIn("bob@example.com")).status).toBe(200);
+  const change = { current_password: testPassword, new_password: "seven green doors sing" };
+  expect((await browser.post("/admin/v1/session/password", change)).status).toBe(200);
+  const again = new TestBrowser(harness);
+  expect((await again.signIn("bob@example.com", change.new_password)).status).toBe(200);
+  const ended = await again.send("/admin/v1/session", { method: "DELETE" });
+  expect(ended.status).toBe(200);
 });

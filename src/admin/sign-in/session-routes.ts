@@ -102,7 +102,7 @@ async function show(services: SignInServices, call: AdminCall): Promise<Reply> {
 
 async function end(services: SignInServices, call: AdminCall): Promise<Reply> {
   const { session } = await currentSession(services, call);
-  await change(services, call, async (made) => {
+  await change(services, { ...call, isSignIn: true }, async (made) => {
     await made.transaction.sessions.delete(session.id);
     await made.audit({
       action: "session.end",
@@ -140,7 +140,7 @@ async function changePassword(
   }
   requireGoodPassword(body.new_password, found.email, "new_password");
   const passwordHash = await passwords.hash(body.new_password, call.signal);
-  const started = await change(services, call, async (made) => {
+  const started = await change(services, { ...call, isSignIn: true }, async (made) => {
     const user = await made.transaction.users.get(found.id);
     if (user === undefined || user.passwordHash !== found.passwordHash) {
       throw wrongState("Your password was changed elsewhere meanwhile. Sign in again.");

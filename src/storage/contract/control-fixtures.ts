@@ -29,6 +29,7 @@ export function applicationOf(id: string, values: Partial<Application> = {}): Ap
     note: "",
     createdAt: 1_000,
     disabledAt: undefined,
+    disabledBy: undefined,
     revision: 1,
     ...values,
   };
@@ -50,6 +51,7 @@ export function keyOf(id: string, application: Application, values: Partial<Key>
     createdAt: 1_000,
     expiresAt: undefined,
     disabledAt: undefined,
+    disabledBy: undefined,
     revokedAt: undefined,
     revision: 1,
     ...values,

@@ -106,13 +106,18 @@ function entityContract(create: () => ControlStore): void {
         plans: ["pro", "with, comma"],
         disabledAt: 7,
       });
-      const application = applicationOf("app_a", { note: "n", disabledAt: 8 });
+      const application = applicationOf("app_a", {
+        note: "n",
+        disabledAt: 8,
+        disabledBy: "operator",
+      });
       const key = keyOf("key_a", application, {
         limits: { requestsPerMinute: 1, tokensPerMinute: 2 },
         allowedModels: [],
         allowedNetworks: ["10.0.0.0/8"],
         expiresAt: 9,
         disabledAt: 10,
+        disabledBy: "account_holder",
         revokedAt: 11,
       });
       await store.change(async (transaction) => {

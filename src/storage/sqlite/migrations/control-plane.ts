@@ -23,6 +23,8 @@ export const controlPlane = `
     note TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     disabled_at INTEGER,
+    -- Role of who disabled it.
+    disabled_by TEXT,
     revision INTEGER NOT NULL,
     UNIQUE (account_id, environment, name)
   ) STRICT;
@@ -48,6 +50,8 @@ export const controlPlane = `
     created_at INTEGER NOT NULL,
     expires_at INTEGER,
     disabled_at INTEGER,
+    -- Role of who disabled it.
+    disabled_by TEXT,
     revoked_at INTEGER,
     revision INTEGER NOT NULL,
     changed_epoch INTEGER NOT NULL
@@ -81,11 +85,11 @@ export const controlPlane = `
     FROM old_keys HAVING count(*) > 0;
   INSERT INTO applications
     SELECT 'app_' || lower(hex(randomblob(8))), 'acct_default', environment, application, '',
-      min(created_at), NULL, 1
+      min(created_at), NULL, NULL, 1
     FROM old_keys GROUP BY environment, application;
   INSERT INTO keys
     SELECT old_keys.id, applications.id, 'acct_default', plan, requests_per_minute,
-      tokens_per_minute, 0, NULL, NULL, '', old_keys.created_at, NULL, NULL, revoked_at, 1,
+      tokens_per_minute, 0, NULL, NULL, '', old_keys.created_at, NULL, NULL, NULL, revoked_at, 1,
       row_number() OVER (ORDER BY old_keys.created_at, old_keys.id)
     FROM old_keys JOIN applications
       ON applications.environment = old_keys.environment

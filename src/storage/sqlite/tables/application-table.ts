@@ -1,4 +1,5 @@
 import type { Application } from "../../../domain/account.ts";
+import type { Role } from "../../../domain/user.ts";
 import type { ApplicationFilter } from "../../control-store.ts";
 import { bumpKeys } from "../key-epochs.ts";
 import { equals, type TableSpec } from "../table.ts";
@@ -11,6 +12,7 @@ export interface ApplicationRow {
   readonly note: string;
   readonly created_at: number;
   readonly disabled_at: number | null;
+  readonly disabled_by: Role | null;
   readonly revision: number;
 }
 
@@ -25,6 +27,7 @@ export const applicationTable: TableSpec<Application, ApplicationRow, Applicatio
     note: application.note,
     created_at: application.createdAt,
     disabled_at: application.disabledAt ?? null,
+    disabled_by: application.disabledBy ?? null,
     revision: application.revision,
   }),
   read: (row) => ({
@@ -35,6 +38,7 @@ export const applicationTable: TableSpec<Application, ApplicationRow, Applicatio
     note: row.note,
     createdAt: row.created_at,
     disabledAt: row.disabled_at ?? undefined,
+    disabledBy: row.disabled_by ?? undefined,
     revision: row.revision,
   }),
   conditions: (filter) => [

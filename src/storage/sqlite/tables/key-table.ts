@@ -1,5 +1,6 @@
 import type { Database } from "bun:sqlite";
 import type { Key } from "../../../domain/key.ts";
+import type { Role } from "../../../domain/user.ts";
 import type { KeyFilter } from "../../control-store.ts";
 import { bumpKeys, nextEpoch, noteRemoval } from "../key-epochs.ts";
 import { type Condition, equals, insertRow, Table, type TableSpec } from "../table.ts";
@@ -19,6 +20,7 @@ export interface KeyRow {
   readonly created_at: number;
   readonly expires_at: number | null;
   readonly disabled_at: number | null;
+  readonly disabled_by: Role | null;
   readonly revoked_at: number | null;
   readonly revision: number;
   readonly application: string;
@@ -45,6 +47,7 @@ export const keyTable: TableSpec<Key, KeyRow, KeyFilter> = {
     created_at: key.createdAt,
     expires_at: key.expiresAt ?? null,
     disabled_at: key.disabledAt ?? null,
+    disabled_by: key.disabledBy ?? null,
     revoked_at: key.revokedAt ?? null,
     revision: key.revision,
   }),
@@ -93,6 +96,7 @@ export function readKey(row: KeyRow): Key {
     createdAt: row.created_at,
     expiresAt: row.expires_at ?? undefined,
     disabledAt: row.disabled_at ?? undefined,
+    disabledBy: row.disabled_by ?? undefined,
     revokedAt: row.revoked_at ?? undefined,
     revision: row.revision,
   };
