@@ -1,4 +1,5 @@
 import { CommandError } from "./command.ts";
+import { inOptionNames } from "./option-names.ts";
 
 /** Asks the control plane: of a running gateway, or in this process on its database. */
 export interface AdminClient extends AsyncDisposable {
@@ -50,12 +51,16 @@ export class AdminRefusal extends CommandError {
 /** Reads an error of the control plane; anything else in its place is told by its status. */
 export function readRefusal(status: number, body: unknown): AdminRefusal {
   const error = isRecord(body) && isRecord(body["error"]) ? body["error"] : {};
-  const { message, code, param } = error;
+  const { message, code } = error;
+  const param = typeof error["param"] === "string" ? error["param"] : null;
   return new AdminRefusal({
     status,
     code: typeof code === "string" ? code : null,
-    message: typeof message === "string" ? message : `the answer was an error of status ${status}`,
-    param: typeof param === "string" ? param : null,
+    message:
+      typeof message === "string"
+        ? inOptionNames(message, param)
+        : `the answer was an error of status ${status}`,
+    param,
   });
 }
 

@@ -210,6 +210,19 @@ describe("keys", () => {
     await folder.run("accounts", "enable", "Key Shop");
   });
 
+  test.each([
+    ["--plan enterprise", "it needs --requests-per-minute and --tokens-per-minute"],
+    ["--plan gold", "Invalid value for --plan: "],
+    ["--plan pilot --networks 10.0.0.0/8,nowhere", "Invalid value for --networks (no. 2): "],
+    ["--plan pilot --models unheard-of", "Invalid value for --models (no. 1): "],
+    ["--plan pilot --expires 2020-01-01", "Invalid value for --expires: "],
+  ])("what is wrong with %s is told by the option's name", async (options, told) => {
+    const create = ["keys", "create", "--application", "shop-app", ...options.split(" ")];
+    const { exitCode, errors } = await folder.run(...create);
+    expect(errors).toContain(told);
+    expect(exitCode).toBe(2);
+  });
+
   test("a command that is repeated under its idempotency key does its work once", async () => {
     const { key } = (await create("--plan", "pilot")) as { key: JsonRecord };
     const again = ["keys", "rotate", String(key["id"]), "--idempotency-key", "deploy-17"];
