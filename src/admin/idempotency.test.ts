@@ -196,3 +196,32 @@ test("reading takes no notice of the key", async () => {
     expect((await admin.result("getKey", { id: keyId, key: "k" })).isReplayed).toBe(false);
   }
 });
+
+test("whoever joined a running request gets its answer also when the first caller leaves", async () => {
+  const accountId = (await admin.account("doomed")).id;
+  const first = new AbortController();
+  const request = { id: accountId, body: { confirm: "doomed" }, key: "erase" };
+  const begun = admin.result("eraseAccount", { ...request, signal: first.signal });
+  const joined = admin.result("eraseAccount", request);
+  first.abort(new Error("the first caller left"));
+  expect(await joined).toMatchObject({ status: 200, isReplayed: true });
+  expect((await begun).status).toBe(200);
+});
+
+test("work that nobody waits for any more is given up, and begun anew for who comes then", async () => {
+  const accountId = (await admin.account("doomed")).id;
+  const [first, second] = [new AbortController(), new AbortController()];
+  const request = { id: accountId, body: { confirm: "doomed" }, key: "erase" };
+  const ended = Promise.allSettled(
+    [first, second].map(({ signal }) => admin.result("eraseAccount", { ...request, signal })),
+  );
+  first.abort(new Error("the first left"));
+  second.abort(new Error("the second left"));
+  const late = admin.result("eraseAccount", request);
+  const reason = new Error("the second left");
+  expect(await ended).toEqual([
+    { status: "rejected", reason },
+    { status: "rejected", reason },
+  ]);
+  expect(await late).toMatchObject({ status: 200, isReplayed: false });
+});

@@ -3,6 +3,7 @@ import type { StoredReply } from "../storage/control-store.ts";
 import type { Operation, OperationCall, ReplyKeeper } from "./operation.ts";
 import { openReply, sealReply, type ReplySeal } from "./reply-seal.ts";
 import type { AdminServices } from "./services.ts";
+import { WaitingCallers } from "./waiting-callers.ts";
 
 /** How long a request is known under its key. */
 const knownMs = 24 * 3_600_000;
@@ -25,7 +26,14 @@ export interface Answered {
   readonly isReplayed: boolean;
 }
 
-type Work = (replies: ReplyKeeper) => Promise<unknown>;
+/** The signal fires when nobody waits for the answer any more. */
+type Work = (replies: ReplyKeeper, signal: AbortSignal) => Promise<unknown>;
+
+interface RunningRequest {
+  readonly requestDigest: string;
+  readonly answer: Promise<Answered>;
+  readonly waiting: WaitingCallers;
+}
 
 /**
  * Runs a change once for all requests of one principal with one idempotency key: while it runs,
@@ -34,10 +42,7 @@ type Work = (replies: ReplyKeeper) => Promise<unknown>;
  */
 export class Idempotency {
   readonly #services: Pick<AdminServices, "store" | "clock" | "random" | "digest">;
-  readonly #running = new Map<
-    string,
-    { readonly requestDigest: string; readonly answer: Promise<Answered> }
-  >();
+  readonly #running = new Map<string, RunningRequest>();
 
   constructor(services: Pick<AdminServices, "store" | "clock" | "random" | "digest">) {
     this.#services = services;
@@ -45,13 +50,20 @@ export class Idempotency {
 
   async run(request: IdempotentRequest, work: Work): Promise<Answered> {
     const names = this.#nameRequest(request);
-    const running = this.#running.get(names.id);
+    const { signal } = request.call;
+    let running = this.#running.get(names.id);
+    while (running?.waiting.isAbandoned === true) {
+      await running.answer.catch(() => undefined);
+      running = this.#running.get(names.id);
+    }
     if (running !== undefined) {
       if (running.requestDigest !== names.requestDigest) throw keyReused();
+      running.waiting.join(signal);
       return { ...(await running.answer), isReplayed: true };
     }
-    const answer = this.#once(request, names, work);
-    this.#running.set(names.id, { requestDigest: names.requestDigest, answer });
+    const waiting = new WaitingCallers(signal);
+    const answer = this.#once(request, names, (replies) => work(replies, waiting.signal));
+    this.#running.set(names.id, { requestDigest: names.requestDigest, answer, waiting });
     try {
       return await answer;
     } finally {
@@ -59,7 +71,11 @@ export class Idempotency {
     }
   }
 
-  async #once(request: IdempotentRequest, names: ReplySeal, work: Work): Promise<Answered> {
+  async #once(
+    request: IdempotentRequest,
+    names: ReplySeal,
+    work: (replies: ReplyKeeper) => Promise<unknown>,
+  ): Promise<Answered> {
     const { store } = this.#services;
     const known = await store.read((view) => view.replies.get(names.id));
     if (this.#isKnown(known)) return this.#replay(known, names);

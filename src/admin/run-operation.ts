@@ -37,8 +37,8 @@ export function createRunOperation(
         return { status: operation.status, body, isReplayed: false };
       }
       checkIdempotencyKey(key);
-      return await idempotency.run({ key, operation, ...input }, (replies) =>
-        operation.run({ ...input, call: { ...input.call, replies } }),
+      return await idempotency.run({ key, operation, ...input }, (replies, signal) =>
+        operation.run({ ...input, call: { ...input.call, replies, signal } }),
       );
     } catch (error) {
       throw fromStorageError(error);
