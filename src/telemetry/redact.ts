@@ -16,7 +16,7 @@ export function describeError(error: unknown): string {
 export function redact(text: string): string {
   return text
     .replaceAll(new RegExp(apiKeyPattern, "g"), "[key]")
-    .replaceAll(/\bslc-mgt_[0-9A-Za-z_]+/g, "[token]")
+    .replaceAll(/\bslc-(?:mgt|local)_[0-9A-Za-z_]+/g, "[token]")
     .replaceAll(/\bBearer\s+[^\s"']+/gi, "Bearer [removed]");
 }
 

@@ -91,4 +91,3 @@ export const issuedTokenSchema = z
     secret: z.string().describe("The token itself: shown once, never stored."),
   })
   .meta({ id: "IssuedToken", description: "A new management token with its secret." });
-export type IssuedTokenView = z.infer<typeof issuedTokenSchema>;

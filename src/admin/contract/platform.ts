@@ -19,4 +19,3 @@ export const platformSchema = z
     ),
   })
   .meta({ id: "Platform", description: "What the configuration has, as of now." });
-export type PlatformView = z.infer<typeof platformSchema>;
