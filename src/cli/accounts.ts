@@ -38,7 +38,7 @@ const columns = [
 
 const fieldOptions = {
   plans: { type: "string", value: "A,B", about: "plans its account holders may issue keys on" },
-  "max-keys": { type: "string", value: "N", about: "most keys that are not revoked" },
+  "max-keys": { type: "string", value: "N", about: "for account holders: most keys not revoked" },
   note: { type: "string", value: "TEXT", about: "for operators" },
 } as const;
 

@@ -1,4 +1,4 @@
-import { cellOf, type ReplyRecord } from "./reply-fields.ts";
+import { cellOf, formatValue, type ReplyRecord } from "./reply-fields.ts";
 
 /** A row of the ledger for people. */
 export function formatCall(call: ReplyRecord): string {
@@ -54,5 +54,5 @@ function describeSource(source: unknown): string {
 
 function describeFirst(call: ReplyRecord): string {
   const first = call["first_event_ms"];
-  return typeof first === "number" ? `${first} ms` : "-";
+  return typeof first === "number" ? `${formatValue(first)} ms` : "-";
 }

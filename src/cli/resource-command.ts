@@ -1,4 +1,5 @@
-import { UsageError, type Command } from "./command.ts";
+import { suggest } from "../config/suggest.ts";
+import { exitCodes, UsageError, type Command } from "./command.ts";
 import { formatCommandHelp, formatVerbHelp } from "./help-text.ts";
 import type { Verb } from "./verb.ts";
 
@@ -29,11 +30,21 @@ export function createResourceCommand(resource: ResourceCommand): Command {
       const [first, ...rest] = args;
       const named = find(first);
       if (named !== undefined) return named.run(rest, io);
+      if (first === "help") {
+        io.print(formatCommandHelp(resource, verbs));
+        return exitCodes.ok;
+      }
       const isOption = first === undefined || first.startsWith("-");
       const verb = isOption ? find(defaultVerb) : undefined;
       if (verb !== undefined) return verb.run(args, io);
-      const names = verbs.map((each) => each.name).join(", ");
-      throw new UsageError(`say what to do: ${names}${isOption ? "" : `; not '${first}'`}`);
+      const names = verbs.map((each) => each.name);
+      const meant = isOption ? undefined : suggest(first, names);
+      if (meant !== undefined) {
+        throw new UsageError(`there is no '${first}'; did you mean '${meant}'?`);
+      }
+      throw new UsageError(
+        `say what to do: ${names.join(", ")}${isOption ? "" : `; not '${first}'`}`,
+      );
     },
   };
 }

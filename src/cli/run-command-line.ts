@@ -1,3 +1,4 @@
+import { suggest } from "../config/suggest.ts";
 import { accountsCommand } from "./accounts.ts";
 import { AdminRefusal } from "./admin-client.ts";
 import { applicationsCommand } from "./applications.ts";
@@ -37,17 +38,19 @@ export async function runCommandLine(
   io: CommandIo,
 ): Promise<number> {
   const [name, ...rest] = args;
-  if (name === "--version" || name === "-v") {
+  if (name === "--version" || name === "-v" || name === "version") {
     io.print(version);
     return exitCodes.ok;
   }
-  if (name === undefined || name === "--help" || name === "-h" || name === "help") {
+  if (name === undefined || name === "--help" || name === "-h") {
     io.print(overview());
     return name === undefined ? exitCodes.usage : exitCodes.ok;
   }
+  // `help keys rotate` is how others ask for `keys rotate --help`.
+  if (name === "help") return runCommandLine([...rest, "--help"], version, io);
   const command = commands.find((candidate) => candidate.name === name);
   if (command === undefined) {
-    io.report(`sluice: there is no command '${name}'\n\n${overview()}`);
+    io.report(`sluice: ${noCommand(name)}`);
     return exitCodes.usage;
   }
   if (rest.includes("--help") || rest.includes("-h")) {
@@ -59,6 +62,13 @@ export async function runCommandLine(
     return exitCodes.ok;
   }
   return runCommand(command, rest, io);
+}
+
+function noCommand(name: string): string {
+  const names = commands.map((command) => command.name);
+  const meant = suggest(name, names);
+  if (meant === undefined) return `there is no command '${name}'\n\n${overview()}`;
+  return `there is no command '${name}'; did you mean \`${commandLine(meant)}\`?`;
 }
 
 async function runCommand(

@@ -66,7 +66,7 @@ const createVerb = defineVerb({
     "users create audit@example.com --role auditor",
   ],
   async run(call) {
-    const { args, client, io } = call;
+    const { args, client, io, isJson } = call;
     const email = args.one("email address");
     const role = args.required("role");
     const file = args.text("password-file");
@@ -76,6 +76,11 @@ const createVerb = defineVerb({
     const body = definedFields({ email, role, account_id, name: args.text("name"), password });
     const idempotencyKey = args.text("idempotency-key");
     showRecord(call, await client.request("POST", "/users", { body, idempotencyKey }));
+    if (password === undefined && !isJson) {
+      io.report(
+        "Without a password it signs in by single sign-on alone; see `users set-password`.",
+      );
+    }
     return exitCodes.ok;
   },
 });

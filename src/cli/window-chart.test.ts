@@ -59,3 +59,7 @@ test("the scale names the highest second and both ends, and no line is wider tha
   expect(chart).toContain("the refusal");
   for (const line of chart.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
 });
+
+test("the highest column is labelled with a whole number", () => {
+  expect(formatWindowChart([{ ageMs: 0, amount: 41.66667 }])).toStartWith("  42 |");
+});

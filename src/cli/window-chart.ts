@@ -20,7 +20,7 @@ export function formatWindowChart(slots: readonly ChartSlot[]): string {
   }
   const highest = Math.max(...amounts);
   const eighths = amounts.map((amount) => heightOf(amount, highest));
-  const label = String(highest);
+  const label = String(Math.round(highest));
   const lines = Array.from({ length: rows }, (_, line) => {
     const floor = (rows - 1 - line) * 8;
     const columns = eighths.map((height) => blocks[Math.min(Math.max(height - floor, 0), 8)]);

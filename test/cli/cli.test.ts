@@ -262,6 +262,26 @@ test("every command and every verb has help with examples, and a version", async
   for (const { name } of commands) expect(overview).toContain(`  ${name} `);
 });
 
+test("words that are nearly commands are answered with what was meant", async () => {
+  const errorsOf = async (...words: string[]): Promise<readonly [number, string]> => {
+    const { exitCode, errors } = await runHere(words);
+    return [exitCode, errors];
+  };
+  const [code, errors] = await errorsOf("key", "list");
+  expect([code, errors]).toEqual([
+    2,
+    "sluice: there is no command 'key'; did you mean `npm run -s sluice -- keys`?\n",
+  ]);
+  expect((await errorsOf("keys", "lst"))[1]).toContain("did you mean 'list'?");
+  expect((await errorsOf("keys", "weather"))[1]).toContain("say what to do: create, list,");
+  expect((await errorsOf("weather"))[1]).toContain("Commands:\n");
+  const help = await runHere(["keys", "rotate", "--help"]);
+  expect(await runHere(["help", "keys", "rotate"])).toEqual(help);
+  expect((await runHere(["keys", "help"])).output).toContain("Usage: sluice keys VERB");
+  expect((await runHere(["help"])).output).toContain("Commands:\n");
+  expect((await runHere(["version"])).output).toBe("0.0.0\n");
+});
+
 test("every example of the help is a command line that makes sense", async () => {
   const examples = new Set<string>();
   for (const { name } of commands) {

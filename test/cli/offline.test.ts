@@ -318,6 +318,17 @@ describe("users", () => {
   });
 });
 
+test("a user without a password is told to have only one way in", async () => {
+  const role = ["--role", "auditor"];
+  const made = await folder.run("users", "create", "sso@example.com", ...role);
+  expect(made.exitCode).toBe(0);
+  expect(made.errors).toContain("single sign-on alone");
+  const input = { input: "a long enough passphrase\n" };
+  const file = ["--password-file", "-"];
+  const both = await folder.runWith(input, "users", "create", "both@example.com", ...role, ...file);
+  expect([both.exitCode, both.errors]).toEqual([0, ""]);
+});
+
 test("tokens belong to users: on the machine itself one is named", async () => {
   const nobodys = await folder.run("tokens", "create", "script");
   expect([nobodys.exitCode, nobodys.output]).toEqual([2, ""]);
