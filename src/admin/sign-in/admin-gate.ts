@@ -9,6 +9,7 @@ import type { AdminServices } from "../services.ts";
 import { fromStorageError } from "../storage-error.ts";
 import { addressGroup } from "./address-group.ts";
 import { cookiePolicy, readCookie } from "./cookies.ts";
+import { LookupLimits } from "./lookup-limits.ts";
 import { localPrincipal, sessionPrincipal, tokenPrincipal } from "./principals.ts";
 import { RateWindow } from "./rate-window.ts";
 import { checkOrigin, isUnsafe, requireOrigin } from "./request-origin.ts";
@@ -57,32 +58,61 @@ class PrincipalFinder {
   readonly #nobody: Uint8Array;
   /** Ids whose sighting is being noted, so that requests at the same time note it once. */
   readonly #noted = new Set<string>();
+  readonly #lookups: LookupLimits;
 
   constructor(options: AdminGateOptions) {
     this.#options = options;
     this.#nobody = options.digest("");
+    this.#lookups = new LookupLimits(options.settings.requestsPerMinute, options.clock);
   }
 
-  async find({ request }: AdminRequest): Promise<FoundPrincipal> {
+  async find({ request, address }: AdminRequest): Promise<FoundPrincipal> {
     const { publicUrl } = this.#options;
     checkOrigin(request, publicUrl());
     const authorization = request.headers.get("authorization");
-    if (authorization !== null) return this.#findByToken(readBearer(authorization));
+    if (authorization !== null) return this.#findByToken(readBearer(authorization), address);
     const secret = readCookie(request, cookiePolicy(publicUrl()).session);
     if (secret === undefined) throw notSignedIn("nothing", "no session and no token was sent");
-    return this.#findBySession(secret, request);
+    if (isUnsafe(request)) requireOrigin(request, publicUrl());
+    const id = sessionId(secret);
+    if (id === undefined) throw notSignedIn("session", "what was sent is no session");
+    return this.#lookUp(id, address, () => this.#findBySession(id, secret, request));
   }
 
-  async #findByToken(text: string): Promise<FoundPrincipal> {
-    const { store, clock, digest, isLocalToken } = this.#options;
+  /** `credential` must name the whole secret: whoever knows a part of it is not known yet. */
+  async #lookUp(
+    credential: string,
+    address: string,
+    find: () => Promise<FoundPrincipal>,
+  ): Promise<FoundPrincipal> {
+    this.#lookups.count(credential, address);
+    try {
+      const found = await find();
+      this.#lookups.right(credential);
+      return found;
+    } catch (error) {
+      if (error instanceof GatewayError && error.status === 401) this.#lookups.wrong(credential);
+      throw error;
+    }
+  }
+
+  async #findByToken(text: string, address: string): Promise<FoundPrincipal> {
+    const { digest, isLocalToken } = this.#options;
     if (isLocalToken(text)) return { principal: localPrincipal(), countedAs: "local" };
     const publicId = readTokenId(text);
     if (publicId === undefined) throw notSignedIn("token", "what was sent is no management token");
+    const sent = digest(text);
+    const credential = Buffer.from(sent).toString("hex");
+    return this.#lookUp(credential, address, () => this.#readToken(publicId, sent));
+  }
+
+  async #readToken(publicId: string, sent: Uint8Array): Promise<FoundPrincipal> {
+    const { store, clock } = this.#options;
     const { token, user } = await store.read(async (view) => {
       const token = await view.tokens.findByPublicId(publicId);
       return { token, user: token && (await view.users.get(token.userId)) };
     });
-    const isRight = isSameBytes(digest(text), token?.digest ?? this.#nobody);
+    const isRight = isSameBytes(sent, token?.digest ?? this.#nobody);
     if (!isRight || token === undefined) throw wrongToken("is unknown");
     const now = clock.now();
     if (token.revokedAt !== undefined) throw wrongToken("was revoked");
@@ -94,11 +124,8 @@ class PrincipalFinder {
     return { principal: tokenPrincipal(enabled, token.scopes), countedAs: token.id };
   }
 
-  async #findBySession(secret: string, request: Request): Promise<FoundPrincipal> {
-    const { store, clock, digest, publicUrl, settings } = this.#options;
-    if (isUnsafe(request)) requireOrigin(request, publicUrl());
-    const id = sessionId(secret);
-    if (id === undefined) throw notSignedIn("session", "what was sent is no session");
+  async #findBySession(id: string, secret: string, request: Request): Promise<FoundPrincipal> {
+    const { store, clock, digest, settings } = this.#options;
     const { session, user } = await store.read(async (view) => {
       const session = await view.sessions.get(id);
       return { session, user: session && (await view.users.get(session.userId)) };
