@@ -15,7 +15,7 @@ import { addSum, type UsageSum } from "./usage-sums.ts";
 
 /** Steps that are read at once; the event loop goes on between. */
 const stepsAtOnce: Readonly<Record<UsageStep, { readonly full: number; readonly few: number }>> = {
-  minute: { full: 20, few: 20 },
+  minute: { full: 10, few: 10 },
   hour: { full: 3, few: 72 },
   day: { full: 1, few: 31 },
 };
@@ -54,6 +54,8 @@ export interface GroupSum {
 export interface AggregateQuestion extends Pick<TotalsQuery, "filter" | "by"> {
   /** Of the points; undefined: all in one, at 0. */
   readonly step: UsageStep | undefined;
+  /** Of all that fits the filter, only these groups; undefined: all of them. */
+  readonly groupIds?: readonly number[] | undefined;
 }
 
 interface AggregateRow extends UsageSum {
@@ -89,21 +91,15 @@ export class UsageAggregate {
   }
 
   addPiece(database: Database, piece: RangePiece): void {
-    const detail = detailFor(this.#question, piece.step);
     const read = database.transaction(() => {
-      const since = { at: piece.since, groupId: 0 };
-      this.#addRows(database, { ...piece, since, detail });
-      if (piece.step === "minute") return;
-      // What is not part of these sums yet.
-      const place = readFold(database, { step: piece.step, detail });
-      const later = liesBefore(since, place) ? place : since;
-      this.#addRows(database, { ...piece, since: later, step: "minute", detail: "full" });
+      for (const range of rangesOf(database, this.#question, piece)) {
+        this.#addRows(database, range);
+      }
     });
     read.deferred();
   }
 
   #addRows(database: Database, range: SumRange): void {
-    if (range.since.at >= range.until) return;
     const { sql, values } = selectSums(this.#question, range);
     for (const row of database.query<AggregateRow, ColumnValue[]>(sql).all(...values)) {
       const group = this.#groupOf(database, row.group_id);
@@ -121,20 +117,41 @@ export class UsageAggregate {
   #groupOf(database: Database, id: number): UsageGroup {
     let group = this.#groups.get(id);
     if (group === undefined) {
-      group = readGroup(database, { id, by: this.#question.by });
+      group = findGroup(database, { id, by: this.#question.by });
+      if (group === undefined) throw new Error("sums belong to no group");
       this.#groups.set(id, group);
     }
     return group;
   }
 }
 
-function readGroup(
+/** Where the sums of a piece are. In a transaction. */
+export function rangesOf(
+  database: Database,
+  question: AggregateQuestion,
+  piece: RangePiece,
+): readonly SumRange[] {
+  const { step, until } = piece;
+  const detail = detailFor(question, step);
+  const since = { at: piece.since, groupId: 0 };
+  const ranges: SumRange[] = [{ step, until, since, detail }];
+  if (step !== "minute") {
+    // What is not part of these sums yet.
+    const place = readFold(database, { step, detail });
+    const later = liesBefore(since, place) ? place : since;
+    ranges.push({ step: "minute", until, since: later, detail: "full" });
+  }
+  return ranges.filter((range) => range.since.at < until);
+}
+
+/** Undefined when it was erased. */
+export function findGroup(
   database: Database,
   { id, by }: { readonly id: number; readonly by: readonly UsageDimension[] },
-): UsageGroup {
+): UsageGroup | undefined {
   if (by.length === 0) return { values: [], name: "[]" };
   const row = database.query<GroupRow, [number]>("SELECT * FROM usage_groups WHERE id = ?").get(id);
-  if (row === null) throw new Error("sums belong to no group");
+  if (row === null) return undefined;
   const values = by.map((dimension) => {
     const value = row[dimensionColumns[dimension]];
     return dimension === "target" && value === "" ? null : value;
@@ -166,24 +183,43 @@ const togetherColumns = [
   "group_concat(first_events, '') AS firstEvents",
 ].join(", ");
 
-interface SumRange {
+export interface SumRange {
   readonly step: UsageStep;
   readonly detail: Detail;
   readonly since: FoldPlace;
   readonly until: number;
 }
 
-function selectSums({ filter, by, step }: AggregateQuestion, range: SumRange): Condition {
-  const { detail, since, until } = range;
-  const condition = groupCondition(filter, detail);
+function selectSums({ filter, by, step, groupIds }: AggregateQuestion, range: SumRange): Condition {
+  const condition = rangeCondition({ filter, groupIds }, range);
   const at = step === undefined ? "0" : `at - at % ${stepLengthsMs[step]}`;
   const isTogether = by.length === 0;
   const sql = `
     SELECT ${at} AS step_at, ${isTogether ? togetherColumns : groupedColumns}
     FROM ${stepTables[range.step]}
-    WHERE detail = ? AND (at, group_id) >= (?, ?) AND at < ?${condition.sql}
+    WHERE ${condition.sql}
     ${isTogether ? "GROUP BY step_at" : ""}`;
-  return { sql, values: [details[detail], since.at, since.groupId, until, ...condition.values] };
+  return { sql, values: condition.values };
+}
+
+/** The condition that a sum is of a range and fits what is asked for. */
+export function rangeCondition(
+  { filter, groupIds }: Pick<AggregateQuestion, "filter" | "groupIds">,
+  { detail, since, until }: SumRange,
+): Condition {
+  const condition = groupCondition(filter, detail);
+  const named = groupIds === undefined ? "" : " AND group_id IN (SELECT value FROM json_each(?))";
+  return {
+    sql: `detail = ? AND (at, group_id) >= (?, ?) AND at < ?${condition.sql}${named}`,
+    values: [
+      details[detail],
+      since.at,
+      since.groupId,
+      until,
+      ...condition.values,
+      ...(groupIds === undefined ? [] : [JSON.stringify(groupIds)]),
+    ],
+  };
 }
 
 function detailFor(

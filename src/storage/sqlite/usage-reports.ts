@@ -26,6 +26,7 @@ import { listCalls } from "./usage-calls.ts";
 import { readHorizon } from "./usage-horizons.ts";
 import { cutRange, type UsageExtent } from "./usage-range.ts";
 import { toRecord, type UsageRow } from "./usage-row.ts";
+import { UsageRanking } from "./usage-ranking.ts";
 import { nextTurn } from "./usage-turn.ts";
 import { details, stepLengthsMs, stepStart } from "./usage-steps.ts";
 
@@ -46,10 +47,9 @@ export class SqliteUsageReports implements UsageReports {
   }
 
   async series({ filter, by, limit, step }: SeriesQuery): Promise<readonly UsagePoint[]> {
-    const sums = await this.#aggregate({ filter, by, step }, step);
-    const largest = largestGroups(sums, limit);
+    const groupIds = by.length === 0 ? undefined : await this.#rank({ filter, by, limit, step });
+    const sums = await this.#aggregate({ filter, by, step, groupIds }, step);
     return sums
-      .filter((sum) => largest.has(sum.group.name))
       .toSorted((one, other) => one.at - other.at || compareCalls(one, other))
       .map((sum) => ({ at: sum.at, ...toTotal(sum, by) }));
   }
@@ -70,15 +70,34 @@ export class SqliteUsageReports implements UsageReports {
   }
 
   async #aggregate(question: AggregateQuestion, longest: UsageStep): Promise<GroupSum[]> {
+    const aggregate = new UsageAggregate(question);
+    await this.#addPieces(aggregate, question, longest);
+    return aggregate.sums;
+  }
+
+  /**
+   * The groups with the most calls of all steps together. They are found first, by their calls
+   * alone: the sums of all groups in all steps would be too much to hold.
+   */
+  async #rank({ filter, by, limit, step }: SeriesQuery): Promise<readonly number[]> {
+    const question = { filter, by, step };
+    const ranking = new UsageRanking(question);
+    await this.#addPieces(ranking, question, step);
+    while (await this.#connection.use((database) => ranking.nameSome(database))) await nextTurn();
+    return ranking.largest(limit);
+  }
+
+  async #addPieces(
+    sums: Pick<UsageAggregate, "addPiece">,
+    question: AggregateQuestion,
+    longest: UsageStep,
+  ): Promise<void> {
     const { since, until } = question.filter;
     const extent = await this.#connection.use(readExtent);
-    const pieces = cutPieces(cutRange({ since, until, longest, extent }), question);
-    const aggregate = new UsageAggregate(question);
-    for (const piece of pieces) {
-      await this.#connection.use((database) => aggregate.addPiece(database, piece));
+    for (const piece of cutPieces(cutRange({ since, until, longest, extent }), question)) {
+      await this.#connection.use((database) => sums.addPiece(database, piece));
       await nextTurn();
     }
-    return aggregate.sums;
   }
 }
 
@@ -106,18 +125,6 @@ function readExtent(database: Database): UsageExtent {
 /** Most calls first; what is equal has an order all the same. */
 function compareCalls(one: GroupSum, other: GroupSum): number {
   return other.sum.calls - one.sum.calls || (one.group.name < other.group.name ? -1 : 1);
-}
-
-/** Names of the groups with the most calls of all steps together. */
-function largestGroups(sums: readonly GroupSum[], limit: number): ReadonlySet<string> {
-  const calls = new Map<string, number>();
-  for (const { group, sum } of sums) {
-    calls.set(group.name, (calls.get(group.name) ?? 0) + sum.calls);
-  }
-  const sorted = [...calls].toSorted(
-    ([name, count], [otherName, otherCount]) => otherCount - count || (name < otherName ? -1 : 1),
-  );
-  return new Set(sorted.slice(0, limit).map(([name]) => name));
 }
 
 function toTotal({ group, sum }: GroupSum, by: readonly UsageDimension[]): UsageTotal {
