@@ -182,6 +182,15 @@ export function keyStoreContract(name: string, create: (clock: ManualClock) => K
       expect(changes.map(({ live }) => live?.key.application)).toEqual(["renamed"]);
     });
 
+    test("a change of an application that says nothing of its keys is none of them", async () => {
+      const changes = await changesOf(() =>
+        control.change(({ applications }) =>
+          applications.update({ ...application, note: "changed" }),
+        ),
+      );
+      expect(changes).toEqual([]);
+    });
+
     test("a disabled account takes the keys of all its applications along", async () => {
       await insertKey(control, { account: "acct_a", application: "app_b", key: "key_b" });
       await insertKey(control, { account: "acct_z", application: "app_z", key: "key_z" });

@@ -46,5 +46,8 @@ export const applicationTable: TableSpec<Application, ApplicationRow, Applicatio
     equals("environment", filter.environment),
     equals("name", filter.name),
   ],
-  onChange: (database, id) => bumpKeys(database, "application_id", id),
+  onChange: (database, id, { before, after }) => {
+    const isSame = before?.disabledAt === after.disabledAt && before?.name === after.name;
+    if (!isSame) bumpKeys(database, "application_id", id);
+  },
 };
