@@ -29,6 +29,8 @@ export interface SignOnClaims {
   readonly subject: string;
   /** All that the ID token says, and what the provider says beside it. */
   readonly claims: Readonly<Record<string, unknown>>;
+  /** Id of the session that the browser had when it left for the provider. */
+  readonly previous: string | undefined;
 }
 
 interface PendingSignOn {
@@ -36,6 +38,7 @@ interface PendingSignOn {
   readonly nonce: string;
   readonly verifier: string;
   readonly expiresAt: number;
+  readonly previous: string | undefined;
 }
 
 interface Discovery {
@@ -54,8 +57,13 @@ export class SingleSignOn {
     this.#options = options;
   }
 
-  /** Where to send the browser, and what it must bring back in a cookie. Throws 503. */
-  async begin(): Promise<{ readonly url: string; readonly binding: string }> {
+  /**
+   * Where to send the browser, and what it must bring back in a cookie. `previous` is the session
+   * it has: its cookie does not come back with it from another site. Throws 503.
+   */
+  async begin(
+    previous: string | undefined,
+  ): Promise<{ readonly url: string; readonly binding: string }> {
     const { settings, redirectUrl, clock, random } = this.#options;
     const client = await import("openid-client");
     const provider = await this.#discover(client);
@@ -65,6 +73,7 @@ export class SingleSignOn {
       nonce: randomBase62(43, random),
       verifier: randomBase62(64, random),
       expiresAt: clock.monotonic() + signOnLifetimeMs,
+      previous,
     };
     this.#remember(sha256(binding), pending);
     const url = client.buildAuthorizationUrl(provider, {
@@ -103,7 +112,8 @@ export class SingleSignOn {
       const more = this.#isEnough(claims)
         ? {}
         : await this.#readMore({ client, provider, token: tokens.access_token }, claims.sub);
-      return { issuer: claims.iss, subject: claims.sub, claims: { ...more, ...claims } };
+      const { previous } = pending;
+      return { issuer: claims.iss, subject: claims.sub, claims: { ...more, ...claims }, previous };
     } catch (error) {
       throw readFailure(client, error);
     }

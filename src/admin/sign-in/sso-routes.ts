@@ -33,9 +33,10 @@ export function ssoRoutes(services: SignInServices, limits: SignInLimits): reado
       method: "GET",
       path: "/admin/v1/sso/start",
       access: "anonymous",
-      async handle() {
+      async handle(call) {
         if (singleSignOn === undefined) throw notFound("single sign-on configured");
-        const { url, binding } = await singleSignOn.provider.begin();
+        const { previous } = beginning(services, call);
+        const { url, binding } = await singleSignOn.provider.begin(previous);
         const cookie = signOnCookie(cookiePolicy(publicUrl()), binding, signOnLifetimeMs);
         return redirect(url, { "set-cookie": cookie, "cache-control": "no-store" });
       },
@@ -82,7 +83,9 @@ async function finish(
     const started = await change(services, callOf(call, user), async (made) => {
       const current = await made.transaction.users.get(user.id);
       if (current === undefined || current.disabledAt !== undefined) throw notFound("user");
-      return startSession(made, { ...beginning(services, call), user: current, how });
+      const begin = beginning(services, call);
+      const previous = begin.previous ?? signOn.previous;
+      return startSession(made, { ...begin, previous, user: current, how });
     });
     return redirect("/", startedHeaders(started, services));
   } catch (error) {
