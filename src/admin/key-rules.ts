@@ -69,13 +69,7 @@ export function ordinaryPlans(platform: Platform): readonly string[] {
 export async function checkKeyCount(view: ControlView, rules: KeyRules): Promise<void> {
   const { principal, account } = rules;
   if (principal.role !== "account_holder") return;
-  let count = 0;
-  let after: string | undefined;
-  do {
-    const page = await view.keys.list({ accountId: account.id }, { limit: 500, after });
-    count += page.items.filter(({ revokedAt }) => revokedAt === undefined).length;
-    after = page.next;
-  } while (after !== undefined && count < account.maxKeys);
+  const count = await view.keys.countLive(account.id, account.maxKeys);
   if (count < account.maxKeys) return;
   throw wrongState(
     `Your account has all the ${account.maxKeys} keys it may have. Revoke one first.`,

@@ -35,7 +35,7 @@ export interface ControlRetention {
 export interface ControlView {
   readonly accounts: Reader<Account, AccountFilter>;
   readonly applications: Reader<Application, ApplicationFilter>;
-  readonly keys: Reader<Key, KeyFilter>;
+  readonly keys: KeyReader;
   readonly secrets: SecretReader;
   readonly users: UserReader;
   readonly sessions: { get(id: string): Promise<Session | undefined> };
@@ -51,7 +51,7 @@ export interface ControlTransaction extends ControlView {
   };
   readonly applications: Writer<Application, ApplicationFilter>;
   /** Every change of a key, its secrets, its application or its account reaches the key rings. */
-  readonly keys: Writer<Key, KeyFilter>;
+  readonly keys: Writer<Key, KeyFilter> & KeyReader;
   readonly secrets: SecretReader & {
     insert(secret: KeySecret): Promise<void>;
     /** Sets when a secret stops working. */
@@ -141,6 +141,11 @@ export interface UserFilter {
   readonly accountId?: string | undefined;
   readonly role?: Role | undefined;
   readonly email?: string | undefined;
+}
+
+export interface KeyReader extends Reader<Key, KeyFilter> {
+  /** How many keys an account has that are not revoked; of more than `upTo`, that many. */
+  countLive(accountId: string, upTo: number): Promise<number>;
 }
 
 export interface UserReader extends Reader<User, UserFilter> {

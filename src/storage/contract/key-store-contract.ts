@@ -173,6 +173,18 @@ export function keyStoreContract(name: string, create: (clock: ManualClock) => K
       expect(await liveKeys()).toEqual(["key_b"]);
     });
 
+    test("live keys of an account are counted, as far as one asks", async () => {
+      for (const name of ["key_b", "key_c"]) {
+        await insertKey(control, { account: "acct_a", application: "app_a", key: name });
+      }
+      await insertKey(control, { account: "acct_z", application: "app_z", key: "key_z" });
+      const count = (upTo: number): Promise<number> =>
+        control.read((view) => view.keys.countLive("acct_a", upTo));
+      expect([await count(10), await count(3), await count(2)]).toEqual([3, 3, 2]);
+      await control.change((to) => to.keys.update({ ...key, revokedAt: 5 }));
+      expect(await count(10)).toBe(2);
+    });
+
     test("a renamed application shows in its keys", async () => {
       const changes = await changesOf(() =>
         control.change((transaction) =>
@@ -224,7 +236,7 @@ export function keyStoreContract(name: string, create: (clock: ManualClock) => K
       const revoking = await changesOf(() =>
         control.change((to) => to.keys.update({ ...revoked.key, revokedAt: 5 })),
       );
-      expect(revoking).toEqual([{ keyId: "key_revoked", live: undefined }]);
+      expect(revoking).toMatchObject([{ keyId: "key_revoked", live: undefined }]);
       const changes = await changesOf(() =>
         control.change(async ({ accounts }) => {
           const account = await accounts.update({ ...accountOf("acct_a"), disabledAt: 5 });

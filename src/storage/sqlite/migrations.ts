@@ -1,10 +1,17 @@
 import { controlPlane } from "./migrations/control-plane.ts";
 import { firstSchema } from "./migrations/first-schema.ts";
 import { lateRows } from "./migrations/late-rows.ts";
+import { rareFilters } from "./migrations/rare-filters.ts";
 import { usageRollups } from "./migrations/usage-rollups.ts";
 
 /**
  * Steps of the schema, applied in order and never changed once released: `PRAGMA user_version`
  * counts how many a database has. Times are milliseconds since the epoch.
  */
-export const migrations: readonly string[] = [firstSchema, controlPlane, usageRollups, lateRows];
+export const migrations: readonly string[] = [
+  firstSchema,
+  controlPlane,
+  usageRollups,
+  lateRows,
+  rareFilters,
+];

@@ -15,7 +15,7 @@ import {
 import { accountTable } from "./tables/account-table.ts";
 import { applicationTable } from "./tables/application-table.ts";
 import { auditListStatement } from "./tables/audit-table.ts";
-import { keyTable } from "./tables/key-table.ts";
+import { countLiveSql, keyTable } from "./tables/key-table.ts";
 import { tokenTable } from "./tables/token-table.ts";
 import { userTable } from "./tables/user-table.ts";
 
@@ -78,6 +78,18 @@ describe("plans of queries", () => {
     expect(users[0]).toContain("users_by_account (account_id=? AND");
     const applications = await planOf(listStatement(applicationTable, { accountId: "a" }, page));
     expect(applications[0]).toContain("(account_id=?");
+  });
+
+  test("what is rare is found by an index of it", async () => {
+    const counts = await planOf({ sql: countLiveSql, values: ["a", 7] });
+    expect(counts.join("\n")).toContain("keys_live_by_account (account_id=?)");
+    const plan = await planOf(listStatement(keyTable, { plan: "p" }, page));
+    expect(plan[0]).toContain("keys_by_plan (plan=? AND");
+    const environment = { environment: "e" };
+    const applications = await planOf(listStatement(applicationTable, environment, page));
+    expect(applications[0]).toContain("applications_by_environment (environment=? AND");
+    const users = await planOf(listStatement(userTable, { role: "auditor" }, page));
+    expect(users[0]).toContain("users_by_role (role=? AND");
   });
 
   test("lists of the audit follow its numbers, within what the filter names", async () => {

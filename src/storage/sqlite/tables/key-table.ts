@@ -66,7 +66,18 @@ export const keyTable: TableSpec<Key, KeyRow, KeyFilter> = {
   onRemove: noteRemoval,
 };
 
+export const countLiveSql = `
+  SELECT count(*) AS keys FROM (
+    SELECT 1 FROM keys WHERE account_id = ? AND revoked_at IS NULL LIMIT ?)`;
+
 export class KeyTable extends Table<Key, KeyRow, KeyFilter> {
+  countLive(accountId: string, upTo: number): Promise<number> {
+    return this.scope.run((database) => {
+      const query = database.query<{ keys: number }, [string, number]>(countLiveSql);
+      return query.get(accountId, upTo)?.keys ?? 0;
+    });
+  }
+
   override insert(key: Key): Promise<void> {
     return this.scope.run((database) => {
       checkOwner(database, key);

@@ -1,0 +1,7 @@
+/** What lists and counts of keys, applications and users are found by, however rare they are. */
+export const rareFilters = `
+  CREATE INDEX keys_live_by_account ON keys (account_id) WHERE revoked_at IS NULL;
+  CREATE INDEX keys_by_plan ON keys (plan, created_at, id);
+  CREATE INDEX applications_by_environment ON applications (environment, created_at, id);
+  CREATE INDEX users_by_role ON users (role, created_at, id);
+`;
