@@ -32,8 +32,12 @@ export const refusalRules = [
   "key_unknown",
   "key_mismatch",
   "key_disabled",
+  "application_disabled",
+  "account_disabled",
   "key_revoked",
+  "key_removed",
   "key_expired",
+  "secret_ended",
   "other_environment",
   "network_not_allowed",
   "snapshot_stale",
@@ -46,6 +50,13 @@ export const refusalRules = [
   "upstream",
   "not_permitted",
   "not_signed_in",
+  "wrong_credentials",
+  "wrong_origin",
+  "wrong_csrf_token",
+  "too_many_requests",
+  "storage_unavailable",
+  "single_sign_on_unavailable",
+  "image_memory_full",
 ] as const;
 export type RefusalRule = (typeof refusalRules)[number];
 

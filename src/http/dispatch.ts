@@ -81,6 +81,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       receivedAt,
       route: "other",
       caller: undefined,
+      accountId: undefined,
       hasReadBody: false,
     };
     let reply: Reply;
@@ -92,8 +93,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       reply = closing(errorReply(error), context);
     }
     const durationMs = options.clock.monotonic() - receivedAt;
-    const refusal =
-      error && refusalOf({ id, at: options.clock.now(), error, caller: context.caller });
+    const refusal = error && refusalOf({ ...context, id, at: options.clock.now(), error });
     const { route } = context;
     const { method } = request;
     options.onHandled({ id, method, route, status: reply.status, durationMs, error, refusal });
@@ -119,6 +119,8 @@ interface RequestContext {
   route: string;
   /** Set once it is known. */
   caller: Caller | undefined;
+  /** Of who is signed in, once it is known. */
+  accountId: string | undefined;
   hasReadBody: boolean;
 }
 
@@ -200,13 +202,25 @@ async function handleControl({ context, route, call, match }: ControlRequest): P
   connections.pauseIdleTimer(request);
   let isStreamed = false;
   try {
-    const reply = await handleAdmin(route, admin, options.gate);
+    const reply = await handleAdmin(route, admin, notingGate(options.gate, context));
     if (!(reply.body instanceof ReadableStream)) return reply;
     isStreamed = true;
     return { ...reply, body: watchedBody(reply.body, { unreadTimeoutMs, onEnd: resumeIdleTimer }) };
   } finally {
     if (!isStreamed) resumeIdleTimer();
   }
+}
+
+/** Remembers whose request it is, for what is kept of a refusal. */
+function notingGate(gate: AdminGate, context: RequestContext): AdminGate {
+  return {
+    checkAnonymous: (request) => gate.checkAnonymous(request),
+    async identify(request) {
+      const principal = await gate.identify(request);
+      context.accountId = principal.accountId;
+      return principal;
+    },
+  };
 }
 
 /** What was stopped because its caller left is nobody's failure. */

@@ -84,5 +84,9 @@ function memoryFull(): GatewayError {
     message:
       "The gateway reads too many images at the moment. Please retry with exponential backoff.",
     headers: { "retry-after": "2", "retry-after-ms": "2000" },
+    explanation: {
+      rule: "image_memory_full",
+      summary: "The memory for images of all calls at a time stayed full for image_fetch.timeout.",
+    },
   });
 }

@@ -64,6 +64,14 @@ test("strangers with made-up ids do not push out what was refused to keys", () =
   expect(log.find("req_12000")?.id).toBe("req_12000");
 });
 
+test("strangers do not push out what was refused to somebody who is signed in", () => {
+  const log = new RefusalLog();
+  log.record(refusalOf(0, { accountId: "acct_a" }));
+  for (let at = 1; at <= 100; at += 1) log.record(refusalOf(at));
+  expect(log.find("req_0")?.id).toBe("req_0");
+  expect(log.size).toBe(21);
+});
+
 test("an id that comes again takes the place of the first one", () => {
   const log = new RefusalLog();
   log.record(refusalOf(1, { keyId: "key_a" }));

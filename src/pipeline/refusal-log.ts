@@ -2,7 +2,7 @@ import type { Refusal } from "../domain/refusal.ts";
 import { RefusalQueue } from "./refusal-queue.ts";
 
 export interface RefusalLogOptions {
-  /** Kept of one key, or of one public id that nobody has. */
+  /** Kept of one key, of one public id that nobody has, or of who signed in for one account. */
   readonly perSubject: number;
   /** Kept in all. */
   readonly limit: number;
@@ -35,9 +35,9 @@ export class RefusalLog {
 
   /** Takes the same time however much is kept. */
   record(refusal: Refusal): void {
-    const { keyId, publicId } = refusal.explanation;
+    const { keyId, publicId, accountId } = refusal.explanation;
     if (keyId !== undefined) this.#ofKeys.add(keyId, refusal);
-    else this.#ofStrangers.add(publicId ?? "", refusal);
+    else this.#ofStrangers.add(publicId ?? accountId ?? "", refusal);
   }
 
   /** By request id. */

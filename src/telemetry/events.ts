@@ -1,4 +1,5 @@
 import type { GatewayError } from "../domain/gateway-error.ts";
+import type { Refusal } from "../domain/refusal.ts";
 import type { UpstreamFailure, UpstreamFailureKind } from "../domain/upstream-failure.ts";
 import type { UsageRecord } from "../domain/usage.ts";
 import type { Logger } from "./logger.ts";
@@ -12,6 +13,7 @@ export interface HandledRequestEvent {
   readonly status: number;
   readonly durationMs: number;
   readonly error: GatewayError | undefined;
+  readonly refusal?: Refusal | undefined;
 }
 
 export interface TelemetryOptions {
@@ -38,7 +40,8 @@ export class TelemetryEvents {
   requestHandled(event: HandledRequestEvent): void {
     this.#metrics.requestHandled(event.route, event.status);
     const { id, method, route, status, error } = event;
-    if (error?.explanation !== undefined) this.#metrics.refused(error.explanation.rule);
+    const explanation = event.refusal?.explanation ?? error?.explanation;
+    if (explanation !== undefined) this.#metrics.refused(explanation.rule);
     if (error?.row.code === "internal_error") {
       const cause = describeError(error.cause);
       this.#logger.log("error", "internal error", { id, method, route, cause });

@@ -72,13 +72,13 @@ test("every 401 is explained by the rule behind it, though callers are told none
   expect(await ask(dated.text)).toEqual(["key_expired", dated.id]);
   const rotated = await gateway.createKey();
   await operator.rotate(rotated.id, { compromised: true });
-  expect(await ask(rotated.text)).toEqual(["key_expired", rotated.id]);
+  expect(await ask(rotated.text)).toEqual(["secret_ended", rotated.id]);
   const disabled = await gateway.createKey();
   await operator.change(`/admin/v1/keys/${disabled.id}`, { disabled: true });
   expect(await ask(disabled.text)).toEqual(["key_disabled", disabled.id]);
   const revoked = await gateway.createKey();
   await operator.revoke(revoked.id);
-  expect(await ask(revoked.text)).toEqual(["key_disabled", revoked.id]);
+  expect(await ask(revoked.text)).toEqual(["key_revoked", revoked.id]);
 });
 
 /** Makes a generated key carry a public id that is known. */
@@ -119,6 +119,22 @@ test("refusals of the network, the plan, the upstream and the control plane are 
     body: JSON.stringify({ name: "mine" }),
   });
   expect([refused.status, await ruleOf(gateway, refused)]).toEqual([403, "not_permitted"]);
+});
+
+test("what the control plane refuses before anybody is signed in is explained as well", async () => {
+  await using gateway = await startGateway();
+  const signIn = (headers: Record<string, string>) =>
+    fetch(`${gateway.adminUrl}/admin/v1/session`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body: JSON.stringify({ email: "nobody@example.com", password: "none of the right ones" }),
+    });
+  expect(await ruleOf(gateway, await signIn({}))).toBe("wrong_credentials");
+  const foreign = await signIn({ origin: "https://elsewhere.example" });
+  expect(await ruleOf(gateway, foreign)).toBe("wrong_origin");
+  let last = await signIn({});
+  for (let turn = 0; turn < 10 && last.status === 401; turn += 1) last = await signIn({});
+  expect(await explained(gateway, last)).toMatchObject({ status: 429, rule: "too_many_requests" });
 });
 
 const modelsWithFault = `
