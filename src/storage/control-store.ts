@@ -85,7 +85,10 @@ export interface ControlTransaction extends ControlView {
 
 export interface Reader<Entity, Filter> {
   get(id: string): Promise<Entity | undefined>;
-  /** Newest first. Only what fits every field of the filter. */
+  /**
+   * Newest first. Only what fits every field of the filter. Where that is rare a page may hold less
+   * than there is, even nothing, and name a next one.
+   */
   list(filter: Filter, page: PageRequest): Promise<Page<Entity>>;
 }
 

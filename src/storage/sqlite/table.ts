@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import type { Page, PageRequest } from "../control-store.ts";
 import { RevisionConflict, StillInUse } from "../errors.ts";
-import { decodeCursor, encodeCursor } from "./cursor.ts";
+import { decodeCursor, encodeCursor, type ListPlace } from "./cursor.ts";
 import type { Scope } from "./scope.ts";
 import { breaksConstraint, constraints } from "./sqlite-trouble.ts";
 
@@ -39,6 +39,16 @@ export interface TableEntity {
 export interface Condition {
   readonly sql: string;
   readonly values: readonly SqlValue[];
+  /** No index finds the rows that fit: a list looks at so many others, and no more. */
+  readonly isScanned?: boolean;
+}
+
+/** Rows that a page of a list looks at when an index cannot find those that fit. */
+export const scannedRows = 5_000;
+
+/** The condition as one that no index is to be used for. */
+export function scanned(condition: Condition | undefined): Condition | undefined {
+  return condition === undefined ? undefined : { ...condition, isScanned: true };
 }
 
 /** `column = value`, unless the value is undefined. */
@@ -62,11 +72,16 @@ export class Table<Entity extends TableEntity, Row, Filter> {
 
   list(filter: Filter, page: PageRequest): Promise<Page<Entity>> {
     return this.scope.run((database) => {
-      const { sql, values } = listStatement(this.spec, filter, page);
+      const scan = scanStatement(this.spec, filter, page);
+      const last = scan && database.query<ListPlace, SqlValue[]>(scan.sql).get(...scan.values);
+      const until = last ?? undefined;
+      const { sql, values } = listStatement(this.spec, filter, { ...page, until });
       const rows = database.query<Row, SqlValue[]>(sql).all(...values);
-      return toPage(rows.map(this.spec.read), page.limit, (entity) =>
+      const found = toPage(rows.map(this.spec.read), page.limit, (entity) =>
         encodeCursor({ at: entity.createdAt, id: entity.id }),
       );
+      if (until === undefined || found.next !== undefined) return found;
+      return { items: found.items, next: encodeCursor(until) };
     });
   }
 
@@ -141,19 +156,52 @@ export function insertRow(
 export function listStatement<Entity extends TableEntity, Row, Filter>(
   spec: TableSpec<Entity, Row, Filter>,
   filter: Filter,
-  page: PageRequest,
+  page: ScannedPage,
 ): Condition {
   const { table } = spec;
-  const conditions = spec.conditions(filter).filter((condition) => condition !== undefined);
-  if (page.after !== undefined) {
-    const { at, id } = decodeCursor(page.after);
-    conditions.push({ sql: `(${table}.created_at, ${table}.id) < (?, ?)`, values: [at, id] });
+  const conditions = conditionsOf(spec, filter, page);
+  if (page.until !== undefined) {
+    const { at, id } = page.until;
+    conditions.push({ sql: `(${table}.created_at, ${table}.id) >= (?, ?)`, values: [at, id] });
   }
   return {
     sql: `${selectOf(spec)} ${whereAll(conditions)}
       ORDER BY ${table}.created_at DESC, ${table}.id DESC LIMIT ?`,
     values: [...conditions.flatMap(({ values }) => values), page.limit + 1],
   };
+}
+
+/** Finds the last row that a page may look at; undefined when an index finds all that fit. */
+export function scanStatement<Entity extends TableEntity, Row, Filter>(
+  spec: TableSpec<Entity, Row, Filter>,
+  filter: Filter,
+  page: PageRequest,
+): Condition | undefined {
+  const { table } = spec;
+  const all = conditionsOf(spec, filter, page);
+  const found = all.filter(({ isScanned }) => isScanned !== true);
+  if (found.length === all.length) return undefined;
+  return {
+    sql: `SELECT created_at AS at, id FROM ${table} ${whereAll(found)}
+      ORDER BY created_at DESC, id DESC LIMIT 1 OFFSET ?`,
+    values: [...found.flatMap(({ values }) => values), scannedRows - 1],
+  };
+}
+
+interface ScannedPage extends PageRequest {
+  /** The last row that is looked at. */
+  readonly until?: ListPlace | undefined;
+}
+
+function conditionsOf<Entity extends TableEntity, Row, Filter>(
+  { table, conditions }: TableSpec<Entity, Row, Filter>,
+  filter: Filter,
+  { after }: PageRequest,
+): Condition[] {
+  const all = conditions(filter).filter((condition) => condition !== undefined);
+  if (after === undefined) return all;
+  const { at, id } = decodeCursor(after);
+  return [...all, { sql: `(${table}.created_at, ${table}.id) < (?, ?)`, values: [at, id] }];
 }
 
 export function whereAll(conditions: readonly Condition[]): string {

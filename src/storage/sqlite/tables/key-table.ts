@@ -3,7 +3,7 @@ import type { Key } from "../../../domain/key.ts";
 import type { Role } from "../../../domain/user.ts";
 import type { KeyFilter } from "../../control-store.ts";
 import { bumpKeys, nextEpoch, noteRemoval } from "../key-epochs.ts";
-import { type Condition, equals, insertRow, Table, type TableSpec } from "../table.ts";
+import { type Condition, equals, insertRow, scanned, Table, type TableSpec } from "../table.ts";
 import { readTexts } from "./text-list.ts";
 
 export interface KeyRow {
@@ -58,9 +58,11 @@ export const keyTable: TableSpec<Key, KeyRow, KeyFilter> = {
       ? equals("keys.account_id", filter.accountId)
       : equals("+keys.account_id", filter.accountId),
     equals("keys.application_id", filter.applicationId),
-    equals("applications.environment", filter.environment),
-    equals("keys.plan", filter.plan),
-    filter.isActive === undefined ? undefined : isActive(filter.isActive),
+    scanned(equals("applications.environment", filter.environment)),
+    filter.accountId === undefined && filter.applicationId === undefined
+      ? equals("keys.plan", filter.plan)
+      : scanned(equals("+keys.plan", filter.plan)),
+    scanned(filter.isActive && isActive(filter.isActive)),
   ],
   onChange: (database, id) => bumpKeys(database, "id", id),
   onRemove: noteRemoval,
