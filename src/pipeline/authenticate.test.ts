@@ -202,8 +202,8 @@ describe("whatever is wrong, the refusal has one shape, and the explanation alon
     ["key_revoked", "revoked", async () => good({ key: { revokedAt: 5 } })],
     ["key_disabled", "disabled", async () => good({ key: { disabledAt: 5 } })],
     ["key_expired", "the key expired", async () => good({ key: { expiresAt: 10_000 } })],
-    ["key_expired", "the secret expired", async () => good({ secretExpiresAt: 10_000 })],
-    ["key_disabled", "taken away", takenAway],
+    ["secret_ended", "the secret expired", async () => good({ secretExpiresAt: 10_000 })],
+    ["key_removed", "taken away", takenAway],
   ];
   test.each(cases)("%s: %s", async (rule, _what, prepare) => {
     const run = await prepare();
@@ -358,7 +358,7 @@ describe("while the store is away", () => {
     store.say({ keyId: "key_a", live: undefined });
     await secrets.reload();
     clock.advance(60_000);
-    expect(ruleOf(() => call())).toBe("key_disabled");
+    expect(ruleOf(() => call())).toBe("key_removed");
   });
 
   test("known keys are believed for the time configured, and then no more", async () => {

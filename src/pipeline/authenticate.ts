@@ -10,7 +10,7 @@ import {
   networkNotAllowed,
   planMissing,
   snapshotStale,
-  type InvalidKeyRule,
+  type KeyFault,
   type SentKey,
 } from "./key-refusal.ts";
 import type { EndedSecret, LiveSecret } from "./key-snapshot.ts";
@@ -26,7 +26,7 @@ export function createKeyDigest(pepper: string): KeyDigest {
 /** The secrets as they are known here; `KeyRing` follows the store. */
 export interface KnownSecrets {
   find(publicId: string): LiveSecret | undefined;
-  /** What has ended while this process runs, for explanations alone. */
+  /** What has ended while this process runs or not long before, for explanations alone. */
   findEnded(publicId: string): EndedSecret | undefined;
   /** True when a key that is unknown here may well be good. */
   readonly isStale: boolean;
@@ -64,7 +64,7 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate {
     const publicId = readPublicId(text);
     const sent: SentKey = { text, publicId, environment: environment.name };
     if (publicId === undefined) {
-      throw invalidKey(text === "" ? "key_missing" : "key_malformed", sent);
+      throw invalidKey({ rule: text === "" ? "key_missing" : "key_malformed" }, sent);
     }
     const stored = secrets.find(publicId);
     const digest = options.digest(text);
@@ -72,15 +72,17 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate {
     if (!isRight || stored === undefined) {
       const ended = secrets.findEnded(publicId);
       const hasEnded = isDigestOf(digest, ended);
-      if (ended !== undefined && hasEnded) throw invalidKey(ended.rule, sent, ended.key);
+      if (ended !== undefined && hasEnded) throw invalidKey(ended, sent, ended.key);
       if (stored === undefined && secrets.isStale) throw snapshotStale(sent);
-      throw invalidKey(stored === undefined ? "key_unknown" : "key_mismatch", sent);
+      throw invalidKey({ rule: stored === undefined ? "key_unknown" : "key_mismatch" }, sent);
     }
     const { key } = stored;
     const now = clock.now();
     const over = whyOver(stored, now);
     if (over !== undefined) throw invalidKey(over, sent, key);
-    if (key.environment !== environment.name) throw invalidKey("other_environment", sent, key);
+    if (key.environment !== environment.name) {
+      throw invalidKey({ rule: "other_environment" }, sent, key);
+    }
     if (secrets.ageMs > options.snapshotMaxAgeMs) throw snapshotStale(sent, key);
     if (stored.networks?.has(address()) === false) throw networkNotAllowed(sent, key, address());
     const limits = key.limits ?? options.plans().get(key.plan)?.limits;
@@ -111,10 +113,11 @@ function readBearer(authorization: string | null): string {
   return authorization.slice(7).trim();
 }
 
-function whyOver({ key, secret }: StoredSecret, now: number): InvalidKeyRule | undefined {
-  if (key.revokedAt !== undefined) return "key_revoked";
-  if (key.disabledAt !== undefined) return "key_disabled";
-  if (key.expiresAt !== undefined && key.expiresAt <= now) return "key_expired";
-  if (secret.expiresAt !== undefined && secret.expiresAt <= now) return "key_expired";
+function whyOver({ key, secret }: StoredSecret, now: number): KeyFault | undefined {
+  if (key.revokedAt !== undefined) return { rule: "key_revoked", at: key.revokedAt };
+  if (key.disabledAt !== undefined) return { rule: "key_disabled", at: key.disabledAt };
+  const isOver = (at: number | undefined): boolean => at !== undefined && at <= now;
+  if (isOver(key.expiresAt)) return { rule: "key_expired", at: key.expiresAt };
+  if (isOver(secret.expiresAt)) return { rule: "secret_ended", at: secret.expiresAt };
   return undefined;
 }

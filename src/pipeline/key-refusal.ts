@@ -14,28 +14,44 @@ export interface SentKey {
 }
 
 /** What makes a key wrong; callers are told none of it. */
-export type InvalidKeyRule = keyof typeof summaries;
+export interface KeyFault {
+  readonly rule: keyof typeof summaries;
+  /** Since when, in milliseconds since the epoch, where that is known. */
+  readonly at?: number | undefined;
+}
 
+/** `when` is empty, or begins with a space. */
 const summaries = {
-  key_missing: "The request has no Authorization header with a Bearer key.",
-  key_malformed: "What was sent is not a whole API key: its form or its checksum is wrong.",
-  key_unknown:
-    "No live key has this public id: it was revoked, disabled, or is of another gateway.",
-  key_mismatch: "The public id is that of a live key, but the secret behind it is another one.",
-  key_disabled: "The key was revoked, or it, its application or its account is disabled.",
-  key_revoked: "The key is revoked.",
-  key_expired: "The key, or this secret of it, has expired; rotation ends the earlier secret.",
-  other_environment: "The key is of another environment than the host that was asked.",
-} as const satisfies Partial<Record<RefusalRule, string>>;
+  key_missing: () => "The request has no Authorization header with a Bearer key.",
+  key_malformed: () => "What was sent is not a whole API key: its form or its checksum is wrong.",
+  key_unknown: () =>
+    "No key has this public id, or none that worked lately: it ended long ago, was removed, or " +
+    "is of another gateway.",
+  key_mismatch: () => "The public id is that of a known key, but the secret behind it is another.",
+  key_disabled: (when) => `The key was disabled${when}. It works again once it is enabled.`,
+  application_disabled: (when) => `The application of the key was disabled${when}.`,
+  account_disabled: (when) => `The account of the key was disabled${when}.`,
+  key_revoked: (when) => `The key was revoked${when}, for good. Issue a new one.`,
+  key_removed: (when) => `The key was removed${when}, alone or with its application or account.`,
+  key_expired: (when) => `The key expired${when}. It works again if its expiry is moved.`,
+  secret_ended: (when) =>
+    `This secret of the key ended${when}: a rotation, a leak check or somebody ended it. The key ` +
+    "goes on with its newest secret.",
+  other_environment: () => "The key is of another environment than the host that was asked.",
+} as const satisfies Partial<Record<RefusalRule, (when: string) => string>>;
 
-/** The one 401: the same for every rule. Name the key only when its digest has matched. */
-export function invalidKey(rule: InvalidKeyRule, sent: SentKey, key?: Key): GatewayError {
+function summaryOf({ rule, at }: KeyFault): string {
+  return summaries[rule](at === undefined ? "" : ` at ${new Date(at).toISOString()}`);
+}
+
+/** The one 401: the same for every fault. Name the key only when its digest has matched. */
+export function invalidKey(fault: KeyFault, sent: SentKey, key?: Key): GatewayError {
   return new GatewayError("invalid_api_key", {
     message:
       `${whatIsWrong(sent)} Send the key of your application for this environment in the ` +
       "Authorization header (Authorization: Bearer YOUR_KEY).",
     headers: { "www-authenticate": "Bearer" },
-    explanation: explain(rule, summaries[rule], { sent, key }),
+    explanation: explain(fault.rule, summaryOf(fault), { sent, key }),
   });
 }
 
@@ -47,17 +63,18 @@ function whatIsWrong({ text, publicId }: SentKey): string {
   return `${wrong} It may have been rotated, revoked or expired.`;
 }
 
-/** The key was good when its call began. */
-export function keyEnded({
-  caller,
-  environment,
-}: Pick<Call, "caller" | "environment">): GatewayError {
+/** The key was good when its call began; `fault` is what has become of it, where it is known. */
+export function keyEnded(
+  { caller, environment }: Pick<Call, "caller" | "environment">,
+  fault: KeyFault = { rule: "key_disabled" },
+): GatewayError {
   const { key, publicId } = caller;
   const sent: SentKey = { text: "", publicId, environment: environment.name };
+  const summary = `${summaryOf(fault)} The call was ended while it ran.`;
   return new GatewayError("invalid_api_key", {
     message: "The API key was revoked or disabled while this request ran.",
     headers: { "www-authenticate": "Bearer" },
-    explanation: explain("key_disabled", summaries.key_disabled, { sent, key }),
+    explanation: explain(fault.rule, summary, { sent, key }),
   });
 }
 

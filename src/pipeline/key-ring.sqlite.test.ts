@@ -151,18 +151,18 @@ async function setUp() {
 
 test("whatever ends a key ends it at the next poll, on every gateway", async () => {
   const { admin, one, other } = await setUp();
-  const ends: readonly (readonly [string, (id: string) => Promise<unknown>])[] = [
-    ["revoked", (id) => admin.update(id, { revokedAt: 5 })],
-    ["disabled", (id) => admin.update(id, { disabledAt: 5 })],
-    ["account", () => admin.disableAccount()],
+  const ends: readonly (readonly [string, string, (id: string) => Promise<unknown>])[] = [
+    ["revoked", "key_revoked", (id) => admin.update(id, { revokedAt: 5 })],
+    ["disabled", "key_disabled", (id) => admin.update(id, { disabledAt: 5 })],
+    ["account", "account_disabled", () => admin.disableAccount()],
   ];
-  for (const [what, end] of ends) {
+  for (const [what, rule, end] of ends) {
     const text = await admin.issue(`key_${what}`);
     await Promise.all([one.poll(), other.poll()]);
     expect([what, one.try(text), other.try(text)]).toEqual([what, "200", "200"]);
     await end(`key_${what}`);
     await Promise.all([one.poll(), other.poll()]);
-    const refused = "401 key_disabled";
+    const refused = `401 ${rule}`;
     expect([what, one.try(text), other.try(text)]).toEqual([what, refused, refused]);
   }
 });
@@ -171,7 +171,7 @@ test("a disabled key that is enabled works at the next poll", async () => {
   const { admin, one } = await setUp();
   const text = await admin.issue("key_a", { disabledAt: 5 });
   await one.poll();
-  expect(one.try(text)).toBe("401 key_unknown");
+  expect(one.try(text)).toBe("401 key_disabled");
   await admin.update("key_a", { disabledAt: undefined });
   await one.poll();
   expect(one.try(text)).toBe("200");
@@ -186,7 +186,7 @@ test("calls and notes of use never bring back a key as it was", async () => {
   await one.poll();
   await uses.recordLastUse(new Map([[text.slice(7, 15), clock.now()]]));
   await one.poll();
-  expect(one.try(text)).toBe("401 key_disabled");
+  expect(one.try(text)).toBe("401 key_revoked");
 });
 
 test("during a rotation both secrets open the one key, and the old one ends by time alone", async () => {
@@ -202,7 +202,7 @@ test("during a rotation both secrets open the one key, and the old one ends by t
   clock.advance(59_999);
   expect([one.try(old), one.try(young)]).toEqual(["200", "200"]);
   clock.advance(1);
-  expect([one.try(old), one.try(young)]).toEqual(["401 key_expired", "200"]);
+  expect([one.try(old), one.try(young)]).toEqual(["401 secret_ended", "200"]);
 });
 
 test("while the database is broken known keys work and new ones are no 401", async () => {

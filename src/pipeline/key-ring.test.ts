@@ -149,8 +149,8 @@ test("what is not live any more is gone, and is remembered for explanations", as
   await store.answer(12, [liveOf("key_a", "bbbbbbbb"), goneOf("key_c"), goneOf("key_unknown")]);
   await loading;
   expect(idsOf(ring)).toEqual(["bbbbbbbb"]);
-  expect(ring.findEnded("aaaaaaaa")?.rule).toBe("key_expired");
-  expect(ring.findEnded("cccccccc")).toMatchObject({ rule: "key_disabled", key: { id: "key_c" } });
+  expect(ring.findEnded("aaaaaaaa")?.rule).toBe("secret_ended");
+  expect(ring.findEnded("cccccccc")).toMatchObject({ rule: "key_removed", key: { id: "key_c" } });
   expect(ring.findEnded("bbbbbbbb")).toBeUndefined();
 });
 

@@ -67,7 +67,7 @@ export class KeyRing {
     return this.#snapshot.byKey.get(keyId) !== undefined;
   }
 
-  /** A secret that this process has seen alive and that has ended since. */
+  /** A secret that ended while this process ran, or with its key not long before. */
   findEnded(publicId: string): EndedSecret | undefined {
     return this.#ended.get(publicId);
   }

@@ -1,5 +1,6 @@
 import { createNetworkList, type NetworkList } from "../domain/network.ts";
-import type { KeyChange, StoredSecret } from "../storage/store.ts";
+import type { KeySecret } from "../domain/key.ts";
+import type { KeyChange, KeyEndReason, StoredSecret } from "../storage/store.ts";
 import { ShardedMap, type ShardedMapEdit } from "./sharded-map.ts";
 
 /** A live secret, ready to be checked against a request. */
@@ -8,10 +9,15 @@ export interface LiveSecret extends StoredSecret {
   readonly networks: NetworkList | undefined;
 }
 
-/** A secret that worked while this process has run, and why it does not any more. */
-export interface EndedSecret extends StoredSecret {
-  readonly rule: "key_disabled" | "key_expired";
+/** How a secret that worked once has ended. */
+export interface SecretEnd {
+  readonly rule: KeyEndReason | "key_removed" | "secret_ended";
+  /** Milliseconds since the epoch; undefined when nobody has noted it. */
+  readonly at: number | undefined;
 }
+
+/** A secret that does not work any more: seen alive by this process, or ended not long ago. */
+export interface EndedSecret extends StoredSecret, SecretEnd {}
 
 /** All live secrets at one time. Never edited: changes make another one. */
 export interface KeySnapshot {
@@ -35,21 +41,27 @@ export class KeySnapshotDraft {
     this.#byKey = base.byKey.edit();
   }
 
-  /** Secrets that the changes took away. */
+  /** Secrets that the changes took away, or told to have ended. */
   get ended(): readonly EndedSecret[] {
     return this.#ended;
   }
 
   /** Puts a key's secrets in the place of those it had. */
-  apply({ keyId, live }: KeyChange): void {
+  apply(change: KeyChange): void {
+    const { keyId, live, ended } = change;
     const secrets = live?.secrets ?? [];
     const publicIds = secrets.map(({ publicId }) => publicId);
     for (const publicId of this.#byKey.get(keyId) ?? []) {
       if (publicIds.includes(publicId)) continue;
-      const secret = this.#byPublicId.get(publicId);
+      const known = this.#byPublicId.get(publicId);
       this.#byPublicId.delete(publicId);
-      if (secret === undefined) continue;
-      this.#ended.push({ ...secret, rule: live === undefined ? "key_disabled" : "key_expired" });
+      if (known === undefined) continue;
+      const { key, secret } = known;
+      this.#ended.push({ key, secret, ...endOf(change, secret) });
+    }
+    if (ended !== undefined) {
+      const { key, reason: rule, at } = ended;
+      for (const secret of ended.secrets) this.#ended.push({ key, secret, rule, at });
     }
     this.#byKey.delete(keyId);
     if (live === undefined) return;
@@ -64,4 +76,9 @@ export class KeySnapshotDraft {
   finish(): KeySnapshot {
     return { byPublicId: this.#byPublicId.finish(), byKey: this.#byKey.finish() };
   }
+}
+
+function endOf({ live, ended }: KeyChange, secret: KeySecret): SecretEnd {
+  if (live !== undefined) return { rule: "secret_ended", at: secret.expiresAt };
+  return { rule: ended?.reason ?? "key_removed", at: ended?.at };
 }

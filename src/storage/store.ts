@@ -24,7 +24,22 @@ export interface KeyChange {
   readonly keyId: string;
   /** Undefined when it may not be used: revoked, disabled, or of a disabled application or account. */
   readonly live: { readonly key: Key; readonly secrets: readonly KeySecret[] } | undefined;
+  /** Of a key that may not be used; undefined when it was removed. */
+  readonly ended?: EndedKey | undefined;
 }
+
+/** Why and since when a key may not be used, for explanations alone. */
+export interface EndedKey {
+  readonly reason: KeyEndReason;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly key: Key;
+  /** By which it may still be asked for; none of a key that ended more than a day ago. */
+  readonly secrets: readonly KeySecret[];
+}
+
+export type KeyEndReason =
+  "key_revoked" | "key_disabled" | "application_disabled" | "account_disabled";
 
 /** One live secret, as authentication finds it. */
 export interface StoredSecret {

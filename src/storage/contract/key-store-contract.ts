@@ -6,6 +6,13 @@ import type { ControlStore } from "../control-store.ts";
 import type { KeyChange, KeyStore } from "../store.ts";
 import { accountOf, applicationOf, insertKey, keyOf, secretOf } from "./control-fixtures.ts";
 
+/** Of keys that may not be used: which, why and since when. */
+function endsOf(changes: readonly KeyChange[]): readonly string[] {
+  return changes
+    .filter(({ live }) => live === undefined)
+    .map(({ keyId, ended }) => `${keyId} ${ended?.reason} at ${ended?.at}`);
+}
+
 export interface KeyStores {
   readonly keys: KeyStore;
   readonly control: ControlStore;
@@ -139,7 +146,7 @@ export function keyStoreContract(name: string, create: (clock: ManualClock) => K
           key = await transaction.keys.update({ ...key, disabledAt: 5 });
         }),
       );
-      expect(disabled).toEqual([{ keyId: "key_a", live: undefined }]);
+      expect(endsOf(disabled)).toEqual(["key_a key_disabled at 5"]);
       const enabled = await changesOf(() =>
         control.change(async (transaction) => {
           key = await transaction.keys.update({ ...key, disabledAt: undefined });
@@ -149,7 +156,7 @@ export function keyStoreContract(name: string, create: (clock: ManualClock) => K
       const revoked = await changesOf(() =>
         control.change((transaction) => transaction.keys.update({ ...key, revokedAt: 6 })),
       );
-      expect(revoked).toEqual([{ keyId: "key_a", live: undefined }]);
+      expect(endsOf(revoked)).toEqual(["key_a key_revoked at 6"]);
     });
 
     test("a removed key is told of as gone, even when it lived until then", async () => {
@@ -169,7 +176,10 @@ export function keyStoreContract(name: string, create: (clock: ManualClock) => K
         ),
       );
       expect(changes.map(({ keyId }) => keyId).toSorted()).toEqual(["key_a", "key_a2"]);
-      expect(changes.every(({ live }) => live === undefined)).toBe(true);
+      expect(endsOf(changes).toSorted()).toEqual([
+        "key_a application_disabled at 5",
+        "key_a2 application_disabled at 5",
+      ]);
       expect(await liveKeys()).toEqual(["key_b"]);
     });
 
@@ -212,8 +222,25 @@ export function keyStoreContract(name: string, create: (clock: ManualClock) => K
         ),
       );
       expect(changes.map(({ keyId }) => keyId).toSorted()).toEqual(["key_a", "key_b"]);
-      expect(changes.every(({ live }) => live === undefined)).toBe(true);
+      expect(endsOf(changes).toSorted()).toEqual([
+        "key_a account_disabled at 5",
+        "key_b account_disabled at 5",
+      ]);
       expect(await liveKeys()).toEqual(["key_z"]);
+    });
+
+    test("the secrets of a key that ended are told for a day, the reason as long as it is there", async () => {
+      await control.change(async (transaction) => {
+        await transaction.keys.update({ ...key, revokedAt: clock.now() });
+        await transaction.applications.update({ ...application, disabledAt: 5 });
+      });
+      const told = async (): Promise<unknown> => {
+        const { changes } = await keys.loadKeys(0, most);
+        return [...endsOf(changes), changes[0]?.ended?.secrets.map(({ publicId }) => publicId)];
+      };
+      expect(await told()).toEqual(["key_a key_revoked at 10000000", ["of_key_a"]]);
+      clock.advance(86_400_000);
+      expect(await told()).toEqual(["key_a key_revoked at 10000000", []]);
     });
 
     test("a change of an account that says nothing of its keys is none of them", async () => {

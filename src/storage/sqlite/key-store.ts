@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import type { Clock } from "../../domain/clock.ts";
 import type { KeySecret } from "../../domain/key.ts";
-import type { KeyChange, KeyChanges, KeyStore } from "../store.ts";
+import type { EndedKey, KeyChange, KeyChanges, KeyStore } from "../store.ts";
 import type { SqliteConnection } from "./connection.ts";
 import { currentEpoch } from "./key-epochs.ts";
 import { type KeyRow, readKey } from "./tables/key-table.ts";
@@ -9,10 +9,13 @@ import { readSecret, type SecretRow } from "./tables/secret-table.ts";
 
 /** For how long secrets that ended are still told of: their refusals can then say so. */
 const endedSecretsMs = 3_600_000;
+/** The same of keys that may not be used any more. */
+const endedKeysMs = 86_400_000;
 
 interface ChangeRow extends KeyRow {
   readonly changed_epoch: number;
-  readonly is_live: number;
+  readonly application_disabled_at: number | null;
+  readonly account_disabled_at: number | null;
 }
 
 interface RemovalRow {
@@ -31,14 +34,14 @@ export class SqliteKeyStore implements KeyStore {
   }
 
   loadKeys(since: number, limit: number): Promise<KeyChanges> {
-    const endedAfter = this.#clock.now() - endedSecretsMs;
+    const now = this.#clock.now();
     return this.#connection.snapshot((database) => {
       // An older database was put in place: what was loaded from the other one says nothing.
       const start = since > currentEpoch(database) ? 0 : since;
       const changed = findChanges(database, start, limit + 1);
       const page = changed.slice(0, limit);
       return Promise.resolve({
-        changes: page.map((change) => toChange(database, change, endedAfter)),
+        changes: page.map((change) => toChange(database, change, now)),
         epoch: page.at(-1)?.changed_epoch ?? start,
         hasMore: changed.length > limit,
       });
@@ -60,8 +63,8 @@ export class SqliteKeyStore implements KeyStore {
 
 export const changesSql = `
   SELECT keys.*, applications.name AS application, applications.environment,
-    keys.revoked_at IS NULL AND keys.disabled_at IS NULL AND applications.disabled_at IS NULL
-      AND accounts.disabled_at IS NULL AS is_live
+    applications.disabled_at AS application_disabled_at,
+    accounts.disabled_at AS account_disabled_at
   FROM keys CROSS JOIN applications ON applications.id = keys.application_id
     CROSS JOIN accounts ON accounts.id = applications.account_id
   WHERE keys.changed_epoch > ? ORDER BY keys.changed_epoch LIMIT ?`;
@@ -87,13 +90,25 @@ function findChanges(
     .slice(0, limit);
 }
 
-function toChange(database: Database, row: ChangeRow | RemovalRow, endedAfter: number): KeyChange {
+function toChange(database: Database, row: ChangeRow | RemovalRow, now: number): KeyChange {
   if ("key_id" in row) return { keyId: row.key_id, live: undefined };
-  if (row.is_live === 0) return { keyId: row.id, live: undefined };
-  return {
-    keyId: row.id,
-    live: { key: readKey(row), secrets: findSecrets(database, row.id, endedAfter) },
-  };
+  const key = readKey(row);
+  const end = findEnd(row);
+  const secrets = (): KeySecret[] => findSecrets(database, key.id, now - endedSecretsMs);
+  if (end === undefined) return { keyId: key.id, live: { key, secrets: secrets() } };
+  const isRecent = end.at > now - endedKeysMs;
+  const ended = { ...end, key, secrets: isRecent ? secrets() : [] };
+  return { keyId: key.id, live: undefined, ended };
+}
+
+/** Why a key may not be used: first what became of itself. */
+function findEnd(row: ChangeRow): Pick<EndedKey, "reason" | "at"> | undefined {
+  if (row.revoked_at !== null) return { reason: "key_revoked", at: row.revoked_at };
+  if (row.disabled_at !== null) return { reason: "key_disabled", at: row.disabled_at };
+  const { application_disabled_at: ofApplication, account_disabled_at: ofAccount } = row;
+  if (ofApplication !== null) return { reason: "application_disabled", at: ofApplication };
+  if (ofAccount !== null) return { reason: "account_disabled", at: ofAccount };
+  return undefined;
 }
 
 function findSecrets(database: Database, keyId: string, endedAfter: number): KeySecret[] {
