@@ -102,13 +102,16 @@ class RunningApp implements App {
     this.events = events;
     this.#digest = this.#createDigest();
     const clock = this.#clock;
-    const running = new RunningCalls((keyId) => this.#storage.keyRing.isLive(keyId));
+    const running = new RunningCalls(
+      (keyId) => this.#storage.keyRing.isLive(keyId),
+      (publicId) => this.#storage.keyRing.findEnded(publicId),
+    );
     const onKeysChanged = (): void => running.endStale();
     this.#running = running;
     this.#storage = openStorage({ config, clock, telemetry: this.#telemetry, onKeysChanged });
     this.#snapshot = buildSnapshot(config, this.#adapterServices);
-    const { ledger } = this.#storage;
-    this.#services = buildServices({ ...overrides, config, clock, ledger, events, running });
+    const parts = { config, clock, events, running, refusals: this.#refusals };
+    this.#services = buildServices({ ...overrides, ...parts, ledger: this.#storage.ledger });
     this.#authenticate = this.#createAuthenticate();
     this.admin = this.#createAdminServices();
     this.#control = new ControlPlane({
@@ -195,11 +198,9 @@ class RunningApp implements App {
 
   #reportStrandedKeys(): void {
     const { plans, environments } = this.#config;
-    const names = new Set(environments.map(({ name }) => name));
-    for (const stranded of findStrandedKeys(this.#storage.keyRing.secrets.values(), {
-      plans,
-      names,
-    })) {
+    const configured = { plans, names: new Set(environments.map(({ name }) => name)) };
+    const secrets = this.#storage.keyRing.secrets.values();
+    for (const stranded of findStrandedKeys(secrets, configured)) {
       this.events.keysStranded(stranded.what, stranded.name, stranded.keys);
     }
   }
@@ -277,9 +278,8 @@ class RunningApp implements App {
 
   #adminTable(): RouteTable {
     const renderMetrics = (): string => this.#telemetry.metrics.render();
-    const control = this.#control.routes;
     return new RouteTable(
-      adminRoutes({ renderMetrics, whyNotReady: this.#whyNotReady, control }),
+      adminRoutes({ renderMetrics, whyNotReady: this.#whyNotReady, control: this.#control.routes }),
       "admin",
     );
   }

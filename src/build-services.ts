@@ -5,6 +5,8 @@ import { TokenEstimator } from "./pipeline/estimate.ts";
 import { ImageMemory, imageMemoryBytes } from "./pipeline/image-memory.ts";
 import type { CallLedger } from "./pipeline/ledger.ts";
 import { resolveHost } from "./pipeline/resolve-host.ts";
+import type { RefusalLog } from "./pipeline/refusal-log.ts";
+import { refusalOfStream } from "./pipeline/refusal-of-stream.ts";
 import type { RunningCalls } from "./pipeline/running-calls.ts";
 import type { PipelineServices } from "./pipeline/services.ts";
 import { createMemoryLimitStore } from "./storage/memory/limit-store.ts";
@@ -18,6 +20,7 @@ export interface ServiceOptions extends Partial<
   readonly ledger: CallLedger;
   readonly events: TelemetryEvents;
   readonly running: RunningCalls;
+  readonly refusals: Pick<RefusalLog, "record">;
 }
 
 /** Every call ends long before; a reservation is settled or ages out of its window anyway. */
@@ -26,7 +29,7 @@ const scopeLimit = 1_000_000;
 
 /** What the steps of a call need from outside. */
 export function buildServices(options: ServiceOptions): PipelineServices {
-  const { config, clock, ledger, events, running } = options;
+  const { config, clock, ledger, events, running, refusals } = options;
   const random = options.random ?? Math.random;
   const { defaultOutputTokens } = config.limits;
   return {
@@ -40,9 +43,11 @@ export function buildServices(options: ServiceOptions): PipelineServices {
     estimator: new TokenEstimator({ defaultOutputTokens, nowMs: clock.monotonic() }),
     ledger,
     running,
-    onCallEnded(record) {
+    onCallEnded(record, error) {
       running.leave(record);
       events.callEnded(record);
+      const refusal = error && refusalOfStream(record, error, clock.now());
+      if (refusal !== undefined) refusals.record(refusal);
     },
     onSettleFailed: (callId, error) => events.settleFailed(callId, error),
     onAttemptFailed: (call, candidate, failure) =>

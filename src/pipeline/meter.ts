@@ -19,8 +19,11 @@ export interface MeterServices {
   readonly limits: LimitStore;
   readonly estimator: TokenEstimator;
   readonly ledger: CallLedger;
-  /** For metrics and log: the same row that the ledger gets. Must not throw. */
-  readonly onCallEnded: (record: UsageRecord) => void;
+  /**
+   * For metrics and log: the same row that the ledger gets, and what a call that failed failed with.
+   * Must not throw.
+   */
+  readonly onCallEnded: (record: UsageRecord, error?: GatewayError) => void;
   /** A reservation that cannot be settled ages out by itself, but somebody should know. */
   readonly onSettleFailed: (callId: string, error: unknown) => void;
 }
@@ -104,27 +107,27 @@ export class Meter {
     const { call, model, size, output } = this.#subject;
     const subject = { keyId: call.caller.key.id, model, nowMs: clock.monotonic() };
     const usage = this.#usage;
-    this.#close("completed", 200, undefined);
+    this.#close({ outcome: "completed", status: 200 });
     if (usage !== undefined) estimator.learn(subject, { size, output, usage });
   }
 
   failed(error: GatewayError): void {
     const outcome = error.row.status === 499 ? "abandoned" : "failed";
-    this.#close(outcome, error.status, error.code ?? undefined);
+    this.#close({ outcome, status: error.status, code: error.code ?? undefined, error });
   }
 
   abandoned(): void {
-    this.#close("abandoned", 499, "caller_left");
+    this.#close({ outcome: "abandoned", status: 499, code: "caller_left" });
   }
 
-  #close(outcome: CallOutcome, status: number, code: string | undefined): void {
+  #close({ outcome, status, code, error }: Closing): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     const { usage, source } = this.#finalUsage(outcome);
     if (this.#admission !== undefined) this.#settle(usage);
     const record = this.#record({ outcome, status, code, usage, source });
     this.#services.ledger.close(record);
-    this.#services.onCallEnded(record);
+    this.#services.onCallEnded(record, error);
   }
 
   #finalUsage(outcome: CallOutcome): { usage: TokenUsage; source: UsageSource } {
@@ -216,6 +219,13 @@ export class Meter {
       durationMs: this.#services.clock.monotonic() - receivedAt,
     };
   }
+}
+
+interface Closing {
+  readonly outcome: CallOutcome;
+  readonly status: number;
+  readonly code?: string | undefined;
+  readonly error?: GatewayError;
 }
 
 interface CallEnd {

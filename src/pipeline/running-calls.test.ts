@@ -17,6 +17,27 @@ test("a call whose key ends is ended with a 401, and only when its key has ended
   expect(signal.reason).toMatchObject({ status: 401, code: "invalid_api_key" });
 });
 
+test("an ended call is explained by what has become of its key", () => {
+  const end = { rule: "account_disabled", at: 1_700_000_000_000 } as const;
+  for (const [found, rule, words] of [
+    [end, "account_disabled", "2023-11-14T22:13:20.000Z"],
+    [undefined, "key_disabled", "was disabled."],
+  ] as const) {
+    let isLive = true;
+    const running = new RunningCalls(
+      () => isLive,
+      () => found,
+    );
+    const { signal } = running.enter(callOf());
+    isLive = false;
+    running.endStale();
+    const { explanation } = signal.reason instanceof GatewayError ? signal.reason : {};
+    expect(explanation).toMatchObject({ rule, keyId });
+    expect(explanation?.summary).toContain(words);
+    expect(explanation?.summary).toContain("while it ran");
+  }
+});
+
 test("a caller that leaves ends its call, for the reason its own signal has", () => {
   const running = new RunningCalls(() => true);
   const leaving = new AbortController();

@@ -1,6 +1,6 @@
 import type { GatewayError } from "../domain/gateway-error.ts";
 import type { Call } from "./call.ts";
-import { keyEnded } from "./key-refusal.ts";
+import { keyEnded, type KeyFault } from "./key-refusal.ts";
 
 /**
  * Calls that run, by key. When a key is revoked or disabled, what runs for it is ended; a secret
@@ -9,11 +9,19 @@ import { keyEnded } from "./key-refusal.ts";
  */
 export class RunningCalls {
   readonly #isLive: (keyId: string) => boolean;
+  readonly #findEnded: (publicId: string) => KeyFault | undefined;
   readonly #byKey = new Map<string, Map<string, CallEnd>>();
 
-  /** `isLive` tells whether a key is neither revoked nor disabled, as far as it is known here. */
-  constructor(isLive: (keyId: string) => boolean) {
+  /**
+   * `isLive` tells whether a key is neither revoked nor disabled, as far as it is known here, and
+   * `findEnded` what has become of a secret that worked.
+   */
+  constructor(
+    isLive: (keyId: string) => boolean,
+    findEnded: (publicId: string) => KeyFault | undefined = () => undefined,
+  ) {
     this.#isLive = isLive;
+    this.#findEnded = findEnded;
   }
 
   get size(): number {
@@ -28,7 +36,7 @@ export class RunningCalls {
    */
   enter<Entered extends Call>(call: Entered): Entered {
     const { id: keyId } = call.caller.key;
-    if (!this.#isLive(keyId)) throw keyEnded(call);
+    if (!this.#isLive(keyId)) throw this.#whyEnded(call);
     const end = new CallEnd(call);
     const calls = this.#byKey.get(keyId);
     if (calls === undefined) this.#byKey.set(keyId, new Map([[call.id, end]]));
@@ -47,7 +55,7 @@ export class RunningCalls {
   endStale(): void {
     for (const [keyId, calls] of this.#byKey) {
       if (this.#isLive(keyId)) continue;
-      for (const end of calls.values()) end.ofKey();
+      for (const end of calls.values()) end.because(this.#whyEnded(end.call));
     }
   }
 
@@ -57,16 +65,20 @@ export class RunningCalls {
       for (const end of calls.values()) end.because(why());
     }
   }
+
+  #whyEnded(call: Call): GatewayError {
+    return keyEnded(call, this.#findEnded(call.caller.publicId));
+  }
 }
 
 /** Ends one call: when its caller leaves, its key ends, or the process does. */
 class CallEnd {
-  readonly #call: Call;
+  readonly call: Call;
   readonly #controller = new AbortController();
-  readonly #onCallerLeft = (): void => this.#controller.abort(this.#call.signal.reason);
+  readonly #onCallerLeft = (): void => this.#controller.abort(this.call.signal.reason);
 
   constructor(call: Call) {
-    this.#call = call;
+    this.call = call;
     if (call.signal.aborted) this.#onCallerLeft();
     else call.signal.addEventListener("abort", this.#onCallerLeft, { once: true });
   }
@@ -75,15 +87,11 @@ class CallEnd {
     return this.#controller.signal;
   }
 
-  ofKey(): void {
-    this.because(keyEnded(this.#call));
-  }
-
   because(error: GatewayError): void {
     this.#controller.abort(error);
   }
 
   release(): void {
-    this.#call.signal.removeEventListener("abort", this.#onCallerLeft);
+    this.call.signal.removeEventListener("abort", this.#onCallerLeft);
   }
 }
