@@ -324,8 +324,12 @@ function listContract(create: () => ControlStore): void {
         application: "app_a",
         key: "key_a",
       });
-      await store.change((to) => to.keys.insert(keyOf("key_bare", application)));
       const now = 10_000;
+      await store.change(async (to) => {
+        await to.keys.insert(keyOf("key_bare", application));
+        // Of two that live, the key is still one.
+        await to.secrets.insert(secretOf("second", "key_a", { expiresAt: now + 1 }));
+      });
       expect(await keysByActivity(store, now)).toEqual([["key_a"], ["key_bare"]]);
       const whole = [[], ["key_bare", "key_a"]];
       const disabled = await store.change((to) =>
