@@ -72,7 +72,7 @@ describe("a valid file", () => {
       },
       shutdown: { drainTimeoutMs: 30_000 },
       auth: { pepper: undefined },
-      ledger: { batchRows: 500, flushIntervalMs: 200, queueRows: 100_000 },
+      ledger: { batchRows: 500, flushIntervalMs: 1000, queueRows: 100_000 },
       telemetry: { logLevel: "info", logFormat: "text" },
       upstreamRequests: 8192,
       imageFetch: {

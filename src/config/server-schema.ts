@@ -210,7 +210,7 @@ export const ledgerSchema = z
       about: "Longest time between two writes while records wait.",
       min: "10ms",
       max: "1m",
-      initial: "200ms",
+      initial: "1s",
     }),
     queue_rows: wholeNumber({
       about: "Most usage records that wait in memory for the database; more wait in the spool.",

@@ -52,7 +52,9 @@ export class Flusher {
 
   start(): void {
     this.#isStarted = true;
-    this.#schedule();
+    // What another process left is waited for: limits and reports know of it only when it is stored.
+    if (this.#hasWork()) void this.#pass();
+    else this.#schedule();
   }
 
   /** A row has joined the queue. */
