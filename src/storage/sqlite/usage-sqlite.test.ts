@@ -117,6 +117,33 @@ test("latencies of a busy group stay short, and as they were", async () => {
   expect(Math.abs((total?.duration?.p99 ?? 0) / 148 - 1)).toBeLessThan(0.05);
 });
 
+test("a minute's row stays short while its calls come in, however many there are", async () => {
+  const { store, reports, connection } = open(":memory:");
+  const values = Array.from({ length: 20_000 }, (_, index) => 50 + (index % 100));
+  let longest = 0;
+  for (let first = 0; first < values.length; first += 500) {
+    const batch = values
+      .slice(first, first + 500)
+      .map((durationMs, index) =>
+        recordOf(`req_${first + index}`, { startedAt: midnight + (first % 60_000), durationMs }),
+      );
+    await store.insert(batch);
+    const row = await connection.use((database) =>
+      database
+        .query<{ length: number }, []>(
+          "SELECT max(octet_length(durations)) AS length FROM usage_minutes",
+        )
+        .get(),
+    );
+    longest = Math.max(longest, row?.length ?? 0);
+  }
+  expect(longest).toBeLessThan(2_100);
+  const [total] = await reports.totals({ filter: allTime, by: [], limit: 1 });
+  expect(total?.calls).toBe(20_000);
+  expect(Math.abs((total?.duration?.p50 ?? 0) / 99 - 1)).toBeLessThan(0.05);
+  expect(Math.abs((total?.duration?.p99 ?? 0) / 148 - 1)).toBeLessThan(0.05);
+});
+
 test("while another process writes, a batch waits; then it is unavailable, and loses nothing", () =>
   withFile(async (path) => {
     await using connection = open(path, 30).connection;

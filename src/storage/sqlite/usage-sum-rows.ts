@@ -4,12 +4,20 @@ import type { SumBucket } from "./usage-sums.ts";
 import type { ColumnValue } from "./usage-row.ts";
 import { details, stepTables } from "./usage-steps.ts";
 
+/** Latencies of one batch longer than this are made compact before they are written. */
+const longInBatch = 64;
+/**
+ * What is joined to a row makes it longer, and every batch writes the whole row anew: a busy key's
+ * minute would cost more with each second. A compact text rarely has half as many characters.
+ */
+const longInRow = 2_048;
+
 /** Adds the sums of a batch to those that are there. In a transaction. */
 export function addSums(database: Database, buckets: Iterable<SumBucket>): void {
   for (const { step, detail, at, sums } of buckets) {
-    const upsert = database.query<unknown, ColumnValue[]>(upsertInto(stepTables[step]));
+    const upsert = database.query<{ length: number }, ColumnValue[]>(upsertInto(stepTables[step]));
     for (const [groupId, sum] of sums) {
-      upsert.run(
+      const row = upsert.get(
         details[detail],
         at,
         groupId,
@@ -20,15 +28,23 @@ export function addSums(database: Database, buckets: Iterable<SumBucket>): void 
         sum.outputTokens,
         sum.cachedInputTokens,
         sum.estimatedTokens,
-        sum.durations,
-        sum.firstEvents,
+        shortened(sum.durations),
+        shortened(sum.firstEvents),
       );
+      if ((row?.length ?? 0) <= longInRow) continue;
+      const groups = { since: groupId, until: groupId + 1 };
+      compactSums(database, { step, detail, at, groups, length: longInRow });
     }
   }
 }
 
+function shortened(latencies: string): string {
+  return latencies.length > longInBatch ? compactLatencies(latencies) : latencies;
+}
+
 function upsertInto(table: string): string {
-  return `INSERT INTO ${table} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ${addToOld}`;
+  return `INSERT INTO ${table} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ${addToOld}
+    RETURNING octet_length(durations) + octet_length(first_events) AS length`;
 }
 
 /** The end of an insertion of sums that may be there already. */
