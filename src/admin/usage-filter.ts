@@ -1,7 +1,7 @@
 import type { CallOutcome, CapacityClass } from "../domain/usage.ts";
 import type { Principal } from "../domain/user.ts";
-import type { CallFilter, UsageDimension } from "../storage/usage-reports.ts";
-import { usageDimensionNames } from "./contract/usage.ts";
+import { type UsageDimension, usageDimensions } from "../domain/usage-report.ts";
+import type { CallFilter } from "../storage/usage-reports.ts";
 import { invalidField } from "./field-error.ts";
 import { listScope } from "./scope.ts";
 import { readRange } from "./time-range.ts";
@@ -46,7 +46,7 @@ export function usageFilter(query: FilterQuery, principal: Principal, now: numbe
 }
 
 const dimensions: ReadonlyMap<string, UsageDimension> = new Map(
-  usageDimensionNames.map((dimension) => [dimension, dimension]),
+  usageDimensions.map((dimension) => [dimension, dimension]),
 );
 
 /** The names of `by`, each once. Throws 400 for one that is none. */
@@ -55,7 +55,7 @@ export function readDimensions(text: string | undefined): readonly UsageDimensio
   const found = text.split(",").map((name) => {
     const dimension = dimensions.get(name.trim());
     if (dimension !== undefined) return dimension;
-    throw invalidField("by", `use some of ${usageDimensionNames.join(", ")}, with commas between`);
+    throw invalidField("by", `use some of ${usageDimensions.join(", ")}, with commas between`);
   });
   return [...new Set(found)];
 }

@@ -1,4 +1,5 @@
-import type { Percentiles, UsageStep, UsageTotal } from "../storage/usage-reports.ts";
+import type { UsageStep } from "../domain/usage-report.ts";
+import type { Percentiles, UsageTotal } from "../storage/usage-reports.ts";
 import {
   callQuerySchema,
   callRowSchema,

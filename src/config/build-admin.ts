@@ -1,4 +1,5 @@
-import type { AdminSettings, RetentionSettings, SsoSettings } from "./config.ts";
+import type { RetentionSettings } from "../domain/retention.ts";
+import type { AdminSettings, SsoSettings } from "./config.ts";
 import type { ConfigFile } from "./schema.ts";
 
 export function buildAdmin(admin: ConfigFile["admin"]): AdminSettings {

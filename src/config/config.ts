@@ -1,5 +1,6 @@
 import type { Environment } from "../domain/model.ts";
 import type { Plan } from "../domain/plan.ts";
+import type { RetentionSettings } from "../domain/retention.ts";
 import type { Secret } from "../domain/secret.ts";
 import type { DrainSettings, ImageFetchSettings, Timeouts } from "../domain/upstream-settings.ts";
 import type { Role } from "../domain/user.ts";
@@ -99,18 +100,6 @@ export interface SsoSettings {
   readonly accountClaim: string;
   /** Whether an auditor without the account claim sees all accounts; else it stays outside. */
   readonly auditorsSeeAll: boolean;
-}
-
-/** How long rows are kept, in milliseconds, and how they are removed. */
-export interface RetentionSettings {
-  readonly callsMs: number;
-  readonly minutesMs: number;
-  readonly hoursMs: number;
-  readonly daysMs: number;
-  readonly auditMs: number;
-  readonly revokedKeysMs: number;
-  readonly intervalMs: number;
-  readonly batchRows: number;
 }
 
 export interface TelemetrySettings {

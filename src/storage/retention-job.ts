@@ -1,20 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "../domain/clock.ts";
+import type { RetentionSettings } from "../domain/retention.ts";
 import type { ControlRetention, ControlStore } from "./control-store.ts";
 import type { UsageRetention, UsageStore } from "./store.ts";
-
-/** How long data is kept, and how it is removed. */
-export interface RetentionSettings {
-  readonly callsMs: number;
-  readonly minutesMs: number;
-  readonly hoursMs: number;
-  readonly daysMs: number;
-  readonly auditMs: number;
-  readonly revokedKeysMs: number;
-  readonly intervalMs: number;
-  /** Most rows that one transaction removes of a table. */
-  readonly batchRows: number;
-}
 
 export interface RetentionOptions {
   readonly control: Pick<ControlStore, "prune">;

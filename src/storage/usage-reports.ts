@@ -1,3 +1,4 @@
+import type { UsageDimension, UsageStep } from "../domain/usage-report.ts";
 import type { CallOutcome, CapacityClass, UsageRecord } from "../domain/usage.ts";
 import type { Page, PageRequest } from "./control-store.ts";
 
@@ -22,18 +23,6 @@ export interface AdmittedUsage {
   readonly requests: number;
   readonly tokens: number;
 }
-
-export const usageDimensions = [
-  "environment",
-  "account",
-  "application",
-  "key",
-  "model",
-  "target",
-  "status",
-  "class",
-] as const;
-export type UsageDimension = (typeof usageDimensions)[number];
 
 /**
  * Only what fits every field. Totals and series move the times outwards to whole minutes; of times
@@ -63,10 +52,6 @@ export interface TotalsQuery {
   readonly by: readonly UsageDimension[];
   readonly limit: number;
 }
-
-/** Length of a step: what roll-ups exist for. */
-export const usageSteps = ["minute", "hour", "day"] as const;
-export type UsageStep = (typeof usageSteps)[number];
 
 export interface SeriesQuery extends TotalsQuery {
   readonly step: UsageStep;

@@ -1,16 +1,6 @@
 import { z } from "zod";
+import { usageDimensions, usageSteps } from "../../domain/usage-report.ts";
 import { idSchema, numberText, pageFields, timeSchema } from "./values.ts";
-
-export const usageDimensionNames = [
-  "environment",
-  "account",
-  "application",
-  "key",
-  "model",
-  "target",
-  "status",
-  "class",
-] as const;
 
 const time = (about: string) => z.string().max(40).optional().describe(about);
 const name = z.string().min(1).max(200).optional();
@@ -37,7 +27,7 @@ const groupFields = {
     .string()
     .max(100)
     .optional()
-    .describe(`What to tell apart, with commas between: ${usageDimensionNames.join(", ")}.`)
+    .describe(`What to tell apart, with commas between: ${usageDimensions.join(", ")}.`)
     .meta({ examples: ["key,model"] }),
   limit: numberText({ min: 1, max: 1000, initial: 100 }).describe("Most groups of the answer."),
 };
@@ -48,7 +38,7 @@ export const seriesQuerySchema = z.strictObject({
   ...filterFields,
   ...groupFields,
   step: z
-    .enum(["minute", "hour", "day"])
+    .enum(usageSteps)
     .optional()
     .describe("Default by the length of the time; at most 1500 steps."),
 });
@@ -99,7 +89,7 @@ export const totalsSchema = z
 export const seriesSchema = z
   .object({
     ...range,
-    step: z.enum(["minute", "hour", "day"]),
+    step: z.enum(usageSteps),
     data: z.array(usagePointSchema).describe("Steps without calls are left out."),
   })
   .meta({ id: "UsageSeries" });

@@ -1,14 +1,8 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import type { UsageRecord } from "../../domain/usage.ts";
 import { InvalidCursor } from "../errors.ts";
-import {
-  type CallFilter,
-  type UsageDimension,
-  usageDimensions,
-  type UsageFilter,
-  type UsageTotal,
-  usageSteps,
-} from "../usage-reports.ts";
+import { type UsageDimension, usageDimensions, usageSteps } from "../../domain/usage-report.ts";
+import { type CallFilter, type UsageFilter, type UsageTotal } from "../usage-reports.ts";
 import {
   allTime,
   integerOf,

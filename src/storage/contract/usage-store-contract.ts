@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { RefusedRows } from "../errors.ts";
 import type { UsageRetention } from "../store.ts";
-import type { UsageStep } from "../usage-reports.ts";
+import type { UsageStep } from "../../domain/usage-report.ts";
 import {
   allTime,
   type Ledger,

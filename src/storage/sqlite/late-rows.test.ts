@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { allTime, listIds, midnight, recordOf, removeAll } from "../contract/usage-fixtures.ts";
 import { RefusedRows } from "../errors.ts";
-import { usageSteps } from "../usage-reports.ts";
+import { usageSteps } from "../../domain/usage-report.ts";
 import { SqliteConnection } from "./connection.ts";
 import { SqliteControlStore } from "./control-store.ts";
 import type { DroppedRows } from "./late-rows.ts";

@@ -1,5 +1,6 @@
 import type { Database } from "bun:sqlite";
-import type { TotalsQuery, UsageDimension, UsageStep } from "../usage-reports.ts";
+import type { UsageDimension, UsageStep } from "../../domain/usage-report.ts";
+import type { TotalsQuery } from "../usage-reports.ts";
 import {
   type Condition,
   dimensionColumns,

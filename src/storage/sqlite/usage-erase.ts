@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import type { UsageStep } from "../usage-reports.ts";
+import type { UsageStep } from "../../domain/usage-report.ts";
 import { foldAllMinutes } from "./usage-fold.ts";
 import type { ColumnValue } from "./usage-row.ts";
 import { type Detail, details, stepDetails, stepLengthsMs, stepTables } from "./usage-steps.ts";

@@ -1,4 +1,5 @@
-import type { UsageDimension, UsageFilter } from "../usage-reports.ts";
+import type { UsageDimension } from "../../domain/usage-report.ts";
+import type { UsageFilter } from "../usage-reports.ts";
 import type { ColumnValue } from "./usage-row.ts";
 import { type Detail, details } from "./usage-steps.ts";
 

@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import type { UsageStep } from "../usage-reports.ts";
+import type { UsageStep } from "../../domain/usage-report.ts";
 import { type Detail, details, stepDetails } from "./usage-steps.ts";
 
 /** Sums that are made of minutes: those of hours and days, in each detail. */

@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import type { UsageStep } from "../usage-reports.ts";
+import type { UsageStep } from "../../domain/usage-report.ts";
 
 /** Single calls, or the sums of a step. */
 export type HorizonOf = "call" | UsageStep;

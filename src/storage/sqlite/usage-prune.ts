@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import type { UsageRetention } from "../store.ts";
-import { type UsageStep, usageSteps } from "../usage-reports.ts";
+import { type UsageStep, usageSteps } from "../../domain/usage-report.ts";
 import { foldMinutes } from "./usage-fold.ts";
 import { moveHorizon } from "./usage-horizons.ts";
 import type { ColumnValue } from "./usage-row.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { usageSteps } from "../usage-reports.ts";
+import { usageSteps } from "../../domain/usage-report.ts";
 import { cutRange, type UsageExtent } from "./usage-range.ts";
 import { stepLengthsMs } from "./usage-steps.ts";
 

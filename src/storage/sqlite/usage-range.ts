@@ -1,4 +1,5 @@
-import { type UsageFilter, type UsageStep, usageSteps } from "../usage-reports.ts";
+import { type UsageStep, usageSteps } from "../../domain/usage-report.ts";
+import { type UsageFilter } from "../usage-reports.ts";
 import { stepCeiling, stepStart } from "./usage-steps.ts";
 
 /** A time whose sums of one step are read. */

@@ -6,7 +6,7 @@ import {
   randomRecords,
   recordOf,
 } from "../contract/usage-fixtures.ts";
-import { type UsageDimension, usageSteps } from "../usage-reports.ts";
+import { type UsageDimension, usageSteps } from "../../domain/usage-report.ts";
 import { SqliteConnection } from "./connection.ts";
 import { UsageRanking } from "./usage-ranking.ts";
 import { SqliteUsageReports } from "./usage-reports.ts";

@@ -2,16 +2,15 @@ import type { Database } from "bun:sqlite";
 import { latenciesAt } from "../../domain/latency-histogram.ts";
 import type { UsageRecord } from "../../domain/usage.ts";
 import type { Page, PageRequest } from "../control-store.ts";
+import type { UsageDimension, UsageStep } from "../../domain/usage-report.ts";
 import type {
   AdmittedUsage,
   CallFilter,
   Percentiles,
   SeriesQuery,
   TotalsQuery,
-  UsageDimension,
   UsagePoint,
   UsageReports,
-  UsageStep,
   UsageTotal,
 } from "../usage-reports.ts";
 import type { SqliteConnection } from "./connection.ts";

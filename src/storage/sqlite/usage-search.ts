@@ -1,5 +1,6 @@
 import type { Database } from "bun:sqlite";
-import type { CallFilter, UsageStep } from "../usage-reports.ts";
+import type { UsageStep } from "../../domain/usage-report.ts";
+import type { CallFilter } from "../usage-reports.ts";
 import { filteredDimensions, groupCondition, smallestDetail } from "./usage-filter.ts";
 import { readFold } from "./usage-folds.ts";
 import { readHorizon } from "./usage-horizons.ts";

@@ -12,7 +12,7 @@ import {
   recordOf,
 } from "../contract/usage-fixtures.ts";
 import { StorageUnavailable } from "../errors.ts";
-import { usageDimensions, usageSteps } from "../usage-reports.ts";
+import { usageDimensions, usageSteps } from "../../domain/usage-report.ts";
 import { SqliteConnection } from "./connection.ts";
 import { migrations } from "./migrations.ts";
 import { toValues, usageColumns } from "./usage-row.ts";

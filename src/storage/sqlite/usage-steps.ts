@@ -1,4 +1,4 @@
-import type { UsageStep } from "../usage-reports.ts";
+import type { UsageStep } from "../../domain/usage-report.ts";
 
 export const stepLengthsMs: Readonly<Record<UsageStep, number>> = {
   minute: 60_000,

@@ -1,6 +1,6 @@
 import { encodeLatency } from "../../domain/latency-histogram.ts";
 import type { UsageRecord } from "../../domain/usage.ts";
-import type { UsageStep } from "../usage-reports.ts";
+import type { UsageStep } from "../../domain/usage-report.ts";
 import type { GroupIds } from "./usage-groups.ts";
 import { type FoldPlaces, liesBefore } from "./usage-folds.ts";
 import { type Detail, stepStart } from "./usage-steps.ts";
