@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { plainKey } from "../../test/support/plain-key.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { generateApiKey, readPublicId } from "../domain/api-key.ts";
 import { encodeBase62 } from "../domain/base62.ts";
@@ -36,26 +37,7 @@ function forge(text: string): string {
 }
 
 function keyOf(values: Partial<Key>): Key {
-  return {
-    id: "key_a",
-    accountId: "acct_a",
-    applicationId: "app_a",
-    application: "search",
-    environment: "production",
-    plan: "standard",
-    limits: undefined,
-    provisionedUnits: 0,
-    allowedModels: undefined,
-    allowedNetworks: undefined,
-    note: "",
-    createdAt: 0,
-    expiresAt: undefined,
-    disabledAt: undefined,
-    disabledBy: undefined,
-    revokedAt: undefined,
-    revision: 1,
-    ...values,
-  };
+  return plainKey({ environment: "production", ...values });
 }
 
 /** A store that tells what it is given, and that can be away. */

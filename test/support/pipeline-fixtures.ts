@@ -12,6 +12,7 @@ import { InFlight } from "../../src/pipeline/in-flight.ts";
 import type { PipelineServices } from "../../src/pipeline/services.ts";
 import type { ImageFetchSettings } from "../../src/domain/upstream-settings.ts";
 import type { Snapshot, Upstream } from "../../src/pipeline/snapshot.ts";
+import { plainKey } from "./plain-key.ts";
 import { KeptLedger } from "./ledger-fixtures.ts";
 import { createMemoryLimitStore } from "../../src/storage/memory/limit-store.ts";
 import type { ChatCodec, EmbeddingCodec, UpstreamAdapter } from "../../src/upstreams/adapter.ts";
@@ -83,25 +84,7 @@ export const noImageFetch: ImageFetchSettings = {
 
 export function callerOf(limits: Limits = generous): Caller {
   return {
-    key: {
-      id: "key_a",
-      accountId: "acct_a",
-      applicationId: "app_a",
-      application: "search",
-      environment: "test",
-      plan: "standard",
-      limits: undefined,
-      provisionedUnits: 0,
-      allowedModels: undefined,
-      allowedNetworks: undefined,
-      note: "",
-      createdAt: 0,
-      expiresAt: undefined,
-      disabledAt: undefined,
-      disabledBy: undefined,
-      revokedAt: undefined,
-      revision: 1,
-    },
+    key: plainKey(),
     publicId: "aaaaaaaa",
     limits,
   };

@@ -1,3 +1,4 @@
+import { plainKey } from "../../../test/support/plain-key.ts";
 import type { Account, Application } from "../../domain/account.ts";
 import type { AuditEntry } from "../../domain/audit.ts";
 import type { Key, KeySecret } from "../../domain/key.ts";
@@ -36,26 +37,15 @@ export function applicationOf(id: string, values: Partial<Application> = {}): Ap
 }
 
 export function keyOf(id: string, application: Application, values: Partial<Key> = {}): Key {
-  return {
+  return plainKey({
     id,
     accountId: application.accountId,
     applicationId: application.id,
     application: application.name,
     environment: application.environment,
-    plan: "standard",
-    limits: undefined,
-    provisionedUnits: 0,
-    allowedModels: undefined,
-    allowedNetworks: undefined,
-    note: "",
     createdAt: 1_000,
-    expiresAt: undefined,
-    disabledAt: undefined,
-    disabledBy: undefined,
-    revokedAt: undefined,
-    revision: 1,
     ...values,
-  };
+  });
 }
 
 export function secretOf(

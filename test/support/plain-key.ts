@@ -1,0 +1,25 @@
+import type { Key } from "../../src/domain/key.ts";
+
+/** A key of the plan `standard` with no bounds of its own; tests name what they are about. */
+export function plainKey(values: Partial<Key> = {}): Key {
+  return {
+    id: "key_a",
+    accountId: "acct_a",
+    applicationId: "app_a",
+    application: "search",
+    environment: "test",
+    plan: "standard",
+    limits: undefined,
+    provisionedUnits: 0,
+    allowedModels: undefined,
+    allowedNetworks: undefined,
+    note: "",
+    createdAt: 0,
+    expiresAt: undefined,
+    disabledAt: undefined,
+    disabledBy: undefined,
+    revokedAt: undefined,
+    revision: 1,
+    ...values,
+  };
+}
