@@ -7,8 +7,6 @@ import { createLocalAccess, type LocalAccess } from "./admin/sign-in/local-acces
 import { Passwords } from "./admin/sign-in/passwords.ts";
 import type { SignInServices } from "./admin/sign-in/services.ts";
 import { signInRoutes } from "./admin/sign-in/routes.ts";
-import { tokenOperations } from "./admin/tokens.ts";
-import { userOperations, type UserServices } from "./admin/users.ts";
 import type { Config } from "./config/config.ts";
 import type { AdminGate } from "./http/admin-gate.ts";
 import type { Route } from "./http/route.ts";
@@ -48,9 +46,8 @@ export class ControlPlane {
       isLocalToken: (text) => this.#local?.isToken(text) ?? false,
     });
     const signIn = this.#signInServices();
-    const access = [...userOperations(signIn), ...tokenOperations(services)];
     this.routes = [
-      ...adminApiRoutes(services, adminOperations(services, access)),
+      ...adminApiRoutes(services, adminOperations({ ...services, ...signIn })),
       ...signInRoutes(signIn),
     ];
   }
@@ -84,7 +81,7 @@ export class ControlPlane {
     }
   }
 
-  #signInServices(): SignInServices & UserServices {
+  #signInServices(): SignInServices {
     const { config, services, events } = this.#options;
     return {
       ...services,

@@ -6,6 +6,7 @@ import type { Reply } from "../http/reply.ts";
 import { StorageUnavailable } from "../storage/errors.ts";
 import { adminApiRoutes } from "./admin-routes.ts";
 import { adminOperations } from "./operations.ts";
+import { Passwords } from "./sign-in/passwords.ts";
 
 let admin: AdminFixture;
 let routes: readonly Route[];
@@ -132,7 +133,7 @@ describe("storage that does not answer", () => {
       ...admin.services,
       onKeysChanged: () => Promise.reject(new StorageUnavailable("gone")),
     };
-    routes = adminApiRoutes(services, adminOperations(services, []));
+    routes = adminApiRoutes(services, adminOperations({ ...services, passwords: new Passwords() }));
     const { id } = await admin.application("owner");
     const body = JSON.stringify({ application_id: id, plan: "standard" });
     expect((await send("POST", "/admin/v1/keys", { body })).status).toBe(201);

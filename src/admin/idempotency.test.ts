@@ -3,6 +3,7 @@ import { AdminFixture, holderOf, operator } from "../../test/support/admin-fixtu
 import type { ControlStore } from "../storage/control-store.ts";
 import { applicationSchema, issuedKeySchema, keySchema, rotatedKeySchema } from "./contract.ts";
 import { adminOperations } from "./operations.ts";
+import { Passwords } from "./sign-in/passwords.ts";
 import { createRunOperation } from "./run-operation.ts";
 
 const minuteMs = 60_000;
@@ -46,7 +47,9 @@ test("equal requests wait for the one that runs, and begin no transaction of the
     prune: (limits, limit) => control.prune(limits, limit),
   };
   const services = { ...admin.services, store };
-  const operation = adminOperations(services, []).find(({ id }) => id === "rotateKey");
+  const operation = adminOperations({ ...services, passwords: new Passwords() }).find(
+    ({ id }) => id === "rotateKey",
+  );
   const run = createRunOperation(services);
   const request = {
     call: {

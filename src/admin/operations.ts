@@ -8,15 +8,13 @@ import type { Operation } from "./operation.ts";
 import { platformOperations } from "./platform.ts";
 import { refusalOperations } from "./refusals.ts";
 import type { AdminServices } from "./services.ts";
+import { tokenOperations } from "./tokens.ts";
 import { usageOperations } from "./usage.ts";
+import { userOperations, type UserServices } from "./users.ts";
 
-/**
- * All that the control plane does for who is signed in, in the order of the reference page.
- * `access` are the operations on users and tokens, which need more than the services.
- */
+/** All that the control plane does for who is signed in, in the order of the reference page. */
 export function adminOperations(
-  services: AdminServices,
-  access: readonly Operation[],
+  services: AdminServices & Pick<UserServices, "passwords">,
 ): readonly Operation[] {
   return [
     ...accountOperations(services),
@@ -24,7 +22,8 @@ export function adminOperations(
     ...applicationOperations(services),
     ...keyOperations(services),
     ...leakOperations(services),
-    ...access,
+    ...userOperations(services),
+    ...tokenOperations(services),
     ...usageOperations(services),
     ...refusalOperations(services),
     ...auditOperations(services),

@@ -2,31 +2,18 @@ import { Download } from "../admin/download.ts";
 import type { OperationCall } from "../admin/operation.ts";
 import { adminOperations } from "../admin/operations.ts";
 import { createRunOffline, type OfflineRequest } from "../admin/run-offline.ts";
-import { tokenOperations } from "../admin/tokens.ts";
-import { userOperations } from "../admin/users.ts";
+import { localPrincipal } from "../admin/sign-in/principals.ts";
 import type { Config } from "../config/config.ts";
 import { createRequestId } from "../domain/request-id.ts";
-import type { Principal } from "../domain/user.ts";
 import { readRefusal, type AdminClient, type AdminQuery } from "./admin-client.ts";
 import { CommandError, type CommandIo } from "./command.ts";
 import { openServices } from "./open-services.ts";
-
-/** Whoever may write the database may do everything. */
-const localOperator: Principal = {
-  kind: "local",
-  userId: undefined,
-  name: "local",
-  role: "operator",
-  accountId: undefined,
-  scopes: ["read", "write"],
-};
 
 /** Answers requests in this process, by the same operations that a gateway has. */
 export async function createOfflineClient(config: Config, io: CommandIo): Promise<AdminClient> {
   const opened = await openServices(config, io);
   const { admin } = opened;
-  const access = [...userOperations(admin), ...tokenOperations(admin)];
-  const run = createRunOffline(admin, adminOperations(admin, access));
+  const run = createRunOffline(admin, adminOperations(admin));
   const ask = async (request: Omit<OfflineRequest, "call">): Promise<unknown> => {
     const { status, body } = await run({ ...request, call: createCall(io) });
     if (status >= 400) throw readRefusal(status, body);
@@ -53,7 +40,7 @@ export async function createOfflineClient(config: Config, io: CommandIo): Promis
 function createCall(io: CommandIo): OperationCall {
   return {
     id: createRequestId(io.clock.now(), io.random),
-    principal: localOperator,
+    principal: localPrincipal(),
     signal: io.signal,
     address: undefined,
   };

@@ -7,8 +7,7 @@ import { adminOperations } from "../../src/admin/operations.ts";
 import { createRunOperation, type OperationResult } from "../../src/admin/run-operation.ts";
 import type { AdminServices, Platform } from "../../src/admin/services.ts";
 import { Passwords } from "../../src/admin/sign-in/passwords.ts";
-import { tokenOperations } from "../../src/admin/tokens.ts";
-import { userOperations } from "../../src/admin/users.ts";
+import { localPrincipal } from "../../src/admin/sign-in/principals.ts";
 import type { Application } from "../../src/domain/account.ts";
 import type { AuditRecord } from "../../src/domain/audit.ts";
 import { GatewayError } from "../../src/domain/gateway-error.ts";
@@ -18,14 +17,7 @@ import type { Principal } from "../../src/domain/user.ts";
 import { openStores } from "../../src/storage/sqlite/open-stores.ts";
 import { ManualClock } from "./manual-clock.ts";
 
-export const operator: Principal = {
-  kind: "local",
-  userId: undefined,
-  name: "local",
-  role: "operator",
-  accountId: undefined,
-  scopes: ["read", "write"],
-};
+export const operator: Principal = localPrincipal();
 
 export function holderOf(accountId: string): Principal {
   const name = `${accountId}@example.com`;
@@ -85,10 +77,7 @@ export class AdminFixture implements AsyncDisposable {
       return Promise.resolve();
     },
   };
-  readonly operations = adminOperations(this.services, [
-    ...userOperations({ ...this.services, passwords: new Passwords() }),
-    ...tokenOperations(this.services),
-  ]);
+  readonly operations = adminOperations({ ...this.services, passwords: new Passwords() });
   readonly runOperation = createRunOperation(this.services);
   platform: Platform = testPlatform;
 
