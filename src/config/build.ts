@@ -22,7 +22,10 @@ export function buildConfig(file: ConfigFile): Config {
     },
     http: buildHttp(file.http),
     streams: buildStreams(file.streams),
-    shutdown: { drainTimeoutMs: file.shutdown.drain_timeout },
+    shutdown: {
+      preStopMs: file.shutdown.pre_stop,
+      drainTimeoutMs: file.shutdown.drain_timeout,
+    },
     auth: { pepper: file.auth.pepper, snapshotMaxAgeMs: file.auth.snapshot_max_age },
     admin: buildAdmin(file.admin),
     ledger: {
@@ -40,6 +43,7 @@ export function buildConfig(file: ConfigFile): Config {
       logsUpstreamMessages: file.telemetry.upstream_messages,
     },
     upstreamRequests: file.upstream_requests,
+    workers: file.workers,
     imageFetch: buildImageFetch(file.image_fetch),
     environments: file.environments.map((environment) => buildEnvironment(environment, models)),
     upstreams: new Map(

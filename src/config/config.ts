@@ -18,7 +18,7 @@ export interface Config {
   readonly limits: LimitSettings;
   readonly http: HttpSettings;
   readonly streams: StreamSettings;
-  readonly shutdown: { readonly drainTimeoutMs: number };
+  readonly shutdown: { readonly preStopMs: number; readonly drainTimeoutMs: number };
   readonly auth: {
     readonly pepper: Secret | undefined;
     readonly snapshotMaxAgeMs: number;
@@ -29,6 +29,8 @@ export interface Config {
   readonly telemetry: TelemetrySettings;
   /** Most simultaneous fetches of the process. */
   readonly upstreamRequests: number;
+  /** Processes that serve the same addresses. */
+  readonly workers: number;
   readonly imageFetch: ImageFetchSettings;
   readonly environments: readonly ConfiguredEnvironment[];
   /** By name. */

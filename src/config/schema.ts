@@ -14,6 +14,7 @@ import {
   streamsSchema,
   telemetrySchema,
   upstreamRequestsSchema,
+  workersSchema,
 } from "./server-schema.ts";
 import { upstreamsSchema } from "./upstream-schema.ts";
 
@@ -21,26 +22,34 @@ import { upstreamsSchema } from "./upstream-schema.ts";
  * The file an operator writes: its keys, values, defaults, limits and descriptions.
  * `sluice.schema.json` and the tables of `docs/configuration.md` are made from it.
  */
-export const configFileSchema = z.strictObject({
-  listen: listenSchema,
-  storage: storageSchema,
-  data_dir: dataDirectorySchema,
-  limits: limitsSchema,
-  http: httpSchema,
-  streams: streamsSchema,
-  shutdown: shutdownSchema,
-  auth: authSchema,
-  admin: adminSchema,
-  ledger: ledgerSchema,
-  retention: retentionSchema,
-  telemetry: telemetrySchema,
-  upstream_requests: upstreamRequestsSchema,
-  image_fetch: imageFetchSchema,
-  environments: environmentsSchema,
-  upstreams: upstreamsSchema,
-  models: modelsSchema,
-  plans: plansSchema,
-});
+export const configFileSchema = z
+  .strictObject({
+    listen: listenSchema,
+    storage: storageSchema,
+    data_dir: dataDirectorySchema,
+    limits: limitsSchema,
+    http: httpSchema,
+    streams: streamsSchema,
+    shutdown: shutdownSchema,
+    auth: authSchema,
+    admin: adminSchema,
+    ledger: ledgerSchema,
+    retention: retentionSchema,
+    telemetry: telemetrySchema,
+    upstream_requests: upstreamRequestsSchema,
+    workers: workersSchema,
+    image_fetch: imageFetchSchema,
+    environments: environmentsSchema,
+    upstreams: upstreamsSchema,
+    models: modelsSchema,
+    plans: plansSchema,
+  })
+  .refine(({ workers, limits }) => workers === 1 || limits.store !== "memory", {
+    path: ["workers"],
+    error:
+      "must be 1 with limits.store: memory; each process would grant the whole limit, so more " +
+      "need a shared limits store",
+  });
 
 /** The file as read: defaults filled in, durations in milliseconds, sizes in bytes. */
 export type ConfigFile = z.output<typeof configFileSchema>;

@@ -166,8 +166,16 @@ export const streamsSchema = z
 
 export const shutdownSchema = z
   .strictObject({
+    pre_stop: duration({
+      about:
+        "How long new calls are still served after a request to stop, so that balancers can turn away " +
+        "first. Not ready from the start; every answer closes its connection.",
+      min: "0s",
+      max: "10m",
+      initial: "5s",
+    }),
     drain_timeout: duration({
-      about: "How long running calls may go on after a request to stop.",
+      about: "How long running calls may go on once new ones are refused.",
       min: "0s",
       max: "1h",
       initial: "30s",
@@ -269,4 +277,11 @@ export const upstreamRequestsSchema = wholeNumber({
   min: 1,
   max: 65_336,
   initial: 8192,
+});
+
+export const workersSchema = wholeNumber({
+  about: "Processes that serve the same addresses. More than 1 need a shared `limits.store`.",
+  min: 1,
+  max: 64,
+  initial: 1,
 });
