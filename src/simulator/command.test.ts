@@ -65,6 +65,16 @@ test("follows the faults of the command line, each as often as it says", async (
   stop();
 });
 
+test("keeps up a fault that has no end, for a share of the calls", async () => {
+  const { url, stop } = run("--listen", "127.0.0.1:0", "--fault", "overloaded-503*ever@25");
+  const address = await url;
+  const statuses: number[] = [];
+  for (let call = 0; call < 12; call++) statuses.push((await fetch(`${address}/models`)).status);
+  const turn = [200, 200, 200, 503];
+  expect(statuses).toEqual([...turn, ...turn, ...turn]);
+  stop();
+});
+
 test("explains itself, with every fault there is", async () => {
   const { lines, exitCode } = run("--help");
   expect(await exitCode).toBe(0);
@@ -95,6 +105,8 @@ test.each([
   ["--listen", "nowhere"],
   ["--listen", "127.0.0.1:99999"],
   ["--fault", "unheard-of"],
+  ["--fault", "error-500*often"],
+  ["--fault", "error-500@101"],
   ["--tokens-per-second", "fast"],
   ["--first-token-delay", "-1"],
   ["--unknown", "x"],

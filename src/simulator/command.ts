@@ -15,7 +15,10 @@ export const simulatorOptions = [
   { flag: "--listen HOST:PORT", meaning: "where to listen (default 127.0.0.1:9090)" },
   { flag: "--tokens-per-second N", meaning: "how fast answers are written (default: at once)" },
   { flag: "--first-token-delay MS", meaning: "how long answers take to begin (default 0)" },
-  { flag: "--fault MODE[:ARGUMENT][*TIMES]", meaning: "faults of the next calls; repeatable" },
+  {
+    flag: "--fault MODE[:ARGUMENT][*TIMES][@PERCENT]",
+    meaning: "faults of the next calls; repeatable; *ever does not end, @10 is every tenth call",
+  },
   { flag: "--api-key KEY", meaning: "on OpenAI's wire accept this key only; repeatable" },
   {
     flag: "--bedrock-credential ID:SECRET",
@@ -124,12 +127,17 @@ function readCallers(
   return { credentials, apiKeys };
 }
 
-/** `stall-mid:500*3`: the next three calls stall for half a second. */
+/**
+ * `stall-mid:500*3`: the next three calls stall for half a second; `error-500*ever@10`: every tenth
+ * call fails.
+ */
 function readFaultStep(text: string): FaultStep | undefined {
-  const [name = "", times = "1"] = text.split("*");
-  const fault = parseFault(name);
-  if (fault === undefined || !/^\d+$/.test(times)) return undefined;
-  const step = { mode: fault.mode, times: Number(times) };
+  const parts = /^([^*@]+)(?:\*(\d+|ever))?(?:@(\d+(?:\.\d+)?))?$/.exec(text);
+  const fault = parseFault(parts?.[1] ?? "");
+  const times = parts?.[2] === "ever" ? Number.POSITIVE_INFINITY : Number(parts?.[2] ?? 1);
+  const share = Number(parts?.[3] ?? 100) / 100;
+  if (fault === undefined || !(share > 0 && share <= 1)) return undefined;
+  const step = { mode: fault.mode, times, share };
   return fault.argument === undefined ? step : { ...step, argument: fault.argument };
 }
 

@@ -42,6 +42,38 @@ test("a plan is followed step by step, as often as each step says", () => {
   expect(chosen[2]?.argument).toBe(5);
 });
 
+test("a standing fault stays until there is another plan", () => {
+  const chooser = new FaultChooser();
+  chooser.setPlan([{ mode: "overloaded-503", times: Number.POSITIVE_INFINITY }]);
+  for (let call = 0; call < 10_000; call += 1) {
+    expect(chooser.choose(null, "m")?.mode).toBe("overloaded-503");
+  }
+  chooser.setPlan([]);
+  expect(chooser.choose(null, "m")).toEqual(noFault);
+});
+
+test("a share of the calls is exactly that share, and evenly spread", () => {
+  const chooser = new FaultChooser();
+  for (const [share, between] of [
+    [0.1, 10],
+    [0.25, 4],
+    [1, 1],
+  ] as const) {
+    chooser.setPlan([{ mode: "reset", times: Number.POSITIVE_INFINITY, share }]);
+    const modes = Array.from({ length: 1_000 }, () => chooser.choose(null, "m")?.mode);
+    const places = [...modes.keys()].filter((place) => modes[place] === "reset");
+    expect(places).toHaveLength(share * 1_000);
+    expect(places.every((place) => place % between === between - 1)).toBe(true);
+  }
+});
+
+test("a step with a share ends after its calls, the well ones among them", () => {
+  const chooser = new FaultChooser();
+  chooser.setPlan([{ mode: "reset", times: 4, share: 0.5 }, { mode: "error-500" }]);
+  const modes = Array.from({ length: 6 }, () => chooser.choose(null, "m")?.mode);
+  expect(modes).toEqual(["ok", "reset", "ok", "reset", "error-500", "ok"]);
+});
+
 test("flapping takes turns, for each model on its own", () => {
   const chooser = new FaultChooser();
   const modes = ["a", "a", "b", "a", "b"].map((model) => chooser.choose("flap", model)?.mode);

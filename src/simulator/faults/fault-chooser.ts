@@ -5,10 +5,20 @@ export const faultHeader = "x-simulator-fault";
 
 const defaultBurstLength = 3;
 const modelsLimit = 10_000;
+/** Ten tenths add up to a little less than one. */
+const roundingError = 1e-9;
+
+interface PlannedFault {
+  readonly fault: Fault;
+  times: number;
+  readonly share: number;
+  /** The part of a fault that calls have added up to since the last one. */
+  owed: number;
+}
 
 /** Says which fault a call gets: from its header, else its model's name, else the plan. */
 export class FaultChooser {
-  #plan: { readonly fault: Fault; times: number }[] = [];
+  #plan: PlannedFault[] = [];
   /** Models whose next flapping call fails. */
   readonly #flapping = new Set<string>();
   /** How many calls of a model a burst has refused so far. */
@@ -16,7 +26,9 @@ export class FaultChooser {
 
   setPlan(steps: readonly FaultStep[]): void {
     this.#plan = steps
-      .map(({ mode, argument, times = 1 }) => ({ fault: { mode, argument }, times }))
+      .map(({ mode, argument, times = 1, share = 1 }) => {
+        return { fault: { mode, argument }, times, share, owed: 0 };
+      })
       .filter(({ times }) => times > 0);
   }
 
@@ -36,6 +48,9 @@ export class FaultChooser {
     if (step === undefined) return undefined;
     step.times -= 1;
     if (step.times <= 0) this.#plan.shift();
+    step.owed += step.share;
+    if (step.owed < 1 - roundingError) return undefined;
+    step.owed -= 1;
     return step.fault;
   }
 

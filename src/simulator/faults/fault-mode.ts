@@ -63,11 +63,14 @@ export function isOnWire(mode: FaultMode, wire: "openai" | "bedrock"): boolean {
   return mode in commonModes || mode in (wire === "openai" ? openaiModes : bedrockModes);
 }
 
-/** One step of a plan: this fault for the next `times` calls (default 1). */
+/** One step of a plan: this fault for the next `times` calls. */
 export interface FaultStep {
   readonly mode: FaultMode;
   readonly argument?: number;
+  /** Default 1; `Infinity`: until there is another plan. */
   readonly times?: number;
+  /** Which part of those calls gets it, evenly spread, in (0, 1]; the rest is well. Default 1. */
+  readonly share?: number;
 }
 
 export const noFault: Fault = { mode: "ok", argument: undefined };
