@@ -37,6 +37,8 @@ export function buildSnapshot(config: Config, services: ServicesOf, before?: Rep
     environmentsByHost,
     defaultEnvironment,
     plans: config.plans,
+    pools: config.pools,
+    routing: config.routing,
     upstreams: buildUpstreams(config, services, before),
     settings: {
       jsonDepth: config.http.jsonDepth,

@@ -3,9 +3,11 @@ import { eventStream, eventStreamHeaders, type FrameSource } from "../http/event
 import { jsonReply, type Reply } from "../http/reply.ts";
 import type { KeyCall } from "../http/route.ts";
 import { rateLimitHeaders } from "../limits/headers.ts";
+import type { Call } from "../pipeline/call.ts";
 import { openChatStream, runChat, type ChatCall } from "../pipeline/chat-call.ts";
 import type { PipelineServices } from "../pipeline/services.ts";
 import type { ApiSettings } from "./api-settings.ts";
+import { withOptions } from "./call-options.ts";
 import { chatBody } from "./chat-body.ts";
 import { ChatChunkWriter } from "./chat-chunks.ts";
 import { ChatFrames } from "./chat-frames.ts";
@@ -18,7 +20,8 @@ export function createChatCompletions(
   services: PipelineServices,
   settings: () => ApiSettings,
 ): (call: KeyCall) => Promise<Reply> {
-  return async (call) => {
+  return async (plain) => {
+    const call = withOptions(plain);
     const bytes = await call.readBody();
     const { value, text } = parseJson(bytes, call.snapshot.settings.jsonDepth);
     const request = restoreLargeSeed(parseChatRequest(value), text);
@@ -30,7 +33,7 @@ export function createChatCompletions(
 }
 
 async function wholeReply(
-  call: KeyCall,
+  call: KeyCall & Call,
   chat: ChatCall,
   services: PipelineServices,
 ): Promise<Reply> {
@@ -45,7 +48,7 @@ async function wholeReply(
 }
 
 interface StreamReply {
-  readonly call: KeyCall;
+  readonly call: KeyCall & Call;
   readonly chat: ChatCall;
   readonly services: PipelineServices;
   readonly settings: ApiSettings;

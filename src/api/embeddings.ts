@@ -4,6 +4,7 @@ import type { KeyCall } from "../http/route.ts";
 import { rateLimitHeaders } from "../limits/headers.ts";
 import { runEmbeddings } from "../pipeline/embedding-call.ts";
 import type { PipelineServices } from "../pipeline/services.ts";
+import { withOptions } from "./call-options.ts";
 import { decodeTokens } from "./decode-tokens.ts";
 import { parseJson } from "./parse-json.ts";
 import { parseEmbeddingRequest } from "./schemas/embedding-request.ts";
@@ -11,7 +12,8 @@ import { toBase64, toNumbers } from "./vector-encoding.ts";
 
 /** `POST /v1/embeddings` */
 export function createEmbeddings(services: PipelineServices): (call: KeyCall) => Promise<Reply> {
-  return async (call) => {
+  return async (plain) => {
+    const call = withOptions(plain);
     const bytes = await call.readBody();
     const { value } = parseJson(bytes, call.snapshot.settings.jsonDepth);
     const request = parseEmbeddingRequest(value);

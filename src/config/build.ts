@@ -5,6 +5,7 @@ import type { Config, ConfiguredEnvironment, HttpSettings, StreamSettings } from
 import { defaultPlans, planSchema } from "./model-schema.ts";
 import type { ConfigFile } from "./schema.ts";
 import { buildAdmin, buildRetention } from "./build-admin.ts";
+import { buildOverload, buildPools, buildRouting } from "./build-routing.ts";
 import { buildUpstream } from "./build-upstream.ts";
 
 /** Turns a file that passed every check into what the rest of Sluice uses. */
@@ -45,6 +46,8 @@ export function buildConfig(file: ConfigFile): Config {
     upstreamRequests: file.upstream_requests,
     workers: file.workers,
     imageFetch: buildImageFetch(file.image_fetch),
+    routing: buildRouting(file.routing),
+    overload: buildOverload(file.overload),
     environments: file.environments.map((environment) => buildEnvironment(environment, models)),
     upstreams: new Map(
       Object.entries(file.upstreams).map(([name, upstream]) => [
@@ -52,6 +55,7 @@ export function buildConfig(file: ConfigFile): Config {
         buildUpstream(name, upstream, file.models),
       ]),
     ),
+    pools: buildPools(file.pools),
     plans: buildPlans(file.plans),
   };
 }
@@ -98,19 +102,28 @@ function buildModel(alias: string, model: ModelFile): Model {
     created: model.created,
     contextWindow: model.context_window,
     targets: model.targets.map(buildTarget),
+    timeouts: {
+      firstByteMs: model.timeouts.first_byte,
+      idleMs: model.timeouts.idle,
+      totalMs: model.timeouts.total,
+    },
     ...buildKindOfModel(model),
   };
 }
 
 const defaultMaxOutputTokens = 4096;
 
-function buildKindOfModel(model: ModelFile): Pick<Model, "maxOutputTokens" | "fanOut"> {
+function buildKindOfModel(
+  model: ModelFile,
+): Pick<Model, "maxOutputTokens" | "fanOut" | "hedgeAfterMs" | "fallbacks"> {
   switch (model.kind) {
     case "chat":
       return {
         maxOutputTokens:
           model.max_output_tokens ?? Math.min(model.context_window, defaultMaxOutputTokens),
         fanOut: 1,
+        hedgeAfterMs: model.hedge_after,
+        fallbacks: model.fallbacks,
       };
     case "embedding":
       return { maxOutputTokens: undefined, fanOut: model.fan_out };
@@ -118,8 +131,9 @@ function buildKindOfModel(model: ModelFile): Pick<Model, "maxOutputTokens" | "fa
 }
 
 /** What upstream kinds say of their models goes to the upstream, not along with every target. */
-function buildTarget({ upstream, model, priority, weight }: ModelFile["targets"][number]): Target {
-  return { id: `${upstream}/${model}`, upstream, model, priority, weight };
+function buildTarget(target: ModelFile["targets"][number]): Target {
+  const { upstream, model, priority, weight, pool } = target;
+  return { id: `${upstream}/${model}`, upstream, model, priority, weight, pool };
 }
 
 function buildEnvironment(
@@ -142,7 +156,13 @@ function buildPlans(plans: ConfigFile["plans"]): ReadonlyMap<string, Plan> {
     ([name, plan]) => [name, planSchema.parse(plan)] as const,
   );
   for (const [name, plan] of [...defaults, ...Object.entries(plans)]) {
-    built.set(name, { name, limits: buildLimits(plan), provisioned: plan.provisioned });
+    built.set(name, {
+      name,
+      limits: buildLimits(plan),
+      provisioned: plan.provisioned,
+      queueTimeoutMs: plan.queue_timeout,
+      isIdempotent: plan.idempotency,
+    });
   }
   return built;
 }

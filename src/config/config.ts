@@ -1,6 +1,8 @@
+import type { Pool } from "../domain/capacity.ts";
 import type { Environment } from "../domain/model.ts";
 import type { Plan } from "../domain/plan.ts";
 import type { RetentionSettings } from "../domain/retention.ts";
+import type { OverloadSettings, RoutingSettings } from "../domain/routing-settings.ts";
 import type { Secret } from "../domain/secret.ts";
 import type { DrainSettings, ImageFetchSettings, Timeouts } from "../domain/upstream-settings.ts";
 import type { Role } from "../domain/user.ts";
@@ -32,9 +34,13 @@ export interface Config {
   /** Processes that serve the same addresses. */
   readonly workers: number;
   readonly imageFetch: ImageFetchSettings;
+  readonly routing: RoutingSettings;
+  readonly overload: OverloadSettings;
   readonly environments: readonly ConfiguredEnvironment[];
   /** By name. */
   readonly upstreams: ReadonlyMap<string, UpstreamSettings>;
+  /** By name. */
+  readonly pools: ReadonlyMap<string, Pool>;
   /** By name. */
   readonly plans: ReadonlyMap<string, Plan>;
 }

@@ -128,8 +128,20 @@ describe("a valid file", () => {
       created: Date.UTC(2025, 0, 1) / 1000,
       contextWindow: 200_000,
       maxOutputTokens: 4096,
+      fallbacks: [],
+      hedgeAfterMs: undefined,
+      timeouts: { firstByteMs: undefined, idleMs: undefined, totalMs: undefined },
       fanOut: 1,
-      targets: [{ id: "local-vllm/a", upstream: "local-vllm", model: "a", priority: 1, weight: 1 }],
+      targets: [
+        {
+          id: "local-vllm/a",
+          upstream: "local-vllm",
+          model: "a",
+          priority: 1,
+          pool: undefined,
+          weight: 1,
+        },
+      ],
     });
     expect(environment?.models.get("embed-a")).toMatchObject({
       kind: "embedding",
@@ -178,6 +190,8 @@ describe("a valid file", () => {
       name: "enterprise",
       limits: undefined,
       provisioned: true,
+      queueTimeoutMs: 0,
+      isIdempotent: false,
     });
     expect(plans.get("mine")?.provisioned).toBe(false);
   });

@@ -1,6 +1,15 @@
 import { z } from "zod";
 import { bedrockChatTargetSchema, bedrockEmbeddingTargetSchema } from "./bedrock-target-schema.ts";
-import { flag, identifier, modelAlias, requiredWholeNumber, text, wholeNumber } from "./values.ts";
+import {
+  duration,
+  flag,
+  identifier,
+  modelAlias,
+  optionalDuration,
+  requiredWholeNumber,
+  text,
+  wholeNumber,
+} from "./values.ts";
 
 /** What callers see: models, the environments that offer them, and the plans that limit keys. */
 
@@ -21,6 +30,7 @@ const targetFields = {
     max: 1_000_000,
     initial: 1,
   }),
+  pool: identifier("Name of the pool whose capacity this target is.").optional(),
 };
 
 /** Beside what all targets have: a section for each upstream kind that must know more. */
@@ -70,6 +80,29 @@ const modelFields = {
     max: mostTokens,
   }),
   created: createdSchema,
+  timeouts: z
+    .strictObject({
+      first_byte: optionalDuration({
+        about: "From the request to the first byte of the answer.",
+        min: "10ms",
+        max: "1h",
+        example: "5m",
+      }),
+      idle: optionalDuration({
+        about: "Longest silence within an answer.",
+        min: "10ms",
+        max: "1h",
+        example: "3m",
+      }),
+      total: optionalDuration({
+        about: "From the arrival of a call to the end of its answer.",
+        min: "10ms",
+        max: "24h",
+        example: "30m",
+      }),
+    })
+    .prefault({})
+    .describe("Where this model takes another time than its upstreams say."),
 };
 
 const mostTargets = 64;
@@ -88,6 +121,22 @@ export const chatModelSchema = z
       min: 1,
       max: mostTokens,
     }).optional(),
+    hedge_after: optionalDuration({
+      about:
+        "Without a first event after this time, a second target is asked as well, and whoever " +
+        "answers first serves; the other may be billed. Without it: never.",
+      min: "10ms",
+      max: "10m",
+      example: "5s",
+    }),
+    fallbacks: z
+      .array(modelAlias("Alias of a chat model."))
+      .max(8)
+      .prefault([])
+      .describe(
+        "Models whose targets are tried, in turn, when none of this model's own answers. Callers " +
+          "whose keys may not use them stay without.",
+      ),
   })
   .refine((model) => (model.max_output_tokens ?? 1) <= model.context_window, {
     path: ["max_output_tokens"],
@@ -156,6 +205,17 @@ export const planSchema = z
     }).optional(),
     custom: flag("The plan has no limits of its own: each key brings its values.", false),
     provisioned: flag("Keys on this plan may buy provisioned throughput.", false),
+    queue_timeout: duration({
+      about: "How long a call waits for a place when its pool or upstream is full; 0s: not at all.",
+      min: "0s",
+      max: "10m",
+      initial: "0s",
+    }),
+    idempotency: flag(
+      "Whether `Idempotency-Key` makes a repeated call get the answer of the first. Answers are " +
+        "then stored, encrypted, for 24 hours.",
+      false,
+    ),
   })
   .superRefine((plan, context) => {
     for (const key of ["requests_per_minute", "tokens_per_minute"] as const) {

@@ -9,7 +9,11 @@ import { suggest } from "./suggest.ts";
  */
 export function referenceProblems(tree: unknown): readonly SchemaProblem[] {
   const outline = outlineSchema.parse(tree);
-  return [...targetProblems(outline), ...environmentProblems(outline)];
+  return [
+    ...targetProblems(outline),
+    ...fallbackProblems(outline),
+    ...environmentProblems(outline),
+  ];
 }
 
 const textOrNothing = z.string().optional().catch(undefined);
@@ -20,11 +24,13 @@ const section = z.object({ family: textOrNothing });
 const target = z.object({
   upstream: textOrNothing,
   model: textOrNothing,
+  pool: textOrNothing,
   bedrock: section.optional().catch({ family: undefined }),
 });
 const model = z.object({
   kind: textOrNothing,
   targets: z.array(target.catch(target.parse({}))).catch([]),
+  fallbacks: texts,
 });
 const environment = z.object({ name: textOrNothing, hosts: texts, models: texts });
 
@@ -34,20 +40,24 @@ const outlineSchema = z.object({
     .optional()
     .catch(undefined),
   models: z
-    .record(z.string(), model.catch({ kind: undefined, targets: [] }))
+    .record(z.string(), model.catch({ kind: undefined, targets: [], fallbacks: [] }))
     .optional()
     .catch(undefined),
+  pools: z.record(z.string(), z.unknown()).catch({}),
   environments: z.array(environment.catch({ name: undefined, hosts: [], models: [] })).catch([]),
 });
 
 type Outline = z.output<typeof outlineSchema>;
 
-function targetProblems({ upstreams, models }: Outline): readonly SchemaProblem[] {
+function targetProblems({ upstreams, models, pools }: Outline): readonly SchemaProblem[] {
   const problems: SchemaProblem[] = [];
   for (const [alias, { kind, targets }] of Object.entries(models ?? {})) {
     const seen = new Map<string, number>();
-    for (const [index, { upstream: name, model: identifier, bedrock }] of targets.entries()) {
+    for (const [index, { upstream: name, model: identifier, pool, bedrock }] of targets.entries()) {
       const path = ["models", alias, "targets", index];
+      if (pool !== undefined && !Object.hasOwn(pools, pool)) {
+        problems.push(missing([...path, "pool"], pool, Object.keys(pools)));
+      }
       if (name === undefined) continue;
       if (upstreams !== undefined && !Object.hasOwn(upstreams, name)) {
         problems.push(missing([...path, "upstream"], name, Object.keys(upstreams)));
@@ -59,6 +69,24 @@ function targetProblems({ upstreams, models }: Outline): readonly SchemaProblem[
       const earlier = seen.get(id);
       if (earlier === undefined) seen.set(id, index);
       else problems.push({ path, message: `repeats targets[${earlier}]: same upstream and model` });
+    }
+  }
+  return problems;
+}
+
+function fallbackProblems({ models = {} }: Outline): readonly SchemaProblem[] {
+  const problems: SchemaProblem[] = [];
+  const chatAliases = Object.keys(models).filter((alias) => models[alias]?.kind === "chat");
+  for (const [alias, { fallbacks }] of Object.entries(models)) {
+    for (const [index, fallback] of fallbacks.entries()) {
+      const path = ["models", alias, "fallbacks", index];
+      if (fallback === undefined) continue;
+      if (fallback === alias) problems.push({ path, message: "is the model itself" });
+      else if (fallbacks.indexOf(fallback) < index) {
+        problems.push({ path, message: "stands twice in the list" });
+      } else if (!chatAliases.includes(fallback)) {
+        problems.push(missing(path, fallback, chatAliases));
+      }
     }
   }
   return problems;
@@ -141,8 +169,12 @@ function missing(
   name: string,
   known: readonly string[],
 ): SchemaProblem {
-  const what = path.at(-1) === "upstream" ? "upstream" : "model";
   const suggestion = suggest(name, known);
-  const message = `names ${what === "upstream" ? "an upstream" : "a model"} that is not configured`;
+  const message = `names ${nounFor(path.at(-1))} that is not configured`;
   return suggestion === undefined ? { path, message } : { path, message, suggestion };
+}
+
+function nounFor(field: string | number | undefined): string {
+  if (field === "upstream") return "an upstream";
+  return field === "pool" ? "a pool" : "a model";
 }

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { adminSchema, retentionSchema } from "./admin-schema.ts";
 import { imageFetchSchema } from "./image-fetch-schema.ts";
 import { environmentsSchema, modelsSchema, plansSchema } from "./model-schema.ts";
+import { overloadSchema, poolsSchema, routingSchema } from "./routing-schema.ts";
 import {
   authSchema,
   dataDirectorySchema,
@@ -39,8 +40,11 @@ export const configFileSchema = z
     upstream_requests: upstreamRequestsSchema,
     workers: workersSchema,
     image_fetch: imageFetchSchema,
+    routing: routingSchema,
+    overload: overloadSchema,
     environments: environmentsSchema,
     upstreams: upstreamsSchema,
+    pools: poolsSchema,
     models: modelsSchema,
     plans: plansSchema,
   })

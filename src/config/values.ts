@@ -24,9 +24,24 @@ const durationUnitsMs: Readonly<Record<string, number>> = {
 
 /** Text such as `500ms`, `30s`, `10m`, `24h` or `90d`; becomes milliseconds. */
 export function duration(range: RangeWithDefault<string>) {
+  return durationValue({ ...range, example: range.initial })
+    .prefault(range.initial)
+    .meta(durationMeta(range));
+}
+
+/** A duration without a default. */
+export function optionalDuration(range: Range<string> & { readonly example: string }) {
+  return durationValue(range).meta(durationMeta(range)).optional();
+}
+
+function durationMeta({ about, min, max }: Range<string>) {
+  return { title: "duration", description: `${about} From ${min} to ${max}.` };
+}
+
+function durationValue(range: Range<string> & { readonly example: string }) {
   const minMs = readDuration(range.min);
   const maxMs = readDuration(range.max);
-  const mustBe = `must be a duration from ${range.min} to ${range.max}, such as ${range.initial}`;
+  const mustBe = `must be a duration from ${range.min} to ${range.max}, such as ${range.example}`;
   return z
     .string({ error: mustBe })
     .regex(durationPattern, { error: mustBe, abort: true })
@@ -35,9 +50,7 @@ export function duration(range: RangeWithDefault<string>) {
       if (milliseconds >= minMs && milliseconds <= maxMs) return milliseconds;
       context.issues.push({ code: "custom", message: mustBe, input: text });
       return z.NEVER;
-    })
-    .prefault(range.initial)
-    .meta({ title: "duration", description: `${range.about} From ${range.min} to ${range.max}.` });
+    });
 }
 
 function readDuration(text: string): number {

@@ -4,9 +4,15 @@ export interface Clock {
   now(): number;
   /** Milliseconds from an arbitrary start. Never goes backwards. */
   monotonic(): number;
+  /** Runs something once, after a time. What it returns takes it back. */
+  schedule(run: () => void, delayMs: number): () => void;
 }
 
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
+  schedule(run, delayMs) {
+    const timer = setTimeout(run, delayMs);
+    return () => clearTimeout(timer);
+  },
 };

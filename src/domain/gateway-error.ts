@@ -199,6 +199,12 @@ export const gatewayErrors = {
     code: "unsupported_content_type",
     when: "The body is not `application/json`, or has a content encoding other than gzip, deflate, br or zstd.",
   },
+  deadline_exceeded: {
+    status: 408,
+    type: "invalid_request_error",
+    code: "deadline_exceeded",
+    when: "The answer did not end within the time that the caller's header `x-sluice-timeout-ms` gave.",
+  },
   caller_left: {
     status: 499,
     type: "invalid_request_error",

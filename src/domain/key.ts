@@ -14,6 +14,8 @@ export interface Key {
   readonly limits: Limits | undefined;
   /** Units of provisioned throughput bought for the key. */
   readonly provisionedUnits: number;
+  /** Name of the pool whose units they are; undefined when it has none. */
+  readonly provisionedPool?: string | undefined;
   /** Aliases it may name; undefined: all of its environment. */
   readonly allowedModels: readonly string[] | undefined;
   /** CIDR blocks it may be used from; undefined: anywhere. */

@@ -10,6 +10,15 @@ export interface Target {
   readonly priority: number;
   /** Share of the calls among targets of one priority. */
   readonly weight: number;
+  /** Name of the pool whose capacity it is; undefined: only its upstream bounds it. */
+  readonly pool?: string | undefined;
+}
+
+/** Where a model takes another time than its upstreams say. */
+export interface ModelTimeouts {
+  readonly firstByteMs?: number | undefined;
+  readonly idleMs?: number | undefined;
+  readonly totalMs?: number | undefined;
 }
 
 /** What callers name: a short alias that hides its targets. */
@@ -25,6 +34,11 @@ export interface Model {
   /** Most simultaneous upstream requests of one call; 1 for chat models. */
   readonly fanOut: number;
   readonly targets: readonly Target[];
+  readonly timeouts?: ModelTimeouts;
+  /** Without a first event after this time a second target is asked as well. */
+  readonly hedgeAfterMs?: number | undefined;
+  /** Aliases of models whose targets are tried when none of its own answers. */
+  readonly fallbacks?: readonly string[];
 }
 
 /** A deployment stage with its own hosts, models and keys. */

@@ -10,4 +10,8 @@ export interface Plan {
   readonly limits: Limits | undefined;
   /** Whether keys on this plan may buy provisioned throughput. */
   readonly provisioned: boolean;
+  /** How long a call waits for a place when its pool or upstream is full. */
+  readonly queueTimeoutMs: number;
+  /** Whether answers are kept for calls that are repeated with their `Idempotency-Key`. */
+  readonly isIdempotent: boolean;
 }

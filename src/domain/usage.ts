@@ -1,3 +1,5 @@
+import type { CallRouting } from "./call-routing.ts";
+
 /** Tokens of one call, as an upstream reports them. */
 export interface TokenUsage {
   /** All input tokens, cached ones included. */
@@ -49,6 +51,10 @@ export interface UsageRecord {
   /** Milliseconds from arrival to the first event; undefined when there was none. */
   readonly firstEventMs: number | undefined;
   readonly durationMs: number;
+  /** How it found its target; undefined for the plain case: one target, one attempt, answered. */
+  readonly routing?: CallRouting | undefined;
+  /** Whether an attempt that nobody got anything of may be on the provider's bill as well. */
+  readonly mayBeBilledTwice?: boolean;
 }
 
 /** A call that is under way: what is known before it is sent to an upstream. */

@@ -18,6 +18,8 @@ const standard: Plan = {
   name: "standard",
   limits: { requestsPerMinute: 300, tokensPerMinute: 500_000 },
   provisioned: false,
+  queueTimeoutMs: 0,
+  isIdempotent: false,
 };
 
 function newText(): string {

@@ -1,6 +1,16 @@
+import type { CapacityMode } from "../domain/capacity.ts";
 import type { Caller } from "../domain/key.ts";
 import type { Environment } from "../domain/model.ts";
 import type { Snapshot } from "./snapshot.ts";
+
+/** What a caller says of one call beside its body. */
+export interface CallOptions {
+  readonly capacity: CapacityMode;
+  /** Monotonic milliseconds after which the caller does not care; undefined: it did not say. */
+  readonly deadlineAt: number | undefined;
+}
+
+export const plainCall: CallOptions = { capacity: "auto", deadlineAt: undefined };
 
 /** One request of a caller on its way through the pipeline. */
 export interface Call {
@@ -13,4 +23,5 @@ export interface Call {
   readonly signal: AbortSignal;
   /** Monotonic milliseconds. */
   readonly receivedAt: number;
+  readonly options: CallOptions;
 }

@@ -1,5 +1,7 @@
+import type { Pool } from "../domain/capacity.ts";
 import type { Environment } from "../domain/model.ts";
 import type { Plan } from "../domain/plan.ts";
+import type { RoutingSettings } from "../domain/routing-settings.ts";
 import type { ImageFetchSettings, Timeouts } from "../domain/upstream-settings.ts";
 import type { UpstreamAdapter } from "../upstreams/adapter.ts";
 import type { Draining } from "./drain.ts";
@@ -15,6 +17,8 @@ export interface Snapshot {
   /** Answers at every host that no other environment claims. */
   readonly defaultEnvironment: Environment | undefined;
   readonly plans: ReadonlyMap<string, Plan>;
+  readonly pools: ReadonlyMap<string, Pool>;
+  readonly routing: RoutingSettings;
   readonly upstreams: ReadonlyMap<string, Upstream>;
   readonly settings: CallSettings;
 }

@@ -180,10 +180,11 @@ const testPlatform: Platform = {
     ["pilot", planOf("pilot", 60, false)],
     ["standard", planOf("standard", 300, false)],
     ["pro", planOf("pro", 1000, true)],
-    ["enterprise", { name: "enterprise", limits: undefined, provisioned: true }],
+    ["enterprise", { ...planOf("enterprise", 0, true), limits: undefined }],
   ]),
 };
 
 function planOf(name: string, requestsPerMinute: number, provisioned: boolean): Plan {
-  return { name, limits: { requestsPerMinute, tokensPerMinute: 1_000_000 }, provisioned };
+  const limits = { requestsPerMinute, tokensPerMinute: 1_000_000 };
+  return { name, limits, provisioned, queueTimeoutMs: 0, isIdempotent: false };
 }

@@ -1,6 +1,6 @@
-import type { Clock } from "../../src/domain/clock.ts";
+import { systemClock, type Clock } from "../../src/domain/clock.ts";
 
-/** A clock that moves only when told to. */
+/** A clock that moves only when told to. What is scheduled waits for real time. */
 export class ManualClock implements Clock {
   #wallMs: number;
   #monotonicMs: number;
@@ -16,6 +16,10 @@ export class ManualClock implements Clock {
 
   monotonic(): number {
     return this.#monotonicMs;
+  }
+
+  schedule(run: () => void, delayMs: number): () => void {
+    return systemClock.schedule(run, delayMs);
   }
 
   /** Lets time pass on both clocks. */

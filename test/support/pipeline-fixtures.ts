@@ -3,9 +3,10 @@ import { systemClock } from "../../src/domain/clock.ts";
 import type { Caller } from "../../src/domain/key.ts";
 import type { Model, Target } from "../../src/domain/model.ts";
 import type { Limits } from "../../src/domain/plan.ts";
+import type { RoutingSettings } from "../../src/domain/routing-settings.ts";
 import type { UpstreamFailure } from "../../src/domain/upstream-failure.ts";
 import type { UsageRecord } from "../../src/domain/usage.ts";
-import type { Call } from "../../src/pipeline/call.ts";
+import { plainCall, type Call } from "../../src/pipeline/call.ts";
 import { TokenEstimator } from "../../src/pipeline/estimate.ts";
 import { ImageMemory, imageMemoryBytes } from "../../src/pipeline/image-memory.ts";
 import { InFlight } from "../../src/pipeline/in-flight.ts";
@@ -64,6 +65,8 @@ export function snapshotOf(
     environmentsByHost: new Map(),
     defaultEnvironment: undefined,
     plans: new Map(),
+    pools: new Map(),
+    routing: plainRouting,
     upstreams: new Map(built.map((upstream) => [upstream.name, upstream])),
     settings: {
       jsonDepth: 64,
@@ -72,6 +75,23 @@ export function snapshotOf(
     },
   };
 }
+
+export const plainRouting: RoutingSettings = {
+  attempts: 4,
+  retryBudgetPercent: 20,
+  retryFloor: 3,
+  firstBackoffMs: 10,
+  longestBackoffMs: 100,
+  showsTarget: true,
+  queueLimit: 100,
+  ejection: {
+    failures: 5,
+    errorPercent: 50,
+    leastAttempts: 20,
+    firstMs: 1_000,
+    longestMs: 10_000,
+  },
+};
 
 export const noImageFetch: ImageFetchSettings = {
   enabled: false,
@@ -98,6 +118,7 @@ export function callOf(values: Partial<Call> = {}): Call {
     snapshot: snapshotOf(["up"]),
     signal: new AbortController().signal,
     receivedAt: 0,
+    options: plainCall,
     ...values,
   };
 }

@@ -249,7 +249,11 @@ describe("quotas", () => {
     run: (limited: Simulator, time: { nowMs: number }) => Promise<void>,
   ): Promise<void> {
     const time = { nowMs: 0 };
-    const clock = { now: () => Date.now(), monotonic: () => time.nowMs };
+    const clock = {
+      now: () => Date.now(),
+      monotonic: () => time.nowMs,
+      schedule: () => () => undefined,
+    };
     await using limited = startSimulator({ bedrock: { quotas }, clock, onTruth });
     await run(limited, time);
   }

@@ -5,7 +5,11 @@ import { Quota, type Admission, type QuotaOptions } from "./quota.ts";
 
 function quotaAt(options: QuotaOptions) {
   const time = { nowMs: 1000 };
-  const quota = new Quota(options, { now: () => 0, monotonic: () => time.nowMs });
+  const quota = new Quota(options, {
+    now: () => 0,
+    monotonic: () => time.nowMs,
+    schedule: () => () => undefined,
+  });
   return { quota, time };
 }
 

@@ -50,7 +50,11 @@ function reply(
   const fault = parseFault(details.fault ?? "ok");
   if (fault === undefined) throw new Error(`no such fault: ${details.fault}`);
   let nowMs = 5.25;
-  const clock = { now: () => 0, monotonic: () => (nowMs += 100.5) };
+  const clock = {
+    now: () => 0,
+    monotonic: () => (nowMs += 100.5),
+    schedule: () => () => undefined,
+  };
   return converseStreamReply({ ...plainRequest, ...details.request }, answer, { fault, clock });
 }
 
