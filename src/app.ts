@@ -13,7 +13,7 @@ import type { DispatchOptions, EdgeSettings } from "./http/dispatch.ts";
 import { draining } from "./http/edge-refusal.ts";
 import type { Listener } from "./http/listen.ts";
 import { RouteTable } from "./http/route-table.ts";
-import { untilIdle } from "./http/until-idle.ts";
+import { Shutdown } from "./http/shutdown.ts";
 import { openStorage, type Storage } from "./open-storage.ts";
 import { createAuthenticate, createKeyDigest, type KeyDigest } from "./pipeline/authenticate.ts";
 import { untilFree } from "./pipeline/in-flight.ts";
@@ -52,12 +52,12 @@ export interface App extends AsyncDisposable {
   reconfigure(config: Config): void;
   /** Brings what the ledger still holds to the database. */
   flushUsage(): Promise<void>;
-  /** Refuses new work, waits for open requests at most the drain time, then ends their calls. */
-  drain(): Promise<void>;
+  /**
+   * Says that it ends and serves on for `shutdown.pre_stop`, unless told not to; then refuses new
+   * work, waits for open requests at most the drain time, and ends their calls.
+   */
+  drain(options?: { readonly isAnnounced?: boolean }): Promise<void>;
 }
-
-/** For callers to read why their answers end. */
-const lastWordsMs = 1_000;
 
 /** The only wiring: opens storage, loads the keys and listens. Throws when any of it fails. */
 export async function createApp(config: Config, overrides: AppOverrides = {}): Promise<App> {
@@ -89,7 +89,7 @@ class RunningApp implements App {
   #snapshot: Snapshot;
   #data: Listener | undefined;
   #admin: Listener | undefined;
-  #isDraining = false;
+  readonly #shutdown = new Shutdown();
   #newPepperPath: string | undefined;
 
   constructor(config: Config, overrides: AppOverrides) {
@@ -171,17 +171,16 @@ class RunningApp implements App {
     return this.#storage.ledger.flush();
   }
 
-  async drain(): Promise<void> {
-    if (this.#isDraining || this.#data === undefined) return;
-    this.#isDraining = true;
+  async drain({ isAnnounced = true } = {}): Promise<void> {
+    if (this.#shutdown.hasBegun || this.#data === undefined) return;
     this.events.draining(this.#data.pendingRequests);
-    await untilIdle(this.#data, this.#config.shutdown.drainTimeoutMs);
-    this.#running.endAll(draining);
-    await untilIdle(this.#data, lastWordsMs);
+    const endCalls = (): void => this.#running.endAll(draining);
+    const { shutdown } = this.#config;
+    await this.#shutdown.drain({ ...shutdown, isAnnounced, listener: this.#data, endCalls });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#isDraining = true;
+    this.#shutdown.refuse();
     // What is still open is cut; its accounts are closed by the cut.
     await Promise.all([this.#data?.cut(), this.#admin?.cut()]);
     await untilFree(() => [...this.#snapshot.upstreams.values()].map((each) => each.inFlight));
@@ -191,7 +190,7 @@ class RunningApp implements App {
   }
 
   readonly #whyNotReady = (): string | undefined => {
-    if (this.#isDraining) return "shutting down";
+    if (this.#shutdown.hasBegun) return "shutting down";
     if (!this.#storage.keyRing.isLoaded) return "keys are not loaded yet";
     return this.#storage.ledger.whyNotReady();
   };
@@ -293,7 +292,8 @@ class RunningApp implements App {
       newRequestId: () => createRequestId(this.#clock.now(), this.#randomBytes),
       snapshot: () => this.#snapshot,
       authenticate: this.#authenticate,
-      isDraining: () => this.#isDraining,
+      sharesPort: this.#config.workers > 1,
+      shutdown: this.#shutdown,
     };
   }
 }

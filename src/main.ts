@@ -1,6 +1,6 @@
 #!/usr/bin/env bun
 import packageJson from "../package.json" with { type: "json" };
-import { exitCodes, type CommandIo } from "./cli/command.ts";
+import { AskedToEnd, exitCodes, type CommandIo, type EndSignal } from "./cli/command.ts";
 import { runCommandLine } from "./cli/run-command-line.ts";
 import { createProcessInput, createProcessOutput } from "./cli/standard-streams.ts";
 import { readEnvironment } from "./config/environment.ts";
@@ -12,13 +12,13 @@ process.exitCode = await runCommandLine(process.argv.slice(2), packageJson.versi
 
 function createIo(): CommandIo {
   const asked = new AbortController();
-  const onSignal = (): void => {
+  const ask = (by: EndSignal) => (): void => {
     // The second one means now: whatever still drains is given up.
     if (asked.signal.aborted) process.exit(exitCodes.failed);
-    asked.abort();
+    asked.abort(new AskedToEnd(by));
   };
-  process.on("SIGTERM", onSignal);
-  process.on("SIGINT", onSignal);
+  process.on("SIGTERM", ask("SIGTERM"));
+  process.on("SIGINT", ask("SIGINT"));
   return {
     environment: readEnvironment(),
     print: (line) => console.log(line),

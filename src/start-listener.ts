@@ -2,15 +2,19 @@ import type { ListenAddress } from "./config/config.ts";
 import { createDispatch, type DispatchOptions } from "./http/dispatch.ts";
 import { errorReply, toGatewayError } from "./http/error-reply.ts";
 import { listen, type Listener } from "./http/listen.ts";
+import type { Shutdown } from "./http/shutdown.ts";
 import type { RefusalLog } from "./pipeline/refusal-log.ts";
 import type { TelemetryEvents } from "./telemetry/events.ts";
 
 /** What the listeners of one app share. */
 export interface ListenerParts extends Omit<
   DispatchOptions,
-  "routes" | "edge" | "gate" | "onHandled"
+  "routes" | "edge" | "gate" | "onHandled" | "isEnding" | "isDraining"
 > {
   readonly idleTimeoutMs: number;
+  /** Whether other workers serve the same address. */
+  readonly sharesPort: boolean;
+  readonly shutdown: Shutdown;
   readonly events: TelemetryEvents;
   readonly refusals: Pick<RefusalLog, "record">;
 }
@@ -22,17 +26,19 @@ export interface ListenerPlan
 
 /** Opens one listener with its routes. Throws when the address cannot be taken. */
 export function startListener(options: ListenerPlan): Listener {
-  const { address, idleTimeoutMs, events, refusals, ...plan } = options;
+  const { address, idleTimeoutMs, sharesPort, shutdown, events, refusals, ...plan } = options;
   const onHandled: DispatchOptions["onHandled"] = (event) => {
     events.requestHandled(event);
     if (event.refusal !== undefined) refusals.record(event.refusal);
   };
-  const handle = createDispatch({ ...plan, onHandled });
+  const isEnding = (): boolean => shutdown.hasBegun;
+  const isDraining = (): boolean => shutdown.isRefusing;
+  const handle = createDispatch({ ...plan, isEnding, isDraining, onHandled });
   const onError = (error: unknown): Response => {
     const id = plan.newRequestId();
     events.unhandled(id, error);
     const { status, headers, body } = errorReply(toGatewayError(error));
     return new Response(body, { status, headers: { ...headers, "x-request-id": id } });
   };
-  return listen({ ...address, idleTimeoutMs, handle, onError });
+  return listen({ ...address, idleTimeoutMs, sharesPort, handle, onError });
 }

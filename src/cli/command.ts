@@ -16,7 +16,7 @@ export interface CommandIo {
   readonly input: StandardInput;
   readonly clock: Clock;
   readonly random: RandomBytes;
-  /** Fires when the process is asked to end. */
+  /** Fires when the process is asked to end; the reason is an `AskedToEnd`. */
   readonly signal: AbortSignal;
   /** Calls back whenever the process is asked to read its configuration again. */
   readonly onReload: (callback: () => void) => void;
@@ -42,6 +42,19 @@ export interface Command {
 
 /** Exit codes: what a script can tell apart. */
 export const exitCodes = { ok: 0, failed: 1, usage: 2 } as const;
+
+/** Somebody wants the process to end: with SIGTERM a machine, with SIGINT a person who waits. */
+export class AskedToEnd extends Error {
+  override readonly name = "AskedToEnd";
+  readonly by: EndSignal;
+
+  constructor(by: EndSignal) {
+    super(`asked to end by ${by}`);
+    this.by = by;
+  }
+}
+
+export type EndSignal = "SIGTERM" | "SIGINT";
 
 /** The command was called wrongly; the message says how to call it. */
 export class UsageError extends Error {

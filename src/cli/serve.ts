@@ -3,6 +3,7 @@ import type { Config } from "../config/config.ts";
 import { watchConfig, type ConfigWatch } from "../config/watch.ts";
 import { startSimulator } from "../simulator/simulator.ts";
 import {
+  AskedToEnd,
   CommandError,
   exitCodes,
   readArguments,
@@ -64,7 +65,7 @@ Exit code: 0 ended as asked, 1 could not start, 2 wrong usage.`,
     using watch = follow(app, settings, io);
     reload.now = () => watch?.reload();
     await untilAsked(io.signal);
-    await app.drain();
+    await app.drain({ isAnnounced: !isAskedByPerson(io.signal) });
     return exitCodes.ok;
   },
 };
@@ -134,6 +135,11 @@ function follow(app: App, settings: Settings, io: CommandIo): ConfigWatch | unde
     onProblems: (problems) => app.events.configRefused(problems),
     onNotice: (notice) => app.events.configNotice(notice),
   });
+}
+
+/** Who waits at a terminal is not kept waiting for balancers. */
+function isAskedByPerson({ reason }: AbortSignal): boolean {
+  return reason instanceof AskedToEnd && reason.by === "SIGINT";
 }
 
 function untilAsked(signal: AbortSignal): Promise<void> {

@@ -58,6 +58,7 @@ function dispatchTo(handle: Handle, onHandled: (event: HandledRequest) => void =
       maxHeaders: 100,
       trustedProxies: createNetworkList([]),
     }),
+    isEnding: () => false,
     isDraining: () => false,
     onHandled,
   });

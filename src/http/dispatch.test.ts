@@ -125,6 +125,7 @@ function start(options: Partial<DispatchOptions> = {}) {
     authenticate: () => callerOf(),
     gate,
     edge: () => edge,
+    isEnding: () => false,
     isDraining: () => false,
     onHandled: (event) => handled.push(event),
     ...options,

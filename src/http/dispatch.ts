@@ -35,6 +35,9 @@ export interface DispatchOptions {
   readonly gate?: AdminGate | undefined;
   /** Read for each request: a reload changes it. */
   readonly edge: () => EdgeSettings;
+  /** Whether every answer closes its connection, so that callers go elsewhere. */
+  readonly isEnding: () => boolean;
+  /** Whether new calls are refused. */
   readonly isDraining: () => boolean;
   readonly onHandled: (event: HandledRequest) => void;
 }
@@ -240,7 +243,7 @@ function addressOf({ connections, request, edge }: RequestContext): string {
 }
 
 function toResponse(reply: Reply, context: RequestContext, durationMs: number): Response {
-  const { edge, request, id } = context;
+  const { edge, request, id, options } = context;
   const origin = request.headers.get("origin");
   return new Response(reply.body, {
     status: reply.status,
@@ -249,6 +252,7 @@ function toResponse(reply: Reply, context: RequestContext, durationMs: number): 
       "x-request-id": id,
       "openai-processing-ms": String(Math.round(durationMs)),
       ...(origin !== null && edge.cors.headersFor(origin)),
+      ...(options.isEnding() && { connection: "close" }),
     },
   });
 }

@@ -6,6 +6,8 @@ export interface ListenOptions {
   readonly port: number;
   /** Bounds the wait for a request's headers, and how long an idle connection is kept. */
   readonly idleTimeoutMs: number;
+  /** Whether other processes may listen at the same address; the system deals out connections. */
+  readonly sharesPort?: boolean;
   handle(request: Request, connections: Connections): Promise<Response>;
   /** For failures outside of `handle`, which answers everything itself. */
   onError(error: unknown): Response;
@@ -36,7 +38,7 @@ export function listen(options: ListenOptions): Listener {
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       development: false,
       // Outside of development the runtime shares ports; a second gateway must be told instead.
-      reusePort: false,
+      reusePort: options.sharesPort ?? false,
       fetch: (request) => options.handle(request, connections),
       error: (error) => options.onError(error),
     }),

@@ -160,6 +160,7 @@ describe("streams of a gateway in a process of its own", () => {
 listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
 storage: { url: "sqlite:${folder}/${name}.db" }
 data_dir: ${folder}
+shutdown: { pre_stop: 0s }
 environments: [{ name: test, hosts: ["*"], models: ["*"] }]
 upstreams: { simulator: ${bedrockUpstream(simulator.origin)} }
 models:

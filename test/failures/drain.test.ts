@@ -24,7 +24,7 @@ function configText(drainTimeout: string, environmentName = "test"): string {
 listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
 storage: { url: "sqlite:${folder}/sluice.db" }
 data_dir: ${folder}
-shutdown: { drain_timeout: ${drainTimeout} }
+shutdown: { pre_stop: 0s, drain_timeout: ${drainTimeout} }
 environments: [{ name: ${environmentName}, hosts: ["*"], models: ["*"] }]
 upstreams: { simulator: { kind: openai, base_url: "${simulator.url}" } }
 models:

@@ -164,7 +164,7 @@ describe.each(upstreamKinds)("behind an upstream of kind %s that is read on,", (
   });
 
   test("the end of the drain time is told to callers, and nothing is read on for them", async () => {
-    drain("{ timeout: 5s }", { shutdown: "{ drain_timeout: 0s }" });
+    drain("{ timeout: 5s }", { shutdown: "{ pre_stop: 0s, drain_timeout: 0s }" });
     const response = await gateway.post("/v1/chat/completions", chat("steady", "ends", 5_000));
     const reading = response.text();
     await gateway.app.drain();

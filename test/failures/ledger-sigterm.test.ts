@@ -29,7 +29,7 @@ beforeEach(async () => {
     sections: {
       // Rows wait: none is in the database when the signal comes.
       ledger: "{ flush_interval: 1m, batch_rows: 10000 }",
-      shutdown: "{ drain_timeout: 20s }",
+      shutdown: "{ pre_stop: 0s, drain_timeout: 20s }",
     },
   });
 });

@@ -202,6 +202,7 @@ function baseSections(
     listen: `{ data: "127.0.0.1:0", admin: "127.0.0.1:0" }`,
     storage: `{ url: "sqlite::memory:" }`,
     data_dir: JSON.stringify(dataDir),
+    shutdown: "{ pre_stop: 0s }",
     auth: `{ pepper: ${JSON.stringify(testPepper)} }`,
     telemetry: `{ log_level: debug, log_format: json }`,
     environments: `

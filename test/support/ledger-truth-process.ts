@@ -53,6 +53,7 @@ export class ProcessBench implements AsyncDisposable {
       listen: `{ data: "127.0.0.1:0", admin: "127.0.0.1:0" }`,
       storage: `{ url: "sqlite:${bench.database}" }`,
       data_dir: dataDir,
+      shutdown: "{ pre_stop: 0s }",
       environments: `[{ name: test, hosts: ["*"], models: ["*"] }]`,
       ...mixSections(bench.simulator),
       ...options.sections,

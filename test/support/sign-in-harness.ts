@@ -124,7 +124,8 @@ export class SignInHarness implements AsyncDisposable {
       authenticate: nothing,
       gate: this.gate,
       edge: () => edge,
-      isDraining: () => false,
+      isEnding: () => false,
+    isDraining: () => false,
       onHandled() {},
     });
   }

@@ -1,0 +1,49 @@
+import type { Listener } from "./listen.ts";
+import { untilIdle } from "./until-idle.ts";
+
+/** For callers to read why their answers end. */
+const lastWordsMs = 1_000;
+
+export interface DrainSteps {
+  readonly listener: Pick<Listener, "pendingRequests">;
+  /** Whether new calls are still served for a while, so that balancers learn that none should come. */
+  readonly isAnnounced: boolean;
+  /** How long that is. */
+  readonly preStopMs: number;
+  /** How long open requests may go on once new ones are refused. */
+  readonly drainTimeoutMs: number;
+  /** Ends the calls that still run. */
+  readonly endCalls: () => void;
+}
+
+/** How far a process is on its way out: first it says so, then it refuses, then it ends. */
+export class Shutdown {
+  #stage: "running" | "announced" | "refusing" = "running";
+
+  /** Not ready any more; every answer closes its connection. */
+  get hasBegun(): boolean {
+    return this.#stage !== "running";
+  }
+
+  /** New calls are refused. */
+  get isRefusing(): boolean {
+    return this.#stage === "refusing";
+  }
+
+  /** Refuses from now on, without waiting for anything. */
+  refuse(): void {
+    this.#stage = "refusing";
+  }
+
+  /** Resolves when nothing is open any more, or was ended for its time was up. Runs once. */
+  async drain(steps: DrainSteps): Promise<void> {
+    if (this.hasBegun) return;
+    this.#stage = "announced";
+    // Connections that are open, and balancers that poll, need a moment to go elsewhere.
+    if (steps.isAnnounced && steps.preStopMs > 0) await Bun.sleep(steps.preStopMs);
+    this.refuse();
+    await untilIdle(steps.listener, steps.drainTimeoutMs);
+    steps.endCalls();
+    await untilIdle(steps.listener, lastWordsMs);
+  }
+}
