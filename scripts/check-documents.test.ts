@@ -3,10 +3,6 @@ import { existsSync, readFileSync } from "node:fs";
 import { adminErrors } from "../src/domain/admin-error.ts";
 import { gatewayErrors } from "../src/domain/gateway-error.ts";
 import { adminRoutes, dataRoutes } from "../src/routes.ts";
-import { createMemoryLimitStore } from "../src/storage/memory/limit-store.ts";
-import { TokenEstimator } from "../src/pipeline/estimate.ts";
-import { ImageMemory, imageMemoryBytes } from "../src/pipeline/image-memory.ts";
-import { RunningCalls } from "../src/pipeline/running-calls.ts";
 import { familyCapabilities } from "../src/upstreams/bedrock/family-capabilities.ts";
 import {
   chatFamilies,
@@ -14,8 +10,7 @@ import {
   type ChatFamily,
 } from "../src/upstreams/bedrock/model-families.ts";
 import { startGateway } from "../test/support/gateway.ts";
-import { KeptLedger } from "../test/support/ledger-fixtures.ts";
-import { ManualClock } from "../test/support/manual-clock.ts";
+import { pipelineOf } from "../test/support/pipeline-fixtures.ts";
 
 const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), "utf8");
 
@@ -73,22 +68,7 @@ test("docs/admin-api.md lists every operation with who may do it, and every way 
 });
 
 test("docs/api.md has every route of the route table, and no other", () => {
-  const clock = new ManualClock();
-  const limits = { clock, random: Math.random, reservationTtlMs: 1, scopeLimit: 1 };
-  const services = {
-    clock,
-    random: Math.random,
-    limits: createMemoryLimitStore(limits),
-    estimator: new TokenEstimator({ defaultOutputTokens: 1, nowMs: 0 }),
-    ledger: new KeptLedger(),
-    onCallEnded: () => undefined,
-    onSettleFailed: () => undefined,
-    onAttemptFailed: () => undefined,
-    canConnect: () => Promise.resolve(true),
-    resolveHost: () => Promise.resolve([]),
-    imageMemory: new ImageMemory(imageMemoryBytes),
-    running: new RunningCalls(() => true),
-  };
+  const { services } = pipelineOf();
   const settings = {
     holdHeadersMs: 1,
     keepAlive: "off",

@@ -9,11 +9,12 @@ import type { RefusalLog } from "./pipeline/refusal-log.ts";
 import { refusalOfStream } from "./pipeline/refusal-of-stream.ts";
 import type { RunningCalls } from "./pipeline/running-calls.ts";
 import type { PipelineServices } from "./pipeline/services.ts";
+import { fetchTransport } from "./pipeline/transport.ts";
 import { createMemoryLimitStore } from "./storage/memory/limit-store.ts";
 import type { TelemetryEvents } from "./telemetry/events.ts";
 
 export interface ServiceOptions extends Partial<
-  Pick<PipelineServices, "limits" | "resolveHost" | "random">
+  Pick<PipelineServices, "limits" | "resolveHost" | "random" | "transport">
 > {
   readonly config: Pick<Config, "limits">;
   readonly clock: Clock;
@@ -35,6 +36,7 @@ export function buildServices(options: ServiceOptions): PipelineServices {
   return {
     clock,
     random,
+    transport: options.transport ?? fetchTransport,
     canConnect,
     imageMemory: new ImageMemory(imageMemoryBytes),
     resolveHost: options.resolveHost ?? resolveHost,

@@ -5,6 +5,7 @@ import type { Candidate } from "./candidates.ts";
 import type { OpenStream } from "./event-batches.ts";
 import { EventReader } from "./event-reader.ts";
 import type { Meter } from "./meter.ts";
+import { timeoutsOf } from "./timeouts-of.ts";
 import { send, type UpstreamAnswer } from "./send.ts";
 import type { PipelineServices } from "./services.ts";
 
@@ -51,9 +52,13 @@ function sendTo(
   candidate: Candidate,
   { call, services, placeWaitMs = 0 }: AttemptContext,
 ): Promise<UpstreamAnswer> {
+  const timeouts = timeoutsOf(candidate);
   return send(request, {
     upstream: candidate.upstream,
+    timeouts,
+    endsAt: call.receivedAt + timeouts.totalMs,
     clock: services.clock,
+    transport: services.transport,
     callerSignal: call.signal,
     canConnect: services.canConnect,
     placeWaitMs,

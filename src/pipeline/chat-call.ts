@@ -58,6 +58,7 @@ export async function openChatStream(
     ...started.answer,
     meter: started.meter,
     model,
+    clock: services.clock,
     choices: choiceCount(chat.request),
   });
   return { ...started, answer };

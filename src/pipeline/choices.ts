@@ -8,6 +8,7 @@ import type { OpenStream } from "./event-batches.ts";
 import { inParallel } from "./in-parallel.ts";
 import { MergedChoices } from "./merged-choices.ts";
 import type { Snapshot } from "./snapshot.ts";
+import { timeoutsOf } from "./timeouts-of.ts";
 
 export interface ChatTarget {
   readonly codec: ChatCodec;
@@ -132,6 +133,6 @@ function contextOf(
   isAmongFirst: boolean,
   signal: AbortSignal,
 ): AttemptContext {
-  const placeWaitMs = isAmongFirst ? 0 : candidate.upstream.timeouts.firstByteMs;
+  const placeWaitMs = isAmongFirst ? 0 : timeoutsOf(candidate).firstByteMs;
   return { ...context, call: { ...context.call, signal }, placeWaitMs };
 }

@@ -6,6 +6,7 @@ import { placesAt, type Candidate } from "./candidates.ts";
 import type { EmbeddingProgress } from "./embedding-progress.ts";
 import { inParallel } from "./in-parallel.ts";
 import { waitBeforeItemRetry } from "./item-retry.ts";
+import { timeoutsOf } from "./timeouts-of.ts";
 import { wait } from "./wait.ts";
 import { whyEnded } from "./why-ended.ts";
 
@@ -33,8 +34,8 @@ export async function sendMissing(attempt: EmbeddingAttempt): Promise<void> {
   if (missing.length === inputs.length && batches.length === 1 && only !== undefined) {
     return sendBatch(attempt, only);
   }
-  const { services, call } = context;
-  const deadline = services.clock.monotonic() + candidate.upstream.timeouts.totalMs;
+  const { call } = context;
+  const deadline = call.receivedAt + timeoutsOf(candidate).totalMs;
   const places = Math.min(candidate.model.fanOut, placesAt(candidate));
   const work = { count: batches.length, limit: places, signal: call.signal };
   try {
@@ -76,7 +77,7 @@ async function sendPatiently(
       const waitMs = waitBeforeItemRetry(error.details, tries, services.random());
       if (waitMs === undefined || services.clock.monotonic() + waitMs > deadline) throw error;
       services.onAttemptFailed(call, candidate, error);
-      await wait(waitMs, call.signal);
+      await wait(waitMs, call.signal, services.clock);
       if (call.signal.aborted) throw whyEnded(call.signal);
     }
   }

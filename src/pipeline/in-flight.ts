@@ -1,3 +1,12 @@
+import type { Clock } from "../domain/clock.ts";
+
+/** How somebody waits for a place. */
+export interface PatientEntry {
+  readonly signal: AbortSignal;
+  readonly patienceMs: number;
+  readonly clock: Pick<Clock, "schedule">;
+}
+
 /** Counts what runs at once, up to a limit that a reload may change. */
 export class InFlight {
   #limit: number;
@@ -37,19 +46,19 @@ export class InFlight {
    * As `tryEnter`, but waits for a place; false when the time is over or the signal has fired. A
    * place that is given back goes to who waits longest, so that newcomers cannot snatch it.
    */
-  enter(signal: AbortSignal, patienceMs: number): Promise<boolean> {
+  enter({ signal, patienceMs, clock }: PatientEntry): Promise<boolean> {
     if (signal.aborted) return Promise.resolve(false);
     if (this.tryEnter()) return Promise.resolve(true);
     return new Promise((resolve) => {
       const end = (hasPlace: boolean): void => {
-        clearTimeout(timer);
+        cancel();
         signal.removeEventListener("abort", giveUp);
         this.#waiting.delete(letIn);
         resolve(hasPlace);
       };
       const letIn = (): void => end(true);
       const giveUp = (): void => end(false);
-      const timer = setTimeout(giveUp, patienceMs);
+      const cancel = clock.schedule(giveUp, patienceMs);
       signal.addEventListener("abort", giveUp, { once: true });
       this.#waiting.add(letIn);
     });

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
+import { systemClock } from "../domain/clock.ts";
 import { inParallel } from "./in-parallel.ts";
 import { wait } from "./wait.ts";
 
@@ -33,7 +34,7 @@ test("the first failure is thrown when the others, told to end, have ended; none
     begun.push(index);
     if (index === 1) throw new Error("first");
     running += 1;
-    await wait(60_000, ownSignal);
+    await wait(60_000, ownSignal, systemClock);
     await Bun.sleep(2);
     running -= 1;
     throw new Error("ended");
@@ -45,7 +46,7 @@ test("the first failure is thrown when the others, told to end, have ended; none
 test("a caller that leaves ends all of the work", async () => {
   const leaving = new AbortController();
   const work = inParallel({ count: 3, limit: 3, signal: leaving.signal }, async (_, ownSignal) => {
-    await wait(60_000, ownSignal);
+    await wait(60_000, ownSignal, systemClock);
     return ownSignal.aborted;
   });
   leaving.abort();

@@ -16,7 +16,7 @@ async function setUp({ takes = true } = {}) {
   const options = { clock, random: () => 0, reservationTtlMs: 60_000, scopeLimit: 10 };
   const limits = createMemoryLimitStore(options);
   const model = modelOf();
-  const call = callOf();
+  const call = callOf({ receivedAt: 0 });
   const estimate = { inputTokens: 100, likelyInputTokens: 80, outputTokens: 50 };
   const meter = new Meter(
     {

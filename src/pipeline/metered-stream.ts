@@ -1,5 +1,6 @@
 import { abortable } from "../domain/abortable.ts";
 import type { ChatEvent } from "../domain/chat.ts";
+import type { Clock } from "../domain/clock.ts";
 import type { GatewayError } from "../domain/gateway-error.ts";
 import type { Model } from "../domain/model.ts";
 import type { TokenUsage } from "../domain/usage.ts";
@@ -12,6 +13,7 @@ export interface MeteredStreamOptions {
   readonly open: OpenStream<ChatEvent>;
   readonly meter: Meter;
   readonly model: Model;
+  readonly clock: Pick<Clock, "schedule">;
   /** Choices that were asked for. */
   readonly choices: number;
   /** Undefined: the upstream is aborted when the caller leaves. */
@@ -115,7 +117,9 @@ export class MeteredStream {
   async #readOn({ timeoutMs, places }: DrainableAnswer): Promise<void> {
     const { rest } = this.#options.open;
     const wasWhole = this.#isWhole();
-    const deadline = AbortSignal.timeout(timeoutMs);
+    const end = new AbortController();
+    const cancel = this.#options.clock.schedule(() => end.abort(), timeoutMs);
+    const deadline = end.signal;
     try {
       let events = await abortable(this.#reading ?? this.#read(), deadline);
       while (events !== undefined) {
@@ -125,6 +129,7 @@ export class MeteredStream {
     } catch {
       // Whatever ended it: what the upstream did not say is counted as delivered.
     } finally {
+      cancel();
       rest.cancel();
       places.leave();
       this.#leave(wasWhole);

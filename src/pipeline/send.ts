@@ -1,16 +1,21 @@
-import type { ReadableStreamDefaultReader } from "node:stream/web";
 import type { Clock } from "../domain/clock.ts";
 import { GatewayError } from "../domain/gateway-error.ts";
 import { UpstreamFailure, type UpstreamFailureKind } from "../domain/upstream-failure.ts";
 import type { UpstreamRequest } from "../upstreams/adapter.ts";
 import { credentialTexts } from "./credential-texts.ts";
+import type { Timeouts } from "../domain/upstream-settings.ts";
 import type { Upstream } from "./snapshot.ts";
+import type { Transport, TransportReader, TransportResponse } from "./transport.ts";
 import { Watchdog } from "./watchdog.ts";
 import { whyEnded } from "./why-ended.ts";
 
 export interface SendOptions {
   readonly upstream: Upstream;
+  readonly timeouts: Timeouts;
+  /** Monotonic milliseconds at which the call's time is over. */
+  readonly endsAt: number;
   readonly clock: Clock;
+  readonly transport: Transport;
   readonly callerSignal: AbortSignal;
   readonly canConnect: (url: string, timeoutMs: number) => Promise<boolean>;
   /** How long to wait for a place at the upstream; 0 where another target should be tried. */
@@ -34,25 +39,17 @@ export async function send(
   const { url } = request;
   const watchdog = new Watchdog({
     onStop: () => upstream.inFlight.leave(),
-    timeouts: upstream.timeouts,
+    timeouts: options.timeouts,
+    endsAt: options.endsAt,
     clock: options.clock,
     callerSignal: options.callerSignal,
-    canConnect: () => options.canConnect(url, upstream.timeouts.connectMs),
+    canConnect: () => options.canConnect(url, options.timeouts.connectMs),
   });
   try {
     const authorized = await upstream.adapter.authorize(request, watchdog.signal);
-    const response = await fetch(authorized.url, {
-      method: authorized.method,
-      headers: authorized.headers,
-      body: authorized.body,
-      signal: watchdog.signal,
-      // A redirect would carry the credential to wherever the upstream points.
-      redirect: "manual",
-      // Answers are asked for uncompressed; decompressing whatever comes would invite bombs.
-      decompress: false,
-      // The watchdog holds the deadlines.
-      timeout: false,
-    });
+    const { method, headers, body } = authorized;
+    const { signal } = watchdog;
+    const response = await options.transport(authorized.url, { method, headers, body, signal });
     const answer = new UpstreamAnswer({ response, watchdog, sent: authorized.headers }, options);
     if (!response.ok) throw await readFailure({ answer, response, authorized }, upstream);
     refuseEncoded(response);
@@ -63,8 +60,10 @@ export async function send(
   }
 }
 
-async function waitForPlace({ upstream, callerSignal, placeWaitMs }: SendOptions): Promise<void> {
-  if (placeWaitMs > 0 && (await upstream.inFlight.enter(callerSignal, placeWaitMs))) return;
+async function waitForPlace(options: SendOptions): Promise<void> {
+  const { upstream, callerSignal, placeWaitMs: patienceMs, clock } = options;
+  const entry = { signal: callerSignal, patienceMs, clock };
+  if (patienceMs > 0 && (await upstream.inFlight.enter(entry))) return;
   if (callerSignal.aborted) throw whyEnded(callerSignal);
   throw noPlace();
 }
@@ -74,7 +73,7 @@ export function noPlace(): UpstreamFailure {
 }
 
 interface AnswerParts {
-  readonly response: Response;
+  readonly response: TransportResponse;
   readonly watchdog: Watchdog;
   /** Headers of the request, its credential among them. */
   readonly sent: UpstreamRequest["headers"];
@@ -82,11 +81,11 @@ interface AnswerParts {
 
 /** The body of an answer, read under the deadlines of its attempt. */
 export class UpstreamAnswer {
-  readonly #response: Response;
+  readonly #response: TransportResponse;
   readonly #watchdog: Watchdog;
   readonly #sent: UpstreamRequest["headers"];
   readonly #options: SendOptions;
-  #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  #reader: TransportReader | undefined;
 
   constructor({ response, watchdog, sent }: AnswerParts, options: SendOptions) {
     this.#response = response;
@@ -166,14 +165,14 @@ export class UpstreamAnswer {
   }
 
   async #drain(): Promise<void> {
-    const patience = setTimeout(() => this.cancel(), drainPatienceMs);
+    const endPatience = this.#options.clock.schedule(() => this.cancel(), drainPatienceMs);
     try {
       for (let reads = 0; reads < drainReads; reads += 1) {
         if ((await this.read()) === undefined) return;
       }
       this.cancel();
     } finally {
-      clearTimeout(patience);
+      endPatience();
     }
   }
 
@@ -196,7 +195,7 @@ const drainReads = 16;
 
 interface Refusal {
   readonly answer: UpstreamAnswer;
-  readonly response: Response;
+  readonly response: TransportResponse;
   readonly authorized: UpstreamRequest;
 }
 
@@ -216,7 +215,7 @@ async function readFailure(
   return answer.explained(new UpstreamFailure(details));
 }
 
-function refuseEncoded(response: Response): void {
+function refuseEncoded(response: TransportResponse): void {
   const encoding = response.headers.get("content-encoding");
   if (encoding === null || encoding.toLowerCase() === "identity") return;
   throw new UpstreamFailure({
@@ -225,7 +224,7 @@ function refuseEncoded(response: Response): void {
   });
 }
 
-function readerOf(response: Response): ReadableStreamDefaultReader<Uint8Array> | undefined {
+function readerOf(response: TransportResponse): TransportReader | undefined {
   return response.body?.getReader();
 }
 

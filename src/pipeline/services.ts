@@ -5,11 +5,13 @@ import type { TokenEstimator } from "./estimate.ts";
 import type { ImageMemory } from "./image-memory.ts";
 import type { MeterServices } from "./meter.ts";
 import type { RunningCalls } from "./running-calls.ts";
+import type { Transport } from "./transport.ts";
 
 /** What the steps of a call need from outside; `app.ts` makes it once. */
 export interface PipelineServices extends MeterServices {
   readonly estimator: TokenEstimator;
   readonly random: () => number;
+  readonly transport: Transport;
   readonly canConnect: (url: string, timeoutMs: number) => Promise<boolean>;
   /** All addresses of a host name. */
   readonly resolveHost: (hostname: string) => Promise<readonly string[]>;

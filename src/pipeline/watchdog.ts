@@ -4,6 +4,8 @@ import type { Timeouts } from "../domain/upstream-settings.ts";
 
 export interface WatchdogOptions {
   readonly timeouts: Timeouts;
+  /** Monotonic milliseconds at which the call's time is over, whenever the attempt began. */
+  readonly endsAt: number;
   readonly clock: Clock;
   /** Fires when the caller leaves; ends the attempt as well. */
   readonly callerSignal: AbortSignal;
@@ -14,7 +16,8 @@ export interface WatchdogOptions {
 }
 
 /**
- * Holds one attempt to its deadlines: connect, first byte, silence between pieces, total. One
+ * Holds one attempt to its deadlines: connect, first byte, silence between pieces, and the end of
+ * the call's time. One
  * timer serves them all and is set again only when it fires, so progress costs a clock reading.
  */
 export class Watchdog {
@@ -24,7 +27,7 @@ export class Watchdog {
   readonly #onCallerLeft = (): void => this.#controller.abort();
   #lastProgressAt: number;
   #phase: "connecting" | "waiting" | "answering" = "connecting";
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #cancelTimer: () => void = () => undefined;
   #failure: UpstreamFailure | undefined;
   #isStopped = false;
 
@@ -58,7 +61,7 @@ export class Watchdog {
   stop(): void {
     if (this.#isStopped) return;
     this.#isStopped = true;
-    clearTimeout(this.#timer);
+    this.#cancelTimer();
     this.#options.callerSignal.removeEventListener("abort", this.#onCallerLeft);
     this.#options.onStop();
   }
@@ -71,12 +74,12 @@ export class Watchdog {
 
   #arm(): void {
     const waitMs = this.#nextDeadline() - this.#options.clock.monotonic();
-    this.#timer = setTimeout(() => this.#onTimer(), Math.max(1, waitMs));
+    const { clock } = this.#options;
+    this.#cancelTimer = clock.schedule(() => this.#onTimer(), Math.max(1, waitMs));
   }
 
   #nextDeadline(): number {
-    const { timeouts } = this.#options;
-    const total = this.#startedAt + timeouts.totalMs;
+    const { timeouts, endsAt: total } = this.#options;
     switch (this.#phase) {
       case "connecting":
         return Math.min(
@@ -93,9 +96,9 @@ export class Watchdog {
   #onTimer(): void {
     const now = this.#options.clock.monotonic();
     if (now < this.#nextDeadline()) return this.#arm();
-    const { timeouts } = this.#options;
+    const { timeouts, endsAt } = this.#options;
     const waitedMs = now - this.#startedAt;
-    if (waitedMs >= timeouts.totalMs) {
+    if (now >= endsAt) {
       return this.#end("timed-out", "the answer took longer than timeouts.total");
     }
     if (this.#phase === "answering") {

@@ -9,6 +9,7 @@ import type { UsageRecord } from "../../src/domain/usage.ts";
 import { plainCall, type Call } from "../../src/pipeline/call.ts";
 import { TokenEstimator } from "../../src/pipeline/estimate.ts";
 import { ImageMemory, imageMemoryBytes } from "../../src/pipeline/image-memory.ts";
+import { fetchTransport } from "../../src/pipeline/transport.ts";
 import { InFlight } from "../../src/pipeline/in-flight.ts";
 import type { PipelineServices } from "../../src/pipeline/services.ts";
 import type { ImageFetchSettings } from "../../src/domain/upstream-settings.ts";
@@ -117,7 +118,7 @@ export function callOf(values: Partial<Call> = {}): Call {
     environment: { name: "test", models: new Map() },
     snapshot: snapshotOf(["up"]),
     signal: new AbortController().signal,
-    receivedAt: 0,
+    receivedAt: systemClock.monotonic(),
     options: plainCall,
     ...values,
   };
@@ -183,6 +184,7 @@ export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline
     ledger,
     onCallEnded: () => undefined,
     onSettleFailed: () => undefined,
+    transport: fetchTransport,
     canConnect: () => Promise.resolve(true),
     resolveHost: () => Promise.resolve([]),
     imageMemory: new ImageMemory(imageMemoryBytes),
