@@ -55,8 +55,13 @@ export const faultModeNames = [
   "TLS failure",
 ] as const;
 
-/** Of the upstream that shows the faults. What waits longer than this has failed. */
-export const faultTimeouts = "{ connect: 200ms, first_byte: 400ms, idle: 300ms, total: 5m }";
+/**
+ * Of the upstream that shows the faults. What waits longer than this has failed; a stream of a
+ * million chunks must not be silent that long on a busy machine.
+ */
+export const faultTimeouts = isComplete
+  ? "{ connect: 200ms, first_byte: 2s, idle: 3s, total: 5m }"
+  : "{ connect: 200ms, first_byte: 500ms, idle: 500ms, total: 5m }";
 const shortPauseMs = 80;
 const longPauseMs = 60_000;
 
