@@ -1,5 +1,6 @@
+import type { CallRouting } from "../domain/call-routing.ts";
 import type { UsageRecord } from "../domain/usage.ts";
-import type { CallRow } from "./contract/usage.ts";
+import type { CallDetail, CallRow, RoutingView } from "./contract/usage.ts";
 import { roundedMs } from "./rounded-ms.ts";
 import { timeText } from "./time-text.ts";
 
@@ -26,5 +27,26 @@ export function viewCall(record: UsageRecord): CallRow {
     attempts: record.attempts,
     first_event_ms: record.firstEventMs === undefined ? null : roundedMs(record.firstEventMs),
     duration_ms: roundedMs(record.durationMs),
+    may_be_billed_twice: record.mayBeBilledTwice ?? false,
+  };
+}
+
+/** With how it found its target: what lists and downloads of calls leave out. */
+export function viewCallDetail(record: UsageRecord): CallDetail {
+  const { routing } = record;
+  return { ...viewCall(record), routing: routing === undefined ? null : viewRouting(routing) };
+}
+
+function viewRouting({ candidates, attempts }: CallRouting): RoutingView {
+  return {
+    candidates: candidates.map(({ target, model, why }) => ({ target, model, why })),
+    attempts: attempts.map((attempt) => ({
+      target: attempt.target,
+      model: attempt.model,
+      start_ms: roundedMs(attempt.startMs),
+      duration_ms: roundedMs(attempt.durationMs),
+      outcome: attempt.outcome,
+      may_be_billed: attempt.mayBeBilled,
+    })),
   };
 }

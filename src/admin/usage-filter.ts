@@ -18,6 +18,7 @@ interface FilterQuery {
   readonly status?: number | undefined;
   readonly class?: CapacityClass | undefined;
   readonly outcome?: CallOutcome | undefined;
+  readonly may_be_billed_twice?: "true" | undefined;
 }
 
 export interface ScopedFilter {
@@ -41,6 +42,7 @@ export function usageFilter(query: FilterQuery, principal: Principal, now: numbe
     status,
     capacityClass: query.class,
     outcome,
+    mayBeBilledTwice: query.may_be_billed_twice === "true" ? (true as const) : undefined,
   };
   return { filter, isEmpty };
 }

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { AdminFixture, type FixtureRequest } from "../../test/support/admin-fixture.ts";
 import { StorageUnavailable } from "../storage/errors.ts";
 import { recordOf } from "../storage/contract/usage-fixtures.ts";
-import { callRowSchema, listOf, seriesSchema, totalsSchema } from "./contract.ts";
+import { callDetailSchema, callRowSchema, listOf, seriesSchema, totalsSchema } from "./contract.ts";
 import { streamDownload } from "./download-stream.ts";
 import { isDownload } from "./run-operation.ts";
 import { exportUsage } from "./usage-export.ts";
@@ -17,7 +17,7 @@ afterEach(() => admin[Symbol.asyncDispose]());
 
 async function insert(count: number, values: Parameters<typeof recordOf>[1] = {}): Promise<void> {
   const startedAt = admin.clock.now() - 5 * minuteMs;
-  const name = Object.values(values).join("_");
+  const name = JSON.stringify(values);
   await admin.stores.usage.insert(
     Array.from({ length: count }, (_none, index) =>
       recordOf(`req_${name}_${String(index).padStart(5, "0")}`, { startedAt, ...values }),
@@ -60,7 +60,7 @@ describe("reports", () => {
     }
     const { data: calls } = await admin.run(listOf(callRowSchema), "listCalls");
     expect(calls[0]).toMatchObject({ duration_ms: 1234.6, first_event_ms: 3.1 });
-    expect(await download({ query: { format: "csv" } })).toContain(",3.1,1234.6\r\n");
+    expect(await download({ query: { format: "csv" } })).toContain(",3.1,1234.6,false\r\n");
   });
 
   test("a series has points, in steps that suit its length or are asked for", async () => {
@@ -101,11 +101,54 @@ describe("reports", () => {
     expect(rows).toHaveLength(5);
     expect(rest.next_cursor).toBeNull();
     const [row] = rows;
-    expect(await admin.run(callRowSchema, "getCall", { id: row?.id ?? "" })).toEqual(
-      row ?? callRowSchema.parse({}),
-    );
+    expect(await admin.run(callDetailSchema, "getCall", { id: row?.id ?? "" })).toEqual({
+      ...(row ?? callRowSchema.parse({})),
+      routing: null,
+    });
     const failed = { query: { outcome: "failed" } };
     expect((await admin.run(listOf(callRowSchema), "listCalls", failed)).data).toEqual([]);
+  });
+});
+
+describe("a call that was tried more than once", () => {
+  const attempt = { model: "alpha-sonnet-4", startMs: 0.43, durationMs: 2000, mayBeBilled: false };
+  const routing = {
+    candidates: [{ target: "east/m", model: "alpha-sonnet-4", why: "priority 1" }],
+    attempts: [
+      { ...attempt, target: "east/m", outcome: "connection-lost", mayBeBilled: true },
+      { ...attempt, target: "west/m", outcome: "answered" },
+    ],
+  } as const;
+
+  test("is shown with its candidates and every attempt, to its account holder too", async () => {
+    await insert(1, { id: "req_routed", routing, mayBeBilledTwice: true, attempts: 2 });
+    const { principal } = inputOf(new AbortController().signal).call;
+    const as = { ...principal, role: "account_holder", accountId: "acct_a" } as const;
+    const shown = await admin.run(callDetailSchema, "getCall", { id: "req_routed", as });
+    expect(shown.may_be_billed_twice).toBe(true);
+    expect(shown.routing?.candidates).toEqual([...routing.candidates]);
+    expect(shown.routing?.attempts.map((each) => Object.values(each))).toEqual([
+      ["east/m", "alpha-sonnet-4", 0.4, 2000, "connection-lost", true],
+      ["west/m", "alpha-sonnet-4", 0.4, 2000, "answered", false],
+    ]);
+  });
+
+  test("is found among those that may be billed twice, in lists and downloads", async () => {
+    await insert(3, { keyId: "key_1" });
+    await insert(1, { id: "req_routed", routing, mayBeBilledTwice: true });
+    const query = { may_be_billed_twice: "true" };
+    const { data } = await admin.run(listOf(callRowSchema), "listCalls", { query });
+    expect(data.map(({ id, may_be_billed_twice: flag }) => [id, flag])).toEqual([
+      ["req_routed", true],
+    ]);
+    expect(JSON.stringify(data)).not.toContain("west/m");
+    const csv = (await download({})).trimEnd().split("\r\n");
+    expect(csv[0]).toEndWith(",duration_ms,may_be_billed_twice");
+    expect(csv.filter((line) => line.endsWith(",true"))).toHaveLength(1);
+    const filtered = await download({ query: { ...query, format: "ndjson" } });
+    expect(filtered.trimEnd().split("\n")).toHaveLength(1);
+    const refusal = await admin.refusal("listCalls", { query: { may_be_billed_twice: "no" } });
+    expect(refusal.param).toBe("may_be_billed_twice");
   });
 });
 

@@ -1,6 +1,7 @@
 import type { UsageStep } from "../domain/usage-report.ts";
 import type { Percentiles, UsageTotal } from "../storage/usage-reports.ts";
 import {
+  callDetailSchema,
   callQuerySchema,
   callRowSchema,
   seriesQuerySchema,
@@ -17,7 +18,7 @@ import type { Operation } from "./operation.ts";
 import { permissions } from "./permissions.ts";
 import { requireVisible } from "./scope.ts";
 import type { AdminServices } from "./services.ts";
-import { viewCall } from "./call-row.ts";
+import { viewCall, viewCallDetail } from "./call-row.ts";
 import { roundedMs } from "./rounded-ms.ts";
 import type { TimeRange } from "./time-range.ts";
 import { timeText } from "./time-text.ts";
@@ -119,10 +120,10 @@ function getCall({ reports }: AdminServices): Operation {
     summary: "Show a call",
     ...permissions.read,
     status: 200,
-    answer: callRowSchema,
+    answer: callDetailSchema,
     async run({ call, parameters }) {
       const record = await reports.call(parameters["id"] ?? "");
-      return viewCall(requireVisible(record, call.principal, "call"));
+      return viewCallDetail(requireVisible(record, call.principal, "call"));
     },
   });
 }

@@ -6,3 +6,57 @@ test("times of a call are told in as many digits as people read", () => {
   expect(formatCall(call)).toContain("1235 ms, first event after 5.2 ms");
   expect(formatCall({ ...call, first_event_ms: null })).toContain("first event after -");
 });
+
+const plain = { outcome: "completed", may_be_billed_twice: false, routing: null };
+
+test("a plain call is told without tables, and that it is billed once", () => {
+  const text = formatCall(plain);
+  expect(text).toEndWith("  Billing      once");
+});
+
+test("how a call found its target is told: candidates with reasons, every attempt, the bill", () => {
+  const text = formatCall({
+    ...plain,
+    may_be_billed_twice: true,
+    routing: {
+      candidates: [
+        { target: "east/m", model: "alpha-sonnet-4", why: "priority 1" },
+        { target: "west/m", model: "alpha-sonnet-4", why: "priority 2; ejected for 12 s" },
+      ],
+      attempts: [
+        {
+          target: "east/m",
+          model: "alpha-sonnet-4",
+          start_ms: 0.4,
+          duration_ms: 2000.2,
+          outcome: "connection-lost",
+          may_be_billed: true,
+        },
+        {
+          target: "west/m",
+          model: "alpha-sonnet-4",
+          start_ms: 2103,
+          duration_ms: 80,
+          outcome: "answered",
+          may_be_billed: false,
+        },
+      ],
+    },
+  });
+  expect(text).toContain("Billing      the provider may bill it twice");
+  expect(text).toEndWith(`
+Targets, in the order in which they were to be tried:
+     TARGET  MODEL           WHY
+  1  east/m  alpha-sonnet-4  priority 1
+  2  west/m  alpha-sonnet-4  priority 2; ejected for 12 s
+
+Attempts:
+     TARGET  MODEL           AT MS  MS    OUTCOME
+  1  east/m  alpha-sonnet-4    0.4  2000  connection-lost; the provider may bill it
+  2  west/m  alpha-sonnet-4   2103    80  answered`);
+});
+
+test("a call of which no target was tried says so", () => {
+  const routing = { candidates: [], attempts: [] };
+  expect(formatCall({ ...plain, routing })).toEndWith("No target was tried.");
+});

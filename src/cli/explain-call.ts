@@ -1,3 +1,4 @@
+import { formatRouting } from "./explain-routing.ts";
 import { cellOf, formatValue, type ReplyRecord } from "./reply-fields.ts";
 
 /** A row of the ledger for people. */
@@ -20,8 +21,10 @@ export function formatCall(call: ReplyRecord): string {
     ["Output", `${cellOf(call, "output_tokens")} tokens`],
     ["Count", describeSource(call["usage_source"])],
     ["Duration", `${cellOf(call, "duration_ms")} ms, first event after ${describeFirst(call)}`],
+    ["Billing", describeBilling(call["may_be_billed_twice"])],
   ] as const;
-  return [head, "", ...facts.map(([name, value]) => `  ${name.padEnd(11)}  ${value}`)].join("\n");
+  const lines = facts.map(([name, value]) => `  ${name.padEnd(11)}  ${value}`);
+  return [head, "", ...lines, ...formatRouting(call)].join("\n");
 }
 
 function describeOutcome(outcome: unknown): string {
@@ -50,6 +53,12 @@ function describeSource(source: unknown): string {
     default:
       return "-";
   }
+}
+
+function describeBilling(mayBeBilledTwice: unknown): string {
+  return mayBeBilledTwice === true
+    ? "the provider may bill it twice: an attempt that brought nothing may have been done all the same"
+    : "once";
 }
 
 function describeFirst(call: ReplyRecord): string {

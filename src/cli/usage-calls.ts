@@ -1,3 +1,5 @@
+import type { AdminQuery } from "./admin-client.ts";
+import type { Arguments } from "./arguments.ts";
 import { pageOptions, showList } from "./show-reply.ts";
 import { readUsageFilter, usageFilterOptions } from "./usage-filter.ts";
 import { defineVerb } from "./verb.ts";
@@ -16,24 +18,36 @@ const columns = [
   { title: "MS", of: "duration_ms" },
 ];
 
-export const outcomeOption = {
+/** What only single calls can be asked for by. */
+export const callFilterOptions = {
   outcome: {
     type: "string",
     value: "OUTCOME",
     about: "completed, failed, abandoned or interrupted",
   },
+  "billed-twice": {
+    type: "boolean",
+    about: "only calls that a provider may bill twice",
+  },
 } as const;
+
+export function readCallFilter(args: Arguments<keyof typeof callFilterOptions>): AdminQuery {
+  return {
+    outcome: args.text("outcome"),
+    may_be_billed_twice: args.flag("billed-twice") ? "true" : undefined,
+  };
+}
 
 export const usageCallsVerb = defineVerb({
   name: "calls",
   summary: "list single calls, newest first",
-  options: { ...usageFilterOptions, ...outcomeOption, ...pageOptions },
+  options: { ...usageFilterOptions, ...callFilterOptions, ...pageOptions },
   examples: ["usage calls --application search --outcome failed --since 1h"],
   async run(call) {
     const { args, client, io } = call;
     args.none();
     const filter = await readUsageFilter(args, client, io);
-    const query = { ...filter, outcome: args.text("outcome") };
+    const query = { ...filter, ...readCallFilter(args) };
     const whenEmpty = "There were no such calls.";
     return showList(call, { path: "/usage/calls", query, columns, whenEmpty });
   },

@@ -1,5 +1,5 @@
 import { CommandError, exitCodes, UsageError } from "./command.ts";
-import { outcomeOption } from "./usage-calls.ts";
+import { callFilterOptions, readCallFilter } from "./usage-calls.ts";
 import { readUsageFilter, usageFilterOptions } from "./usage-filter.ts";
 import { defineVerb } from "./verb.ts";
 
@@ -9,7 +9,7 @@ export const usageExportVerb = defineVerb({
   options: {
     format: { type: "string", value: "csv|ndjson", about: "default: csv" },
     ...usageFilterOptions,
-    ...outcomeOption,
+    ...callFilterOptions,
   },
   examples: ["usage export --format csv --since 30d > calls.csv"],
   async run({ args, client, io, isJson }) {
@@ -19,7 +19,7 @@ export const usageExportVerb = defineVerb({
       throw new UsageError("--format takes csv or ndjson");
     }
     const filter = await readUsageFilter(args, client, io);
-    const query = { ...filter, outcome: args.text("outcome"), format };
+    const query = { ...filter, ...readCallFilter(args), format };
     for await (const bytes of client.stream("/usage/export", query)) {
       // Whoever reads only the beginning, such as `head`, is done.
       if (!(await io.write(bytes))) return exitCodes.ok;

@@ -1,3 +1,4 @@
+import { keptRouting, readRouting } from "../domain/kept-routing.ts";
 import type { OpenedCall, UsageRecord } from "../domain/usage.ts";
 
 /** What the spool says of a call. */
@@ -21,7 +22,9 @@ export function writeCheckpoint(id: string, { outputTokens, at }: Delivered): st
 }
 
 export function writeClose(record: UsageRecord): string {
-  return JSON.stringify({ close: record });
+  const { routing } = record;
+  const kept = routing === undefined ? record : { ...record, routing: keptRouting(routing) };
+  return JSON.stringify({ close: kept });
 }
 
 /** Undefined for what no version of the spool says. */
@@ -79,6 +82,8 @@ function parseUsage(fields: Fields): UsageRecord {
     attempts: fields.number("attempts"),
     firstEventMs: fields.optional("firstEventMs", () => fields.number("firstEventMs")),
     durationMs: fields.number("durationMs"),
+    ...(fields.has("routing") && { routing: readRouting(fields.value("routing")) }),
+    ...(fields.has("mayBeBilledTwice") && { mayBeBilledTwice: fields.flag("mayBeBilledTwice") }),
   };
 }
 
@@ -93,6 +98,10 @@ class Fields {
 
   has(name: string): boolean {
     return this.#fields.has(name);
+  }
+
+  value(name: string): unknown {
+    return this.#fields.get(name);
   }
 
   inner(name: string): Fields {

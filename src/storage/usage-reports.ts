@@ -45,6 +45,8 @@ export interface UsageFilter {
 
 export interface CallFilter extends UsageFilter {
   readonly outcome?: CallOutcome | undefined;
+  /** Only those that a provider may bill twice. */
+  readonly mayBeBilledTwice?: true | undefined;
 }
 
 export interface TotalsQuery {

@@ -44,7 +44,14 @@ export const seriesQuerySchema = z.strictObject({
 });
 
 const outcome = z.enum(["completed", "failed", "abandoned", "interrupted"]);
-const callFilterFields = { ...filterFields, outcome: outcome.optional() };
+const callFilterFields = {
+  ...filterFields,
+  outcome: outcome.optional(),
+  may_be_billed_twice: z
+    .literal("true")
+    .optional()
+    .describe("`true`: only calls that a provider may bill twice."),
+};
 
 export const callQuerySchema = z.strictObject({ ...callFilterFields, ...pageFields });
 
@@ -117,6 +124,45 @@ export const callRowSchema = z
     attempts: z.int(),
     first_event_ms: z.number().nullable(),
     duration_ms: z.number(),
+    may_be_billed_twice: z
+      .boolean()
+      .describe("Whether an attempt that nobody got anything of may be on the bill as well."),
   })
   .meta({ id: "CallRow", description: "One call: one row of the ledger." });
 export type CallRow = z.infer<typeof callRowSchema>;
+
+const routingSchema = z
+  .object({
+    candidates: z
+      .array(
+        z.object({
+          target: z.string(),
+          model: z.string().describe("Another than the call's for a fallback."),
+          why: z.string().describe("Why it stood where it stood."),
+        }),
+      )
+      .describe("Targets in the order in which they were to be tried, at most 64."),
+    attempts: z
+      .array(
+        z.object({
+          target: z.string(),
+          model: z.string(),
+          start_ms: z.number().describe("Since the call arrived."),
+          duration_ms: z.number(),
+          outcome: z.string().describe("`answered`, `given-up`, or what went wrong."),
+          may_be_billed: z.boolean().describe("Whether the provider may bill what nobody got."),
+        }),
+      )
+      .describe("At most 10; the last of them is always here."),
+  })
+  .meta({ id: "CallRouting" });
+export type RoutingView = z.infer<typeof routingSchema>;
+
+export const callDetailSchema = callRowSchema
+  .extend({
+    routing: routingSchema
+      .nullable()
+      .describe("Null for the plain case: one target, one attempt, answered."),
+  })
+  .meta({ id: "CallDetail", description: "One call, and how it found its target." });
+export type CallDetail = z.infer<typeof callDetailSchema>;

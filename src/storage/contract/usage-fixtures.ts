@@ -84,6 +84,7 @@ export function randomRecord(random: Random, id: string, days: number): UsageRec
     cachedInputTokens: integerOf(random, 50),
     usageSource: pickOf(random, ["upstream", "upstream", "counted", "estimated"]),
     outcome,
+    ...(random() < 0.1 && { mayBeBilledTwice: true }),
     status: outcome === "completed" ? 200 : pickOf(random, [429, 499, 503]),
     firstEventMs: random() < 0.2 ? undefined : 10 ** (random() * 5 - 1),
     durationMs: 10 ** (random() * 6 - 1),

@@ -191,7 +191,8 @@ function randomCallFilter(random: Random): CallFilter {
   const outcome =
     random() < 0.3 ? pickOf(random, ["completed", "failed", "interrupted"] as const) : undefined;
   const range = random() < 0.5 ? allTime : {};
-  return { ...randomFilter(random), ...range, outcome };
+  const mayBeBilledTwice = random() < 0.3 ? (true as const) : undefined;
+  return { ...randomFilter(random), ...range, outcome, mayBeBilledTwice };
 }
 
 /** Reports are of whole minutes. */

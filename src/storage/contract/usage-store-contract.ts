@@ -60,6 +60,31 @@ export function usageStoreContract(name: string, create: () => Ledger): void {
       expect(await ledger.reports.call("req_3")).toBeUndefined();
     });
 
+    test("how a call found its target comes back with it, bounded", async () => {
+      const attempt = {
+        target: "east/model",
+        model: "alpha-sonnet-4",
+        startMs: 0.5,
+        durationMs: 2_000,
+        outcome: "connection-lost",
+        mayBeBilled: true,
+      } as const;
+      const candidate = { target: "east/model", model: "alpha-sonnet-4", why: "priority 1" };
+      const routing = {
+        candidates: [candidate, { ...candidate, target: "west/model" }],
+        attempts: [attempt, { ...attempt, outcome: "answered", mayBeBilled: false } as const],
+      };
+      const record = recordOf("req_1", { routing, mayBeBilledTwice: true, attempts: 2 });
+      const endless = {
+        candidates: Array.from({ length: 200 }, () => candidate),
+        attempts: Array.from({ length: 200 }, () => attempt),
+      };
+      await ledger.store.insert([record, recordOf("req_2", { routing: endless })]);
+      expect(await ledger.reports.call("req_1")).toEqual(record);
+      const kept = (await ledger.reports.call("req_2"))?.routing;
+      expect([kept?.candidates.length, kept?.attempts.length]).toEqual([64, 10]);
+    });
+
     test("a record that is inserted again is left as it is and counted nowhere again", async () => {
       await ledger.store.insert([recordOf("req_1")]);
       await ledger.store.insert([recordOf("req_1", { outputTokens: 999 }), recordOf("req_2")]);

@@ -1,6 +1,8 @@
+import { callRouting } from "./migrations/call-routing.ts";
 import { controlPlane } from "./migrations/control-plane.ts";
 import { firstSchema } from "./migrations/first-schema.ts";
 import { lateRows } from "./migrations/late-rows.ts";
+import { provisionedPools } from "./migrations/provisioned-pools.ts";
 import { rareFilters } from "./migrations/rare-filters.ts";
 import { usageRollups } from "./migrations/usage-rollups.ts";
 
@@ -14,4 +16,6 @@ export const migrations: readonly string[] = [
   usageRollups,
   lateRows,
   rareFilters,
+  provisionedPools,
+  callRouting,
 ];

@@ -1,3 +1,5 @@
+import { keptRouting, readRouting } from "../../domain/kept-routing.ts";
+import type { CallRouting } from "../../domain/call-routing.ts";
 import type { CallOutcome, CapacityClass, UsageRecord, UsageSource } from "../../domain/usage.ts";
 
 export const usageColumns = [
@@ -22,6 +24,8 @@ export const usageColumns = [
   "attempts",
   "first_event_ms",
   "duration_ms",
+  "routing",
+  "may_be_billed_twice",
 ] as const;
 
 export type ColumnValue = string | number | null;
@@ -49,6 +53,8 @@ export interface UsageRow {
   readonly attempts: number;
   readonly first_event_ms: number | null;
   readonly duration_ms: number;
+  readonly routing: string | null;
+  readonly may_be_billed_twice: number;
 }
 
 /** In the order of `usageColumns`. */
@@ -75,6 +81,8 @@ export function toValues(record: UsageRecord): ColumnValue[] {
     record.attempts,
     record.firstEventMs ?? null,
     record.durationMs,
+    record.routing === undefined ? null : JSON.stringify(keptRouting(record.routing)),
+    record.mayBeBilledTwice === true ? 1 : 0,
   ];
 }
 
@@ -101,5 +109,16 @@ export function toRecord(row: UsageRow): UsageRecord {
     attempts: row.attempts,
     firstEventMs: row.first_event_ms ?? undefined,
     durationMs: row.duration_ms,
+    ...(row.routing !== null && { routing: parseRouting(row.routing) }),
+    ...(row.may_be_billed_twice === 1 && { mayBeBilledTwice: true }),
   };
+}
+
+/** Undefined for a text that cannot be read: the call counts all the same. */
+function parseRouting(text: string): CallRouting | undefined {
+  try {
+    return readRouting(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
 }

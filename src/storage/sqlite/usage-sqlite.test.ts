@@ -15,6 +15,7 @@ import { StorageUnavailable } from "../errors.ts";
 import { usageDimensions, usageSteps } from "../../domain/usage-report.ts";
 import { SqliteConnection } from "./connection.ts";
 import { migrations } from "./migrations.ts";
+import { listCalls } from "./usage-calls.ts";
 import { toValues, usageColumns } from "./usage-row.ts";
 import { SqliteUsageReports } from "./usage-reports.ts";
 import { SqliteUsageStore } from "./usage-store.ts";
@@ -202,12 +203,13 @@ test("sums of calls from before there were sums are those that calls of today wo
     const old = new Database(path, { create: true, strict: true });
     for (const step of migrations.slice(0, 2)) old.run(step);
     old.run("PRAGMA user_version = 2");
+    // Of that time: it had no column for how a call was routed.
+    const columns = usageColumns.slice(0, usageColumns.indexOf("routing"));
     const insert = old.query<unknown, (string | number | null)[]>(
-      `INSERT INTO usage (${usageColumns.join(", ")})
-       VALUES (${usageColumns.map(() => "?").join(", ")})`,
+      `INSERT INTO usage (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
     );
     old.transaction(() => {
-      for (const record of records) insert.run(...toValues(record));
+      for (const record of records) insert.run(...toValues(record).slice(0, columns.length));
     })();
     insert.finalize();
     old.close();
@@ -228,6 +230,45 @@ test("sums of calls from before there were sums are those that calls of today wo
     }
     await migrated.connection.close();
   });
+});
+
+test("calls that may be billed twice are found in short steps, however many there are", async () => {
+  const { store, reports, connection } = open(":memory:");
+  const many = Array.from({ length: 9_000 }, (_, place) =>
+    recordOf(`req_${place}`, {
+      startedAt: midnight + Math.floor(place / 3),
+      keyId: place % 4_000 === 7 ? "key_rare" : "key_a",
+      mayBeBilledTwice: place % 9 !== 0,
+    }),
+  );
+  await store.insert(many);
+  let steps = 0;
+  const use: typeof connection.use = (step) => {
+    steps += 1;
+    return connection.use(step);
+  };
+  const list = (filter: object) =>
+    listCalls({ use }, { ...allTime, mayBeBilledTwice: true, ...filter }, { limit: 100 });
+  const rare = await list({ keyId: "key_rare" });
+  expect(rare.items.map(({ id }) => id)).toEqual(["req_8007", "req_4007", "req_7"]);
+  expect(steps).toBe(4);
+  expect((await list({})).items.every(({ mayBeBilledTwice }) => mayBeBilledTwice)).toBe(true);
+  expect(steps).toBe(5);
+  const explained = await connection.use((database) => {
+    database.run("UPDATE usage SET routing = 'no JSON' WHERE id = 'req_7'");
+    return database
+      .query<{ detail: string }, []>(
+        `EXPLAIN QUERY PLAN SELECT * FROM usage INDEXED BY usage_billed_twice
+         WHERE may_be_billed_twice = 1 AND started_at >= 0 AND started_at < 9
+           AND (started_at, id) < (9, '') ORDER BY started_at DESC, id DESC LIMIT 9`,
+      )
+      .all();
+  });
+  expect(explained).toHaveLength(1);
+  expect(explained[0]?.detail).toContain("SEARCH usage USING INDEX usage_billed_twice");
+  // What nobody can read hides no call.
+  expect(await reports.call("req_7")).toMatchObject({ id: "req_7", routing: undefined });
+  await connection.close();
 });
 
 test("lists of calls go along an index, and sums along their primary key", async () => {
