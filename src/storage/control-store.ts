@@ -133,11 +133,26 @@ export interface KeyFilter {
   readonly applicationId?: string | undefined;
   readonly environment?: string | undefined;
   readonly plan?: string | undefined;
+  /** Whose units are of this pool. */
+  readonly provisionedPool?: string | undefined;
+  /** Only keys whose units nobody else can have at this time; see `SoldUnitsFilter`. */
+  readonly countsAt?: number | undefined;
   /**
    * True: neither revoked nor expired at `now`, neither it nor its application nor its account is
    * disabled, and a secret of it is live. False: any other.
    */
   readonly isActive?: { readonly value: boolean; readonly now: number } | undefined;
+}
+
+/** Which units are summed up. */
+export interface SoldUnitsFilter {
+  readonly pool?: string | undefined;
+  readonly accountId?: string | undefined;
+  /**
+   * Of keys that are neither revoked nor expired at this time. Those that are disabled, or of a
+   * disabled account, count: they can come back.
+   */
+  readonly now: number;
 }
 
 export interface UserFilter {
@@ -149,6 +164,8 @@ export interface UserFilter {
 export interface KeyReader extends Reader<Key, KeyFilter> {
   /** How many keys an account has that are not revoked; of more than `upTo`, that many. */
   countLive(accountId: string, upTo: number): Promise<number>;
+  /** Units that keys hold, by pool; a pool without any is absent. */
+  soldUnits(filter: SoldUnitsFilter): Promise<ReadonlyMap<string, number>>;
 }
 
 export interface UserReader extends Reader<User, UserFilter> {

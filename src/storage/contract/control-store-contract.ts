@@ -12,6 +12,7 @@ import {
   userOf,
 } from "./control-fixtures.ts";
 import { controlRetentionContract } from "./control-retention-contract.ts";
+import { soldUnitsContract } from "./sold-units-contract.ts";
 
 /** What every control store must do. */
 export function controlStoreContract(name: string, create: () => ControlStore): void {
@@ -23,6 +24,7 @@ export function controlStoreContract(name: string, create: () => ControlStore): 
     accessContract(create);
     auditContract(create);
     controlRetentionContract(create);
+    soldUnitsContract(create);
   });
 }
 
@@ -139,7 +141,13 @@ function entityContract(create: () => ControlStore): void {
         application: "app_a",
         key: "key_a",
       });
-      const changed = { ...key, plan: "pro", note: "x", provisionedUnits: 2 };
+      const changed = {
+        ...key,
+        plan: "pro",
+        note: "x",
+        provisionedUnits: 2,
+        provisionedPool: "main",
+      };
       const stored = await store.change((transaction) => transaction.keys.update(changed));
       expect(stored).toEqual({ ...changed, revision: 2 });
       expect(await store.read((view) => view.keys.get("key_a"))).toEqual(stored);

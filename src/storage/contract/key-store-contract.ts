@@ -58,6 +58,7 @@ export function keyStoreContract(name: string, create: (clock: ManualClock) => K
         plan: "enterprise",
         limits: { requestsPerMinute: 7, tokensPerMinute: 900 },
         provisionedUnits: 3,
+        provisionedPool: "main",
         allowedModels: ["alpha-sonnet-4"],
         allowedNetworks: ["10.0.0.0/8", "2001:db8::/32"],
         note: "of the night shift",

@@ -129,6 +129,8 @@ describe.each(earlier)("a filled database of schema %i", (version) => {
           environment: key.environment,
           application: key.application,
           plan: "standard",
+          provisionedUnits: 0,
+          provisionedPool: undefined,
           createdAt: 1_000 - place,
           revision: 1,
         });

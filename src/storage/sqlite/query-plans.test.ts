@@ -15,7 +15,7 @@ import {
 import { accountTable } from "./tables/account-table.ts";
 import { applicationTable } from "./tables/application-table.ts";
 import { auditListStatement } from "./tables/audit-table.ts";
-import { countLiveSql, keyTable } from "./tables/key-table.ts";
+import { countLiveSql, keyTable, soldUnitsStatement } from "./tables/key-table.ts";
 import { tokenTable } from "./tables/token-table.ts";
 import { userTable } from "./tables/user-table.ts";
 
@@ -61,6 +61,7 @@ describe("plans of queries", () => {
         { applicationId: "a", plan: "p" },
         { applicationId: "a", accountId: "a" },
         { environment: "e", plan: "p" },
+        { provisionedPool: "m", accountId: "a", plan: "p", countsAt: 1 },
       ]),
       ...lists(userTable, [{}, { role: "auditor" }, { accountId: "a" }]),
       ...lists(tokenTable, [{}, { userId: "u" }]),
@@ -85,6 +86,13 @@ describe("plans of queries", () => {
     expect(counts.join("\n")).toContain("keys_live_by_account (account_id=?)");
     const plan = await planOf(listStatement(keyTable, { plan: "p" }, page));
     expect(plan[0]).toContain("keys_by_plan (plan=? AND");
+    const ofPool = { provisionedPool: "m", accountId: "a", applicationId: "b", countsAt: 1 };
+    const pool = await planOf(listStatement(keyTable, ofPool, page));
+    expect(pool[0]).toContain("keys_by_pool (provisioned_pool=? AND");
+    for (const filter of [{ now: 1 }, { pool: "m", now: 1 }, { accountId: "a", now: 1 }]) {
+      const sums = await planOf(soldUnitsStatement(filter));
+      expect(sums).toEqual([expect.stringContaining("USING INDEX keys_by_pool")]);
+    }
     const environment = { environment: "e" };
     const applications = await planOf(listStatement(applicationTable, environment, page));
     expect(applications[0]).toContain("applications_by_environment (environment=? AND");

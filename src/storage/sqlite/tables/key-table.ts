@@ -1,9 +1,18 @@
 import type { Database } from "bun:sqlite";
 import type { Key } from "../../../domain/key.ts";
 import type { Role } from "../../../domain/user.ts";
-import type { KeyFilter } from "../../control-store.ts";
+import type { KeyFilter, SoldUnitsFilter } from "../../control-store.ts";
 import { bumpKeys, nextEpoch, noteRemoval } from "../key-epochs.ts";
-import { type Condition, equals, insertRow, scanned, Table, type TableSpec } from "../table.ts";
+import {
+  type Condition,
+  equals,
+  insertRow,
+  scanned,
+  type SqlValue,
+  Table,
+  type TableSpec,
+  whereAll,
+} from "../table.ts";
 import { readTexts } from "./text-list.ts";
 
 export interface KeyRow {
@@ -14,6 +23,7 @@ export interface KeyRow {
   readonly requests_per_minute: number | null;
   readonly tokens_per_minute: number | null;
   readonly provisioned_units: number;
+  readonly provisioned_pool: string | null;
   readonly allowed_models: string | null;
   readonly allowed_networks: string | null;
   readonly note: string;
@@ -41,6 +51,7 @@ export const keyTable: TableSpec<Key, KeyRow, KeyFilter> = {
     requests_per_minute: key.limits?.requestsPerMinute ?? null,
     tokens_per_minute: key.limits?.tokensPerMinute ?? null,
     provisioned_units: key.provisionedUnits,
+    provisioned_pool: key.provisionedPool ?? null,
     allowed_models: writeTexts(key.allowedModels),
     allowed_networks: writeTexts(key.allowedNetworks),
     note: key.note,
@@ -53,16 +64,10 @@ export const keyTable: TableSpec<Key, KeyRow, KeyFilter> = {
   }),
   read: readKey,
   conditions: (filter) => [
-    // An application is of one account: its index is the narrower one.
-    filter.applicationId === undefined
-      ? equals("keys.account_id", filter.accountId)
-      : equals("+keys.account_id", filter.accountId),
-    equals("keys.application_id", filter.applicationId),
+    ...ownerConditions(filter),
     scanned(equals("applications.environment", filter.environment)),
-    filter.accountId === undefined && filter.applicationId === undefined
-      ? equals("keys.plan", filter.plan)
-      : scanned(equals("+keys.plan", filter.plan)),
     scanned(filter.isActive && isActive(filter.isActive)),
+    scanned(filter.countsAt === undefined ? undefined : countsAt(filter.countsAt)),
   ],
   onChange: (database, id) => bumpKeys(database, "id", id),
   onRemove: noteRemoval,
@@ -72,11 +77,33 @@ export const countLiveSql = `
   SELECT count(*) AS keys FROM (
     SELECT 1 FROM keys WHERE account_id = ? AND revoked_at IS NULL LIMIT ?)`;
 
+/** Of one pool, or of all of them; of one account, or of all. */
+export function soldUnitsStatement({ pool, accountId, now }: SoldUnitsFilter): Condition {
+  const conditions = [
+    equals("keys.provisioned_pool", pool) ?? { sql: "keys.provisioned_pool NOT NULL", values: [] },
+    equals("+keys.account_id", accountId),
+    countsAt(now),
+  ].filter((condition) => condition !== undefined);
+  return {
+    sql: `SELECT provisioned_pool AS pool, sum(provisioned_units) AS units FROM keys
+      ${whereAll(conditions)} GROUP BY provisioned_pool`,
+    values: conditions.flatMap(({ values }) => values),
+  };
+}
+
 export class KeyTable extends Table<Key, KeyRow, KeyFilter> {
   countLive(accountId: string, upTo: number): Promise<number> {
     return this.scope.run((database) => {
       const query = database.query<{ keys: number }, [string, number]>(countLiveSql);
       return query.get(accountId, upTo)?.keys ?? 0;
+    });
+  }
+
+  soldUnits(filter: SoldUnitsFilter): Promise<ReadonlyMap<string, number>> {
+    return this.scope.run((database) => {
+      const { sql, values } = soldUnitsStatement(filter);
+      const rows = database.query<{ pool: string; units: number }, SqlValue[]>(sql).all(...values);
+      return new Map(rows.map(({ pool, units }) => [pool, units]));
     });
   }
 
@@ -103,6 +130,7 @@ export function readKey(row: KeyRow): Key {
         ? undefined
         : { requestsPerMinute, tokensPerMinute },
     provisionedUnits: row.provisioned_units,
+    provisionedPool: row.provisioned_pool ?? undefined,
     allowedModels: row.allowed_models === null ? undefined : readTexts(row.allowed_models),
     allowedNetworks: row.allowed_networks === null ? undefined : readTexts(row.allowed_networks),
     note: row.note,
@@ -133,6 +161,36 @@ function checkOwner(database: Database, key: Key): void {
   ) {
     throw new Error(`the key ${key.id} does not fit its application ${key.applicationId}`);
   }
+}
+
+/** What a key belongs to, by the narrowest index of what the filter names; the rest is looked at. */
+function ownerConditions(filter: KeyFilter): readonly (Condition | undefined)[] {
+  const { provisionedPool: pool, applicationId, accountId, plan } = filter;
+  if (pool !== undefined) {
+    return [
+      equals("keys.provisioned_pool", pool),
+      scanned(equals("+keys.application_id", applicationId)),
+      scanned(equals("+keys.account_id", accountId)),
+      scanned(equals("+keys.plan", plan)),
+    ];
+  }
+  return [
+    // An application is of one account: its index is the narrower one.
+    applicationId === undefined
+      ? equals("keys.account_id", accountId)
+      : equals("+keys.account_id", accountId),
+    equals("keys.application_id", applicationId),
+    accountId === undefined && applicationId === undefined
+      ? equals("keys.plan", plan)
+      : scanned(equals("+keys.plan", plan)),
+  ];
+}
+
+/** Neither revoked nor expired: what it holds cannot be sold to another. */
+function countsAt(now: number): Condition {
+  const sql = `keys.provisioned_units > 0 AND keys.revoked_at IS NULL
+    AND (keys.expires_at IS NULL OR keys.expires_at > ?)`;
+  return { sql, values: [now] };
 }
 
 function isActive({ value, now }: NonNullable<KeyFilter["isActive"]>): Condition {
