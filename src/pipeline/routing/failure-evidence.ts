@@ -1,0 +1,32 @@
+import type { UpstreamFailureKind } from "../../domain/upstream-failure.ts";
+import type { Evidence } from "./ejection.ts";
+
+/** What a failure tells of its target: whether it is broken. */
+export function evidenceOf(kind: UpstreamFailureKind): Evidence {
+  switch (kind) {
+    case "overloaded":
+    case "unavailable":
+    case "connect-failed":
+    case "timed-out":
+    case "connection-lost":
+    case "broken-answer":
+    case "bad-credential":
+    case "unknown-model":
+      return "failure";
+    // A quota is no fault: the target pauses for it instead.
+    case "throttled":
+    case "unsupported":
+    case "context-overflow":
+    case "invalid-request":
+    case "content-refused":
+      return "life";
+    // The same attempt goes on with a fresh credential, and that one tells.
+    case "stale-credential":
+      return "neither";
+  }
+}
+
+/** Whether a failure says that the target has too much to do. */
+export function isTooMuch(kind: UpstreamFailureKind): boolean {
+  return kind === "throttled" || kind === "overloaded" || kind === "timed-out";
+}
