@@ -1,26 +1,48 @@
 #!/usr/bin/env bun
 import packageJson from "../package.json" with { type: "json" };
 import { AskedToEnd, exitCodes, type CommandIo, type EndSignal } from "./cli/command.ts";
-import { runCommandLine } from "./cli/run-command-line.ts";
 import { createProcessInput, createProcessOutput } from "./cli/standard-streams.ts";
-import { readEnvironment } from "./config/environment.ts";
+import { connectToSupervisor, disconnectFromSupervisor } from "./cli/supervisor/supervisor-link.ts";
+import { asksForSupervisor, runSupervisor } from "./cli/supervisor/run-supervisor.ts";
+import { readEnvironment, type ProcessEnvironment } from "./config/environment.ts";
 import { systemClock } from "./domain/clock.ts";
 
 // What Sluice writes (keys' digests, usage, the pepper) is for its own user alone.
 process.umask(0o077);
-process.exitCode = await runCommandLine(process.argv.slice(2), packageJson.version, createIo());
+process.exitCode = await run(process.argv.slice(2), readEnvironment());
 
-function createIo(): CommandIo {
+async function run(args: readonly string[], environment: ProcessEnvironment): Promise<number> {
+  const { version } = packageJson;
+  const isWorker = environment.fetchLimitOwner !== undefined && process.send !== undefined;
+  if (!isWorker && asksForSupervisor(args)) return runSupervisor(environment, version);
+  const io = createIo(environment, isWorker);
+  // Only now: a supervisor stays small without everything else.
+  const { runCommandLine } = await import("./cli/run-command-line.ts");
+  const exitCode = await runCommandLine(args, version, io);
+  if (isWorker) disconnectFromSupervisor();
+  return exitCode;
+}
+
+function createIo(environment: ProcessEnvironment, isWorker: boolean): CommandIo {
   const asked = new AbortController();
-  const ask = (by: EndSignal) => (): void => {
+  const end = (by: EndSignal): void => {
     // The second one means now: whatever still drains is given up.
     if (asked.signal.aborted) process.exit(exitCodes.failed);
     asked.abort(new AskedToEnd(by));
   };
-  process.on("SIGTERM", ask("SIGTERM"));
-  process.on("SIGINT", ask("SIGINT"));
+  let reload: () => void = () => undefined;
+  const supervisor = isWorker
+    ? connectToSupervisor({
+        onSignal: (signal) => (signal === "SIGHUP" ? reload() : end(signal)),
+        endNow: () => process.exit(exitCodes.failed),
+      })
+    : undefined;
+  if (!isWorker) {
+    process.on("SIGTERM", () => end("SIGTERM"));
+    process.on("SIGINT", () => end("SIGINT"));
+  }
   return {
-    environment: readEnvironment(),
+    environment,
     print: (line) => console.log(line),
     report: (line) => console.error(line),
     write: createProcessOutput(),
@@ -28,6 +50,11 @@ function createIo(): CommandIo {
     clock: systemClock,
     random: (target) => crypto.getRandomValues(target),
     signal: asked.signal,
-    onReload: (callback) => void process.on("SIGHUP", callback),
+    onReload(callback) {
+      reload = callback;
+      // Without a handler the signal ends the process, as it should where nothing is read again.
+      if (!isWorker) process.on("SIGHUP", callback);
+    },
+    supervisor,
   };
 }

@@ -14,7 +14,10 @@ export interface SluiceOptions {
 
 const program = join(import.meta.dir, "../../src/main.ts");
 
-/** The gateway as operators run it, with everything on: key, limits, ledger on a file, metrics. */
+/**
+ * The gateway as operators run it, with everything on: key, limits, ledger on a file, metrics. Only
+ * the supervisor is left out, so that what is measured is the process that serves.
+ */
 export async function startSluice(options: SluiceOptions): Promise<Gateway> {
   const folder = join(options.folder, `sluice-${freePort()}`);
   mkdirSync(folder);
@@ -27,9 +30,17 @@ export async function startSluice(options: SluiceOptions): Promise<Gateway> {
       ? []
       : ["--cpu-prof", "--cpu-prof-md", "--cpu-prof-dir", options.profileFolder];
   const child = startChild({
-    command: [process.execPath, ...profile, program, "serve", "--config", configPath],
+    command: [
+      process.execPath,
+      ...profile,
+      program,
+      "serve",
+      "--unsupervised",
+      "--config",
+      configPath,
+    ],
     logPath: join(folder, "output.log"),
-    // Without it the gateway replaces itself, as it does in service; a profiler would be lost.
+    // Without it the gateway replaces itself, to have the limit; a profiler would be lost.
     env: {
       ...process.env,
       BUN_CONFIG_MAX_HTTP_REQUESTS: options.profileFolder === undefined ? undefined : "8192",
@@ -76,7 +87,7 @@ function configText({ folder, port, upstreamPort }: ConfigValues): string {
   return `listen: { data: "127.0.0.1:${port}", admin: "127.0.0.1:0" }
 storage: { url: ${JSON.stringify(`sqlite:${folder}/data/sluice.db`)} }
 data_dir: ${JSON.stringify(folder)}
-shutdown: { drain_timeout: 0s }
+shutdown: { pre_stop: 0s, drain_timeout: 0s }
 telemetry: { log_level: info }
 environments:
   - { name: bench, hosts: ["*"], models: ["*"] }

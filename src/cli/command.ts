@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import type { ProcessEnvironment } from "../config/environment.ts";
 import type { RandomBytes } from "../domain/base62.ts";
 import type { Clock } from "../domain/clock.ts";
+import type { SupervisorLink } from "./supervisor/supervisor-link.ts";
 
 /** What a command may touch of the process. */
 export interface CommandIo {
@@ -20,6 +21,8 @@ export interface CommandIo {
   readonly signal: AbortSignal;
   /** Calls back whenever the process is asked to read its configuration again. */
   readonly onReload: (callback: () => void) => void;
+  /** The process that starts this one again when it ends unasked. */
+  readonly supervisor?: SupervisorLink | undefined;
 }
 
 export interface StandardInput {

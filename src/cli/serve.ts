@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { createApp, type App } from "../app.ts";
 import type { Config } from "../config/config.ts";
 import { watchConfig, type ConfigWatch } from "../config/watch.ts";
@@ -21,11 +22,14 @@ import {
 } from "./load-settings.ts";
 import { commandLine } from "./program.ts";
 import { restartWithFetchLimit } from "./restart-with-fetch-limit.ts";
+import { hasFetchLimit } from "./supervisor/fetch-limit.ts";
+import type { SupervisorLink } from "./supervisor/supervisor-link.ts";
 
 const options = {
   ...settingsOptions,
   data: { type: "string" },
   admin: { type: "string" },
+  unsupervised: { type: "boolean" },
 } as const;
 
 /** Fast enough to be pleasant, slow enough to see that answers are streamed. */
@@ -35,32 +39,41 @@ export const serveCommand: Command = {
   name: "serve",
   summary: "run the gateway; without a configuration, a demo with a simulated provider",
   help: () => `Usage: sluice serve [--config FILE] [--data HOST:PORT] [--admin HOST:PORT] [--data-dir DIR]
+                    [--unsupervised]
 
 Without a configuration file a demo starts: every alias is served by a built-in simulator, and a
 key to try it with is printed once.
+
+The gateway runs in a worker process; this one starts it again when it ends unasked, and keeps a
+report of that in DIR/crashes.
 
 Options:
   -c, --config FILE   configuration (default: SLUICE_CONFIG, else the demo's)
   --data HOST:PORT    address of the API, instead of the configured one
   --admin HOST:PORT   address of the control plane, metrics and health, instead of the configured
   --data-dir DIR      where state is kept, instead of the configured directory
+  --unsupervised      one process, which nobody starts again
 
-SIGTERM and SIGINT: refuse new work, let open requests finish (shutdown.drain_timeout), end. A
-second one ends at once. SIGHUP: read the configuration again.
+SIGTERM: not ready from now on; serve for shutdown.pre_stop; then refuse new work, let open requests
+finish (shutdown.drain_timeout), end. SIGINT: the same without shutdown.pre_stop. A second one ends
+at once. SIGHUP: read the configuration again.
 
 Exit code: 0 ended as asked, 1 could not start, 2 wrong usage.`,
   async run(args, io) {
     const { values, positionals } = readArguments(args, options);
     if (positionals.length > 0) throw new UsageError(`serve does not take '${positionals[0]}'`);
     const { path, config } = loadSettings(values, io);
-    restartWithFetchLimit(config.upstreamRequests, io.environment);
+    if (io.supervisor === undefined) restartWithFetchLimit(config.upstreamRequests, io.environment);
+    else if (!isRightlyStarted(io.supervisor, { config, path, io })) return exitCodes.ok;
     const reload = { now: (): void => undefined };
     // From the start: before there is a handler, the signal would end the process. The demo has no
     // file to read again and ends with its terminal.
     if (path !== undefined) io.onReload(() => reload.now());
     await using demo = path === undefined ? startSimulator(demoPace) : undefined;
     const settings = loadSettings(values, io, demo);
-    await using app = await start(withListeners(settings.config, values), { values, io });
+    const wanted = withListeners(settings.config, values);
+    await using app = await start(wanted, { values, io });
+    io.supervisor?.tellStarted(fixedAddresses(wanted, app));
     if (demo !== undefined) await introduceDemo({ app, values }, io);
     using watch = follow(app, settings, io);
     reload.now = () => watch?.reload();
@@ -69,6 +82,32 @@ Exit code: 0 ended as asked, 1 could not start, 2 wrong usage.`,
     return exitCodes.ok;
   },
 };
+
+interface Beginning {
+  readonly config: Config;
+  readonly path: string | undefined;
+  readonly io: CommandIo;
+}
+
+/** Tells the supervisor what it must know; false when it must start this process otherwise. */
+function isRightlyStarted(supervisor: SupervisorLink, { config, path, io }: Beginning): boolean {
+  const { logLevel, logFormat } = config.telemetry;
+  const { workers, upstreamRequests } = config;
+  const dataDir = resolve(config.dataDir);
+  const isReloadable = path !== undefined;
+  supervisor.tellSettings({ dataDir, logLevel, logFormat, workers, isReloadable });
+  if (hasFetchLimit(upstreamRequests, io.environment)) return true;
+  supervisor.askForFetchLimit(upstreamRequests);
+  return false;
+}
+
+/** A successor serves where this process does, though any port would have done before. */
+function fixedAddresses({ listen: { data, admin } }: Config, app: App): readonly string[] {
+  return [
+    ...(data.port === 0 ? ["--data", new URL(app.dataUrl).host] : []),
+    ...(admin.port === 0 ? ["--admin", new URL(app.adminUrl).host] : []),
+  ];
+}
 
 function withListeners(config: Config, values: { data?: string; admin?: string }): Config {
   return {

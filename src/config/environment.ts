@@ -10,9 +10,16 @@ export interface ProcessEnvironment {
   readonly adminToken: Secret | undefined;
   /** `BUN_CONFIG_MAX_HTTP_REQUESTS`: most simultaneous fetches, fixed when the process starts. */
   readonly maxHttpRequests: number | undefined;
+  /**
+   * `SLUICE_WORKER`, between the processes of one gateway: set for a worker that a supervisor has
+   * started, and says who chose its limit of fetches.
+   */
+  readonly fetchLimitOwner?: FetchLimitOwner | undefined;
   /** Every variable, for `${NAME}` in the file. */
   readonly variables: Readonly<Record<string, string | undefined>>;
 }
+
+export type FetchLimitOwner = "operator" | "supervisor";
 
 /** The only reader of `process.env`. */
 export function readEnvironment(): ProcessEnvironment {
@@ -22,8 +29,13 @@ export function readEnvironment(): ProcessEnvironment {
     adminUrl: readText(variables["SLUICE_ADMIN_URL"]),
     adminToken: readSecret(variables["SLUICE_ADMIN_TOKEN"]),
     maxHttpRequests: readCount(variables["BUN_CONFIG_MAX_HTTP_REQUESTS"]),
+    fetchLimitOwner: readOwner(variables["SLUICE_WORKER"]),
     variables,
   };
+}
+
+function readOwner(value: string | undefined): FetchLimitOwner | undefined {
+  return value === "operator" || value === "supervisor" ? value : undefined;
 }
 
 function readText(value: string | undefined): string | undefined {

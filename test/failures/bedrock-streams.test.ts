@@ -194,7 +194,7 @@ models:
       await until(() => simulator.openCalls === 200);
       await Promise.all(connections.map((connection) => expectCounted(connection, 40)));
       await until(() => simulator.openCalls === 0);
-      residentBytes.push(residentBytesOf(serving.pid));
+      residentBytes.push(residentBytesOf(serving.workerPid));
     }
     // Residence goes up and down with the collector; a leak raises the lowest of it too.
     const [earlier, later] = [residentBytes.slice(0, 4), residentBytes.slice(4)];

@@ -55,7 +55,7 @@ testMounting(
       simulator: { tokensPerSecond: 100 },
       dataDir: disk.path,
     });
-    await using serving = await bench.serve();
+    await using serving = await bench.serve("--unsupervised");
     using other = new Database(bench.database);
     const load = new Load(bench, serving);
     await until("calls end", () => bench.calls.length > 100);
@@ -78,22 +78,22 @@ testMounting(
 );
 
 testNeeding("prlimit")("files that may not grow turn calls away and lose none", async () => {
-  await suffer({}, ({ pid }) => ({
-    begin: () => limitFileSize(pid, 4_096),
-    end: () => limitFileSize(pid),
+  await suffer({}, ({ workerPid }) => ({
+    begin: () => limitFileSize(workerPid, 4_096),
+    end: () => limitFileSize(workerPid),
   }));
 });
 
 (canTrace ? test : test.skip)(
   "a spool that becomes read-only turns calls away and loses none",
   async () => {
-    await suffer({}, ({ pid }, { folder }) => {
+    await suffer({}, ({ workerPid }, { folder }) => {
       const names = Array.from({ length: 99 }, (_, index) => String(index + 1).padStart(8, "0"));
       const paths = names.map((name) => join(folder, "data", "spool", `${name}.spool`));
       let end = (): Promise<void> => Promise.resolve();
       return {
         begin: async () => {
-          end = await makeReadOnly(pid, paths);
+          end = await makeReadOnly(workerPid, paths);
         },
         end: () => end(),
       };

@@ -57,7 +57,7 @@ interface Killing {
 }
 
 async function killUnderLoad(bench: ProcessBench, { kill, random }: Killing): Promise<void> {
-  await using serving = await bench.serve();
+  await using serving = await bench.serve("--unsupervised");
   let isKilled = false;
   let planned = 0;
   const next = (mix: readonly MixPart[]) => (): PlannedCall | undefined => {
@@ -88,7 +88,8 @@ async function untilOpen(bench: ProcessBench, serving: ServingProcess): Promise<
 /** While it starts: perhaps in the middle of the replay. */
 async function killEarly({ configPath }: ProcessBench, afterMs: number): Promise<void> {
   const main = new URL("../../src/main.ts", import.meta.url).pathname;
-  const child = Bun.spawn([process.execPath, main, "serve", "--config", configPath], {
+  const command = [main, "serve", "--config", configPath, "--unsupervised"];
+  const child = Bun.spawn([process.execPath, ...command], {
     stdio: ["ignore", "ignore", "ignore"],
     env: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "" },
   });

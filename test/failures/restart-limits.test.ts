@@ -42,6 +42,7 @@ test.each(["SIGTERM", "SIGKILL"] as const)(
 listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
 storage: { url: "sqlite:${folder}/${signal}.db" }
 data_dir: ${folder}/${signal}
+shutdown: { pre_stop: 0s }
 environments: [{ name: test, hosts: ["*"], models: ["*"] }]
 upstreams: { simulator: ${simulatorUpstream(simulator, "openai")} }
 models:
@@ -51,7 +52,7 @@ plans: { small: { requests_per_minute: 8, tokens_per_minute: 100000 } }
 `,
     );
     const key = await createKeyOf(path, { plan: "small", limits: undefined });
-    const before = await startServing(["--config", path]);
+    const before = await startServing(["--config", path, "--unsupervised"]);
     expect(await statuses(before, key, 6)).toEqual([200, 200, 200, 200, 200, 200]);
     before.signal(signal);
     await before.exited;

@@ -64,8 +64,9 @@ export class ProcessBench implements AsyncDisposable {
     return bench;
   }
 
-  serve(): Promise<ServingProcess> {
-    return startServing(["--config", this.configPath]);
+  /** `options` are further ones of the command line. */
+  serve(...options: readonly string[]): Promise<ServingProcess> {
+    return startServing(["--config", this.configPath, ...options]);
   }
 
   /** Callers with these keys, who call one after the other for as long as there are calls. */

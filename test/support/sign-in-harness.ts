@@ -125,7 +125,7 @@ export class SignInHarness implements AsyncDisposable {
       gate: this.gate,
       edge: () => edge,
       isEnding: () => false,
-    isDraining: () => false,
+      isDraining: () => false,
       onHandled() {},
     });
   }

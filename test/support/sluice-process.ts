@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -24,7 +25,10 @@ export async function runSluice(
 
 /** A gateway in a process of its own, reachable once this resolves. */
 export interface ServingProcess extends AsyncDisposable {
+  /** Whom signals go to: the supervisor, unless it runs `--unsupervised`. */
   readonly pid: number;
+  /** Who serves: the worker of the moment, or the process itself. */
+  readonly workerPid: number;
   readonly dataUrl: string;
   readonly adminUrl: string;
   /** Everything printed so far, standard error included. */
@@ -56,6 +60,9 @@ export async function startServing(
   const [, dataUrl = "", adminUrl = ""] = await listening.promise;
   return {
     pid: child.pid,
+    get workerPid() {
+      return childOf(child.pid) ?? child.pid;
+    },
     dataUrl,
     adminUrl,
     text: () => text,
@@ -64,9 +71,16 @@ export async function startServing(
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
       await child.exited;
+      // Ends when the worker has, which holds the other ends of the streams.
       await collecting;
     },
   };
+}
+
+/** The first one; undefined without any. */
+export function childOf(pid: number): number | undefined {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
+  return children === "" ? undefined : Number(children.split(" ")[0]);
 }
 
 function spawnSluice(commandLine: readonly string[], env: Readonly<Record<string, string>>) {

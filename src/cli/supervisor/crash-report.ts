@@ -1,0 +1,57 @@
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { WorkerFailure } from "./worker.ts";
+
+/** The end of a worker that nobody asked for. */
+export interface Crash {
+  /** Milliseconds since the Unix epoch. */
+  readonly at: number;
+  readonly pid: number;
+  readonly uptimeMs: number;
+  /** Undefined when a signal ended it. */
+  readonly exitCode: number | undefined;
+  readonly signal: string | undefined;
+  readonly peakResidentBytes: number | undefined;
+  /** How often a worker had been started in its place before. */
+  readonly restarts: number;
+  /** What it said of itself; nothing when it was killed. */
+  readonly failure: WorkerFailure | undefined;
+}
+
+/** Older ones are deleted. */
+export const keptReports = 20;
+
+/** Writes it to the `crashes` folder of the data directory; says where. Throws as files do. */
+export function writeCrashReport(crash: Crash, dataDir: string, version: string): string {
+  const folder = join(dataDir, "crashes");
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const time = new Date(crash.at).toISOString();
+  // Colons are not for file names everywhere.
+  const path = join(folder, `${time.replaceAll(":", "-")}-${crash.pid}.json`);
+  const { failure } = crash;
+  const report = {
+    version,
+    time,
+    pid: crash.pid,
+    uptime_ms: Math.round(crash.uptimeMs),
+    exit_code: crash.exitCode ?? null,
+    signal: crash.signal ?? null,
+    restarts: crash.restarts,
+    memory: {
+      peak_resident_bytes: crash.peakResidentBytes ?? null,
+      resident_bytes: failure?.residentBytes ?? null,
+    },
+    exception: failure === undefined ? null : { error: failure.error, at: failure.positions },
+  };
+  writeFileSync(path, `${JSON.stringify(report, null, 2)}\n`, { mode: 0o600 });
+  deleteOldest(folder);
+  return path;
+}
+
+/** Names begin with the time. */
+function deleteOldest(folder: string): void {
+  const names = readdirSync(folder).filter((name) => name.endsWith(".json"));
+  for (const name of names.toSorted().slice(0, -keptReports)) {
+    rmSync(join(folder, name), { force: true });
+  }
+}

@@ -1,0 +1,43 @@
+import type { FailureFacts } from "./messages.ts";
+
+const mostPositions = 30;
+const plainName = /^[A-Za-z_$][\w$]{0,63}$/;
+/** As the runtime writes them: `at name (place:line:column)`, `at async name (...)`, `at place`. */
+const position =
+  /^ {4}at (?:(?:async |new )?([\w$.<>[\] ]{1,128}) )?\(?([^()\s]+:\d+(?::\d+)?)\)?$/;
+
+/**
+ * The class of what was thrown and where it came from. The message, which may quote a prompt, also
+ * begins the stack, and may hold lines that look like positions: only what comes after it counts,
+ * and only places in this program, whose folder is `root`.
+ */
+export function failureFacts(thrown: unknown, root: string): FailureFacts {
+  if (!(thrown instanceof Error)) return { error: typeof thrown, positions: [] };
+  const { name } = thrown.constructor;
+  return { error: plainName.test(name) ? name : "Error", positions: positionsOf(thrown, root) };
+}
+
+function positionsOf({ stack, message }: Error, root: string): string[] {
+  if (stack === undefined) return [];
+  const messageAt = stack.indexOf(message);
+  // The message was changed afterwards, so nobody knows where it ends in the stack.
+  if (messageAt === -1) return [];
+  const positions: string[] = [];
+  for (const line of stack
+    .slice(messageAt + message.length)
+    .split("\n")
+    .slice(1)) {
+    const [, caller, place] = position.exec(line) ?? [];
+    const ownPlace = place === undefined ? undefined : placeIn(root, place);
+    if (ownPlace === undefined) continue;
+    positions.push(caller === undefined ? ownPlace : `${caller} (${ownPlace})`);
+    if (positions.length === mostPositions) break;
+  }
+  return positions;
+}
+
+function placeIn(root: string, place: string): string | undefined {
+  const path = place.startsWith("file://") ? place.slice("file://".length) : place;
+  if (path.startsWith(root)) return path.slice(root.length);
+  return /^(?:node|bun|native):?[\w/:.]*$/.test(path) ? path : undefined;
+}

@@ -1,0 +1,174 @@
+import type { Clock } from "../../domain/clock.ts";
+import { exitCodes } from "../command.ts";
+import { BackOff } from "./back-off.ts";
+import type { Crash } from "./crash-report.ts";
+import type { PassedSignal, WorkerMessage, WorkerSettings } from "./messages.ts";
+import type { Worker, WorkerEnd, WorkerFailure } from "./worker.ts";
+
+/** How a worker is to be started. */
+export interface WorkerStart {
+  /** Most simultaneous fetches; undefined: what the operator or the default says. */
+  readonly fetchLimit: number | undefined;
+  /** Arguments behind those of the command line. */
+  readonly addresses: readonly string[];
+}
+
+export interface SupervisorOptions {
+  readonly clock: Clock;
+  readonly start: (how: WorkerStart, onMessage: (message: WorkerMessage) => void) => Worker;
+  /** Told before the wait for the next start. */
+  readonly onCrash: (crash: Crash, delayMs: number, settings: WorkerSettings | undefined) => void;
+}
+
+/** What is asked to end for the second time gets so long to do it. */
+const patienceMs = 2_000;
+
+/**
+ * Keeps workers running: starts again what ends unasked, passes signals on, and ends when they did.
+ * The first worker says how many there are to be, and whether the gateway can start at all.
+ */
+export class Supervisor {
+  readonly #options: SupervisorOptions;
+  readonly #running = new Set<Worker>();
+  /** Fires when a worker that waits for its next start need not be started any more. */
+  readonly #ending = new AbortController();
+  #settings: WorkerSettings | undefined;
+  #how: WorkerStart = { fetchLimit: undefined, addresses: [] };
+  #hasServed = false;
+  #hasHungUp = false;
+  #exitCode: number = exitCodes.ok;
+  #others: Promise<void>[] = [];
+
+  constructor(options: SupervisorOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves with the exit code once every worker has ended for good. */
+  async run(): Promise<number> {
+    await this.#keepOne();
+    while (this.#others.length > 0) await Promise.all(this.#others.splice(0));
+    return this.#exitCode;
+  }
+
+  /** What this process was sent. A second wish to end means at once. */
+  pass(signal: PassedSignal): void {
+    if (signal === "SIGHUP") return this.#hangUp();
+    for (const worker of this.#running) worker.pass(signal);
+    if (!this.#ending.signal.aborted) return this.#ending.abort();
+    this.#options.clock.schedule(() => {
+      for (const worker of this.#running) worker.kill();
+    }, patienceMs);
+  }
+
+  /** Without a file to read again, the terminal is gone, and with it the demo's reason to run. */
+  #hangUp(): void {
+    if (this.#settings === undefined) this.#hasHungUp = true;
+    else if (!this.#settings.isReloadable) this.#endOnce();
+    else for (const worker of this.#running) worker.pass("SIGHUP");
+  }
+
+  #endOnce(): void {
+    if (!this.#ending.signal.aborted) this.pass("SIGINT");
+  }
+
+  /** One worker after the other in one place, until none is wanted. */
+  async #keepOne(): Promise<void> {
+    const backOff = new BackOff();
+    let restarts = 0;
+    while (!this.#ending.signal.aborted) {
+      const run = new WorkerRun(this.#options.clock.monotonic());
+      const end = await this.#runWorker(run);
+      if (run.wantsAgain) continue;
+      if (this.#isFinal(end)) return this.#noteExit(end);
+      const uptimeMs = this.#options.clock.monotonic() - run.startedAt;
+      const delayMs = backOff.after(uptimeMs);
+      this.#options.onCrash(
+        {
+          at: this.#options.clock.now(),
+          pid: run.pid,
+          uptimeMs,
+          exitCode: end.signal === undefined ? end.exitCode : undefined,
+          signal: end.signal,
+          peakResidentBytes: end.peakResidentBytes,
+          restarts,
+          failure: run.failure,
+        },
+        delayMs,
+        this.#settings,
+      );
+      restarts += 1;
+      await this.#wait(delayMs);
+    }
+  }
+
+  /** What cannot start at all has said why, and would say it for ever. */
+  #isFinal({ signal }: WorkerEnd): boolean {
+    return this.#ending.signal.aborted || (!this.#hasServed && signal === undefined);
+  }
+
+  #noteExit({ exitCode }: WorkerEnd): void {
+    this.#exitCode = Math.max(this.#exitCode, exitCode);
+  }
+
+  async #runWorker(run: WorkerRun): Promise<WorkerEnd> {
+    const worker = this.#options.start(this.#how, (message) => this.#hear(run, message));
+    run.pid = worker.pid;
+    this.#running.add(worker);
+    const end = await worker.ended;
+    this.#running.delete(worker);
+    return end;
+  }
+
+  #hear(run: WorkerRun, message: WorkerMessage): void {
+    switch (message.kind) {
+      case "settings":
+        this.#settings = message;
+        if (this.#hasHungUp && !message.isReloadable) this.#endOnce();
+        return;
+      case "again":
+        run.wantsAgain = true;
+        this.#how = { ...this.#how, fetchLimit: message.fetchLimit };
+        return;
+      case "started":
+        this.#how = { ...this.#how, addresses: message.addresses };
+        if (!this.#hasServed) this.#startOthers();
+        return;
+      case "failure":
+        run.failure = message;
+        return;
+    }
+  }
+
+  #startOthers(): void {
+    this.#hasServed = true;
+    for (let more = (this.#settings?.workers ?? 1) - 1; more > 0; more -= 1) {
+      this.#others.push(this.#keepOne());
+    }
+  }
+
+  #wait(delayMs: number): Promise<void> {
+    const { signal } = this.#ending;
+    if (signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const end = (): void => {
+        takeBack();
+        signal.removeEventListener("abort", end);
+        resolve();
+      };
+      const takeBack = this.#options.clock.schedule(end, delayMs);
+      signal.addEventListener("abort", end, { once: true });
+    });
+  }
+}
+
+/** What is known of one worker while it runs. */
+class WorkerRun {
+  readonly startedAt: number;
+  pid = 0;
+  wantsAgain = false;
+  failure: WorkerFailure | undefined;
+
+  constructor(startedAt: number) {
+    this.startedAt = startedAt;
+  }
+}
