@@ -5,6 +5,7 @@ import type { Config, ConfiguredEnvironment, HttpSettings, StreamSettings } from
 import { defaultPlans, planSchema } from "./model-schema.ts";
 import type { ConfigFile } from "./schema.ts";
 import { buildAdmin, buildRetention } from "./build-admin.ts";
+import { buildIdempotency } from "./build-idempotency.ts";
 import { buildOverload, buildPools, buildRouting } from "./build-routing.ts";
 import { buildUpstream } from "./build-upstream.ts";
 
@@ -48,6 +49,7 @@ export function buildConfig(file: ConfigFile): Config {
     imageFetch: buildImageFetch(file.image_fetch),
     routing: buildRouting(file.routing),
     overload: buildOverload(file.overload),
+    idempotency: buildIdempotency(file.idempotency),
     environments: file.environments.map((environment) => buildEnvironment(environment, models)),
     upstreams: new Map(
       Object.entries(file.upstreams).map(([name, upstream]) => [

@@ -1,5 +1,6 @@
 import type { Pool } from "../domain/capacity.ts";
 import type { Environment } from "../domain/model.ts";
+import type { IdempotencySettings } from "../domain/idempotency-settings.ts";
 import type { Plan } from "../domain/plan.ts";
 import type { RetentionSettings } from "../domain/retention.ts";
 import type { OverloadSettings, RoutingSettings } from "../domain/routing-settings.ts";
@@ -36,6 +37,7 @@ export interface Config {
   readonly imageFetch: ImageFetchSettings;
   readonly routing: RoutingSettings;
   readonly overload: OverloadSettings;
+  readonly idempotency: IdempotencySettings;
   readonly environments: readonly ConfiguredEnvironment[];
   /** By name. */
   readonly upstreams: ReadonlyMap<string, UpstreamSettings>;

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { adminSchema, retentionSchema } from "./admin-schema.ts";
+import { idempotencySchema } from "./idempotency-schema.ts";
 import { imageFetchSchema } from "./image-fetch-schema.ts";
 import { environmentsSchema, modelsSchema, plansSchema } from "./model-schema.ts";
 import { overloadSchema, poolsSchema, routingSchema } from "./routing-schema.ts";
@@ -42,6 +43,7 @@ export const configFileSchema = z
     image_fetch: imageFetchSchema,
     routing: routingSchema,
     overload: overloadSchema,
+    idempotency: idempotencySchema,
     environments: environmentsSchema,
     upstreams: upstreamsSchema,
     pools: poolsSchema,

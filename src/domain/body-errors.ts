@@ -1,0 +1,99 @@
+/** Errors of what a request's body says: rows of the table in `gateway-error.ts`. */
+export const bodyErrors = {
+  invalid_json: {
+    status: 400,
+    type: "invalid_request_error",
+    code: null,
+    when: "The body is not JSON, nests deeper than allowed, or its content encoding cannot be decoded.",
+  },
+  invalid_body: {
+    status: 400,
+    type: "invalid_request_error",
+    code: null,
+    when: "A rule between fields is broken, such as `stream_options` without `stream`; `param` names the field.",
+  },
+  missing_required_parameter: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "missing_required_parameter",
+    when: "A required field is absent.",
+  },
+  invalid_type: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "invalid_type",
+    when: "A field has the wrong JSON type.",
+  },
+  invalid_value: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "invalid_value",
+    when: "A field has a value outside its set or pattern.",
+  },
+  empty_array: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "empty_array",
+    when: "An array that needs at least one item is empty.",
+  },
+  array_above_max_length: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "array_above_max_length",
+    when: "An array has too many items.",
+  },
+  empty_string: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "empty_string",
+    when: "A text that needs at least one character is empty.",
+  },
+  string_above_max_length: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "string_above_max_length",
+    when: "A text is too long.",
+  },
+  object_above_max_properties: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "object_above_max_properties",
+    when: "A map has too many entries.",
+  },
+  integer_below_min_value: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "integer_below_min_value",
+    when: "An integer is too small.",
+  },
+  integer_above_max_value: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "integer_above_max_value",
+    when: "An integer is too large.",
+  },
+  decimal_below_min_value: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "decimal_below_min_value",
+    when: "A number is too small.",
+  },
+  decimal_above_max_value: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "decimal_above_max_value",
+    when: "A number is too large.",
+  },
+  invalid_image_url: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "invalid_image_url",
+    when: "The model takes images only as data, and the image at the address cannot be read; `param` names the field.",
+  },
+  unsupported_parameter: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "unsupported_parameter",
+    when: "The model's upstream cannot honour a field that would change the meaning of the answer.",
+  },
+} as const;
