@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { applicationOf, keyOf, secretOf } from "../storage/contract/control-fixtures.ts";
+import type { Key } from "../domain/key.ts";
 import type { KeyChange, KeyChanges, KeyStore } from "../storage/store.ts";
 import { KeyRing } from "./key-ring.ts";
 
@@ -187,6 +188,47 @@ test("a key that is enabled again works again", async () => {
     await loading;
   }
   expect(ring.find("aaaaaaaa")?.key.id).toBe("key_a");
+});
+
+test("units sold follow each change of a key: bought, raised, moved, expired, disabled, revoked", async () => {
+  const holding = (values: Partial<Key>): KeyChange => {
+    const key = keyOf("key_a", application, values);
+    return { keyId: "key_a", live: { key, secrets: [secretOf("aaaaaaaa", "key_a")] } };
+  };
+  const main = { provisionedPool: "main" };
+  const other = { keyId: "key_b", live: { key: keyOf("key_b", application), secrets: [] } };
+  const { ring, store, clock } = await setUpLoaded(holding({}), other);
+  const now = clock.now();
+  let epoch = 10;
+  const unitsAfter = async (change: KeyChange): Promise<unknown> => {
+    const loading = ring.reload();
+    await store.answer((epoch += 1), [change]);
+    await loading;
+    const units = [ring.soldUnits("main"), ring.soldUnits("other")];
+    expect(ring.unitsByPool.get("main") ?? 0).toBe(ring.soldUnits("main"));
+    return units;
+  };
+  expect([ring.soldUnits("main"), ring.unitsByPool.size]).toEqual([0, 0]);
+  expect(await unitsAfter(holding({ ...main, provisionedUnits: 3 }))).toEqual([3, 0]);
+  expect(await unitsAfter(holding({ ...main, provisionedUnits: 5 }))).toEqual([5, 0]);
+  const moved = { provisionedPool: "other", provisionedUnits: 5 };
+  expect(await unitsAfter(holding(moved))).toEqual([0, 5]);
+  expect(await unitsAfter(goneOf("key_a"))).toEqual([0, 0]);
+  const ending = holding({ ...moved, expiresAt: now + 5_000 });
+  expect(await unitsAfter(ending)).toEqual([0, 5]);
+  clock.advance(5_000);
+  expect(ring.soldUnits("other")).toBe(0);
+});
+
+test("units of another database in the place of the first are its own", async () => {
+  const key = keyOf("key_a", application, { provisionedPool: "main", provisionedUnits: 4 });
+  const { ring, store } = await setUpLoaded({ keyId: "key_a", live: { key, secrets: [] } });
+  expect(ring.soldUnits("main")).toBe(4);
+  const loading = ring.reload();
+  await store.answer(4, []);
+  await store.answer(4, [liveOf("key_b", "bbbbbbbb")]);
+  await loading;
+  expect(ring.soldUnits("main")).toBe(0);
 });
 
 test("networks are read once, when the key is", async () => {

@@ -11,7 +11,7 @@ import type { ShardedMap } from "./sharded-map.ts";
 
 export interface KeyRingOptions {
   readonly store: KeyStore;
-  /** Only its monotonic side is read. */
+  /** Its wall clock says which keys have expired, its monotonic side how old the snapshot is. */
   readonly clock: Clock;
   /** How often the store is asked for changes. */
   readonly intervalMs: number;
@@ -65,6 +65,16 @@ export class KeyRing {
   /** Whether a key is neither revoked nor disabled; its secrets may still have ended. */
   isLive(keyId: string): boolean {
     return this.#snapshot.byKey.get(keyId) !== undefined;
+  }
+
+  /** Units of a pool that live keys hold, as far as this process knows; the same cost at any size. */
+  soldUnits(pool: string): number {
+    return this.#snapshot.soldUnits.of(pool, this.#options.clock.now());
+  }
+
+  /** The same of every pool of which there are any. */
+  get unitsByPool(): ReadonlyMap<string, number> {
+    return this.#snapshot.soldUnits.all(this.#options.clock.now());
   }
 
   /** A secret that ended while this process ran, or with its key not long before. */

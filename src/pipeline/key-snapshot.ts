@@ -2,6 +2,7 @@ import { createNetworkList, type NetworkList } from "../domain/network.ts";
 import type { KeySecret } from "../domain/key.ts";
 import type { KeyChange, KeyEndReason, StoredSecret } from "../storage/store.ts";
 import { ShardedMap, type ShardedMapEdit } from "./sharded-map.ts";
+import { SoldUnits, type SoldUnitsEdit } from "./sold-units.ts";
 
 /** A live secret, ready to be checked against a request. */
 export interface LiveSecret extends StoredSecret {
@@ -24,21 +25,28 @@ export interface KeySnapshot {
   readonly byPublicId: ShardedMap<LiveSecret>;
   /** Public ids by key id; a key whose secrets have all ended is there without any. */
   readonly byKey: ShardedMap<readonly string[]>;
+  readonly soldUnits: SoldUnits;
 }
 
 export function noKeys(): KeySnapshot {
-  return { byPublicId: ShardedMap.empty(), byKey: ShardedMap.empty() };
+  return {
+    byPublicId: ShardedMap.empty(),
+    byKey: ShardedMap.empty(),
+    soldUnits: SoldUnits.none(),
+  };
 }
 
 /** Collects changes of a snapshot and becomes the next one. */
 export class KeySnapshotDraft {
   readonly #byPublicId: ShardedMapEdit<LiveSecret>;
   readonly #byKey: ShardedMapEdit<readonly string[]>;
+  readonly #soldUnits: SoldUnitsEdit;
   readonly #ended: EndedSecret[] = [];
 
   constructor(base: KeySnapshot) {
     this.#byPublicId = base.byPublicId.edit();
     this.#byKey = base.byKey.edit();
+    this.#soldUnits = base.soldUnits.edit();
   }
 
   /** Secrets that the changes took away, or told to have ended. */
@@ -63,6 +71,7 @@ export class KeySnapshotDraft {
       const { key, reason: rule, at } = ended;
       for (const secret of ended.secrets) this.#ended.push({ key, secret, rule, at });
     }
+    this.#soldUnits.set(keyId, live?.key);
     this.#byKey.delete(keyId);
     if (live === undefined) return;
     this.#byKey.set(keyId, publicIds);
@@ -74,7 +83,11 @@ export class KeySnapshotDraft {
 
   /** Nothing may be applied afterwards. */
   finish(): KeySnapshot {
-    return { byPublicId: this.#byPublicId.finish(), byKey: this.#byKey.finish() };
+    return {
+      byPublicId: this.#byPublicId.finish(),
+      byKey: this.#byKey.finish(),
+      soldUnits: this.#soldUnits.finish(),
+    };
   }
 }
 
