@@ -32,6 +32,36 @@ export function heldTokens(tokensPerMinute: number): number {
   return Math.ceil(tokensPerMinute * guaranteeOvercount);
 }
 
+/**
+ * How long a guarantee counts, in seconds: whole minutes in which it has enough tokens for the
+ * largest request, so that a small one is not refused all that it was bought for. At most an hour;
+ * what is larger than a guarantee has in an hour is never within it. Whole minutes, because who
+ * keeps to a rate by the minute then also keeps to it in all of that time.
+ */
+export function guaranteeSeconds(tokensPerMinute: number, largestRequestTokens: number): number {
+  if (tokensPerMinute <= 0) return 60;
+  const minutes = Math.ceil(largestRequestTokens / tokensPerMinute);
+  return Math.min(Math.max(minutes, 1), 60) * 60;
+}
+
+/** Tokens per minute that calls without a guarantee may use of a pool: all that is not held back. */
+export function openTokens(pool: Pool, soldUnits: number): number {
+  return Math.max(0, pool.tokensPerMinute - heldTokens(guaranteedTokens(soldUnits, pool)));
+}
+
+/**
+ * Calls without a guarantee that a pool may serve at once: the share of its places that is not held
+ * back, and one at least where there is a second for the guarantees. Without a limit: `Infinity`.
+ */
+export function openPlaces(pool: Pool, soldUnits: number): number {
+  const places = pool.maxInFlight ?? Infinity;
+  if (places === Infinity || soldUnits === 0) return places;
+  const open = openTokens(pool, soldUnits);
+  if (open === 0) return 0;
+  const held = Math.ceil((places * (pool.tokensPerMinute - open)) / pool.tokensPerMinute);
+  return Math.max(places - held, places > 1 ? 1 : 0);
+}
+
 /** Tokens per minute of a pool that are never sold. */
 export function floorTokens(pool: Pool): number {
   return Math.ceil((pool.tokensPerMinute * pool.onDemandFloorPercent) / 100);

@@ -42,6 +42,21 @@ test("a window's state becomes OpenAI's six headers", () => {
   });
 });
 
+test("where requests have no limit, nothing is said of them", () => {
+  const headers = rateLimitHeaders({
+    limits: { requestsPerMinute: Infinity, tokensPerMinute: 200_000 },
+    remainingRequests: Infinity,
+    remainingTokens: 150_000,
+    resetRequestsMs: 60_000,
+    resetTokensMs: 60_000,
+  });
+  expect(headers).toEqual({
+    "x-ratelimit-limit-tokens": "200000",
+    "x-ratelimit-remaining-tokens": "150000",
+    "x-ratelimit-reset-tokens": "1m0s",
+  });
+});
+
 test.each([
   [0, "1", "1"],
   [0.1, "1", "1"],

@@ -1,14 +1,28 @@
 import type { LimitState } from "../domain/limit-state.ts";
 
-/** OpenAI's `x-ratelimit-*` headers. Resets are durations as Go prints them. */
+/**
+ * OpenAI's `x-ratelimit-*` headers. Resets are durations as Go prints them. Where requests have no
+ * limit, nothing is said of them.
+ */
 export function rateLimitHeaders(state: LimitState): Record<string, string> {
+  const { limits } = state;
+  const limitTokens = String(limits.tokensPerMinute);
+  const remainingTokens = String(state.remainingTokens);
+  const resetTokens = formatGoDuration(state.resetTokensMs);
+  if (limits.requestsPerMinute === Infinity) {
+    return {
+      "x-ratelimit-limit-tokens": limitTokens,
+      "x-ratelimit-remaining-tokens": remainingTokens,
+      "x-ratelimit-reset-tokens": resetTokens,
+    };
+  }
   return {
-    "x-ratelimit-limit-requests": String(state.limits.requestsPerMinute),
-    "x-ratelimit-limit-tokens": String(state.limits.tokensPerMinute),
+    "x-ratelimit-limit-requests": String(limits.requestsPerMinute),
+    "x-ratelimit-limit-tokens": limitTokens,
     "x-ratelimit-remaining-requests": String(state.remainingRequests),
-    "x-ratelimit-remaining-tokens": String(state.remainingTokens),
+    "x-ratelimit-remaining-tokens": remainingTokens,
     "x-ratelimit-reset-requests": formatGoDuration(state.resetRequestsMs),
-    "x-ratelimit-reset-tokens": formatGoDuration(state.resetTokensMs),
+    "x-ratelimit-reset-tokens": resetTokens,
   };
 }
 

@@ -10,17 +10,34 @@ export const slotMs = 1_000;
  */
 export const countedSlots = 61;
 
-// A power of two above `countedSlots`, so that a slot's place is a bit mask.
-const ringSize = 64;
-const ringMask = ringSize - 1;
+/** Longest time that a guarantee may count. */
+export const longestGuaranteeSeconds = 3_600;
+
+/**
+ * Slots that a guarantee of so many seconds counts: the one in progress and those before it, one
+ * less than it has seconds. What is sent that long apart is then never counted together, wherever
+ * in a slot it falls.
+ */
+export function guaranteeSlots(seconds: number): number {
+  return Math.min(Math.max(Math.floor(seconds), 2), longestGuaranteeSeconds) - 1;
+}
+
+/** What a guarantee may use in all of its time, its limits being those of a minute. */
+export function guaranteeLimits(limits: Limits, seconds: number): Limits {
+  const minutes = (guaranteeSlots(seconds) + 1) / 60;
+  return {
+    requestsPerMinute: Math.floor(limits.requestsPerMinute * minutes),
+    tokensPerMinute: Math.floor(limits.tokensPerMinute * minutes),
+  };
+}
 
 export function slotAt(nowMs: number): number {
   return Math.floor(nowMs / slotMs);
 }
 
 /** Milliseconds from now until a slot is no longer counted. */
-export function slotLifeMs(slot: number, nowMs: number): number {
-  return (slot + countedSlots) * slotMs - nowMs;
+export function slotLifeMs(slot: number, nowMs: number, counted = countedSlots): number {
+  return (slot + counted) * slotMs - nowMs;
 }
 
 /** The limit that a request breaks even in an empty window, if any. */
@@ -30,18 +47,46 @@ export function impossibleDimension(limits: Limits, tokens: number): LimitDimens
 }
 
 /**
- * Requests and tokens of the last 61 one-second slots, in a ring with running sums. Callers name
- * the time: `advance` first, then ask or charge. Amounts are whole numbers.
+ * Requests and tokens of the latest one-second slots, in a ring with running sums: 61 of them for a
+ * cap, and for a guarantee as many as it is told to count. Callers name the time: `advance` first,
+ * then ask or charge. Amounts are whole numbers.
  */
 export class UsageWindow {
-  readonly #requests = new Int32Array(ringSize);
-  readonly #tokens = new Float64Array(ringSize);
+  #requests: Int32Array;
+  #tokens: Float64Array;
+  /** The ring is a power of two, so that a slot's place is a bit mask. */
+  #mask: number;
   #slot: number;
+  #counted: number;
+  /** Slots that can still be corrected: as many as were ever counted. */
+  #kept: number;
   #requestSum = 0;
   #tokenSum = 0;
 
-  constructor(slot: number) {
+  constructor(slot: number, counted = countedSlots) {
+    const size = ringSizeFor(counted);
+    this.#requests = new Int32Array(size);
+    this.#tokens = new Float64Array(size);
+    this.#mask = size - 1;
     this.#slot = slot;
+    this.#counted = counted;
+    this.#kept = counted;
+  }
+
+  /**
+   * Counts another number of slots from now on. Nothing that was admitted is lost: what a shorter
+   * time leaves out is counted again by a longer one.
+   */
+  count(counted: number): void {
+    if (counted === this.#counted) return;
+    if (counted > this.#kept) this.#keep(counted);
+    this.#counted = counted;
+    this.#requestSum = 0;
+    this.#tokenSum = 0;
+    for (let slot = this.#slot - counted + 1; slot <= this.#slot; slot++) {
+      this.#requestSum += this.#requests[slot & this.#mask] ?? 0;
+      this.#tokenSum += this.#tokens[slot & this.#mask] ?? 0;
+    }
   }
 
   /** Drops what is no longer counted at `slot`. Never goes back to an earlier slot. */
@@ -49,16 +94,15 @@ export class UsageWindow {
     const previous = this.#slot;
     if (slot <= previous) return;
     this.#slot = slot;
-    if (this.#requestSum === 0 && this.#tokenSum === 0) return;
-    if (slot - previous >= countedSlots) {
+    if (slot - previous > this.#mask) {
       this.#clear();
       return;
     }
-    const oldestKept = slot - countedSlots + 1;
-    for (let leaving = previous - countedSlots + 1; leaving < oldestKept; leaving++) {
-      const place = leaving & ringMask;
-      this.#requestSum -= this.#requests[place] ?? 0;
-      this.#tokenSum -= this.#tokens[place] ?? 0;
+    for (let entering = previous + 1; entering <= slot; entering++) {
+      const leaving = (entering - this.#counted) & this.#mask;
+      this.#requestSum -= this.#requests[leaving] ?? 0;
+      this.#tokenSum -= this.#tokens[leaving] ?? 0;
+      const place = entering & this.#mask;
       this.#requests[place] = 0;
       this.#tokens[place] = 0;
     }
@@ -72,7 +116,7 @@ export class UsageWindow {
 
   /** Counts one request of so many tokens in the current slot. */
   charge(tokens: number): void {
-    const place = this.#slot & ringMask;
+    const place = this.#slot & this.#mask;
     this.#requests[place] = (this.#requests[place] ?? 0) + 1;
     this.#requestSum += 1;
     this.#addTokens(place, tokens);
@@ -81,7 +125,7 @@ export class UsageWindow {
   /** Counts what another process admitted in a slot; what is no longer counted changes nothing. */
   restore(slot: number, requests: number, tokens: number): void {
     if (!this.counts(slot)) return;
-    const place = slot & ringMask;
+    const place = slot & this.#mask;
     this.#requests[place] = (this.#requests[place] ?? 0) + requests;
     this.#requestSum += requests;
     this.#addTokens(place, tokens);
@@ -89,11 +133,11 @@ export class UsageWindow {
 
   /** Counts tokens that were used beyond a reservation whose own slot has left. */
   chargeDebt(tokens: number): void {
-    this.#addTokens(this.#slot & ringMask, tokens);
+    this.#addTokens(this.#slot & this.#mask, tokens);
   }
 
   counts(slot: number): boolean {
-    return slot <= this.#slot && slot > this.#slot - countedSlots;
+    return slot <= this.#slot && slot > this.#slot - this.#counted;
   }
 
   /**
@@ -101,8 +145,10 @@ export class UsageWindow {
    * burst spend them a second time. False, and nothing done, when the slot has left.
    */
   adjust(slot: number, difference: number): boolean {
-    if (!this.counts(slot)) return false;
-    this.#addTokens(slot & ringMask, difference);
+    if (slot > this.#slot || slot <= this.#slot - this.#kept) return false;
+    const place = slot & this.#mask;
+    if (this.counts(slot)) this.#addTokens(place, difference);
+    else this.#tokens[place] = (this.#tokens[place] ?? 0) + difference;
     return true;
   }
 
@@ -116,13 +162,13 @@ export class UsageWindow {
     let excessRequests = this.#requestSum + 1 - limits.requestsPerMinute;
     let excessTokens = this.#tokenSum + tokens - limits.tokensPerMinute;
     if (excessRequests <= 0 && excessTokens <= 0) return 0;
-    let slot = this.#slot - countedSlots;
+    let slot = this.#slot - this.#counted;
     while (slot < this.#slot && (excessRequests > 0 || excessTokens > 0)) {
       slot++;
-      excessRequests -= this.#requests[slot & ringMask] ?? 0;
-      excessTokens -= this.#tokens[slot & ringMask] ?? 0;
+      excessRequests -= this.#requests[slot & this.#mask] ?? 0;
+      excessTokens -= this.#tokens[slot & this.#mask] ?? 0;
     }
-    return slotLifeMs(slot, nowMs);
+    return slotLifeMs(slot, nowMs, this.#counted);
   }
 
   state(limits: Limits, nowMs: number): LimitState {
@@ -139,9 +185,9 @@ export class UsageWindow {
   slots(nowMs: number): readonly WindowSlot[] {
     const held: WindowSlot[] = [];
     if (this.#requestSum === 0 && this.#tokenSum === 0) return held;
-    for (let slot = this.#slot - countedSlots + 1; slot <= this.#slot; slot++) {
-      const requests = this.#requests[slot & ringMask] ?? 0;
-      const tokens = this.#tokens[slot & ringMask] ?? 0;
+    for (let slot = this.#slot - this.#counted + 1; slot <= this.#slot; slot++) {
+      const requests = this.#requests[slot & this.#mask] ?? 0;
+      const tokens = this.#tokens[slot & this.#mask] ?? 0;
       const ageMs = Math.floor(nowMs - slot * slotMs);
       if (requests > 0 || tokens > 0) held.push({ ageMs, requests, tokens });
     }
@@ -153,11 +199,26 @@ export class UsageWindow {
     this.#tokenSum += tokens;
   }
 
+  #keep(slots: number): void {
+    this.#kept = slots;
+    const size = ringSizeFor(slots);
+    if (size <= this.#mask + 1) return;
+    const requests = new Int32Array(size);
+    const tokens = new Float64Array(size);
+    for (let slot = this.#slot - this.#mask; slot <= this.#slot; slot++) {
+      requests[slot & (size - 1)] = this.#requests[slot & this.#mask] ?? 0;
+      tokens[slot & (size - 1)] = this.#tokens[slot & this.#mask] ?? 0;
+    }
+    this.#requests = requests;
+    this.#tokens = tokens;
+    this.#mask = size - 1;
+  }
+
   #resetMs(amounts: Int32Array | Float64Array, nowMs: number): number {
-    const oldest = this.#slot - countedSlots + 1;
+    const oldest = this.#slot - this.#counted + 1;
     let newestUsed = this.#slot;
-    while (newestUsed > oldest && amounts[newestUsed & ringMask] === 0) newestUsed--;
-    return slotLifeMs(newestUsed, nowMs);
+    while (newestUsed > oldest && amounts[newestUsed & this.#mask] === 0) newestUsed--;
+    return slotLifeMs(newestUsed, nowMs, this.#counted);
   }
 
   #clear(): void {
@@ -166,4 +227,9 @@ export class UsageWindow {
     this.#requestSum = 0;
     this.#tokenSum = 0;
   }
+}
+
+/** Above the number of slots, so that the slot that begins never takes the place of one counted. */
+function ringSizeFor(slots: number): number {
+  return 2 ** (Math.floor(Math.log2(slots)) + 1);
 }

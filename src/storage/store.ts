@@ -76,7 +76,23 @@ export interface UsageRetention {
 /** Something that is limited, such as one key, and what it may use in any 60 seconds. */
 export interface LimitScope {
   readonly id: string;
+  /** Of a minute. Requests may be without limit: `Infinity`. */
   readonly limits: Limits;
+  /** Undefined: a cap, never exceeded in any 60 seconds, wherever they begin. */
+  readonly guarantee?: GuaranteeTime | undefined;
+}
+
+/**
+ * A guarantee errs for its owner: who uses it up and comes again after its time is never refused.
+ * It counts one second less than its time, so in the long run it admits up to 60/59 of its limits.
+ * A cap and a guarantee of one id count apart.
+ */
+export interface GuaranteeTime {
+  /**
+   * From 60 to 3600: a longer time has as many more tokens. It may change with every request;
+   * nothing that was admitted is forgotten by that.
+   */
+  readonly seconds: number;
 }
 
 export interface LimitRequest {
@@ -127,7 +143,47 @@ export interface LimitStore {
 /** Requests that a scope was admitted for at a time. */
 export interface PastAdmission {
   readonly scopeId: string;
+  /** Whether it was admitted as a guarantee. */
+  readonly isGuarantee?: boolean;
   readonly ageMs: number;
   readonly requests: number;
   readonly tokens: number;
+}
+
+/**
+ * Answers to calls that may be repeated with their `Idempotency-Key`. What they say is unknown here:
+ * they come encrypted. Every backend passes `contract/reply-store-contract.ts`.
+ */
+export interface ReplyStore {
+  find(id: string): Promise<KeptReply | undefined>;
+  /**
+   * Keeps a reply in place of one with its id. Others go, oldest first, until all that is kept fits
+   * into the limit, in which each reply counts `replyRowBytes` beside its body. Of accounts that were
+   * erased nothing is kept.
+   */
+  put(reply: KeptReply, limitBytes: number): Promise<void>;
+  /**
+   * Removes at most `limit` replies that were kept before a time, in milliseconds since the epoch,
+   * or are of accounts that were erased; how many went.
+   */
+  prune(before: number, limit: number): Promise<number>;
+}
+
+export interface KeptReply {
+  /** Tells nothing of the key that asked, nor of the `Idempotency-Key`. */
+  readonly id: string;
+  readonly accountId: string;
+  /** Tells equal requests, and nothing of what they say. */
+  readonly requestDigest: string;
+  /** Undefined: the call was done, and its answer is too large to be kept. */
+  readonly body: Uint8Array | undefined;
+  /** Milliseconds since the epoch. */
+  readonly keptAt: number;
+}
+
+/** What a kept reply takes beside its body: its row, and its places in indexes. */
+export const replyRowBytes = 512;
+
+export function sizeOfReply({ body }: KeptReply): number {
+  return replyRowBytes + (body?.byteLength ?? 0);
 }

@@ -4,7 +4,10 @@ import type { Limits } from "../../domain/plan.ts";
 import { AgingMap } from "../../limits/aging-map.ts";
 import {
   countedSlots,
+  guaranteeLimits,
+  guaranteeSlots,
   impossibleDimension,
+  longestGuaranteeSeconds,
   slotAt,
   slotMs,
   UsageWindow,
@@ -24,7 +27,7 @@ export interface MemoryLimitStoreOptions {
   readonly random: () => number;
   /** How long a reservation can be settled: the longest a call may run. */
   readonly reservationTtlMs: number;
-  /** Scopes remembered at once. When they are all in use, unknown scopes are refused. */
+  /** Scopes of each sort remembered at once. When all are in use, unknown ones are refused. */
   readonly scopeLimit: number;
 }
 
@@ -50,11 +53,16 @@ export function createMemoryLimitStore(options: MemoryLimitStoreOptions): Memory
 /** A scope of a request with its window, which is advanced to the current slot. */
 interface ScopeCharge {
   readonly id: string;
+  /** Of all the time that the window counts. */
   readonly limits: Limits;
+  /** Where its window is remembered. */
+  readonly shelf: Shelf;
   readonly window: UsageWindow;
   /** New windows are remembered on admission only; a scope named again is charged once. */
   readonly origin: "known" | "new" | "repeated";
 }
+
+type Shelf = AgingMap<UsageWindow>;
 
 interface Reservation {
   readonly slot: number;
@@ -70,7 +78,9 @@ const largestTokenCount = 2 ** 40;
 class WindowLimitStore implements MemoryLimitStore {
   readonly #options: MemoryLimitStoreOptions;
   // A window untouched for `countedSlots` has nothing left to count, so forgetting it is exact.
-  readonly #windows: AgingMap<UsageWindow>;
+  readonly #caps: Shelf;
+  readonly #guarantees: Shelf;
+  readonly #shelves: readonly Shelf[];
   readonly #reservations: AgingMap<Reservation>;
   #slot: number;
 
@@ -78,12 +88,14 @@ class WindowLimitStore implements MemoryLimitStore {
     const now = options.clock.monotonic();
     this.#options = options;
     this.#slot = slotAt(now);
-    this.#windows = new AgingMap(countedSlots, this.#slot);
+    this.#caps = new AgingMap(countedSlots, this.#slot);
+    this.#guarantees = new AgingMap(longestGuaranteeSeconds, this.#slot);
+    this.#shelves = [this.#caps, this.#guarantees];
     this.#reservations = new AgingMap(options.reservationTtlMs, now);
   }
 
   get scopeCount(): number {
-    return this.#windows.size;
+    return this.#caps.size + this.#guarantees.size;
   }
 
   get reservationCount(): number {
@@ -117,84 +129,106 @@ class WindowLimitStore implements MemoryLimitStore {
     if (reservation === undefined || now >= reservation.expiresAtMs) return;
     const difference = tokens - reservation.tokens;
     if (difference === 0) return;
-    for (const { id, window, origin } of reservation.charges) {
-      if (origin === "repeated") continue;
-      window.advance(this.#slot);
-      if (window.adjust(reservation.slot, difference)) continue;
-      if (difference > 0) this.#chargeDebt(id, difference);
+    for (const charge of reservation.charges) {
+      if (charge.origin === "repeated") continue;
+      charge.window.advance(this.#slot);
+      if (charge.window.adjust(reservation.slot, difference)) continue;
+      if (difference > 0) this.#windowOf(charge.id, charge.shelf).chargeDebt(difference);
     }
   }
 
   restore(admitted: readonly PastAdmission[]): void {
     const now = this.#advance();
-    for (const { scopeId, ageMs, requests, tokens } of admitted) {
+    for (const { scopeId: id, isGuarantee = false, ageMs, requests, tokens } of admitted) {
       if (!isTokenCount(tokens) || !isTokenCount(requests)) continue;
-      this.#windowOf(scopeId).restore(Math.min(slotAt(now - ageMs), this.#slot), requests, tokens);
+      const slot = Math.min(slotAt(now - ageMs), this.#slot);
+      this.#windowOf(id, isGuarantee ? this.#guarantees : this.#caps).restore(
+        slot,
+        requests,
+        tokens,
+      );
     }
   }
 
   peek(scope: LimitScope): LimitState {
     const now = this.#advance();
-    const window = this.#windows.peek(scope.id) ?? new UsageWindow(this.#slot);
-    window.advance(this.#slot);
-    return window.state(scope.limits, now);
+    const shelf = this.#shelfOf(scope);
+    const window = shelf.peek(scope.id) ?? this.#newWindow(shelf);
+    return window.state(this.#bring(window, scope), now);
   }
 
   #advance(): number {
     const now = this.#options.clock.monotonic();
     this.#slot = Math.max(this.#slot, slotAt(now));
-    this.#windows.advance(this.#slot);
+    this.#caps.advance(this.#slot);
+    this.#guarantees.advance(this.#slot);
     this.#reservations.advance(now);
     return now;
   }
 
   #prepare(scopes: readonly LimitScope[]): readonly ScopeCharge[] {
     const charges: ScopeCharge[] = [];
-    for (const { id, limits } of scopes) {
-      const earlier = charges.find((charge) => charge.id === id);
-      if (earlier !== undefined) {
-        charges.push({ id, limits, window: earlier.window, origin: "repeated" });
-        continue;
-      }
-      const known = this.#windows.touch(id);
-      const window = known ?? new UsageWindow(this.#slot);
-      window.advance(this.#slot);
-      charges.push({ id, limits, window, origin: known === undefined ? "new" : "known" });
+    for (const scope of scopes) {
+      const { id } = scope;
+      const shelf = this.#shelfOf(scope);
+      const earlier = charges.find((one) => one.id === id && one.shelf === shelf);
+      const known = earlier?.window ?? shelf.touch(id);
+      const window = known ?? this.#newWindow(shelf);
+      const origin = earlier !== undefined ? "repeated" : known === undefined ? "new" : "known";
+      charges.push({ id, limits: this.#bring(window, scope), shelf, window, origin });
     }
     return charges;
   }
 
+  /** Brings a window to the current slot and to what the scope counts; returns its limits. */
+  #bring(window: UsageWindow, { limits, guarantee }: LimitScope): Limits {
+    window.advance(this.#slot);
+    if (guarantee === undefined) return limits;
+    window.count(guaranteeSlots(guarantee.seconds));
+    return guaranteeLimits(limits, guarantee.seconds);
+  }
+
   #charge(charges: readonly ScopeCharge[], tokens: number): void {
-    for (const { id, window, origin } of charges) {
+    for (const { id, shelf, window, origin } of charges) {
       if (origin === "repeated") continue;
-      if (origin === "new") this.#windows.set(id, window);
+      if (origin === "new") shelf.set(id, window);
       window.charge(tokens);
     }
   }
 
-  /** May remember more scopes than allowed, at most those of the reservations: no debt is lost. */
-  #chargeDebt(id: string, tokens: number): void {
-    this.#windowOf(id).chargeDebt(tokens);
-  }
-
-  #windowOf(id: string): UsageWindow {
-    let window = this.#windows.touch(id);
+  /** May remember more scopes than allowed, at most those of reservations: no debt is lost. */
+  #windowOf(id: string, shelf: Shelf): UsageWindow {
+    let window = shelf.touch(id);
     if (window === undefined) {
-      window = new UsageWindow(this.#slot);
-      this.#windows.set(id, window);
+      window = this.#newWindow(shelf);
+      shelf.set(id, window);
     }
     window.advance(this.#slot);
     return window;
   }
 
+  #shelfOf({ guarantee }: LimitScope): Shelf {
+    return guarantee === undefined ? this.#caps : this.#guarantees;
+  }
+
+  #newWindow(shelf: Shelf): UsageWindow {
+    return new UsageWindow(this.#slot, shelf === this.#caps ? countedSlots : guaranteeSlots(60));
+  }
+
   /** Until the scopes of a request can be remembered: 0 now, undefined never. */
   #roomWaitMs(charges: readonly ScopeCharge[], now: number): number | undefined {
-    let newCount = 0;
-    for (const { origin } of charges) if (origin === "new") newCount += 1;
-    if (newCount === 0) return 0;
+    let waitMs = 0;
     const { scopeLimit } = this.#options;
-    if (this.#windows.size + newCount <= scopeLimit) return 0;
-    return countDistinct(charges) > scopeLimit ? undefined : this.#windows.emptyAt * slotMs - now;
+    for (const shelf of this.#shelves) {
+      let newCount = 0;
+      for (const charge of charges) {
+        if (charge.origin === "new" && charge.shelf === shelf) newCount += 1;
+      }
+      if (newCount === 0 || shelf.size + newCount <= scopeLimit) continue;
+      if (countDistinct(charges) > scopeLimit) return undefined;
+      waitMs = Math.max(waitMs, shelf.emptyAt * slotMs - now);
+    }
+    return waitMs;
   }
 
   #refuse(request: RefusedRequest): LimitDecision {
