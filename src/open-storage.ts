@@ -9,12 +9,12 @@ import type { ControlStore } from "./storage/control-store.ts";
 import { SchemaTooNew, StorageUnavailable } from "./storage/errors.ts";
 import { RetentionJob } from "./storage/retention-job.ts";
 import { openStores } from "./storage/sqlite/open-stores.ts";
-import type { UsageStore } from "./storage/store.ts";
+import type { ReplyStore, UsageStore } from "./storage/store.ts";
 import type { UsageReports } from "./storage/usage-reports.ts";
 import type { Telemetry } from "./telemetry/telemetry.ts";
 
 export interface StorageOptions {
-  readonly config: Pick<Config, "storage" | "dataDir" | "ledger" | "retention">;
+  readonly config: Pick<Config, "storage" | "dataDir" | "ledger" | "retention" | "idempotency">;
   readonly clock: Clock;
   readonly telemetry: Pick<Telemetry, "storage" | "ledger">;
   readonly onKeysChanged: () => void;
@@ -25,6 +25,8 @@ export interface Storage {
   readonly control: ControlStore;
   readonly usage: UsageStore;
   readonly reports: UsageReports;
+  /** Answers to calls that may be repeated. */
+  readonly replies: ReplyStore;
   readonly keyRing: KeyRing;
   readonly lastUse: LastUse;
   readonly ledger: Ledger;
@@ -46,7 +48,7 @@ export function openStorage(options: StorageOptions): Storage {
     onRecovered: () => events.databaseRecovered(),
     onDropped: (dropped) => events.usageDropped(dropped),
   });
-  const { connection, control, keys, usage, reports } = stores;
+  const { connection, control, keys, usage, reports, replies } = stores;
   const keyRing = new KeyRing({
     store: keys,
     clock,
@@ -69,7 +71,12 @@ export function openStorage(options: StorageOptions): Storage {
     on: ledgerEvents,
   });
   const retention = new RetentionJob({
-    control,
+    control: {
+      async prune(limits, limit) {
+        const before = clock.now() - config.idempotency.keepMs;
+        return (await control.prune(limits, limit)) + (await replies.prune(before, limit));
+      },
+    },
     usage,
     settings: config.retention,
     clock,
@@ -82,6 +89,7 @@ export function openStorage(options: StorageOptions): Storage {
     control,
     usage,
     reports,
+    replies,
     keyRing,
     lastUse,
     ledger,

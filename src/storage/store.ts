@@ -187,3 +187,41 @@ export const replyRowBytes = 512;
 export function sizeOfReply({ body }: KeptReply): number {
   return replyRowBytes + (body?.byteLength ?? 0);
 }
+
+/**
+ * Answers to calls that may be repeated with their `Idempotency-Key`. What they say is unknown here:
+ * they come encrypted. Every backend passes `contract/reply-store-contract.ts`.
+ */
+export interface ReplyStore {
+  find(id: string): Promise<KeptReply | undefined>;
+  /**
+   * Keeps a reply in place of one with its id. Others go, oldest first, until all that is kept fits
+   * into the limit, in which each reply counts `replyRowBytes` beside its body. Of accounts that were
+   * erased nothing is kept.
+   */
+  put(reply: KeptReply, limitBytes: number): Promise<void>;
+  /**
+   * Removes at most `limit` replies that were kept before a time, in milliseconds since the epoch,
+   * or are of accounts that were erased; how many went.
+   */
+  prune(before: number, limit: number): Promise<number>;
+}
+
+export interface KeptReply {
+  /** Tells nothing of the key that asked, nor of the `Idempotency-Key`. */
+  readonly id: string;
+  readonly accountId: string;
+  /** Tells equal requests, and nothing of what they say. */
+  readonly requestDigest: string;
+  /** Undefined: the call was done, and its answer is too large to be kept. */
+  readonly body: Uint8Array | undefined;
+  /** Milliseconds since the epoch. */
+  readonly keptAt: number;
+}
+
+/** What a kept reply takes beside its body: its row, and its places in indexes. */
+export const replyRowBytes = 512;
+
+export function sizeOfReply({ body }: KeptReply): number {
+  return replyRowBytes + (body?.byteLength ?? 0);
+}

@@ -1,3 +1,4 @@
+import { callReplies } from "./migrations/call-replies.ts";
 import { callRouting } from "./migrations/call-routing.ts";
 import { controlPlane } from "./migrations/control-plane.ts";
 import { firstSchema } from "./migrations/first-schema.ts";
@@ -18,4 +19,5 @@ export const migrations: readonly string[] = [
   rareFilters,
   provisionedPools,
   callRouting,
+  callReplies,
 ];

@@ -3,6 +3,7 @@ import { SqliteConnection, type SqliteOptions } from "./connection.ts";
 import { SqliteControlStore } from "./control-store.ts";
 import { SqliteKeyStore } from "./key-store.ts";
 import type { DroppedRows } from "./late-rows.ts";
+import { SqliteReplyStore } from "./reply-store.ts";
 import { SqliteUsageReports } from "./usage-reports.ts";
 import { SqliteUsageStore } from "./usage-store.ts";
 
@@ -11,6 +12,7 @@ export interface SqliteStores {
   readonly control: SqliteControlStore;
   readonly keys: SqliteKeyStore;
   readonly usage: SqliteUsageStore;
+  readonly replies: SqliteReplyStore;
   readonly reports: SqliteUsageReports;
 }
 
@@ -31,6 +33,7 @@ export function openStores(path: string, clock: Clock, events: SqliteEvents = {}
     control: new SqliteControlStore(connection),
     keys: new SqliteKeyStore(connection, clock),
     usage: new SqliteUsageStore(connection, onDropped),
+    replies: new SqliteReplyStore(connection),
     reports: new SqliteUsageReports(connection),
   };
 }

@@ -1,0 +1,143 @@
+import { beforeEach, describe, expect, test } from "bun:test";
+import { replyRowBytes, type KeptReply, type ReplyStore } from "../store.ts";
+
+const roomy = 1_000_000;
+
+export interface ReplyStoreFixture {
+  readonly store: ReplyStore;
+  /** Marks an account as erased. */
+  erase(accountId: string): Promise<void>;
+}
+
+/** What every store of replies must do. */
+export function replyStoreContract(name: string, create: () => ReplyStoreFixture): void {
+  describe(`reply store contract: ${name}`, () => {
+    let fixture: ReplyStoreFixture;
+    let store: ReplyStore;
+    beforeEach(() => {
+      fixture = create();
+      ({ store } = fixture);
+    });
+
+    async function keptOf(ids: readonly string[]): Promise<readonly string[]> {
+      const found = await Promise.all(ids.map((id) => store.find(id)));
+      return found.flatMap((reply) => (reply === undefined ? [] : [reply.id]));
+    }
+
+    async function putAll(replies: readonly KeptReply[], limitBytes = roomy): Promise<void> {
+      for (const reply of replies) await store.put(reply, limitBytes);
+    }
+
+    test("a reply comes back as it was given, one without a body included", async () => {
+      const whole = replyOf("a", { body: new Uint8Array([0, 255, 7]) });
+      const bodiless = replyOf("b", { body: undefined });
+      await putAll([whole, bodiless]);
+      expect(await store.find("a")).toEqual(whole);
+      expect(await store.find("b")).toEqual(bodiless);
+      expect(await store.find("c")).toBeUndefined();
+    });
+
+    test("a reply takes the place of one with its id", async () => {
+      await putAll([replyOf("a", { keptAt: 1 })]);
+      const later = replyOf("a", { keptAt: 2, requestDigest: "other", body: bodyOf(5) });
+      await store.put(later, roomy);
+      expect(await store.find("a")).toEqual(later);
+    });
+
+    test("the oldest go first when there is no room for more, and no more than it takes", async () => {
+      const limit = 3 * (replyRowBytes + 100);
+      const ages = [
+        ["c", 30],
+        ["a", 10],
+        ["b", 20],
+      ] as const;
+      await putAll(
+        ages.map(([id, keptAt]) => replyOf(id, { keptAt })),
+        limit,
+      );
+      expect(await keptOf(["a", "b", "c"])).toEqual(["a", "b", "c"]);
+      await store.put(replyOf("d", { keptAt: 40 }), limit);
+      expect(await keptOf(["a", "b", "c", "d"])).toEqual(["b", "c", "d"]);
+      await store.put(replyOf("e", { keptAt: 50, body: bodyOf(101) }), limit);
+      expect(await keptOf(["b", "c", "d", "e"])).toEqual(["d", "e"]);
+    });
+
+    test("a reply counts once, however often it is put anew", async () => {
+      const limit = 2 * (replyRowBytes + 100);
+      await putAll([replyOf("a", { keptAt: 1 }), replyOf("b", { keptAt: 2 })], limit);
+      for (let count = 0; count < 5; count += 1) {
+        await store.put(replyOf("b", { keptAt: 3 + count }), limit);
+      }
+      expect(await keptOf(["a", "b"])).toEqual(["a", "b"]);
+    });
+
+    test("replies without a body count as well", async () => {
+      const limit = 3 * replyRowBytes;
+      const ids = ["a", "b", "c", "d", "e"];
+      await putAll(
+        ids.map((id, keptAt) => replyOf(id, { keptAt, body: undefined })),
+        limit,
+      );
+      expect(await keptOf(ids)).toEqual(["c", "d", "e"]);
+    });
+
+    test("room for a large reply takes as many small ones as it needs", async () => {
+      const limit = 1_000 * replyRowBytes;
+      const ids = Array.from({ length: 1_000 }, (_, place) => `small-${place}`);
+      await putAll(
+        ids.map((id, keptAt) => replyOf(id, { keptAt, body: undefined })),
+        limit,
+      );
+      const large = replyOf("large", { keptAt: 2_000, body: bodyOf(899 * replyRowBytes) });
+      await store.put(large, limit);
+      expect(await store.find("large")).toEqual(large);
+      expect(await keptOf(ids)).toEqual(ids.slice(900));
+    });
+
+    test("a limit that has become smaller holds from the next reply on", async () => {
+      await putAll(["a", "b", "c", "d"].map((id, keptAt) => replyOf(id, { keptAt })));
+      await store.put(replyOf("e", { keptAt: 5 }), 2 * (replyRowBytes + 100));
+      expect(await keptOf(["a", "b", "c", "d", "e"])).toEqual(["d", "e"]);
+    });
+
+    test("what is older than a time is removed, a number at a time", async () => {
+      const ids = ["a", "b", "c", "d"];
+      await putAll(ids.map((id, place) => replyOf(id, { keptAt: place * 10 })));
+      expect(await store.prune(30, 2)).toBe(2);
+      expect(await store.prune(30, 2)).toBe(1);
+      expect(await store.prune(30, 2)).toBe(0);
+      expect(await keptOf(ids)).toEqual(["d"]);
+    });
+
+    test("what was removed makes room", async () => {
+      const limit = 2 * (replyRowBytes + 100);
+      await putAll([replyOf("a", { keptAt: 1 }), replyOf("b", { keptAt: 2 })], limit);
+      await store.prune(2, 10);
+      await store.put(replyOf("c", { keptAt: 3 }), limit);
+      expect(await keptOf(["a", "b", "c"])).toEqual(["b", "c"]);
+    });
+
+    test("of an account that was erased, replies go and none is kept any more", async () => {
+      await putAll([replyOf("a", { accountId: "acc_gone" }), replyOf("b")]);
+      await fixture.erase("acc_gone");
+      expect(await store.prune(0, 10)).toBe(1);
+      await store.put(replyOf("c", { accountId: "acc_gone" }), roomy);
+      expect(await keptOf(["a", "b", "c"])).toEqual(["b"]);
+    });
+  });
+}
+
+function replyOf(id: string, values: Partial<KeptReply> = {}): KeptReply {
+  return {
+    id,
+    accountId: "acc_1",
+    requestDigest: "digest",
+    body: bodyOf(100),
+    keptAt: 1_000,
+    ...values,
+  };
+}
+
+function bodyOf(bytes: number): Uint8Array {
+  return new Uint8Array(bytes).fill(3);
+}
