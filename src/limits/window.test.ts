@@ -1,5 +1,15 @@
 import { describe, expect, test } from "bun:test";
-import { countedSlots, impossibleDimension, slotAt, slotLifeMs, UsageWindow } from "./window.ts";
+import fc from "fast-check";
+import {
+  countedSlots,
+  guaranteeLimits,
+  guaranteeSlots,
+  impossibleDimension,
+  longestGuaranteeSeconds,
+  slotAt,
+  slotLifeMs,
+  UsageWindow,
+} from "./window.ts";
 
 const limits = { requestsPerMinute: 3, tokensPerMinute: 100 };
 
@@ -156,6 +166,99 @@ describe("slots of a window", () => {
     window.charge(5);
     window.advance(61);
     expect(window.slots(61_000)).toEqual([]);
+  });
+});
+
+describe("a window that is told how much to count", () => {
+  const roomy = { requestsPerMinute: Infinity, tokensPerMinute: 1e9 };
+
+  test("agrees with a plain list of all that was ever charged, whatever it is told", () => {
+    const step = fc.oneof(
+      fc.record({ kind: fc.constant("pass" as const), slots: fc.nat(200) }),
+      fc.record({ kind: fc.constant("charge" as const), tokens: fc.nat(50) }),
+      fc.record({ kind: fc.constant("count" as const), slots: fc.integer({ min: 1, max: 300 }) }),
+      fc.record({ kind: fc.constant("refund" as const), charge: fc.nat(30) }),
+    );
+    fc.assert(
+      fc.property(fc.nat(10_000), fc.array(step, { maxLength: 60 }), (start, steps) => {
+        let slot = start;
+        let counted = 59;
+        let kept = 59;
+        const window = new UsageWindow(start, counted);
+        const charges: { slot: number; tokens: number }[] = [];
+        // What was out of every reach for a while may be remembered, but need not be.
+        const forgotten: { slot: number; tokens: number }[] = [];
+        for (const next of steps) {
+          switch (next.kind) {
+            case "pass":
+              slot += next.slots;
+              window.advance(slot);
+              while ((charges[0]?.slot ?? slot) <= slot - kept) {
+                forgotten.push(...charges.splice(0, 1));
+              }
+              break;
+            case "charge":
+              window.charge(next.tokens);
+              charges.push({ slot, tokens: next.tokens });
+              break;
+            case "count":
+              counted = next.slots;
+              kept = Math.max(kept, counted);
+              window.count(counted);
+              break;
+            case "refund": {
+              const charge = charges[next.charge % (charges.length + 1)];
+              if (charge === undefined) break;
+              expect(window.adjust(charge.slot, -charge.tokens)).toBe(true);
+              charge.tokens = 0;
+              break;
+            }
+          }
+          const isCounted = (charge: { slot: number }) => charge.slot > slot - counted;
+          const tokens = sumOf(charges.filter(isCounted));
+          const used = 1e9 - window.state(roomy, slot * 1_000).remainingTokens;
+          expect(used).toBeGreaterThanOrEqual(tokens);
+          expect(used).toBeLessThanOrEqual(tokens + sumOf(forgotten.filter(isCounted)));
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("counts again with a longer time what a shorter one left out", () => {
+    const window = new UsageWindow(0, 120);
+    window.charge(10);
+    window.advance(100);
+    window.count(59);
+    expect(window.state(roomy, 100_000).remainingTokens).toBe(1e9);
+    expect(window.slots(100_000)).toEqual([]);
+    window.count(1_000);
+    expect(window.state(roomy, 100_000).remainingTokens).toBe(1e9 - 10);
+    expect(window.slots(100_000)).toEqual([{ ageMs: 100_000, requests: 1, tokens: 10 }]);
+    window.advance(999);
+    expect(window.waitMs({ limits: { ...limits, tokensPerMinute: 10 }, tokens: 1 }, 999_000)).toBe(
+      1_000,
+    );
+    window.advance(1_000);
+    expect(window.state(roomy, 1_000_000).remainingTokens).toBe(1e9);
+  });
+});
+
+function sumOf(charges: readonly { readonly tokens: number }[]): number {
+  return charges.reduce((sum, { tokens }) => sum + tokens, 0);
+}
+
+test("a guarantee counts one slot less than it has seconds, and has its share of tokens", () => {
+  expect([60, 90, 3_600, 1e9, 0].map(guaranteeSlots)).toEqual([
+    59,
+    89,
+    3_599,
+    longestGuaranteeSeconds - 1,
+    1,
+  ]);
+  expect(guaranteeLimits({ requestsPerMinute: Infinity, tokensPerMinute: 101 }, 90)).toEqual({
+    requestsPerMinute: Infinity,
+    tokensPerMinute: 151,
   });
 });
 
