@@ -2,6 +2,7 @@ import type { RefusalRule } from "../domain/refusal.ts";
 import type { UsageRecord } from "../domain/usage.ts";
 import { Counter, type CounterSeries } from "./counter.ts";
 import { DurationHistogram, type DurationSeries } from "./duration-histogram.ts";
+import { RoutingMetrics } from "./routing-metrics.ts";
 
 /** What the process reads when metrics are asked for. */
 export interface Gauges {
@@ -15,6 +16,7 @@ export interface Gauges {
 
 /** Names and labels of all metrics. Labels hold configured names and fixed words only. */
 export class Metrics {
+  readonly routing = new RoutingMetrics();
   readonly #requests = new Counter({
     name: "sluice_http_requests_total",
     help: "HTTP requests answered.",
@@ -90,6 +92,7 @@ export class Metrics {
       this.#refusals,
       this.#durations,
       this.#firstEvents,
+      this.routing,
     ];
     return [...series.map((each) => each.render()), ...gaugeRows(gauges).map(renderGauge)].join(
       "\n",

@@ -18,6 +18,8 @@ export interface Candidate {
 export interface CandidateContext {
   readonly snapshot: Snapshot;
   readonly health: Pick<TargetHealth, "view">;
+  /** The targets that the call may go to, all unless said; at least half of these stay. */
+  readonly mayUse?: (target: Target) => boolean;
   /** Gives numbers in [0, 1). */
   readonly random: () => number;
 }
@@ -75,12 +77,12 @@ interface FoundTarget {
 
 function knownTargets(
   model: Model,
-  { snapshot, health }: Omit<CandidateContext, "random">,
+  { snapshot, health, mayUse }: Omit<CandidateContext, "random">,
 ): readonly FoundTarget[] {
   const known: FoundTarget[] = [];
   for (const target of model.targets) {
     const upstream = snapshot.upstreams.get(target.upstream);
-    if (upstream === undefined) continue;
+    if (upstream === undefined || mayUse?.(target) === false) continue;
     known.push({ target, upstream, view: health.view(target.id), hasToServe: false });
   }
   return known;

@@ -77,6 +77,11 @@ export function decideRetry(facts: RetryFacts): RetryDecision {
   }
 }
 
+/** One of a fixed set of words, for metrics. */
+export function decisionName(decision: RetryDecision): string {
+  return decision.action === "retry" ? decision.where : decision.because;
+}
+
 /** Whether the provider may bill an attempt that failed so: it was sent, and may have been done. */
 export function mayBeBilled(kind: UpstreamFailureKind, hasFirstEvent: boolean): boolean {
   return hasFirstEvent || workedKinds.has(kind);

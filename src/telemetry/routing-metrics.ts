@@ -1,0 +1,54 @@
+import { Counter } from "./counter.ts";
+import { formatLabels } from "./labels.ts";
+
+const ejectedName = "sluice_target_ejected";
+
+/** Targets that are left alone, and attempts that are made again. */
+export class RoutingMetrics {
+  readonly #ejections = new Counter({
+    name: "sluice_target_ejections_total",
+    help: "Times that a target was left alone because it kept failing.",
+    labelNames: ["target"],
+  });
+  readonly #retries = new Counter({
+    name: "sluice_retry_decisions_total",
+    help: "What was done after failed attempts: where they were made again, or why not.",
+    labelNames: ["model", "decision"],
+  });
+  /** All configured targets, and whether each is ejected. */
+  #targets = new Map<string, boolean>();
+
+  /** The targets of the running configuration; no other is shown. */
+  configured(targets: Iterable<string>): void {
+    const before = this.#targets;
+    this.#targets = new Map([...targets].map((target) => [target, before.get(target) ?? false]));
+  }
+
+  ejected(target: string): void {
+    this.#ejections.series([target]).add(1);
+    if (this.#targets.has(target)) this.#targets.set(target, true);
+  }
+
+  returned(target: string): void {
+    if (this.#targets.has(target)) this.#targets.set(target, false);
+  }
+
+  retryDecided(model: string, decision: string): void {
+    this.#retries.series([model, decision]).add(1);
+  }
+
+  render(): string {
+    return [this.#renderEjected(), this.#ejections.render(), this.#retries.render()].join("\n");
+  }
+
+  #renderEjected(): string {
+    const lines = [
+      `# HELP ${ejectedName} Whether a target is left alone: 1 from its ejection until it works again.`,
+      `# TYPE ${ejectedName} gauge`,
+    ];
+    for (const [target, isEjected] of this.#targets) {
+      lines.push(`${ejectedName}{${formatLabels(["target"], [target])}} ${isEjected ? 1 : 0}`);
+    }
+    return `${lines.join("\n")}\n`;
+  }
+}
