@@ -1,0 +1,80 @@
+import { createCipheriv, createDecipheriv, hkdfSync } from "node:crypto";
+import type { RandomBytes } from "../../domain/base62.ts";
+import type { KeyDigest } from "../authenticate.ts";
+import type { CallNames } from "./call-names.ts";
+
+/** A whole answer, as it was sent. */
+export interface KeptAnswer {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly isStreamed: boolean;
+  /** The body, or all frames of a stream. */
+  readonly text: string;
+}
+
+export interface SealServices {
+  readonly digest: KeyDigest;
+  readonly random: RandomBytes;
+}
+
+const algorithm = "aes-256-gcm";
+const nonceBytes = 12;
+const tagBytes = 16;
+const lengthBytes = 4;
+
+/**
+ * Encrypts an answer. It takes the pepper and the caller's `Idempotency-Key` to read it: a copy of
+ * the database alone shows nothing. Nonce, tag, then the length of the head, the head and the text.
+ */
+export function sealAnswer(
+  answer: KeptAnswer,
+  names: CallNames,
+  { digest, random }: SealServices,
+): Uint8Array {
+  const { headers, isStreamed, text } = answer;
+  const head = Buffer.from(JSON.stringify({ headers, isStreamed }));
+  const length = Buffer.alloc(lengthBytes);
+  length.writeUInt32BE(head.byteLength);
+  const nonce = random(new Uint8Array(nonceBytes));
+  const cipher = createCipheriv(algorithm, sealKey(names, digest), nonce);
+  cipher.setAAD(Buffer.from(names.id + names.requestDigest));
+  const sealed = [cipher.update(length), cipher.update(head), cipher.update(text, "utf8")];
+  sealed.push(cipher.final());
+  return Buffer.concat([nonce, cipher.getAuthTag(), ...sealed]);
+}
+
+/** Throws for what was not sealed for the same call, or was changed since. */
+export function openAnswer(
+  sealed: Uint8Array,
+  names: CallNames,
+  { digest }: Pick<SealServices, "digest">,
+): KeptAnswer {
+  const nonce = sealed.subarray(0, nonceBytes);
+  const decipher = createDecipheriv(algorithm, sealKey(names, digest), nonce);
+  decipher.setAAD(Buffer.from(names.id + names.requestDigest));
+  decipher.setAuthTag(sealed.subarray(nonceBytes, nonceBytes + tagBytes));
+  const opened = Buffer.concat([
+    decipher.update(sealed.subarray(nonceBytes + tagBytes)),
+    decipher.final(),
+  ]);
+  const textStart = lengthBytes + opened.readUInt32BE(0);
+  const head: unknown = JSON.parse(opened.toString("utf8", lengthBytes, textStart));
+  return { ...readHead(head), text: opened.toString("utf8", textStart) };
+}
+
+function readHead(head: unknown): Omit<KeptAnswer, "text"> {
+  if (typeof head !== "object" || head === null) throw malformed();
+  if (!("headers" in head) || !("isStreamed" in head)) throw malformed();
+  const { headers, isStreamed } = head;
+  if (typeof headers !== "object" || headers === null) throw malformed();
+  const texts = Object.entries(headers).map(([name, value]) => [name, String(value)] as const);
+  return { headers: Object.fromEntries(texts), isStreamed: isStreamed === true };
+}
+
+function malformed(): Error {
+  return new Error("a kept answer has another form than this version writes");
+}
+
+function sealKey({ id, idempotencyKey }: CallNames, digest: KeyDigest): Uint8Array {
+  const secret = digest("answers of calls that may be repeated");
+  return new Uint8Array(hkdfSync("sha256", secret, id, idempotencyKey, 32));
+}
