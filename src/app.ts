@@ -1,5 +1,6 @@
 import type { AdminServices } from "./admin/services.ts";
 import type { BootstrapOptions } from "./admin/sign-in/bootstrap.ts";
+import { retainRouting } from "./build-routing.ts";
 import { buildServices } from "./build-services.ts";
 import { buildEdge, buildSnapshot } from "./build-snapshot.ts";
 import type { Config } from "./config/config.ts";
@@ -19,9 +20,9 @@ import { createAuthenticate, createKeyDigest, type KeyDigest } from "./pipeline/
 import { untilFree } from "./pipeline/in-flight.ts";
 import { RefusalLog } from "./pipeline/refusal-log.ts";
 import { RunningCalls } from "./pipeline/running-calls.ts";
-import { findStrandedKeys } from "./pipeline/stranded-keys.ts";
 import type { PipelineServices } from "./pipeline/services.ts";
 import type { Snapshot } from "./pipeline/snapshot.ts";
+import { reportKeys } from "./report-keys.ts";
 import { restoreWindows } from "./restore-windows.ts";
 import { adminRoutes, dataRoutes } from "./routes.ts";
 import { startListener, type ListenerParts } from "./start-listener.ts";
@@ -105,13 +106,21 @@ class RunningApp implements App {
     const running = new RunningCalls(
       (keyId) => this.#storage.keyRing.isLive(keyId),
       (publicId) => this.#storage.keyRing.findEnded(publicId),
+      clock,
     );
     const onKeysChanged = (): void => running.endStale();
     this.#running = running;
     this.#storage = openStorage({ config, clock, telemetry: this.#telemetry, onKeysChanged });
     this.#snapshot = buildSnapshot(config, this.#adapterServices);
     const parts = { config, clock, events, running, refusals: this.#refusals };
-    this.#services = buildServices({ ...overrides, ...parts, ledger: this.#storage.ledger });
+    this.#services = buildServices({
+      ...overrides,
+      ...parts,
+      ledger: this.#storage.ledger,
+      routing: () => this.#config.routing,
+      routingEvents: this.#telemetry.routing,
+    });
+    retainRouting(this.#services, config, this.#telemetry.routing);
     this.#authenticate = this.#createAuthenticate();
     this.admin = this.#createAdminServices();
     this.#control = new ControlPlane({
@@ -137,7 +146,7 @@ class RunningApp implements App {
     if (this.#newPepperPath !== undefined && size > 0) {
       this.events.pepperLost(this.#newPepperPath, size);
     }
-    this.#reportStrandedKeys();
+    reportKeys(this.#config, this.#storage.keyRing, this.events);
     const { data, admin } = this.#config.listen;
     const parts = this.#listenerParts();
     this.#data = startListener({
@@ -164,7 +173,8 @@ class RunningApp implements App {
     this.#snapshot = buildSnapshot(config, this.#adapterServices, before);
     this.#config = config;
     this.#edge = buildEdge(config);
-    this.#reportStrandedKeys();
+    retainRouting(this.#services, config, this.#telemetry.routing);
+    reportKeys(this.#config, this.#storage.keyRing, this.events);
   }
 
   flushUsage(): Promise<void> {
@@ -194,15 +204,6 @@ class RunningApp implements App {
     if (!this.#storage.keyRing.isLoaded) return "keys are not loaded yet";
     return this.#storage.ledger.whyNotReady();
   };
-
-  #reportStrandedKeys(): void {
-    const { plans, environments } = this.#config;
-    const configured = { plans, names: new Set(environments.map(({ name }) => name)) };
-    const secrets = this.#storage.keyRing.secrets.values();
-    for (const stranded of findStrandedKeys(secrets, configured)) {
-      this.events.keysStranded(stranded.what, stranded.name, stranded.keys);
-    }
-  }
 
   #createTelemetry(overrides: AppOverrides): Telemetry {
     const { logLevel: level, logFormat: format, logsUpstreamMessages } = this.#config.telemetry;

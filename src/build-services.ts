@@ -1,4 +1,6 @@
 import type { Config } from "./config/config.ts";
+import { buildRouting } from "./build-routing.ts";
+import type { RoutingSettings } from "./domain/routing-settings.ts";
 import type { Clock } from "./domain/clock.ts";
 import { canConnect } from "./pipeline/connect-probe.ts";
 import { TokenEstimator } from "./pipeline/estimate.ts";
@@ -11,12 +13,16 @@ import type { RunningCalls } from "./pipeline/running-calls.ts";
 import type { PipelineServices } from "./pipeline/services.ts";
 import { fetchTransport } from "./pipeline/transport.ts";
 import { createMemoryLimitStore } from "./storage/memory/limit-store.ts";
+import type { RoutingEvents } from "./telemetry/routing-events.ts";
 import type { TelemetryEvents } from "./telemetry/events.ts";
 
 export interface ServiceOptions extends Partial<
   Pick<PipelineServices, "limits" | "resolveHost" | "random" | "transport">
 > {
   readonly config: Pick<Config, "limits">;
+  /** Read again whenever it matters: a reload changes it. */
+  readonly routing: () => RoutingSettings;
+  readonly routingEvents: RoutingEvents;
   readonly clock: Clock;
   readonly ledger: CallLedger;
   readonly events: TelemetryEvents;
@@ -34,6 +40,7 @@ export function buildServices(options: ServiceOptions): PipelineServices {
   const random = options.random ?? Math.random;
   const { defaultOutputTokens } = config.limits;
   return {
+    ...buildRouting({ clock, settings: options.routing, events: options.routingEvents }),
     clock,
     random,
     transport: options.transport ?? fetchTransport,
@@ -52,6 +59,7 @@ export function buildServices(options: ServiceOptions): PipelineServices {
       if (refusal !== undefined) refusals.record(refusal);
     },
     onSettleFailed: (callId, error) => events.settleFailed(callId, error),
+    onRetryDecided: (alias, decision) => options.routingEvents.retryDecided(alias, decision),
     onAttemptFailed: (call, candidate, failure) =>
       events.attemptFailed(call.id, candidate.target.id, failure),
   };

@@ -2,7 +2,6 @@ import type { ChatRequest } from "../domain/chat.ts";
 import { eventStream, eventStreamHeaders, type FrameSource } from "../http/event-stream.ts";
 import { jsonReply, type Reply } from "../http/reply.ts";
 import type { KeyCall } from "../http/route.ts";
-import { rateLimitHeaders } from "../limits/headers.ts";
 import type { Call } from "../pipeline/call.ts";
 import { openChatStream, runChat, type ChatCall } from "../pipeline/chat-call.ts";
 import type { PipelineServices } from "../pipeline/services.ts";
@@ -13,6 +12,7 @@ import { ChatChunkWriter } from "./chat-chunks.ts";
 import { ChatFrames } from "./chat-frames.ts";
 import { parseJson } from "./parse-json.ts";
 import { parseChatRequest } from "./schemas/chat-request.ts";
+import { servedHeaders } from "./served-headers.ts";
 import { restoreLargeSeed } from "./schemas/large-seed.ts";
 
 /** `POST /v1/chat/completions` */
@@ -37,14 +37,15 @@ async function wholeReply(
   chat: ChatCall,
   services: PipelineServices,
 ): Promise<Reply> {
-  const { answer, admission, meter } = await runChat(call, chat, services);
+  const started = await runChat(call, chat, services);
+  const { answer, attempt, meter } = started;
   const body = chatBody(answer, {
     id: completionId(call),
     created: Math.floor(services.clock.now() / 1000),
-    model: chat.request.model,
+    model: attempt.candidate.model.alias,
     usage: meter.usage,
   });
-  return jsonReply(body, rateLimitHeaders(admission.state));
+  return jsonReply(body, servedHeaders(started, call.snapshot.routing));
 }
 
 interface StreamReply {
@@ -66,7 +67,7 @@ async function streamReply({ call, chat, services, settings }: StreamReply): Pro
   const writer = new ChatChunkWriter({
     id: completionId(call),
     created: Math.floor(services.clock.now() / 1000),
-    model: chat.request.model,
+    model: started?.attempt.candidate.model.alias ?? chat.request.model,
     includeUsage: includesUsage(chat.request),
     wantsLogprobs: chat.request.logprobs === true,
   });
@@ -75,7 +76,7 @@ async function streamReply({ call, chat, services, settings }: StreamReply): Pro
     status: 200,
     headers: {
       ...eventStreamHeaders,
-      ...(started !== undefined && rateLimitHeaders(started.admission.state)),
+      ...(started !== undefined && servedHeaders(started, call.snapshot.routing)),
     },
     body: eventStreamBody(frames, {
       call,

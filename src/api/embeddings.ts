@@ -1,13 +1,13 @@
 import type { EmbeddingResult, EmbeddingVector } from "../domain/embedding.ts";
 import { jsonTextReply, type Reply } from "../http/reply.ts";
 import type { KeyCall } from "../http/route.ts";
-import { rateLimitHeaders } from "../limits/headers.ts";
 import { runEmbeddings } from "../pipeline/embedding-call.ts";
 import type { PipelineServices } from "../pipeline/services.ts";
 import { withOptions } from "./call-options.ts";
 import { decodeTokens } from "./decode-tokens.ts";
 import { parseJson } from "./parse-json.ts";
 import { parseEmbeddingRequest } from "./schemas/embedding-request.ts";
+import { servedHeaders } from "./served-headers.ts";
 import { toBase64, toNumbers } from "./vector-encoding.ts";
 
 /** `POST /v1/embeddings` */
@@ -18,13 +18,14 @@ export function createEmbeddings(services: PipelineServices): (call: KeyCall) =>
     const { value } = parseJson(bytes, call.snapshot.settings.jsonDepth);
     const request = parseEmbeddingRequest(value);
     const embedding = { request, bodyBytes: bytes.byteLength, decodeTokens };
-    const { answer, admission, meter } = await runEmbeddings(call, embedding, services);
+    const started = await runEmbeddings(call, embedding, services);
+    const { answer, meter } = started;
     const write = request.encodingFormat === "base64" ? writeBase64 : writeNumbers;
     const usage = { prompt_tokens: meter.usage.inputTokens, total_tokens: meter.usage.inputTokens };
     const body =
       `{"object":"list","data":[${writeVectors(answer, write)}],` +
       `"model":${JSON.stringify(request.model)},"usage":${JSON.stringify(usage)}}`;
-    return jsonTextReply(body, rateLimitHeaders(admission.state));
+    return jsonTextReply(body, servedHeaders(started, call.snapshot.routing));
   };
 }
 

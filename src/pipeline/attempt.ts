@@ -1,7 +1,7 @@
 import { UpstreamFailure } from "../domain/upstream-failure.ts";
 import type { Exchange, StreamExchange, UpstreamRequest } from "../upstreams/adapter.ts";
 import type { Call } from "./call.ts";
-import type { Candidate } from "./candidates.ts";
+import type { Candidate } from "./routing/candidates.ts";
 import type { OpenStream } from "./event-batches.ts";
 import { EventReader } from "./event-reader.ts";
 import type { Meter } from "./meter.ts";

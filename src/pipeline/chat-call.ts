@@ -4,7 +4,7 @@ import type { ChatCodec } from "../upstreams/adapter.ts";
 import type { AttemptContext } from "./attempt.ts";
 import { CallImages } from "./call-images.ts";
 import type { Call } from "./call.ts";
-import type { Candidate } from "./candidates.ts";
+import type { Candidate } from "./routing/candidates.ts";
 import { checkContextWindow, checkOutputCap, outputCap } from "./check-request.ts";
 import {
   attemptChat,
@@ -19,7 +19,8 @@ import { countInput } from "./count-input.ts";
 import { CallerSignal, type DrainableAnswer } from "./drain.ts";
 import { measureChatInput, repeatedInput } from "./estimate.ts";
 import { MeteredStream, type MeteredStreamOptions } from "./metered-stream.ts";
-import { runCall, type Operation, type StartedCall } from "./run-call.ts";
+import type { Operation } from "./operation.ts";
+import { runCall, type StartedCall } from "./run-call.ts";
 import type { PipelineServices } from "./services.ts";
 
 export interface ChatCall {

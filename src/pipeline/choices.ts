@@ -2,7 +2,7 @@ import type { ChatEvent, ChatRequest, ChatResult } from "../domain/chat.ts";
 import type { Model } from "../domain/model.ts";
 import type { ChatCodec } from "../upstreams/adapter.ts";
 import { attemptStream, attemptWhole, type AttemptContext } from "./attempt.ts";
-import { placesAt, type Candidate } from "./candidates.ts";
+import { placesAt, type Candidate } from "./routing/candidates.ts";
 import { noChoice, type ChoiceProgress } from "./choice-progress.ts";
 import type { OpenStream } from "./event-batches.ts";
 import { inParallel } from "./in-parallel.ts";

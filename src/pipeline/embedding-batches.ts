@@ -2,7 +2,7 @@ import type { EmbeddingInput, EmbeddingRequest } from "../domain/embedding.ts";
 import { UpstreamFailure } from "../domain/upstream-failure.ts";
 import type { EmbeddingCodec } from "../upstreams/adapter.ts";
 import { attemptWhole, type AttemptContext } from "./attempt.ts";
-import { placesAt, type Candidate } from "./candidates.ts";
+import { placesAt, type Candidate } from "./routing/candidates.ts";
 import type { EmbeddingProgress } from "./embedding-progress.ts";
 import { inParallel } from "./in-parallel.ts";
 import { waitBeforeItemRetry } from "./item-retry.ts";

@@ -2,11 +2,12 @@ import type { EmbeddingInput, EmbeddingRequest, EmbeddingResult } from "../domai
 import { UpstreamFailure } from "../domain/upstream-failure.ts";
 import type { EmbeddingCodec } from "../upstreams/adapter.ts";
 import type { Call } from "./call.ts";
-import type { Candidate } from "./candidates.ts";
+import type { Candidate } from "./routing/candidates.ts";
 import { checkContextWindow } from "./check-request.ts";
 import { sendMissing } from "./embedding-batches.ts";
 import { EmbeddingProgress } from "./embedding-progress.ts";
-import { runCall, type Operation, type StartedCall } from "./run-call.ts";
+import type { Operation } from "./operation.ts";
+import { runCall, type StartedCall } from "./run-call.ts";
 import type { PipelineServices } from "./services.ts";
 
 export interface EmbeddingCall {

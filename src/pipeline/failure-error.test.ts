@@ -2,35 +2,31 @@ import { expect, test } from "bun:test";
 import { modelOf } from "../../test/support/pipeline-fixtures.ts";
 import { UpstreamFailure, type UpstreamFailureKind } from "../domain/upstream-failure.ts";
 import { failureError } from "./failure-error.ts";
-import { decideRetry } from "./retry.ts";
 
-/** Every kind: status and code for the caller, then what is tried after the first and second try. */
-const table: Readonly<
-  Record<UpstreamFailureKind, readonly [number, string | null, string, string]>
-> = {
-  throttled: [503, "model_unavailable", "next-target", "next-target"],
-  overloaded: [503, "model_unavailable", "next-target", "next-target"],
-  unavailable: [503, "model_unavailable", "next-target", "next-target"],
-  "connect-failed": [503, "model_unavailable", "next-target", "next-target"],
-  "connection-lost": [503, "model_unavailable", "same-target", "next-target"],
-  "timed-out": [503, "model_unavailable", "next-target", "next-target"],
-  "broken-answer": [503, "model_unavailable", "next-target", "next-target"],
-  "bad-credential": [503, "model_unavailable", "next-target", "next-target"],
-  "stale-credential": [503, "model_unavailable", "same-target", "next-target"],
-  unsupported: [400, "unsupported_parameter", "next-target", "next-target"],
-  "unknown-model": [503, "model_unavailable", "next-target", "next-target"],
-  "context-overflow": [400, "context_length_exceeded", "give-up", "give-up"],
-  "invalid-request": [400, null, "give-up", "give-up"],
-  "content-refused": [400, "content_policy_violation", "give-up", "give-up"],
+/** Every kind: status and code for the caller. */
+const table: Readonly<Record<UpstreamFailureKind, readonly [number, string | null]>> = {
+  throttled: [503, "model_unavailable"],
+  overloaded: [503, "model_unavailable"],
+  unavailable: [503, "model_unavailable"],
+  "connect-failed": [503, "model_unavailable"],
+  "connection-lost": [503, "model_unavailable"],
+  "timed-out": [503, "model_unavailable"],
+  "broken-answer": [503, "model_unavailable"],
+  "bad-credential": [503, "model_unavailable"],
+  "stale-credential": [503, "model_unavailable"],
+  unsupported: [400, "unsupported_parameter"],
+  "unknown-model": [503, "model_unavailable"],
+  "context-overflow": [400, "context_length_exceeded"],
+  "invalid-request": [400, null],
+  "content-refused": [400, "content_policy_violation"],
 };
 
 const kinds = Object.keys(table) as UpstreamFailureKind[];
 
-test.each(kinds)("%s has its place in the tables of errors and retries", (kind) => {
-  const [status, code, first, second] = table[kind];
+test.each(kinds)("%s has its place in the table of errors", (kind) => {
+  const [status, code] = table[kind];
   const error = failureError(new UpstreamFailure({ kind, message: "words" }), modelOf());
   expect([error.status, error.code]).toEqual([status, code]);
-  expect([decideRetry(kind, 1), decideRetry(kind, 2)]).toEqual([first, second] as never);
 });
 
 test("an unavailable model says when to come back, by the upstream's word but within a minute", () => {

@@ -1,13 +1,17 @@
 import { expect, test } from "bun:test";
 import { KeptLedger } from "../../test/support/ledger-fixtures.ts";
-import { callOf, modelOf, targetOf } from "../../test/support/pipeline-fixtures.ts";
+import { callOf, modelOf, pipelineOf } from "../../test/support/pipeline-fixtures.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { GatewayError } from "../domain/gateway-error.ts";
+import type { Model } from "../domain/model.ts";
 import type { UsageRecord } from "../domain/usage.ts";
 import { createMemoryLimitStore } from "../storage/memory/limit-store.ts";
 import { admit } from "./admit.ts";
 import { TokenEstimator } from "./estimate.ts";
+import type { Call } from "./call.ts";
 import { Meter } from "./meter.ts";
+import { listCandidates } from "./routing/candidates.ts";
+import { RunningAttempt } from "./running-attempt.ts";
 
 async function setUp({ takes = true } = {}) {
   const clock = new ManualClock();
@@ -41,10 +45,24 @@ async function setUp({ takes = true } = {}) {
   ledger.takes = takes;
   if (takes) meter.admitted(admission);
   else expect(() => meter.admitted(admission)).toThrow("no room");
-  if (takes) meter.attempting(targetOf("up"));
+  if (takes) meter.began(attemptOf(call, model, clock));
   const used = (): number =>
     1_000_000 - limits.peek({ id: "key:key_a", limits: call.caller.limits }).remainingTokens;
   return { meter, ledger, records: ledger.closed, ended, used, clock };
+}
+
+function attemptOf(call: Call, model: Model, clock: ManualClock): RunningAttempt {
+  const { services } = pipelineOf({ clock });
+  const [candidate] = listCandidates(model, { ...services, snapshot: call.snapshot });
+  const watch = candidate && services.health.tryBegin(candidate.target);
+  if (candidate === undefined || watch === undefined) throw new Error("the model has a target");
+  const place = {
+    waitedMs: 0,
+    position: undefined,
+    settle: () => undefined,
+    leave: () => undefined,
+  };
+  return new RunningAttempt({ candidate, place, watch, clock, receivedAt: call.receivedAt });
 }
 
 const usage = { inputTokens: 90, outputTokens: 7, cachedInputTokens: 5, reasoningTokens: 0 };

@@ -1,6 +1,8 @@
 import type { Clock } from "../domain/clock.ts";
 import type { GatewayError } from "../domain/gateway-error.ts";
-import type { Model, Target } from "../domain/model.ts";
+import type { CallRouting } from "../domain/call-routing.ts";
+import type { Model } from "../domain/model.ts";
+import { UpstreamFailure } from "../domain/upstream-failure.ts";
 import type {
   CallOutcome,
   OpenedCall,
@@ -13,6 +15,8 @@ import type { Admission } from "./admit.ts";
 import type { Call } from "./call.ts";
 import type { InputSize, OutputExpectation, TokenEstimate, TokenEstimator } from "./estimate.ts";
 import type { CallLedger } from "./ledger.ts";
+import type { Candidate } from "./routing/candidates.ts";
+import type { AttemptEnd, RunningAttempt } from "./running-attempt.ts";
 
 export interface MeterServices {
   readonly clock: Clock;
@@ -50,8 +54,9 @@ export class Meter {
   readonly #subject: MeterSubject;
   readonly #startedAt: number;
   #admission: Admission | undefined;
-  #target: Target | undefined;
-  #attempts = 0;
+  #candidates: readonly Candidate[] = [];
+  readonly #attempts: RunningAttempt[] = [];
+  #serving: RunningAttempt | undefined;
   #firstEventAt: number | undefined;
   #usage: TokenUsage | undefined;
   #deliveredPieces = 0;
@@ -75,9 +80,18 @@ export class Meter {
     this.#checkpoint = { tokens: 0, at: this.#services.clock.monotonic() };
   }
 
-  attempting(target: Target): void {
-    this.#target = target;
-    this.#attempts += 1;
+  /** The targets that may serve, in the order in which they are to be tried. */
+  considered(candidates: readonly Candidate[]): void {
+    this.#candidates = [...candidates];
+  }
+
+  began(attempt: RunningAttempt): void {
+    this.#attempts.push(attempt);
+  }
+
+  /** The attempt whose answer the caller gets; it ends with the call. */
+  serving(attempt: RunningAttempt): void {
+    this.#serving = attempt;
   }
 
   answering(): void {
@@ -104,7 +118,8 @@ export class Meter {
   completed(): void {
     if (this.#isClosed) return;
     const { estimator, clock } = this.#services;
-    const { call, model, size, output } = this.#subject;
+    const { call, size, output } = this.#subject;
+    const model = this.#serving?.candidate.model ?? this.#subject.model;
     const subject = { keyId: call.caller.key.id, model, nowMs: clock.monotonic() };
     const usage = this.#usage;
     this.#close({ outcome: "completed", status: 200 });
@@ -125,6 +140,7 @@ export class Meter {
     this.#isClosed = true;
     const { usage, source } = this.#finalUsage(outcome);
     if (this.#admission !== undefined) this.#settle(usage);
+    this.#serving?.end(attemptEnd(outcome, error), usage.inputTokens + usage.outputTokens);
     const record = this.#record({ outcome, status, code, usage, source });
     this.#services.ledger.close(record);
     this.#services.onCallEnded(record, error);
@@ -135,7 +151,7 @@ export class Meter {
     const source = this.#deliveredPieces > 0 ? "counted" : "estimated";
     if (outcome === "completed") return { usage: this.#wholeAnswerUsage(), source };
     // A caller that leaves while the upstream reads its prompt has used the prompt.
-    const isWorking = outcome === "abandoned" && this.#attempts > 0;
+    const isWorking = outcome === "abandoned" && this.#attempts.length > 0;
     if (source === "estimated" && !isWorking) return { usage: noUsage, source };
     return { usage: this.#deliveredUsage(), source };
   }
@@ -204,9 +220,11 @@ export class Meter {
   #record(end: CallEnd): UsageRecord {
     const { receivedAt } = this.#subject.call;
     const firstEventAt = this.#firstEventAt;
+    const last = this.#serving ?? this.#attempts.at(-1);
+    const routing = this.#routing(end.outcome);
     return {
       ...this.#openedCall(this.#admission),
-      target: this.#target?.id,
+      target: last?.candidate.target.id,
       inputTokens: end.usage.inputTokens,
       outputTokens: end.usage.outputTokens,
       cachedInputTokens: end.usage.cachedInputTokens,
@@ -214,11 +232,36 @@ export class Meter {
       outcome: end.outcome,
       status: end.status,
       code: end.code,
-      attempts: this.#attempts,
+      attempts: this.#attempts.length,
       firstEventMs: firstEventAt === undefined ? undefined : firstEventAt - receivedAt,
       durationMs: this.#services.clock.monotonic() - receivedAt,
+      routing,
+      mayBeBilledTwice: routing !== undefined && this.#mayBeBilledTwice(),
     };
   }
+
+  /** Nothing is worth keeping of the plain case: one target, one attempt, an answer. */
+  #routing(outcome: CallOutcome): CallRouting | undefined {
+    const candidates = this.#candidates;
+    const isPlain = candidates.length < 2 && this.#attempts.length < 2 && outcome === "completed";
+    if (isPlain || candidates.length === 0) return undefined;
+    return {
+      candidates: candidates.map(({ target, model, why }) => {
+        return { target: target.id, model: model.alias, why };
+      }),
+      attempts: this.#attempts.map(({ note }) => note),
+    };
+  }
+
+  #mayBeBilledTwice(): boolean {
+    const last = this.#serving ?? this.#attempts.at(-1);
+    return this.#attempts.some((attempt) => attempt !== last && attempt.note.mayBeBilled);
+  }
+}
+
+function attemptEnd(outcome: CallOutcome, error: GatewayError | undefined): AttemptEnd {
+  if (outcome === "completed") return "answered";
+  return error?.cause instanceof UpstreamFailure ? error.cause.details : "given-up";
 }
 
 interface Closing {

@@ -1,5 +1,5 @@
 import { GatewayError, internalError } from "../domain/gateway-error.ts";
-import type { Model, ModelKind } from "../domain/model.ts";
+import type { Model } from "../domain/model.ts";
 import { UpstreamFailure } from "../domain/upstream-failure.ts";
 import {
   admit,
@@ -9,37 +9,22 @@ import {
   type AdmissionRequest,
 } from "./admit.ts";
 import type { AttemptContext } from "./attempt.ts";
+import { attemptInTurn } from "./attempt-loop.ts";
 import type { Call } from "./call.ts";
 import { canCount } from "./count-input.ts";
-import { listCandidates, type Candidate } from "./candidates.ts";
-import type { InputSize, OutputExpectation } from "./estimate.ts";
 import { failureError } from "./failure-error.ts";
 import { Meter } from "./meter.ts";
+import type { Operation } from "./operation.ts";
 import { resolveModel } from "./resolve-model.ts";
-import { decideRetry } from "./retry.ts";
+import type { RunningAttempt } from "./running-attempt.ts";
 import type { PipelineServices } from "./services.ts";
-import type { Snapshot } from "./snapshot.ts";
-
-/** One kind of call: what differs between chat, streamed chat and embeddings. */
-export interface Operation<Answer> {
-  readonly alias: string;
-  readonly kind: ModelKind;
-  readonly isStreamed: boolean;
-  readonly output: OutputExpectation;
-  /** What the upstreams of this model may read at most, all requests of the call together. */
-  measure(model: Model, snapshot: Snapshot): InputSize;
-  /** Refuses, with 400, what this model cannot take. */
-  check(model: Model): void;
-  /** The exact number of those tokens, where it can be had without an answer. */
-  countInput?(model: Model, context: AttemptContext): Promise<number | undefined>;
-  /** Resolves once the answer, or the first event of it, is decoded. */
-  attempt(candidate: Candidate, context: AttemptContext): Promise<Answer>;
-}
 
 /** An answer under way, with what accounts for it. Whoever receives it must close the meter. */
 export interface StartedCall<Answer> {
   readonly answer: Answer;
   readonly admission: Admission;
+  /** The one that brought the answer. */
+  readonly attempt: RunningAttempt;
   readonly meter: Meter;
 }
 
@@ -76,8 +61,15 @@ export async function runCall<Answer>(
       services,
     );
     openAccount(meter, admission, call);
-    const answer = await attemptInTurn({ call, model, operation, meter, services });
-    return { answer, admission, meter };
+    const { answer, attempt } = await attemptInTurn({
+      call,
+      admission,
+      operation,
+      meter,
+      services,
+    });
+    meter.serving(attempt);
+    return { answer, admission, attempt, meter };
   } catch (error) {
     const failure = toCallError(error, model);
     meter.failed(failure);
@@ -127,58 +119,6 @@ function ledgerFull({ caller, environment }: Call, cause?: unknown): GatewayErro
       application: key.application,
       environment: environment.name,
     },
-  });
-}
-
-interface AttemptLoop<Answer> {
-  readonly call: Call;
-  readonly model: Model;
-  readonly operation: Operation<Answer>;
-  readonly meter: Meter;
-  readonly services: PipelineServices;
-}
-
-/** Tries the candidates until one answers. Nothing has reached the caller while this runs. */
-async function attemptInTurn<Answer>(loop: AttemptLoop<Answer>): Promise<Answer> {
-  const { call, model, operation, meter, services } = loop;
-  const context = { call, meter, services };
-  let lastFailure: UpstreamFailure | undefined;
-  for (const candidate of listCandidates(model, call.snapshot, services.random)) {
-    for (let tries = 1; ; tries += 1) {
-      meter.attempting(candidate.target);
-      let failure: UpstreamFailure;
-      try {
-        return await operation.attempt(candidate, context);
-      } catch (error) {
-        if (!(error instanceof UpstreamFailure)) throw error;
-        failure = tries === 1 ? error : withoutExcuse(error);
-        services.onAttemptFailed(call, candidate, failure);
-      }
-      lastFailure = graver(lastFailure, failure);
-      const decision = decideRetry(failure.details.kind, tries);
-      if (decision === "give-up") throw failure;
-      if (decision === "next-target") break;
-    }
-  }
-  throw lastFailure ?? noTarget();
-}
-
-/** A fresh credential that is refused as well is not stale, and the operator must know. */
-function withoutExcuse(failure: UpstreamFailure): UpstreamFailure {
-  const { details } = failure;
-  if (details.kind !== "stale-credential") return failure;
-  return new UpstreamFailure({ ...details, kind: "bad-credential" }, { cause: failure });
-}
-
-/** A target that cannot do what was asked says nothing about one that could and was down. */
-function graver(before: UpstreamFailure | undefined, now: UpstreamFailure): UpstreamFailure {
-  return before !== undefined && now.details.kind === "unsupported" ? before : now;
-}
-
-function noTarget(): UpstreamFailure {
-  return new UpstreamFailure({
-    kind: "unavailable",
-    message: "the model has no target in the configuration",
   });
 }
 

@@ -1,15 +1,17 @@
-import type { GatewayError } from "../domain/gateway-error.ts";
+import { systemClock, type Clock } from "../domain/clock.ts";
+import { GatewayError } from "../domain/gateway-error.ts";
 import type { Call } from "./call.ts";
 import { keyEnded, type KeyFault } from "./key-refusal.ts";
 
 /**
  * Calls that run, by key. When a key is revoked or disabled, what runs for it is ended; a secret
- * that ends, such as by a rotation, ends no call: the key lives on. At the end of the process all
- * are.
+ * that ends, such as by a rotation, ends no call: the key lives on. A call also ends at the deadline
+ * that its caller gave, and all do at the end of the process.
  */
 export class RunningCalls {
   readonly #isLive: (keyId: string) => boolean;
   readonly #findEnded: (publicId: string) => KeyFault | undefined;
+  readonly #clock: CallClock;
   readonly #byKey = new Map<string, Map<string, CallEnd>>();
 
   /**
@@ -19,9 +21,11 @@ export class RunningCalls {
   constructor(
     isLive: (keyId: string) => boolean,
     findEnded: (publicId: string) => KeyFault | undefined = () => undefined,
+    clock: CallClock = systemClock,
   ) {
     this.#isLive = isLive;
     this.#findEnded = findEnded;
+    this.#clock = clock;
   }
 
   get size(): number {
@@ -37,7 +41,7 @@ export class RunningCalls {
   enter<Entered extends Call>(call: Entered): Entered {
     const { id: keyId } = call.caller.key;
     if (!this.#isLive(keyId)) throw this.#whyEnded(call);
-    const end = new CallEnd(call);
+    const end = new CallEnd(call, this.#clock);
     const calls = this.#byKey.get(keyId);
     if (calls === undefined) this.#byKey.set(keyId, new Map([[call.id, end]]));
     else calls.set(call.id, end);
@@ -71,14 +75,22 @@ export class RunningCalls {
   }
 }
 
-/** Ends one call: when its caller leaves, its key ends, or the process does. */
+type CallClock = Pick<Clock, "schedule" | "monotonic">;
+
+/** Ends one call: when its caller leaves, its time is over, its key ends, or the process does. */
 class CallEnd {
   readonly call: Call;
   readonly #controller = new AbortController();
   readonly #onCallerLeft = (): void => this.#controller.abort(this.call.signal.reason);
+  #cancelDeadline: (() => void) | undefined;
 
-  constructor(call: Call) {
+  constructor(call: Call, clock: CallClock) {
     this.call = call;
+    const { deadlineAt } = call.options;
+    if (deadlineAt !== undefined) {
+      const leftMs = Math.max(0, deadlineAt - clock.monotonic());
+      this.#cancelDeadline = clock.schedule(() => this.because(deadlineExceeded(call)), leftMs);
+    }
     if (call.signal.aborted) this.#onCallerLeft();
     else call.signal.addEventListener("abort", this.#onCallerLeft, { once: true });
   }
@@ -92,6 +104,16 @@ class CallEnd {
   }
 
   release(): void {
+    this.#cancelDeadline?.();
     this.call.signal.removeEventListener("abort", this.#onCallerLeft);
   }
+}
+
+function deadlineExceeded({ receivedAt, options }: Call): GatewayError {
+  const timeoutMs = Math.round((options.deadlineAt ?? receivedAt) - receivedAt);
+  return new GatewayError("deadline_exceeded", {
+    message: `The answer did not end within the ${timeoutMs} ms that 'x-sluice-timeout-ms' gave.`,
+    // The same request would most likely take as long again.
+    headers: { "x-should-retry": "false" },
+  });
 }

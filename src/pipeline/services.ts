@@ -1,9 +1,12 @@
 import type { UpstreamFailure } from "../domain/upstream-failure.ts";
 import type { Call } from "./call.ts";
-import type { Candidate } from "./candidates.ts";
+import type { CapacityGate } from "./capacity/place.ts";
 import type { TokenEstimator } from "./estimate.ts";
 import type { ImageMemory } from "./image-memory.ts";
 import type { MeterServices } from "./meter.ts";
+import type { Candidate } from "./routing/candidates.ts";
+import type { RetryBudget } from "./routing/retry-budget.ts";
+import type { TargetHealth } from "./routing/target-health.ts";
 import type { RunningCalls } from "./running-calls.ts";
 import type { Transport } from "./transport.ts";
 
@@ -19,5 +22,10 @@ export interface PipelineServices extends MeterServices {
   readonly imageMemory: ImageMemory;
   /** Left through `onCallEnded`. */
   readonly running: Pick<RunningCalls, "enter">;
+  readonly health: Pick<TargetHealth, "tryBegin" | "view" | "retain">;
+  readonly budget: Pick<RetryBudget, "callBegan" | "tryRetry" | "retain">;
+  readonly capacity: CapacityGate;
+  /** `decision`: where a failed attempt is made again, or why it is not. */
+  readonly onRetryDecided: (alias: string, decision: string) => void;
   readonly onAttemptFailed: (call: Call, candidate: Candidate, failure: UpstreamFailure) => void;
 }

@@ -1,5 +1,5 @@
 import type { Timeouts } from "../domain/upstream-settings.ts";
-import type { Candidate } from "./candidates.ts";
+import type { Candidate } from "./routing/candidates.ts";
 
 /** Times of an upstream, where the model does not say otherwise. */
 export function timeoutsOf({ model, upstream }: Pick<Candidate, "model" | "upstream">): Timeouts {

@@ -3,6 +3,7 @@ import { TelemetryEvents } from "./events.ts";
 import { LedgerTelemetry } from "./ledger-events.ts";
 import { createLogger, type LoggerOptions } from "./logger.ts";
 import { Metrics, type Gauges } from "./metrics.ts";
+import { RoutingEvents } from "./routing-events.ts";
 import { StorageEvents } from "./storage-events.ts";
 
 export interface TelemetrySetup {
@@ -20,6 +21,7 @@ export interface Telemetry {
   readonly events: TelemetryEvents;
   readonly storage: StorageEvents;
   readonly ledger: LedgerTelemetry;
+  readonly routing: RoutingEvents;
 }
 
 export function createTelemetry(setup: TelemetrySetup): Telemetry {
@@ -31,5 +33,6 @@ export function createTelemetry(setup: TelemetrySetup): Telemetry {
     events: new TelemetryEvents({ logger, metrics, logsUpstreamMessages }),
     storage: new StorageEvents({ logger, clock }),
     ledger: new LedgerTelemetry({ logger, metrics, clock }),
+    routing: new RoutingEvents({ logger, metrics: metrics.routing }),
   };
 }

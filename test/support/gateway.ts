@@ -190,6 +190,14 @@ export function targetAt(
   return `{ model: ${target.model}${facts}, ${more} }`;
 }
 
+/**
+ * Retries as they are, but many: tests fail more of their calls than anybody else, one after the
+ * other at the same targets. Those about budgets and ejection say so themselves.
+ */
+const patientRouting =
+  "{ retry_floor: 1000, first_backoff: 1ms, longest_backoff: 1ms, " +
+  "ejection: { failures: 1000, least_attempts: 1000000 } }";
+
 /** Top-level sections of the YAML file by key; replace those a test is about. */
 function baseSections(
   simulator: Simulator,
@@ -203,6 +211,7 @@ function baseSections(
     storage: `{ url: "sqlite::memory:" }`,
     data_dir: JSON.stringify(dataDir),
     shutdown: "{ pre_stop: 0s }",
+    routing: patientRouting,
     auth: `{ pepper: ${JSON.stringify(testPepper)} }`,
     telemetry: `{ log_level: debug, log_format: json }`,
     environments: `

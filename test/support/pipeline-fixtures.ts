@@ -1,5 +1,6 @@
 import { GatewayError } from "../../src/domain/gateway-error.ts";
-import { systemClock } from "../../src/domain/clock.ts";
+import { buildRouting } from "../../src/build-routing.ts";
+import { systemClock, type Clock } from "../../src/domain/clock.ts";
 import type { Caller } from "../../src/domain/key.ts";
 import type { Model, Target } from "../../src/domain/model.ts";
 import type { Limits } from "../../src/domain/plan.ts";
@@ -189,10 +190,18 @@ export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline
     resolveHost: () => Promise.resolve([]),
     imageMemory: new ImageMemory(imageMemoryBytes),
     running: { enter: (call) => call },
+    ...routingOf(clock),
+    onRetryDecided: () => undefined,
     onAttemptFailed: (_call, _candidate, failure) => void failures.push(failure),
     ...values,
   };
   return { services, records: ledger.closed, failures };
+}
+
+/** Targets without a past, and room for every call. */
+function routingOf(clock: Clock): Pick<PipelineServices, "health" | "budget" | "capacity"> {
+  const events = { targetEjected: () => undefined, targetReturned: () => undefined };
+  return buildRouting({ clock, settings: () => plainRouting, events });
 }
 
 /** The error that a call ends with for its caller; throws when there is none. */

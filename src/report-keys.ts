@@ -1,0 +1,13 @@
+import type { Config } from "./config/config.ts";
+import type { KeyRing } from "./pipeline/key-ring.ts";
+import { findStrandedKeys } from "./pipeline/stranded-keys.ts";
+import type { TelemetryEvents } from "./telemetry/events.ts";
+
+/** Tells, at the start and after each reload, of live keys that the configuration does not serve. */
+export function reportKeys(config: Config, keyRing: KeyRing, events: TelemetryEvents): void {
+  const { plans, environments } = config;
+  const configured = { plans, names: new Set(environments.map(({ name }) => name)) };
+  for (const stranded of findStrandedKeys(keyRing.secrets.values(), configured)) {
+    events.keysStranded(stranded.what, stranded.name, stranded.keys);
+  }
+}
