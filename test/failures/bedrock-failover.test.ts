@@ -60,6 +60,7 @@ beforeAll(async () => {
     simulator: { bedrock: { region: "us-east-1", quotas } },
   });
   gateway.reconfigure({
+    routing: "{ attempts: 2, retry_floor: 1000 }",
     models,
     upstreams: `
   bedrock: ${simulatorUpstream(gateway.simulator, "bedrock")}
@@ -104,8 +105,9 @@ describe("a call that the provider throttles at one target", () => {
       ["bedrock/simulated-few-requests", 1],
       ["bedrock/simulated-few-requests", 1],
       ["bedrock/simulated-ample", 2],
-      ["bedrock/simulated-ample", 2],
-      ["bedrock/simulated-ample", 2],
+      // What has throttled once is left alone for a moment.
+      ["bedrock/simulated-ample", 1],
+      ["bedrock/simulated-ample", 1],
     ]);
   });
 
@@ -120,7 +122,7 @@ describe("a call that the provider throttles at one target", () => {
     const seen = await servedBy("other-kind", 2);
     expect(seen).toEqual([
       ["openai/simulated-chat", 2],
-      ["openai/simulated-chat", 2],
+      ["openai/simulated-chat", 1],
     ]);
   });
 
@@ -137,13 +139,17 @@ describe("a call that the provider throttles at one target", () => {
 });
 
 describe("provisioned throughput that is not ready", () => {
-  test("is passed over for the target on demand until it is", async () => {
-    expect(await servedBy("provisioned", 4)).toEqual([
-      ["bedrock/simulated-on-demand", 2],
-      ["bedrock/simulated-on-demand", 2],
-      [`bedrock/${provisioned}`, 1],
-      [`bedrock/${provisioned}`, 1],
+  test("is passed over for the target on demand, and asked again once a second, until it is", async () => {
+    const onDemand = "bedrock/simulated-on-demand";
+    const oneSecond = 1_050;
+    expect(await servedBy("provisioned", 2)).toEqual([
+      [onDemand, 2],
+      [onDemand, 1],
     ]);
+    await Bun.sleep(oneSecond);
+    expect(await servedBy("provisioned", 1)).toEqual([[onDemand, 2]]);
+    await Bun.sleep(oneSecond);
+    expect(await servedBy("provisioned", 1)).toEqual([[`bedrock/${provisioned}`, 1]]);
   });
 
   test("and has no other target is unavailable for about a second", async () => {

@@ -56,6 +56,7 @@ export class FaultBench implements AsyncDisposable {
     const gateway = await startGateway({ kind, overrides: { limits: store } });
     const timeouts = "timeouts: { connect: 200ms, first_byte: 500ms, idle: 400ms, total: 10s }";
     gateway.reconfigure({
+      routing: "{ attempts: 1 }",
       models: modelsOf(kind),
       upstreams: `
   simulator: ${simulatorUpstream(gateway.simulator, kind, timeouts)}`,

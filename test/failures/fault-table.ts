@@ -151,19 +151,3 @@ export const faultTables: Readonly<Record<UpstreamKind, readonly FaultRow[]>> = 
   openai: [...common, ...overOpenai],
   bedrock: [...common, ...overflows, ...exceptions, ...frames],
 };
-
-const lostConnections = ["cut-before-headers", "reset-before-headers", "tls-fail"];
-
-/** A connection may have been lost for its age; so may a credential that is refused. */
-export const triedTwice: Readonly<Record<UpstreamKind, ReadonlySet<string>>> = {
-  openai: new Set(lostConnections),
-  bedrock: new Set([
-    ...lostConnections,
-    "bad-credential",
-    "exception-unrecognized-client",
-    "exception-invalid-signature",
-    "exception-incomplete-signature",
-    "exception-expired-token",
-    "exception-request-expired",
-  ]),
-};

@@ -24,7 +24,7 @@ import {
   type CallName,
   type CallSeen,
 } from "./fault-bench.ts";
-import { faultTables, triedTwice, type Outcome } from "./fault-table.ts";
+import { faultTables, type Outcome } from "./fault-table.ts";
 
 describe.each(upstreamKinds)("over the wire of %s", (kind) => {
   let bench: FaultBench;
@@ -111,7 +111,7 @@ interface Shown {
 }
 
 function expectRow(row: UsageRecord, outcome: Outcome, { fault, kind, bench }: Shown): void {
-  expect(row.attempts).toBe(triedTwice[kind].has(fault) ? 2 : 1);
+  expect(row.attempts).toBe(1);
   const truth = bench.gateway.simulator.truth.entries.at(-1);
   const { inputTokens, outputTokens, usageSource } = row;
   switch (outcome) {
@@ -249,7 +249,7 @@ test.each([
     };
     await using own = await startGateway({
       kind,
-      sections: { upstreams: `\n  simulator: ${upstreams[kind]}` },
+      sections: { routing: "{ attempts: 1 }", upstreams: `\n  simulator: ${upstreams[kind]}` },
     });
     for (const stream of [false, true]) {
       const response = await own.post("/v1/chat/completions", {
