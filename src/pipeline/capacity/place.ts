@@ -56,8 +56,5 @@ export interface CapacityGate {
     request: PlaceRequest,
     snapshot: Snapshot,
   ): EnterResult | Promise<EnterResult>;
-  enter(
-    candidate: Pick<Candidate, "target" | "upstream">,
-    wait: PlaceWait,
-  ): Promise<EnterResult>;
+  enter(candidate: Pick<Candidate, "target" | "upstream">, wait: PlaceWait): Promise<EnterResult>;
 }

@@ -1,0 +1,46 @@
+import type { CapacityClass } from "../../domain/usage.ts";
+import type { Place, PlaceRequest } from "./place.ts";
+import type { Reservation } from "./pool-tokens.ts";
+
+/** The pool that gave a place, as the place sees it. */
+export interface PlaceKeeper {
+  settle(reservation: Reservation, usedTokens: number): void;
+  takeBack(capacityClass: CapacityClass): void;
+}
+
+export interface PlaceHistory {
+  readonly reservation: Reservation | undefined;
+  readonly waitedMs: number;
+  readonly position: number | undefined;
+}
+
+export class HeldPlace implements Place {
+  readonly waitedMs: number;
+  readonly position: number | undefined;
+  readonly #keeper: PlaceKeeper;
+  readonly #capacityClass: CapacityClass;
+  #reservation: Reservation | undefined;
+  #isHeld = true;
+
+  constructor(keeper: PlaceKeeper, { capacityClass }: PlaceRequest, history: PlaceHistory) {
+    this.#keeper = keeper;
+    this.#capacityClass = capacityClass;
+    this.#reservation = history.reservation;
+    this.waitedMs = history.waitedMs;
+    this.position = history.position;
+  }
+
+  settle(tokens: number): void {
+    const reservation = this.#reservation;
+    if (reservation === undefined) return;
+    this.#reservation = undefined;
+    this.#keeper.settle(reservation, tokens);
+  }
+
+  leave(): void {
+    if (!this.#isHeld) return;
+    this.settle(0);
+    this.#isHeld = false;
+    this.#keeper.takeBack(this.#capacityClass);
+  }
+}
