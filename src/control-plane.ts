@@ -1,6 +1,6 @@
 import { adminApiRoutes } from "./admin/admin-routes.ts";
 import { adminOperations } from "./admin/operations.ts";
-import type { AdminServices, Platform } from "./admin/services.ts";
+import type { AdminServices, Platform, PlatformPool } from "./admin/services.ts";
 import { createAdminGate } from "./admin/sign-in/admin-gate.ts";
 import { Bootstrap, type BootstrapOptions } from "./admin/sign-in/bootstrap.ts";
 import { createLocalAccess, type LocalAccess } from "./admin/sign-in/local-access.ts";
@@ -8,6 +8,7 @@ import { Passwords } from "./admin/sign-in/passwords.ts";
 import type { SignInServices } from "./admin/sign-in/services.ts";
 import { signInRoutes } from "./admin/sign-in/routes.ts";
 import type { Config } from "./config/config.ts";
+import type { Pool } from "./domain/capacity.ts";
 import type { AdminGate } from "./http/admin-gate.ts";
 import type { Route } from "./http/route.ts";
 import type { TelemetryEvents } from "./telemetry/events.ts";
@@ -99,13 +100,28 @@ export class ControlPlane {
 export function platformOf({
   environments,
   plans,
-}: Pick<Config, "environments" | "plans">): Platform {
+  pools,
+}: Pick<Config, "environments" | "plans" | "pools">): Platform {
   return {
     plans,
+    pools: new Map([...pools].map(([name, pool]) => [name, platformPool(pool, environments)])),
     environments: environments.map(({ name, hosts, models }) => ({
       name,
       hosts,
       models: [...models.values()].map(({ alias, kind }) => ({ alias, kind })),
     })),
   };
+}
+
+function platformPool(pool: Pool, environments: Config["environments"]): PlatformPool {
+  const models: PlatformPool["models"][number][] = [];
+  const targets = new Set<string>();
+  for (const { name: environment, models: offered } of environments) {
+    for (const model of offered.values()) {
+      const own = model.targets.filter((target) => target.pool === pool.name);
+      if (own.length > 0) models.push({ environment, alias: model.alias });
+      for (const { id } of own) targets.add(id);
+    }
+  }
+  return { ...pool, models, targets: [...targets] };
 }

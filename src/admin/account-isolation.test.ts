@@ -5,6 +5,7 @@ import {
   type FixtureRequest,
   holderOf,
   operator,
+  poolOf,
 } from "../../test/support/admin-fixture.ts";
 import { GatewayError } from "../domain/gateway-error.ts";
 import type { Principal } from "../domain/user.ts";
@@ -30,7 +31,10 @@ beforeEach(async () => {
   await admin.issue(mine.id);
   holder = holderOf(mine.accountId);
   const other = await admin.application(mark, `${mark}-app`);
-  const { key, text } = await admin.issue(other.id, { note: mark });
+  const pool = `${mark}-pool`;
+  admin.platform = { ...admin.platform, pools: new Map([[pool, poolOf(pool)]]) };
+  const sold = { plan: "pro", provisionedUnits: 3, provisionedPool: pool };
+  const { key, text } = await admin.issue(other.id, { note: mark, ...sold });
   const startedAt = admin.clock.now() - 1000;
   const { id: applicationId, accountId } = other;
   const record = { startedAt, accountId, applicationId, application: mark, keyId: key.id };
@@ -108,15 +112,20 @@ function attacks(): Record<string, FixtureRequest[]> {
     updateApplication: [{ ...application, body: { ...revision, note: "x" } }],
     deleteApplication: [application],
     createKey: [{ body: { application_id: applicationId, plan: "standard" } }],
-    listKeys: [{}, ...usage.slice(0, 1), { application_id: applicationId }].map((query) => ({
-      query,
-    })),
+    listKeys: [
+      {},
+      ...usage.slice(0, 1),
+      { application_id: applicationId },
+      { provisioned_pool: `${mark}-pool` },
+    ].map((query) => ({ query })),
     getKey: keys,
     updateKey: keys.map((key) => ({ ...key, body: { ...revision, note: "x" } })),
     revokeKey: keys,
     rotateKey: keys,
     endSecret: keys.map((key) => ({ ...key, publicId: text.slice(7, 15) })),
     reportLeaks: [{ body: { api_keys: [text] } }],
+    listPools: [{}],
+    getPool: [{ name: `${mark}-pool` }],
     createUser: [
       { body: { email: "a@example.com", role: "account_holder", account_id: accountId } },
     ],
@@ -168,27 +177,32 @@ test("an account holder sees and changes nothing of another account by any opera
       for (const id of [others.accountId, others.applicationId, others.keyId]) {
         expect(outcome).not.toContain(id);
       }
-      if (request.id !== undefined) expect(outcome).toMatch(/^refused with (403|404)/);
+      const isOfOne = (request.id ?? request.name) !== undefined;
+      if (isOfOne) expect(outcome).toMatch(/^refused with (403|404)/);
     }
   }
   expect(await state()).toEqual(before);
 });
 
 test("the same requests of an operator do find it, so that the attacks aim well", async () => {
-  for (const operationId of ["listKeys", "getKey", "listCalls", "getCall", "listAudit"]) {
+  const reading = ["listKeys", "getKey", "getPool", "listCalls", "getCall", "listAudit"];
+  for (const operationId of reading) {
     for (const request of attacks()[operationId] ?? []) {
       expect(await attempt(operationId, request)).toContain(others.accountId);
     }
   }
+  expect(await attempt("listPools", {})).toContain(mark);
   expect(await attempt("getRefusal", { id: `refused_${mark}` })).toContain(mark);
   expect(await attempt("exportUsage", { query: { format: "ndjson" } })).toContain(mark);
 });
 
 test("what another account has is told apart from nothing by no answer", async () => {
-  for (const operationId of ["getAccount", "getApplication", "getKey", "getCall", "getRefusal"]) {
+  const nothing = { id: "nothing", name: "nothing" };
+  const ofOne = ["getAccount", "getApplication", "getKey", "getPool", "getCall", "getRefusal"];
+  for (const operationId of ofOne) {
     const [request] = attacks()[operationId] ?? [];
     const hidden = await attempt(operationId, { ...request, as: holder });
-    expect(hidden).toBe(await attempt(operationId, { id: "nothing", as: holder }));
+    expect(hidden).toBe(await attempt(operationId, { ...nothing, as: holder }));
   }
 });
 
@@ -202,7 +216,7 @@ test("an auditor changes nothing by any operation, and one of an account sees th
   }
   expect(await state()).toEqual(before);
   const bound = { ...auditor, accountId: holder.accountId };
-  for (const operationId of ["listKeys", "listAudit", "listCalls", "listAccounts"]) {
+  for (const operationId of ["listKeys", "listPools", "listAudit", "listCalls", "listAccounts"]) {
     for (const request of attacks()[operationId] ?? []) {
       expect(await attempt(operationId, { ...request, as: bound })).not.toContain(mark);
     }

@@ -34,6 +34,7 @@ export function keyFields(key: Key): AuditFields {
             tokens_per_minute: key.limits.tokensPerMinute,
           },
     provisioned_units: key.provisionedUnits,
+    provisioned_pool: key.provisionedPool ?? null,
     allowed_models: key.allowedModels ?? null,
     allowed_networks: key.allowedNetworks ?? null,
     note: key.note,

@@ -5,6 +5,7 @@ export * from "./contract/accounts.ts";
 export * from "./contract/audit.ts";
 export * from "./contract/keys.ts";
 export * from "./contract/platform.ts";
+export * from "./contract/pools.ts";
 export * from "./contract/refusals.ts";
 export * from "./contract/session.ts";
 export * from "./contract/usage.ts";

@@ -14,6 +14,7 @@ export type KeySettings = Pick<
   | "plan"
   | "limits"
   | "provisionedUnits"
+  | "provisionedPool"
   | "allowedModels"
   | "allowedNetworks"
   | "note"
@@ -82,6 +83,7 @@ export async function insertKey(
     plan: settings.plan,
     limits: settings.limits,
     provisionedUnits: settings.provisionedUnits ?? 0,
+    provisionedPool: settings.provisionedPool,
     allowedModels: settings.allowedModels,
     allowedNetworks: settings.allowedNetworks,
     note: settings.note ?? "",

@@ -6,6 +6,7 @@ import type { Principal } from "../domain/user.ts";
 import type { ControlView } from "../storage/control-store.ts";
 import { invalidField } from "./field-error.ts";
 import type { KeySettings } from "./issue-key.ts";
+import { checkCapacity, namesCapacity } from "./provisioned-rules.ts";
 import type { Platform, PlatformEnvironment } from "./services.ts";
 import { wrongState } from "./wrong-state.ts";
 
@@ -23,6 +24,7 @@ export interface WantedSettings {
   readonly plan?: string | undefined;
   readonly limits?: unknown;
   readonly provisioned_units?: number | undefined;
+  readonly provisioned_pool?: string | null | undefined;
   readonly allowed_models?: readonly string[] | null | undefined;
   readonly allowed_networks?: readonly string[] | null | undefined;
   readonly expires_at?: string | null | undefined;
@@ -38,8 +40,9 @@ export function checkKeySettings(
   rules: KeyRules,
 ): void {
   if (rules.principal.role === "account_holder") checkAccountHolder(wanted, rules.account);
-  const namesCapacity = wanted.limits !== undefined || wanted.provisioned_units !== undefined;
-  if (wanted.plan !== undefined || namesCapacity) checkPlan(settings, rules.platform);
+  const isOfPlan = wanted.plan !== undefined || wanted.limits !== undefined;
+  if (isOfPlan || namesCapacity(wanted)) checkPlan(settings, rules.platform);
+  if (namesCapacity(wanted)) checkCapacity(settings, wanted, rules);
   if (wanted.plan !== undefined || wanted.allowed_models) {
     const environment = requireEnvironment(rules.platform, rules.application.environment);
     if (wanted.allowed_models) checkModels(wanted.allowed_models, environment);
@@ -79,6 +82,7 @@ export async function checkKeyCount(view: ControlView, rules: KeyRules): Promise
 function checkAccountHolder(wanted: WantedSettings, account: Account): void {
   if (wanted.limits !== undefined) throw operatorsOnly("limits");
   if (wanted.provisioned_units !== undefined) throw operatorsOnly("provisioned_units");
+  if (wanted.provisioned_pool !== undefined) throw operatorsOnly("provisioned_pool");
   if (wanted.plan === undefined || account.plans.includes(wanted.plan)) return;
   const plans = account.plans.join(", ");
   throw new GatewayError("not_permitted", {

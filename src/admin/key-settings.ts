@@ -1,6 +1,7 @@
 import type { Key } from "../domain/key.ts";
 import type { KeySettings } from "./issue-key.ts";
 import type { WantedSettings } from "./key-rules.ts";
+import { namesCapacity } from "./provisioned-rules.ts";
 import type { Platform } from "./services.ts";
 
 export type SettingsOfBody = WantedSettings & {
@@ -18,7 +19,7 @@ export function applySettings(
   return {
     plan: body.plan ?? current?.plan ?? "",
     limits: limitsOf(current, body, platform),
-    provisionedUnits: body.provisioned_units ?? current?.provisionedUnits ?? 0,
+    ...capacityOf(current, body, platform),
     allowedModels: pick(body.allowed_models, current?.allowedModels),
     allowedNetworks: pick(body.allowed_networks, current?.allowedNetworks),
     note: body.note ?? current?.note ?? "",
@@ -34,6 +35,20 @@ export function disabledSince(
 ): number | undefined {
   if (wanted === undefined) return current.disabledAt;
   return wanted ? (current.disabledAt ?? now) : undefined;
+}
+
+function capacityOf(
+  current: KeySettings | undefined,
+  body: SettingsOfBody,
+  { pools }: Platform,
+): Pick<KeySettings, "provisionedUnits" | "provisionedPool"> {
+  const provisionedUnits = body.provisioned_units ?? current?.provisionedUnits ?? 0;
+  if (provisionedUnits === 0) return { provisionedUnits, provisionedPool: undefined };
+  const named = pick(body.provisioned_pool, current?.provisionedPool);
+  const [first, ...others] = pools.keys();
+  // Units that the body does not speak of stay what they are.
+  const only = namesCapacity(body) && others.length === 0 ? first : undefined;
+  return { provisionedUnits, provisionedPool: named ?? only };
 }
 
 function limitsOf(

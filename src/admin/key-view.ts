@@ -51,6 +51,7 @@ async function viewIn(
     limits: viewLimits(key.limits),
     effective_limits: viewLimits(key.limits ?? services.platform().plans.get(key.plan)?.limits),
     provisioned_units: key.provisionedUnits,
+    provisioned_pool: key.provisionedPool ?? null,
     allowed_models: key.allowedModels === undefined ? null : [...key.allowedModels],
     allowed_networks: key.allowedNetworks === undefined ? null : [...key.allowedNetworks],
     expires_at: timeText(key.expiresAt),

@@ -14,6 +14,7 @@ import { endSecretOperation } from "./end-secret.ts";
 import { insertKey } from "./issue-key.ts";
 import { requireKey, requireOwners } from "./key-access.ts";
 import { auditKey } from "./audit-key.ts";
+import { checkSale } from "./check-sale.ts";
 import { checkKeyCount, checkKeySettings } from "./key-rules.ts";
 import { applySettings } from "./key-settings.ts";
 import { viewKey, viewKeys } from "./key-view.ts";
@@ -62,6 +63,7 @@ function createKey(services: AdminServices): Operation {
         const settings = applySettings(undefined, body, platform);
         checkKeySettings(settings, body, rules);
         await checkKeyCount(transaction, rules);
+        await checkSale(transaction, { after: settings }, rules);
         const wanted = { application: owners.application, settings, now };
         const { key, text } = await insertKey(transaction, wanted, services);
         await auditKey(changing, "key.create", { after: key });
@@ -91,6 +93,7 @@ function listKeys({ store, ...services }: AdminServices): Operation {
           applicationId: query.application_id,
           environment: query.environment,
           plan: query.plan,
+          provisionedPool: query.provisioned_pool,
           isActive: status && { value: status === "active", now: services.clock.now() },
         };
         const page = await view.keys.list(filter, pageRequest(query));

@@ -238,6 +238,7 @@ const errorSchema = {
         type: { type: "string" },
         param: { type: ["string", "null"], description: "The field at fault." },
         code: { type: ["string", "null"] },
+        details: { type: "object", description: "Of `pool_oversold`: the sum that does not fit." },
       },
       required: ["message", "type", "param", "code"],
     },

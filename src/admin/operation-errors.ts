@@ -58,6 +58,9 @@ function ofChanges({ method, body, hasSecret }: OperationDescription): readonly 
   return [
     ...repeated,
     ...(names ? (["already_exists"] as const) : []),
+    ...(body !== undefined && "provisioned_units" in body.shape
+      ? (["pool_oversold"] as const)
+      : []),
     ...(method === "PATCH" ? (["revision_conflict"] as const) : []),
     ...(method === "DELETE" ? (["still_in_use"] as const) : []),
     "wrong_state",

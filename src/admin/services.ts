@@ -1,4 +1,5 @@
 import type { RandomBytes } from "../domain/base62.ts";
+import type { Pool } from "../domain/capacity.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { ModelKind } from "../domain/model.ts";
 import type { Plan } from "../domain/plan.ts";
@@ -30,6 +31,16 @@ export interface Platform {
   readonly environments: readonly PlatformEnvironment[];
   /** By name. */
   readonly plans: ReadonlyMap<string, Plan>;
+  /** By name. */
+  readonly pools: ReadonlyMap<string, PlatformPool>;
+}
+
+/** A pool with what it serves. */
+export interface PlatformPool extends Pool {
+  /** Models of each environment that have a target in it. */
+  readonly models: readonly { readonly environment: string; readonly alias: string }[];
+  /** Ids of those targets. */
+  readonly targets: readonly string[];
 }
 
 export interface PlatformEnvironment {

@@ -2,6 +2,7 @@ import type { Key } from "../domain/key.ts";
 import { isSameValue } from "../domain/same-value.ts";
 import { auditKey } from "./audit-key.ts";
 import { change, type Change } from "./change.ts";
+import { checkSale } from "./check-sale.ts";
 import { keyChangeSchema, keySchema } from "./contract/keys.ts";
 import { defineOperation } from "./define-operation.ts";
 import { disablingAfter } from "./disabling.ts";
@@ -38,7 +39,9 @@ export function updateKey(services: AdminServices): Operation {
         const owners = await requireOwners(transaction, key.applicationId, principal);
         const platform = services.platform();
         const settings = applySettings(key, body, platform);
-        checkKeySettings(settings, body, { principal, ...owners, platform, now });
+        const rules = { principal, ...owners, platform, now };
+        checkKeySettings(settings, body, rules);
+        await checkSale(transaction, { before: key, after: settings }, rules);
         const wish = { disabled: body.disabled, principal, now };
         const wanted = { ...key, ...settings, ...disablingAfter(key, wish) };
         return viewKey(transaction, await storeKey(changing, key, wanted), services);

@@ -16,7 +16,16 @@ const fieldOptions = {
     about: "this key's own limits, for custom plans; with --tokens-per-minute",
   },
   "tokens-per-minute": { type: "string", value: "N", about: "with --requests-per-minute" },
-  "provisioned-units": { type: "string", value: "N", about: "units of provisioned throughput" },
+  "provisioned-units": {
+    type: "string",
+    value: "N",
+    about: "units of provisioned throughput; 0: none",
+  },
+  "provisioned-pool": {
+    type: "string",
+    value: "NAME",
+    about: "pool that they are of; not needed when there is one",
+  },
   models: { type: "string", value: "A,B", about: "the only models it may name; `all`: no limit" },
   networks: {
     type: "string",
@@ -101,7 +110,7 @@ const statusReasons: Readonly<Record<string, string>> = {
 export const updateKeyVerb = defineVerb({
   name: "update",
   takes: keyEntity.takes,
-  summary: "change the plan, limits, models, networks, expiry or note",
+  summary: "change the plan, limits, units, models, networks, expiry or note",
   options: {
     ...fieldOptions,
     "plan-limits": { type: "boolean", about: "no limits of its own any more, but the plan's" },
@@ -109,6 +118,7 @@ export const updateKeyVerb = defineVerb({
   examples: [
     "keys update sk-slc_1a2B3c4D --networks 10.0.0.0/8,192.0.2.7",
     "keys update key_0123456789abcdef --plan pro --plan-limits --expires never",
+    "keys update key_0123456789abcdef --provisioned-units 20 --provisioned-pool main",
   ],
   async run(call) {
     const { args, io } = call;
@@ -129,6 +139,7 @@ function readFields(
     plan: args.text("plan"),
     limits: readLimits(args),
     provisioned_units: args.count("provisioned-units"),
+    provisioned_pool: args.text("provisioned-pool"),
     allowed_models: args.text("models") === "all" ? null : args.list("models"),
     allowed_networks: args.text("networks") === "any" ? null : args.list("networks"),
     expires_at: args.text("expires") === "never" ? null : args.time("expires", io.clock.now()),

@@ -38,6 +38,11 @@ export const listKeysVerb = defineVerb({
     application: { type: "string", value: "APPLICATION", about: "only of this application" },
     environment: { type: "string", value: "NAME", about: "only of this environment" },
     plan: { type: "string", value: "PLAN", about: "only on this plan" },
+    "provisioned-pool": {
+      type: "string",
+      value: "NAME",
+      about: "only with units of this pool",
+    },
     status: { type: "string", value: "active|inactive", about: "only those that work, or do not" },
     ...pageOptions,
   },
@@ -54,6 +59,7 @@ export const listKeysVerb = defineVerb({
       status,
       environment,
       plan: args.text("plan"),
+      provisioned_pool: args.text("provisioned-pool"),
       account_id: await findAccountId(client, account),
       application_id: await findApplicationId(client, args.text("application"), {
         account,

@@ -27,6 +27,7 @@ const optionNames: ReadonlyMap<string, string> = new Map([
   ["password", "the password"],
   ["plan", "--plan"],
   ["plans", "--plans"],
+  ["provisioned_pool", "--provisioned-pool"],
   ["provisioned_units", "--provisioned-units"],
   ["role", "--role"],
   ["scopes", "--scopes"],

@@ -7,6 +7,7 @@ import { checkConfigCommand } from "./check-config.ts";
 import { CommandError, exitCodes, UsageError, type Command, type CommandIo } from "./command.ts";
 import { explainCommand } from "./explain.ts";
 import { keysCommand } from "./keys.ts";
+import { poolsCommand } from "./pools.ts";
 import { commandLine } from "./program.ts";
 import { refusalsCommand } from "./refusals.ts";
 import { serveCommand } from "./serve.ts";
@@ -22,6 +23,7 @@ export const commands: readonly Command[] = [
   accountsCommand,
   applicationsCommand,
   keysCommand,
+  poolsCommand,
   usersCommand,
   tokensCommand,
   usageCommand,

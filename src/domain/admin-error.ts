@@ -63,6 +63,12 @@ export const adminErrors = {
     code: "wrong_state",
     when: "It cannot be done in this state, such as rotating a revoked key.",
   },
+  pool_oversold: {
+    status: 409,
+    type: "invalid_request_error",
+    code: "pool_oversold",
+    when: "The pool cannot hold the units beside those that are sold; `details` has the arithmetic.",
+  },
   idempotency_key_reused: {
     status: 422,
     type: "invalid_request_error",

@@ -181,6 +181,14 @@ const keys: Readonly<Record<string, RouteCase>> = {
   },
 };
 
+const pools: Readonly<Record<string, RouteCase>> = {
+  "GET /admin/v1/pools": { prepare: at("/pools"), own: read.own, other: undefined },
+  "GET /admin/v1/pools/{name}": {
+    prepare: ({ of }) => ({ path: `${p}/pools/pool-${of.name}` }),
+    ...read,
+  },
+};
+
 const access: Readonly<Record<string, RouteCase>> = {
   "POST /admin/v1/users": {
     prepare: ({ of }) => ({
@@ -293,7 +301,7 @@ const watching: Readonly<Record<string, RouteCase>> = {
 
 /** Every route that wants to know who asks. */
 export const guarded: ReadonlyMap<string, RouteCase> = new Map(
-  Object.entries({ ...accounts, ...keys, ...access, ...watching }),
+  Object.entries({ ...accounts, ...keys, ...pools, ...access, ...watching }),
 );
 
 const open = { checksOrigin: true, anonymous: 200 };

@@ -89,6 +89,23 @@ export interface Made {
 const sections = {
   admin: "{ requests_per_minute: 1000000, sign_ins_per_minute: 1000 }",
   http: "{ body_limit: 64KiB }",
+  // A pool for each account, named after it.
+  pools: `
+  pool-plain: { tokens_per_minute: 1000000 }
+  pool-${marker}: { tokens_per_minute: 1000000 }`,
+  models: `
+  plain-model:
+    kind: chat
+    context_window: 8192
+    targets: [{ model: simulated-chat, upstream: simulator, pool: pool-plain }]
+  other-model:
+    kind: chat
+    context_window: 8192
+    targets: [{ model: simulated-chat, upstream: simulator, pool: pool-${marker} }]
+  embedding-model:
+    kind: embedding
+    context_window: 8192
+    targets: [{ model: simulated-embedding, upstream: simulator }]`,
 };
 
 /** `more` replaces sections of the configuration. */
@@ -134,7 +151,7 @@ export async function openWorld(more: Readonly<Record<string, string>> = {}): Pr
 
 type Tools = Pick<World, "make" | "signIn" | "newUser" | "newToken">;
 
-/** An account with an application, a key, a user, a call and a refused call. */
+/** An account with an application, keys, units of its pool, a user, a call and a refused call. */
 async function furnish(gateway: TestGateway, tools: Tools, name: string): Promise<Belongings> {
   const { make } = tools;
   const plans = ["pilot", "standard", "enterprise"];
@@ -144,6 +161,8 @@ async function furnish(gateway: TestGateway, tools: Tools, name: string): Promis
   const limits = { requests_per_minute: 1, tokens_per_minute: 1_000_000 };
   const wanted = { application_id: application, plan: "enterprise", limits, note: name };
   const { key, api_key: text } = await make("POST", "/keys", wanted);
+  const units = { provisioned_units: 3, provisioned_pool: `pool-${name}` };
+  await make("POST", "/keys", { ...wanted, ...units });
   const { id: user, email } = await tools.newUser("account_holder", account);
   await make("PATCH", `/users/${user}`, { revision: 1, name: `${name} person` });
   const idOfCall = async (): Promise<string> => {

@@ -106,7 +106,7 @@ describe("keys", () => {
   });
 
   test("has its plan, limits, models, networks and end from the command line", async () => {
-    const limits = "--requests-per-minute 50 --tokens-per-minute 9000 --provisioned-units 2";
+    const limits = "--requests-per-minute 50 --tokens-per-minute 9000";
     const models = "--models alpha-sonnet-4,embed-text-v2";
     const rest = "--networks 10.0.0.0/8,192.0.2.7 --expires 2999-01-31 --note big";
     const options = `--plan enterprise ${limits} ${models} ${rest}`.split(" ");
@@ -114,7 +114,7 @@ describe("keys", () => {
     expect(key).toMatchObject({
       plan: "enterprise",
       limits: { requests_per_minute: 50, tokens_per_minute: 9000 },
-      provisioned_units: 2,
+      provisioned_units: 0,
       allowed_models: ["alpha-sonnet-4", "embed-text-v2"],
       allowed_networks: ["10.0.0.0/8", "192.0.2.7"],
       expires_at: "2999-01-31T00:00:00.000Z",
@@ -126,7 +126,7 @@ describe("keys", () => {
     expect(changed).toMatchObject({
       plan: "pro",
       limits: null,
-      provisioned_units: 2,
+      provisioned_units: 0,
       allowed_models: null,
       allowed_networks: null,
       expires_at: null,

@@ -5,7 +5,7 @@ import { ensureApplication } from "../../src/admin/ensure-application.ts";
 import type { Operation } from "../../src/admin/operation.ts";
 import { adminOperations } from "../../src/admin/operations.ts";
 import { createRunOperation, type OperationResult } from "../../src/admin/run-operation.ts";
-import type { AdminServices, Platform } from "../../src/admin/services.ts";
+import type { AdminServices, Platform, PlatformPool } from "../../src/admin/services.ts";
 import { Passwords } from "../../src/admin/sign-in/passwords.ts";
 import { localPrincipal } from "../../src/admin/sign-in/principals.ts";
 import type { Application } from "../../src/domain/account.ts";
@@ -38,6 +38,8 @@ export interface FixtureRequest {
   readonly as?: Principal;
   /** For `{id}` in the path. */
   readonly id?: string;
+  /** For `{name}` in the path. */
+  readonly name?: string;
   /** For `{public_id}` in the path. */
   readonly publicId?: string;
   readonly query?: Readonly<Record<string, string>>;
@@ -88,12 +90,13 @@ export class AdminFixture implements AsyncDisposable {
   }
 
   result(operationId: string, request: FixtureRequest = {}): Promise<OperationResult> {
-    const { as = operator, id, publicId, query, body, key } = request;
+    const { as = operator, id, name, publicId, query, body, key } = request;
     const signal = request.signal ?? new AbortController().signal;
     return this.runOperation(this.operation(operationId), {
       call: { id: "req_test", principal: as, signal, address: "192.0.2.7" },
       parameters: {
         ...(id !== undefined && { id }),
+        ...(name !== undefined && { name }),
         ...(publicId !== undefined && { public_id: publicId }),
       },
       query,
@@ -182,9 +185,25 @@ const testPlatform: Platform = {
     ["pro", planOf("pro", 1000, true)],
     ["enterprise", { ...planOf("enterprise", 0, true), limits: undefined }],
   ]),
+  pools: new Map([["main", poolOf("main")]]),
 };
 
 function planOf(name: string, requestsPerMinute: number, provisioned: boolean): Plan {
   const limits = { requestsPerMinute, tokensPerMinute: 1_000_000 };
   return { name, limits, provisioned, queueTimeoutMs: 0, isIdempotent: false };
+}
+
+/** A shared pool of which 78 units can be sold. */
+export function poolOf(name: string, values: Partial<PlatformPool> = {}): PlatformPool {
+  return {
+    name,
+    kind: "shared",
+    tokensPerMinute: 1_000_000,
+    maxInFlight: undefined,
+    onDemandFloorPercent: 20,
+    unitTokensPerMinute: 10_000,
+    models: [{ environment: "production", alias: "alpha-sonnet-4" }],
+    targets: ["upstream-a/model-a"],
+    ...values,
+  };
 }

@@ -57,6 +57,10 @@ export const keySchema = z
       .nullable()
       .describe("What holds now; null when the configuration has no such plan any more."),
     provisioned_units: z.int(),
+    provisioned_pool: z
+      .string()
+      .nullable()
+      .describe("Whose units they are; without a pool they guarantee nothing."),
     allowed_models: z.array(z.string()).nullable().describe("Null: all of the environment."),
     allowed_networks: z.array(z.string()).nullable().describe("Null: from anywhere."),
     expires_at: timeSchema.nullable(),
@@ -85,7 +89,18 @@ const keyFields = {
     .int()
     .min(0)
     .max(1_000_000)
-    .describe("Units of provisioned throughput. Only operators may set it."),
+    .describe(
+      "Units of provisioned throughput; 0: none, and of no pool. Only operators may set it.",
+    ),
+  provisioned_pool: z
+    .string()
+    .min(1)
+    .max(64)
+    .nullable()
+    .describe(
+      "Pool of the units, which must serve a model of the key's environment. Not needed when the " +
+        "configuration has one. Only operators may set it.",
+    ),
   allowed_models: z
     .array(z.string().min(1).max(200))
     .min(1)
@@ -110,6 +125,7 @@ export const newKeySchema = z
     plan: z.string().min(1).max(100),
     limits: keyFields.limits.optional(),
     provisioned_units: keyFields.provisioned_units.optional(),
+    provisioned_pool: keyFields.provisioned_pool.optional(),
     allowed_models: keyFields.allowed_models.optional(),
     allowed_networks: keyFields.allowed_networks.optional(),
     expires_at: keyFields.expires_at.optional(),
@@ -126,6 +142,7 @@ export const keyChangeSchema = z
     plan: z.string().min(1).max(100).optional(),
     limits: keyFields.limits.optional(),
     provisioned_units: keyFields.provisioned_units.optional(),
+    provisioned_pool: keyFields.provisioned_pool.optional(),
     allowed_models: keyFields.allowed_models.optional(),
     allowed_networks: keyFields.allowed_networks.optional(),
     expires_at: keyFields.expires_at.optional(),
@@ -139,6 +156,7 @@ export const keyQuerySchema = z.strictObject({
   application_id: idSchema.optional(),
   environment: z.string().max(100).optional(),
   plan: z.string().max(100).optional(),
+  provisioned_pool: z.string().max(64).optional().describe("Only keys with units of this pool."),
   status: z
     .enum(["active", "inactive"])
     .optional()

@@ -1,0 +1,76 @@
+import { z } from "zod";
+import { timeSchema } from "./values.ts";
+
+const operatorsOnly = "Null for account holders.";
+
+const poolFields = {
+  name: z.string(),
+  status: z
+    .enum(["ok", "oversold", "not_configured"])
+    .nullable()
+    .describe(
+      "`oversold`: the configuration made it smaller than what is sold; `not_configured`: keys have " +
+        `units of it, and the configuration has no such pool. ${operatorsOnly}`,
+    ),
+  kind: z.enum(["shared", "dedicated"]).nullable().describe("Null when it is not configured."),
+  unit_tokens_per_minute: z
+    .int()
+    .nullable()
+    .describe("What one unit guarantees; null when it is not configured."),
+  sold_units: z
+    .int()
+    .describe(
+      "Of keys that are neither revoked nor expired. For account holders: units of their keys.",
+    ),
+  sold_tokens_per_minute: z.number().nullable().describe("What these units guarantee."),
+  held_tokens_per_minute: z
+    .number()
+    .nullable()
+    .describe("What the pool holds back for them: 60/59 of it."),
+  tokens_per_minute: z.int().nullable().describe(`Its capacity. ${operatorsOnly}`),
+  max_in_flight: z.int().nullable().describe("Most calls at once; null: as many as come."),
+  on_demand_floor_percent: z.int().nullable().describe(`Share never sold. ${operatorsOnly}`),
+  floor_tokens_per_minute: z.int().nullable().describe(`The same in tokens. ${operatorsOnly}`),
+  sellable_units: z.int().nullable().describe(`Most units that it can hold. ${operatorsOnly}`),
+  units_left: z.int().nullable().describe(`Of these, what can still be sold. ${operatorsOnly}`),
+  models: z.array(z.object({ environment: z.string(), alias: z.string() })),
+  targets: z
+    .array(z.string())
+    .nullable()
+    .describe(`Targets whose capacity it is. ${operatorsOnly}`),
+};
+
+export const poolSchema = z
+  .object(poolFields)
+  .meta({ id: "Pool", description: "Capacity that keys have units of." });
+export type PoolView = z.infer<typeof poolSchema>;
+
+export const poolsSchema = z.object({ data: z.array(poolSchema) });
+
+const holderSchema = z.object({
+  id: z.string(),
+  account_id: z.string(),
+  application: z.string(),
+  environment: z.string(),
+  plan: z.string(),
+  provisioned_units: z.int(),
+  expires_at: timeSchema.nullable(),
+  disabled_at: timeSchema.nullable(),
+});
+export type HolderView = z.infer<typeof holderSchema>;
+
+/** Most keys of an answer about one pool. */
+export const poolKeysLimit = 500;
+
+export const poolDetailsSchema = z
+  .object({
+    ...poolFields,
+    keys: z
+      .array(holderSchema)
+      .describe(
+        `Keys that hold its units, newest first, at most ${poolKeysLimit}. All of them: ` +
+          "`GET /admin/v1/keys?provisioned_pool=`.",
+      ),
+    has_more_keys: z.boolean(),
+  })
+  .meta({ id: "PoolDetails" });
