@@ -126,6 +126,11 @@ test("being quick makes no target better that fails", () => {
   expect(list([a, b], contextOf(views, inTurn()))).toEqual(["a", "b"]);
 });
 
+test("a quicker target that is at its limit is not taken first", () => {
+  const views = { a: { firstEventMs: 900 }, b: { firstEventMs: 10, inFlight: 5, limit: 5 } };
+  expect(list([a, b], contextOf(views, inTurn()))).toEqual(["a", "b"]);
+});
+
 test("nothing is said of how quick a target is that was hardly tried", () => {
   expect(list([a, b], contextOf({ a: { firstEventMs: 9_000 } }, inTurn()))).toEqual(["a", "b"]);
 });

@@ -41,11 +41,10 @@ export class ConcurrencyLimit {
 
   /** An attempt that is still counted showed that the target has too much to do. */
   trouble(nowMs: number): void {
-    const limit = this.limitAt(nowMs);
     this.#troubleAtMs = nowMs;
     if (nowMs - this.#cutAtMs < cutPauseMs) return;
     this.#cutAtMs = nowMs;
-    this.#limit = Math.max(1, Math.min(limit, Math.floor(this.#inFlight * cutTo)));
+    this.#limit = Math.max(1, Math.floor(this.#inFlight * cutTo));
   }
 
   /** An attempt that is still counted went well. */

@@ -28,6 +28,8 @@ test("a minute without a sample makes it unknown, so that a slow target is tried
   expect(average.valueAt(60_000)).toBeUndefined();
   sample(average, 5, 10, 60_000);
   expect(average.valueAt(60_000)).toBeCloseTo(5);
+  sample(average, 9_000, 9, 120_000);
+  expect(average.valueAt(120_000)).toBeUndefined();
 });
 
 test("a caller that left without an answer counts only where it waited longer than usual", () => {

@@ -169,6 +169,73 @@ test("attempts that fail together after an ejection eject once more, for twice a
   expect(ejected[1]?.because).toBe("the attempt after its ejection failed, at last: timed-out");
 });
 
+test("what a target answers before the time of its ejection is over does not end it", () => {
+  const { clock, health, attempt, returned } = start();
+  attempt("unavailable", 5);
+  const during = health.tryBegin(up, true);
+  attempt("ok");
+  clock.advance(1_000);
+  during?.answered(1_000);
+  during?.ended("ok");
+  expect(returned).toEqual([]);
+  expect(health.view(up.id).isEjected).toBe(true);
+});
+
+test("an attempt that tries a target does not keep others from it when that was ejected again", () => {
+  const { clock, health, begin, ejected } = start();
+  for (let time = 0; time < 5; time += 1) begin().ended(endOf("unavailable"));
+  clock.advance(1_000);
+  const hanging = begin();
+  health.tryBegin(up, true)?.ended(endOf("unavailable"));
+  expect(ejected).toHaveLength(2);
+  expect(health.view(up.id).isProbing).toBe(false);
+  clock.advance(2_000);
+  const probe = begin();
+  hanging.ended(endOf("timed-out"));
+  expect(health.view(up.id).isProbing).toBe(true);
+  probe.ended("ok");
+  expect(health.view(up.id).isEjected).toBe(false);
+});
+
+test("a target that returned is judged by what came after", () => {
+  const { clock, begin, attempt, ejected, returned } = start();
+  const early = begin();
+  const untilEjected = (): number => {
+    const before = ejected.length;
+    let pairs = 0;
+    while (ejected.length === before) {
+      attempt("ok");
+      attempt("unavailable");
+      pairs += 1;
+    }
+    return pairs;
+  };
+  expect(untilEjected()).toBe(10);
+  clock.advance(1_000);
+  attempt("unsupported");
+  expect(returned).toHaveLength(1);
+  // The attempt that returned it counts already.
+  attempt("unavailable");
+  expect(untilEjected()).toBe(9);
+  clock.advance(2_000);
+  attempt("ok");
+  attempt("unavailable", 4);
+  early.ended("ok");
+  attempt("unavailable");
+  expect(ejected).toHaveLength(3);
+});
+
+test("failures from before an ejection are no part of the share after it", () => {
+  const { clock, attempt, ejected } = start();
+  attempt("unavailable", 5);
+  clock.advance(1_000);
+  attempt("ok", 10);
+  attempt("unavailable", 4);
+  attempt("ok", 5);
+  attempt("unavailable", 4);
+  expect(ejected).toHaveLength(1);
+});
+
 test("attempts from before an ejection neither prolong nor end it", () => {
   const { clock, health, begin, attempt, ejected, returned } = start();
   const early = [begin(), begin(), begin()];
@@ -217,6 +284,23 @@ test("a throttled target pauses and is cut, and is not ejected", () => {
   expect(health.view(up.id)).toMatchObject({ pausedForMs: 3_000, limit: 8, failureShare: 0 });
 });
 
+test("an answer after a pause makes the next pause a short one again", () => {
+  const { clock, health, begin, attempt } = start();
+  attempt("throttled");
+  clock.advance(1_000);
+  const watch = begin();
+  watch.answered(10);
+  watch.ended("ok");
+  attempt("throttled");
+  expect(health.view(up.id).pausedForMs).toBe(1_000);
+});
+
+test("a target that names a time to come back is left alone for it, whatever it failed with", () => {
+  const { health, attempt } = start();
+  attempt({ kind: "overloaded", message: "", retryAfterMs: 4_000 });
+  expect(health.view(up.id).pausedForMs).toBe(4_000);
+});
+
 test("a target at its limit takes no attempt until one ends", () => {
   const { health, begin } = start();
   const watches = Array.from({ length: 10 }, () => begin());
@@ -242,13 +326,18 @@ test("only the first end of an attempt counts", () => {
 
 test("a caller that leaves after a long wait tells that the target is slow", () => {
   const { clock, health, begin } = start();
-  for (let time = 0; time < 10; time += 1) {
+  for (let time = 0; time < 9; time += 1) {
     const watch = begin();
     watch.answered(100);
+    watch.answered(9_000);
     watch.ended("ok");
   }
-  const slow = begin();
+  expect(health.view(up.id).firstEventMs).toBeUndefined();
+  const [long, slow] = [begin(), begin()];
+  long.answered(100);
   clock.advance(1_100);
+  long.ended("left");
+  expect(health.view(up.id).firstEventMs).toBeCloseTo(100);
   slow.ended("left");
   expect(health.view(up.id).firstEventMs).toBeCloseTo(200);
 });
