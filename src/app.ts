@@ -1,10 +1,10 @@
 import type { AdminServices } from "./admin/services.ts";
 import type { BootstrapOptions } from "./admin/sign-in/bootstrap.ts";
-import { retainRouting } from "./build-routing.ts";
+import { Idempotency } from "./api/idempotency/idempotency.ts";
+import { followConfig, type RoutingServices } from "./build-routing.ts";
 import { buildServices } from "./build-services.ts";
 import { buildEdge, buildSnapshot } from "./build-snapshot.ts";
 import type { Config } from "./config/config.ts";
-import { loadPepper } from "./config/pepper.ts";
 import { ControlPlane, platformOf } from "./control-plane.ts";
 import { systemClock, type Clock } from "./domain/clock.ts";
 import { randomBase62, type RandomBytes } from "./domain/base62.ts";
@@ -15,8 +15,9 @@ import { draining } from "./http/edge-refusal.ts";
 import type { Listener } from "./http/listen.ts";
 import { RouteTable } from "./http/route-table.ts";
 import { Shutdown } from "./http/shutdown.ts";
+import { loadDigest, type LoadedDigest } from "./load-digest.ts";
 import { openStorage, type Storage } from "./open-storage.ts";
-import { createAuthenticate, createKeyDigest, type KeyDigest } from "./pipeline/authenticate.ts";
+import { createAuthenticate } from "./pipeline/authenticate.ts";
 import { untilFree } from "./pipeline/in-flight.ts";
 import { RefusalLog } from "./pipeline/refusal-log.ts";
 import { RunningCalls } from "./pipeline/running-calls.ts";
@@ -83,15 +84,14 @@ class RunningApp implements App {
   readonly #storage: Storage;
   readonly #refusals = new RefusalLog();
   readonly #running: RunningCalls;
-  readonly #services: PipelineServices;
-  readonly #digest: KeyDigest;
+  readonly #services: PipelineServices & RoutingServices;
+  readonly #digest: LoadedDigest;
   readonly #authenticate: DispatchOptions["authenticate"];
   readonly #control: ControlPlane;
   #snapshot: Snapshot;
   #data: Listener | undefined;
   #admin: Listener | undefined;
   readonly #shutdown = new Shutdown();
-  #newPepperPath: string | undefined;
 
   constructor(config: Config, overrides: AppOverrides) {
     this.#config = config;
@@ -101,14 +101,17 @@ class RunningApp implements App {
     this.#telemetry = this.#createTelemetry(overrides);
     const { events } = this.#telemetry;
     this.events = events;
-    this.#digest = this.#createDigest();
+    this.#digest = loadDigest(config, this.#randomBytes);
     const clock = this.#clock;
     const running = new RunningCalls(
       (keyId) => this.#storage.keyRing.isLive(keyId),
       (publicId) => this.#storage.keyRing.findEnded(publicId),
       clock,
     );
-    const onKeysChanged = (): void => running.endStale();
+    const onKeysChanged = (): void => {
+      running.endStale();
+      this.#services.capacity.unitsChanged();
+    };
     this.#running = running;
     this.#storage = openStorage({ config, clock, telemetry: this.#telemetry, onKeysChanged });
     this.#snapshot = buildSnapshot(config, this.#adapterServices);
@@ -119,16 +122,13 @@ class RunningApp implements App {
       ledger: this.#storage.ledger,
       routing: () => this.#config.routing,
       routingEvents: this.#telemetry.routing,
+      soldUnits: (pool) => this.#storage.keyRing.soldUnits(pool),
     });
-    retainRouting(this.#services, config, this.#telemetry.routing);
+    this.#followConfig();
     this.#authenticate = this.#createAuthenticate();
     this.admin = this.#createAdminServices();
-    this.#control = new ControlPlane({
-      config,
-      services: this.admin,
-      events,
-      onBootstrapToken: overrides.onBootstrapToken ?? (() => undefined),
-    });
+    const onBootstrapToken = overrides.onBootstrapToken ?? ((): undefined => undefined);
+    this.#control = new ControlPlane({ config, services: this.admin, events, onBootstrapToken });
   }
 
   get dataUrl(): string {
@@ -143,18 +143,15 @@ class RunningApp implements App {
     await this.#storage.start();
     await restoreWindows({ ...this.#services, ...this.#storage });
     const { size } = this.#storage.keyRing.secrets;
-    if (this.#newPepperPath !== undefined && size > 0) {
-      this.events.pepperLost(this.#newPepperPath, size);
+    const { newPepperPath } = this.#digest;
+    if (newPepperPath !== undefined && size > 0) {
+      this.events.pepperLost(newPepperPath, size);
     }
     reportKeys(this.#config, this.#storage.keyRing, this.events);
     const { data, admin } = this.#config.listen;
     const parts = this.#listenerParts();
-    this.#data = startListener({
-      ...parts,
-      address: data,
-      routes: this.#dataTable(),
-      edge: () => this.#edge,
-    });
+    const edge = (): EdgeSettings => this.#edge;
+    this.#data = startListener({ ...parts, address: data, routes: this.#dataTable(), edge });
     // Pages on other origins have no business with the control plane.
     const cors = new CorsPolicy([]);
     this.#admin = startListener({
@@ -173,8 +170,13 @@ class RunningApp implements App {
     this.#snapshot = buildSnapshot(config, this.#adapterServices, before);
     this.#config = config;
     this.#edge = buildEdge(config);
-    retainRouting(this.#services, config, this.#telemetry.routing);
+    this.#followConfig();
     reportKeys(this.#config, this.#storage.keyRing, this.events);
+  }
+
+  #followConfig(): void {
+    const events = this.#telemetry.routing;
+    followConfig(this.#services, { config: this.#config, snapshot: this.#snapshot, events });
   }
 
   flushUsage(): Promise<void> {
@@ -238,28 +240,16 @@ class RunningApp implements App {
       refusals: this.#refusals,
       clock: this.#clock,
       random: this.#randomBytes,
-      digest: this.#digest,
+      digest: this.#digest.digest,
       platform: () => platformOf(this.#config),
       lastUse: (publicId) => this.#storage.lastUse.of(publicId),
       onKeysChanged: () => this.#storage.keyRing.reload(),
     };
   }
 
-  #createDigest(): KeyDigest {
-    const pepper = loadPepper({
-      configured: this.#config.auth.pepper,
-      dataDir: this.#config.dataDir,
-      random: this.#randomBytes,
-      onCreated: (path) => {
-        this.#newPepperPath = path;
-      },
-    });
-    return createKeyDigest(pepper.reveal());
-  }
-
   #createAuthenticate(): DispatchOptions["authenticate"] {
     return createAuthenticate({
-      digest: this.#digest,
+      digest: this.#digest.digest,
       clock: this.#clock,
       secrets: this.#storage.keyRing,
       snapshotMaxAgeMs: this.#config.auth.snapshotMaxAgeMs,
@@ -271,9 +261,15 @@ class RunningApp implements App {
 
   #dataTable(): RouteTable {
     const settings = (): Config["streams"] => this.#config.streams;
-    return new RouteTable(
-      dataRoutes({ services: this.#services, settings, whyNotReady: this.#whyNotReady }),
-    );
+    const idempotency = new Idempotency({
+      ...this.#services,
+      store: this.#storage.replies,
+      digest: this.#digest.digest,
+      random: this.#randomBytes,
+      settings: () => this.#config.idempotency,
+    });
+    const parts = { services: this.#services, settings, idempotency };
+    return new RouteTable(dataRoutes({ ...parts, whyNotReady: this.#whyNotReady }));
   }
 
   #adminTable(): RouteTable {

@@ -1,10 +1,11 @@
 import type { Config } from "./config/config.ts";
 import type { Clock } from "./domain/clock.ts";
 import type { RoutingSettings } from "./domain/routing-settings.ts";
-import type { CapacityGate } from "./pipeline/capacity/place.ts";
+import { Capacity } from "./pipeline/capacity/capacity.ts";
 import { RetryBudget } from "./pipeline/routing/retry-budget.ts";
 import { TargetHealth } from "./pipeline/routing/target-health.ts";
-import type { PipelineServices } from "./pipeline/services.ts";
+import type { Snapshot } from "./pipeline/snapshot.ts";
+import type { LimitStore } from "./storage/store.ts";
 import type { RoutingEvents } from "./telemetry/routing-events.ts";
 
 export interface RoutingOptions {
@@ -12,12 +13,20 @@ export interface RoutingOptions {
   /** Read again whenever it matters: a reload changes it. */
   readonly settings: () => RoutingSettings;
   readonly events: Pick<RoutingEvents, "targetEjected" | "targetReturned">;
+  /** Units of a pool that live keys hold. */
+  readonly soldUnits: (pool: string) => number;
+  readonly limits: LimitStore;
 }
 
-export type RoutingServices = Pick<PipelineServices, "health" | "budget" | "capacity">;
+export interface RoutingServices {
+  readonly health: TargetHealth;
+  readonly budget: RetryBudget;
+  readonly capacity: Capacity;
+}
 
 /** What calls know of targets together, for as long as the process runs. */
-export function buildRouting({ clock, settings, events }: RoutingOptions): RoutingServices {
+export function buildRouting(options: RoutingOptions): RoutingServices {
+  const { clock, settings, events, limits, soldUnits } = options;
   return {
     health: new TargetHealth({
       clock,
@@ -26,31 +35,25 @@ export function buildRouting({ clock, settings, events }: RoutingOptions): Routi
       onReturned: (target) => events.targetReturned(target),
     }),
     budget: new RetryBudget({ clock, settings }),
-    capacity: openGate,
+    capacity: new Capacity({ clock, limits, settings, soldUnits }),
   };
 }
 
-const openGate: CapacityGate = {
-  tryEnter: () => ({ place: freePlace }),
-  enter: () => Promise.resolve({ place: freePlace }),
-};
+/** What is running, after a configuration was taken over. */
+export interface Followed {
+  readonly config: Pick<Config, "environments">;
+  readonly snapshot: Snapshot;
+  readonly events: RoutingEvents;
+}
 
-const freePlace = {
-  waitedMs: 0,
-  position: undefined,
-  settle: () => undefined,
-  leave: () => undefined,
-};
-
-/** Forgets what the configuration no longer has. */
-export function retainRouting(
-  { health, budget }: RoutingServices,
-  { environments }: Pick<Config, "environments">,
-  events: RoutingEvents,
+/** Holds to the newest configuration, and forgets what it no longer has. */
+export function followConfig(
+  { health, budget, capacity }: RoutingServices,
+  { config, snapshot, events }: Followed,
 ): void {
   const targets = new Set<string>();
   const aliases = new Set<string>();
-  for (const { models } of environments) {
+  for (const { models } of config.environments) {
     for (const model of models.values()) {
       aliases.add(model.alias);
       for (const { id } of model.targets) targets.add(id);
@@ -58,5 +61,6 @@ export function retainRouting(
   }
   health.retain(targets);
   budget.retain(aliases);
+  capacity.follow(snapshot);
   events.targetsConfigured(targets);
 }

@@ -1,5 +1,5 @@
 import type { Config } from "./config/config.ts";
-import { buildRouting } from "./build-routing.ts";
+import { buildRouting, type RoutingServices } from "./build-routing.ts";
 import type { RoutingSettings } from "./domain/routing-settings.ts";
 import type { Clock } from "./domain/clock.ts";
 import { canConnect } from "./pipeline/connect-probe.ts";
@@ -23,6 +23,8 @@ export interface ServiceOptions extends Partial<
   /** Read again whenever it matters: a reload changes it. */
   readonly routing: () => RoutingSettings;
   readonly routingEvents: RoutingEvents;
+  /** Units of a pool that live keys hold. */
+  readonly soldUnits: (pool: string) => number;
   readonly clock: Clock;
   readonly ledger: CallLedger;
   readonly events: TelemetryEvents;
@@ -35,20 +37,22 @@ const reservationTtlMs = 24 * 3_600_000;
 const scopeLimit = 1_000_000;
 
 /** What the steps of a call need from outside. */
-export function buildServices(options: ServiceOptions): PipelineServices {
+export function buildServices(options: ServiceOptions): PipelineServices & RoutingServices {
   const { config, clock, ledger, events, running, refusals } = options;
   const random = options.random ?? Math.random;
+  const limits =
+    options.limits ?? createMemoryLimitStore({ clock, random, reservationTtlMs, scopeLimit });
+  const { routingEvents, soldUnits } = options;
   const { defaultOutputTokens } = config.limits;
   return {
-    ...buildRouting({ clock, settings: options.routing, events: options.routingEvents }),
+    ...buildRouting({ clock, limits, soldUnits, settings: options.routing, events: routingEvents }),
     clock,
     random,
     transport: options.transport ?? fetchTransport,
     canConnect,
     imageMemory: new ImageMemory(imageMemoryBytes),
     resolveHost: options.resolveHost ?? resolveHost,
-    limits:
-      options.limits ?? createMemoryLimitStore({ clock, random, reservationTtlMs, scopeLimit }),
+    limits,
     estimator: new TokenEstimator({ defaultOutputTokens, nowMs: clock.monotonic() }),
     ledger,
     running,
@@ -59,7 +63,7 @@ export function buildServices(options: ServiceOptions): PipelineServices {
       if (refusal !== undefined) refusals.record(refusal);
     },
     onSettleFailed: (callId, error) => events.settleFailed(callId, error),
-    onRetryDecided: (alias, decision) => options.routingEvents.retryDecided(alias, decision),
+    onRetryDecided: (alias, decision) => routingEvents.retryDecided(alias, decision),
     onAttemptFailed: (call, candidate, failure) =>
       events.attemptFailed(call.id, candidate.target.id, failure),
   };

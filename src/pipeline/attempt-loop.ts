@@ -1,8 +1,10 @@
+import type { GatewayError } from "../domain/gateway-error.ts";
 import { UpstreamFailure, type UpstreamFailureKind } from "../domain/upstream-failure.ts";
 import type { CapacityClass } from "../domain/usage.ts";
 import type { Admission } from "./admit.ts";
 import type { Call } from "./call.ts";
 import { candidatesOf } from "./call-candidates.ts";
+import { busyError } from "./capacity/busy-error.ts";
 import type { BusyPool, EnterResult } from "./capacity/place.ts";
 import { firstToAnswer, hasAnsweredWithin } from "./hedge.ts";
 import type { Meter } from "./meter.ts";
@@ -240,10 +242,10 @@ class AttemptLoop<Answer> {
     }
   }
 
-  #busyError(): UpstreamFailure {
-    const message = "every target is at its limit";
-    const { retryAfterMs } = this.#busy ?? { retryAfterMs: undefined };
-    return new UpstreamFailure({ kind: "overloaded", message, retryAfterMs });
+  #busyError(): GatewayError | UpstreamFailure {
+    const { call, admission } = this.#plan;
+    if (this.#busy !== undefined) return busyError(this.#busy, { call, model: admission.model });
+    return new UpstreamFailure({ kind: "overloaded", message: "every target is at its limit" });
   }
 
   /** A provisioned call that has to go elsewhere is a guest there like any other. */

@@ -22,8 +22,8 @@ export interface PipelineServices extends MeterServices {
   readonly imageMemory: ImageMemory;
   /** Left through `onCallEnded`. */
   readonly running: Pick<RunningCalls, "enter">;
-  readonly health: Pick<TargetHealth, "tryBegin" | "view" | "retain">;
-  readonly budget: Pick<RetryBudget, "callBegan" | "tryRetry" | "retain">;
+  readonly health: Pick<TargetHealth, "tryBegin" | "view">;
+  readonly budget: Pick<RetryBudget, "callBegan" | "tryRetry">;
   readonly capacity: CapacityGate;
   /** `decision`: where a failed attempt is made again, or why it is not. */
   readonly onRetryDecided: (alias: string, decision: string) => void;

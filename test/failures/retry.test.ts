@@ -140,7 +140,9 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     const faults = [...retried, ...renewed, ...final, "reset"];
     gateway = await startGateway({ kind, sections: { models: modelsFor(faults, kind) } });
   };
-  const stop = (): Promise<void> => gateway[Symbol.asyncDispose]();
+  const stop = async (): Promise<void> => {
+    await gateway[Symbol.asyncDispose]();
+  };
 
   async function rowOf(response: Response) {
     const id = response.headers.get("x-request-id");

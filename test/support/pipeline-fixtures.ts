@@ -1,5 +1,5 @@
 import { GatewayError } from "../../src/domain/gateway-error.ts";
-import { buildRouting } from "../../src/build-routing.ts";
+import { buildRouting, type RoutingServices } from "../../src/build-routing.ts";
 import { systemClock, type Clock } from "../../src/domain/clock.ts";
 import type { Caller } from "../../src/domain/key.ts";
 import type { Model, Target } from "../../src/domain/model.ts";
@@ -17,6 +17,7 @@ import type { ImageFetchSettings } from "../../src/domain/upstream-settings.ts";
 import type { Snapshot, Upstream } from "../../src/pipeline/snapshot.ts";
 import { plainKey } from "./plain-key.ts";
 import { KeptLedger } from "./ledger-fixtures.ts";
+import type { LimitStore } from "../../src/storage/store.ts";
 import { createMemoryLimitStore } from "../../src/storage/memory/limit-store.ts";
 import type { ChatCodec, EmbeddingCodec, UpstreamAdapter } from "../../src/upstreams/adapter.ts";
 import { createOpenAiAdapter } from "../../src/upstreams/openai/adapter.ts";
@@ -172,15 +173,16 @@ export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline
   const failures: UpstreamFailure[] = [];
   const clock = systemClock;
   const random = (): number => 0;
+  const limits = createMemoryLimitStore({
+    clock,
+    random,
+    reservationTtlMs: 60_000,
+    scopeLimit: 10,
+  });
   const services: PipelineServices = {
     clock,
     random,
-    limits: createMemoryLimitStore({
-      clock,
-      random,
-      reservationTtlMs: 60_000,
-      scopeLimit: 10,
-    }),
+    limits,
     estimator: new TokenEstimator({ defaultOutputTokens: 50, nowMs: clock.monotonic() }),
     ledger,
     onCallEnded: () => undefined,
@@ -190,7 +192,7 @@ export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline
     resolveHost: () => Promise.resolve([]),
     imageMemory: new ImageMemory(imageMemoryBytes),
     running: { enter: (call) => call },
-    ...routingOf(clock),
+    ...routingOf(clock, limits),
     onRetryDecided: () => undefined,
     onAttemptFailed: (_call, _candidate, failure) => void failures.push(failure),
     ...values,
@@ -199,9 +201,10 @@ export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline
 }
 
 /** Targets without a past, and room for every call. */
-function routingOf(clock: Clock): Pick<PipelineServices, "health" | "budget" | "capacity"> {
+function routingOf(clock: Clock, limits: LimitStore): RoutingServices {
   const events = { targetEjected: () => undefined, targetReturned: () => undefined };
-  return buildRouting({ clock, settings: () => plainRouting, events });
+  const soldUnits = (): number => 0;
+  return buildRouting({ clock, limits, soldUnits, settings: () => plainRouting, events });
 }
 
 /** The error that a call ends with for its caller; throws when there is none. */
