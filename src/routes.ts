@@ -2,6 +2,7 @@ import { createChatCompletions } from "./api/chat-completions.ts";
 import type { ApiSettings } from "./api/api-settings.ts";
 import { createEmbeddings } from "./api/embeddings.ts";
 import { createReadiness, health } from "./api/health.ts";
+import type { AnswerSharing } from "./api/idempotency/idempotency.ts";
 import { listModels, retrieveModel } from "./api/models.ts";
 import { createMetricsPage } from "./admin/metrics-page.ts";
 import type { Route } from "./http/route.ts";
@@ -11,6 +12,8 @@ export interface DataRouteOptions {
   readonly services: PipelineServices;
   /** Read for each call: a reload changes it. */
   readonly settings: () => ApiSettings;
+  /** Undefined: `Idempotency-Key` is ignored. */
+  readonly idempotency?: AnswerSharing;
   /** Undefined when the process can serve. */
   readonly whyNotReady: () => string | undefined;
 }
@@ -19,6 +22,7 @@ export interface DataRouteOptions {
 export function dataRoutes({
   services,
   settings,
+  idempotency,
   whyNotReady,
 }: DataRouteOptions): readonly Route[] {
   return [
@@ -26,9 +30,14 @@ export function dataRoutes({
       method: "POST",
       path: "/v1/chat/completions",
       access: "key",
-      handle: createChatCompletions(services, settings),
+      handle: createChatCompletions(services, settings, idempotency),
     },
-    { method: "POST", path: "/v1/embeddings", access: "key", handle: createEmbeddings(services) },
+    {
+      method: "POST",
+      path: "/v1/embeddings",
+      access: "key",
+      handle: createEmbeddings(services, idempotency),
+    },
     { method: "GET", path: "/v1/models", access: "key", handle: listModels },
     { method: "GET", path: "/v1/models/*", access: "key", handle: retrieveModel },
     { method: "GET", path: "/healthz", access: "public", handle: health },

@@ -1,5 +1,5 @@
 import type { ChatRequest } from "../domain/chat.ts";
-import { eventStream, eventStreamHeaders, type FrameSource } from "../http/event-stream.ts";
+import { eventStream, eventStreamHeaders } from "../http/event-stream.ts";
 import { jsonReply, type Reply } from "../http/reply.ts";
 import type { KeyCall } from "../http/route.ts";
 import type { Call } from "../pipeline/call.ts";
@@ -10,6 +10,8 @@ import { withOptions } from "./call-options.ts";
 import { chatBody } from "./chat-body.ts";
 import { ChatChunkWriter } from "./chat-chunks.ts";
 import { ChatFrames } from "./chat-frames.ts";
+import type { StreamedAnswer } from "./idempotency/answer.ts";
+import { withoutSharing, type AnswerSharing } from "./idempotency/idempotency.ts";
 import { parseJson } from "./parse-json.ts";
 import { parseChatRequest } from "./schemas/chat-request.ts";
 import { servedHeaders } from "./served-headers.ts";
@@ -19,6 +21,7 @@ import { restoreLargeSeed } from "./schemas/large-seed.ts";
 export function createChatCompletions(
   services: PipelineServices,
   settings: () => ApiSettings,
+  sharing: AnswerSharing = withoutSharing,
 ): (call: KeyCall) => Promise<Reply> {
   return async (plain) => {
     const call = withOptions(plain);
@@ -26,9 +29,19 @@ export function createChatCompletions(
     const { value, text } = parseJson(bytes, call.snapshot.settings.jsonDepth);
     const request = restoreLargeSeed(parseChatRequest(value), text);
     const chat: ChatCall = { request, bodyBytes: bytes.byteLength };
-    return request.stream === true
-      ? streamReply({ call, chat, services, settings: settings() })
-      : wholeReply(call, chat, services);
+    const asked = {
+      call,
+      endpoint: "chat/completions",
+      alias: request.model,
+      body: bytes,
+    } as const;
+    if (request.stream !== true) {
+      return sharing.whole(asked, (run) => wholeReply(run, chat, services));
+    }
+    const parts = { chat, services, settings: settings() };
+    const answer = await sharing.streamed(asked, (run) => openStream({ ...parts, call: run }));
+    const { status, headers } = answer;
+    return { status, headers, body: eventStreamBody(answer, { ...parts, call }) };
   };
 }
 
@@ -59,7 +72,12 @@ interface StreamReply {
  * Waits for the first event, so that a failure before it is a proper HTTP error. Only a model that
  * thinks for longer than `holdHeadersMs` gets its headers sent early.
  */
-async function streamReply({ call, chat, services, settings }: StreamReply): Promise<Reply> {
+async function openStream({
+  call,
+  chat,
+  services,
+  settings,
+}: StreamReply): Promise<StreamedAnswer> {
   const opening = openChatStream(call, chat, services);
   // Without keep-alives there is nothing to send early, so the headers wait for as long as it takes.
   const isHeld = settings.keepAlive === "off";
@@ -71,41 +89,29 @@ async function streamReply({ call, chat, services, settings }: StreamReply): Pro
     includeUsage: includesUsage(chat.request),
     wantsLogprobs: chat.request.logprobs === true,
   });
-  const frames = new ChatFrames(opening, writer);
   return {
     status: 200,
     headers: {
       ...eventStreamHeaders,
       ...(started !== undefined && servedHeaders(started, call.snapshot.routing)),
     },
-    body: eventStreamBody(frames, {
-      call,
-      services,
-      settings,
-      writer,
-      isEarly: started === undefined,
-    }),
+    frames: new ChatFrames(opening, writer),
+    keepAlive: settings.keepAlive === "chunk" ? writer.keepAlive() : ": keep-alive\n",
+    isEarly: started === undefined,
   };
 }
 
-interface EventStreamContext {
-  readonly writer: ChatChunkWriter;
-  /** Whether the headers go out before there is an event. */
-  readonly isEarly: boolean;
-}
-
 function eventStreamBody(
-  source: FrameSource,
-  context: Omit<StreamReply, "chat"> & EventStreamContext,
+  { frames, keepAlive, isEarly }: StreamedAnswer,
+  { call, services, settings }: StreamReply,
 ): ReadableStream<Uint8Array> {
-  const { keepAlive, keepAliveIntervalMs, writeTimeoutMs } = context.settings;
-  return eventStream(source, {
-    clock: context.services.clock,
-    keepAliveMs: keepAlive === "off" ? 0 : keepAliveIntervalMs,
-    keepAlive: keepAlive === "chunk" ? context.writer.keepAlive() : ": keep-alive\n",
-    beginsWithKeepAlive: context.isEarly,
-    writeTimeoutMs,
-    onEnd: () => context.call.resumeIdleTimer(),
+  return eventStream(frames, {
+    clock: services.clock,
+    keepAliveMs: settings.keepAlive === "off" ? 0 : settings.keepAliveIntervalMs,
+    keepAlive,
+    beginsWithKeepAlive: isEarly,
+    writeTimeoutMs: settings.writeTimeoutMs,
+    onEnd: () => call.resumeIdleTimer(),
   });
 }
 

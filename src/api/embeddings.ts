@@ -1,32 +1,47 @@
 import type { EmbeddingResult, EmbeddingVector } from "../domain/embedding.ts";
 import { jsonTextReply, type Reply } from "../http/reply.ts";
 import type { KeyCall } from "../http/route.ts";
-import { runEmbeddings } from "../pipeline/embedding-call.ts";
+import type { Call } from "../pipeline/call.ts";
+import { runEmbeddings, type EmbeddingCall } from "../pipeline/embedding-call.ts";
 import type { PipelineServices } from "../pipeline/services.ts";
 import { withOptions } from "./call-options.ts";
 import { decodeTokens } from "./decode-tokens.ts";
+import { withoutSharing, type AnswerSharing } from "./idempotency/idempotency.ts";
 import { parseJson } from "./parse-json.ts";
 import { parseEmbeddingRequest } from "./schemas/embedding-request.ts";
 import { servedHeaders } from "./served-headers.ts";
 import { toBase64, toNumbers } from "./vector-encoding.ts";
 
 /** `POST /v1/embeddings` */
-export function createEmbeddings(services: PipelineServices): (call: KeyCall) => Promise<Reply> {
+export function createEmbeddings(
+  services: PipelineServices,
+  sharing: AnswerSharing = withoutSharing,
+): (call: KeyCall) => Promise<Reply> {
   return async (plain) => {
     const call = withOptions(plain);
     const bytes = await call.readBody();
     const { value } = parseJson(bytes, call.snapshot.settings.jsonDepth);
     const request = parseEmbeddingRequest(value);
     const embedding = { request, bodyBytes: bytes.byteLength, decodeTokens };
-    const started = await runEmbeddings(call, embedding, services);
-    const { answer, meter } = started;
-    const write = request.encodingFormat === "base64" ? writeBase64 : writeNumbers;
-    const usage = { prompt_tokens: meter.usage.inputTokens, total_tokens: meter.usage.inputTokens };
-    const body =
-      `{"object":"list","data":[${writeVectors(answer, write)}],` +
-      `"model":${JSON.stringify(request.model)},"usage":${JSON.stringify(usage)}}`;
-    return jsonTextReply(body, servedHeaders(started, call.snapshot.routing));
+    const asked = { call, endpoint: "embeddings", alias: request.model, body: bytes } as const;
+    return sharing.whole(asked, (run) => reply(run, embedding, services));
   };
+}
+
+async function reply(
+  call: Call,
+  embedding: EmbeddingCall,
+  services: PipelineServices,
+): Promise<Reply> {
+  const { request } = embedding;
+  const started = await runEmbeddings(call, embedding, services);
+  const { answer, meter } = started;
+  const write = request.encodingFormat === "base64" ? writeBase64 : writeNumbers;
+  const usage = { prompt_tokens: meter.usage.inputTokens, total_tokens: meter.usage.inputTokens };
+  const body =
+    `{"object":"list","data":[${writeVectors(answer, write)}],` +
+    `"model":${JSON.stringify(request.model)},"usage":${JSON.stringify(usage)}}`;
+  return jsonTextReply(body, servedHeaders(started, call.snapshot.routing));
 }
 
 /** Joined by hand: the vectors are megabytes that need no escaping. */

@@ -127,7 +127,7 @@ export const gatewayErrors = {
     status: 409,
     type: "invalid_request_error",
     code: "answer_not_kept",
-    when: "A call with this `Idempotency-Key` was made, and its answer is too large to be kept for a repeat.",
+    when: "A call with this `Idempotency-Key` was made, and its answer is too large to be kept for a repeat, or for who joins it and reads slowly.",
   },
   headers_too_large: {
     status: 431,

@@ -1,0 +1,142 @@
+import type { Clock } from "../../domain/clock.ts";
+import type { Reply } from "../../http/reply.ts";
+import type { KeyCall } from "../../http/route.ts";
+import { chargeRequest, type AdmissionServices } from "../../pipeline/admit.ts";
+import type { Call } from "../../pipeline/call.ts";
+import type { KeptAnswer } from "../../pipeline/idempotency/answer-seal.ts";
+import { nameCall, type CallNames } from "../../pipeline/idempotency/call-names.ts";
+import { KeptAnswers, type KeptAnswersServices } from "../../pipeline/idempotency/kept-answers.ts";
+import { answerNotKept, keyReused } from "../../pipeline/idempotency/refusals.ts";
+import { resolveModel } from "../../pipeline/resolve-model.ts";
+import { asReplayed, isStreamed, type Answer, type StreamedAnswer } from "./answer.ts";
+import { AnswerMemory } from "./answer-memory.ts";
+import { readIdempotencyKey } from "./read-key.ts";
+import { ReplayedFrames } from "./replayed-frames.ts";
+import { SharedCall } from "./shared-call.ts";
+
+export type IdempotencyServices = KeptAnswersServices &
+  AdmissionServices & { readonly clock: Clock };
+
+export interface AskedCall {
+  readonly call: KeyCall & Call;
+  readonly endpoint: keyof typeof kinds;
+  readonly alias: string;
+  /** Decompressed. */
+  readonly body: Uint8Array;
+}
+
+/** What models the endpoints take. */
+const kinds = { "chat/completions": "chat", embeddings: "embedding" } as const;
+
+/** Makes the call, as whoever it is given asks for it. */
+type Run<Given extends Answer> = (call: KeyCall & Call) => Promise<Given>;
+
+/** Answers calls as the endpoints ask for it; `withoutSharing` makes each call on its own. */
+export type AnswerSharing = Pick<Idempotency, "whole" | "streamed">;
+
+export const withoutSharing: AnswerSharing = {
+  whole: ({ call }, run) => run(call),
+  streamed: ({ call }, run) => run(call),
+};
+
+/**
+ * Makes a call once for all requests of one key with one `Idempotency-Key`: while it runs, equal
+ * requests join it; afterwards they get the answer that was kept. What fails, or is left by all,
+ * keeps nothing, and the next request makes the call anew. Without the header, or on a plan that
+ * does not have it, calls pass as they are.
+ */
+export class Idempotency {
+  readonly #services: IdempotencyServices;
+  readonly #kept: KeptAnswers;
+  readonly #memory: AnswerMemory;
+  readonly #running = new Map<string, SharedCall>();
+
+  constructor(services: IdempotencyServices) {
+    this.#services = services;
+    this.#kept = new KeptAnswers(services);
+    this.#memory = new AnswerMemory(() => services.settings().memoryLimitBytes);
+  }
+
+  /** Throws `GatewayError`. */
+  async whole(asked: AskedCall, run: Run<Reply>): Promise<Reply> {
+    const answer = await this.#answer(asked, run);
+    if (isStreamed(answer)) throw new Error("an answer that is to be whole is a stream");
+    return answer;
+  }
+
+  /** Throws `GatewayError`. */
+  async streamed(asked: AskedCall, run: Run<StreamedAnswer>): Promise<StreamedAnswer> {
+    const answer = await this.#answer(asked, run);
+    if (!isStreamed(answer)) throw new Error("an answer that is to be a stream is whole");
+    return answer;
+  }
+
+  async #answer(asked: AskedCall, run: Run<Answer>): Promise<Answer> {
+    const { call, endpoint, body } = asked;
+    const idempotencyKey = readIdempotencyKey(call);
+    if (idempotencyKey === undefined) return run(call);
+    const { id: keyId } = call.caller.key;
+    const { capacity } = call.options;
+    const names = nameCall(
+      { keyId, idempotencyKey, endpoint, capacity, body },
+      this.#services.digest,
+    );
+    const known = this.#running.has(names.id) ? undefined : await this.#kept.look(names);
+    // Between here and the end of `#begin` nothing waits: two callers never both begin.
+    call.signal.throwIfAborted();
+    const running = this.#running.get(names.id);
+    if (running !== undefined) return this.#join(asked, names, running);
+    if (known === undefined) return this.#begin(asked, names, run);
+    const answer = this.#kept.open(known, names);
+    await this.#charge(asked);
+    return asReplayed(replayed(answer));
+  }
+
+  async #join(asked: AskedCall, names: CallNames, running: SharedCall): Promise<Answer> {
+    if (running.requestDigest !== names.requestDigest) throw keyReused();
+    if (running.isTooLarge) throw answerNotKept();
+    // Who joins before it is charged cannot miss the answer meanwhile.
+    const reader = running.join(asked.call);
+    try {
+      await this.#charge(asked);
+    } catch (error) {
+      reader.cancel();
+      throw error;
+    }
+    return asReplayed(await reader.answer());
+  }
+
+  #begin(asked: AskedCall, names: CallNames, run: Run<Answer>): Promise<Answer> {
+    const { call } = asked;
+    const { accountId } = call.caller.key;
+    const shared = new SharedCall({
+      requestDigest: names.requestDigest,
+      // Each caller has a deadline of its own; that of the first is not that of all.
+      run: (signal) =>
+        run({ ...call, signal, options: { ...call.options, deadlineAt: undefined } }),
+      keep: (answer) => this.#kept.keep({ names, accountId, answer }),
+      onEnd: () => this.#running.delete(names.id),
+      limitBytes: this.#services.settings().answerLimitBytes,
+      memory: this.#memory,
+      clock: this.#services.clock,
+    });
+    this.#running.set(names.id, shared);
+    const reader = shared.join(call);
+    shared.start();
+    return reader.answer();
+  }
+
+  /** A repeat takes no tokens, but it is a request. Throws 400 for a model that is gone, and 429. */
+  async #charge({ call, alias, endpoint }: AskedCall): Promise<void> {
+    const resolved = resolveModel(call, alias, kinds[endpoint]);
+    const estimate = { inputTokens: 0, outputTokens: 0, likelyInputTokens: 0 };
+    await chargeRequest({ call, resolved, estimate, isCapped: true }, this.#services);
+  }
+}
+
+function replayed({ headers, isStreamed: wasStreamed, text }: KeptAnswer): Answer {
+  if (!wasStreamed) return { status: 200, headers, body: text };
+  // Never silent, so it needs no keep-alive.
+  const frames = new ReplayedFrames(text);
+  return { status: 200, headers, frames, keepAlive: ": keep-alive\n", isEarly: false };
+}

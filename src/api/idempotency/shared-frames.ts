@@ -1,0 +1,182 @@
+import type { FrameSource } from "../../http/event-stream.ts";
+import type { AnswerMemory } from "./answer-memory.ts";
+
+/** One who reads the frames: how many batches it has got. */
+export interface FrameReader {
+  position: number;
+  /** It reads so slowly that what it has not got is not held any longer. */
+  fallBehind(): void;
+}
+
+export interface SharedFramesOptions {
+  readonly source: FrameSource;
+  /** Most bytes that are held, for readers who join and for those who are slow. */
+  readonly limitBytes: number;
+  readonly memory: AnswerMemory;
+  /** All who read now. */
+  readonly readers: ReadonlySet<FrameReader>;
+  /**
+   * The answer is whole. Told all of it, or undefined when it is too large; its last frames are held
+   * back until this resolves.
+   */
+  readonly onWhole: (text: string | undefined) => Promise<void>;
+  /** The answer ended with an error. */
+  readonly onFailed: () => void;
+}
+
+interface Batch {
+  readonly text: string;
+  readonly bytes: number;
+}
+
+/** About as much as is handed to a reader at once who has to catch up. */
+const catchUpCharacters = 16_384;
+
+/**
+ * The frames of one answer for several readers. Whoever has read all that is there asks the source
+ * for more: so the fastest sets the pace, and nothing is fetched that nobody waits for. All of it is
+ * held for those who join; an answer that outgrows the limit only for those who lag less than that.
+ */
+export class SharedFrames {
+  readonly #options: SharedFramesOptions;
+  #batches: Batch[] = [];
+  /** Batches that were dropped before the first that is held. */
+  #dropped = 0;
+  #heldBytes = 0;
+  /** Of the memory that all calls share. */
+  #takenBytes = 0;
+  #isReleased = false;
+  #isTooLarge = false;
+  #isEnded = false;
+  #pulling: Promise<void> | undefined;
+
+  constructor(options: SharedFramesOptions) {
+    this.#options = options;
+  }
+
+  /** Whether it has outgrown what is held: nobody can read it from the beginning any more. */
+  get isTooLarge(): boolean {
+    return this.#isTooLarge;
+  }
+
+  /** Whether there are no frames but those that can be read. */
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  get isEmpty(): boolean {
+    return this.#end === 0;
+  }
+
+  /** What the reader has not got, or a part of it; undefined when it has all that is there. */
+  read(reader: FrameReader): string | undefined {
+    let text: string | undefined;
+    while (reader.position < this.#end && (text?.length ?? 0) < catchUpCharacters) {
+      const batch = this.#batches[reader.position - this.#dropped];
+      if (batch === undefined) break;
+      text = (text ?? "") + batch.text;
+      reader.position += 1;
+    }
+    if (this.#isTooLarge) this.#dropRead();
+    return text;
+  }
+
+  /** Resolves when there is more to read, or the end. */
+  advance(): Promise<void> {
+    this.#pulling ??= this.#pull().finally(() => {
+      this.#pulling = undefined;
+    });
+    return this.#pulling;
+  }
+
+  /** Nobody reads any more. */
+  release(): void {
+    this.#isReleased = true;
+    this.#isEnded = true;
+    this.#batches = [];
+    this.#giveBack();
+  }
+
+  get #end(): number {
+    return this.#dropped + this.#batches.length;
+  }
+
+  async #pull(): Promise<void> {
+    const { source, onFailed, onWhole } = this.#options;
+    const text = await source.next();
+    if (this.#isReleased) return;
+    if (text === undefined) {
+      this.#isEnded = true;
+      onFailed();
+      return;
+    }
+    const batch = { text, bytes: Buffer.byteLength(text) };
+    this.#claim(batch);
+    if (isEndOfAnswer(text)) {
+      await onWhole(this.#isTooLarge ? undefined : this.#text() + text);
+      this.#isEnded = true;
+    } else if (isErrorFrame(text)) {
+      this.#isEnded = true;
+      onFailed();
+    }
+    if (this.#isReleased) return;
+    this.#batches.push(batch);
+    this.#heldBytes += batch.bytes;
+    if (this.#isTooLarge) this.#dropUnheld();
+  }
+
+  /** Takes memory for one more batch; without it the answer is too large from here on. */
+  #claim({ bytes }: Batch): void {
+    const { limitBytes, memory } = this.#options;
+    if (this.#isTooLarge) return;
+    if (this.#heldBytes + bytes <= limitBytes && memory.tryTake(bytes)) {
+      this.#takenBytes += bytes;
+      return;
+    }
+    this.#isTooLarge = true;
+    this.#giveBack();
+    this.#dropRead();
+  }
+
+  #giveBack(): void {
+    this.#options.memory.giveBack(this.#takenBytes);
+    this.#takenBytes = 0;
+  }
+
+  #text(): string {
+    return this.#batches.map(({ text }) => text).join("");
+  }
+
+  /** Drops what all readers have got. */
+  #dropRead(): void {
+    let slowest = this.#end;
+    for (const { position } of this.#options.readers) slowest = Math.min(slowest, position);
+    for (const { bytes } of this.#batches.splice(0, slowest - this.#dropped)) {
+      this.#heldBytes -= bytes;
+      this.#dropped += 1;
+    }
+  }
+
+  /** Leaves those behind for whom more would have to be held; who is alone holds up nobody. */
+  #dropUnheld(): void {
+    const { limitBytes, readers } = this.#options;
+    this.#dropRead();
+    while (this.#heldBytes > limitBytes && this.#batches.length > 1 && readers.size > 1) {
+      for (const reader of readers) {
+        if (reader.position > this.#dropped) continue;
+        reader.fallBehind();
+        break;
+      }
+      this.#dropRead();
+    }
+  }
+}
+
+/** The wire's own mark of a whole answer; within events a line end is always escaped. */
+function isEndOfAnswer(frames: string): boolean {
+  return frames.endsWith("data: [DONE]\n\n");
+}
+
+function isErrorFrame(frames: string): boolean {
+  return frames.startsWith('data: {"error":');
+}
