@@ -3,14 +3,14 @@ import { UpstreamFailure, type UpstreamFailureKind } from "../domain/upstream-fa
 import type { CapacityClass } from "../domain/usage.ts";
 import type { Admission } from "./admit.ts";
 import type { Call } from "./call.ts";
-import { candidatesOf } from "./call-candidates.ts";
+import { candidatesOf, ejectedOf } from "./call-candidates.ts";
 import { busyError } from "./capacity/busy-error.ts";
 import type { BusyPool, EnterResult } from "./capacity/place.ts";
 import { firstToAnswer, hasAnsweredWithin } from "./hedge.ts";
 import type { Meter } from "./meter.ts";
 import type { Operation } from "./operation.ts";
 import type { Candidate } from "./routing/candidates.ts";
-import { decideRetry, type RetryDecision } from "./routing/retry.ts";
+import { decideRetry, decisionName, type RetryDecision } from "./routing/retry.ts";
 import { RunningAttempt } from "./running-attempt.ts";
 import type { PipelineServices } from "./services.ts";
 import { timeoutsOf } from "./timeouts-of.ts";
@@ -65,7 +65,7 @@ class AttemptLoop<Answer> {
 
   async run(): Promise<Answered<Answer>> {
     const { admission, meter, services } = this.#plan;
-    meter.considered(this.#candidates);
+    meter.considered(this.#candidates, () => ejectedOf(this.#plan));
     services.budget.callBegan(admission.model.alias);
     let attempt = (await this.#next()) ?? (await this.#queue());
     let gravest: UpstreamFailure | undefined;
@@ -78,10 +78,7 @@ class AttemptLoop<Answer> {
         gravest = graver(gravest, failure);
         if (unfitKinds.has(failure.details.kind)) this.#leaveOut(candidate);
         const decision = this.#decide(failure, candidate);
-        services.onRetryDecided(
-          admission.model.alias,
-          decision.action === "retry" ? decision.where : decision.because,
-        );
+        services.onRetryDecided(admission.model.alias, decisionName(decision));
         if (decision.action === "give-up") throw gravest;
         const following = await this.#after(decision, candidate);
         if (following === undefined) throw gravest;

@@ -1,10 +1,11 @@
-import type { Model } from "../domain/model.ts";
+import type { CandidateNote } from "../domain/call-routing.ts";
+import type { Model, Target } from "../domain/model.ts";
 import { GatewayError } from "../domain/gateway-error.ts";
 import type { Admission } from "./admit.ts";
 import type { Call } from "./call.ts";
 import type { Operation } from "./operation.ts";
 import { mayUseModel } from "./resolve-model.ts";
-import { listCandidates, type Candidate } from "./routing/candidates.ts";
+import { listCandidates, listEjected, type Candidate } from "./routing/candidates.ts";
 import type { PipelineServices } from "./services.ts";
 
 export interface CandidateSearch {
@@ -41,16 +42,38 @@ function mayStandIn(model: Model, { call, operation }: CandidateSearch): boolean
 }
 
 /** Provisioned calls go where their units are first, and then wherever anybody may. */
-function targetsFor(model: Model, { call, admission, services }: CandidateSearch) {
-  const { snapshot } = call;
-  const listed = listCandidates(model, { snapshot, ...services });
-  if (model.targets.every(({ pool }) => pool === undefined)) return listed;
+function targetsFor(model: Model, search: CandidateSearch): readonly Candidate[] {
+  const context = { snapshot: search.call.snapshot, ...search.services };
+  if (model.targets.every(({ pool }) => pool === undefined)) return listCandidates(model, context);
+  const { isOwn, mayUse } = rulesFor(search);
+  const listed = listCandidates(model, { ...context, mayUse });
+  if (search.admission.capacityClass !== "provisioned") return listed;
+  const [own, others] = [listed.filter(isOwn), listed.filter((each) => !isOwn(each))];
+  return [...own, ...others];
+}
+
+/** Targets that were left out because they keep failing, for those who ask why. */
+export function ejectedOf(search: CandidateSearch): readonly CandidateNote[] {
+  const { call, admission, services } = search;
+  const { mayUse } = rulesFor(search);
+  return listEjected(admission.model, { snapshot: call.snapshot, ...services, mayUse });
+}
+
+interface TargetRules {
+  readonly isOwn: (candidate: Pick<Candidate, "target">) => boolean;
+  readonly mayUse: (target: Target) => boolean;
+}
+
+function rulesFor({ call, admission }: CandidateSearch): TargetRules {
+  const { pools } = call.snapshot;
   const { provisionedPool } = call.caller.key;
-  const isOwn = ({ target }: Candidate): boolean => target.pool === provisionedPool;
-  const isOpen = ({ target }: Candidate): boolean =>
-    target.pool === undefined || snapshot.pools.get(target.pool)?.kind !== "dedicated";
-  if (admission.capacityClass !== "provisioned") return listed.filter(isOpen);
-  const own = listed.filter(isOwn);
-  if (call.options.capacity === "provisioned-only") return own;
-  return [...own, ...listed.filter((candidate) => !isOwn(candidate) && isOpen(candidate))];
+  const isProvisioned = admission.capacityClass === "provisioned";
+  const isOwn = (target: Target): boolean => isProvisioned && target.pool === provisionedPool;
+  const isOpen = ({ pool }: Target): boolean =>
+    pool === undefined || pools.get(pool)?.kind !== "dedicated";
+  const isStrict = isProvisioned && call.options.capacity === "provisioned-only";
+  return {
+    isOwn: ({ target }) => isOwn(target),
+    mayUse: (target) => isOwn(target) || (!isStrict && isOpen(target)),
+  };
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "../domain/clock.ts";
 import type { GatewayError } from "../domain/gateway-error.ts";
-import type { CallRouting } from "../domain/call-routing.ts";
+import type { CallRouting, CandidateNote } from "../domain/call-routing.ts";
 import type { Model } from "../domain/model.ts";
 import { UpstreamFailure } from "../domain/upstream-failure.ts";
 import type {
@@ -54,7 +54,7 @@ export class Meter {
   readonly #subject: MeterSubject;
   readonly #startedAt: number;
   #admission: Admission | undefined;
-  #candidates: readonly Candidate[] = [];
+  #candidates: CandidateNote[] = [];
   readonly #attempts: RunningAttempt[] = [];
   #serving: RunningAttempt | undefined;
   #firstEventAt: number | undefined;
@@ -80,9 +80,15 @@ export class Meter {
     this.#checkpoint = { tokens: 0, at: this.#services.clock.monotonic() };
   }
 
-  /** The targets that may serve, in the order in which they are to be tried. */
-  considered(candidates: readonly Candidate[]): void {
-    this.#candidates = [...candidates];
+  /** The targets that may serve, in the order in which they are to be tried, and those left out. */
+  considered(
+    candidates: readonly Candidate[],
+    ejected: () => readonly CandidateNote[] = () => [],
+  ): void {
+    this.#candidates = candidates.map(({ target, model, why }) => {
+      return { target: target.id, model: model.alias, why };
+    });
+    if (this.#subject.model.targets.length > 1) this.#candidates.push(...ejected());
   }
 
   began(attempt: RunningAttempt): void {
@@ -246,9 +252,7 @@ export class Meter {
     const isPlain = candidates.length < 2 && this.#attempts.length < 2 && outcome === "completed";
     if (isPlain || candidates.length === 0) return undefined;
     return {
-      candidates: candidates.map(({ target, model, why }) => {
-        return { target: target.id, model: model.alias, why };
-      }),
+      candidates,
       attempts: this.#attempts.map(({ note }) => note),
     };
   }

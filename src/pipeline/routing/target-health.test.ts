@@ -58,7 +58,7 @@ const evidence: Readonly<Record<UpstreamFailureKind, "failure" | "life" | "neith
 
 const outcomes: readonly (readonly [End & string, string])[] = [
   ["ok", "life"],
-  ["left", "life"],
+  ["left", "neither"],
   ...(Object.entries(evidence) as [UpstreamFailureKind, string][]),
 ];
 

@@ -1,7 +1,7 @@
 import type { EjectionSettings } from "../../domain/routing-settings.ts";
 import type { UpstreamFailureDetails } from "../../domain/upstream-failure.ts";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
-import { Ejection, type EjectionNotice, type ObservedAttempt } from "./ejection.ts";
+import { Ejection, type EjectionNotice, type Evidence, type ObservedAttempt } from "./ejection.ts";
 import { evidenceOf, isTooMuch } from "./failure-evidence.ts";
 import { FirstEventAverage } from "./first-event-average.ts";
 import type { TargetView } from "./target-view.ts";
@@ -52,7 +52,7 @@ export class TargetState {
   ): TargetChange {
     this.#learn(attempt, end, nowMs);
     this.#limit.leave();
-    const evidence = typeof end === "string" ? "life" : evidenceOf(end.kind);
+    const evidence = evidenceOfEnd(attempt, end);
     let change: TargetChange;
     if (evidence === "life") {
       change = this.#showedLife(attempt, nowMs);
@@ -96,4 +96,10 @@ export class TargetState {
     this.#probe = undefined;
     return "returned";
   }
+}
+
+/** A caller that left before the first event has waited for a target that may be dead. */
+function evidenceOfEnd({ isAnswered }: WatchedAttempt, end: AttemptEnd): Evidence {
+  if (typeof end !== "string") return evidenceOf(end.kind);
+  return end === "ok" || isAnswered ? "life" : "neither";
 }
