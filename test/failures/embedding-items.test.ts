@@ -207,12 +207,12 @@ test("a connection that is lost under one batch costs the others nothing", async
   expect(failures.every(({ details }) => details.kind === "connection-lost")).toBe(true);
 });
 
-test("a call with one input is not tried again at a target that throttles it", async () => {
+test("a call with one input knows only the retries of every call", async () => {
   const limited = serve(() => refusal(429));
   const { services } = pipelineOf();
   const call = callAt([limited.upstream("up", 1)]);
   expect((await gatewayErrorOf(runEmbeddings(call, embedding(1), services))).status).toBe(503);
-  expect(limited.seen).toHaveLength(1);
+  expect(limited.seen).toHaveLength(call.snapshot.routing.attempts);
 });
 
 test("a refusal of what one input says ends the others at once", async () => {
@@ -238,7 +238,17 @@ test("a call that fails in the end pays for what was done at all of its targets"
   const done = first.answered.length + second.answered.length;
   expect(done).toBeGreaterThan(0);
   expect(records[0]?.inputTokens).toBeLessThanOrEqual(2 * done);
-  expect(records[0]).toMatchObject({ outcome: "failed", usageSource: "upstream", attempts: 2 });
+  expect(records[0]).toMatchObject({ outcome: "failed", usageSource: "upstream", attempts: 4 });
+});
+
+test("parts go again only within the model's budget of retries", async () => {
+  const limited = serve(([input = ""]) => (input === "text 0" ? undefined : refusal(429)));
+  const budget = { callBegan: () => undefined, tryRetry: () => false };
+  const { services, records } = pipelineOf({ budget });
+  const call = callAt([limited.upstream("up", 1)]);
+  expect((await gatewayErrorOf(runEmbeddings(call, embedding(4), services))).status).toBe(503);
+  expect(limited.seen.length).toBeLessThanOrEqual(4);
+  expect(records[0]).toMatchObject({ attempts: 1, inputTokens: 2 });
 });
 
 test("a wait ends with the caller", async () => {

@@ -82,7 +82,7 @@ export function snapshotOf(
 export const plainRouting: RoutingSettings = {
   attempts: 4,
   retryBudgetPercent: 20,
-  retryFloor: 3,
+  retryFloor: 1_000,
   firstBackoffMs: 10,
   longestBackoffMs: 100,
   showsTarget: true,
