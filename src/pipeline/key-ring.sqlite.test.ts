@@ -232,3 +232,20 @@ test("a gateway that begins without a database is not loaded, says 503, and reco
   await late.poll();
   expect([late.ring.isLoaded, late.try(text)]).toEqual([true, "200"]);
 });
+
+test("units that another process sells, raises and takes back reach every gateway with the key", async () => {
+  const { admin, one, other } = await setUp();
+  const pool = { provisionedPool: "main", provisionedUnits: 3 };
+  const text = await admin.issue("key_a", pool);
+  await admin.issue("key_b", { ...pool, provisionedUnits: 4 });
+  const units = async (): Promise<readonly number[]> => {
+    await Promise.all([one.poll(), other.poll()]);
+    expect(one.ring.find(text.slice(7, 15))?.key.provisionedPool).toBe("main");
+    return [one.ring.soldUnits("main"), other.ring.soldUnits("main")];
+  };
+  expect(await units()).toEqual([7, 7]);
+  await admin.update("key_a", { provisionedUnits: 10 });
+  expect(await units()).toEqual([14, 14]);
+  await admin.update("key_b", { provisionedUnits: 0, provisionedPool: undefined });
+  expect(await units()).toEqual([10, 10]);
+});
