@@ -1,0 +1,132 @@
+import type { FrameSource } from "../../src/http/event-stream.ts";
+import { AnswerMemory } from "../../src/api/idempotency/answer-memory.ts";
+import type { AnswerReader } from "../../src/api/idempotency/answer-reader.ts";
+import { SharedCall, type SharedCallOptions } from "../../src/api/idempotency/shared-call.ts";
+import { plainCall } from "../../src/pipeline/call.ts";
+import type { KeptAnswer } from "../../src/pipeline/idempotency/answer-seal.ts";
+import { ManualClock } from "./manual-clock.ts";
+
+export const done = "data: [DONE]\n\n";
+export const failure = 'data: {"error":{"message":"broke off"}}\n\n';
+
+export function frame(text: string): string {
+  return `data: {"id":"${text}"}\n\n`;
+}
+
+/** A stream of frames that come when the test says so. */
+export class SteppedFrames implements FrameSource {
+  /** How often it was told to stop. */
+  cancels = 0;
+  /** How often it was asked for more. */
+  asked = 0;
+  readonly #frames: string[];
+  #allowed = 0;
+  #waiting: (() => void) | undefined;
+
+  constructor(frames: readonly string[]) {
+    this.#frames = [...frames];
+  }
+
+  async next(): Promise<string | undefined> {
+    this.asked += 1;
+    while (this.#allowed === 0 && this.cancels === 0) {
+      await new Promise<void>((resolve) => {
+        this.#waiting = resolve;
+      });
+    }
+    if (this.cancels > 0) return undefined;
+    this.#allowed -= 1;
+    return this.#frames.shift();
+  }
+
+  cancel(): void {
+    this.cancels += 1;
+    this.#waiting?.();
+  }
+
+  /** Lets some more frames come. */
+  allow(count = 1): void {
+    this.#allowed += count;
+    this.#waiting?.();
+  }
+}
+
+/** Lets everything happen that waits for nothing but its turn. */
+export async function settle(): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** A shared call over frames that the test controls, and what became of it. */
+export class SharedBench {
+  readonly memory = new AnswerMemory(() => this.memoryLimitBytes);
+  readonly kept: (KeptAnswer | undefined)[] = [];
+  readonly call: SharedCall;
+  memoryLimitBytes = 1_000_000;
+  runs = 0;
+  ends = 0;
+  signal: AbortSignal | undefined;
+
+  constructor(source: FrameSource, options: Partial<SharedCallOptions> = {}) {
+    const answer = {
+      status: 200,
+      headers: { "content-type": "text/event-stream", "x-ratelimit-limit-requests": "5" },
+      frames: source,
+      keepAlive: ":\n",
+      isEarly: false,
+    } as const;
+    this.call = new SharedCall({
+      requestDigest: "digest",
+      run: (signal) => {
+        this.runs += 1;
+        this.signal = signal;
+        return Promise.resolve(answer);
+      },
+      keep: (kept) => {
+        this.kept.push(kept);
+        return Promise.resolve();
+      },
+      onEnd: () => void (this.ends += 1),
+      limitBytes: 10_000,
+      memory: this.memory,
+      clock: new ManualClock(),
+      ...options,
+    });
+  }
+
+  join(deadlineAt?: number): Caller {
+    return new Caller(this.call, deadlineAt);
+  }
+}
+
+/** One who shares a call: what it has got so far. */
+export class Caller {
+  text = "";
+  hasEnded = false;
+  hasLeft = false;
+  readonly reader: AnswerReader;
+  readonly #leaving = new AbortController();
+
+  constructor(call: SharedCall, deadlineAt?: number) {
+    const options = { ...plainCall, deadlineAt };
+    this.reader = call.join({ signal: this.#leaving.signal, options, receivedAt: 0 });
+  }
+
+  /** Takes what comes next. */
+  async read(): Promise<string | undefined> {
+    const text = await this.reader.next();
+    if (text === undefined) this.hasEnded = true;
+    else this.text += text;
+    return text;
+  }
+
+  async readAll(): Promise<string> {
+    await this.reader.answer();
+    while ((await this.read()) !== undefined);
+    return this.text;
+  }
+
+  leave(): void {
+    this.hasLeft = true;
+    this.#leaving.abort(new DOMException("left", "AbortError"));
+  }
+}
