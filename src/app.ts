@@ -125,6 +125,7 @@ class RunningApp implements App {
       soldUnits: (pool) => this.#storage.keyRing.soldUnits(pool),
     });
     this.#followConfig();
+    this.#telemetry.metrics.capacity.follow(() => this.#services.capacity.views());
     this.#authenticate = this.#createAuthenticate();
     this.admin = this.#createAdminServices();
     const onBootstrapToken = overrides.onBootstrapToken ?? ((): undefined => undefined);

@@ -12,7 +12,7 @@ export interface RoutingOptions {
   readonly clock: Clock;
   /** Read again whenever it matters: a reload changes it. */
   readonly settings: () => RoutingSettings;
-  readonly events: Pick<RoutingEvents, "targetEjected" | "targetReturned">;
+  readonly events: Pick<RoutingEvents, "targetEjected" | "targetReturned" | "waited">;
   /** Units of a pool that live keys hold. */
   readonly soldUnits: (pool: string) => number;
   readonly limits: LimitStore;
@@ -35,7 +35,13 @@ export function buildRouting(options: RoutingOptions): RoutingServices {
       onReturned: (target) => events.targetReturned(target),
     }),
     budget: new RetryBudget({ clock, settings }),
-    capacity: new Capacity({ clock, limits, settings, soldUnits }),
+    capacity: new Capacity({
+      clock,
+      limits,
+      settings,
+      soldUnits,
+      onWaited: (pool, waited) => events.waited({ pool, ...waited }),
+    }),
   };
 }
 

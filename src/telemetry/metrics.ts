@@ -1,5 +1,6 @@
 import type { RefusalRule } from "../domain/refusal.ts";
 import type { UsageRecord } from "../domain/usage.ts";
+import { CapacityMetrics } from "./capacity-metrics.ts";
 import { Counter, type CounterSeries } from "./counter.ts";
 import { DurationHistogram, type DurationSeries } from "./duration-histogram.ts";
 import { RoutingMetrics } from "./routing-metrics.ts";
@@ -17,6 +18,7 @@ export interface Gauges {
 /** Names and labels of all metrics. Labels hold configured names and fixed words only. */
 export class Metrics {
   readonly routing = new RoutingMetrics();
+  readonly capacity = new CapacityMetrics();
   readonly #requests = new Counter({
     name: "sluice_http_requests_total",
     help: "HTTP requests answered.",
@@ -93,6 +95,7 @@ export class Metrics {
       this.#durations,
       this.#firstEvents,
       this.routing,
+      this.capacity,
     ];
     return [...series.map((each) => each.render()), ...gaugeRows(gauges).map(renderGauge)].join(
       "\n",
@@ -115,6 +118,9 @@ export class Metrics {
     series.input.add(record.inputTokens);
     series.output.add(record.outputTokens);
     series.duration.observe(record.durationMs / 1000);
+    if (record.capacityClass === "provisioned" && record.status === 503) {
+      this.capacity.guaranteeBroken(record.model);
+    }
     if (record.firstEventMs !== undefined) series.firstEvent.observe(record.firstEventMs / 1000);
   }
 

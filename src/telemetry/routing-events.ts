@@ -1,9 +1,11 @@
 import type { Logger } from "./logger.ts";
+import type { CapacityMetrics } from "./capacity-metrics.ts";
 import type { RoutingMetrics } from "./routing-metrics.ts";
 
 export interface RoutingEventOptions {
   readonly logger: Logger;
   readonly metrics: RoutingMetrics;
+  readonly capacity: CapacityMetrics;
 }
 
 export interface TargetEjection {
@@ -19,8 +21,10 @@ export interface TargetEjection {
 export class RoutingEvents {
   readonly #logger: Logger;
   readonly #metrics: RoutingMetrics;
+  readonly #capacity: CapacityMetrics;
 
-  constructor({ logger, metrics }: RoutingEventOptions) {
+  constructor({ logger, metrics, capacity }: RoutingEventOptions) {
+    this.#capacity = capacity;
     this.#logger = logger;
     this.#metrics = metrics;
   }
@@ -39,6 +43,11 @@ export class RoutingEvents {
   targetReturned(target: string): void {
     this.#metrics.returned(target);
     this.#logger.log("info", "a target works again", { target });
+  }
+
+  /** A wait for a place at a pool or upstream has ended. */
+  waited(wait: Parameters<CapacityMetrics["waited"]>[0]): void {
+    this.#capacity.waited(wait);
   }
 
   /** `decision`: where the attempt is made again, or the reason why it is not. */

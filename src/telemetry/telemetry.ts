@@ -33,6 +33,6 @@ export function createTelemetry(setup: TelemetrySetup): Telemetry {
     events: new TelemetryEvents({ logger, metrics, logsUpstreamMessages }),
     storage: new StorageEvents({ logger, clock }),
     ledger: new LedgerTelemetry({ logger, metrics, clock }),
-    routing: new RoutingEvents({ logger, metrics: metrics.routing }),
+    routing: new RoutingEvents({ logger, metrics: metrics.routing, capacity: metrics.capacity }),
   };
 }

@@ -202,7 +202,8 @@ export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline
 
 /** Targets without a past, and room for every call. */
 function routingOf(clock: Clock, limits: LimitStore): RoutingServices {
-  const events = { targetEjected: () => undefined, targetReturned: () => undefined };
+  const nothing = (): undefined => undefined;
+  const events = { targetEjected: nothing, targetReturned: nothing, waited: nothing };
   const soldUnits = (): number => 0;
   return buildRouting({ clock, limits, soldUnits, settings: () => plainRouting, events });
 }
