@@ -51,6 +51,7 @@ export const refusalRules = [
   "queue_deadline",
   "ledger_full",
   "draining",
+  "overloaded",
   "upstream",
   "not_permitted",
   "not_signed_in",

@@ -1,5 +1,5 @@
 import type { Clock } from "../domain/clock.ts";
-import type { Caller } from "../domain/key.ts";
+import type { Caller, Key } from "../domain/key.ts";
 import type { Environment } from "../domain/model.ts";
 import type { GatewayError } from "../domain/gateway-error.ts";
 import type { NetworkList } from "../domain/network.ts";
@@ -12,12 +12,14 @@ import type { Connections } from "./connections.ts";
 import type { CorsPolicy } from "./cors.ts";
 import { callerLeft, draining, unknownHost } from "./edge-refusal.ts";
 import { errorReply, toGatewayError } from "./error-reply.ts";
+import { notingGate } from "./noting-gate.ts";
 import { hasBody, readBody, type BodyLimits } from "./read-body.ts";
 import { refusalOf } from "./refusal-of.ts";
 import type { Reply } from "./reply.ts";
 import { queryOf, readTarget } from "./request-target.ts";
-import type { PublicCall, Route } from "./route.ts";
+import type { KeyCall, PublicCall, Route } from "./route.ts";
 import type { RouteMatch, RouteTable } from "./route-table.ts";
+import { ShedReplies } from "./shed-replies.ts";
 import { watchedBody } from "./watched-body.ts";
 
 export interface DispatchOptions {
@@ -39,6 +41,8 @@ export interface DispatchOptions {
   readonly isEnding: () => boolean;
   /** Whether new calls are refused. */
   readonly isDraining: () => boolean;
+  /** Says which calls there is no time for; it is asked once for each, before its body is read. */
+  readonly overload?: { refusesUnread(key: Key): boolean } | undefined;
   readonly onHandled: (event: HandledRequest) => void;
 }
 
@@ -65,18 +69,22 @@ export interface HandledRequest {
   readonly refusal: Refusal | undefined;
 }
 
-export type Dispatch = (request: Request, connections: Connections) => Promise<Response>;
+/** What needs no wait is answered at once, so that a refusal costs as little as it can. */
+export type Dispatch = (request: Request, connections: Connections) => Response | Promise<Response>;
 
 /** The way of every request: find its route, check who calls, handle, answer, report. */
 export function createDispatch(options: DispatchOptions): Dispatch {
   requireGate(options);
   const isAdmin = options.routes.listener === "admin";
-  return async (request, connections) => {
+  const shed = new ShedReplies();
+  return (request, connections) => {
     const receivedAt = options.clock.monotonic();
     const id = options.newRequestId();
     const edge = options.edge();
     const context: RequestContext = {
       options,
+      shed,
+      isAdmin,
       edge: isAdmin ? { ...edge, bodyLimits: adminBodyLimits(edge.bodyLimits) } : edge,
       request,
       connections,
@@ -86,22 +94,34 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       caller: undefined,
       accountId: undefined,
       hasReadBody: false,
+      error: undefined,
     };
-    let reply: Reply;
-    let error: GatewayError | undefined;
+    let reply: Reply | Promise<Reply>;
     try {
-      reply = await handle(context);
+      reply = handle(context);
     } catch (thrown) {
-      error = toGatewayError(hasLeft(request, thrown) ? callerLeft() : thrown);
-      reply = closing(errorReply(error), context);
+      reply = failed(thrown, context);
     }
-    const durationMs = options.clock.monotonic() - receivedAt;
-    const refusal = error && refusalOf({ ...context, id, at: options.clock.now(), error });
-    const { route } = context;
-    const { method } = request;
-    options.onHandled({ id, method, route, status: reply.status, durationMs, error, refusal });
-    return toResponse(isAdmin ? securedReply(reply) : reply, context, durationMs);
+    if (!(reply instanceof Promise)) return finish(reply, context);
+    return reply
+      .catch((thrown: unknown) => failed(thrown, context))
+      .then((answered) => finish(answered, context));
   };
+}
+
+function failed(thrown: unknown, context: RequestContext): Reply {
+  context.error = toGatewayError(hasLeft(context.request, thrown) ? callerLeft() : thrown);
+  return closing(errorReply(context.error), context);
+}
+
+/** Reports the request and makes the response. */
+function finish(reply: Reply, context: RequestContext): Response {
+  const { options, request, id, route, caller, accountId, error } = context;
+  const { status } = reply;
+  const durationMs = options.clock.monotonic() - context.receivedAt;
+  const refusal = error && refusalOf({ id, at: options.clock.now(), error, caller, accountId });
+  options.onHandled({ id, method: request.method, route, status, durationMs, error, refusal });
+  return toResponse(context.isAdmin ? securedReply(reply) : reply, context, durationMs);
 }
 
 function requireGate({ routes, gate }: DispatchOptions): void {
@@ -113,6 +133,8 @@ function requireGate({ routes, gate }: DispatchOptions): void {
 
 interface RequestContext {
   readonly options: DispatchOptions;
+  readonly shed: ShedReplies;
+  readonly isAdmin: boolean;
   readonly edge: EdgeSettings;
   readonly request: Request;
   readonly connections: Connections;
@@ -125,10 +147,12 @@ interface RequestContext {
   /** Of who is signed in, once it is known. */
   accountId: string | undefined;
   hasReadBody: boolean;
+  /** Set when the answer is one. */
+  error: GatewayError | undefined;
 }
 
-async function handle(context: RequestContext): Promise<Reply> {
-  const { options, edge, request, id, receivedAt } = context;
+function handle(context: RequestContext): Reply | Promise<Reply> {
+  const { options, edge, request } = context;
   const target = readTarget(request, edge.maxHeaders);
   if (request.method === "OPTIONS") {
     const methods = options.routes.methods(target.path);
@@ -137,27 +161,32 @@ async function handle(context: RequestContext): Promise<Reply> {
   const match = options.routes.match(request.method, target.path);
   const { route, parameter } = match;
   context.route = route.path;
-  const call = { id, request, signal: request.signal, receivedAt, parameter };
   switch (route.access) {
     case "public":
-      return route.handle(call);
+      return route.handle(callOf(context, parameter));
     case "key":
-      return handleWithKey({ context, route, call, host: target.host });
+      return handleWithKey({ context, route, parameter, host: target.host });
     case "anonymous":
     case "principal":
-      return handleControl({ context, route, call, match });
+      return handleControl({ context, route, call: callOf(context, parameter), match });
   }
+}
+
+/** Made when it is needed, and not before: the signal is the dear part of a request. */
+function callOf({ id, request, receivedAt }: RequestContext, parameter: string): PublicCall {
+  return { id, request, signal: request.signal, receivedAt, parameter };
 }
 
 interface KeyedRequest {
   readonly context: RequestContext;
   readonly route: Extract<Route, { access: "key" }>;
-  readonly call: PublicCall;
+  readonly parameter: string;
   readonly host: string;
 }
 
-async function handleWithKey({ context, route, call, host }: KeyedRequest): Promise<Reply> {
-  const { options, request, connections } = context;
+function handleWithKey(keyed: KeyedRequest): Reply | Promise<Reply> {
+  const { context, host } = keyed;
+  const { options, request } = context;
   if (options.isDraining()) throw draining();
   const snapshot = options.snapshot();
   const environment = environmentAt(snapshot, host);
@@ -165,14 +194,27 @@ async function handleWithKey({ context, route, call, host }: KeyedRequest): Prom
   const authorization = request.headers.get("authorization");
   const caller = options.authenticate(authorization, environment, () => addressOf(context));
   context.caller = caller;
+  if (options.overload?.refusesUnread(caller.key) === true) {
+    const { error, reply } = context.shed.next();
+    context.error = error;
+    return closing(reply, context);
+  }
+  return serve(keyed, { caller, environment, snapshot });
+}
+
+async function serve(
+  { context, route, parameter }: KeyedRequest,
+  known: Pick<KeyCall, "caller" | "environment" | "snapshot">,
+): Promise<Reply> {
+  const { request, connections } = context;
   const readThisBody = (): Promise<Uint8Array> => readBodyOf(context);
   const resumeIdleTimer = (): void => connections.resumeIdleTimer(request);
   // The idle timer would cut long answers; the pipeline's own deadlines hold from here.
   connections.pauseIdleTimer(request);
   let isStreamed = false;
   try {
-    const keyed = { ...call, caller, environment, snapshot, readBody: readThisBody };
-    const reply = await route.handle({ ...keyed, resumeIdleTimer });
+    const call = { ...callOf(context, parameter), ...known, readBody: readThisBody };
+    const reply = await route.handle({ ...call, resumeIdleTimer });
     isStreamed = reply.body instanceof ReadableStream;
     return reply;
   } finally {
@@ -205,25 +247,14 @@ async function handleControl({ context, route, call, match }: ControlRequest): P
   connections.pauseIdleTimer(request);
   let isStreamed = false;
   try {
-    const reply = await handleAdmin(route, admin, notingGate(options.gate, context));
+    const gate = notingGate(options.gate, (who) => (context.accountId = who.accountId));
+    const reply = await handleAdmin(route, admin, gate);
     if (!(reply.body instanceof ReadableStream)) return reply;
     isStreamed = true;
     return { ...reply, body: watchedBody(reply.body, { unreadTimeoutMs, onEnd: resumeIdleTimer }) };
   } finally {
     if (!isStreamed) resumeIdleTimer();
   }
-}
-
-/** Remembers whose request it is, for what is kept of a refusal. */
-function notingGate(gate: AdminGate, context: RequestContext): AdminGate {
-  return {
-    checkAnonymous: (request) => gate.checkAnonymous(request),
-    async identify(request) {
-      const principal = await gate.identify(request);
-      context.accountId = principal.accountId;
-      return principal;
-    },
-  };
 }
 
 /** What was stopped because its caller left is nobody's failure. */

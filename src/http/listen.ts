@@ -8,7 +8,7 @@ export interface ListenOptions {
   readonly idleTimeoutMs: number;
   /** Whether other processes may listen at the same address; the system deals out connections. */
   readonly sharesPort?: boolean;
-  handle(request: Request, connections: Connections): Promise<Response>;
+  handle(request: Request, connections: Connections): Response | Promise<Response>;
   /** For failures outside of `handle`, which answers everything itself. */
   onError(error: unknown): Response;
 }

@@ -87,7 +87,7 @@ export class SignInHarness implements AsyncDisposable {
     return user;
   }
 
-  send(request: Request, address = "192.0.2.1"): Promise<Response> {
+  async send(request: Request, address = "192.0.2.1"): Promise<Response> {
     request.headers.set("host", new URL(this.publicUrl).host);
     return this.#dispatch(request, {
       pauseIdleTimer() {},

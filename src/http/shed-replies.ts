@@ -1,0 +1,30 @@
+import type { GatewayError } from "../domain/gateway-error.ts";
+import { overloaded } from "../domain/overload-refusal.ts";
+import { errorReply } from "./error-reply.ts";
+import type { Reply } from "./reply.ts";
+
+export interface ShedReply {
+  readonly error: GatewayError;
+  readonly reply: Reply;
+}
+
+/** How many different times callers are told to come back after. */
+const variants = 64;
+/** Has no divisor in common with their number, so that each is taken as often as any other. */
+const stride = 23;
+
+/** Refusals for want of time, made once: when they are needed, there is no time to make them. */
+export class ShedReplies {
+  readonly #made: readonly ShedReply[] = Array.from({ length: variants }, (_, place) => {
+    const error = overloaded(place / (variants - 1));
+    return { error, reply: errorReply(error) };
+  });
+  #place = 0;
+
+  next(): ShedReply {
+    this.#place = (this.#place + stride) % variants;
+    const made = this.#made[this.#place];
+    if (made === undefined) throw new RangeError("there is no such variant");
+    return made;
+  }
+}
