@@ -1,10 +1,19 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
-import { callerOf, callOf, gatewayErrorOf, modelOf } from "../../test/support/pipeline-fixtures.ts";
+import {
+  callerOf,
+  callOf,
+  gatewayErrorOf,
+  modelOf,
+  snapshotOf,
+  targetOf,
+} from "../../test/support/pipeline-fixtures.ts";
+import { plainKey } from "../../test/support/plain-key.ts";
+import type { CapacityMode } from "../domain/capacity.ts";
 import type { GatewayError } from "../domain/gateway-error.ts";
 import type { Limits } from "../domain/plan.ts";
 import { createMemoryLimitStore } from "../storage/memory/limit-store.ts";
-import { admit, type AdmissionRequest } from "./admit.ts";
+import { admit, canEverFit, chargeRequest, type AdmissionRequest } from "./admit.ts";
 
 function setUp(limits: Partial<Limits>) {
   const clock = new ManualClock({ wallMs: 1_000_000, monotonicMs: 70_000 });
@@ -96,4 +105,210 @@ test("nothing of the explanation is in the answer", async () => {
   for (const inner of ["key_a", "aaaaaaaa", "scope", "slots", "requests_per_minute"]) {
     expect(sent).not.toContain(inner);
   }
+});
+
+interface Wish {
+  readonly input: number;
+  readonly output?: number;
+  readonly isCapped?: boolean;
+  readonly capacity?: CapacityMode;
+  readonly alias?: "pooled" | "plain";
+}
+
+/** A key with three units of 100 tokens in a pool, and a plan of 1000. */
+function setUpGuarantee(units = 3, contextWindow = 200) {
+  const clock = new ManualClock({ wallMs: 1_000_000, monotonicMs: 70_000 });
+  const options = { clock, random: () => 0, reservationTtlMs: 600_000, scopeLimit: 10 };
+  const store = createMemoryLimitStore(options);
+  const pool = {
+    name: "shared",
+    kind: "shared" as const,
+    tokensPerMinute: 10_000,
+    maxInFlight: undefined,
+    onDemandFloorPercent: 20,
+    unitTokensPerMinute: 100,
+  };
+  const key = plainKey({ provisionedUnits: units, provisionedPool: "shared" });
+  const caller = { ...callerOf({ requestsPerMinute: 100, tokensPerMinute: 1_000 }), key };
+  const snapshot = { ...snapshotOf(["up"]), pools: new Map([["shared", pool]]) };
+  const models = {
+    pooled: modelOf({
+      contextWindow,
+      targets: [targetOf("up"), targetOf("up", { pool: "shared" })],
+    }),
+    plain: modelOf({ alias: "plain", contextWindow }),
+  };
+  let calls = 0;
+  const requestOf = ({ input, output = 0, isCapped = true, ...wish }: Wish): AdmissionRequest => {
+    calls += 1;
+    const { capacity = "auto", alias = "pooled" } = wish;
+    return {
+      call: callOf({
+        id: `req_${calls}`,
+        caller,
+        snapshot,
+        options: { capacity, deadlineAt: undefined },
+      }),
+      resolved: { model: models[alias] },
+      estimate: { inputTokens: input, outputTokens: output, likelyInputTokens: input },
+      isCapped,
+    };
+  };
+  const services = { limits: store, clock };
+  const ask = (wish: Wish) => admit(requestOf(wish), services);
+  const leftOfPlan = () => store.peek({ id: "key:key_a", limits: caller.limits });
+  return { ask, requestOf, leftOfPlan, store, clock, services };
+}
+
+describe("a key with provisioned throughput", () => {
+  test("uses its guarantee first, and then its plan, in another class", async () => {
+    const { ask, leftOfPlan } = setUpGuarantee();
+    const admissions = [];
+    for (const input of [200, 100, 50]) admissions.push(await ask({ input }));
+    expect(admissions.map(({ capacityClass }) => capacityClass)).toEqual([
+      "provisioned",
+      "provisioned",
+      "spillover",
+    ]);
+    expect(admissions.map(({ state }) => state.remainingTokens)).toEqual([100, 0, 950]);
+    expect(admissions[0]?.state.limits).toEqual({
+      requestsPerMinute: Infinity,
+      tokensPerMinute: 300,
+    });
+    expect(leftOfPlan()).toMatchObject({ remainingRequests: 99, remainingTokens: 950 });
+  });
+
+  test("is settled where it was charged", async () => {
+    const { ask, leftOfPlan, store } = setUpGuarantee();
+    await ask({ input: 300 });
+    const spilled = await ask({ input: 400 });
+    expect(spilled.reservedTokens).toBe(400);
+    store.settle("req_1", 100);
+    store.settle("req_2", 100);
+    expect(leftOfPlan()).toMatchObject({ remainingRequests: 99, remainingTokens: 900 });
+    const again = await ask({ input: 200 });
+    expect(again).toMatchObject({ capacityClass: "provisioned", state: { remainingTokens: 0 } });
+  });
+
+  test("that asks for on-demand capacity gets that, and keeps its guarantee", async () => {
+    const { ask, leftOfPlan } = setUpGuarantee();
+    const admission = await ask({ input: 200, capacity: "on-demand-only" });
+    expect(admission.capacityClass).toBe("on-demand");
+    expect(leftOfPlan().remainingTokens).toBe(800);
+    expect((await ask({ input: 300 })).capacityClass).toBe("provisioned");
+  });
+
+  test("that asks for its guarantee alone is told when it has room again", async () => {
+    const { ask, leftOfPlan, clock } = setUpGuarantee();
+    await ask({ input: 200, capacity: "provisioned-only" });
+    clock.advance(10_250);
+    const error = await gatewayErrorOf(ask({ input: 101, capacity: "provisioned-only" }));
+    expect(error).toMatchObject({ status: 429, code: "rate_limit_exceeded", type: "tokens" });
+    expect(error.message).toBe(
+      "Rate limit reached for alpha-sonnet-4 in application search on provisioned tokens per " +
+        "60 s: Limit 300, Used 200, Requested 101. Please try again in 48.75s.",
+    );
+    expect(error.headers).toEqual({
+      "x-ratelimit-limit-tokens": "300",
+      "x-ratelimit-remaining-tokens": "100",
+      "x-ratelimit-reset-tokens": "48.75s",
+      "retry-after": "49",
+      "retry-after-ms": "48750",
+    });
+    expect(error.explanation).toMatchObject({
+      rule: "guarantee_used_up",
+      summary: "The last 60 s hold 200 of 300 tokens, and the request asks for 101.",
+      window: { scopeId: "guarantee:key_a", limit: 300, used: 200, requested: 101 },
+    });
+    clock.advance(48_750);
+    const admission = await ask({ input: 300, capacity: "provisioned-only" });
+    expect(admission.capacityClass).toBe("provisioned");
+    expect(leftOfPlan().remainingRequests).toBe(100);
+  });
+
+  test("has it at no model without a target in the pool", async () => {
+    const { ask } = setUpGuarantee();
+    expect((await ask({ input: 10, alias: "plain" })).capacityClass).toBe("on-demand");
+    const refused = ask({ input: 10, alias: "plain", capacity: "provisioned-only" });
+    const error = await gatewayErrorOf(refused);
+    expect(error).toMatchObject({ status: 400, code: "invalid_value", param: "x-sluice-capacity" });
+  });
+
+  test("and without units, or with those of a pool that is gone, is as any other", async () => {
+    const { requestOf, services } = setUpGuarantee(0);
+    const request = requestOf({ input: 10 });
+    expect((await admit(request, services)).capacityClass).toBe("on-demand");
+    const { requestOf: requestWithUnits, services: others } = setUpGuarantee();
+    const gone = requestWithUnits({ input: 10 });
+    const call = { ...gone.call, snapshot: snapshotOf(["up"]) };
+    expect((await admit({ ...gone, call }, others)).capacityClass).toBe("on-demand");
+  });
+
+  test("with few units has time enough for the largest request of the model", async () => {
+    const { ask, clock } = setUpGuarantee(1, 750);
+    const large = await ask({ input: 750, capacity: "provisioned-only" });
+    expect(large.state.limits.tokensPerMinute).toBe(800);
+    const refused = await gatewayErrorOf(ask({ input: 51, capacity: "provisioned-only" }));
+    expect(refused.message).toContain("provisioned tokens per 480 s: Limit 800, Used 750");
+    clock.advance(478_999);
+    await gatewayErrorOf(ask({ input: 51, capacity: "provisioned-only" }));
+    clock.advance(1);
+    await ask({ input: 750, capacity: "provisioned-only" });
+  });
+
+  test("reserves of a guessed output what the guarantee has room for, of a cap all", async () => {
+    const { ask } = setUpGuarantee();
+    const guessed = await ask({ input: 100, output: 5_000, isCapped: false });
+    expect(guessed).toMatchObject({ capacityClass: "provisioned", reservedTokens: 300 });
+    const capped = await ask({ input: 100, output: 500 });
+    expect(capped).toMatchObject({ capacityClass: "spillover", reservedTokens: 600 });
+    const large = ask({ input: 100, output: 201, capacity: "provisioned-only" });
+    const error = await gatewayErrorOf(large);
+    expect(error.headers["x-should-retry"]).toBe("false");
+    expect(error.explanation).toMatchObject({
+      rule: "request_too_large",
+      summary: "The request asks for 301 tokens, more than the 300 of 60 s of the guarantee.",
+    });
+  });
+
+  test("is told to come back for what only its guarantee can take", async () => {
+    const { ask } = setUpGuarantee(30, 3_000);
+    expect((await ask({ input: 2_000 })).capacityClass).toBe("provisioned");
+    const error = await gatewayErrorOf(ask({ input: 2_000 }));
+    expect(error.explanation?.rule).toBe("guarantee_used_up");
+    expect(error.headers["retry-after"]).toBe("59");
+  });
+
+  test("can fit what either of its limits takes, unless it asks for one alone", () => {
+    const { requestOf } = setUpGuarantee(30, 3_000);
+    const fits = (input: number, capacity: CapacityMode) =>
+      canEverFit(requestOf({ input, capacity }));
+    expect([fits(3_000, "auto"), fits(3_001, "auto")]).toEqual([true, false]);
+    expect([fits(1_000, "on-demand-only"), fits(1_001, "on-demand-only")]).toEqual([true, false]);
+    expect(fits(3_000, "provisioned-only")).toBe(true);
+    const { requestOf: requestOfFew } = setUpGuarantee();
+    expect(canEverFit(requestOfFew({ input: 301 }))).toBe(true);
+    expect(canEverFit(requestOfFew({ input: 301, capacity: "provisioned-only" }))).toBe(false);
+  });
+
+  test("keeps what its guarantee held long ago by the minute, for explanations", async () => {
+    const { ask, clock } = setUpGuarantee(1, 1_000);
+    for (let second = 0; second < 200; second++) {
+      await ask({ input: 5, capacity: "provisioned-only" });
+      clock.advance(1_000);
+    }
+    const error = await gatewayErrorOf(ask({ input: 5, capacity: "provisioned-only" }));
+    const slots = error.explanation?.window?.slots ?? [];
+    expect(slots.length).toBeLessThanOrEqual(64);
+    expect(slots.reduce((sum, slot) => sum + slot.tokens, 0)).toBe(1_000);
+    expect(slots.map(({ ageMs }) => ageMs)).toEqual(
+      slots.map(({ ageMs }) => ageMs).toSorted((one, other) => other - one),
+    );
+  });
+
+  test("is charged work before admission as a request of its plan", async () => {
+    const { requestOf, leftOfPlan, services } = setUpGuarantee();
+    await chargeRequest(requestOf({ input: 10 }), services);
+    expect(leftOfPlan()).toMatchObject({ remainingRequests: 99, remainingTokens: 1_000 });
+  });
 });

@@ -19,10 +19,10 @@ export class PoolTokens {
     this.#scopeId = scopeId;
   }
 
-  /** A call may come to the same pool several times, so each of its reservations has its own id. */
+  /** A call may come to several pools, and to one several times: each reservation has its own id. */
   newReservation({ callId, tokens }: PlaceRequest): Reservation {
     this.#reservations += 1;
-    return { id: `${callId}/pool/${this.#reservations}`, tokens };
+    return { id: `${callId}/${this.#scopeId}/${this.#reservations}`, tokens };
   }
 
   /** Fails later, if at all, so that whoever gives a place back never sees it. */

@@ -1,0 +1,164 @@
+import { drainMicrotasks } from "bun:jsc";
+import type { Pool } from "../../src/domain/capacity.ts";
+import type { CapacityClass } from "../../src/domain/usage.ts";
+import { Capacity, type PoolName } from "../../src/pipeline/capacity/capacity.ts";
+import type { EnterResult, Place, PlaceRequest } from "../../src/pipeline/capacity/place.ts";
+import type { Waited } from "../../src/pipeline/capacity/pool-gate.ts";
+import type { Snapshot, Upstream } from "../../src/pipeline/snapshot.ts";
+import { createMemoryLimitStore } from "../../src/storage/memory/limit-store.ts";
+import type { LimitStore } from "../../src/storage/store.ts";
+import { ProcessClock, VirtualTime } from "../simulation/virtual-time.ts";
+import { snapshotOf, targetOf, upstreamOf } from "./pipeline-fixtures.ts";
+
+export const plainPool: Pool = {
+  name: "shared",
+  kind: "shared",
+  tokensPerMinute: 100_000,
+  maxInFlight: 10,
+  onDemandFloorPercent: 20,
+  unitTokensPerMinute: 1_000,
+};
+
+/** A call that asked for a place and waits for it, or has been told. */
+export interface Asked {
+  readonly request: PlaceRequest;
+  readonly askedAt: number;
+  /** Undefined as long as it waits. */
+  result: EnterResult | undefined;
+  endedAt: number | undefined;
+  readonly leave: () => void;
+}
+
+export interface WorldOptions {
+  readonly pools?: readonly Pool[];
+  readonly upstreams?: readonly Upstream[];
+  readonly queueLimit?: number;
+  /** Makes another store of the one in memory, such as one that answers later. */
+  readonly wrap?: (store: LimitStore, time: VirtualTime) => LimitStore;
+}
+
+/** Pools in a time that stands still until told to pass. */
+export class CapacityWorld {
+  readonly time = new VirtualTime();
+  readonly clock = new ProcessClock(this.time, { monotonicMs: 70_000, wallMs: 1e12 });
+  readonly store = createMemoryLimitStore({
+    clock: this.clock,
+    random: () => 0,
+    reservationTtlMs: 3_600_000,
+    scopeLimit: 100,
+  });
+  readonly capacity: Capacity;
+  readonly waits: (PoolName & Waited)[] = [];
+  readonly sold = new Map<string, number>();
+  queueLimit: number;
+  #snapshot: Snapshot;
+  #calls = 0;
+
+  constructor({ pools = [plainPool], upstreams = [], queueLimit = 100, wrap }: WorldOptions = {}) {
+    this.queueLimit = queueLimit;
+    this.capacity = new Capacity({
+      clock: this.clock,
+      limits: wrap?.(this.store, this.time) ?? this.store,
+      settings: () => ({ queueLimit: this.queueLimit }),
+      soldUnits: (pool) => this.sold.get(pool) ?? 0,
+      onWaited: (place, waited) => void this.waits.push({ ...place, ...waited }),
+    });
+    this.#snapshot = snapshotWith(pools, upstreams);
+    this.capacity.follow(this.#snapshot);
+  }
+
+  get snapshot(): Snapshot {
+    return this.#snapshot;
+  }
+
+  reload(pools: readonly Pool[], upstreams: readonly Upstream[] = []): void {
+    this.#snapshot = snapshotWith(pools, upstreams);
+    this.capacity.follow(this.#snapshot);
+  }
+
+  /** Asks at a pool, or with `upstream:<name>` at an upstream, and waits so long at most. */
+  ask(
+    wish: Partial<PlaceRequest> = {},
+    { at = "shared", patienceMs = 0 }: { at?: string; patienceMs?: number } = {},
+  ): Asked {
+    this.#calls += 1;
+    const request: PlaceRequest = {
+      callId: `call ${this.#calls}`,
+      capacityClass: "on-demand",
+      accountId: "account",
+      tokens: 100,
+      ...wish,
+    };
+    const caller = new AbortController();
+    const leave = (): void => caller.abort();
+    const askedAt = this.time.now;
+    const asked: Asked = { request, askedAt, result: undefined, endedAt: undefined, leave };
+    const { signal } = caller;
+    const { snapshot } = this;
+    const wait = { ...request, snapshot, signal, patienceMs };
+    void this.capacity.enter(this.#where(at), wait).then((result) => {
+      asked.result = result;
+      asked.endedAt = this.time.now;
+    });
+    drainMicrotasks();
+    return asked;
+  }
+
+  /** Asks for a place now or never. */
+  tryAsk(wish: Partial<PlaceRequest> = {}, at = "shared"): EnterResult | Promise<EnterResult> {
+    this.#calls += 1;
+    const request: PlaceRequest = {
+      callId: `call ${this.#calls}`,
+      capacityClass: "on-demand",
+      accountId: "account",
+      tokens: 100,
+      ...wish,
+    };
+    return this.capacity.tryEnter(this.#where(at), request, this.#snapshot);
+  }
+
+  pass(durationMs: number): void {
+    const untilMs = this.time.now + durationMs;
+    this.time.schedule(() => undefined, durationMs);
+    this.time.runUntil(() => false, { untilMs, steps: Infinity });
+  }
+
+  held(capacityClass: CapacityClass, pool = "shared"): number {
+    return this.#viewOf(pool)?.inFlight[capacityClass] ?? 0;
+  }
+
+  queued(capacityClass: CapacityClass, pool = "shared"): number {
+    return this.#viewOf(pool)?.queued[capacityClass] ?? 0;
+  }
+
+  #viewOf(name: string) {
+    return this.capacity.views().find((view) => view.name === name);
+  }
+
+  #where(at: string) {
+    const [kind, name = ""] = at.split(":");
+    const upstream = kind === "upstream" ? name : "up";
+    return {
+      target: targetOf(upstream, kind === "upstream" ? {} : { pool: at }),
+      upstream: this.#snapshot.upstreams.get(upstream) ?? upstreamOf(upstream),
+    };
+  }
+}
+
+/** The place that was given; throws when there was none. */
+export function placeOf(asked: EnterResult | Asked | Promise<EnterResult>): Place {
+  const result = "request" in asked ? asked.result : asked;
+  if (result !== undefined && "place" in result) return result.place;
+  throw new Error(`no place: ${JSON.stringify(result)}`);
+}
+
+export function isServed({ result }: Asked): boolean {
+  return result !== undefined && "place" in result;
+}
+
+function snapshotWith(pools: readonly Pool[], upstreams: readonly Upstream[]): Snapshot {
+  return {
+    ...snapshotOf(upstreams.length === 0 ? ["up"] : upstreams),
+    pools: new Map(pools.map((pool) => [pool.name, pool])),
+  };
+}
