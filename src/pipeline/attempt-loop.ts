@@ -1,11 +1,12 @@
 import type { GatewayError } from "../domain/gateway-error.ts";
-import { UpstreamFailure, type UpstreamFailureKind } from "../domain/upstream-failure.ts";
+import { UpstreamFailure } from "../domain/upstream-failure.ts";
 import type { CapacityClass } from "../domain/usage.ts";
 import type { Admission } from "./admit.ts";
 import type { Call } from "./call.ts";
 import { candidatesOf, ejectedOf } from "./call-candidates.ts";
 import { busyError } from "./capacity/busy-error.ts";
 import type { BusyPool, EnterResult } from "./capacity/place.ts";
+import { FailedAttempt, graver, noTarget, unfitKinds, withoutExcuse } from "./failed-attempt.ts";
 import { firstToAnswer, hasAnsweredWithin } from "./hedge.ts";
 import type { Meter } from "./meter.ts";
 import type { Operation } from "./operation.ts";
@@ -38,13 +39,6 @@ export interface Answered<Answer> {
 export function attemptInTurn<Answer>(plan: AttemptPlan<Answer>): Promise<Answered<Answer>> {
   return new AttemptLoop(plan).run();
 }
-
-/** What asking the same target again within one call cannot mend. */
-const unfitKinds: ReadonlySet<UpstreamFailureKind> = new Set([
-  "unsupported",
-  "unknown-model",
-  "bad-credential",
-]);
 
 /** How often a call looks again whether a target that is at its limit takes it. */
 const limitPollMs = 25;
@@ -79,12 +73,18 @@ class AttemptLoop<Answer> {
         if (unfitKinds.has(failure.details.kind)) this.#leaveOut(candidate);
         const decision = this.#decide(failure, candidate);
         services.onRetryDecided(admission.model.alias, decisionName(decision));
-        if (decision.action === "give-up") throw gravest;
+        if (decision.action === "give-up") throw this.#verdict(gravest);
         const following = await this.#after(decision, candidate);
-        if (following === undefined) throw gravest;
+        if (following === undefined) throw this.#verdict(gravest);
         attempt = following;
       }
     }
+  }
+
+  /** What no asked target can do, one that was busy might have done. */
+  #verdict(gravest: UpstreamFailure): GatewayError | UpstreamFailure {
+    const isUnsupported = gravest.details.kind === "unsupported";
+    return isUnsupported && this.#busy !== undefined ? this.#busyError() : gravest;
   }
 
   async #after(
@@ -191,6 +191,11 @@ class AttemptLoop<Answer> {
 
   #enter(candidate: Candidate, entered: EnterResult): RunningAttempt | undefined {
     const { call, meter, services } = this.#plan;
+    // The limiter and the queue take their time; nothing begins for a caller that left meanwhile.
+    if (call.signal.aborted) {
+      if ("place" in entered) entered.place.leave();
+      throw whyEnded(call.signal);
+    }
     if (!("place" in entered)) {
       this.#busy ??= entered;
       return undefined;
@@ -227,10 +232,6 @@ class AttemptLoop<Answer> {
         signal: call.signal,
         patienceMs,
       });
-      if (call.signal.aborted) {
-        if ("place" in entered) entered.place.leave();
-        throw whyEnded(call.signal);
-      }
       this.#busy = undefined;
       const attempt = this.#enter(candidate, entered);
       if (attempt !== undefined) return attempt;
@@ -257,39 +258,8 @@ class AttemptLoop<Answer> {
   }
 }
 
-/** An attempt whose end was noted; the loop decides what comes of it. */
-class FailedAttempt extends Error {
-  readonly failure: UpstreamFailure;
-  readonly candidate: Candidate;
-
-  constructor(failure: UpstreamFailure, candidate: Candidate) {
-    super(failure.message, { cause: failure });
-    this.failure = failure;
-    this.candidate = candidate;
-  }
-}
-
 /** When a call's time is over, monotonic milliseconds. */
 function endOf({ receivedAt, options }: Call, candidate: Candidate): number {
   const end = receivedAt + timeoutsOf(candidate).totalMs;
   return Math.min(end, options.deadlineAt ?? Infinity);
-}
-
-/** A fresh credential that is refused as well is not stale, and the operator must know. */
-function withoutExcuse(failure: UpstreamFailure): UpstreamFailure {
-  const { details } = failure;
-  if (details.kind !== "stale-credential") return failure;
-  return new UpstreamFailure({ ...details, kind: "bad-credential" }, { cause: failure });
-}
-
-/** A target that cannot do what was asked says nothing about one that could and was down. */
-function graver(before: UpstreamFailure | undefined, now: UpstreamFailure): UpstreamFailure {
-  return before !== undefined && now.details.kind === "unsupported" ? before : now;
-}
-
-function noTarget(): UpstreamFailure {
-  return new UpstreamFailure({
-    kind: "unavailable",
-    message: "the model has no target that may serve this call",
-  });
 }

@@ -1,0 +1,40 @@
+import { UpstreamFailure, type UpstreamFailureKind } from "../domain/upstream-failure.ts";
+import type { Candidate } from "./routing/candidates.ts";
+
+/** An attempt whose end was noted; the loop decides what comes of it. */
+export class FailedAttempt extends Error {
+  readonly failure: UpstreamFailure;
+  readonly candidate: Candidate;
+
+  constructor(failure: UpstreamFailure, candidate: Candidate) {
+    super(failure.message, { cause: failure });
+    this.failure = failure;
+    this.candidate = candidate;
+  }
+}
+
+/** What asking the same target again within one call cannot mend. */
+export const unfitKinds: ReadonlySet<UpstreamFailureKind> = new Set([
+  "unsupported",
+  "unknown-model",
+  "bad-credential",
+]);
+
+/** A fresh credential that is refused as well is not stale, and the operator must know. */
+export function withoutExcuse(failure: UpstreamFailure): UpstreamFailure {
+  const { details } = failure;
+  if (details.kind !== "stale-credential") return failure;
+  return new UpstreamFailure({ ...details, kind: "bad-credential" }, { cause: failure });
+}
+
+/** A target that cannot do what was asked says nothing about one that could and was down. */
+export function graver(before: UpstreamFailure | undefined, now: UpstreamFailure): UpstreamFailure {
+  return before !== undefined && now.details.kind === "unsupported" ? before : now;
+}
+
+export function noTarget(): UpstreamFailure {
+  return new UpstreamFailure({
+    kind: "unavailable",
+    message: "the model has no target that may serve this call",
+  });
+}
