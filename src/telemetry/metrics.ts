@@ -3,6 +3,7 @@ import type { UsageRecord } from "../domain/usage.ts";
 import { CapacityMetrics } from "./capacity-metrics.ts";
 import { Counter, type CounterSeries } from "./counter.ts";
 import { DurationHistogram, type DurationSeries } from "./duration-histogram.ts";
+import { OverloadMetrics } from "./overload-metrics.ts";
 import { RoutingMetrics } from "./routing-metrics.ts";
 
 /** What the process reads when metrics are asked for. */
@@ -19,6 +20,7 @@ export interface Gauges {
 export class Metrics {
   readonly routing = new RoutingMetrics();
   readonly capacity = new CapacityMetrics();
+  readonly overload = new OverloadMetrics();
   readonly #requests = new Counter({
     name: "sluice_http_requests_total",
     help: "HTTP requests answered.",
@@ -96,6 +98,7 @@ export class Metrics {
       this.#firstEvents,
       this.routing,
       this.capacity,
+      this.overload,
     ];
     return [...series.map((each) => each.render()), ...gaugeRows(gauges).map(renderGauge)].join(
       "\n",

@@ -3,6 +3,7 @@ import { TelemetryEvents } from "./events.ts";
 import { LedgerTelemetry } from "./ledger-events.ts";
 import { createLogger, type LoggerOptions } from "./logger.ts";
 import { Metrics, type Gauges } from "./metrics.ts";
+import { OverloadEvents } from "./overload-events.ts";
 import { RoutingEvents } from "./routing-events.ts";
 import { StorageEvents } from "./storage-events.ts";
 
@@ -22,6 +23,7 @@ export interface Telemetry {
   readonly storage: StorageEvents;
   readonly ledger: LedgerTelemetry;
   readonly routing: RoutingEvents;
+  readonly overload: OverloadEvents;
 }
 
 export function createTelemetry(setup: TelemetrySetup): Telemetry {
@@ -33,6 +35,7 @@ export function createTelemetry(setup: TelemetrySetup): Telemetry {
     events: new TelemetryEvents({ logger, metrics, logsUpstreamMessages }),
     storage: new StorageEvents({ logger, clock }),
     ledger: new LedgerTelemetry({ logger, metrics, clock }),
+    overload: new OverloadEvents({ logger, metrics: metrics.overload, clock }),
     routing: new RoutingEvents({ logger, metrics: metrics.routing, capacity: metrics.capacity }),
   };
 }
