@@ -1,0 +1,219 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { guaranteeSeconds } from "../../src/domain/capacity.ts";
+import { guaranteeLimits } from "../../src/limits/window.ts";
+import {
+  createMemoryLimitStore,
+  type MemoryLimitStore,
+} from "../../src/storage/memory/limit-store.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { report } from "../support/scorecard.ts";
+
+/** A key with a guarantee, which it asks for in one call after the other. */
+class Owner {
+  readonly clock: ManualClock;
+  readonly store: MemoryLimitStore;
+  readonly calls: { readonly id: string; readonly atMs: number; tokens: number }[] = [];
+  refused = 0;
+
+  constructor(startMs: number) {
+    this.clock = new ManualClock({ monotonicMs: startMs });
+    this.store = createMemoryLimitStore({
+      clock: this.clock,
+      random: () => 0,
+      reservationTtlMs: 7_200_000,
+      scopeLimit: 10,
+    });
+  }
+
+  /** Largest request says how long the guarantee counts. */
+  ask(tokens: number, tokensPerMinute: number, largest = tokensPerMinute): boolean {
+    const id = `call ${this.calls.length + this.refused}`;
+    const seconds = guaranteeSeconds(tokensPerMinute, largest);
+    const limits = { requestsPerMinute: Infinity, tokensPerMinute };
+    const scopes = [{ id: "guarantee:key", limits, guarantee: { seconds } }];
+    const { isAdmitted } = this.store.acquire({ callId: id, scopes, tokens });
+    if (isAdmitted) this.calls.push({ id, atMs: this.clock.monotonic(), tokens });
+    else this.refused += 1;
+    return isAdmitted;
+  }
+
+  /** What was asked for in the 60 s up to now, that long ago itself left out. */
+  recentTokens(): number {
+    const since = this.clock.monotonic() - 60_000;
+    let tokens = 0;
+    for (let index = this.calls.length - 1; index >= 0; index--) {
+      const call = this.calls[index];
+      if (call === undefined || call.atMs <= since) break;
+      tokens += call.tokens;
+    }
+    return tokens;
+  }
+
+  settleLast(usedShare: number): void {
+    const call = this.calls.at(-1);
+    if (call === undefined) return;
+    call.tokens = Math.floor(call.tokens * usedShare);
+    this.store.settle(call.id, call.tokens);
+  }
+}
+
+const startMs = fc.oneof(fc.constantFrom(0, 999, 999.75, 1_000), fc.nat(10_000_000));
+const pauseMs = fc.oneof(
+  { weight: 4, arbitrary: fc.integer({ min: 0, max: 3_000 }) },
+  { weight: 2, arbitrary: fc.constantFrom(0, 999, 1_000, 59_000, 59_999, 60_000, 60_001) },
+  { weight: 1, arbitrary: fc.integer({ min: 3_000, max: 900_000 }) },
+);
+const largestRequest = fc.constantFrom(1, 50, 100, 101, 250, 1_000, 2_000, 100_000);
+
+describe("who keeps to a guarantee is never refused", () => {
+  test("that packs exactly all of it into every 60 seconds", () => {
+    let asked = 0;
+    let refused = 0;
+    fc.assert(
+      fc.property(
+        startMs,
+        fc.uniqueArray(fc.integer({ min: 0, max: 59_999 }), { minLength: 1, maxLength: 12 }),
+        largestRequest,
+        (start, moments, largest) => {
+          const owner = new Owner(start);
+          const inOrder = moments.toSorted((one, other) => one - other);
+          for (let minute = 0; minute < 70; minute++) {
+            for (const moment of inOrder) {
+              owner.clock.advance(start + minute * 60_000 + moment - owner.clock.monotonic());
+              owner.ask(100, 100 * inOrder.length, largest);
+            }
+          }
+          asked += 70 * inOrder.length;
+          refused += owner.refused;
+          expect(owner.refused).toBe(0);
+        },
+      ),
+      { numRuns: 300 },
+    );
+    report({
+      check: "P1",
+      name: "provisioned calls refused of a client that packs its guarantee into every 60 s",
+      value: `${refused} of ${asked}`,
+      limit: "0 of >= 100,000",
+      isMet: refused === 0 && asked >= 100_000,
+    });
+    expect(asked).toBeGreaterThanOrEqual(100_000);
+  }, 60_000);
+
+  test("however it spreads its calls, uses less than it reserved, and whatever model it calls", () => {
+    const step = fc.record({
+      pauseMs,
+      tokens: fc.integer({ min: 0, max: 100 }),
+      largest: largestRequest,
+      usedShare: fc.constantFrom(undefined, 0, 0.5, 1),
+      jumpMs: fc.constantFrom(undefined, -3_600_000, 3_600_000),
+    });
+    fc.assert(
+      fc.property(startMs, fc.array(step, { maxLength: 120 }), (start, steps) => {
+        const owner = new Owner(start);
+        for (const { pauseMs: ms, tokens, largest, usedShare, jumpMs } of steps) {
+          owner.clock.advance(ms);
+          if (jumpMs !== undefined) owner.clock.jumpWall(jumpMs);
+          const room = 100 - owner.recentTokens();
+          expect(owner.ask(Math.min(tokens, room), 100, largest)).toBe(true);
+          if (usedShare !== undefined) owner.settleLast(usedShare);
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+  }, 60_000);
+
+  test("that sends one request as large as the model takes, as often as its units pay for", () => {
+    fc.assert(
+      fc.property(startMs, fc.integer({ min: 1, max: 40 }), fc.nat(99), (start, minutes, less) => {
+        const largest = minutes * 100 - less;
+        const owner = new Owner(start);
+        for (let count = 0; count < 50; count++) {
+          expect(owner.ask(largest, 100, largest)).toBe(true);
+          owner.clock.advance(minutes * 60_000);
+        }
+      }),
+    );
+  });
+
+  test("while units are bought and given back, as long as it keeps to the fewest", () => {
+    const step = fc.record({
+      pauseMs,
+      tokens: fc.integer({ min: 0, max: 100 }),
+      tokensPerMinute: fc.constantFrom(100, 101, 150, 200, 1_000, 100_000),
+    });
+    fc.assert(
+      fc.property(
+        startMs,
+        largestRequest,
+        fc.array(step, { maxLength: 120 }),
+        (start, largest, steps) => {
+          const owner = new Owner(start);
+          for (const { pauseMs: ms, tokens, tokensPerMinute } of steps) {
+            owner.clock.advance(ms);
+            const room = 100 - owner.recentTokens();
+            expect(owner.ask(Math.min(tokens, room), tokensPerMinute, largest)).toBe(true);
+          }
+        },
+      ),
+      { numRuns: 2_000 },
+    );
+  }, 60_000);
+});
+
+describe("in the long run a guarantee admits no more than 60/59 of itself", () => {
+  const greedy = fc.array(
+    fc.record({ pauseMs, tokens: fc.integer({ min: 1, max: 400 }), attempts: fc.nat(4) }),
+    { minLength: 20, maxLength: 200 },
+  );
+
+  test("to one who takes all it gets, whatever model it calls", () => {
+    fc.assert(
+      fc.property(
+        startMs,
+        greedy,
+        fc.array(largestRequest, { minLength: 1 }),
+        (start, steps, ls) => {
+          const owner = new Owner(start);
+          // From its first call on it remembers as long as any of them needs.
+          const longest = Math.max(...ls);
+          owner.ask(0, 100, longest);
+          for (const [index, { pauseMs: ms, tokens, attempts }] of steps.entries()) {
+            owner.clock.advance(ms);
+            for (let attempt = 0; attempt <= attempts; attempt++) {
+              owner.ask(tokens, 100, ls[index % ls.length]);
+            }
+          }
+          const seconds =
+            Math.floor(owner.clock.monotonic() / 1_000) - Math.floor(start / 1_000) + 1;
+          const burst = guaranteeLimits(
+            { requestsPerMinute: Infinity, tokensPerMinute: 100 },
+            guaranteeSeconds(100, longest),
+          ).tokensPerMinute;
+          const admitted = owner.calls.reduce((sum, call) => sum + call.tokens, 0);
+          expect(admitted).toBeLessThanOrEqual((100 / 59) * seconds + burst);
+        },
+      ),
+      { numRuns: 2_000 },
+    );
+  }, 60_000);
+
+  test("and about that much to one who asks all the time", () => {
+    const owner = new Owner(500);
+    // 59 minutes of 59 counted seconds each hold 60 bursts.
+    for (let second = 0; second < 59 * 60; second++) {
+      while (owner.ask(10, 100));
+      owner.clock.advance(1_000);
+    }
+    const admitted = owner.calls.reduce((sum, call) => sum + call.tokens, 0);
+    expect(admitted).toBe(60 * 100);
+    report({
+      check: "P2",
+      name: "provisioned tokens of a greedy client in the long run, of its guarantee",
+      value: (admitted / (59 * 100)).toFixed(4),
+      limit: "<= 1.0170 (60/59)",
+      isMet: admitted <= (59 * 100 * 60) / 59,
+    });
+  });
+});
