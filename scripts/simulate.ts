@@ -1,0 +1,58 @@
+/**
+ * Runs seeds of the simulation in `test/simulation`.
+ *
+ * `--seed N` replays one, with `--trace` line by line; `--from A --count N` runs a range. A seed that
+ * breaks a rule is made as small as it gets and shown; the exit code is then 1.
+ */
+import { parseArgs } from "node:util";
+import { describeFailure, formatTrace, tell } from "../test/simulation/describe-failure.ts";
+import { simulateSeed } from "../test/simulation/simulate.ts";
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: "string" },
+    from: { type: "string", default: "1" },
+    count: { type: "string", default: "1000" },
+    trace: { type: "boolean", default: false },
+  },
+});
+/** Seeds that are made small; the others of a range are only named. */
+const shownFailures = 3;
+
+process.exitCode = values.seed === undefined ? runRange() : replay(Number(values.seed));
+
+function replay(seed: number): number {
+  const result = simulateSeed(seed, values.trace);
+  for (const line of formatTrace(result.lines)) console.log(line);
+  console.log(`seed ${seed} digest ${result.digest} ${JSON.stringify(result.figures)}`);
+  if (result.violations.length === 0) return 0;
+  for (const violation of result.violations) console.log(tell(violation));
+  console.log(describeFailure(result));
+  return 1;
+}
+
+function runRange(): number {
+  const from = Number(values.from);
+  const count = Number(values.count);
+  const startedAt = performance.now();
+  let failures = 0;
+  let calls = 0;
+  let attempts = 0;
+  for (let seed = from; seed < from + count; seed += 1) {
+    const result = simulateSeed(seed);
+    calls += result.figures.calls;
+    attempts += result.figures.attempts;
+    const [first] = result.violations;
+    if (first === undefined) continue;
+    failures += 1;
+    console.log(
+      failures > shownFailures ? `seed ${seed}: ${tell(first)}` : describeFailure(result),
+    );
+  }
+  const seedMs = ((performance.now() - startedAt) / count).toFixed(1);
+  console.log(
+    `${count} seeds from ${from}: ${failures} broke a rule; ` +
+      `${calls} calls, ${attempts} attempts, ${seedMs} ms a seed`,
+  );
+  return failures === 0 ? 0 : 1;
+}

@@ -1,0 +1,198 @@
+import type { UsageRecord } from "../../src/domain/usage.ts";
+import { checkAnswer } from "./check-answer.ts";
+import type { Attempt, CallRecord } from "./records.ts";
+import type { Stage } from "./simulate.ts";
+import { violate } from "./world.ts";
+
+/** How long the end of an answered connection is waited for. */
+const finishPatienceMs = 1_000;
+/** Sums of fractions of milliseconds differ by less. */
+const leastMs = 1e-6;
+
+/** What must be so when everything has come to rest. */
+export function checkEnd(stage: Stage): void {
+  for (const record of stage.world.calls.values()) {
+    new CallCheck(record, stage).run();
+  }
+  checkLimiter(stage);
+  checkProcesses(stage);
+}
+
+class CallCheck {
+  readonly #record: CallRecord;
+  readonly #stage: Stage;
+
+  constructor(record: CallRecord, stage: Stage) {
+    this.#record = record;
+    this.#stage = stage;
+  }
+
+  run(): void {
+    this.#checkRow();
+    this.#checkOutcome();
+    this.#checkClass();
+    this.#checkSettlement();
+    this.#checkAttempts();
+    for (const attempt of this.#record.attempts) this.#checkAttemptEnd(attempt);
+    checkAnswer(this.#record, (rule, text) => this.#wrong(rule, text));
+  }
+
+  #wrong(rule: string, text: string): void {
+    violate(this.#stage.world, rule, text, this.#record.plan.id);
+  }
+
+  get #row(): UsageRecord | undefined {
+    return this.#stage.database.rows.get(this.#record.plan.id);
+  }
+
+  #checkRow(): void {
+    const { opened, closed, crashedAt, process, error } = this.#record;
+    const row = this.#row;
+    if (opened === undefined && closed === undefined) {
+      if (row !== undefined) this.#wrong("ledger", "has a row though it never was a call");
+      const isExcused = process === undefined || crashedAt !== undefined || error?.status === 401;
+      if (!isExcused) this.#wrong("ledger", "nobody accounted for it");
+      return;
+    }
+    if (row === undefined) return this.#wrong("ledger", "has no row");
+    if (closed === undefined) {
+      if (crashedAt === undefined) return this.#wrong("ledger", "was opened and never closed");
+      const { outcome } = row;
+      if (outcome !== "interrupted") this.#wrong("ledger", `${outcome} by a dead process`);
+      return;
+    }
+    const isSame =
+      row.outcome === closed.outcome &&
+      row.status === closed.status &&
+      row.inputTokens === closed.inputTokens &&
+      row.outputTokens === closed.outputTokens &&
+      row.target === closed.target;
+    if (!isSame) this.#wrong("ledger", "the row is not what the call was closed with");
+  }
+
+  #checkOutcome(): void {
+    const { closed, isAnswered, error, leftAt } = this.#record;
+    if (closed === undefined) return;
+    const { outcome, status } = closed;
+    if (isAnswered && (outcome !== "completed" || status !== 200)) {
+      this.#wrong("ledger", `was answered and is ${outcome} ${status}`);
+    }
+    if (error !== undefined && status !== error.status) {
+      this.#wrong("ledger", `told ${error.status} and is ${outcome} ${status}`);
+    }
+    // A refusal may be on its way when the caller leaves.
+    const isRefused = this.#record.attempts.length === 0;
+    if (leftAt !== undefined && outcome === "failed" && !isRefused) {
+      this.#wrong("ledger", `its caller left, and it is ${outcome} ${status}`);
+    }
+  }
+
+  /** P6 and P8: one class, decided before anything was sent, the same for everybody. */
+  #checkClass(): void {
+    const { opened, servedBy, plan } = this.#record;
+    const capacityClass = this.#row?.capacityClass;
+    if (opened === undefined || capacityClass === undefined) return;
+    if (opened.capacityClass !== capacityClass) {
+      this.#wrong("P6", `opened as ${opened.capacityClass} and billed as ${capacityClass}`);
+    }
+    if (servedBy !== undefined && servedBy !== capacityClass) {
+      this.#wrong("P6", `told ${servedBy} and billed as ${capacityClass}`);
+    }
+    if (plan.capacity === "provisioned-only" && capacityClass !== "provisioned") {
+      this.#wrong("P6", `asked for provisioned only and ran as ${capacityClass}`);
+    }
+    if (plan.capacity === "on-demand-only" && capacityClass !== "on-demand") {
+      this.#wrong("P6", `asked for on demand only and ran as ${capacityClass}`);
+    }
+    const scopes = this.#stage.limiter.reservations.get(plan.id)?.scopes ?? [];
+    const isGuarantee = scopes.some((scope) => scope.startsWith("guarantee:"));
+    const isPlan = scopes.some((scope) => scope.startsWith("key:"));
+    if (isGuarantee === isPlan || isGuarantee !== (capacityClass === "provisioned")) {
+      this.#wrong("P6", `${capacityClass} was charged to ${scopes.join(" and ")}`);
+    }
+  }
+
+  /** A reservation becomes what the row says. */
+  #checkSettlement(): void {
+    const { plan, closed } = this.#record;
+    const reservation = this.#stage.limiter.reservations.get(plan.id);
+    if (reservation === undefined || closed === undefined) return;
+    const { settledTokens } = reservation;
+    const used = closed.inputTokens + closed.outputTokens;
+    // What was never settled is looked for apart: a process may have ended in between.
+    if (settledTokens !== undefined && settledTokens !== used) {
+      this.#wrong("settlement", `settled ${settledTokens} tokens and billed ${used}`);
+    }
+  }
+
+  #checkAttempts(): void {
+    const { attempts, closed, plan } = this.#record;
+    const { routing, models } = this.#stage.world.scenario;
+    const model = models.find(({ alias }) => alias === plan.alias);
+    if (closed === undefined || model === undefined) return;
+    if (plan.kind !== "embedding" && attempts.length > closed.attempts) {
+      this.#wrong("attempts", `${attempts.length} were sent and ${closed.attempts} noted`);
+    }
+    // A hedge is an attempt as well, and the last attempt may have one.
+    const most = routing.attempts + (model.hedgeAfterMs === undefined ? 0 : 1);
+    if (closed.attempts > most) {
+      this.#wrong("attempts", `${closed.attempts} of ${most} that are allowed`);
+    }
+  }
+
+  /** Nothing goes on upstream for nobody. */
+  #checkAttemptEnd({ id, upstream, endedAt, startedAt }: Attempt): void {
+    const { leftAt, deadlineAt, endedAt: overAt, crashedAt, plan } = this.#record;
+    if (endedAt === undefined) return this.#wrong("attempts", `${id} never ended`);
+    if (crashedAt !== undefined) return;
+    const drainMs = this.#drainMsAt(upstream);
+    const end = (at: number | undefined, mayTakeMs: number, what: string): void => {
+      const isLate = at !== undefined && endedAt > at + mayTakeMs + leastMs;
+      if (!isLate || (overAt !== undefined && overAt < at)) return;
+      this.#wrong("attempts", `${id} went on ${endedAt - at} ms after ${what}`);
+    };
+    end(leftAt, drainMs, "its caller had left");
+    end(deadlineAt, leftAt === undefined ? 0 : drainMs, "the caller's deadline");
+    end(overAt, Math.max(finishPatienceMs, leftAt === undefined ? 0 : drainMs), "the call's end");
+    const revokedAt = this.#stage.keys.revokedAt(plan.key);
+    if (revokedAt === undefined) return;
+    if (startedAt > revokedAt) this.#wrong("attempts", `${id} began though its key was revoked`);
+    end(revokedAt, leftAt === undefined ? 0 : drainMs, "its key was revoked");
+  }
+
+  #drainMsAt(upstream: string): number {
+    const plan = this.#stage.upstreams.get(upstream)?.plan;
+    return plan?.drain?.timeoutMs ?? 0;
+  }
+}
+
+function checkLimiter({ world, limiter, gateways }: Stage): void {
+  const living = new Set(gateways.map(({ process }) => process?.name));
+  for (const { callId, process } of limiter.unsettled) {
+    if (!living.has(process)) continue;
+    violate(world, "settlement", `${callId} was never settled`, callId.split("/")[0]);
+  }
+  for (const audit of limiter.audits) {
+    for (const [rule, text] of audit.windows()) violate(world, rule, text);
+  }
+}
+
+/** What a process lent comes back: places, and whatever counts what is under way. */
+function checkProcesses({ world, gateways }: Stage): void {
+  for (const { process } of gateways) {
+    if (process === undefined) continue;
+    const { name, connections, snapshot, running, services } = process;
+    const left = (what: string, count: number): void => {
+      if (count !== 0) violate(world, "places", `${name}: ${count} left of ${what}`);
+    };
+    left("connections", connections.size);
+    left("running calls", running.size);
+    for (const { name: upstream, inFlight, drain } of snapshot.upstreams.values()) {
+      left(`places at ${upstream}`, inFlight.count);
+      left(`places for reading on at ${upstream}`, drain?.places.count ?? 0);
+    }
+    for (const { targets } of world.scenario.models) {
+      for (const { id } of targets) left(`attempts at ${id}`, services.health.view(id).inFlight);
+    }
+  }
+}

@@ -1,0 +1,44 @@
+import { createHash } from "node:crypto";
+import type { VirtualTime } from "./virtual-time.ts";
+
+export interface LogLine {
+  readonly atMs: number;
+  /** The call it is about; undefined for what concerns all. */
+  readonly call: string | undefined;
+  readonly text: string;
+}
+
+/** All that happened in a run, in its order; two runs of one seed have the same digest. */
+export class EventLog {
+  readonly #time: VirtualTime;
+  readonly #hash = createHash("sha1");
+  readonly #lines: LogLine[] | undefined;
+  #pending = "";
+
+  constructor(time: VirtualTime, keepsLines: boolean) {
+    this.#time = time;
+    this.#lines = keepsLines ? [] : undefined;
+  }
+
+  get lines(): readonly LogLine[] {
+    return this.#lines ?? [];
+  }
+
+  note(text: string, call?: string): void {
+    const atMs = this.#time.now;
+    this.#pending += `${atMs} ${call ?? "-"} ${text}\n`;
+    if (this.#pending.length > 4_096) this.#digest();
+    this.#lines?.push({ atMs, call, text });
+  }
+
+  /** To be read once, at the end. */
+  digest(): string {
+    this.#digest();
+    return this.#hash.digest("hex").slice(0, 16);
+  }
+
+  #digest(): void {
+    this.#hash.update(this.#pending);
+    this.#pending = "";
+  }
+}

@@ -1,0 +1,196 @@
+import { buildServices } from "../../src/build-services.ts";
+import type { Caller } from "../../src/domain/key.ts";
+import type { Environment, Model } from "../../src/domain/model.ts";
+import type { Plan } from "../../src/domain/plan.ts";
+import { InFlight } from "../../src/pipeline/in-flight.ts";
+import { RefusalLog } from "../../src/pipeline/refusal-log.ts";
+import { RunningCalls } from "../../src/pipeline/running-calls.ts";
+import type { PipelineServices } from "../../src/pipeline/services.ts";
+import type { Snapshot, Upstream } from "../../src/pipeline/snapshot.ts";
+import type { TransportRequest } from "../../src/pipeline/transport.ts";
+import { createTelemetry } from "../../src/telemetry/telemetry.ts";
+import { createOpenAiAdapter } from "../../src/upstreams/openai/adapter.ts";
+import { noImageFetch } from "../support/pipeline-fixtures.ts";
+import type { KeyRegister } from "./key-register.ts";
+import { ProcessLedger, type SpoolFolder, type UsageDatabase } from "./ledger.ts";
+import type { SharedLimiter } from "./limiter.ts";
+import type { Connection } from "./network.ts";
+import type { GatewayPlan, Scenario, UpstreamPlan } from "./scenario.ts";
+import type { UpstreamModel } from "./upstream.ts";
+import { ProcessClock } from "./virtual-time.ts";
+import { violate, type World } from "./world.ts";
+
+/** What a gateway's processes, one after the other, find outside. */
+export interface Surroundings {
+  readonly world: World;
+  readonly upstreams: ReadonlyMap<string, UpstreamModel>;
+  readonly limiter: SharedLimiter;
+  readonly database: UsageDatabase;
+  readonly spools: SpoolFolder;
+  readonly keys: KeyRegister;
+}
+
+export interface ProcessPlan {
+  readonly name: string;
+  readonly gateway: GatewayPlan;
+  /** With what the process before left. */
+  readonly folder: string;
+}
+
+/** One process of a gateway: the real pipeline, with everything around it simulated. */
+export class GatewayProcess {
+  readonly name: string;
+  readonly clock: ProcessClock;
+  readonly services: PipelineServices;
+  readonly ledger: ProcessLedger;
+  readonly connections = new Set<Connection>();
+  readonly snapshot: Snapshot;
+  readonly running: RunningCalls;
+  readonly #around: Surroundings;
+
+  constructor({ name, gateway, folder }: ProcessPlan, around: Surroundings) {
+    const { world, database, keys } = around;
+    this.name = name;
+    this.#around = around;
+    this.clock = new ProcessClock(world.time, gateway);
+    this.running = new RunningCalls((id) => keys.isLive(id), undefined, this.clock);
+    this.ledger = new ProcessLedger({
+      world,
+      database,
+      clock: this.clock,
+      folder,
+      onOpened: (call) => {
+        const record = world.calls.get(call.id);
+        if (record?.opened !== undefined) violate(world, "ledger", "opened twice", call.id);
+        if (record !== undefined) record.opened = call;
+        world.log.note(`opened as ${call.capacityClass}`, call.id);
+      },
+      onClosed: (row) => {
+        const record = world.calls.get(row.id);
+        if (record?.closed !== undefined) violate(world, "ledger", "closed twice", row.id);
+        if (record !== undefined) record.closed = row;
+        world.log.note(`closed: ${row.outcome} ${row.status} ${row.code ?? ""}`, row.id);
+      },
+    });
+    this.snapshot = this.#makeSnapshot(world.scenario);
+    this.services = this.#makeServices(name);
+  }
+
+  get environment(): Environment {
+    const models: ReadonlyMap<string, Model> = new Map(
+      this.#around.world.scenario.models.map((model) => [model.alias, model]),
+    );
+    return { name: "test", models };
+  }
+
+  callerOf(keyId: string, secret: number): Caller {
+    return this.#around.keys.callerOf(keyId, secret);
+  }
+
+  /** Everything of the process stops here and now, in the middle of whatever it did. */
+  crash(folder: string): void {
+    this.clock.stop();
+    for (const connection of this.connections) connection.drop();
+    this.ledger.crash(folder);
+  }
+
+  #makeServices(name: string): PipelineServices {
+    const { world, limiter, keys } = this.#around;
+    const { clock, running } = this;
+    const random = world.random.fork(name);
+    const none = (): number => 0;
+    const telemetry = createTelemetry({
+      level: "off",
+      format: "text",
+      logsUpstreamMessages: false,
+      clock,
+      write: () => undefined,
+      gauges: {
+        openRequests: none,
+        queuedUsageRows: none,
+        spoolBytes: none,
+        keysAgeSeconds: none,
+        residentBytes: none,
+      },
+    });
+    const services = buildServices({
+      config: { limits: { store: "memory", defaultOutputTokens: 200 } },
+      routing: () => world.scenario.routing,
+      routingEvents: telemetry.routing,
+      soldUnits: (pool) => keys.soldUnits(pool),
+      events: telemetry.events,
+      refusals: new RefusalLog(),
+      clock,
+      running,
+      ledger: this.ledger.calls,
+      random: random.next,
+      limits: limiter.clientOf({ process: name, clock }),
+      transport: (url, request) => this.#send(url, request),
+      resolveHost: () => Promise.resolve([]),
+    });
+    return {
+      ...services,
+      canConnect: (url, timeoutMs) => this.#upstreamAt(url).canConnect(timeoutMs, clock),
+      onSettleFailed: (callId, error) =>
+        violate(world, "settlement", `could not be settled: ${String(error)}`, callId),
+    };
+  }
+
+  #send(url: string, request: TransportRequest): ReturnType<UpstreamModel["send"]> {
+    const { name: process, clock, connections } = this;
+    return this.#upstreamAt(url).send({ process, clock, connections }, request);
+  }
+
+  #upstreamAt(url: string): UpstreamModel {
+    const name = new URL(url).hostname.replace(/\.sim$/, "");
+    const upstream = this.#around.upstreams.get(name);
+    if (upstream === undefined) throw new Error(`nobody lives at ${url}`);
+    return upstream;
+  }
+
+  #makeSnapshot(scenario: Scenario): Snapshot {
+    const plans = this.#around.keys.plans();
+    return {
+      environmentsByHost: new Map(),
+      defaultEnvironment: undefined,
+      plans: new Map(plans.map((plan: Plan) => [plan.name, plan])),
+      pools: new Map(scenario.pools.map((pool) => [pool.name, pool])),
+      routing: scenario.routing,
+      upstreams: new Map(scenario.upstreams.map((plan) => [plan.name, this.#upstreamOf(plan)])),
+      settings: { jsonDepth: 64, answerLimitBytes: 1_000_000, imageFetch: noImageFetch },
+    };
+  }
+
+  #upstreamOf(plan: UpstreamPlan): Upstream {
+    const { name, timeouts, maxInFlight, drain, embeddingBatchLimit } = plan;
+    let toolCalls = 0;
+    return {
+      name,
+      timeouts,
+      inFlight: new InFlight(maxInFlight),
+      drain: drain && { timeoutMs: drain.timeoutMs, places: new InFlight(drain.limit) },
+      adapter: createOpenAiAdapter(
+        {
+          baseUrl: `http://${name}.sim/v1`,
+          apiKey: undefined,
+          apiKeyHeader: "authorization",
+          headers: {},
+          query: {},
+          dropFields: [],
+          maxTokensField: "as_sent",
+          instructionRole: "as_sent",
+          flattenTextParts: false,
+          streamUsage: true,
+          takesTokenIds: false,
+          embeddingBatchLimit,
+          embeddingEncoding: "as_sent",
+        },
+        {
+          clock: this.clock,
+          newToolCallId: () => `call_${(toolCalls += 1)}`,
+          onTrouble: () => undefined,
+        },
+      ),
+    };
+  }
+}

@@ -1,0 +1,77 @@
+import type { Caller, Key } from "../../src/domain/key.ts";
+import type { Limits, Plan } from "../../src/domain/plan.ts";
+import type { KeyPlan } from "./scenario.ts";
+
+interface KnownKey {
+  key: Key;
+  limits: Limits;
+  readonly publicIds: readonly string[];
+  readonly patienceMs: number;
+  /** Time of the run. */
+  revokedAt: number | undefined;
+}
+
+/** All keys as every gateway knows them; changes are known everywhere at once. */
+export class KeyRegister {
+  readonly #keys: ReadonlyMap<string, KnownKey>;
+
+  constructor(keys: readonly KeyPlan[]) {
+    this.#keys = new Map(
+      keys.map(({ key, limits, publicIds, patienceMs }) => {
+        const known = { key: { ...key, plan: `plan-${key.id}` }, limits, publicIds, patienceMs };
+        return [key.id, { ...known, revokedAt: undefined }];
+      }),
+    );
+  }
+
+  callerOf(keyId: string, secret: number): Caller {
+    const { key, limits, publicIds } = this.#find(keyId);
+    return { key, limits, publicId: publicIds[secret] ?? "" };
+  }
+
+  isLive(keyId: string): boolean {
+    return this.#find(keyId).revokedAt === undefined;
+  }
+
+  revokedAt(keyId: string): number | undefined {
+    return this.#find(keyId).revokedAt;
+  }
+
+  revoke(keyId: string, now: number): void {
+    this.#find(keyId).revokedAt ??= now;
+  }
+
+  setLimits(keyId: string, limits: Limits): void {
+    this.#find(keyId).limits = limits;
+  }
+
+  setUnits(keyId: string, provisionedUnits: number): void {
+    const known = this.#find(keyId);
+    known.key = { ...known.key, provisionedUnits };
+  }
+
+  soldUnits(pool: string): number {
+    let units = 0;
+    for (const { key, revokedAt } of this.#keys.values()) {
+      if (revokedAt === undefined && key.provisionedPool === pool) units += key.provisionedUnits;
+    }
+    return units;
+  }
+
+  /** One for each key: how long its calls wait is the plan's. */
+  plans(): readonly Plan[] {
+    return [...this.#keys.values()].map(({ key, patienceMs }) => ({
+      name: key.plan,
+      limits: undefined,
+      provisioned: true,
+      queueTimeoutMs: patienceMs,
+      isIdempotent: false,
+    }));
+  }
+
+  #find(keyId: string): KnownKey {
+    const known = this.#keys.get(keyId);
+    if (known === undefined) throw new Error(`no key ${keyId}`);
+    return known;
+  }
+}

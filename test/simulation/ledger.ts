@@ -1,0 +1,200 @@
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { UsageRecord } from "../../src/domain/usage.ts";
+import { openLedger, type Ledger, type LedgerEvents } from "../../src/ledger/ledger.ts";
+import type { CallLedger } from "../../src/pipeline/ledger.ts";
+import { StorageUnavailable } from "../../src/storage/errors.ts";
+import type { UsageStore } from "../../src/storage/store.ts";
+import type { Random } from "./random.ts";
+import type { ProcessClock } from "./virtual-time.ts";
+import { violate, type World } from "./world.ts";
+
+const flushIntervalMs = 1_000;
+const settings = {
+  batchRows: 20,
+  flushIntervalMs,
+  queueRows: 50,
+  // Power does not fail here, only processes do.
+  sync: "none",
+  spoolLimitBytes: 1e9,
+  segmentBytes: 20_000,
+} as const;
+
+/** The database of the ledger: slow, away at times, and at times it takes a batch and cannot say so. */
+export class UsageDatabase {
+  readonly rows = new Map<string, UsageRecord>();
+  readonly #world: World;
+  readonly #random: Random;
+  #downUntil = 0;
+
+  constructor(world: World) {
+    this.#world = world;
+    this.#random = world.random.fork("database");
+  }
+
+  goAway(forMs: number): void {
+    this.#downUntil = this.#world.time.now + forMs;
+  }
+
+  comeBack(): void {
+    this.#downUntil = 0;
+  }
+
+  readonly insert = (records: readonly UsageRecord[]): Promise<void> =>
+    new Promise((resolve, reject) => {
+      this.#world.time.schedule(
+        () => {
+          if (this.#world.time.now < this.#downUntil) return reject(new StorageUnavailable("away"));
+          for (const record of records) this.#keep(record);
+          if (this.#random.chance(0.02)) reject(new StorageUnavailable("the answer was lost"));
+          else resolve();
+        },
+        this.#random.number(0.5, 30),
+      );
+    });
+
+  /** What is known by its id stays as it is; two accounts of one call must say the same. */
+  #keep(record: UsageRecord): void {
+    const known = this.rows.get(record.id);
+    if (known === undefined) {
+      this.rows.set(record.id, record);
+      this.#world.log.note(`row: ${record.outcome} ${record.status}`, record.id);
+    } else if (known.outcome !== record.outcome || known.outputTokens !== record.outputTokens) {
+      const text = `accounted for as ${known.outcome}, and again as ${record.outcome}`;
+      violate(this.#world, "ledger", text, record.id);
+    }
+  }
+}
+
+/** Where the spools of a run lie: in memory where the system has such a file system. */
+export class SpoolFolder {
+  readonly #path: string;
+  #folders = 0;
+
+  constructor() {
+    this.#path = mkdtempSync(join(memoryFolder(), "sluice-simulation-"));
+  }
+
+  next(): string {
+    this.#folders += 1;
+    const path = join(this.#path, String(this.#folders));
+    mkdirSync(path);
+    return path;
+  }
+
+  remove(): void {
+    rmSync(this.#path, { recursive: true, force: true });
+  }
+}
+
+function memoryFolder(): string {
+  try {
+    readdirSync("/dev/shm");
+    return "/dev/shm";
+  } catch {
+    return tmpdir();
+  }
+}
+
+export interface ProcessLedgerOptions {
+  readonly world: World;
+  readonly database: UsageDatabase;
+  readonly clock: ProcessClock;
+  /** Of this process alone. */
+  readonly folder: string;
+  readonly onOpened: Parameters<typeof watched>[1]["onOpened"];
+  readonly onClosed: (record: UsageRecord) => void;
+}
+
+/**
+ * The real ledger on real files, which a process leaves behind when it ends. Only its timer is not
+ * its own: it is flushed by the clock of the run.
+ */
+export class ProcessLedger {
+  readonly calls: CallLedger;
+  readonly #ledger: Ledger;
+  readonly #folder: string;
+  #isRunning = true;
+
+  constructor(options: ProcessLedgerOptions) {
+    const { database, clock, folder } = options;
+    this.#folder = folder;
+    const insert: UsageStore["insert"] = (records) =>
+      this.#isRunning
+        ? database.insert(records)
+        : Promise.reject(new StorageUnavailable("the process has ended"));
+    const store = { insert, prune: () => Promise.resolve(0), erase: () => Promise.resolve(0) };
+    this.#ledger = openLedger({ folder, store, settings, clock, on: eventsFor(options.world) });
+    this.calls = watched(this.#ledger, options);
+    const tick = (): void => {
+      void this.flush();
+      clock.schedule(tick, flushIntervalMs);
+    };
+    clock.schedule(tick, flushIntervalMs);
+  }
+
+  /** Whether all went to the database. */
+  flush(): Promise<boolean> {
+    return this.#ledger.flush().then(
+      () => true,
+      () => false,
+    );
+  }
+
+  /** The process ends here and now; what it had written is found in `folder` by the next. */
+  crash(folder: string): void {
+    for (const name of readdirSync(this.#folder)) {
+      if (name.endsWith(".spool")) copyFileSync(join(this.#folder, name), join(folder, name));
+    }
+    this.close();
+  }
+
+  /** Gives back what the system lent. Nothing that it does reaches anybody. */
+  close(): void {
+    this.#isRunning = false;
+    this.#ledger.shutDown().catch(() => undefined);
+  }
+}
+
+function watched(
+  ledger: Ledger,
+  on: {
+    readonly onOpened: (call: Parameters<CallLedger["open"]>[0]) => void;
+    readonly onClosed: (record: UsageRecord) => void;
+  },
+): CallLedger {
+  return {
+    get hasRoom() {
+      return ledger.hasRoom;
+    },
+    open(call) {
+      ledger.open(call);
+      on.onOpened(call);
+    },
+    checkpoint: (callId, delivered) => ledger.checkpoint(callId, delivered),
+    close(record) {
+      on.onClosed(record);
+      ledger.close(record);
+    },
+  };
+}
+
+function eventsFor(world: World): LedgerEvents {
+  const nothing = (): void => undefined;
+  const never = (what: string) => () => violate(world, "ledger", what);
+  return {
+    writeFailed: nothing,
+    written: nothing,
+    spoolFailed: never("the spool failed"),
+    spoolRecovered: nothing,
+    nearlyFull: nothing,
+    roomyAgain: nothing,
+    replayed: ({ skippedBytes }) => {
+      if (skippedBytes > 0) violate(world, "ledger", `${skippedBytes} bytes could not be read`);
+    },
+    damaged: never("a file of the spool is damaged"),
+    deadLettered: never("a row was put aside"),
+    lost: nothing,
+  };
+}

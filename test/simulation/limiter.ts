@@ -1,0 +1,228 @@
+import {
+  createMemoryLimitStore,
+  type MemoryLimitStore,
+} from "../../src/storage/memory/limit-store.ts";
+import type { LimitDecision, LimitRequest, LimitStore } from "../../src/storage/store.ts";
+import { ScopeAudit } from "./scope-audit.ts";
+import type { Random } from "./random.ts";
+import { ProcessClock } from "./virtual-time.ts";
+import { violate, type World } from "./world.ts";
+
+/** Who asks the limiter: a gateway's process, which may end while it waits. */
+export interface LimiterClient {
+  readonly process: string;
+  readonly clock: ProcessClock;
+}
+
+/** One reservation, from the limiter's side. */
+export interface Reservation {
+  readonly callId: string;
+  readonly process: string;
+  readonly scopes: readonly string[];
+  readonly tokens: number;
+  readonly admittedAt: number;
+  settledTokens: number | undefined;
+}
+
+const slowFactor = 20;
+
+/**
+ * The one limiter of all gateways: the real store on a machine of its own, reached over a network
+ * that delays every message and loses none. Each decision is held against all that went before.
+ */
+export class SharedLimiter {
+  readonly reservations = new Map<string, Reservation>();
+  readonly #world: World;
+  readonly #store: MemoryLimitStore;
+  readonly #random: Random;
+  readonly #audits = new Map<string, ScopeAudit>();
+  #extraDelayMs = 0;
+
+  constructor(world: World) {
+    this.#world = world;
+    this.#random = world.random.fork("limiter");
+    this.#store = createMemoryLimitStore({
+      clock: new ProcessClock(world.time, { monotonicMs: 77_123.4, wallMs: 0 }),
+      random: this.#random.next,
+      reservationTtlMs: 24 * 3_600_000,
+      scopeLimit: 10_000,
+    });
+  }
+
+  get unsettled(): readonly Reservation[] {
+    return [...this.reservations.values()].filter(
+      ({ settledTokens }) => settledTokens === undefined,
+    );
+  }
+
+  get audits(): readonly ScopeAudit[] {
+    return [...this.#audits.values()];
+  }
+
+  slowDown(delayMs: number, forMs: number): void {
+    this.#extraDelayMs = delayMs;
+    this.#world.time.schedule(() => (this.#extraDelayMs = 0), forMs);
+  }
+
+  clientOf(client: LimiterClient): LimitStore {
+    const { isNetworked } = this.#world.scenario.limiter;
+    if (!isNetworked) {
+      return {
+        acquire: (request) => this.#decide(request, client),
+        settle: (callId, tokens) => this.#settle(callId, tokens),
+      };
+    }
+    return {
+      acquire: (request) =>
+        new Promise((resolve) => {
+          this.#deliver(() => {
+            const decision = this.#decide(request, client);
+            client.clock.schedule(() => resolve(decision), this.#delay());
+          });
+        }),
+      settle: (callId, tokens) =>
+        new Promise((resolve) => {
+          this.#deliver(() => {
+            this.#settle(callId, tokens);
+            client.clock.schedule(resolve, this.#delay());
+          });
+        }),
+    };
+  }
+
+  /** What a lone request is told, and whether it is admitted after the wait that it was told. */
+  probe(scopeId: string): void {
+    const audit = this.#audits.get(scopeId);
+    if (audit === undefined) return;
+    const { time } = this.#world;
+    const tokens = this.#random.whole(1, audit.latest.limits.tokensPerMinute);
+    const request = { callId: `probe ${scopeId}`, scopes: [audit.latest], tokens };
+    const decision = this.#store.acquire(request);
+    if (decision.isAdmitted) return this.#store.settle(request.callId, 0);
+    if (decision.retryAfterMs === undefined) return;
+    time.schedule(() => {
+      if (this.#store.acquire(request).isAdmitted) return;
+      violate(this.#world, "I3", `${scopeId} waited ${decision.retryAfterMs} ms in vain`);
+    }, decision.retryAfterMs);
+  }
+
+  #deliver(run: () => void): void {
+    // Messages of a process that has ended arrive all the same: they were on their way.
+    this.#world.time.schedule(run, this.#delay());
+  }
+
+  #delay(): number {
+    const { delayMs, slowShare } = this.#world.scenario.limiter;
+    const isSlow = this.#random.chance(slowShare);
+    const usual = delayMs * (0.5 + this.#random.next()) * (isSlow ? slowFactor : 1);
+    return usual + this.#extraDelayMs * this.#random.next();
+  }
+
+  #decide(request: LimitRequest, { process }: LimiterClient): LimitDecision {
+    const { callId, scopes, tokens } = request;
+    const audits = scopes.map((scope) => this.#auditOf(scope.id));
+    const before = scopes.map((scope) => this.#store.peek(scope));
+    const decision = this.#store.acquire(request);
+    const now = this.#world.time.now;
+    const call = callId.split("/")[0];
+    this.#world.log.note(
+      `limiter ${decision.isAdmitted ? "admits" : "refuses"} ${callId} ${tokens} ` +
+        scopes.map(({ id }) => id).join(" "),
+      call,
+    );
+    const problems: readonly (readonly [string, string])[] = decision.isAdmitted
+      ? audits.flatMap((audit, index) => {
+          const scope = scopes[index];
+          return scope === undefined ? [] : audit.admitted({ callId, scope, tokens, now });
+        })
+      : this.#checkRefusal(request, decision, before);
+    for (const [rule, text] of problems) violate(this.#world, rule, text, call);
+    if (decision.isAdmitted) this.#checkState(decision, audits[0]);
+    if (decision.isAdmitted) {
+      if (this.reservations.has(callId)) violate(this.#world, "I5", `${callId} twice`, call);
+      this.reservations.set(callId, {
+        callId,
+        process,
+        scopes: scopes.map(({ id }) => id),
+        tokens,
+        admittedAt: now,
+        settledTokens: undefined,
+      });
+    }
+    return decision;
+  }
+
+  #checkRefusal(
+    request: LimitRequest,
+    decision: Extract<LimitDecision, { isAdmitted: false }>,
+    before: readonly ReturnType<MemoryLimitStore["peek"]>[],
+  ): readonly (readonly [string, string])[] {
+    const { scopes, tokens } = request;
+    const problems: (readonly [string, string])[] = [];
+    scopes.forEach((scope, index) => {
+      const after = this.#store.peek(scope);
+      if (!Bun.deepEquals(after, before[index])) {
+        problems.push(["I4", `a refusal changed ${scope.id}`]);
+      }
+    });
+    const refusing = scopes.find(({ id }) => id === decision.scopeId);
+    const audit = this.#audits.get(decision.scopeId);
+    if (refusing === undefined || audit === undefined) {
+      problems.push(["I7", `${decision.scopeId} refused and was not asked`]);
+    } else {
+      const { dimension } = decision;
+      const now = this.#world.time.now;
+      problems.push(...audit.refused({ scope: refusing, tokens, now }, dimension));
+    }
+    return problems;
+  }
+
+  #checkState(
+    { state }: Extract<LimitDecision, { isAdmitted: true }>,
+    audit: ScopeAudit | undefined,
+  ): void {
+    const { remainingRequests, remainingTokens, limits } = state;
+    const held = audit?.heldAtMost(this.#world.time.now) ?? { requests: 0, tokens: 0 };
+    const isRight =
+      remainingRequests >= Math.max(0, limits.requestsPerMinute - held.requests) &&
+      remainingTokens >= Math.max(0, limits.tokensPerMinute - held.tokens) &&
+      remainingRequests <= limits.requestsPerMinute &&
+      remainingTokens <= limits.tokensPerMinute;
+    if (!isRight) violate(this.#world, "I6", `${audit?.id} told ${JSON.stringify(state)}`);
+  }
+
+  #settle(callId: string, tokens: number): void {
+    const reservation = this.reservations.get(callId);
+    const now = this.#world.time.now;
+    const call = callId.split("/")[0];
+    this.#world.log.note(`limiter settles ${callId} with ${tokens}`, call);
+    this.#store.settle(callId, tokens);
+    if (reservation === undefined) return;
+    if (reservation.settledTokens !== undefined) {
+      violate(this.#world, "I5", `${callId} was settled twice`, call);
+      return;
+    }
+    reservation.settledTokens = tokens;
+    for (const scope of reservation.scopes) this.#auditOf(scope).settled(callId, tokens, now);
+    this.#settleAgain(reservation);
+  }
+
+  /** As a message that comes twice would; nothing may change by it. */
+  #settleAgain({ callId, scopes }: Reservation): void {
+    if (!this.#random.chance(0.05)) return;
+    const states = (): unknown => scopes.map((id) => this.#store.peek(this.#auditOf(id).latest));
+    const before = states();
+    this.#store.settle(callId, this.#random.whole(0, 5_000));
+    if (Bun.deepEquals(states(), before)) return;
+    violate(this.#world, "I5", `${callId} settled again changed a window`);
+  }
+
+  #auditOf(scopeId: string): ScopeAudit {
+    let audit = this.#audits.get(scopeId);
+    if (audit === undefined) {
+      audit = new ScopeAudit(scopeId);
+      this.#audits.set(scopeId, audit);
+    }
+    return audit;
+  }
+}

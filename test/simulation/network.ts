@@ -1,0 +1,147 @@
+import type {
+  Transport,
+  TransportReader,
+  TransportResponse,
+} from "../../src/pipeline/transport.ts";
+import type { Attempt } from "./records.ts";
+import type { Script } from "./upstream-answer.ts";
+import type { ProcessClock } from "./virtual-time.ts";
+
+export interface ConnectionOptions {
+  readonly attempt: Attempt;
+  readonly script: Script;
+  /** Of the process that sent the request: what reaches a process that is gone reaches nobody. */
+  readonly clock: ProcessClock;
+  readonly signal: AbortSignal;
+  readonly onEnded: (attempt: Attempt, how: string) => void;
+}
+
+type TransportRequestSignal = Parameters<Transport>[1]["signal"];
+
+/** One request on its way through a network that has no sockets. */
+export class Connection {
+  readonly #options: ConnectionOptions;
+  readonly #signal: TransportRequestSignal;
+  readonly #onAbort = (): void => this.#fail(aborted(), "aborted");
+  #reject: ((error: Error) => void) | undefined;
+  #cancelTimer: () => void = () => undefined;
+  #error: Error | undefined;
+  #isOver = false;
+  #piece = 0;
+  /** When the next piece is there, by the process's monotonic clock. */
+  #nextAt = 0;
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+    this.#signal = options.signal;
+    this.#signal.addEventListener("abort", this.#onAbort, { once: true });
+  }
+
+  /** Resolves when the headers are there. */
+  open(): Promise<TransportResponse> {
+    const { script } = this.#options;
+    if (this.#signal.aborted) this.#onAbort();
+    if (script.connect === "refused") {
+      return this.#after(1, () => this.#fail(networkError("ConnectionRefused"), "refused"));
+    }
+    const isSilent = script.connect === "hanging" || script.headersAfterMs === Infinity;
+    if (isSilent) return this.#after(undefined, () => undefined);
+    return this.#after(script.headersAfterMs, (resolve) => {
+      if (script.isResetBeforeHeaders) {
+        this.#fail(networkError("ECONNRESET"), "reset before headers");
+      } else resolve(this.#respond());
+    });
+  }
+
+  /** The process that reads is gone. */
+  drop(): void {
+    this.#end("dropped");
+  }
+
+  #respond(): TransportResponse {
+    const { script } = this.#options;
+    const { status } = script;
+    this.#nextAt = this.#options.clock.monotonic();
+    const reader: TransportReader = { read: () => this.#read() };
+    return {
+      ok: status >= 200 && status < 300,
+      status,
+      headers: new Headers(script.headers),
+      body: { getReader: () => reader },
+      bytes: () => this.#readAll(),
+    };
+  }
+
+  async #readAll(): Promise<Uint8Array> {
+    const pieces: Uint8Array[] = [];
+    for (;;) {
+      const { done, value } = await this.#read();
+      if (value !== undefined) pieces.push(value);
+      if (done) return Buffer.concat(pieces);
+    }
+  }
+
+  /** What came while nobody read lies ready. */
+  #read(): Promise<{ done: boolean; value?: Uint8Array }> {
+    const { script, clock } = this.#options;
+    const piece = script.pieces[this.#piece];
+    if (piece === undefined) return this.#readEnd();
+    this.#piece += 1;
+    this.#nextAt += piece.afterMs;
+    const waitMs = this.#nextAt - clock.monotonic();
+    if (waitMs <= 0 && this.#error === undefined) {
+      return Promise.resolve({ done: false, value: piece.bytes });
+    }
+    return this.#after(waitMs, (resolve) => resolve({ done: false, value: piece.bytes }));
+  }
+
+  #readEnd(): Promise<{ done: boolean }> {
+    switch (this.#options.script.ending) {
+      case "silent":
+        return this.#after(undefined, () => undefined);
+      case "reset":
+        return this.#after(1, () => this.#fail(networkError("ECONNRESET"), "reset"));
+      case "closed":
+        return this.#after(0, (resolve) => {
+          this.#end("closed");
+          resolve({ done: true });
+        });
+    }
+  }
+
+  /** Rejects when the connection fails first; without a time it only ends like that. */
+  #after<Value>(
+    delayMs: number | undefined,
+    run: (resolve: (value: Value) => void) => void,
+  ): Promise<Value> {
+    return new Promise((resolve, reject) => {
+      if (this.#error !== undefined) return reject(this.#error);
+      this.#reject = reject;
+      if (delayMs === undefined) return;
+      this.#cancelTimer = this.#options.clock.schedule(() => run(resolve), delayMs);
+    });
+  }
+
+  #fail(error: Error, how: string): void {
+    if (this.#isOver) return;
+    this.#error = error;
+    this.#end(how);
+    this.#reject?.(error);
+  }
+
+  #end(how: string): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#cancelTimer();
+    this.#signal.removeEventListener("abort", this.#onAbort);
+    this.#options.onEnded(this.#options.attempt, how);
+  }
+}
+
+function aborted(): Error {
+  return new DOMException("The operation was aborted.", "AbortError");
+}
+
+function networkError(code: string): Error {
+  return Object.assign(new Error(code), { code });
+}

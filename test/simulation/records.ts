@@ -1,0 +1,58 @@
+import type { GatewayError } from "../../src/domain/gateway-error.ts";
+import type { CapacityClass, OpenedCall, UsageRecord } from "../../src/domain/usage.ts";
+import type { CallPlan, Fault } from "./scenario.ts";
+import type { Script } from "./upstream-answer.ts";
+
+/** One request that an upstream got. Times are those of the run. */
+export interface Attempt {
+  readonly id: string;
+  readonly call: string;
+  readonly process: string;
+  readonly upstream: string;
+  readonly model: string;
+  readonly startedAt: number;
+  readonly fault: Fault | undefined;
+  readonly script: Script;
+  endedAt: number | undefined;
+  how: string | undefined;
+}
+
+/** What the outside of the gateways knows of one call. */
+export class CallRecord {
+  readonly plan: CallPlan;
+  readonly attempts: Attempt[] = [];
+  /** Undefined: no gateway lived to take it. */
+  process: string | undefined;
+  arrivedAt = 0;
+  deadlineAt: number | undefined;
+  leftAt: number | undefined;
+  /** The gateway's process has ended under it. */
+  crashedAt: number | undefined;
+  endedAt: number | undefined;
+  firstEventAt: number | undefined;
+  /** What its caller got, by choice. */
+  readonly texts: string[] = [];
+  /** Whether its caller got all of an answer. */
+  isAnswered = false;
+  error: GatewayError | undefined;
+  /** Said to the caller. */
+  servedBy: CapacityClass | undefined;
+  opened: OpenedCall | undefined;
+  closed: UsageRecord | undefined;
+
+  constructor(plan: CallPlan) {
+    this.plan = plan;
+  }
+
+  /** Whether nothing more will come of it. */
+  get isOver(): boolean {
+    return this.endedAt !== undefined || this.crashedAt !== undefined;
+  }
+}
+
+export interface Violation {
+  /** Of reliability: `I2`, `P1`; or a word for what the ledger and the routing promise. */
+  readonly rule: string;
+  readonly text: string;
+  readonly call: string | undefined;
+}

@@ -1,0 +1,143 @@
+import type { CapacityMode, Pool } from "../../src/domain/capacity.ts";
+import type { Key } from "../../src/domain/key.ts";
+import type { Model } from "../../src/domain/model.ts";
+import type { Limits } from "../../src/domain/plan.ts";
+import type { RoutingSettings } from "../../src/domain/routing-settings.ts";
+import type { Timeouts } from "../../src/domain/upstream-settings.ts";
+
+/**
+ * One run, as plain data that follows from its seed. What happens to a call is drawn from streams
+ * of its own, so that leaving out other calls or events changes as little as possible.
+ */
+export interface Scenario {
+  readonly seed: number;
+  readonly gateways: readonly GatewayPlan[];
+  readonly limiter: LimiterPlan;
+  readonly upstreams: readonly UpstreamPlan[];
+  readonly pools: readonly Pool[];
+  readonly models: readonly Model[];
+  readonly routing: RoutingSettings;
+  readonly keys: readonly KeyPlan[];
+  readonly calls: readonly CallPlan[];
+  readonly events: readonly EventPlan[];
+}
+
+export interface GatewayPlan {
+  readonly name: string;
+  /** Where its clocks stand when the run begins. */
+  readonly monotonicMs: number;
+  readonly wallMs: number;
+}
+
+export interface LimiterPlan {
+  /** False: answers at once, as a store in the gateway's own process does. */
+  readonly isNetworked: boolean;
+  /** One way. */
+  readonly delayMs: number;
+  /** Share of the messages that take up to twenty times as long. */
+  readonly slowShare: number;
+}
+
+export interface UpstreamPlan {
+  readonly name: string;
+  readonly timeouts: Timeouts;
+  readonly maxInFlight: number;
+  /** Undefined: a stream whose caller has left is aborted. */
+  readonly drain: { readonly timeoutMs: number; readonly limit: number } | undefined;
+  readonly embeddingBatchLimit: number;
+  readonly thinkMs: number;
+  readonly pieceMs: number;
+  /** Share of the requests that meet a fault while nothing else is wrong. */
+  readonly faultShare: number;
+  readonly tokensPerByte: number;
+}
+
+export interface KeyPlan {
+  readonly key: Key;
+  /** Of its secrets: two during a rotation. */
+  readonly publicIds: readonly string[];
+  readonly limits: Limits;
+  /** How long its calls wait in the queue of a pool. */
+  readonly patienceMs: number;
+}
+
+export interface CallPlan {
+  readonly id: string;
+  readonly atMs: number;
+  /** Position in `gateways`; the next one that lives takes it. */
+  readonly gateway: number;
+  readonly key: string;
+  readonly secret: number;
+  readonly alias: string;
+  readonly kind: "whole" | "stream" | "embedding";
+  readonly promptBytes: number;
+  /** Embeddings: inputs; chat: choices. */
+  readonly parts: number;
+  readonly cap: number | undefined;
+  /** Tokens that the model would write. */
+  readonly outputTokens: number;
+  readonly capacity: CapacityMode;
+  readonly deadlineMs: number | undefined;
+  readonly leave: LeavePlan | undefined;
+  /** How long its reader takes for each batch. */
+  readonly readMs: number;
+}
+
+export interface LeavePlan {
+  /** Since the call arrived; undefined: after `batches`. */
+  readonly afterMs: number | undefined;
+  readonly batches: number;
+  /** Whether the stream is cancelled before the signal fires. */
+  readonly cancelsFirst: boolean;
+}
+
+export const faults = [
+  "refused",
+  "hanging-connect",
+  "reset-before-headers",
+  "reset-after-headers",
+  "throttled",
+  "throttled-with-time",
+  "failed",
+  "overloaded",
+  "error-page",
+  "bad-credential",
+  "invalid",
+  "overflow",
+  "content-refused",
+  "unknown-model",
+  "redirect",
+  "stall-before-headers",
+  "stall-after-headers",
+  "stall-mid",
+  "cut-mid",
+  "reset-mid",
+  "garbage",
+  "error-mid",
+  "empty",
+  "compressed",
+  "no-usage",
+  "usage-twice",
+  "slow",
+  "never-closes",
+  "beyond-cap",
+] as const;
+export type Fault = (typeof faults)[number];
+
+export type EventPlan = { readonly atMs: number } & (
+  | ({ readonly type: "trouble"; readonly upstream: string } & Trouble)
+  | { readonly type: "crash"; readonly gateway: number; readonly downMs: number }
+  | { readonly type: "wall-jump"; readonly gateway: number; readonly byMs: number }
+  | { readonly type: "limits"; readonly key: string; readonly limits: Limits }
+  | { readonly type: "units"; readonly key: string; readonly units: number }
+  | { readonly type: "revoke"; readonly key: string }
+  | { readonly type: "places"; readonly upstream: string; readonly maxInFlight: number }
+  | { readonly type: "limiter-slow"; readonly forMs: number; readonly delayMs: number }
+  | { readonly type: "database-down"; readonly forMs: number }
+);
+
+export interface Trouble {
+  readonly forMs: number;
+  readonly fault: Fault;
+  readonly share: number;
+}

@@ -1,0 +1,148 @@
+import type { LimitScope } from "../../src/storage/store.ts";
+
+interface Admitted {
+  readonly callId: string;
+  readonly at: number;
+  readonly reserved: number;
+  /** What held for it. */
+  readonly scope: LimitScope;
+  tokens: number;
+}
+
+interface Asked {
+  readonly scope: LimitScope;
+  readonly tokens: number;
+  readonly now: number;
+}
+
+type Problem = readonly [rule: string, text: string];
+
+/**
+ * All that one scope was ever admitted for, by exact time, and what must be true of it. Knows
+ * nothing of slots but that a window of so many of them lies between one less and as many seconds.
+ */
+export class ScopeAudit {
+  readonly id: string;
+  readonly admissions: Admitted[] = [];
+  /** Tokens used beyond a reservation, charged when it was settled. */
+  readonly #debts: { readonly at: number; readonly tokens: number }[] = [];
+  #latest: LimitScope | undefined;
+
+  constructor(id: string) {
+    this.id = id;
+  }
+
+  /** The scope as it was last asked for. */
+  get latest(): LimitScope {
+    return this.#latest ?? { id: this.id, limits: { requestsPerMinute: 1, tokensPerMinute: 1 } };
+  }
+
+  admitted({
+    callId,
+    scope,
+    tokens,
+    now,
+  }: Asked & { readonly callId: string }): readonly Problem[] {
+    this.#latest = scope;
+    this.admissions.push({ callId, at: now, reserved: tokens, scope, tokens });
+    const { seconds, limits } = boundsOf(scope);
+    const held = this.#heldSince(now - (seconds - 1) * 1_000, now);
+    const isGuarantee = scope.guarantee !== undefined;
+    const rule = isGuarantee ? "P2" : "I2";
+    const problems: Problem[] = [];
+    if (held.tokens > limits.tokensPerMinute) {
+      problems.push([rule, `${this.id} holds ${held.tokens} of ${limits.tokensPerMinute} tokens`]);
+    }
+    if (held.requests > limits.requestsPerMinute) {
+      const text = `${this.id} holds ${held.requests} of ${limits.requestsPerMinute} requests`;
+      problems.push(["I1", text]);
+    }
+    return problems;
+  }
+
+  /** A refusal must have had its reason. */
+  refused({ scope, tokens, now }: Asked, dimension: "requests" | "tokens"): readonly Problem[] {
+    this.#latest = scope;
+    const { seconds, limits } = boundsOf(scope);
+    const since = now - seconds * 1_000;
+    const held = this.#heldSince(since, now);
+    const debts = this.#debts.reduce(
+      (sum, { at, tokens: debt }) => sum + (at > since ? debt : 0),
+      0,
+    );
+    const isJust =
+      dimension === "requests"
+        ? held.requests + 1 > limits.requestsPerMinute
+        : held.tokens + debts + tokens > limits.tokensPerMinute;
+    if (isJust) return [];
+    const rule = scope.guarantee === undefined ? "refusals" : "P1";
+    const what = `${held.tokens} tokens and ${held.requests} requests, and ${tokens} more`;
+    return [[rule, `${this.id} refused ${what} of ${JSON.stringify(limits)} in ${seconds} s`]];
+  }
+
+  settled(callId: string, tokens: number, now: number): void {
+    const admission = this.admissions.findLast((one) => one.callId === callId);
+    if (admission === undefined) return;
+    if (tokens > admission.reserved) {
+      this.#debts.push({ at: now, tokens: tokens - admission.reserved });
+    }
+    admission.tokens = tokens;
+  }
+
+  heldAtMost(now: number): { requests: number; tokens: number } {
+    const { seconds } = boundsOf(this.latest);
+    const held = this.#heldSince(now - seconds * 1_000, now);
+    const since = now - seconds * 1_000;
+    const debts = this.#debts.reduce((sum, { at, tokens }) => sum + (at > since ? tokens : 0), 0);
+    return { requests: held.requests, tokens: held.tokens + debts };
+  }
+
+  /** I1 after the fact: what was used in any 60 s, beside what nobody could know beforehand. */
+  windows(): readonly Problem[] {
+    const problems: Problem[] = [];
+    for (const last of this.admissions) {
+      if (last.scope.guarantee !== undefined) continue;
+      let tokens = 0;
+      let overruns = 0;
+      for (const { at, reserved, tokens: used } of this.admissions) {
+        if (at > last.at || at < last.at - 60_000) continue;
+        tokens += used;
+        overruns += Math.max(0, used - reserved);
+      }
+      const limit = last.scope.limits.tokensPerMinute;
+      if (tokens <= limit + overruns) continue;
+      problems.push(["I1", `${this.id} used ${tokens} of ${limit} tokens in 60 s`]);
+    }
+    return problems;
+  }
+
+  #heldSince(since: number, now: number): { requests: number; tokens: number } {
+    let requests = 0;
+    let tokens = 0;
+    for (let index = this.admissions.length - 1; index >= 0; index -= 1) {
+      const admission = this.admissions[index];
+      if (admission === undefined || admission.at < since) break;
+      if (admission.at > now) continue;
+      requests += 1;
+      tokens += admission.tokens;
+    }
+    return { requests, tokens };
+  }
+}
+
+/** How many slots a window counts, and what it may hold. */
+function boundsOf({ limits, guarantee }: LimitScope): {
+  seconds: number;
+  limits: LimitScope["limits"];
+} {
+  if (guarantee === undefined) return { seconds: 61, limits };
+  const { seconds } = guarantee;
+  const times = Math.floor(seconds) / 60;
+  return {
+    seconds: Math.floor(seconds) - 1,
+    limits: {
+      requestsPerMinute: Math.floor(limits.requestsPerMinute * times),
+      tokensPerMinute: Math.floor(limits.tokensPerMinute * times),
+    },
+  };
+}

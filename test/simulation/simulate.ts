@@ -1,0 +1,223 @@
+import { checkEnd } from "./checks.ts";
+import { EventLog, type LogLine } from "./event-log.ts";
+import { Gateway } from "./gateway.ts";
+import { KeyRegister } from "./key-register.ts";
+import { SpoolFolder, UsageDatabase } from "./ledger.ts";
+import { SharedLimiter } from "./limiter.ts";
+import { makeScenario } from "./make-scenario.ts";
+import { Random } from "./random.ts";
+import { CallRecord, type Violation } from "./records.ts";
+import type { EventPlan, Scenario } from "./scenario.ts";
+import { UpstreamModel } from "./upstream.ts";
+import { VirtualTime } from "./virtual-time.ts";
+import { violate, type World } from "./world.ts";
+
+export interface RunResult {
+  readonly seed: number;
+  readonly violations: readonly Violation[];
+  /** Tells runs apart that went otherwise in anything that was noted. */
+  readonly digest: string;
+  readonly lines: readonly LogLine[];
+  readonly figures: RunFigures;
+}
+
+export interface RunFigures {
+  readonly calls: number;
+  readonly attempts: number;
+  readonly answered: number;
+  readonly refused: number;
+  readonly left: number;
+  readonly crashed: number;
+  readonly provisioned: number;
+  readonly virtualMs: number;
+  readonly steps: number;
+}
+
+/** Longer than any call may take after the last has come. */
+const longestRestMs = 15 * 60_000;
+/** As long as it takes until every window is empty. */
+const restMs = 70_000;
+const mostSteps = 300_000;
+
+export function simulateSeed(seed: number, keepsLines = false): RunResult {
+  return simulate(makeScenario(seed), keepsLines);
+}
+
+/** Runs a scenario from its begin to the state of rest, and says what was wrong. */
+export function simulate(scenario: Scenario, keepsLines = false): RunResult {
+  const spools = new SpoolFolder();
+  try {
+    return new Run(scenario, { spools, keepsLines }).result();
+  } finally {
+    spools.remove();
+  }
+}
+
+/** All that takes part in a run. */
+export interface Stage {
+  readonly world: World;
+  readonly gateways: readonly Gateway[];
+  readonly upstreams: ReadonlyMap<string, UpstreamModel>;
+  readonly limiter: SharedLimiter;
+  readonly database: UsageDatabase;
+  readonly keys: KeyRegister;
+}
+
+class Run implements Stage {
+  readonly world: World;
+  readonly gateways: readonly Gateway[];
+  readonly upstreams: ReadonlyMap<string, UpstreamModel>;
+  readonly limiter: SharedLimiter;
+  readonly database: UsageDatabase;
+  readonly keys: KeyRegister;
+  readonly #records: readonly CallRecord[];
+
+  constructor(scenario: Scenario, options: { spools: SpoolFolder; keepsLines: boolean }) {
+    const time = new VirtualTime();
+    this.#records = scenario.calls.map((plan) => new CallRecord(plan));
+    const world: World = {
+      scenario,
+      time,
+      log: new EventLog(time, options.keepsLines),
+      random: new Random(scenario.seed).fork("run"),
+      calls: new Map(this.#records.map((record) => [record.plan.id, record])),
+      violations: [],
+    };
+    this.world = world;
+    this.upstreams = new Map(
+      scenario.upstreams.map((plan) => [plan.name, new UpstreamModel(plan, world)]),
+    );
+    this.limiter = new SharedLimiter(world);
+    this.database = new UsageDatabase(world);
+    this.keys = new KeyRegister(scenario.keys);
+    const around = { ...this.#shared(), spools: options.spools };
+    this.gateways = scenario.gateways.map((plan) => new Gateway(plan, around));
+  }
+
+  result(): RunResult {
+    const { world } = this;
+    const { scenario, time } = world;
+    for (const event of scenario.events) time.schedule(() => this.#happen(event), event.atMs);
+    for (const record of this.#records) time.schedule(() => this.#arrive(record), record.plan.atMs);
+    const lastMs = Math.max(0, ...scenario.calls.map(({ atMs }) => atMs));
+    const limits = { untilMs: lastMs + longestRestMs, steps: mostSteps };
+    time.runUntil(() => this.#isQuiet(lastMs), limits);
+    this.#rest();
+    checkEnd(this);
+    this.#close();
+    return {
+      seed: scenario.seed,
+      violations: world.violations,
+      digest: world.log.digest(),
+      lines: world.log.lines,
+      figures: this.#figures(),
+    };
+  }
+
+  #shared() {
+    const { world, upstreams, limiter, database, keys } = this;
+    return { world, upstreams, limiter, database, keys };
+  }
+
+  #isQuiet(lastMs: number): boolean {
+    return this.world.time.now >= lastMs && this.#records.every(({ isOver }) => isOver);
+  }
+
+  /** Everything is mended, and what is under way may come to its end. */
+  #rest(): void {
+    const { time } = this.world;
+    for (const { isOver, plan } of this.#records) {
+      if (!isOver) violate(this.world, "hangs", "never ended", plan.id);
+    }
+    for (const upstream of this.upstreams.values()) upstream.heal();
+    this.database.comeBack();
+    for (const gateway of this.gateways) gateway.start();
+    for (const { id } of this.limiter.audits) this.limiter.probe(id);
+    const untilMs = time.now + restMs;
+    time.runUntil(() => false, { untilMs, steps: time.steps + mostSteps });
+    for (const { process } of this.gateways) {
+      if (process === undefined) continue;
+      const limits = { untilMs: time.now + restMs, steps: time.steps + mostSteps };
+      let isFlushed = false;
+      const again = (is: boolean): void => {
+        isFlushed = is;
+        if (!is) void process.ledger.flush().then(again);
+      };
+      again(false);
+      time.runUntil(() => isFlushed, limits);
+      if (!isFlushed) violate(this.world, "ledger", `${process.name} cannot flush its ledger`);
+    }
+  }
+
+  #close(): void {
+    for (const { process } of this.gateways) {
+      process?.clock.stop();
+      process?.ledger.close();
+    }
+    this.world.time.runUntil(() => true, { untilMs: 0, steps: 0 });
+  }
+
+  #arrive(record: CallRecord): void {
+    const { gateways } = this;
+    const { plan } = record;
+    this.world.log.note(`arrives: ${plan.kind} ${plan.alias} of ${plan.key}`, plan.id);
+    // A balancer in front knows who lives.
+    for (let offset = 0; offset < gateways.length; offset += 1) {
+      if (gateways[(plan.gateway + offset) % gateways.length]?.take(record) === true) return;
+    }
+    record.endedAt = this.world.time.now;
+    this.world.log.note("nobody lives to take it", plan.id);
+  }
+
+  #happen(event: EventPlan): void {
+    const { world } = this;
+    world.log.note(JSON.stringify(event));
+    switch (event.type) {
+      case "trouble":
+        return this.upstreams.get(event.upstream)?.trouble(event);
+      case "crash": {
+        const gateway = this.gateways[event.gateway];
+        gateway?.crash();
+        world.time.schedule(() => gateway?.start(), event.downMs);
+        return;
+      }
+      case "wall-jump":
+        return this.gateways[event.gateway]?.process?.clock.jumpWall(event.byMs);
+      case "limits":
+        return this.keys.setLimits(event.key, event.limits);
+      case "units":
+        return this.keys.setUnits(event.key, event.units);
+      case "revoke": {
+        this.keys.revoke(event.key, world.time.now);
+        for (const { process } of this.gateways) process?.running.endStale();
+        return;
+      }
+      case "places":
+        for (const { process } of this.gateways) {
+          const upstream = process?.snapshot.upstreams.get(event.upstream);
+          if (upstream !== undefined) upstream.inFlight.limit = event.maxInFlight;
+        }
+        return;
+      case "limiter-slow":
+        return this.limiter.slowDown(event.delayMs, event.forMs);
+      case "database-down":
+        return this.database.goAway(event.forMs);
+    }
+  }
+
+  #figures(): RunFigures {
+    const records = this.#records;
+    const count = (is: (record: CallRecord) => boolean): number => records.filter(is).length;
+    return {
+      calls: records.length,
+      attempts: records.reduce((sum, { attempts }) => sum + attempts.length, 0),
+      answered: count(({ isAnswered }) => isAnswered),
+      refused: count(({ error }) => error?.status === 429),
+      left: count(({ leftAt }) => leftAt !== undefined),
+      crashed: count(({ crashedAt }) => crashedAt !== undefined),
+      provisioned: count(({ opened }) => opened?.capacityClass === "provisioned"),
+      virtualMs: this.world.time.now,
+      steps: this.world.time.steps,
+    };
+  }
+}

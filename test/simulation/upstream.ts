@@ -1,0 +1,173 @@
+import type { Transport } from "../../src/pipeline/transport.ts";
+import { Connection } from "./network.ts";
+import type { Random } from "./random.ts";
+import type { Attempt, CallRecord } from "./records.ts";
+import type { Fault, Trouble, UpstreamPlan } from "./scenario.ts";
+import { writeScript, type UpstreamRequest } from "./upstream-answer.ts";
+import type { ProcessClock } from "./virtual-time.ts";
+import { violate, type World } from "./world.ts";
+
+/** How a gateway's process reaches upstreams. */
+export interface Sender {
+  readonly process: string;
+  readonly clock: ProcessClock;
+  readonly connections: Set<Connection>;
+}
+
+/** What usually goes wrong; each fault is common enough to be met in a few hundred seeds. */
+const usualFaults: Readonly<Partial<Record<Fault, number>>> = {
+  refused: 2,
+  "hanging-connect": 1,
+  "reset-before-headers": 2,
+  "reset-after-headers": 1,
+  throttled: 2,
+  "throttled-with-time": 2,
+  failed: 2,
+  overloaded: 2,
+  "error-page": 1,
+  "bad-credential": 0.3,
+  invalid: 0.5,
+  overflow: 0.5,
+  "content-refused": 0.5,
+  "unknown-model": 0.3,
+  redirect: 0.3,
+  "stall-before-headers": 1,
+  "stall-after-headers": 1,
+  "stall-mid": 1,
+  "cut-mid": 2,
+  "reset-mid": 2,
+  garbage: 1,
+  "error-mid": 1,
+  empty: 1,
+  compressed: 0.3,
+  "no-usage": 2,
+  "usage-twice": 0.5,
+  slow: 2,
+  "never-closes": 1,
+  "beyond-cap": 1,
+};
+
+const connectMemoryMs = 10_000;
+
+/** A stand-in for a provider that speaks OpenAI's wire, with a record of all it was asked. */
+export class UpstreamModel {
+  readonly plan: UpstreamPlan;
+  readonly #world: World;
+  readonly #random: Random;
+  readonly #troubles = new Map<object, Trouble>();
+  #unreachableUntil = 0;
+
+  constructor(plan: UpstreamPlan, world: World) {
+    this.plan = plan;
+    this.#world = world;
+    this.#random = world.random.fork(plan.name);
+  }
+
+  /** For some time, a share of the requests meets a fault. */
+  trouble(trouble: Trouble): void {
+    this.#troubles.set(trouble, trouble);
+    this.#world.time.schedule(() => this.#troubles.delete(trouble), trouble.forMs);
+  }
+
+  /** All is well from now on. */
+  heal(): void {
+    this.#troubles.clear();
+    this.#unreachableUntil = 0;
+  }
+
+  readonly send = (sender: Sender, request: Parameters<Transport>[1]): ReturnType<Transport> => {
+    const asked = readRequest(request.body);
+    const call = this.#world.calls.get(asked.call);
+    if (call === undefined) throw new Error(`an upstream was asked for no call: ${asked.call}`);
+    const attempt = this.#begin(asked, call, sender);
+    const connection: Connection = new Connection({
+      attempt,
+      script: attempt.script,
+      clock: sender.clock,
+      signal: request.signal,
+      onEnded: (ended, how) => {
+        sender.connections.delete(connection);
+        ended.endedAt = this.#world.time.now;
+        ended.how = how;
+        this.#world.log.note(`${ended.id} ended: ${how}`, ended.call);
+      },
+    });
+    sender.connections.add(connection);
+    return connection.open();
+  };
+
+  /** Whether a connection can be opened now, as an operator's probe would find. */
+  async canConnect(timeoutMs: number, clock: ProcessClock): Promise<boolean> {
+    const isReachable = this.#world.time.now >= this.#unreachableUntil;
+    await new Promise<void>((resolve) => {
+      clock.schedule(resolve, isReachable ? 2 : timeoutMs);
+    });
+    return isReachable;
+  }
+
+  #begin(asked: UpstreamRequest, call: CallRecord, sender: Sender): Attempt {
+    const { time, log } = this.#world;
+    const id = `${call.plan.id}.${call.attempts.length}`;
+    const random = this.#random.fork(id);
+    const fault = this.#drawFault(random);
+    if (fault === "hanging-connect") this.#unreachableUntil = time.now + connectMemoryMs;
+    const { outputTokens } = call.plan;
+    const frame = { plan: this.plan, request: asked, tag: id, outputTokens, fault };
+    const attempt: Attempt = {
+      id,
+      call: call.plan.id,
+      process: sender.process,
+      upstream: this.plan.name,
+      model: asked.model,
+      startedAt: time.now,
+      fault,
+      script: writeScript(frame, random),
+      endedAt: undefined,
+      how: undefined,
+    };
+    this.#checkBegin(call, attempt);
+    call.attempts.push(attempt);
+    log.note(`${id} at ${this.plan.name}/${asked.model}: ${fault ?? "fine"}`, call.plan.id);
+    return attempt;
+  }
+
+  #drawFault(random: Random): Fault | undefined {
+    for (const { share, fault } of this.#troubles.values()) {
+      if (random.chance(share)) return fault;
+    }
+    return random.chance(this.plan.faultShare) ? random.weighted(usualFaults) : undefined;
+  }
+
+  /** What must be so whenever anything is sent upstream. */
+  #checkBegin(call: CallRecord, { id, startedAt: now }: Attempt): void {
+    const wrong = (text: string): void => violate(this.#world, "attempts", text, call.plan.id);
+    if (call.leftAt !== undefined) wrong(`${id} began after the caller had left`);
+    if (call.crashedAt !== undefined) wrong(`${id} was sent by a process that has ended`);
+    if (call.endedAt !== undefined) wrong(`${id} began after the call had ended`);
+    if (call.firstEventAt !== undefined) wrong(`${id} began after the first event was delivered`);
+    if (call.deadlineAt !== undefined && now > call.deadlineAt) {
+      wrong(`${id} began ${now - call.deadlineAt} ms after the caller's deadline`);
+    }
+    if (call.opened === undefined) {
+      violate(this.#world, "ledger", `${id} was sent before the ledger knew`, call.plan.id);
+    }
+  }
+}
+
+function readRequest(body: string | Uint8Array | null): UpstreamRequest {
+  if (typeof body !== "string") throw new Error("a request without a text");
+  const fields = JSON.parse(body) as Readonly<Record<string, unknown>>;
+  const { input, stream } = fields;
+  const isEmbedding = input !== undefined;
+  const texts = isEmbedding ? [input].flat().map(String) : [];
+  const cap = fields["max_tokens"];
+  return {
+    call: String(fields["user"]),
+    model: String(fields["model"]),
+    kind: isEmbedding ? "embedding" : stream === true ? "stream" : "whole",
+    cap: typeof cap === "number" ? cap : undefined,
+    choices: isEmbedding ? 0 : Number(fields["n"] ?? 1),
+    inputBytes: isEmbedding ? texts.join("").length : body.length,
+    inputs: texts.length,
+  };
+}

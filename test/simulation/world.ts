@@ -1,0 +1,23 @@
+import type { EventLog } from "./event-log.ts";
+import type { Random } from "./random.ts";
+import type { CallRecord, Violation } from "./records.ts";
+import type { Scenario } from "./scenario.ts";
+import type { VirtualTime } from "./virtual-time.ts";
+
+/** What all parts of a run share. */
+export interface World {
+  readonly scenario: Scenario;
+  readonly time: VirtualTime;
+  readonly log: EventLog;
+  /** Fork it: what one part draws must not change what another does. */
+  readonly random: Random;
+  /** By the id of the call. */
+  readonly calls: ReadonlyMap<string, CallRecord>;
+  readonly violations: Violation[];
+}
+
+export function violate(world: World, rule: string, text: string, call?: string): void {
+  world.log.note(`VIOLATION ${rule}: ${text}`, call);
+  // The first ones tell what happened; thousands more of them tell nothing.
+  if (world.violations.length < 50) world.violations.push({ rule, text, call });
+}
