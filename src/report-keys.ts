@@ -1,5 +1,6 @@
 import type { Config } from "./config/config.ts";
 import type { KeyRing } from "./pipeline/key-ring.ts";
+import { oversoldPools } from "./pipeline/oversold-pools.ts";
 import { findStrandedKeys } from "./pipeline/stranded-keys.ts";
 import type { TelemetryEvents } from "./telemetry/events.ts";
 
@@ -9,5 +10,8 @@ export function reportKeys(config: Config, keyRing: KeyRing, events: TelemetryEv
   const configured = { plans, names: new Set(environments.map(({ name }) => name)) };
   for (const stranded of findStrandedKeys(keyRing.secrets.values(), configured)) {
     events.keysStranded(stranded.what, stranded.name, stranded.keys);
+  }
+  for (const oversold of oversoldPools(config.pools, keyRing.unitsByPool)) {
+    events.poolOversold(oversold);
   }
 }

@@ -135,6 +135,13 @@ export class TelemetryEvents {
     this.#logger.log("warn", `live keys use a ${what} that is not configured`, { name, keys });
   }
 
+  /** More units are sold than the pool can hold at once: a changed configuration may do that. */
+  poolOversold(oversold: { pool: string; soldUnits: number; sellableUnits: number }): void {
+    const { pool, soldUnits, sellableUnits } = oversold;
+    const message = "a pool holds less than what is sold of it, so guarantees may not be kept";
+    this.#logger.log("warn", message, { pool, soldUnits, sellableUnits });
+  }
+
   /** A key whose plan the configuration lacks: its calls are refused until that is mended. */
   planMissing(keyId: string, plan: string): void {
     this.#logger.log("error", "a key's plan is not configured", { keyId, plan });
