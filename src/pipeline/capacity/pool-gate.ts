@@ -5,7 +5,7 @@ import { FairQueue } from "./fair-queue.ts";
 import { HeldCount } from "./held-count.ts";
 import { HeldPlace, type PlaceKeeper } from "./held-place.ts";
 import { LeavePace } from "./leave-pace.ts";
-import type { BusyPool, BusyReason, EnterResult, PlaceRequest } from "./place.ts";
+import type { BusyPool, BusyReason, EnterResult, PlaceRequest, PlaceWait } from "./place.ts";
 import type { PoolBounds } from "./pool-bounds.ts";
 import { PoolTokens, type Reservation } from "./pool-tokens.ts";
 import { Waiter } from "./waiter.ts";
@@ -28,11 +28,7 @@ export interface Waited {
   readonly outcome: "served" | BusyReason;
 }
 
-export interface Patience {
-  /** Takes who waits out of the queue at once. */
-  readonly signal: AbortSignal;
-  readonly patienceMs: number;
-}
+export type Patience = Pick<PlaceWait, "signal" | "patienceMs">;
 
 /** How often those who wait are looked at though nothing seems to have happened. */
 const pollMs = 1_000;
@@ -49,6 +45,8 @@ export class PoolGate {
   #hasToServeAgain = false;
   /** Whether the store is being asked for the tokens of who is first. */
   #isAsking = false;
+  /** Something happened since that may change the answer. */
+  #isAnswerOld = false;
   /** When the tokens that were refused last are free; monotonic. */
   #tokensAt = 0;
   #cancelPoll: (() => void) | undefined;
@@ -161,6 +159,7 @@ export class PoolGate {
 
   /** In turn, as long as there are places and tokens. One question to the store at a time. */
   #serveOpen(bounds: PoolBounds): void {
+    this.#isAnswerOld = this.#isAsking;
     while (!this.#isAsking && this.#queue.firstProvisioned() === undefined) {
       const waiter = this.#queue.firstOpen();
       if (waiter === undefined) return;
@@ -190,8 +189,10 @@ export class PoolGate {
     asked.then(
       (decision) => {
         this.#isAsking = false;
-        if (this.#decide(waiter, reservation, decision)) this.serve();
-        else this.#keepPolling();
+        const isNextOnesTurn = this.#decide(waiter, reservation, decision);
+        if (isNextOnesTurn || this.#isAnswerOld) this.serve();
+        else this.#serveProvisioned(this.#options.bounds());
+        this.#keepPolling();
       },
       (error: unknown) => {
         this.#isAsking = false;
@@ -243,12 +244,15 @@ export class PoolGate {
         return { place: new HeldPlace(this.#keeper, request, { ...atOnce, reservation }) };
       }
       this.#held.giveBack(capacityClass);
+      // While the store was asked, somebody may have come to wait for this place.
+      if (asked instanceof Promise) this.serve();
       return busy("tokens", decision.retryAfterMs ?? Infinity);
     };
     const asked = this.#tokens.ask(reservation, tokensPerMinute);
     if (!(asked instanceof Promise)) return finish(asked);
     return asked.then(finish, (error: unknown) => {
       this.#held.giveBack(capacityClass);
+      this.serve();
       throw error;
     });
   }

@@ -1,0 +1,296 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { openPlaces, openTokens, sellableUnits, type Pool } from "../../src/domain/capacity.ts";
+import type { CapacityClass } from "../../src/domain/usage.ts";
+import type { Place } from "../../src/pipeline/capacity/place.ts";
+import type { LimitStore } from "../../src/storage/store.ts";
+import {
+  CapacityWorld,
+  isServed,
+  placeOf,
+  plainPool,
+  type Asked,
+} from "../support/capacity-world.ts";
+
+type Step =
+  | { kind: "ask"; account: string; of: CapacityClass; tokens: number; patienceMs: number }
+  | { kind: "end"; which: number; usedShare: number }
+  | { kind: "leave"; which: number }
+  | { kind: "pass"; ms: number }
+  | { kind: "sell"; share: number }
+  | { kind: "reload"; tokensPerMinute: number; places: number | undefined }
+  | { kind: "queue"; limit: number };
+
+const ms = fc.oneof(
+  fc.constantFrom(0, 1, 500, 1_000, 5_000, 60_000, 61_000),
+  fc.integer({ min: 0, max: 20_000 }),
+);
+const tokensPerMinute = fc.integer({ min: 1_000, max: 100_000 });
+const places = fc.option(fc.integer({ min: 1, max: 6 }), { nil: undefined });
+const ask: fc.Arbitrary<Step> = fc.record({
+  kind: fc.constant("ask" as const),
+  account: fc.constantFrom("a", "b", "c"),
+  of: fc.constantFrom<CapacityClass>("provisioned", "spillover", "on-demand", "on-demand"),
+  tokens: fc.integer({ min: 0, max: 20_000 }),
+  patienceMs: fc.constantFrom(0, 100, 2_000, 30_000, 600_000),
+});
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 8, arbitrary: ask },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant("end" as const),
+      which: fc.nat(50),
+      usedShare: fc.constantFrom(0, 0.3, 1),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant("leave" as const), which: fc.nat(50) }),
+  },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant("pass" as const), ms }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant("sell" as const),
+      share: fc.double({ min: 0, max: 1.2, noNaN: true }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant("reload" as const), tokensPerMinute, places }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant("queue" as const), limit: fc.nat(8) }),
+  },
+);
+const history = fc.record({
+  pool: fc.record({ tokensPerMinute, places }),
+  answerMs: fc.constantFrom(undefined, undefined, 0, 3),
+  steps: fc.array(step, { minLength: 5, maxLength: 80 }),
+});
+
+interface Held {
+  readonly asked: Asked;
+  readonly place: Place;
+  readonly at: number;
+  /** What counts: the reservation, then what was used. */
+  tokens: number;
+  isOver: boolean;
+}
+
+/** One history, with everything that was ever granted. */
+class Witness {
+  readonly world: CapacityWorld;
+  readonly asked: Asked[] = [];
+  readonly held: Held[] = [];
+  readonly #known = new Set<Asked>();
+  #pool: Pool;
+  #largestQueue = 8;
+  /** Bounds were lowered while more was held. */
+  #mayHoldMore = 0;
+
+  constructor(pool: Pool, answerMs: number | undefined) {
+    this.#pool = pool;
+    this.world = new CapacityWorld({
+      pools: [pool],
+      queueLimit: 8,
+      ...(answerMs !== undefined && { wrap: answeringAfter(answerMs) }),
+    });
+  }
+
+  run(next: Step): void {
+    const { world } = this;
+    switch (next.kind) {
+      case "ask": {
+        const { account: accountId, of: capacityClass, tokens, patienceMs } = next;
+        this.asked.push(world.ask({ accountId, capacityClass, tokens }, { patienceMs }));
+        break;
+      }
+      case "end":
+        this.#end(this.#running()[next.which % (this.#running().length + 1)], next.usedShare);
+        break;
+      case "leave":
+        this.asked[next.which % (this.asked.length + 1)]?.leave();
+        break;
+      case "pass":
+        world.pass(next.ms);
+        break;
+      case "sell":
+        world.sold.set("shared", Math.floor(sellableUnits(this.#pool) * next.share));
+        world.capacity.unitsChanged();
+        this.#noteLowered();
+        break;
+      case "reload":
+        this.#pool = {
+          ...this.#pool,
+          tokensPerMinute: next.tokensPerMinute,
+          maxInFlight: next.places,
+        };
+        world.reload([this.#pool]);
+        this.#noteLowered();
+        break;
+      case "queue":
+        world.queueLimit = next.limit;
+        break;
+    }
+    world.pass(0);
+    this.#collect();
+    this.#check();
+  }
+
+  /** Everybody ends, and nothing may be left of them. */
+  finish(): void {
+    for (let round = 0; round < 200; round++) {
+      for (const held of this.#running()) this.#end(held, 1);
+      this.world.pass(61_000);
+      this.#collect();
+    }
+    for (const asked of this.asked) expect(asked.result).toBeDefined();
+    for (const of of classes) {
+      expect(this.world.queued(of)).toBe(0);
+      expect(this.world.held(of)).toBe(0);
+    }
+  }
+
+  #running(): Held[] {
+    return this.held.filter(({ isOver }) => !isOver);
+  }
+
+  #heldCount(): number {
+    return classes.reduce((sum, of) => sum + this.world.held(of), 0);
+  }
+
+  #end(held: Held | undefined, usedShare: number): void {
+    if (held === undefined) return;
+    held.tokens = Math.floor(held.tokens * usedShare);
+    held.isOver = true;
+    held.place.settle(held.tokens);
+    held.place.leave();
+    held.place.leave();
+  }
+
+  #collect(): void {
+    for (const asked of this.asked) {
+      if (this.#known.has(asked) || asked.result === undefined) continue;
+      this.#known.add(asked);
+      if (!isServed(asked)) continue;
+      const { tokens } = asked.request;
+      const at = asked.endedAt ?? 0;
+      this.held.push({ asked, place: placeOf(asked), at, tokens, isOver: false });
+    }
+  }
+
+  #noteLowered(): void {
+    this.#mayHoldMore = Math.max(this.#mayHoldMore, this.#heldCount());
+  }
+
+  #check(): void {
+    const { world } = this;
+    const sold = world.sold.get("shared") ?? 0;
+    const running = this.#running();
+    const open = running.filter(({ asked }) => asked.request.capacityClass !== "provisioned");
+    // What is held is what was granted, not one place more or less, but those being asked about.
+    const heldCount = this.#heldCount();
+    expect(heldCount).toBeGreaterThanOrEqual(running.length);
+    this.#mayHoldMore = Math.min(this.#mayHoldMore, heldCount);
+    const placeLimit = this.#pool.maxInFlight ?? Infinity;
+    expect(running.length).toBeLessThanOrEqual(Math.max(placeLimit, this.#mayHoldMore));
+    const openLimit = openPlaces(this.#pool, sold);
+    expect(open.length).toBeLessThanOrEqual(Math.max(openLimit, this.#mayHoldMore));
+    this.#largestQueue = Math.max(this.#largestQueue, world.queueLimit);
+    const openWaiting = world.queued("spillover") + world.queued("on-demand");
+    expect(openWaiting).toBeLessThanOrEqual(this.#largestQueue);
+    expect(world.queued("provisioned")).toBeLessThanOrEqual(this.#largestQueue);
+    // A guarantee waits for nothing but a place.
+    if (world.queued("provisioned") > 0) {
+      expect(heldCount).toBeGreaterThanOrEqual(placeLimit);
+    }
+  }
+}
+
+const classes = ["provisioned", "spillover", "on-demand"] as const;
+
+function answeringAfter(answerMs: number) {
+  return (store: LimitStore, time: CapacityWorld["time"]): LimitStore => ({
+    async acquire(request) {
+      await time.sleep(answerMs);
+      const decision = store.acquire(request);
+      await time.sleep(answerMs);
+      return decision;
+    },
+    settle: (callId, tokens) => store.settle(callId, tokens),
+  });
+}
+
+function poolOf(drawn: { tokensPerMinute: number; places: number | undefined }): Pool {
+  return {
+    ...plainPool,
+    tokensPerMinute: drawn.tokensPerMinute,
+    maxInFlight: drawn.places,
+    unitTokensPerMinute: 100,
+  };
+}
+
+describe("in every history of a pool", () => {
+  test("nobody is forgotten or served twice, places and the queue are bounded, guarantees go first", () => {
+    fc.assert(
+      fc.property(history, ({ pool, answerMs, steps }) => {
+        const witness = new Witness(poolOf(pool), answerMs);
+        for (const next of steps) witness.run(next);
+        witness.finish();
+      }),
+      { numRuns: 1_500 },
+    );
+  }, 120_000);
+
+  test("calls without a guarantee never get tokens that are sold, in any 60 seconds", () => {
+    fc.assert(
+      fc.property(
+        history,
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        ({ pool: drawn, answerMs, steps }, share) => {
+          const pool = poolOf(drawn);
+          const witness = new Witness(pool, answerMs);
+          const sold = Math.floor(sellableUnits(pool) * share);
+          witness.world.sold.set("shared", sold);
+          for (const next of steps) {
+            if (next.kind !== "sell" && next.kind !== "reload") witness.run(next);
+          }
+          const open = witness.held.filter(
+            ({ asked }) => asked.request.capacityClass !== "provisioned",
+          );
+          for (const first of open) {
+            const together = open.filter(({ at }) => at >= first.at && at <= first.at + 60_000);
+            const tokens = together.reduce((sum, held) => sum + held.tokens, 0);
+            expect(tokens).toBeLessThanOrEqual(openTokens(pool, sold));
+          }
+        },
+      ),
+      { numRuns: 1_000 },
+    );
+  }, 120_000);
+
+  test("an account's calls on demand are served in the order in which they came", () => {
+    fc.assert(
+      fc.property(history, ({ pool, steps }) => {
+        const witness = new Witness(poolOf(pool), undefined);
+        for (const next of steps) {
+          witness.run(next.kind === "ask" ? { ...next, patienceMs: 600_000 } : next);
+        }
+        for (const account of ["a", "b", "c"]) {
+          const served = witness.asked.filter(
+            (asked) =>
+              asked.request.accountId === account &&
+              asked.request.capacityClass !== "provisioned" &&
+              isServed(asked),
+          );
+          const times = served.map(({ endedAt }) => endedAt ?? 0);
+          expect(times).toEqual(times.toSorted((one, other) => one - other));
+        }
+      }),
+      { numRuns: 500 },
+    );
+  }, 120_000);
+});
