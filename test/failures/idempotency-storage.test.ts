@@ -1,0 +1,214 @@
+import { expect, test } from "bun:test";
+import { Database } from "bun:sqlite";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { errorOf, parseStream } from "../support/bodies.ts";
+import {
+  chat,
+  startIdempotentGateway,
+  StreamedAnswer,
+  streamedChat,
+  until,
+  type IdempotentGateway,
+} from "../support/idempotent-gateway.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { bearer } from "../support/operator.ts";
+import { CanarySearch } from "./canary-search.ts";
+import { removeFolder, spoilDatabase } from "./outage-gateway.ts";
+
+const dayMs = 86_400_000;
+const embedding = { path: "/v1/embeddings" };
+
+async function withFolder(run: (folder: string) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-idempotency-"));
+  try {
+    await run(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function send(bench: IdempotentGateway, ...call: Parameters<IdempotentGateway["send"]>) {
+  const response = await bench.send(...call);
+  const isReplayed = response.headers.get("idempotency-replayed") === "true";
+  return { status: response.status, isReplayed, text: await response.text() };
+}
+
+test("no file shows a prompt, an answer or an Idempotency-Key, while all of them are replayed", async () => {
+  await withFolder(async (folder) => {
+    const search = new CanarySearch();
+    await using bench = await startIdempotentGateway({ folder });
+    const calls = [
+      [search.make("key of a call"), chat(`echo: ${search.make("chat")}`), {}],
+      [search.make("key of a stream"), streamedChat(`echo: ${search.make("stream")}`), {}],
+      [
+        search.make("key of embeddings"),
+        { model: "embedding-model", input: search.make("input") },
+        embedding,
+      ],
+    ] as const;
+    for (const [key, body, more] of calls) {
+      const first = await send(bench, key, body, more);
+      expect(await send(bench, key, body, more)).toEqual({ ...first, isReplayed: true });
+    }
+    await bench.gateway.usage();
+    expect(bench.keptAnswers()).toBe(3);
+    // What waits in the write-ahead log is searched as well; here it is in the file, too.
+    search.searchFiles(folder);
+    using database = new Database(bench.path);
+    database.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    search.searchFiles(folder);
+    search.searchFiles(bench.gateway.config.dataDir);
+    search.search("log", bench.gateway.log.join("\n"));
+    expect(search.hits).toEqual([]);
+    expect(search.searchedBytes.get("sluice.db")).toBeGreaterThan(100_000);
+    // The search finds what is there.
+    database.run("CREATE TABLE proof (text TEXT)");
+    const [shown] = search.names;
+    database.query("INSERT INTO proof VALUES (?)").run(calls[0][0]);
+    search.searchFiles(folder);
+    expect(search.hits.join()).toContain(shown ?? "");
+  });
+});
+
+test("answers outlive the process, with their key; a call that was cut off by its end is made anew", async () => {
+  await withFolder(async (folder) => {
+    let secret: ReturnType<typeof bearer>;
+    let text: string;
+    {
+      await using bench = await startIdempotentGateway({
+        folder,
+        simulator: { tokensPerSecond: 100 },
+      });
+      secret = bearer(bench.gateway.key);
+      text = (await send(bench, "kept", streamedChat("count: 5"))).text;
+      const running = new StreamedAnswer(await bench.send("cut", streamedChat("count: 5000")));
+      await running.readFrames(3);
+    }
+    await using bench = await startIdempotentGateway({ folder });
+    const replayed = await send(bench, "kept", streamedChat("count: 5"), secret);
+    expect(replayed).toEqual({ status: 200, isReplayed: true, text });
+    expect(bench.upstreamCalls()).toBe(0);
+    const anew = await send(bench, "cut", streamedChat("count: 5000"), secret);
+    expect([anew.status, anew.isReplayed]).toEqual([200, false]);
+    expect(parseStream(anew.text).isDone).toBe(true);
+    expect(bench.upstreamCalls()).toBe(1);
+  });
+});
+
+test.each([
+  { what: "nonsense in the place of the database", take: spoilDatabase },
+  { what: "a folder that is gone", take: removeFolder },
+])(
+  "with $what, calls that may be repeated get 503, and others go on",
+  async ({ take }) => {
+    await using bench = await startIdempotentGateway({ simulator: { tokensPerSecond: 50 } });
+    const { gateway } = bench;
+    const kept = await send(bench, "before", chat("count: 5"));
+    expect(kept.status).toBe(200);
+    await gateway.usage();
+    const running = new StreamedAnswer(await bench.send("running", streamedChat("count: 60")));
+    await running.readFrames(2);
+    const putBack = take(bench.path);
+    await until("the loss is seen", () =>
+      gateway.log.some((line) => line.includes("the database does not work")),
+    );
+    const before = bench.upstreamCalls() + gateway.simulator.openCalls;
+    for (const key of ["before", "new"]) {
+      const response = await bench.send(key, chat("count: 5"));
+      expect(response.status).toBe(503);
+      expect(response.headers.get("retry-after")).toBe("5");
+      expect(response.headers.get("retry-after-ms")).toBe("5000");
+      expect(response.headers.get("x-should-retry")).toBe("true");
+      expect((await errorOf(response)).code).toBe("model_unavailable");
+    }
+    expect(bench.upstreamCalls() + gateway.simulator.openCalls).toBe(before);
+    const plain = await gateway.post("/v1/chat/completions", chat("count: 5"));
+    expect(plain.status).toBe(200);
+    await plain.text();
+    // What runs can still be joined, and comes to its end.
+    const joined = send(bench, "running", streamedChat("count: 60"));
+    const text = await running.readAll();
+    expect(parseStream(text).isDone).toBe(true);
+    expect(await joined).toEqual({ status: 200, isReplayed: true, text });
+    // It could not be stored, and is not made again all the same.
+    const repeated = await send(bench, "running", streamedChat("count: 60"));
+    expect(repeated).toEqual({ status: 200, isReplayed: true, text });
+    putBack();
+    let after = await send(bench, "before", chat("count: 5"));
+    const deadline = performance.now() + 30_000;
+    while (after.status === 503 && performance.now() < deadline) {
+      await Bun.sleep(50);
+      after = await send(bench, "before", chat("count: 5"));
+    }
+    expect(after).toEqual({ ...kept, isReplayed: true });
+    expect(await send(bench, "running", streamedChat("count: 60"))).toEqual(repeated);
+    expect(bench.keptAnswers()).toBe(2);
+  },
+  90_000,
+);
+
+test("what is stored is bounded: the oldest answers make room", async () => {
+  const clock = new ManualClock({ wallMs: Date.now() });
+  await using bench = await startIdempotentGateway({
+    overrides: { clock },
+    sections: { idempotency: "{ answer_limit: 128KiB, storage_limit: 1MiB }" },
+  });
+  // Six of 16 KiB with what surrounds them: about a hundred kibibytes each.
+  const body = chat("bulk: 6");
+  for (let place = 0; place < 20; place += 1) {
+    expect((await send(bench, `answer-${place}`, body)).isReplayed).toBe(false);
+    clock.advance(1_000);
+  }
+  const kept = bench.keptAnswers();
+  expect(kept).toBeGreaterThan(5);
+  expect(kept).toBeLessThan(20);
+  using database = new Database(bench.path, { readonly: true });
+  const row = database
+    .query<{ bytes: number; said: number }, []>(
+      `SELECT sum(length(body)) AS bytes, (SELECT bytes FROM call_replies_sum) AS said
+       FROM call_replies`,
+    )
+    .get();
+  expect(row?.bytes).toBeLessThanOrEqual(1024 * 1024);
+  expect(row?.said).toBeLessThanOrEqual(1024 * 1024);
+  expect(row?.said).toBeGreaterThanOrEqual(row?.bytes ?? 0);
+  expect((await send(bench, "answer-19", body)).isReplayed).toBe(true);
+  expect((await send(bench, "answer-0", body)).isReplayed).toBe(false);
+});
+
+test("answers that are too old are removed from the database", async () => {
+  const clock = new ManualClock({ wallMs: Date.now() });
+  await using bench = await startIdempotentGateway({
+    overrides: { clock },
+    sections: { retention: "{ interval: 1s }" },
+  });
+  await send(bench, "old", chat("echo: hi"));
+  clock.advance(dayMs / 2);
+  await bench.gateway.app.admin.onKeysChanged();
+  await send(bench, "young", chat("echo: hi"));
+  expect(bench.keptAnswers()).toBe(2);
+  clock.advance(dayMs / 2 + 1_000);
+  await until("the old answer is removed", () => bench.keptAnswers() === 1);
+  await bench.gateway.app.admin.onKeysChanged();
+  expect((await send(bench, "young", chat("echo: hi"))).isReplayed).toBe(true);
+});
+
+test("of an account that is erased, no answer stays", async () => {
+  await using bench = await startIdempotentGateway({
+    sections: { retention: "{ interval: 1s }" },
+  });
+  const { text } = await bench.gateway.createKey({ account: "leaving" });
+  await send(bench, "theirs", chat("echo: hi"), bearer(text));
+  await send(bench, "ours", chat("echo: hi"));
+  expect(bench.keptAnswers()).toBe(2);
+  const listed = await bench.gateway.admin("GET", "/admin/v1/accounts?name=leaving");
+  const { data } = (await listed.json()) as { data: readonly { id: string; name: string }[] };
+  const account = data.find(({ name }) => name === "leaving");
+  const path = `/admin/v1/accounts/${account?.id}/erase`;
+  const erased = await bench.gateway.admin("POST", path, { confirm: "leaving" });
+  expect(erased.status).toBe(200);
+  await until("the answer is removed", () => bench.keptAnswers() === 1);
+  expect((await send(bench, "ours", chat("echo: hi"))).isReplayed).toBe(true);
+});

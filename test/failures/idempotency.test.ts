@@ -1,0 +1,254 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import OpenAI from "openai";
+import { errorOf, parseStream } from "../support/bodies.ts";
+import { upstreamKinds } from "../support/gateway.ts";
+import {
+  chat,
+  startIdempotentGateway,
+  streamedChat,
+  type IdempotentGateway,
+  type SentCall,
+} from "../support/idempotent-gateway.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { bearer, Operator } from "../support/operator.ts";
+
+const dayMs = 86_400_000;
+const embedding = { model: "embedding-model", input: "a text" };
+
+let keys = 0;
+const newKey = (): string => `order-${(keys += 1)}`;
+
+describe.each(upstreamKinds)("behind kind %s:", (kind) => {
+  let bench: IdempotentGateway;
+  beforeAll(async () => {
+    bench = await startIdempotentGateway({ kind });
+  });
+  afterAll(async () => {
+    await bench[Symbol.asyncDispose]();
+  });
+
+  /** The same call twice; the second must be the first's answer, and cost nothing. */
+  async function repeat(body: unknown, more: SentCall = {}): Promise<string> {
+    const key = newKey();
+    const callsBefore = bench.upstreamCalls();
+    const rowsBefore = (await bench.gateway.usage()).length;
+    const first = await bench.send(key, body, more);
+    const text = await first.text();
+    expect(first.status).toBe(200);
+    expect(first.headers.get("idempotency-replayed")).toBeNull();
+    const second = await bench.send(key, body, more);
+    expect(await second.text()).toBe(text);
+    expect(second.status).toBe(200);
+    expect(second.headers.get("idempotency-replayed")).toBe("true");
+    expect(second.headers.get("content-type")).toBe(first.headers.get("content-type"));
+    expect(second.headers.get("x-sluice-target")).toBe(first.headers.get("x-sluice-target"));
+    expect(second.headers.get("x-request-id")).toMatch(/^req_[0-9a-f]{32}$/);
+    expect(second.headers.get("x-request-id")).not.toBe(first.headers.get("x-request-id"));
+    // What the plan left when the first was made says nothing of now.
+    expect(second.headers.get("x-ratelimit-remaining-requests")).toBeNull();
+    expect(bench.upstreamCalls() - callsBefore).toBe(1);
+    expect(await bench.gateway.usage()).toHaveLength(rowsBefore + 1);
+    return text;
+  }
+
+  test("a repeated call gets the same body, and is made and billed once", async () => {
+    const text = await repeat(chat("write something of your own"));
+    expect(JSON.parse(text)).toMatchObject({ object: "chat.completion" });
+  });
+
+  test("a repeated stream gets the same frames, and is made and billed once", async () => {
+    const fields = { stream_options: { include_usage: true } };
+    const text = await repeat(streamedChat("count: 3000", fields));
+    const { chunks, isDone } = parseStream(text);
+    expect(isDone).toBe(true);
+    expect(chunks.at(-1)?.usage?.completion_tokens).toBe(3_000);
+  });
+
+  test("repeated embeddings are the same, and are made and billed once", async () => {
+    const text = await repeat(embedding, { path: "/v1/embeddings" });
+    expect(JSON.parse(text)).toMatchObject({ object: "list" });
+  });
+});
+
+describe("an Idempotency-Key", () => {
+  let bench: IdempotentGateway;
+  const clock = new ManualClock({ wallMs: Date.now() });
+  beforeAll(async () => {
+    bench = await startIdempotentGateway({ overrides: { clock } });
+  });
+  afterAll(async () => {
+    await bench[Symbol.asyncDispose]();
+  });
+
+  /** Lets days pass, after which keys have to be read anew. */
+  async function letPass(durationMs: number): Promise<void> {
+    clock.advance(durationMs);
+    await bench.gateway.app.admin.onKeysChanged();
+  }
+
+  async function statusOf(sending: Promise<Response>): Promise<number> {
+    const response = await sending;
+    await response.text();
+    return response.status;
+  }
+
+  async function isReplay(sending: Promise<Response>): Promise<boolean> {
+    const response = await sending;
+    await response.text();
+    expect(response.status).toBe(200);
+    return response.headers.get("idempotency-replayed") === "true";
+  }
+
+  test("that comes with another body, endpoint or capacity is refused, for good", async () => {
+    const key = newKey();
+    expect(await statusOf(bench.send(key, chat("echo: one")))).toBe(200);
+    const others = [
+      bench.send(key, chat("echo: two")),
+      bench.send(key, streamedChat("echo: one")),
+      bench.send(key, embedding, { path: "/v1/embeddings" }),
+      bench.send(key, chat("echo: one"), { headers: { "x-sluice-capacity": "on-demand-only" } }),
+    ];
+    for (const other of await Promise.all(others)) {
+      expect(other.status).toBe(409);
+      expect(other.headers.get("x-should-retry")).toBe("false");
+      expect(await errorOf(other)).toEqual({
+        message: "This Idempotency-Key was used for another call. Use a new one for each call.",
+        type: "invalid_request_error",
+        param: "Idempotency-Key",
+        code: "idempotency_key_reused",
+      });
+    }
+    // The path is another, the endpoint is not; the default capacity may be said.
+    const more = { path: "/chat/completions", headers: { "x-sluice-capacity": "auto" } };
+    expect(await isReplay(bench.send(key, chat("echo: one"), more))).toBe(true);
+  });
+
+  test("is of one API key, whichever secret it comes with", async () => {
+    const key = newKey();
+    const [one, other] = [await bench.gateway.createKey(), await bench.gateway.createKey()];
+    const send = (secret: string): Promise<boolean> =>
+      isReplay(bench.send(key, chat("echo: mine"), bearer(secret)));
+    expect(await send(one.text)).toBe(false);
+    expect(await send(other.text)).toBe(false);
+    const wish = { overlap_seconds: 3_600 };
+    const rotated = await new Operator(bench.gateway).rotate(one.id, wish);
+    expect(await send(rotated.api_key)).toBe(true);
+    expect(await send(one.text)).toBe(true);
+  });
+
+  test.each([
+    ["is empty", ""],
+    ["has a space", "two words"],
+    ["has letters beyond ASCII", "schl\u00fcssel"],
+    ["is too long", "k".repeat(256)],
+  ])("that %s is refused", async (_, key) => {
+    const before = bench.upstreamCalls();
+    const response = await bench.send(key, chat("echo: hi"));
+    expect(response.status).toBe(400);
+    expect(await errorOf(response)).toMatchObject({
+      code: "invalid_value",
+      param: "Idempotency-Key",
+    });
+    expect(bench.upstreamCalls()).toBe(before);
+  });
+
+  test("may have 255 characters of any visible kind", async () => {
+    const visible = Array.from({ length: 94 }, (_, place) => String.fromCharCode(0x21 + place));
+    const key = visible.join("").repeat(3).slice(0, 255);
+    expect(await isReplay(bench.send(key, chat("echo: hi")))).toBe(false);
+    expect(await isReplay(bench.send(key, chat("echo: hi")))).toBe(true);
+  });
+
+  test("of a plan without it is ignored, and nothing is stored", async () => {
+    const { text } = await bench.gateway.createKey({ plan: "without" });
+    const before = { calls: bench.upstreamCalls(), kept: bench.keptAnswers() };
+    const key = newKey();
+    const secret = bearer(text);
+    expect(await isReplay(bench.send(key, chat("echo: hi"), secret))).toBe(false);
+    expect(await isReplay(bench.send(key, chat("echo: hi"), secret))).toBe(false);
+    expect(await isReplay(bench.send(key, streamedChat("echo: other"), secret))).toBe(false);
+    expect(await statusOf(bench.send("not a key", chat("echo: hi"), secret))).toBe(200);
+    expect(bench.upstreamCalls()).toBe(before.calls + 4);
+    expect(bench.keptAnswers()).toBe(before.kept);
+  });
+
+  test("that did not come is no reason to store anything", async () => {
+    const before = bench.keptAnswers();
+    const response = await bench.gateway.post("/v1/chat/completions", chat("echo: hi"));
+    expect(response.headers.get("idempotency-replayed")).toBeNull();
+    expect(bench.keptAnswers()).toBe(before);
+  });
+
+  test("counts every repeat as a request, and none as tokens", async () => {
+    const few = await bench.gateway.createKey({ plan: "few-requests" });
+    const key = newKey();
+    const send = (): Promise<number> =>
+      statusOf(bench.send(key, chat("echo: hi", { max_tokens: 5 }), bearer(few.text)));
+    expect([await send(), await send(), await send(), await send()]).toEqual([200, 200, 200, 429]);
+    const tokens = await bench.gateway.createKey({ plan: "few-tokens" });
+    const fields = { max_tokens: 20 };
+    const body = chat("echo: hi", fields);
+    const secret = bearer(tokens.text);
+    const repeated = newKey();
+    const statuses: number[] = [];
+    for (let count = 0; count < 10; count += 1) {
+      statuses.push(await statusOf(bench.send(repeated, body, secret)));
+    }
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    // Ten calls of their own would have been too many tokens.
+    statuses.length = 0;
+    for (let count = 0; count < 10; count += 1) {
+      statuses.push(await statusOf(bench.send(newKey(), body, secret)));
+    }
+    expect(statuses).toContain(429);
+  });
+
+  test("is forgotten after a day", async () => {
+    const key = newKey();
+    expect(await isReplay(bench.send(key, chat("echo: hi")))).toBe(false);
+    await letPass(dayMs - 60_000);
+    expect(await isReplay(bench.send(key, chat("echo: hi")))).toBe(true);
+    await letPass(60_000);
+    expect(await isReplay(bench.send(key, chat("echo: hi")))).toBe(false);
+    // And may then stand for another call.
+    await letPass(dayMs);
+    expect(await isReplay(bench.send(key, chat("echo: something else")))).toBe(false);
+  });
+
+  test("of a call that failed stands for nothing: the next one is made anew", async () => {
+    const key = newKey();
+    const before = bench.upstreamCalls();
+    bench.gateway.simulator.setFaultPlan([{ mode: "bad-request-400", times: 1 }]);
+    const failed = await statusOf(bench.send(key, chat("echo: hi")));
+    bench.gateway.simulator.setFaultPlan([]);
+    expect(failed).toBeGreaterThanOrEqual(400);
+    expect(await isReplay(bench.send(key, chat("echo: other")))).toBe(false);
+    expect(await isReplay(bench.send(key, chat("echo: other")))).toBe(true);
+    expect(bench.upstreamCalls()).toBe(before + 2);
+  });
+
+  test("is what the official client sends as a header, in both ways of calling", async () => {
+    const client = new OpenAI({ apiKey: bench.gateway.key, baseURL: `${bench.gateway.url}/v1` });
+    const options = { headers: { "Idempotency-Key": newKey() } };
+    const body = { model: "chat-model", messages: [{ role: "user", content: "hi" }] } as const;
+    const before = bench.upstreamCalls();
+    const create = () =>
+      client.chat.completions.create({ ...body, messages: [...body.messages] }, options);
+    const [first, second] = [await create(), await create()];
+    expect(second).toEqual(first);
+    const streamOptions = { headers: { "Idempotency-Key": newKey() } };
+    const stream = async (): Promise<string> => {
+      const chunks = await client.chat.completions.create(
+        { ...body, messages: [...body.messages], stream: true },
+        streamOptions,
+      );
+      let text = "";
+      for await (const chunk of chunks) text += chunk.choices[0]?.delta.content ?? "";
+      return text;
+    };
+    const whole = await stream();
+    expect(whole).not.toBe("");
+    expect(await stream()).toBe(whole);
+    expect(bench.upstreamCalls()).toBe(before + 2);
+  });
+});
