@@ -3,6 +3,11 @@ import type { Reply } from "./reply.ts";
 /** Headers that scripts in a browser may read of an answer. */
 const exposedHeaders = [
   "x-request-id",
+  "x-sluice-served-by",
+  "x-sluice-target",
+  "x-sluice-queue-position",
+  "x-sluice-queue-wait-ms",
+  "idempotency-replayed",
   "openai-processing-ms",
   "retry-after",
   "retry-after-ms",
