@@ -6,7 +6,14 @@ import type { Call } from "./call.ts";
 import { candidatesOf, ejectedOf } from "./call-candidates.ts";
 import { busyError } from "./capacity/busy-error.ts";
 import type { BusyPool, EnterResult } from "./capacity/place.ts";
-import { FailedAttempt, graver, noTarget, unfitKinds, withoutExcuse } from "./failed-attempt.ts";
+import {
+  FailedAttempt,
+  graver,
+  isFinal,
+  noTarget,
+  unfitKinds,
+  withoutExcuse,
+} from "./failed-attempt.ts";
 import { firstToAnswer, hasAnsweredWithin } from "./hedge.ts";
 import type { Meter } from "./meter.ts";
 import type { Operation } from "./operation.ts";
@@ -108,7 +115,7 @@ class AttemptLoop<Answer> {
     const isAllowed = services.budget.tryRetry(admission.model.alias);
     const second = isAllowed ? await this.#next() : undefined;
     if (second === undefined) return first.answer;
-    return firstToAnswer(first, this.#abortable(second));
+    return firstToAnswer({ one: first, other: this.#abortable(second), isFinal });
   }
 
   #abortable(attempt: RunningAttempt) {

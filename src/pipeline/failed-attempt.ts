@@ -38,3 +38,15 @@ export function noTarget(): UpstreamFailure {
     message: "the model has no target that may serve this call",
   });
 }
+
+/** Whether no other target is worth waiting for. */
+export function isFinal(error: unknown): boolean {
+  return !(error instanceof FailedAttempt) || lastingKinds.has(error.failure.details.kind);
+}
+
+/** The request is at fault, wherever it is sent. */
+const lastingKinds: ReadonlySet<UpstreamFailureKind> = new Set([
+  "context-overflow",
+  "invalid-request",
+  "content-refused",
+]);

@@ -24,28 +24,37 @@ export function hasAnsweredWithin(
   });
 }
 
+/** Two attempts at the same work. */
+export interface Hedge<Answer> {
+  readonly one: HedgedAttempt<Answer>;
+  readonly other: HedgedAttempt<Answer>;
+  /** Whether a failure tells what the other attempt would find as well. */
+  readonly isFinal: (error: unknown) => boolean;
+}
+
 /**
- * The answer of whichever comes first; the other is ended. Rejects, when both fail, with the later
- * failure.
+ * The answer of whichever comes first; the other is ended. Rejects with the first final failure, or,
+ * when both fail, with the later one.
  */
-export function firstToAnswer<Answer>(
-  one: HedgedAttempt<Answer>,
-  other: HedgedAttempt<Answer>,
-): Promise<Answer> {
+export function firstToAnswer<Answer>({ one, other, isFinal }: Hedge<Answer>): Promise<Answer> {
   return new Promise((resolve, reject) => {
     let hasFailed = false;
-    let hasAnswered = false;
+    let isOver = false;
     const follow = (own: HedgedAttempt<Answer>, rival: HedgedAttempt<Answer>): void => {
       own.answer.then(
         (answer) => {
-          if (hasAnswered) return own.discard(answer);
-          hasAnswered = true;
+          if (isOver) return own.discard(answer);
+          isOver = true;
           rival.abort();
           resolve(answer);
         },
         (error: unknown) => {
-          if (hasFailed) reject(error);
+          if (isOver) return;
+          isOver = hasFailed || isFinal(error);
           hasFailed = true;
+          if (!isOver) return;
+          rival.abort();
+          reject(error);
         },
       );
     };
