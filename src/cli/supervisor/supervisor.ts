@@ -130,13 +130,18 @@ export class Supervisor {
         this.#how = { ...this.#how, fetchLimit: message.fetchLimit };
         return;
       case "started":
-        this.#how = { ...this.#how, addresses: message.addresses };
+        this.#addAddresses(message.addresses);
         if (!this.#hasServed) this.#startOthers();
         return;
       case "failure":
         run.failure = message;
         return;
     }
+  }
+
+  /** Of those that are given twice the last counts; what was given is not told again. */
+  #addAddresses(addresses: readonly string[]): void {
+    this.#how = { ...this.#how, addresses: [...this.#how.addresses, ...addresses] };
   }
 
   #startOthers(): void {

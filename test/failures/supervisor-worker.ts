@@ -1,0 +1,36 @@
+#!/usr/bin/env bun
+/**
+ * A worker without a gateway in it: `supervisor-worker.ts WORKERS DATA_DIR [--port PORT]` answers its
+ * process id at a port that it shares with the others, and fails when it is asked to.
+ */
+import { connectToSupervisor } from "../../src/cli/supervisor/supervisor-link.ts";
+
+const [workers = "1", dataDir = "", , port = "0"] = process.argv.slice(2);
+const link = connectToSupervisor({
+  onSignal: (signal) => {
+    if (signal !== "SIGHUP") process.exit(0);
+  },
+  endNow: () => process.exit(1),
+});
+link.tellSettings({
+  dataDir,
+  workers: Number(workers),
+  logLevel: "info",
+  logFormat: "json",
+  isReloadable: true,
+});
+const server = Bun.serve({
+  hostname: "127.0.0.1",
+  port: Number(port),
+  reusePort: true,
+  fetch(request) {
+    const wish = new URL(request.url).searchParams.get("fail");
+    if (wish !== null) setTimeout(() => failWith(wish), 0);
+    return new Response(String(process.pid), { headers: { connection: "close" } });
+  },
+});
+link.tellStarted(port === "0" ? ["--port", String(server.port)] : []);
+
+function failWith(message: string): never {
+  throw new RangeError(message);
+}

@@ -1,0 +1,165 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { writeCrashReport, type Crash } from "../../src/cli/supervisor/crash-report.ts";
+import { Supervisor } from "../../src/cli/supervisor/supervisor.ts";
+import { startWorker, type Worker } from "../../src/cli/supervisor/worker.ts";
+import { systemClock } from "../../src/domain/clock.ts";
+import { until } from "../support/ledger-truth-process.ts";
+
+const program = fileURLToPath(new URL("supervisor-worker.ts", import.meta.url));
+
+/** Workers without a gateway in them, under the supervisor of a gateway. */
+class Herd implements AsyncDisposable {
+  readonly folder = mkdtempSync(join(tmpdir(), "sluice-workers-"));
+  readonly crashes: Crash[] = [];
+  readonly delaysMs: number[] = [];
+  readonly started: Worker[] = [];
+  readonly supervisor: Supervisor;
+  readonly ended: Promise<number>;
+  #port: string | undefined;
+
+  constructor(workers: number, command: readonly string[] = [process.execPath, program]) {
+    this.supervisor = new Supervisor({
+      clock: systemClock,
+      start: ({ addresses }, onMessage) => {
+        const words = [...command, String(workers), this.folder, ...addresses];
+        const worker = startWorker({ command: words, environment: process.env }, (message) => {
+          if (message.kind === "started") this.#port ??= message.addresses[1];
+          onMessage(message);
+        });
+        this.started.push(worker);
+        return worker;
+      },
+      onCrash: (crash, delayMs) => {
+        this.crashes.push(crash);
+        this.delaysMs.push(delayMs);
+      },
+    });
+    this.ended = this.supervisor.run();
+  }
+
+  /** Which worker answers. */
+  async ask(query = ""): Promise<number> {
+    const response = await fetch(`http://127.0.0.1:${this.#port}/${query}`, { keepalive: false });
+    return Number(await response.text());
+  }
+
+  /** Until so many answer, one or the other by chance. */
+  async untilAnswering(count: number): Promise<ReadonlySet<number>> {
+    let pids = new Set<number>();
+    await until(`${count} workers answer`, async () => {
+      if (this.#port === undefined) return false;
+      const asked = Array.from({ length: 40 }, () => this.ask().catch(() => undefined));
+      pids = new Set((await Promise.all(asked)).filter((pid) => pid !== undefined));
+      return pids.size === count;
+    });
+    return pids;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.supervisor.pass("SIGTERM");
+    for (const worker of this.started) worker.kill();
+    await this.ended;
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+describe("several workers at one port", () => {
+  let herd: Herd;
+  beforeEach(() => {
+    herd = new Herd(3);
+  });
+  afterEach(() => herd[Symbol.asyncDispose]());
+
+  test("all serve; the one that is killed is replaced, and the others are left alone", async () => {
+    const before = await herd.untilAnswering(3);
+    const [victim = 0, ...others] = before;
+    process.kill(victim, "SIGKILL");
+    await until("the crash is told", () => herd.crashes.length === 1);
+    expect(herd.crashes[0]).toMatchObject({ pid: victim, signal: "SIGKILL", restarts: 0 });
+    await until("a new one answers", async () => {
+      const now = await herd.untilAnswering(3);
+      return !now.has(victim) && others.every((pid) => now.has(pid));
+    });
+    expect(herd.started).toHaveLength(4);
+  });
+
+  test("all end when the gateway is asked to, and the exit code is theirs", async () => {
+    const pids = await herd.untilAnswering(3);
+    herd.supervisor.pass("SIGTERM");
+    expect(await herd.ended).toBe(0);
+    for (const pid of pids) expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+    expect(herd.crashes).toEqual([]);
+    expect(herd.started).toHaveLength(3);
+  });
+});
+
+test("an exception that nobody catches is reported without its message, and mended by a start", async () => {
+  await using herd = new Herd(1);
+  const [pid = 0] = await herd.untilAnswering(1);
+  const prompt = "the prompt of a customer";
+  const frame = `\n    at customer (${program}:1:1)`;
+  await herd.ask(`?fail=${encodeURIComponent(prompt + frame)}`);
+  await until("the crash is told", () => herd.crashes.length === 1);
+  const [crash] = herd.crashes;
+  expect(crash).toMatchObject({ pid, exitCode: 1, signal: undefined });
+  expect(crash?.failure?.error).toBe("RangeError");
+  expect(crash?.failure?.positions[0]).toMatch(
+    /^failWith \(test\/failures\/supervisor-worker\.ts:\d+:\d+\)$/,
+  );
+  if (crash === undefined) throw new Error("there is no crash");
+  const text = readFileSync(writeCrashReport(crash, herd.folder, "1.2.3"), "utf8");
+  expect(text).toContain("RangeError");
+  expect(text).not.toContain("customer");
+  const [successor] = await herd.untilAnswering(1);
+  expect(successor).not.toBe(pid);
+});
+
+test("a worker that is killed again and again is waited for longer and longer", async () => {
+  await using herd = new Herd(1);
+  for (let kill = 1; kill <= 4; kill += 1) {
+    const [pid = 0] = await herd.untilAnswering(1);
+    process.kill(pid, "SIGKILL");
+    await until("the crash is told", () => herd.crashes.length === kill);
+  }
+  expect(herd.delaysMs).toEqual([100, 200, 400, 800]);
+  expect(herd.crashes.map(({ restarts }) => restarts)).toEqual([0, 1, 2, 3]);
+});
+
+test("asked to end while no worker runs, the supervisor ends and starts none", async () => {
+  await using herd = new Herd(1);
+  for (let kill = 1; kill <= 4; kill += 1) {
+    const [pid = 0] = await herd.untilAnswering(1);
+    process.kill(pid, "SIGKILL");
+    await until("the crash is told", () => herd.crashes.length === kill);
+  }
+  herd.supervisor.pass("SIGTERM");
+  expect(await herd.ended).toBe(0);
+  expect(herd.started).toHaveLength(4);
+});
+
+test("a first worker that cannot start is not started again, and its exit code is passed on", async () => {
+  await using herd = new Herd(1, ["sh", "-c", "exit 7"]);
+  expect(await herd.ended).toBe(7);
+  expect(herd.started).toHaveLength(1);
+  expect(herd.crashes).toEqual([]);
+});
+
+test("a first worker that a signal ended before it served is started again", async () => {
+  await using herd = new Herd(1, ["sh", "-c", "kill -SEGV $$"]);
+  await until("it is started again", () => herd.started.length === 3);
+  expect(herd.crashes[0]).toMatchObject({ signal: "SIGSEGV", restarts: 0 });
+  herd.supervisor.pass("SIGTERM");
+  expect(await herd.ended).toBeGreaterThanOrEqual(0);
+});
+
+test("a worker that does not heed the second request to end is killed", async () => {
+  await using herd = new Herd(1, ["sh", "-c", "exec sleep 600"]);
+  await until("it is started", () => herd.started.length === 1);
+  herd.supervisor.pass("SIGTERM");
+  herd.supervisor.pass("SIGTERM");
+  expect(await herd.ended).toBe(137);
+});
