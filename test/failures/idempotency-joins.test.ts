@@ -11,6 +11,7 @@ import {
   type IdempotentGateway,
 } from "../support/idempotent-gateway.ts";
 import { bearer, Operator } from "../support/operator.ts";
+import { report } from "../support/scorecard.ts";
 
 const callers = 5;
 
@@ -72,10 +73,18 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
       others.map(() => "true"),
     );
     expect(first.headers.get("idempotency-replayed")).toBeNull();
+    const rows = await rowsSince(before.rows);
+    const made = bench.upstreamCalls() - before.calls;
+    report({
+      check: "idempotency",
+      name: `upstream calls and ledger rows of ${callers} callers who share a stream (${kind})`,
+      value: `${made} and ${rows.length}`,
+      limit: "1 and 1",
+      isMet: made === 1 && rows.length === 1,
+    });
     const ids = new Set(others.map(({ headers }) => headers.get("x-request-id")));
     expect(ids.size).toBe(callers - 1);
-    expect(bench.upstreamCalls()).toBe(before.calls + 1);
-    const rows = await rowsSince(before.rows);
+    expect(made).toBe(1);
     expect(rows).toHaveLength(1);
     expect(rows[0]).toMatchObject({ outcome: "completed", outputTokens: 60 });
     expect(rows[0]?.id).toBe(first.headers.get("x-request-id") ?? "");
