@@ -165,7 +165,8 @@ function helpLines(): string[] {
     "Models are those of the provider, with their limits; ids that begin with simulated- or fault-,",
     "and ARNs that do not name a foundation model, can do everything.",
     "",
-    'User messages that script the answer: "echo: TEXT", "count: N", "refuse: ANYTHING".',
+    'User messages that script the answer: "echo: TEXT", "count: N", "refuse: ANYTHING", and',
+    '"bulk: N", which is N pieces of 16 KiB.',
     'With a guardrail on Bedrock\'s wire, "guard: ANYTHING" is blocked.',
     "GET /truth tells what really happened to each call; DELETE /truth forgets it.",
   ];

@@ -7,10 +7,12 @@ export type Leaving = "FIN" | "RST";
 export class LeavingCaller implements Disposable {
   readonly #socket: Socket;
   readonly #state: CallerState;
+  readonly #localPort: number;
 
   private constructor(socket: Socket, state: CallerState) {
     this.#socket = socket;
     this.#state = state;
+    this.#localPort = socket.localPort;
   }
 
   /** Connects and sends these bytes, which may be a part of a request. */
@@ -41,6 +43,11 @@ export class LeavingCaller implements Disposable {
   /** When the connection was closed, by whichever side; NaN while it is open. */
   get closedAtMs(): number {
     return this.#state.closedAtMs;
+  }
+
+  /** What the server knows this connection by. */
+  get localPort(): number {
+    return this.#localPort;
   }
 
   /** The last bytes that came, as text. */

@@ -95,6 +95,8 @@ describe("the text of an answer", () => {
     expect(textOf(ask("echo:  two spaces\nand a line"))).toBe(" two spaces\nand a line");
     expect(textOf(ask("count: 5"))).toBe("1 2 3 4 5");
     expect(finishOf(ask("count: 500")).completionTokens).toBe(500);
+    expect(textOf(ask("bulk: 3"))).toHaveLength(3 * 16 * 1024);
+    expect(finishOf(ask("bulk: 12800")).completionTokens).toBe(12_800);
     const kinds = new Set(events(ask("refuse: this")).map((event) => event.kind));
     expect(kinds).toEqual(new Set<AnswerEvent["kind"]>(["refusal", "finish"]));
   });

@@ -18,6 +18,7 @@ import { writeReasoning } from "./write-reasoning.ts";
  *
  * - `echo: <text>`: exactly `<text>`;
  * - `count: <n>`: the words "1 2 3 ..." up to n, one token each;
+ * - `bulk: <n>`: n pieces of 16 KiB, one token each;
  * - `refuse: <anything>`: a refusal.
  */
 export function writeAnswer(prompt: Prompt, choice: number): Generator<AnswerEvent, void, void> {
@@ -43,9 +44,12 @@ function textEvent(piece: string): ContentEvent {
 }
 
 function textPieces(prompt: Prompt, text: string, random: Random): Iterable<string> {
-  const script = /^\s*(echo|count): ?([\s\S]*)$/i.exec(text);
-  if (script?.[1]?.toLowerCase() === "echo") return tokenize(script[2] ?? "");
-  if (script !== null && /^\s*\d+\s*$/.test(script[2] ?? "")) return countTo(Number(script[2]));
+  const [, script, scripted = ""] = /^\s*(echo|count|bulk): ?([\s\S]*)$/i.exec(text) ?? [];
+  if (script?.toLowerCase() === "echo") return tokenize(scripted);
+  if (script !== undefined && /^\s*\d+\s*$/.test(scripted)) {
+    const last = Number(scripted);
+    return script.toLowerCase() === "count" ? countTo(last) : bulk(last);
+  }
   switch (prompt.output.kind) {
     case "text":
       return tokenize(writeProse(prompt, random));
@@ -60,6 +64,12 @@ function textPieces(prompt: Prompt, text: string, random: Random): Iterable<stri
 
 export function* countTo(last: number): Generator<string, void, void> {
   for (let number = 1; number <= last; number++) yield number === 1 ? "1" : ` ${number}`;
+}
+
+const bulkPiece = "sixteen letters ".repeat(1024);
+
+function* bulk(pieces: number): Generator<string, void, void> {
+  for (let piece = 0; piece < pieces; piece += 1) yield bulkPiece;
 }
 
 function plainObject(prompt: Prompt, random: Random): object {

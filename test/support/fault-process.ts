@@ -1,0 +1,80 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "../../src/domain/clock.ts";
+import type { UsageRecord } from "../../src/domain/usage.ts";
+import { openStores } from "../../src/storage/sqlite/open-stores.ts";
+import { createKeyOf } from "./process-key.ts";
+import { startServing, type ServingProcess } from "./sluice-process.ts";
+
+/** A gateway that is a process of its own, whose memory is nobody else's, and a key to call it. */
+export interface FaultProcess extends AsyncDisposable {
+  readonly serving: ServingProcess;
+  readonly port: number;
+  readonly key: string;
+  post(body: unknown): Promise<Response>;
+  /** Of the process that serves, as its metrics tell it. */
+  residentBytes(): Promise<number>;
+  metrics(): Promise<string>;
+  /** Ends the process in peace and reads the whole ledger. */
+  stopAndReadRows(): Promise<readonly UsageRecord[]>;
+}
+
+/** `sections` are top-level keys of the configuration; `upstreams` and `models` must be there. */
+export async function startFaultProcess(
+  sections: Readonly<Record<string, string>>,
+): Promise<FaultProcess> {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-faults-"));
+  const database = join(folder, "sluice.db");
+  const configPath = join(folder, "sluice.yaml");
+  const dataDir = join(folder, "data");
+  mkdirSync(dataDir);
+  const all = {
+    listen: `{ data: "127.0.0.1:0", admin: "127.0.0.1:0" }`,
+    storage: `{ url: "sqlite:${database}" }`,
+    data_dir: dataDir,
+    shutdown: "{ pre_stop: 0s }",
+    telemetry: "{ log_level: info, log_format: text }",
+    environments: `[{ name: test, hosts: ["*"], models: ["*"] }]`,
+    ...sections,
+  };
+  const lines = Object.entries(all).map(([name, section]) => `${name}: ${section}\n`);
+  writeFileSync(configPath, lines.join(""));
+  const key = await createKeyOf(configPath);
+  const serving = await startServing(["--config", configPath]);
+  const metrics = async (): Promise<string> => (await fetch(`${serving.adminUrl}/metrics`)).text();
+  return {
+    serving,
+    port: Number(new URL(serving.dataUrl).port),
+    key,
+    post: (body) =>
+      fetch(`${serving.dataUrl}/v1/chat/completions`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+        body: JSON.stringify(body),
+      }),
+    metrics,
+    async residentBytes() {
+      return Number(/^sluice_resident_memory_bytes (\d+)$/m.exec(await metrics())?.[1]);
+    },
+    async stopAndReadRows() {
+      serving.signal("SIGTERM");
+      await serving.exited;
+      const { reports, connection } = openStores(database, systemClock);
+      await using _ = connection;
+      const rows: UsageRecord[] = [];
+      let after: string | undefined;
+      do {
+        const filter = { since: 0, until: Number.MAX_SAFE_INTEGER };
+        const page = await reports.calls(filter, { limit: 500, after });
+        rows.push(...page.items);
+        after = page.next;
+      } while (after !== undefined);
+      return rows;
+    },
+    async [Symbol.asyncDispose]() {
+      await serving[Symbol.asyncDispose]();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
