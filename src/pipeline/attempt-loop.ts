@@ -99,8 +99,7 @@ class AttemptLoop<Answer> {
     candidate: Candidate,
   ): Promise<RunningAttempt | undefined> {
     await this.#pause(waitMs);
-    // After a wait all targets have their turn again.
-    if (waitMs > 0) this.#tried.clear();
+    if (waitMs > 0) this.#giveTurnsAgain(candidate);
     const same = where === "same-target" && waitMs === 0 ? await this.#begin(candidate) : undefined;
     return same ?? this.#next();
   }
@@ -112,8 +111,11 @@ class AttemptLoop<Answer> {
     if (hedgeAfterMs === undefined || !operation.isStreamed) return this.#try(attempt, call);
     const first = this.#abortable(attempt);
     if (await hasAnsweredWithin(first.answer, hedgeAfterMs, services.clock)) return first.answer;
+    let isWanted = true;
+    const settle = (): void => void (isWanted = false);
+    first.answer.then(settle, settle);
     const isAllowed = services.budget.tryRetry(admission.model.alias);
-    const second = isAllowed ? await this.#next() : undefined;
+    const second = isAllowed ? await this.#next(() => isWanted) : undefined;
     if (second === undefined) return first.answer;
     return firstToAnswer({ one: first, other: this.#abortable(second), isFinal });
   }
@@ -179,21 +181,38 @@ class AttemptLoop<Answer> {
     if (call.signal.aborted) throw whyEnded(call.signal);
   }
 
+  /** After a wait all targets have their turn again, but for those that asked for a longer one. */
+  #giveTurnsAgain(waitedFor: Candidate): void {
+    const { health } = this.#plan.services;
+    this.#tried.clear();
+    for (const other of this.#candidates) {
+      const isPaused = health.view(other.target.id).pausedForMs > 0;
+      if (isPaused && other !== waitedFor) this.#tried.add(other);
+    }
+  }
+
   /** Begins at the first candidate that has not had its turn and has a place now. */
-  async #next(): Promise<RunningAttempt | undefined> {
+  async #next(isWanted = (): boolean => true): Promise<RunningAttempt | undefined> {
     for (const candidate of this.#candidates) {
       if (this.#tried.has(candidate)) continue;
-      const attempt = await this.#begin(candidate);
-      if (attempt !== undefined) return attempt;
+      const attempt = await this.#begin(candidate, isWanted);
+      if (attempt !== undefined || !isWanted()) return attempt;
     }
     return undefined;
   }
 
-  async #begin(candidate: Candidate): Promise<RunningAttempt | undefined> {
+  async #begin(
+    candidate: Candidate,
+    isWanted = (): boolean => true,
+  ): Promise<RunningAttempt | undefined> {
     const { call, services } = this.#plan;
     this.#tried.add(candidate);
     const entering = services.capacity.tryEnter(candidate, this.#wish(candidate), call.snapshot);
-    return this.#enter(candidate, entering instanceof Promise ? await entering : entering);
+    const entered = entering instanceof Promise ? await entering : entering;
+    if (isWanted()) return this.#enter(candidate, entered);
+    this.#tried.delete(candidate);
+    if ("place" in entered) entered.place.leave();
+    return undefined;
   }
 
   #enter(candidate: Candidate, entered: EnterResult): RunningAttempt | undefined {

@@ -161,8 +161,8 @@ class CallCheck {
   }
 
   #drainMsAt(upstream: string): number {
-    const plan = this.#stage.upstreams.get(upstream)?.plan;
-    return plan?.drain?.timeoutMs ?? 0;
+    const drain = this.#stage.upstreams.get(upstream)?.plan.drain;
+    return drain === undefined ? 0 : drain.timeoutMs + finishPatienceMs;
   }
 }
 
@@ -181,12 +181,17 @@ function checkLimiter({ world, limiter, gateways }: Stage): void {
 function checkProcesses({ world, gateways }: Stage): void {
   for (const { process } of gateways) {
     if (process === undefined) continue;
-    const { name, connections, snapshot, running, services } = process;
+    const { name, connections, snapshot, running, services, places, pools } = process;
     const left = (what: string, count: number): void => {
       if (count !== 0) violate(world, "places", `${name}: ${count} left of ${what}`);
     };
     left("connections", connections.size);
     left("running calls", running.size);
+    left("places of pools", places.held);
+    for (const { name: pool, inFlight, queued } of pools.views()) {
+      left(`places of ${pool}`, sumOf(inFlight));
+      left(`waiting for ${pool}`, sumOf(queued));
+    }
     for (const { name: upstream, inFlight, drain } of snapshot.upstreams.values()) {
       left(`places at ${upstream}`, inFlight.count);
       left(`places for reading on at ${upstream}`, drain?.places.count ?? 0);
@@ -195,4 +200,8 @@ function checkProcesses({ world, gateways }: Stage): void {
       for (const { id } of targets) left(`attempts at ${id}`, services.health.view(id).inFlight);
     }
   }
+}
+
+function sumOf(counts: Readonly<Record<string, number>>): number {
+  return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }

@@ -1,3 +1,4 @@
+import type { RoutingServices } from "../../src/build-routing.ts";
 import { buildServices } from "../../src/build-services.ts";
 import type { Caller } from "../../src/domain/key.ts";
 import type { Environment, Model } from "../../src/domain/model.ts";
@@ -11,6 +12,8 @@ import type { TransportRequest } from "../../src/pipeline/transport.ts";
 import { createTelemetry } from "../../src/telemetry/telemetry.ts";
 import { createOpenAiAdapter } from "../../src/upstreams/openai/adapter.ts";
 import { noImageFetch } from "../support/pipeline-fixtures.ts";
+import { auditBudget } from "./budget-audit.ts";
+import { CapacityAudit } from "./capacity-audit.ts";
 import type { KeyRegister } from "./key-register.ts";
 import { ProcessLedger, type SpoolFolder, type UsageDatabase } from "./ledger.ts";
 import type { SharedLimiter } from "./limiter.ts";
@@ -46,10 +49,12 @@ export class GatewayProcess {
   readonly connections = new Set<Connection>();
   readonly snapshot: Snapshot;
   readonly running: RunningCalls;
+  readonly places: CapacityAudit;
+  readonly pools: RoutingServices["capacity"];
   readonly #around: Surroundings;
 
   constructor({ name, gateway, folder }: ProcessPlan, around: Surroundings) {
-    const { world, database, keys } = around;
+    const { world, database, keys, limiter } = around;
     this.name = name;
     this.#around = around;
     this.clock = new ProcessClock(world.time, gateway);
@@ -73,7 +78,14 @@ export class GatewayProcess {
       },
     });
     this.snapshot = this.#makeSnapshot(world.scenario);
-    this.services = this.#makeServices(name);
+    const services = this.#makeServices(name);
+    this.pools = services.capacity;
+    this.places = new CapacityAudit(services.capacity, { world, process: name, keys, limiter });
+    this.services = {
+      ...services,
+      capacity: this.places,
+      budget: auditBudget(services.budget, world, name),
+    };
   }
 
   get environment(): Environment {
@@ -94,7 +106,7 @@ export class GatewayProcess {
     this.ledger.crash(folder);
   }
 
-  #makeServices(name: string): PipelineServices {
+  #makeServices(name: string): PipelineServices & RoutingServices {
     const { world, limiter, keys } = this.#around;
     const { clock, running } = this;
     const random = world.random.fork(name);

@@ -13,6 +13,8 @@ interface KnownKey {
 
 /** All keys as every gateway knows them; changes are known everywhere at once. */
 export class KeyRegister {
+  /** When units were last sold or given back. */
+  changedAt = Number.NEGATIVE_INFINITY;
   readonly #keys: ReadonlyMap<string, KnownKey>;
 
   constructor(keys: readonly KeyPlan[]) {
@@ -39,13 +41,15 @@ export class KeyRegister {
 
   revoke(keyId: string, now: number): void {
     this.#find(keyId).revokedAt ??= now;
+    this.changedAt = now;
   }
 
   setLimits(keyId: string, limits: Limits): void {
     this.#find(keyId).limits = limits;
   }
 
-  setUnits(keyId: string, provisionedUnits: number): void {
+  setUnits(keyId: string, provisionedUnits: number, now: number): void {
+    this.changedAt = now;
     const known = this.#find(keyId);
     known.key = { ...known.key, provisionedUnits };
   }

@@ -37,6 +37,7 @@ export class SharedLimiter {
   readonly #random: Random;
   readonly #audits = new Map<string, ScopeAudit>();
   #extraDelayMs = 0;
+  #longestAnswerMs = 0;
 
   constructor(world: World) {
     this.#world = world;
@@ -47,6 +48,11 @@ export class SharedLimiter {
       reservationTtlMs: 24 * 3_600_000,
       scopeLimit: 10_000,
     });
+  }
+
+  /** The longest that a question took so far, there and back. */
+  get longestAnswerMs(): number {
+    return this.#longestAnswerMs;
   }
 
   get unsettled(): readonly Reservation[] {
@@ -75,9 +81,13 @@ export class SharedLimiter {
     return {
       acquire: (request) =>
         new Promise((resolve) => {
+          const askedAt = this.#world.time.now;
           this.#deliver(() => {
             const decision = this.#decide(request, client);
-            client.clock.schedule(() => resolve(decision), this.#delay());
+            const backMs = this.#delay();
+            const answerMs = this.#world.time.now + backMs - askedAt;
+            this.#longestAnswerMs = Math.max(this.#longestAnswerMs, answerMs);
+            client.clock.schedule(() => resolve(decision), backMs);
           });
         }),
       settle: (callId, tokens) =>

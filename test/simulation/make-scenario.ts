@@ -79,7 +79,7 @@ function poolOf(index: number, random: Random): Pool {
     tokensPerMinute: 0,
     maxInFlight: random.chance(0.6) ? random.whole(2, 8) : undefined,
     onDemandFloorPercent: random.pick([0, 10, 20, 50]),
-    unitTokensPerMinute: random.whole(500, 3_000),
+    unitTokensPerMinute: random.whole(500, 5_000),
   };
 }
 
@@ -106,7 +106,7 @@ function makeModels(
       alias: `chat-${index}`,
       kind: "chat" as const,
       created: 1,
-      contextWindow: random.whole(2_000, 8_000),
+      contextWindow: random.whole(1_000, 8_000),
       maxOutputTokens: random.whole(200, 1_000),
       fanOut: 1,
       targets: makeTargets(index, { upstreams, pools }, random),
@@ -141,7 +141,7 @@ function makeTargets(
   const targets = times(random.whole(1, 3), (index) => {
     const upstream = random.pick(upstreams).name;
     const name = `m${model}-${index}`;
-    const hasPool = pools.length > 0 && random.chance(0.5);
+    const hasPool = pools.length > 0 && random.chance(0.7);
     return {
       id: `${upstream}/${name}`,
       upstream,
@@ -157,7 +157,7 @@ function makeTargets(
 function makeKeys(pools: readonly Pool[], random: Random): readonly KeyPlan[] {
   const accounts = random.whole(2, 6);
   return times(random.whole(3, 12), (index) => {
-    const pool = pools.length > 0 && random.chance(0.4) ? random.pick(pools) : undefined;
+    const pool = pools.length > 0 && random.chance(0.6) ? random.pick(pools) : undefined;
     const account = random.whole(1, accounts);
     const key = plainKey({
       id: `k${index}`,
@@ -201,7 +201,8 @@ interface Populated {
 }
 
 function makeCalls(world: Populated, spanMs: number, random: Random): readonly CallPlan[] {
-  const count = random.whole(30, 150);
+  // More often few than many: what matters is which calls meet, not how many there are.
+  const count = 30 + Math.floor(120 * random.next() ** 2);
   const busy = random.pick(world.keys);
   const bursts = times(random.whole(1, 4), () => random.number(0, spanMs));
   return times(count, (index) => {
@@ -220,7 +221,11 @@ interface CallFrame {
 }
 
 function makeCall({ id, atMs, owner, world }: CallFrame, random: Random): CallPlan {
-  const model = random.pick(world.models);
+  const { provisionedPool } = owner.key;
+  const own = world.models.filter(({ targets }) => {
+    return provisionedPool !== undefined && targets.some(({ pool }) => pool === provisionedPool);
+  });
+  const model = random.pick(own.length > 0 && random.chance(0.6) ? own : world.models);
   const isEmbedding = model.kind === "embedding";
   const kind = isEmbedding ? "embedding" : random.chance(0.6) ? "stream" : "whole";
   const most = model.maxOutputTokens ?? 0;
@@ -236,7 +241,11 @@ function makeCall({ id, atMs, owner, world }: CallFrame, random: Random): CallPl
     parts: isEmbedding ? random.whole(1, 6) : random.chance(0.1) ? 2 : 1,
     cap: !isEmbedding && random.chance(0.6) ? random.whole(1, most) : undefined,
     outputTokens: random.whole(1, 400),
-    capacity: random.weighted({ auto: 8, "provisioned-only": 1, "on-demand-only": 1 }),
+    capacity: random.weighted({
+      auto: 8,
+      "provisioned-only": owner.key.provisionedUnits > 0 ? 1 : 0.1,
+      "on-demand-only": 1,
+    }),
     deadlineMs: random.chance(0.15) ? random.whole(50, 6_000) : undefined,
     leave: random.chance(0.2) ? makeLeave(random) : undefined,
     readMs: random.chance(0.1) ? random.number(10, 1_500) : 0,

@@ -27,6 +27,10 @@ export class ScopeAudit {
   /** Tokens used beyond a reservation, charged when it was settled. */
   readonly #debts: { readonly at: number; readonly tokens: number }[] = [];
   #latest: LimitScope | undefined;
+  /** Of the windows so far. */
+  #longestSeconds = 0;
+  /** A window that grows knows nothing of what the shorter one had dropped before. */
+  #unknownBefore = Number.NEGATIVE_INFINITY;
 
   constructor(id: string) {
     this.id = id;
@@ -46,7 +50,9 @@ export class ScopeAudit {
     this.#latest = scope;
     this.admissions.push({ callId, at: now, reserved: tokens, scope, tokens });
     const { seconds, limits } = boundsOf(scope);
-    const held = this.#heldSince(now - (seconds - 1) * 1_000, now);
+    this.#grow(seconds, now);
+    const since = Math.max(now - (seconds - 1) * 1_000, this.#unknownBefore);
+    const held = this.#heldSince(since, now);
     const isGuarantee = scope.guarantee !== undefined;
     const rule = isGuarantee ? "P2" : "I2";
     const problems: Problem[] = [];
@@ -64,6 +70,7 @@ export class ScopeAudit {
   refused({ scope, tokens, now }: Asked, dimension: "requests" | "tokens"): readonly Problem[] {
     this.#latest = scope;
     const { seconds, limits } = boundsOf(scope);
+    this.#grow(seconds, now);
     const since = now - seconds * 1_000;
     const held = this.#heldSince(since, now);
     const debts = this.#debts.reduce(
@@ -114,6 +121,13 @@ export class ScopeAudit {
       problems.push(["I1", `${this.id} used ${tokens} of ${limit} tokens in 60 s`]);
     }
     return problems;
+  }
+
+  #grow(seconds: number, now: number): void {
+    if (seconds <= this.#longestSeconds) return;
+    const isFirst = this.#longestSeconds === 0;
+    if (!isFirst) this.#unknownBefore = now - (this.#longestSeconds - 1) * 1_000;
+    this.#longestSeconds = seconds;
   }
 
   #heldSince(since: number, now: number): { requests: number; tokens: number } {

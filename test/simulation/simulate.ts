@@ -36,7 +36,8 @@ export interface RunFigures {
 /** Longer than any call may take after the last has come. */
 const longestRestMs = 15 * 60_000;
 /** As long as it takes until every window is empty. */
-const restMs = 70_000;
+const restMs = 80_000;
+const settledMs = 8_000;
 const mostSteps = 300_000;
 
 export function simulateSeed(seed: number, keepsLines = false): RunResult {
@@ -132,7 +133,10 @@ class Run implements Stage {
     for (const upstream of this.upstreams.values()) upstream.heal();
     this.database.comeBack();
     for (const gateway of this.gateways) gateway.start();
-    for (const { id } of this.limiter.audits) this.limiter.probe(id);
+    // When all messages have arrived, so that whoever asks is alone.
+    time.schedule(() => {
+      for (const { id } of this.limiter.audits) this.limiter.probe(id);
+    }, settledMs);
     const untilMs = time.now + restMs;
     time.runUntil(() => false, { untilMs, steps: time.steps + mostSteps });
     for (const { process } of this.gateways) {
@@ -186,16 +190,24 @@ class Run implements Stage {
       case "limits":
         return this.keys.setLimits(event.key, event.limits);
       case "units":
-        return this.keys.setUnits(event.key, event.units);
+        this.keys.setUnits(event.key, event.units, world.time.now);
+        for (const { process } of this.gateways) process?.pools.unitsChanged();
+        return;
       case "revoke": {
         this.keys.revoke(event.key, world.time.now);
-        for (const { process } of this.gateways) process?.running.endStale();
+        for (const { process } of this.gateways) {
+          process?.running.endStale();
+          process?.pools.unitsChanged();
+        }
         return;
       }
       case "places":
+        this.keys.changedAt = world.time.now;
         for (const { process } of this.gateways) {
           const upstream = process?.snapshot.upstreams.get(event.upstream);
-          if (upstream !== undefined) upstream.inFlight.limit = event.maxInFlight;
+          if (process === undefined || upstream === undefined) continue;
+          upstream.inFlight.limit = event.maxInFlight;
+          process.pools.follow(process.snapshot);
         }
         return;
       case "limiter-slow":

@@ -1,11 +1,12 @@
 import type { Transport } from "../../src/pipeline/transport.ts";
+import { checkBegin } from "./check-begin.ts";
 import { Connection } from "./network.ts";
 import type { Random } from "./random.ts";
 import type { Attempt, CallRecord } from "./records.ts";
 import type { Fault, Trouble, UpstreamPlan } from "./scenario.ts";
 import { writeScript, type UpstreamRequest } from "./upstream-answer.ts";
 import type { ProcessClock } from "./virtual-time.ts";
-import { violate, type World } from "./world.ts";
+import type { World } from "./world.ts";
 
 /** How a gateway's process reaches upstreams. */
 export interface Sender {
@@ -125,7 +126,7 @@ export class UpstreamModel {
       endedAt: undefined,
       how: undefined,
     };
-    this.#checkBegin(call, attempt);
+    checkBegin(this.#world, call, attempt);
     call.attempts.push(attempt);
     log.note(`${id} at ${this.plan.name}/${asked.model}: ${fault ?? "fine"}`, call.plan.id);
     return attempt;
@@ -136,21 +137,6 @@ export class UpstreamModel {
       if (random.chance(share)) return fault;
     }
     return random.chance(this.plan.faultShare) ? random.weighted(usualFaults) : undefined;
-  }
-
-  /** What must be so whenever anything is sent upstream. */
-  #checkBegin(call: CallRecord, { id, startedAt: now }: Attempt): void {
-    const wrong = (text: string): void => violate(this.#world, "attempts", text, call.plan.id);
-    if (call.leftAt !== undefined) wrong(`${id} began after the caller had left`);
-    if (call.crashedAt !== undefined) wrong(`${id} was sent by a process that has ended`);
-    if (call.endedAt !== undefined) wrong(`${id} began after the call had ended`);
-    if (call.firstEventAt !== undefined) wrong(`${id} began after the first event was delivered`);
-    if (call.deadlineAt !== undefined && now > call.deadlineAt) {
-      wrong(`${id} began ${now - call.deadlineAt} ms after the caller's deadline`);
-    }
-    if (call.opened === undefined) {
-      violate(this.#world, "ledger", `${id} was sent before the ledger knew`, call.plan.id);
-    }
   }
 }
 

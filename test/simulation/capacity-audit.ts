@@ -1,0 +1,223 @@
+import type { Pool } from "../../src/domain/capacity.ts";
+import type { CapacityClass } from "../../src/domain/usage.ts";
+import type {
+  CapacityGate,
+  EnterResult,
+  Place,
+  PlaceRequest,
+  PlaceWait,
+} from "../../src/pipeline/capacity/place.ts";
+import type { Snapshot } from "../../src/pipeline/snapshot.ts";
+import type { KeyRegister } from "./key-register.ts";
+import type { SharedLimiter } from "./limiter.ts";
+import { violate, type World } from "./world.ts";
+
+type Where = Parameters<CapacityGate["tryEnter"]>[0];
+
+interface Wait {
+  readonly accountId: string;
+  readonly capacityClass: CapacityClass;
+  readonly order: number;
+  readonly since: number;
+}
+
+/** What is known of one pool, or of the targets of an upstream that name none. */
+interface Gate {
+  readonly name: string;
+  readonly pool: Pool | undefined;
+  readonly places: () => number;
+  readonly held: Map<CapacityClass, number>;
+  /** Asked, and not answered yet: they may hold a place already. */
+  readonly asking: Set<object>;
+  readonly waits: Set<Wait>;
+}
+
+export interface AuditOptions {
+  readonly world: World;
+  readonly process: string;
+  readonly keys: KeyRegister;
+  readonly limiter: SharedLimiter;
+}
+
+/** After a change of bounds, who asked before it may still get what was there then. */
+const changeGraceMs = 10_000;
+const leastMs = 1e-6;
+
+/** Stands between the calls of a process and its pools, and counts along. */
+export class CapacityAudit implements CapacityGate {
+  readonly #inner: CapacityGate;
+  readonly #options: AuditOptions;
+  readonly #gates = new Map<string, Gate>();
+  #order = 0;
+  #waited = 0;
+
+  constructor(inner: CapacityGate, options: AuditOptions) {
+    this.#inner = inner;
+    this.#options = options;
+  }
+
+  /** Places that nobody gave back. */
+  get held(): number {
+    let held = 0;
+    for (const gate of this.#gates.values()) held += heldAt(gate);
+    return held;
+  }
+
+  /** Calls that got their place out of a queue. */
+  get waited(): number {
+    return this.#waited;
+  }
+
+  tryEnter(
+    where: Where,
+    request: PlaceRequest,
+    snapshot: Snapshot,
+  ): EnterResult | Promise<EnterResult> {
+    const gate = this.#gateOf(where, snapshot);
+    const entering = this.#inner.tryEnter(where, request, snapshot);
+    if (!(entering instanceof Promise)) return this.#entered(gate, request, entering);
+    gate.asking.add(request);
+    return entering
+      .finally(() => gate.asking.delete(request))
+      .then((entered) => {
+        return this.#entered(gate, request, entered);
+      });
+  }
+
+  async enter(where: Where, wait: PlaceWait): Promise<EnterResult> {
+    const gate = this.#gateOf(where, wait.snapshot);
+    const { time } = this.#options.world;
+    const { accountId, capacityClass, callId } = wait;
+    const since = time.now;
+    this.#order += 1;
+    const waiting = { accountId, capacityClass, order: this.#order, since };
+    gate.waits.add(waiting);
+    let leftAt: number | undefined;
+    wait.signal.addEventListener("abort", () => (leftAt = time.now), { once: true });
+    const entered = await this.#inner.enter(where, wait);
+    gate.waits.delete(waiting);
+    const waitedMs = time.now - since;
+    // Who asked the limiter takes its answer, to give back what it may have got.
+    const askingMs = this.#options.limiter.longestAnswerMs + leastMs;
+    if (waitedMs > wait.patienceMs + askingMs) {
+      this.#wrong(callId, `waited ${waitedMs} of ${wait.patienceMs} ms`);
+    }
+    if (leftAt !== undefined && leftAt + askingMs < time.now) {
+      this.#wrong(callId, `stayed in the queue ${time.now - leftAt} ms after its caller left`);
+    }
+    if ("place" in entered && waitedMs > 0) {
+      this.#waited += 1;
+      this.#checkOrder(gate, waiting, callId);
+    }
+    return this.#entered(gate, wait, entered);
+  }
+
+  #entered(gate: Gate, request: PlaceRequest, entered: EnterResult): EnterResult {
+    if (!("place" in entered)) {
+      this.#checkBusy(gate, request);
+      return entered;
+    }
+    const { capacityClass } = request;
+    gate.held.set(capacityClass, (gate.held.get(capacityClass) ?? 0) + 1);
+    this.#checkBounds(gate, request);
+    return { place: this.#watch(gate, capacityClass, entered.place) };
+  }
+
+  #watch(gate: Gate, capacityClass: CapacityClass, place: Place): Place {
+    let isHeld = true;
+    return {
+      waitedMs: place.waitedMs,
+      position: place.position,
+      settle: (tokens) => place.settle(tokens),
+      leave: () => {
+        if (isHeld) gate.held.set(capacityClass, (gate.held.get(capacityClass) ?? 0) - 1);
+        isHeld = false;
+        place.leave();
+      },
+    };
+  }
+
+  /** Within one account and one class nobody is served before who came earlier. */
+  #checkOrder(gate: Gate, served: Wait, callId: string): void {
+    const { world, limiter } = this.#options;
+    // Until the limiter has answered nobody is in the queue yet.
+    const queuedBefore = world.time.now - limiter.longestAnswerMs - leastMs;
+    for (const other of gate.waits) {
+      const isAlike =
+        other.accountId === served.accountId && other.capacityClass === served.capacityClass;
+      if (isAlike && other.since < queuedBefore && other.order < served.order) {
+        this.#wrong(callId, `overtook somebody in the queue of ${gate.name}`);
+      }
+    }
+  }
+
+  #checkBounds(gate: Gate, { callId, capacityClass }: PlaceRequest): void {
+    const { world, keys } = this.#options;
+    const isProvisioned = capacityClass === "provisioned";
+    if (gate.pool?.kind === "dedicated" && !isProvisioned) {
+      this.#wrong(callId, `${capacityClass} got into ${gate.name}, which is dedicated`);
+    }
+    if (world.time.now - keys.changedAt < changeGraceMs) return;
+    const held = heldAt(gate);
+    if (held > gate.places()) this.#wrong(callId, `${held} are at ${gate.name}`);
+    const open = held - (gate.held.get("provisioned") ?? 0);
+    const openPlaces = this.#openPlaces(gate);
+    if (!isProvisioned && open > openPlaces) {
+      const text = `${open} of ${openPlaces} without a guarantee are at ${gate.name}`;
+      violate(world, "P2", text, callId);
+    }
+  }
+
+  /** P1: within a guarantee, only others within theirs can be in the way. */
+  #checkBusy(gate: Gate, { callId, capacityClass }: PlaceRequest): void {
+    if (capacityClass !== "provisioned") return;
+    const waiting = [...gate.waits].some((wait) => wait.capacityClass === "provisioned");
+    // One more may be about to get its place out of the queue.
+    const held = heldAt(gate) + gate.asking.size + 1;
+    if (waiting || held >= gate.places()) return;
+    violate(
+      this.#options.world,
+      "P1",
+      `${gate.name} was busy with ${held - 1} places held`,
+      callId,
+    );
+  }
+
+  /** Written apart from the arithmetic that it checks. */
+  #openPlaces({ pool, places }: Gate): number {
+    const all = places();
+    const sold = pool === undefined ? 0 : this.#options.keys.soldUnits(pool.name);
+    if (pool === undefined || sold === 0 || all === Infinity) return all;
+    const heldTokens = Math.ceil((sold * pool.unitTokensPerMinute * 60) / 59);
+    const share = Math.min(1, heldTokens / pool.tokensPerMinute);
+    if (share === 1) return 0;
+    return Math.max(all - Math.ceil(all * share), all > 1 ? 1 : 0);
+  }
+
+  #gateOf({ target, upstream }: Where, snapshot: Snapshot): Gate {
+    const pool = target.pool === undefined ? undefined : snapshot.pools.get(target.pool);
+    const name = pool === undefined ? `upstream ${upstream.name}` : `pool ${pool.name}`;
+    const known = this.#gates.get(name);
+    if (known !== undefined) return known;
+    const gate: Gate = {
+      name,
+      pool,
+      places: () => (pool === undefined ? upstream.inFlight.limit : (pool.maxInFlight ?? Infinity)),
+      held: new Map(),
+      asking: new Set(),
+      waits: new Set(),
+    };
+    this.#gates.set(name, gate);
+    return gate;
+  }
+
+  #wrong(callId: string, text: string): void {
+    violate(this.#options.world, "places", text, callId);
+  }
+}
+
+function heldAt({ held }: Gate): number {
+  let sum = 0;
+  for (const count of held.values()) sum += count;
+  return sum;
+}

@@ -1,0 +1,75 @@
+import type { Attempt, CallRecord } from "./records.ts";
+import type { Fault } from "./scenario.ts";
+import { violate, type World } from "./world.ts";
+
+/** What another try cannot mend. */
+const lastingFaults: ReadonlySet<Fault | undefined> = new Set([
+  "invalid",
+  "overflow",
+  "content-refused",
+]);
+const leastMs = 1e-6;
+
+/** What must be so whenever anything is sent upstream. */
+export function checkBegin(world: World, call: CallRecord, attempt: Attempt): void {
+  const { id, startedAt: now } = attempt;
+  const { plan } = call;
+  const wrong = (text: string): void => violate(world, "attempts", text, plan.id);
+  if (call.leftAt !== undefined) wrong(`${id} began after the caller had left`);
+  if (call.crashedAt !== undefined) wrong(`${id} was sent by a process that has ended`);
+  if (call.endedAt !== undefined) wrong(`${id} began after the call had ended`);
+  if (call.firstEventAt !== undefined) wrong(`${id} began after the first event was delivered`);
+  if (call.deadlineAt !== undefined && now >= call.deadlineAt) {
+    wrong(`${id} began ${now - call.deadlineAt} ms after the caller's deadline`);
+  }
+  if (call.opened === undefined) {
+    violate(world, "ledger", `${id} was sent before the ledger knew`, plan.id);
+  }
+  const told = call.attempts.find((earlier) => {
+    return lastingFaults.has(earlier.fault) && earlier.how === "closed";
+  });
+  if (told !== undefined) wrong(`${id} began though ${told.id} met ${told.fault}`);
+  checkWait(call, attempt, wrong);
+  checkOthers(world, { call, attempt, wrong });
+}
+
+/** A provider that asks to be left alone is left alone, by this call at least. */
+function checkWait(call: CallRecord, attempt: Attempt, wrong: (text: string) => void): void {
+  for (const earlier of call.attempts) {
+    const { endedAt, upstream, model, script, how } = earlier;
+    const isTold = endedAt !== undefined && how === "closed";
+    if (!isTold || upstream !== attempt.upstream || model !== attempt.model) continue;
+    const seconds = script.status === 429 ? Number(script.headers["retry-after"] ?? 0) : 0;
+    const waitedMs = attempt.startedAt - endedAt;
+    if (waitedMs + leastMs >= seconds * 1_000) continue;
+    // Batches of embeddings are patient for less; a call waits as long as it is told.
+    if (call.plan.kind === "embedding") continue;
+    wrong(`${attempt.id} waited ${waitedMs} ms, not the ${seconds} s that ${earlier.id} was told`);
+  }
+}
+
+interface Beginning {
+  readonly call: CallRecord;
+  readonly attempt: Attempt;
+  readonly wrong: (text: string) => void;
+}
+
+/** One attempt at a time: two of a hedged call, and then the second is late by its hedge. */
+function checkOthers(world: World, { call, attempt, wrong }: Beginning): void {
+  const running = call.attempts.filter(({ endedAt }) => endedAt === undefined);
+  const [first] = running;
+  const model = world.scenario.models.find(({ alias }) => alias === call.plan.alias);
+  if (first === undefined || model === undefined) return;
+  if (call.plan.kind === "embedding") {
+    const most = Math.max(...world.scenario.models.map(({ fanOut }) => fanOut));
+    if (running.length >= most) wrong(`${running.length + 1} requests run at once`);
+    return;
+  }
+  const { hedgeAfterMs } = model;
+  const isHedge = hedgeAfterMs !== undefined && call.plan.kind === "stream";
+  if (!isHedge || running.length > 1) {
+    return wrong(`${attempt.id} began while ${running.map(({ id }) => id).join(", ")} ran`);
+  }
+  const afterMs = attempt.startedAt - first.startedAt;
+  if (afterMs + leastMs < hedgeAfterMs) wrong(`${attempt.id} hedges after ${afterMs} ms`);
+}
