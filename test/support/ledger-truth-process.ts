@@ -81,7 +81,7 @@ export class ProcessBench implements AsyncDisposable {
         const seen = await makeCall(planned, place);
         this.calls.push(seen);
         const isUnanswered = seen.saw === "lost" && seen.id === undefined;
-        if (seen.saw === "turned-away" || isUnanswered) await Bun.sleep(20);
+        if (seen.saw === "turned-away" || isUnanswered) await Bun.sleep(50);
       }
     };
     const own = this.#keys.slice(from, from + count);
