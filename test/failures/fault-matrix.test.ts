@@ -28,7 +28,7 @@ describe.each(upstreamKinds)("over the wire of %s", (kind) => {
         const calls = await bench.callsOf(cell);
         const isPlaceFree = await bench.isPlaceFree();
         const problems = calls.flatMap((call, index) =>
-          problemsOf(cell, listed[index] ?? "whole", call),
+          problemsOf({ cell, index, outcome: listed[index] ?? "whole" }, call),
         );
         if (problems.length === 0) tally.correct += 1;
         if (calls.some(({ isHung }) => isHung)) tally.hung += 1;

@@ -1,7 +1,12 @@
 import type { UsageRecord } from "../../src/domain/usage.ts";
 import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
 import type { TruthEntry } from "../../src/simulator/truth-log.ts";
-import { faultTimeouts, faultVariants, type FaultVariant } from "./fault-matrix-table.ts";
+import {
+  faultRouting,
+  faultTimeouts,
+  faultVariants,
+  type FaultVariant,
+} from "./fault-matrix-table.ts";
 import {
   bedrockUpstream,
   simulatorUpstream,
@@ -24,6 +29,8 @@ export interface SeenCall {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
+  /** Wall clock, when the caller had the first word of the answer; Infinity when it got none. */
+  readonly firstWordAt: number;
   /** Undefined when the ledger has none. */
   readonly row: UsageRecord | undefined;
   /** What the upstreams saw of it, in the order of their beginnings. */
@@ -68,7 +75,7 @@ export class FaultMatrixBench implements AsyncDisposable {
     gateway.reconfigure({
       models: modelsOf(kind),
       upstreams: upstreamsOf(kind, gateway.simulator, second),
-      routing: "{ first_backoff: 5ms, longest_backoff: 50ms }",
+      routing: faultRouting,
     });
     return new FaultMatrixBench(gateway, second);
   }
@@ -115,15 +122,17 @@ export class FaultMatrixBench implements AsyncDisposable {
     const signal = AbortSignal.timeout(deadlineMs);
     try {
       const response = await this.gateway.post("/v1/chat/completions", body, { signal });
-      const text = await response.text();
+      const { text, firstWordAt } = await readAnswer(response);
       const id = response.headers.get("x-request-id");
       const row = (await this.gateway.usage()).find((candidate) => candidate.id === id);
       const { status, headers } = response;
-      return { isHung: false, status, headers, text, row, ...(await this.#truthOf(mark)) };
+      const truth = await this.#truthOf(mark);
+      return { isHung: false, status, headers, text, firstWordAt, row, ...truth };
     } catch (error) {
       if (!signal.aborted) throw error;
       const nothing = { status: 0, headers: new Headers(), text: "", row: undefined };
-      return { isHung: true, ...nothing, ...(await this.#truthOf(mark)) };
+      const truth = await this.#truthOf(mark);
+      return { isHung: true, ...nothing, firstWordAt: Infinity, ...truth };
     }
   }
 
@@ -142,6 +151,19 @@ export class FaultMatrixBench implements AsyncDisposable {
     await this.gateway[Symbol.asyncDispose]();
     await this.second[Symbol.asyncDispose]();
   }
+}
+
+async function readAnswer(response: Response): Promise<Pick<SeenCall, "text" | "firstWordAt">> {
+  const decoder = new TextDecoder();
+  const parts: string[] = [];
+  let firstWordAt = Infinity;
+  const body: AsyncIterable<Uint8Array> | null = response.body;
+  for await (const bytes of body ?? []) {
+    const part = decoder.decode(bytes, { stream: true });
+    if (/"content":"[^"]/.test(part)) firstWordAt = Math.min(firstWordAt, Date.now());
+    parts.push(part);
+  }
+  return { text: parts.join(""), firstWordAt };
 }
 
 function aliasOf({ variant, isStreamed, hasSecond }: Cell): string {

@@ -2,19 +2,27 @@ import type { UsageRecord } from "../../src/domain/usage.ts";
 import { errorBodyProblem, errorShapeProblem } from "../http/error-shape.ts";
 import { parseStream } from "./bodies.ts";
 import { words, type Cell, type SeenCall } from "./fault-matrix-bench.ts";
-import type { Outcome } from "./fault-matrix-table.ts";
+import { attemptLimit, type Outcome } from "./fault-matrix-table.ts";
 
-/** What is expected of one call of a cell, after the second target had its chance. */
-export interface Expected {
+/** What is expected of one call, after every target had its chance. */
+interface Expected {
   readonly outcome: Exclude<Outcome, "broken or unavailable">;
   readonly attempts: number;
   readonly servedBy: "first" | "second";
 }
 
+/** One call of a cell: which of its calls it is, and what it should be without another target. */
+export interface ListedCall {
+  readonly cell: Cell;
+  readonly index: number;
+  readonly outcome: Outcome;
+}
+
 /** What is wrong with a call; nothing, when it is exactly what its cell says. */
-export function problemsOf(cell: Cell, listed: Outcome, seen: SeenCall): readonly string[] {
+export function problemsOf(listed: ListedCall, seen: SeenCall): readonly string[] {
   if (seen.isHung) return ["it hung"];
-  const expected = expectedOf(cell, listed, seen);
+  const { cell } = listed;
+  const expected = expectedOf(listed, seen);
   const answered = cell.isStreamed ? readStream(seen) : readPlain(seen);
   const problems = [
     ...differences("answer", answered, expectedAnswer(cell, expected)),
@@ -26,24 +34,42 @@ export function problemsOf(cell: Cell, listed: Outcome, seen: SeenCall): readonl
   return problems;
 }
 
-/**
- * Attempts that were begun although the caller already had a part of an answer: an answer that
- * breaks off in the caller's hands must be the only one.
- */
-export function retriesAfterFirstByte({ text, atFirst, atSecond }: SeenCall): number {
-  const hasContent = text.startsWith("data: ") && contentOf(text).length > 0;
-  const isBroken = hasContent && !parseStream(text).isDone;
-  return isBroken ? Math.max(0, atFirst.length + atSecond.length - 1) : 0;
+/** Attempts that an upstream saw begin when the caller already had a word of the answer. */
+export function retriesAfterFirstByte({ firstWordAt, atFirst, atSecond }: SeenCall): number {
+  return [...atFirst, ...atSecond].filter(({ startedAt }) => startedAt > firstWordAt).length;
 }
 
-function expectedOf({ variant, hasSecond }: Cell, listed: Outcome, seen: SeenCall): Expected {
-  const isBreaking = seen.text.includes("data: ") && !seen.text.includes("[DONE]");
-  const either = isBreaking ? "broken" : "unavailable";
-  const outcome = listed === "broken or unavailable" ? either : listed;
-  if (outcome !== "unavailable") return { outcome, attempts: 1, servedBy: "first" };
-  const { attempts } = variant;
-  if (!hasSecond) return { outcome, attempts, servedBy: "first" };
-  return { outcome: "whole", attempts: attempts + 1, servedBy: "second" };
+function expectedOf({ cell, index, outcome: listed }: ListedCall, seen: SeenCall): Expected {
+  const { variant, hasSecond } = cell;
+  const alone = variant.attempts[index] ?? attemptLimit;
+  const ofTwo = variant.attemptsOfTwo[index] ?? 2;
+  switch (listed) {
+    case "broken or unavailable":
+      return expectedOfEither({ cell, index, outcome: listed }, seen);
+    case "broken":
+      return { outcome: listed, attempts: 1, servedBy: "first" };
+    case "unavailable":
+      return hasSecond
+        ? { outcome: "whole", attempts: ofTwo, servedBy: "second" }
+        : { outcome: listed, attempts: alone, servedBy: "first" };
+    case "whole":
+    case "uncounted": {
+      const attempts = variant.mode !== "flap" ? 1 : hasSecond ? ofTwo : alone;
+      return {
+        outcome: listed,
+        attempts,
+        servedBy: hasSecond && attempts > 1 ? "second" : "first",
+      };
+    }
+  }
+}
+
+/** The attempt whose beginning the runtime did not forget was the last. */
+function expectedOfEither(listed: ListedCall, seen: SeenCall): Expected {
+  const isBroken = seen.text.includes("data: ") && !seen.text.includes("[DONE]");
+  if (!isBroken) return expectedOf({ ...listed, outcome: "unavailable" }, seen);
+  const attempts = listed.cell.hasSecond ? 1 : Math.min(seen.atFirst.length, attemptLimit);
+  return { outcome: "broken", attempts, servedBy: "first" };
 }
 
 interface Answer {
