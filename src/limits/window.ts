@@ -108,6 +108,11 @@ export class UsageWindow {
     }
   }
 
+  /** Tokens that count now. */
+  get tokens(): number {
+    return this.#tokenSum;
+  }
+
   /** The limit that one more request of so many tokens would break now, if any. */
   brokenDimension(limits: Limits, tokens: number): LimitDimension | undefined {
     if (this.#requestSum + 1 > limits.requestsPerMinute) return "requests";

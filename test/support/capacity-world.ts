@@ -3,7 +3,7 @@ import type { Pool } from "../../src/domain/capacity.ts";
 import type { CapacityClass } from "../../src/domain/usage.ts";
 import { Capacity, type PoolName } from "../../src/pipeline/capacity/capacity.ts";
 import type { EnterResult, Place, PlaceRequest } from "../../src/pipeline/capacity/place.ts";
-import type { Waited } from "../../src/pipeline/capacity/pool-gate.ts";
+import type { Waited } from "../../src/pipeline/capacity/waiter.ts";
 import type { Snapshot, Upstream } from "../../src/pipeline/snapshot.ts";
 import { createMemoryLimitStore } from "../../src/storage/memory/limit-store.ts";
 import type { LimitStore } from "../../src/storage/store.ts";
@@ -27,6 +27,14 @@ export interface Asked {
   result: EnterResult | undefined;
   endedAt: number | undefined;
   readonly leave: () => void;
+}
+
+export interface HowToAsk {
+  /** Default: the pool `shared`. */
+  readonly at?: string;
+  /** Default 0. */
+  readonly patienceMs?: number;
+  readonly onPlace?: (place: Place) => void;
 }
 
 export interface WorldOptions {
@@ -77,10 +85,8 @@ export class CapacityWorld {
   }
 
   /** Asks at a pool, or with `upstream:<name>` at an upstream, and waits so long at most. */
-  ask(
-    wish: Partial<PlaceRequest> = {},
-    { at = "shared", patienceMs = 0 }: { at?: string; patienceMs?: number } = {},
-  ): Asked {
+  ask(wish: Partial<PlaceRequest> = {}, how: HowToAsk = {}): Asked {
+    const { at = "shared", patienceMs = 0, onPlace } = how;
     this.#calls += 1;
     const request: PlaceRequest = {
       callId: `call ${this.#calls}`,
@@ -99,6 +105,7 @@ export class CapacityWorld {
     void this.capacity.enter(this.#where(at), wait).then((result) => {
       asked.result = result;
       asked.endedAt = this.time.now;
+      if ("place" in result) onPlace?.(result.place);
     });
     drainMicrotasks();
     return asked;

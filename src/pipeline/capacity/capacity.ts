@@ -6,7 +6,8 @@ import type { Candidate } from "../routing/candidates.ts";
 import type { Snapshot, Upstream } from "../snapshot.ts";
 import type { CapacityGate, EnterResult, PlaceRequest, PlaceWait } from "./place.ts";
 import { boundsOfPool, boundsOfUpstream } from "./pool-bounds.ts";
-import { PoolGate, type Waited } from "./pool-gate.ts";
+import { PoolGate } from "./pool-gate.ts";
+import type { Waited } from "./waiter.ts";
 
 export interface CapacityOptions {
   readonly clock: Clock;

@@ -112,11 +112,23 @@ export class FairQueue<Item extends Waiting> {
     }
   }
 
-  /** It got its place: its account pays. */
+  /** The first of its account for which something holds, whoever's turn it is. */
+  findOpen(holds: (item: Item) => boolean): Item | undefined {
+    for (const { items } of this.#turns) {
+      const item = firstOf(items);
+      if (item !== undefined && holds(item)) return item;
+    }
+    return undefined;
+  }
+
+  /** It got its place: its account pays, and one that was let pass has its next turn last. */
   served(item: Item): void {
     const account = this.#accounts.get(item.accountId);
+    const hasPassed = this.#chosen !== item;
     if (!this.remove(item) || account === undefined) return;
-    if (item.capacityClass !== "provisioned") account.credit -= costOf(item);
+    if (item.capacityClass === "provisioned") return;
+    account.credit -= costOf(item);
+    if (hasPassed && this.#turns.delete(account)) this.#turns.add(account);
   }
 
   #addOpen(item: Item): void {

@@ -40,6 +40,11 @@ export interface BusyPool {
 
 export type EnterResult = { readonly place: Place } | BusyPool;
 
+/** Of one that did not wait. */
+export function busy(reason: BusyReason, retryAfterMs: number): BusyPool {
+  return { busy: reason, retryAfterMs, position: undefined, waitedMs: 0 };
+}
+
 /** How a call waits for a place. */
 export interface PlaceWait extends PlaceRequest {
   readonly snapshot: Snapshot;

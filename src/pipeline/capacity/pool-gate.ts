@@ -5,10 +5,11 @@ import { FairQueue } from "./fair-queue.ts";
 import { HeldCount } from "./held-count.ts";
 import { HeldPlace, type PlaceKeeper } from "./held-place.ts";
 import { LeavePace } from "./leave-pace.ts";
-import type { BusyPool, BusyReason, EnterResult, PlaceRequest, PlaceWait } from "./place.ts";
+import { OpenTurns } from "./open-turns.ts";
+import { busy, type BusyReason, type EnterResult, type PlaceRequest } from "./place.ts";
 import type { PoolBounds } from "./pool-bounds.ts";
 import { PoolTokens, type Reservation } from "./pool-tokens.ts";
-import { Waiter } from "./waiter.ts";
+import { Waiter, type Patience, type Waited } from "./waiter.ts";
 
 export interface PoolGateOptions {
   readonly clock: Clock;
@@ -21,23 +22,16 @@ export interface PoolGateOptions {
   readonly onWaited: (waited: Waited) => void;
 }
 
-/** How a wait in a queue ended. */
-export interface Waited {
-  readonly capacityClass: CapacityClass;
-  readonly waitedMs: number;
-  readonly outcome: "served" | BusyReason;
-}
-
-export type Patience = Pick<PlaceWait, "signal" | "patienceMs">;
-
 /** How often those who wait are looked at though nothing seems to have happened. */
 const pollMs = 1_000;
+const leastPollMs = 5;
 
 /** One pool: who holds its places, and who waits for one. */
 export class PoolGate {
   readonly #options: PoolGateOptions;
   readonly #queue: FairQueue<Waiter>;
   readonly #tokens: PoolTokens;
+  readonly #turns: OpenTurns;
   readonly #keeper: PlaceKeeper;
   readonly #pace = new LeavePace();
   readonly #held = new HeldCount();
@@ -54,7 +48,8 @@ export class PoolGate {
   constructor(options: PoolGateOptions) {
     this.#options = options;
     this.#queue = new FairQueue(options.queueLimit);
-    this.#tokens = new PoolTokens(options.limits, options.scopeId);
+    this.#tokens = new PoolTokens(options);
+    this.#turns = new OpenTurns(this.#queue, this.#tokens);
     this.#keeper = {
       settle: (reservation, used) => this.#settle(reservation, used),
       takeBack: (capacityClass) => this.#takeBack(capacityClass),
@@ -79,12 +74,15 @@ export class PoolGate {
     const { capacityClass } = request;
     if (capacityClass !== "provisioned" && bounds.isDedicated) return busy("full", Infinity);
     if (!this.#held.hasFree(capacityClass, bounds)) return busy("full", this.#retryAfterMs());
-    if (this.#queue.countBefore(capacityClass) > 0) return this.#othersFirst();
-    if (capacityClass === "provisioned" || bounds.openTokens === undefined) {
+    const { openTokens } = bounds;
+    if (this.#queue.countBefore(capacityClass) > 0 && !this.#turns.mayPass(request, openTokens)) {
+      return this.#othersFirst();
+    }
+    if (capacityClass === "provisioned" || openTokens === undefined) {
       this.#held.take(capacityClass);
       return { place: new HeldPlace(this.#keeper, request, atOnce) };
     }
-    return this.#tryTokens(request, bounds.openTokens);
+    return this.#tryTokens(request, openTokens);
   }
 
   /** As `tryEnter`, but waits for its turn. */
@@ -105,31 +103,29 @@ export class PoolGate {
     this.#hasToServeAgain = true;
     if (this.#isServing) return;
     this.#isServing = true;
-    const bounds = this.#options.bounds();
-    while (this.#hasToServeAgain) {
-      this.#hasToServeAgain = false;
-      this.#serveProvisioned(bounds);
-      this.#serveOpen(bounds);
+    try {
+      const bounds = this.#options.bounds();
+      while (this.#hasToServeAgain) {
+        this.#hasToServeAgain = false;
+        this.#serveProvisioned(bounds);
+        this.#serveOpen(bounds);
+      }
+    } finally {
+      this.#isServing = false;
+      this.#keepPolling();
     }
-    this.#isServing = false;
-    this.#keepPolling();
   }
 
-  #wait(request: PlaceRequest, { signal, patienceMs }: Patience): Promise<EnterResult> {
+  #wait(request: PlaceRequest, patience: Patience): Promise<EnterResult> {
     const { clock } = this.#options;
     const position = this.#queue.countBefore(request.capacityClass) + 1;
     const waiter = new Waiter({ request, position, since: clock.monotonic() });
     const displaced = this.#queue.add(waiter);
     if (displaced !== undefined) this.#turnAway(displaced, "queue-full", this.#retryAfterMs());
     if (waiter.isOver) return waiter.result;
-    const onAbort = (): void => this.#turnAway(waiter, "left", 0);
-    const onDeadline = (): void => this.#turnAway(waiter, "deadline", this.#retryAfterMs());
-    const cancel = clock.schedule(onDeadline, patienceMs);
-    signal.addEventListener("abort", onAbort, { once: true });
-    waiter.onOver = () => {
-      cancel();
-      signal.removeEventListener("abort", onAbort);
-    };
+    waiter.watch(patience, clock, (reason) =>
+      this.#turnAway(waiter, reason, reason === "left" ? 0 : this.#retryAfterMs()),
+    );
     this.serve();
     return waiter.result;
   }
@@ -161,8 +157,11 @@ export class PoolGate {
   #serveOpen(bounds: PoolBounds): void {
     this.#isAnswerOld = this.#isAsking;
     while (!this.#isAsking && this.#queue.firstProvisioned() === undefined) {
-      const waiter = this.#queue.firstOpen();
-      if (waiter === undefined) return;
+      const waiter = this.#turns.next(bounds.openTokens);
+      if (waiter === undefined) {
+        this.#tokensAt = this.#options.clock.monotonic() + this.#turns.courtesyMs;
+        return;
+      }
       const { capacityClass } = waiter;
       if (bounds.isDedicated) {
         this.#turnAway(waiter, "full", Infinity);
@@ -207,6 +206,7 @@ export class PoolGate {
   /** Whether it is the next one's turn. */
   #decide(waiter: Waiter, reservation: Reservation, decision: LimitDecision): boolean {
     if (decision.isAdmitted) {
+      this.#tokens.granted(reservation);
       this.#grant(waiter, reservation);
       return true;
     }
@@ -236,11 +236,14 @@ export class PoolGate {
   }
 
   #tryTokens(request: PlaceRequest, tokensPerMinute: number): EnterResult | Promise<EnterResult> {
+    const courtesyMs = this.#tokens.courtesyMs(request, tokensPerMinute);
+    if (courtesyMs > 0) return busy("tokens", courtesyMs);
     const { capacityClass } = request;
     this.#held.take(capacityClass);
     const reservation = this.#tokens.newReservation(request);
     const finish = (decision: LimitDecision): EnterResult => {
       if (decision.isAdmitted) {
+        this.#tokens.granted(reservation);
         return { place: new HeldPlace(this.#keeper, request, { ...atOnce, reservation }) };
       }
       this.#held.giveBack(capacityClass);
@@ -273,7 +276,7 @@ export class PoolGate {
   }
 
   /** There is a place, but it is somebody else's turn. */
-  #othersFirst(): BusyPool {
+  #othersFirst(): EnterResult {
     const waitMs = this.#tokensAt - this.#options.clock.monotonic();
     return waitMs > 0 ? busy("tokens", waitMs) : busy("full", this.#retryAfterMs());
   }
@@ -288,13 +291,9 @@ export class PoolGate {
     this.#cancelPoll = undefined;
     if (this.#isAsking || !this.#hasWaiting()) return;
     const waitMs = this.#tokensAt - this.#options.clock.monotonic();
-    const delayMs = waitMs > 0 ? Math.min(waitMs, pollMs) : pollMs;
+    const delayMs = waitMs > 0 ? Math.min(Math.max(waitMs, leastPollMs), pollMs) : pollMs;
     this.#cancelPoll = this.#options.clock.schedule(() => this.serve(), delayMs);
   }
 }
 
 const atOnce = { reservation: undefined, waitedMs: 0, position: undefined };
-
-function busy(reason: BusyReason, retryAfterMs: number): BusyPool {
-  return { busy: reason, retryAfterMs, position: undefined, waitedMs: 0 };
-}

@@ -1,28 +1,52 @@
+import type { Clock } from "../../domain/clock.ts";
 import type { LimitDecision, LimitStore } from "../../storage/store.ts";
+import { AccountShares } from "./account-shares.ts";
 import type { PlaceRequest } from "./place.ts";
 
 /** Tokens of a pool's minute that a call was promised. */
 export interface Reservation {
   /** Names it in the limit store. */
   readonly id: string;
+  readonly accountId: string;
   readonly tokens: number;
+  /** The second in which it was granted. */
+  slot: number | undefined;
 }
 
-/** The tokens of a pool that are not held back for guarantees, in the store of limits. */
+export interface PoolTokensOptions {
+  readonly clock: Pick<Clock, "monotonic">;
+  readonly limits: LimitStore;
+  /** In which the store counts them. */
+  readonly scopeId: string;
+}
+
+/** The tokens of a pool that are not held back for guarantees. */
 export class PoolTokens {
-  readonly #limits: LimitStore;
-  readonly #scopeId: string;
+  readonly #options: PoolTokensOptions;
+  readonly #shares: AccountShares;
   #reservations = 0;
 
-  constructor(limits: LimitStore, scopeId: string) {
-    this.#limits = limits;
-    this.#scopeId = scopeId;
+  constructor(options: PoolTokensOptions) {
+    this.#options = options;
+    this.#shares = new AccountShares(options.clock.monotonic());
   }
 
-  /** A call may come to several pools, and to one several times: each reservation has its own id. */
-  newReservation({ callId, tokens }: PlaceRequest): Reservation {
+  isLight({ accountId, tokens }: PlaceRequest, tokensPerMinute: number): boolean {
+    const now = this.#options.clock.monotonic();
+    return this.#shares.isLight({ accountId, tokens, tokensPerMinute }, now);
+  }
+
+  /** How long a request has to wait so that enough is left for lighter accounts; 0: not at all. */
+  courtesyMs({ accountId, tokens }: PlaceRequest, tokensPerMinute: number): number {
+    const now = this.#options.clock.monotonic();
+    return this.#shares.waitMs({ accountId, tokens, tokensPerMinute }, now);
+  }
+
+  /** Each its own id: a call may come to several pools, and to one several times. */
+  newReservation({ callId, accountId, tokens }: PlaceRequest): Reservation {
     this.#reservations += 1;
-    return { id: `${callId}/${this.#scopeId}/${this.#reservations}`, tokens };
+    const id = `${callId}/${this.#options.scopeId}/${this.#reservations}`;
+    return { id, accountId, tokens, slot: undefined };
   }
 
   /** Fails later, if at all, so that whoever gives a place back never sees it. */
@@ -30,16 +54,24 @@ export class PoolTokens {
     { id: callId, tokens }: Reservation,
     tokensPerMinute: number,
   ): LimitDecision | Promise<LimitDecision> {
-    const limits = { requestsPerMinute: Infinity, tokensPerMinute };
+    const { limits, scopeId: id } = this.#options;
+    const scopes = [{ id, limits: { requestsPerMinute: Infinity, tokensPerMinute } }];
     try {
-      return this.#limits.acquire({ callId, scopes: [{ id: this.#scopeId, limits }], tokens });
+      return limits.acquire({ callId, scopes, tokens });
     } catch (error) {
       return Promise.reject(error instanceof Error ? error : new Error(String(error)));
     }
   }
 
+  /** The store has granted it. */
+  granted(reservation: Reservation): void {
+    const { accountId, tokens } = reservation;
+    reservation.slot = this.#shares.charge(accountId, tokens, this.#options.clock.monotonic());
+  }
+
   /** What cannot be settled ages out by itself. */
-  settle({ id }: Reservation, usedTokens: number): void {
-    Promise.resolve(this.#limits.settle(id, usedTokens)).catch(() => undefined);
+  settle({ id, accountId, tokens, slot }: Reservation, usedTokens: number): void {
+    Promise.resolve(this.#options.limits.settle(id, usedTokens)).catch(() => undefined);
+    if (slot !== undefined) this.#shares.adjust(accountId, usedTokens - tokens, slot);
   }
 }

@@ -1,5 +1,15 @@
+import type { Clock } from "../../domain/clock.ts";
 import type { CapacityClass } from "../../domain/usage.ts";
-import type { EnterResult, PlaceRequest } from "./place.ts";
+import type { BusyReason, EnterResult, PlaceRequest, PlaceWait } from "./place.ts";
+
+export type Patience = Pick<PlaceWait, "signal" | "patienceMs">;
+
+/** How a wait in a queue ended. */
+export interface Waited {
+  readonly capacityClass: CapacityClass;
+  readonly waitedMs: number;
+  readonly outcome: "served" | BusyReason;
+}
 
 export interface WaiterParts {
   readonly request: PlaceRequest;
@@ -18,8 +28,7 @@ export class Waiter {
   readonly #resolve: (result: EnterResult) => void;
   readonly #reject: (error: unknown) => void;
   #isOver = false;
-  /** Frees what would have ended the wait otherwise. */
-  onOver: (() => void) | undefined;
+  #disarm: (() => void) | undefined;
 
   constructor({ request, position, since }: WaiterParts) {
     this.request = request;
@@ -47,17 +56,33 @@ export class Waiter {
     return this.#isOver;
   }
 
+  /** Tells when its patience is at an end or its caller has left, unless it is over before. */
+  watch(
+    { signal, patienceMs }: Patience,
+    clock: Pick<Clock, "schedule">,
+    onGone: (reason: "left" | "deadline") => void,
+  ): void {
+    const onAbort = (): void => onGone("left");
+    const cancel = clock.schedule(() => onGone("deadline"), patienceMs);
+    signal.addEventListener("abort", onAbort, { once: true });
+    this.#disarm = () => {
+      cancel();
+      signal.removeEventListener("abort", onAbort);
+    };
+  }
+
   end(result: EnterResult): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.onOver?.();
-    this.#resolve(result);
+    if (this.#goesOver()) this.#resolve(result);
   }
 
   fail(error: unknown): void {
-    if (this.#isOver) return;
+    if (this.#goesOver()) this.#reject(error);
+  }
+
+  #goesOver(): boolean {
+    if (this.#isOver) return false;
     this.#isOver = true;
-    this.onOver?.();
-    this.#reject(error);
+    this.#disarm?.();
+    return true;
   }
 }

@@ -1,0 +1,202 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import {
+  floorTokens,
+  guaranteedTokens,
+  sellableUnits,
+  type Pool,
+} from "../../src/domain/capacity.ts";
+import type { Place, PlaceRequest } from "../../src/pipeline/capacity/place.ts";
+import {
+  CapacityWorld,
+  isServed,
+  placeOf,
+  plainPool,
+  type Asked,
+} from "../support/capacity-world.ts";
+import { report } from "../support/scorecard.ts";
+
+/** Calls that come at random, so many a second on average. */
+interface Stream {
+  readonly wish: Partial<PlaceRequest>;
+  readonly perSecond: number;
+  readonly patienceMs: number;
+}
+
+interface Load {
+  readonly seconds: number;
+  /** How long each call holds its place. */
+  readonly holdMs: number;
+  /** Share of what was reserved that is used. */
+  readonly usedShare: number;
+  readonly random: () => number;
+}
+
+/** Streams that come until the time is over, with what becomes of their calls. */
+function run(world: CapacityWorld, streams: readonly Stream[], load: Load): Asked[][] {
+  const { time } = world;
+  const endsAt = time.now + load.seconds * 1_000;
+  return streams.map((stream) => {
+    const calls: Asked[] = [];
+    const { patienceMs } = stream;
+    const arrive = (): void => {
+      if (time.now >= endsAt) return;
+      const onPlace = (place: Place): void => {
+        time.schedule(() => {
+          place.settle(Math.round((stream.wish.tokens ?? 0) * load.usedShare));
+          place.leave();
+        }, load.holdMs);
+      };
+      calls.push(world.ask(stream.wish, { patienceMs, onPlace }));
+      next();
+    };
+    const next = (): void => {
+      time.schedule(arrive, (-Math.log(1 - load.random()) * 1_000) / stream.perSecond);
+    };
+    next();
+    return calls;
+  });
+}
+
+/** Mulberry32: uniform numbers from a seed. */
+function randomFrom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+function shareServed(calls: readonly Asked[]): number {
+  return calls.filter(isServed).length / calls.length;
+}
+
+function mice(count: number, stream: Omit<Stream, "wish"> & { tokens: number }): Stream[] {
+  const { tokens } = stream;
+  return Array.from({ length: count }, (_, index) => ({
+    ...stream,
+    wish: { accountId: `mouse ${index}`, tokens },
+  }));
+}
+
+const seeds = fc.integer({ min: 0, max: 2 ** 31 });
+
+describe("one elephant and fifty mice", () => {
+  test("share the places of a pool: the mice get all they want", () => {
+    let worst = 1;
+    fc.assert(
+      fc.property(seeds, (seed) => {
+        const world = new CapacityWorld({
+          pools: [{ ...plainPool, tokensPerMinute: 1e12, maxInFlight: 8 }],
+        });
+        // 160 calls a second fit; the elephant alone wants five times as much.
+        const elephant = {
+          wish: { accountId: "elephant", tokens: 100 },
+          perSecond: 800,
+          patienceMs: 2_000,
+        };
+        const small = mice(50, { tokens: 100, perSecond: 1, patienceMs: 2_000 });
+        const load = { seconds: 20, holdMs: 50, usedShare: 1, random: randomFrom(seed) };
+        const [large = [], ...others] = run(world, [elephant, ...small], load);
+        world.pass((load.seconds + 10) * 1_000);
+        const served = shareServed(others.flat());
+        worst = Math.min(worst, served);
+        expect(served).toBeGreaterThanOrEqual(0.999);
+        // What the mice leave is the elephant's.
+        expect(large.filter(isServed).length).toBeGreaterThan(20 * 100);
+      }),
+      { numRuns: 3 },
+    );
+    report({
+      check: "P5 places",
+      name: "mice served beside an elephant of 5 x the pool's places (model, worst of 3 runs)",
+      value: `${(worst * 100).toFixed(2)} %`,
+      limit: ">= 99.9 %",
+      isMet: worst >= 0.999,
+    });
+  }, 120_000);
+
+  test("share the tokens of a pool from the first second on, though they would last for one", () => {
+    let worst = 1;
+    fc.assert(
+      fc.property(seeds, (seed) => {
+        const world = new CapacityWorld({
+          pools: [{ ...plainPool, tokensPerMinute: 600_000, maxInFlight: undefined }],
+        });
+        const elephant = {
+          wish: { accountId: "elephant", tokens: 1_000 },
+          perSecond: 50,
+          patienceMs: 5_000,
+        };
+        // A tenth of the pool, all of them together.
+        const small = mice(50, { tokens: 1_000, perSecond: 0.02, patienceMs: 2_000 });
+        const load = { seconds: 300, holdMs: 500, usedShare: 0.8, random: randomFrom(seed) };
+        const [large = [], ...others] = run(world, [elephant, ...small], load);
+        world.pass((load.seconds + 10) * 1_000);
+        const served = shareServed(others.flat());
+        worst = Math.min(worst, served);
+        expect(served).toBeGreaterThanOrEqual(0.999);
+        const largeTokens = large.filter(isServed).length * 800;
+        expect(largeTokens).toBeGreaterThan(600_000 * 5 * 0.85);
+      }),
+      { numRuns: 3 },
+    );
+    report({
+      check: "P5 tokens",
+      name: "mice served beside an elephant of 5 x the pool's tokens (model, worst of 3 runs)",
+      value: `${(worst * 100).toFixed(2)} %`,
+      limit: ">= 99.9 %",
+      isMet: worst >= 0.999,
+    });
+  }, 120_000);
+});
+
+describe("a pool of which all that can be is sold, under a flood of five times its capacity", () => {
+  const pool: Pool = {
+    ...plainPool,
+    tokensPerMinute: 600_000,
+    maxInFlight: 50,
+    unitTokensPerMinute: 1_000,
+  };
+  const flood = (accounts: number): Stream[] =>
+    Array.from({ length: accounts }, (_, index) => ({
+      wish: { accountId: `flood ${index}`, tokens: 1_000 },
+      perSecond: 50 / accounts,
+      patienceMs: 1_000,
+    }));
+
+  test.each([1, 5])(
+    "lets its buyers wait for nothing, and gives others what is not sold: %d of them",
+    (accounts) => {
+      const world = new CapacityWorld({ pools: [pool] });
+      const sold = sellableUnits(pool);
+      world.sold.set("shared", sold);
+      // All of the guarantee, in calls that last ten times longer than the others' do.
+      const perSecond = guaranteedTokens(sold, pool) / 60 / 1_000;
+      const buyers: Stream = {
+        wish: { accountId: "buyer", tokens: 1_000, capacityClass: "provisioned" },
+        perSecond,
+        patienceMs: 0,
+      };
+      const load = { seconds: 600, holdMs: 500, usedShare: 1, random: randomFrom(accounts) };
+      const [own = [], ...others] = run(world, [buyers, ...flood(accounts)], load);
+      world.pass((load.seconds + 10) * 1_000);
+      expect(own.length).toBeGreaterThan(600 * perSecond * 0.9);
+      expect(own.filter((asked) => !isServed(asked))).toEqual([]);
+      expect(Math.max(...own.map((asked) => placeOf(asked).waitedMs))).toBe(0);
+      const tokens = others.flat().filter(isServed).length * 1_000;
+      const share = tokens / (floorTokens(pool) * 10);
+      report({
+        check: `P3 of ${accounts}`,
+        name: `on-demand tokens under a flood by ${accounts} accounts, of the floor (model, 10 min)`,
+        value: `${(share * 100).toFixed(1)} %`,
+        limit: ">= 95 %",
+        isMet: share >= 0.95,
+      });
+      expect(share).toBeGreaterThanOrEqual(0.95);
+    },
+    120_000,
+  );
+});
