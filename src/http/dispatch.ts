@@ -1,5 +1,5 @@
 import type { Clock } from "../domain/clock.ts";
-import type { Caller, Key } from "../domain/key.ts";
+import type { Caller } from "../domain/key.ts";
 import type { Environment } from "../domain/model.ts";
 import type { GatewayError } from "../domain/gateway-error.ts";
 import type { NetworkList } from "../domain/network.ts";
@@ -19,7 +19,7 @@ import type { Reply } from "./reply.ts";
 import { queryOf, readTarget } from "./request-target.ts";
 import type { KeyCall, PublicCall, Route } from "./route.ts";
 import type { RouteMatch, RouteTable } from "./route-table.ts";
-import { ShedReplies } from "./shed-replies.ts";
+import { ShedReplies, type Overload } from "./shed-replies.ts";
 import { watchedBody } from "./watched-body.ts";
 
 export interface DispatchOptions {
@@ -41,8 +41,8 @@ export interface DispatchOptions {
   readonly isEnding: () => boolean;
   /** Whether new calls are refused. */
   readonly isDraining: () => boolean;
-  /** Says which calls there is no time for; it is asked once for each, before its body is read. */
-  readonly overload?: { refusesUnread(key: Key): boolean } | undefined;
+  /** Where there may be too much to do. */
+  readonly overload?: Overload | undefined;
   readonly onHandled: (event: HandledRequest) => void;
 }
 
@@ -186,18 +186,19 @@ interface KeyedRequest {
 
 function handleWithKey(keyed: KeyedRequest): Reply | Promise<Reply> {
   const { context, host } = keyed;
-  const { options, request } = context;
+  const { options } = context;
   if (options.isDraining()) throw draining();
   const snapshot = options.snapshot();
   const environment = environmentAt(snapshot, host);
   if (environment === undefined) throw unknownHost(host);
-  const authorization = request.headers.get("authorization");
+  const authorization = context.request.headers.get("authorization");
   const caller = options.authenticate(authorization, environment, () => addressOf(context));
   context.caller = caller;
   if (options.overload?.refusesUnread(caller.key) === true) {
     const { error, reply } = context.shed.next();
+    const refused = closing(reply, context);
     context.error = error;
-    return closing(reply, context);
+    return options.overload.answersAfter?.then(() => refused) ?? refused;
   }
   return serve(keyed, { caller, environment, snapshot });
 }
@@ -207,14 +208,13 @@ async function serve(
   known: Pick<KeyCall, "caller" | "environment" | "snapshot">,
 ): Promise<Reply> {
   const { request, connections } = context;
-  const readThisBody = (): Promise<Uint8Array> => readBodyOf(context);
   const resumeIdleTimer = (): void => connections.resumeIdleTimer(request);
   // The idle timer would cut long answers; the pipeline's own deadlines hold from here.
   connections.pauseIdleTimer(request);
   let isStreamed = false;
   try {
-    const call = { ...callOf(context, parameter), ...known, readBody: readThisBody };
-    const reply = await route.handle({ ...call, resumeIdleTimer });
+    const call = { ...callOf(context, parameter), ...known, resumeIdleTimer };
+    const reply = await route.handle({ ...call, readBody: () => readBodyOf(context) });
     isStreamed = reply.body instanceof ReadableStream;
     return reply;
   } finally {

@@ -1,7 +1,15 @@
 import type { GatewayError } from "../domain/gateway-error.ts";
+import type { Key } from "../domain/key.ts";
 import { overloaded } from "../domain/overload-refusal.ts";
 import { errorReply } from "./error-reply.ts";
 import type { Reply } from "./reply.ts";
+
+export interface Overload {
+  /** Whether there is no time for a call; asked once for each, before its body is read. */
+  refusesUnread(key: Key): boolean;
+  /** What an answer that refuses has to wait for. */
+  readonly answersAfter: Promise<void> | undefined;
+}
 
 export interface ShedReply {
   readonly error: GatewayError;

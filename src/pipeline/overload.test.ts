@@ -188,6 +188,57 @@ describe("the loop's delay", () => {
   });
 });
 
+describe("an answer that refuses", () => {
+  function guardAt(time: { now: number }) {
+    let run = (): void => undefined;
+    const guard = new OverloadGuard({
+      clock: {
+        monotonic: () => time.now,
+        schedule: (scheduled) => {
+          run = scheduled;
+          return () => undefined;
+        },
+      },
+      random: () => 0.5,
+      settings: () => settings,
+      callsUnderWay: () => 1,
+    });
+    guard.start();
+    return { guard, measure: () => run() };
+  }
+
+  test("waits for the end of a turn of the loop that takes far too long, and for no other", async () => {
+    const time = { now: 0 };
+    const { guard, measure } = guardAt(time);
+    time.now = 20 + 2 * settings.loopDelayMs;
+    expect(guard.answersAfter).toBeUndefined();
+    time.now += 1;
+    const waits = [guard.answersAfter, guard.answersAfter];
+    expect(waits[0]).toBeInstanceOf(Promise);
+    let ended = 0;
+    const all = waits.map(async (wait) => {
+      await wait;
+      ended += 1;
+    });
+    await Bun.sleep(5);
+    expect(ended).toBe(0);
+    measure();
+    await Promise.all(all);
+    expect(ended).toBe(2);
+    expect(guard.answersAfter).toBeUndefined();
+  });
+
+  test("waits no more when the guard is stopped", async () => {
+    const time = { now: 0 };
+    const { guard } = guardAt(time);
+    time.now = 10 * settings.loopDelayMs;
+    const wait = guard.answersAfter;
+    guard.stop();
+    expect(await wait).toBeUndefined();
+    expect(guard.answersAfter).toBeUndefined();
+  });
+});
+
 describe("the number of calls under way", () => {
   const decide = (calls: number, each: CapacityClass): boolean => {
     const guard = new OverloadGuard({

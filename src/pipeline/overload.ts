@@ -4,8 +4,8 @@ import type { Key } from "../domain/key.ts";
 import { overloaded } from "../domain/overload-refusal.ts";
 import type { OverloadSettings } from "../domain/routing-settings.ts";
 import type { CapacityClass } from "../domain/usage.ts";
+import { AdmissionRate } from "./admission-rate.ts";
 import { LoopDelay } from "./loop-delay.ts";
-import { largestShare, OverloadControl } from "./overload-control.ts";
 
 export interface OverloadOptions {
   readonly clock: Pick<Clock, "monotonic" | "schedule">;
@@ -23,12 +23,16 @@ export interface OverloadOptions {
 
 /** How often the event loop's delay is measured. */
 const measureMs = 20;
-/** How often the shares of refused calls are set anew. */
+/** How often the rate of admissions is set anew. */
 const controlMs = 50;
-/** So much of the calls of before counts as of now, each time. */
-const arrivalsKept = 0.8;
+/**
+ * A loop that is behind by so many targets right now admits nobody while calls are held back, and
+ * answers those it refuses only when it has come round.
+ */
+const lateTargets = 2;
 /** Delays of this many targets, and growing from there, refuse provisioned calls too. */
 const provisionedFromTargets = 8;
+const largestShare = 0.98;
 /** What of the most calls at once is open to each class: the rest is kept for more important ones. */
 const roomOf: Readonly<Record<CapacityClass, number>> = {
   spillover: 0.8,
@@ -46,18 +50,17 @@ const calmMs = 5_000;
 export class OverloadGuard {
   readonly #options: OverloadOptions;
   readonly #delay = new LoopDelay();
-  readonly #control = new OverloadControl();
-  /** Of the last moments, older ones counting less. */
-  readonly #arrivals = { spillover: 0, "on-demand": 0 };
-  readonly #shares: Record<CapacityClass, number> = {
-    spillover: 0,
-    "on-demand": 0,
-    provisioned: 0,
-  };
+  readonly #rate = new AdmissionRate();
+  /** Share of the provisioned calls that is refused. */
+  #provisionedShare = 0;
+  /** When the next measurement is due. */
+  #dueAt = Number.POSITIVE_INFINITY;
   #controlledAt = 0;
   #refusedAt = Number.NEGATIVE_INFINITY;
   #isShedding = false;
   #cancel: (() => void) | undefined;
+  /** Of the event loop, for those who wait for its end. */
+  #turn: PromiseWithResolvers<void> | undefined;
 
   constructor(options: OverloadOptions) {
     this.#options = options;
@@ -71,6 +74,8 @@ export class OverloadGuard {
   stop(): void {
     this.#cancel?.();
     this.#cancel = undefined;
+    this.#dueAt = Number.POSITIVE_INFINITY;
+    this.#endTurn();
   }
 
   /** The longest delay of the event loop in the last seconds, for the metrics. */
@@ -92,16 +97,38 @@ export class OverloadGuard {
     return key.provisionedUnits > 0 && this.#refuses(capacityClass);
   }
 
+  /**
+   * What the answer to a caller that is refused has to wait for; undefined: nothing. Whoever is
+   * answered may ask again at once, and the runtime goes on with connections that ask before it
+   * turns to anything else: a loop that is late would do nothing but refuse.
+   */
+  get answersAfter(): Promise<void> | undefined {
+    if (!this.#isLate(this.#options.clock.monotonic())) return undefined;
+    this.#turn ??= Promise.withResolvers<void>();
+    return this.#turn.promise;
+  }
+
   /** 503, to come back in a second or two. */
   refusal(): GatewayError {
     return overloaded(this.#options.random());
   }
 
   #refuses(capacityClass: CapacityClass): boolean {
-    if (capacityClass !== "provisioned") this.#arrivals[capacityClass] += 1;
-    const share = this.#shares[capacityClass];
-    const isUnlucky = share > 0 && this.#options.random() < share;
-    return (isUnlucky || !this.#hasRoom(capacityClass)) && this.#refuse(capacityClass);
+    const isAdmitted =
+      capacityClass === "provisioned"
+        ? this.#provisionedShare === 0 || this.#options.random() >= this.#provisionedShare
+        : this.#admits(capacityClass === "on-demand");
+    return !(isAdmitted && this.#hasRoom(capacityClass)) && this.#refuse(capacityClass);
+  }
+
+  #admits(isImportant: boolean): boolean {
+    const now = this.#options.clock.monotonic();
+    return this.#rate.admits({ now, isImportant, isLate: this.#isLate(now) });
+  }
+
+  /** The next measurement would come too late to keep this turn of the loop from growing. */
+  #isLate(now: number): boolean {
+    return now - this.#dueAt > lateTargets * this.#options.settings().loopDelayMs;
   }
 
   #hasRoom(capacityClass: CapacityClass): boolean {
@@ -123,40 +150,29 @@ export class OverloadGuard {
 
   #schedule(): void {
     const { clock } = this.#options;
-    const dueAt = clock.monotonic() + measureMs;
+    this.#dueAt = clock.monotonic() + measureMs;
     this.#cancel = clock.schedule(() => {
-      this.#measured(dueAt, clock.monotonic());
+      this.#measured(clock.monotonic());
       this.#schedule();
+      this.#endTurn();
     }, measureMs);
   }
 
-  #measured(dueAt: number, now: number): void {
-    this.#delay.add(Math.max(0, now - dueAt), now);
-    const sinceMs = now - this.#controlledAt;
-    if (sinceMs < controlMs) return;
+  #endTurn(): void {
+    this.#turn?.resolve();
+    this.#turn = undefined;
+  }
+
+  #measured(now: number): void {
+    this.#delay.add(Math.max(0, now - this.#dueAt), now);
+    if (now - this.#controlledAt < controlMs) return;
     this.#controlledAt = now;
     const delayMs = this.#delay.standingMs;
     const targetMs = this.#options.settings().loopDelayMs;
-    this.#control.update({ delayMs, targetMs, sinceMs });
-    this.#share(delayMs / targetMs);
+    this.#rate.update({ now, delayMs, targetMs });
+    // Only where nothing else is left to be refused.
+    const beyond = this.#rate.isExhausted ? delayMs / targetMs / provisionedFromTargets - 1 : 0;
+    this.#provisionedShare = Math.min(largestShare, Math.max(0, beyond));
     if (this.#isShedding && now - this.#refusedAt >= calmMs) this.#change(false);
   }
-
-  /** Deals out what is to be refused: all of it to spillover, as far as there is any. */
-  #share(targets: number): void {
-    const arrivals = this.#arrivals;
-    const all = arrivals.spillover + arrivals["on-demand"];
-    const refused = this.#control.share * all;
-    const ofSpillover = Math.min(refused, largestShare * arrivals.spillover);
-    this.#shares.spillover = shareOf(ofSpillover, arrivals.spillover);
-    this.#shares["on-demand"] = shareOf(refused - ofSpillover, arrivals["on-demand"]);
-    const beyond = (targets - provisionedFromTargets) / provisionedFromTargets;
-    this.#shares.provisioned = Math.min(largestShare, Math.max(0, beyond));
-    arrivals.spillover *= arrivalsKept;
-    arrivals["on-demand"] *= arrivalsKept;
-  }
-}
-
-function shareOf(refused: number, arrivals: number): number {
-  return arrivals === 0 ? 0 : Math.min(largestShare, refused / arrivals);
 }

@@ -76,6 +76,7 @@ export class Metrics {
   /** Series by what they count, so that a call does not pay for their labels. */
   readonly #seriesOfCalls = new Map<string, CallSeries>();
   readonly #seriesOfRequests = new Map<string, CounterSeries>();
+  readonly #seriesOfRefusals = new Map<RefusalRule, CounterSeries>();
   readonly #gauges: Gauges;
 
   constructor(gauges: Gauges) {
@@ -144,7 +145,12 @@ export class Metrics {
   }
 
   refused(rule: RefusalRule): void {
-    this.#refusals.series([rule]).add(1);
+    let series = this.#seriesOfRefusals.get(rule);
+    if (series === undefined) {
+      series = this.#refusals.series([rule]);
+      this.#seriesOfRefusals.set(rule, series);
+    }
+    series.add(1);
   }
 
   #callSeries(record: UsageRecord): CallSeries {
