@@ -4,6 +4,11 @@ import type { CapacityClass } from "../domain/usage.ts";
 import { OverloadGuard } from "./overload.ts";
 
 const settings = { loopDelayMs: 100, maxCalls: 20_000 };
+const noEvents = {
+  measureDelay: () => undefined,
+  callRefused: () => undefined,
+  changed: () => undefined,
+};
 const classes = ["provisioned", "on-demand", "spillover"] as const;
 type ByClass = Record<CapacityClass, number>;
 const none: Readonly<ByClass> = { provisioned: 0, "on-demand": 0, spillover: 0 };
@@ -33,6 +38,7 @@ class SimulatedProcess {
   readonly random = randomOf(5);
   readonly connections: number;
   readonly changes: boolean[] = [];
+  measuredMs: () => number = () => 0;
   answered: ByClass = { ...none };
   refused: ByClass = { ...none };
   /** Length of the longest turn since it was set. */
@@ -56,7 +62,11 @@ class SimulatedProcess {
       random: this.random,
       settings: () => settings,
       callsUnderWay: () => this.#running.length + 1,
-      onChange: (isShedding) => this.changes.push(isShedding),
+      events: {
+        ...noEvents,
+        changed: (isShedding) => this.changes.push(isShedding),
+        measureDelay: (delayMs) => (this.measuredMs = delayMs),
+      },
     });
     this.guard.start();
   }
@@ -119,10 +129,12 @@ describe("the loop's delay", () => {
     const process = new SimulatedProcess();
     process.run({ seconds: 10, rates: { "on-demand": capacity * 0.8 } });
     expect(process.refused).toEqual(none);
+    expect(process.measuredMs()).toBeLessThan(settings.loopDelayMs);
     process.pause(300);
     process.run({ seconds: 2, rates: { "on-demand": capacity * 0.5 } });
     expect(process.refused).toEqual(none);
     expect(process.changes).toEqual([]);
+    expect(process.measuredMs()).toBeGreaterThan(250);
   });
 
   test("keeps three times the load from taking the work that can be done, and settles", () => {
@@ -202,6 +214,7 @@ describe("an answer that refuses", () => {
       random: () => 0.5,
       settings: () => settings,
       callsUnderWay: () => 1,
+      events: noEvents,
     });
     guard.start();
     return { guard, measure: () => run() };
@@ -246,6 +259,7 @@ describe("the number of calls under way", () => {
       random: () => 0.5,
       settings: () => ({ loopDelayMs: 100, maxCalls: 1_000 }),
       callsUnderWay: () => calls,
+      events: noEvents,
     });
     const key = { provisionedUnits: each === "on-demand" ? 0 : 1 };
     return guard.refusesUnread(key) || guard.refusesAdmitted(key, each);
@@ -268,6 +282,7 @@ describe("the number of calls under way", () => {
       random: () => 0.5,
       settings: () => ({ loopDelayMs: 100, maxCalls: 1_000 }),
       callsUnderWay: () => calls,
+      events: noEvents,
     });
     expect(guard.refusesUnread({ provisionedUnits: 3 })).toBe(false);
     calls += 1;
@@ -282,6 +297,7 @@ test("a refusal is a 503 that names a time between one and two seconds, and its 
       random: () => jitter,
       settings: () => settings,
       callsUnderWay: () => 1,
+      events: noEvents,
     });
     const error = guard.refusal();
     expect([error.status, error.code]).toEqual([503, "model_unavailable"]);

@@ -15,10 +15,16 @@ export interface OverloadOptions {
   readonly settings: () => OverloadSettings;
   /** Calls under way, the one that is decided about included. */
   readonly callsUnderWay: () => number;
-  /** Told of every call that is refused. */
-  readonly onRefused?: (capacityClass: CapacityClass) => void;
-  /** Told when it begins to refuse, and when it has refused nothing for a while. */
-  readonly onChange?: (isShedding: boolean) => void;
+  readonly events: OverloadObserver;
+}
+
+/** Who keeps the log and the metrics. */
+export interface OverloadObserver {
+  /** Given once, to ask for the longest delay of the event loop lately. */
+  measureDelay(delayMs: () => number): void;
+  callRefused(capacityClass: CapacityClass): void;
+  /** Told when the guard begins to refuse, and when it has refused nothing for a while. */
+  changed(isShedding: boolean): void;
 }
 
 /** How often the event loop's delay is measured. */
@@ -64,6 +70,8 @@ export class OverloadGuard {
 
   constructor(options: OverloadOptions) {
     this.#options = options;
+    const { clock, events } = options;
+    events.measureDelay(() => this.#delay.longestMs(clock.monotonic()));
   }
 
   start(): void {
@@ -76,11 +84,6 @@ export class OverloadGuard {
     this.#cancel = undefined;
     this.#dueAt = Number.POSITIVE_INFINITY;
     this.#endTurn();
-  }
-
-  /** The longest delay of the event loop in the last seconds, for the metrics. */
-  get longestDelayMs(): number {
-    return this.#delay.longestMs(this.#options.clock.monotonic());
   }
 
   /**
@@ -138,14 +141,14 @@ export class OverloadGuard {
 
   #refuse(capacityClass: CapacityClass): true {
     this.#refusedAt = this.#options.clock.monotonic();
-    this.#options.onRefused?.(capacityClass);
+    this.#options.events.callRefused(capacityClass);
     if (!this.#isShedding) this.#change(true);
     return true;
   }
 
   #change(isShedding: boolean): void {
     this.#isShedding = isShedding;
-    this.#options.onChange?.(isShedding);
+    this.#options.events.changed(isShedding);
   }
 
   #schedule(): void {
