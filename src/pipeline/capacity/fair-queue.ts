@@ -53,6 +53,11 @@ export class FairQueue<Item extends Waiting> {
     return this.#provisioned.size + open;
   }
 
+  /** Whether calls of an account without a guarantee wait. */
+  hasOpen(accountId: string): boolean {
+    return this.#accounts.has(accountId);
+  }
+
   /** Returns who has to go for it, which may be the newcomer itself; undefined: all have room. */
   add(item: Item): Item | undefined {
     const isProvisioned = item.capacityClass === "provisioned";

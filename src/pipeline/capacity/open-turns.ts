@@ -31,9 +31,11 @@ export class OpenTurns {
     return light;
   }
 
-  /** Whether a newcomer is one for whom those who wait leave something. */
+  /** Whether a newcomer is one for whom those who wait leave something; never before its own. */
   mayPass(request: PlaceRequest, openTokens: number | undefined): boolean {
     if (this.#courtesyMs === 0 || openTokens === undefined) return false;
-    return request.capacityClass !== "provisioned" && this.#tokens.isLight(request, openTokens);
+    const { capacityClass, accountId } = request;
+    if (capacityClass === "provisioned" || this.#queue.hasOpen(accountId)) return false;
+    return this.#tokens.isLight(request, openTokens);
   }
 }
