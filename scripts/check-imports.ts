@@ -57,7 +57,7 @@ const rules: readonly Rule[] = [
   },
   { from: /^src\/simulator\//, may: [domain] },
   {
-    from: /^src\/(app|build-snapshot|build-services|build-routing|load-digest|report-keys|open-storage|control-plane|restore-windows|start-listener|routes|main)\.ts$/,
+    from: /^src\/(app|app-overrides|build-snapshot|build-services|build-routing|load-digest|report-keys|open-storage|control-plane|restore-windows|start-listener|routes|main)\.ts$/,
     may: [/^src\//, /^package\.json$/],
   },
   { from: /^src\/cli\//, may: [/^src\/(?!http|api|upstreams)/] },

@@ -1,8 +1,8 @@
 import type { AdminServices } from "./admin/services.ts";
-import type { BootstrapOptions } from "./admin/sign-in/bootstrap.ts";
 import { Idempotency } from "./api/idempotency/idempotency.ts";
-import { followConfig, type RoutingServices } from "./build-routing.ts";
-import { buildServices } from "./build-services.ts";
+import { followConfig } from "./build-routing.ts";
+import type { AppOverrides } from "./app-overrides.ts";
+import { buildServices, type BuiltServices } from "./build-services.ts";
 import { buildEdge, buildSnapshot } from "./build-snapshot.ts";
 import type { Config } from "./config/config.ts";
 import { ControlPlane, platformOf } from "./control-plane.ts";
@@ -21,28 +21,16 @@ import { createAuthenticate } from "./pipeline/authenticate.ts";
 import { untilFree } from "./pipeline/in-flight.ts";
 import { RefusalLog } from "./pipeline/refusal-log.ts";
 import { RunningCalls } from "./pipeline/running-calls.ts";
-import type { PipelineServices } from "./pipeline/services.ts";
 import type { Snapshot } from "./pipeline/snapshot.ts";
 import { reportKeys } from "./report-keys.ts";
 import { restoreWindows } from "./restore-windows.ts";
 import { adminRoutes, dataRoutes } from "./routes.ts";
 import { startListener, type ListenerParts } from "./start-listener.ts";
-import type { LimitStore } from "./storage/store.ts";
 import type { AdapterServices } from "./upstreams/adapter.ts";
 import type { TelemetryEvents } from "./telemetry/events.ts";
 import { createTelemetry, type Telemetry } from "./telemetry/telemetry.ts";
 
-/** What tests and simulations put in the place of the real thing. */
-export interface AppOverrides {
-  readonly clock?: Clock;
-  readonly random?: () => number;
-  readonly randomBytes?: RandomBytes;
-  readonly limits?: LimitStore;
-  readonly resolveHost?: PipelineServices["resolveHost"];
-  readonly writeLog?: (line: string) => void;
-  /** Told the token that makes the first operator, while there is none. It is never logged. */
-  readonly onBootstrapToken?: BootstrapOptions["onBootstrapToken"];
-}
+export type { AppOverrides } from "./app-overrides.ts";
 
 export interface App extends AsyncDisposable {
   readonly dataUrl: string;
@@ -84,7 +72,7 @@ class RunningApp implements App {
   readonly #storage: Storage;
   readonly #refusals = new RefusalLog();
   readonly #running: RunningCalls;
-  readonly #services: PipelineServices & RoutingServices;
+  readonly #services: BuiltServices;
   readonly #digest: LoadedDigest;
   readonly #authenticate: DispatchOptions["authenticate"];
   readonly #control: ControlPlane;
@@ -123,6 +111,11 @@ class RunningApp implements App {
       routing: () => this.#config.routing,
       routingEvents: this.#telemetry.routing,
       soldUnits: (pool) => this.#storage.keyRing.soldUnits(pool),
+      overload: {
+        settings: () => this.#config.overload,
+        callsUnderWay: () => this.#data?.pendingRequests ?? 0,
+        events: this.#telemetry.overload,
+      },
     });
     this.#followConfig();
     this.#telemetry.metrics.capacity.follow(() => this.#services.capacity.views());
@@ -152,7 +145,15 @@ class RunningApp implements App {
     const { data, admin } = this.#config.listen;
     const parts = this.#listenerParts();
     const edge = (): EdgeSettings => this.#edge;
-    this.#data = startListener({ ...parts, address: data, routes: this.#dataTable(), edge });
+    const { overload } = this.#services;
+    this.#data = startListener({
+      ...parts,
+      address: data,
+      routes: this.#dataTable(),
+      edge,
+      overload,
+    });
+    overload.start();
     // Pages on other origins have no business with the control plane.
     const cors = new CorsPolicy([]);
     this.#admin = startListener({
@@ -194,6 +195,7 @@ class RunningApp implements App {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#shutdown.refuse();
+    this.#services.overload.stop();
     // What is still open is cut; its accounts are closed by the cut.
     await Promise.all([this.#data?.cut(), this.#admin?.cut()]);
     await untilFree(() => [...this.#snapshot.upstreams.values()].map((each) => each.inFlight));

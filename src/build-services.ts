@@ -6,6 +6,7 @@ import { canConnect } from "./pipeline/connect-probe.ts";
 import { TokenEstimator } from "./pipeline/estimate.ts";
 import { ImageMemory, imageMemoryBytes } from "./pipeline/image-memory.ts";
 import type { CallLedger } from "./pipeline/ledger.ts";
+import { OverloadGuard, type OverloadOptions } from "./pipeline/overload.ts";
 import { resolveHost } from "./pipeline/resolve-host.ts";
 import type { RefusalLog } from "./pipeline/refusal-log.ts";
 import { refusalOfStream } from "./pipeline/refusal-of-stream.ts";
@@ -30,14 +31,21 @@ export interface ServiceOptions extends Partial<
   readonly events: TelemetryEvents;
   readonly running: RunningCalls;
   readonly refusals: Pick<RefusalLog, "record">;
+  readonly overload: Pick<OverloadOptions, "settings" | "callsUnderWay" | "events">;
 }
 
 /** Every call ends long before; a reservation is settled or ages out of its window anyway. */
 const reservationTtlMs = 24 * 3_600_000;
 const scopeLimit = 1_000_000;
 
+export interface BuiltServices
+  extends Omit<PipelineServices, keyof RoutingServices>, RoutingServices {
+  /** To be started and stopped by whoever runs it. */
+  readonly overload: OverloadGuard;
+}
+
 /** What the steps of a call need from outside. */
-export function buildServices(options: ServiceOptions): PipelineServices & RoutingServices {
+export function buildServices(options: ServiceOptions): BuiltServices {
   const { config, clock, ledger, events, running, refusals } = options;
   const random = options.random ?? Math.random;
   const limits =
@@ -56,6 +64,7 @@ export function buildServices(options: ServiceOptions): PipelineServices & Routi
     estimator: new TokenEstimator({ defaultOutputTokens, nowMs: clock.monotonic() }),
     ledger,
     running,
+    overload: new OverloadGuard({ clock, random, ...options.overload }),
     onCallEnded(record, error) {
       running.leave(record);
       events.callEnded(record);

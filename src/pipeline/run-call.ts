@@ -61,6 +61,9 @@ export async function runCall<Answer>(
       services,
     );
     openAccount(meter, admission, call);
+    if (services.overload.refusesAdmitted(call.caller.key, admission.capacityClass)) {
+      throw services.overload.refusal();
+    }
     const { answer, attempt } = await attemptInTurn({
       call,
       admission,

@@ -4,6 +4,7 @@ import type { CapacityGate } from "./capacity/place.ts";
 import type { TokenEstimator } from "./estimate.ts";
 import type { ImageMemory } from "./image-memory.ts";
 import type { MeterServices } from "./meter.ts";
+import type { OverloadGuard } from "./overload.ts";
 import type { Candidate } from "./routing/candidates.ts";
 import type { RetryBudget } from "./routing/retry-budget.ts";
 import type { TargetHealth } from "./routing/target-health.ts";
@@ -25,6 +26,8 @@ export interface PipelineServices extends MeterServices {
   readonly health: Pick<TargetHealth, "tryBegin" | "view">;
   readonly budget: Pick<RetryBudget, "callBegan" | "tryRetry">;
   readonly capacity: CapacityGate;
+  /** For calls whose class is known only now; the others were let in by the listener. */
+  readonly overload: Pick<OverloadGuard, "refusesAdmitted" | "refusal">;
   /** `decision`: where a failed attempt is made again, or why it is not. */
   readonly onRetryDecided: (alias: string, decision: string) => void;
   readonly onAttemptFailed: (call: Call, candidate: Candidate, failure: UpstreamFailure) => void;

@@ -1,4 +1,5 @@
 import { GatewayError } from "../../src/domain/gateway-error.ts";
+import { overloaded } from "../../src/domain/overload-refusal.ts";
 import { buildRouting, type RoutingServices } from "../../src/build-routing.ts";
 import { systemClock, type Clock } from "../../src/domain/clock.ts";
 import type { Caller } from "../../src/domain/key.ts";
@@ -194,6 +195,7 @@ export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline
     running: { enter: (call) => call },
     ...routingOf(clock, limits),
     onRetryDecided: () => undefined,
+    overload: { refusesAdmitted: () => false, refusal: () => overloaded(0) },
     onAttemptFailed: (_call, _candidate, failure) => void failures.push(failure),
     ...values,
   };

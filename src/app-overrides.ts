@@ -1,0 +1,17 @@
+import type { BootstrapOptions } from "./admin/sign-in/bootstrap.ts";
+import type { RandomBytes } from "./domain/base62.ts";
+import type { Clock } from "./domain/clock.ts";
+import type { PipelineServices } from "./pipeline/services.ts";
+import type { LimitStore } from "./storage/store.ts";
+
+/** What tests and simulations put in the place of the real thing. */
+export interface AppOverrides {
+  readonly clock?: Clock;
+  readonly random?: () => number;
+  readonly randomBytes?: RandomBytes;
+  readonly limits?: LimitStore;
+  readonly resolveHost?: PipelineServices["resolveHost"];
+  readonly writeLog?: (line: string) => void;
+  /** Told the token that makes the first operator, while there is none. It is never logged. */
+  readonly onBootstrapToken?: BootstrapOptions["onBootstrapToken"];
+}
