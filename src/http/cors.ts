@@ -7,7 +7,7 @@ const exposedHeaders = [
   "x-sluice-target",
   "x-sluice-queue-position",
   "x-sluice-queue-wait-ms",
-  "idempotency-replayed",
+  "idempotent-replayed",
   "openai-processing-ms",
   "retry-after",
   "retry-after-ms",

@@ -45,6 +45,8 @@ const roomOf: Readonly<Record<CapacityClass, number>> = {
   "on-demand": 0.9,
   provisioned: 1,
 };
+/** With no more calls under way than these, whatever delays the loop is something else. */
+const harmlessCalls = 32;
 /** Without a refusal for so long, the overload is over. */
 const calmMs = 5_000;
 
@@ -117,6 +119,8 @@ export class OverloadGuard {
   }
 
   #refuses(capacityClass: CapacityClass): boolean {
+    // So few cannot be what keeps the loop busy; refusing them would help nobody.
+    if (this.#options.callsUnderWay() <= harmlessCalls) return false;
     const isAdmitted =
       capacityClass === "provisioned"
         ? this.#provisionedShare === 0 || this.#options.random() >= this.#provisionedShare

@@ -61,7 +61,8 @@ export class RunningAttempt {
 
   get note(): AttemptNote {
     const { candidate, receivedAt } = this.#parts;
-    const outcome = this.#outcome ?? "answered";
+    // Notes are taken when the call has ended: what still runs then is on its way out.
+    const outcome = this.#outcome ?? "given-up";
     return {
       target: candidate.target.id,
       model: candidate.model.alias,

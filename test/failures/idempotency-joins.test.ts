@@ -69,10 +69,10 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     const whole = withoutComments(await first.readAll());
     expect(parseStream(whole).isDone).toBe(true);
     expect(texts.map(withoutComments)).toEqual(texts.map(() => whole));
-    expect(others.map(({ headers }) => headers.get("idempotency-replayed"))).toEqual(
+    expect(others.map(({ headers }) => headers.get("idempotent-replayed"))).toEqual(
       others.map(() => "true"),
     );
-    expect(first.headers.get("idempotency-replayed")).toBeNull();
+    expect(first.headers.get("idempotent-replayed")).toBeNull();
     const rows = await rowsSince(before.rows);
     const made = bench.upstreamCalls() - before.calls;
     report({
@@ -100,7 +100,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     const responses = await Promise.all(sent);
     const texts = await Promise.all(responses.map((response) => response.text()));
     expect(new Set(texts).size).toBe(1);
-    const replays = responses.filter(({ headers }) => headers.has("idempotency-replayed"));
+    const replays = responses.filter(({ headers }) => headers.has("idempotent-replayed"));
     expect(replays).toHaveLength(callers - 1);
     expect(bench.upstreamCalls()).toBe(before.calls + 1);
     expect(await rowsSince(before.rows)).toHaveLength(1);
@@ -161,7 +161,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     expect(row?.outputTokens).toBeLessThan(5_000);
     const again = new AbortController();
     const anew = await bench.send(key, body, { signal: again.signal });
-    expect(anew.headers.get("idempotency-replayed")).toBeNull();
+    expect(anew.headers.get("idempotent-replayed")).toBeNull();
     await new StreamedAnswer(anew).readFrames(2);
     again.abort();
     await until("the upstream is free", isUpstreamFree);
@@ -209,7 +209,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     expect(parsed[0]?.isDone).toBe(false);
     expect(parsed[0]?.chunks.at(-1)?.error?.code).toBe("model_unavailable");
     const again = await bench.send(key, body);
-    expect(again.headers.get("idempotency-replayed")).toBeNull();
+    expect(again.headers.get("idempotent-replayed")).toBeNull();
     await again.text();
     expect(bench.upstreamCalls()).toBe(before + 2);
   });

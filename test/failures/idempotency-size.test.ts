@@ -54,7 +54,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     const stalled = openStalled(bench, key, large);
     await until("the upstream is busy", () => bench.gateway.simulator.openCalls === 1);
     const joined = await bench.send(key, large);
-    expect(joined.headers.get("idempotency-replayed")).toBe("true");
+    expect(joined.headers.get("idempotent-replayed")).toBe("true");
     expect(parseStream(await joined.text()).isDone).toBe(true);
     expect(bench.upstreamCalls()).toBe(before + 1);
     // It gets what the connection had taken, and is told why there is no more.

@@ -31,7 +31,7 @@ async function withFolder(run: (folder: string) => Promise<void>): Promise<void>
 
 async function send(bench: IdempotentGateway, ...call: Parameters<IdempotentGateway["send"]>) {
   const response = await bench.send(...call);
-  const isReplayed = response.headers.get("idempotency-replayed") === "true";
+  const isReplayed = response.headers.get("idempotent-replayed") === "true";
   return { status: response.status, isReplayed, text: await response.text() };
 }
 

@@ -35,11 +35,11 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     const first = await bench.send(key, body, more);
     const text = await first.text();
     expect(first.status).toBe(200);
-    expect(first.headers.get("idempotency-replayed")).toBeNull();
+    expect(first.headers.get("idempotent-replayed")).toBeNull();
     const second = await bench.send(key, body, more);
     expect(await second.text()).toBe(text);
     expect(second.status).toBe(200);
-    expect(second.headers.get("idempotency-replayed")).toBe("true");
+    expect(second.headers.get("idempotent-replayed")).toBe("true");
     expect(second.headers.get("content-type")).toBe(first.headers.get("content-type"));
     expect(second.headers.get("x-sluice-target")).toBe(first.headers.get("x-sluice-target"));
     expect(second.headers.get("x-request-id")).toMatch(/^req_[0-9a-f]{32}$/);
@@ -96,7 +96,7 @@ describe("an Idempotency-Key", () => {
     const response = await sending;
     await response.text();
     expect(response.status).toBe(200);
-    return response.headers.get("idempotency-replayed") === "true";
+    return response.headers.get("idempotent-replayed") === "true";
   }
 
   test("that comes with another body, endpoint or capacity is refused, for good", async () => {
@@ -175,7 +175,7 @@ describe("an Idempotency-Key", () => {
   test("that did not come is no reason to store anything", async () => {
     const before = bench.keptAnswers();
     const response = await bench.gateway.post("/v1/chat/completions", chat("echo: hi"));
-    expect(response.headers.get("idempotency-replayed")).toBeNull();
+    expect(response.headers.get("idempotent-replayed")).toBeNull();
     expect(bench.keptAnswers()).toBe(before);
   });
 

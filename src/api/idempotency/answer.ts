@@ -30,6 +30,6 @@ export function lastingHeaders(
 
 /** The answer as those get it who did not pay for it. */
 export function asReplayed<Given extends Answer>(answer: Given): Given {
-  const headers = { ...lastingHeaders(answer.headers), "idempotency-replayed": "true" };
+  const headers = { ...lastingHeaders(answer.headers), "idempotent-replayed": "true" };
   return { ...answer, headers };
 }
