@@ -1,0 +1,190 @@
+import { expect, test } from "bun:test";
+import { startGateway } from "../support/gateway.ts";
+import { isComplete } from "../support/requirement.ts";
+import { report } from "../support/scorecard.ts";
+import { sendSteadily, type LoadCall } from "../support/steady-load.ts";
+
+/** What provisioned throughput promises, over HTTP, under a flood of calls that bought none. */
+
+const seconds = isComplete ? 120 : 8;
+const buyers = 10;
+const poolTokens = 600_000;
+const floorShare = 0.2;
+/** Most that the pool can sell: 470 of 472 units of 1,000. */
+const unitsOfEach = 47;
+const buyersPerSecond = 8.6;
+const floodPerSecond = 110;
+
+const plans = `
+  buyers: { requests_per_minute: 1, tokens_per_minute: 1000, provisioned: true, queue_timeout: 2s }
+  guests: { requests_per_minute: 1000000, tokens_per_minute: 1000000000, queue_timeout: 1s }`;
+// The load and the upstream run in this process too: what they cost must not shed anybody.
+const overload = "{ loop_delay: 10s }";
+const model = (pool: string): string => `
+  chat-model:
+    kind: chat
+    context_window: 8000
+    max_output_tokens: 4000
+    targets: [{ upstream: simulator, model: pooled, pool: ${pool} }]`;
+
+/** A whole guarantee: 8.6 of these a second reserve some 45,000 of its 47,000 tokens a minute. */
+const ownBody = bodyOf("echo: hi", 50);
+/** Some 1,000 tokens. */
+const floodBody = bodyOf(`echo: ${"a word or two ".repeat(60)}`, 700);
+
+function bodyOf(content: string, maxTokens: number): string {
+  const messages = [{ role: "user", content }];
+  return JSON.stringify({ model: "chat-model", max_tokens: maxTokens, messages });
+}
+
+function percentile(values: readonly number[], share: number): number {
+  const inOrder = values.toSorted((one, other) => one - other);
+  return inOrder[Math.ceil(share * inOrder.length) - 1] ?? 0;
+}
+
+test(
+  "provisioned calls are never refused and wait for nothing, and what is not sold is served",
+  async () => {
+    await using gateway = await startGateway({
+      simulator: { firstTokenDelayMs: 100 },
+      sections: {
+        plans,
+        overload,
+        pools: `
+  shared:
+    tokens_per_minute: ${poolTokens}
+    max_in_flight: 60
+    unit_tokens_per_minute: 1000
+    on_demand_floor: ${floorShare * 100}`,
+        models: model("shared"),
+      },
+    });
+    const owners = await Promise.all(
+      Array.from({ length: buyers }, (_, index) =>
+        gateway.createKey({
+          plan: "buyers",
+          account: `buyer ${index}`,
+          provisionedUnits: unitsOfEach,
+          provisionedPool: "shared",
+        }),
+      ),
+    );
+    const guest = await gateway.createKey({ plan: "guests", account: "flood" });
+    const load = { perSecond: buyersPerSecond, body: ownBody, mostAtOnce: Infinity };
+    const [flood, ...owned] = await Promise.all([
+      sendSteadily(
+        gateway,
+        { key: guest.text, perSecond: floodPerSecond, body: floodBody, mostAtOnce: 400 },
+        seconds,
+      ),
+      ...owners.map(({ text: key }) => sendSteadily(gateway, { ...load, key }, seconds)),
+    ]);
+    const own = owned.flat();
+    reportGuarantee(own, flood);
+    const refused = own.filter(({ servedBy }) => servedBy !== "provisioned");
+    expect(refused.slice(0, 3)).toEqual([]);
+    expect(own.length).toBeGreaterThanOrEqual(isComplete ? 10_000 : 500);
+    expect(
+      percentile(
+        own.map(({ waitedMs }) => waitedMs),
+        0.99,
+      ),
+    ).toBeLessThanOrEqual(5);
+    expect(floorServed(flood)).toBeGreaterThanOrEqual(0.95);
+    // Every call is of one class, and its row says the same as its answer.
+    const rows = new Map((await gateway.usage()).map((row) => [row.id, row.capacityClass]));
+    const served = [...own, ...flood].filter(({ status }) => status === 200);
+    expect(served.length).toBeGreaterThan(0);
+    const billed: (string | null)[] = served.map(({ id }) => rows.get(id ?? "") ?? null);
+    expect(billed).toEqual(served.map(({ servedBy }) => servedBy));
+  },
+  (seconds + 60) * 1_000,
+);
+
+function floorServed(flood: readonly LoadCall[]): number {
+  const tokens = flood.reduce((sum, call) => sum + call.tokens, 0);
+  return tokens / ((poolTokens * floorShare * seconds) / 60);
+}
+
+function reportGuarantee(own: readonly LoadCall[], flood: readonly LoadCall[]): void {
+  const refused = own.filter(({ servedBy }) => servedBy !== "provisioned").length;
+  const wanted = isComplete ? 10_000 : 500;
+  const served = flood.filter(({ status }) => status === 200);
+  const each =
+    flood.length === 0 ? 0 : served.reduce((sum, { tokens }) => sum + tokens, 0) / served.length;
+  const times = (flood.length * each * 60) / seconds / poolTokens;
+  report({
+    check: 7,
+    name: `provisioned calls refused under an on-demand flood of ${times.toFixed(1)} x the pool`,
+    value: `${refused} of ${own.length}`,
+    limit: `0 of >= ${wanted}`,
+    isMet: refused === 0 && own.length >= wanted,
+  });
+  const waitMs = percentile(
+    own.map(({ waitedMs }) => waitedMs),
+    0.99,
+  );
+  report({
+    check: 7,
+    name: "wait of provisioned calls for a place, p99",
+    value: `${waitMs} ms`,
+    limit: "<= 5 ms",
+    isMet: waitMs <= 5,
+  });
+  const floor = floorServed(flood);
+  report({
+    check: 8,
+    name: `on-demand tokens served in ${seconds} s, of the floor that is promised`,
+    value: `${(floor * 100).toFixed(1)} %`,
+    limit: ">= 95 %",
+    isMet: floor >= 0.95,
+  });
+}
+
+test(
+  "fifty small accounts get all they want beside one that wants five times all there is",
+  async () => {
+    await using gateway = await startGateway({
+      simulator: { firstTokenDelayMs: 200 },
+      sections: {
+        plans,
+        overload,
+        pools: `
+  shared: { tokens_per_minute: 1000000000, max_in_flight: 8 }`,
+        models: model("shared"),
+      },
+    });
+    const key = { plan: "guests" };
+    const elephant = await gateway.createKey({ ...key, account: "elephant" });
+    const mice = await Promise.all(
+      Array.from({ length: 50 }, (_, index) =>
+        gateway.createKey({ ...key, account: `mouse ${index}` }),
+      ),
+    );
+    // Eight places of 200 ms are 40 calls a second, of which the mice want a fourth.
+    const small = { perSecond: 0.2, body: ownBody, mostAtOnce: Infinity };
+    const [large, ...others] = await Promise.all([
+      sendSteadily(
+        gateway,
+        { key: elephant.text, perSecond: 200, body: ownBody, mostAtOnce: 600 },
+        seconds,
+      ),
+      ...mice.map(({ text }) => sendSteadily(gateway, { ...small, key: text }, seconds)),
+    ]);
+    const calls = others.flat();
+    const share = calls.filter(({ status }) => status === 200).length / calls.length;
+    const largeServed = large.filter(({ status }) => status === 200).length;
+    report({
+      check: 8,
+      name: `calls of 50 small accounts served beside one that sent ${large.length}`,
+      value: `${(share * 100).toFixed(2)} % of ${calls.length}`,
+      limit: ">= 99.9 %",
+      isMet: share >= 0.999,
+    });
+    expect(calls.length).toBeGreaterThan(seconds * 5);
+    expect(share).toBeGreaterThanOrEqual(0.999);
+    // What they leave is the large one's.
+    expect(largeServed).toBeGreaterThan(seconds * 10);
+  },
+  (seconds + 60) * 1_000,
+);

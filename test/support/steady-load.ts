@@ -1,0 +1,71 @@
+import { chatOf } from "./bodies.ts";
+import type { TestGateway } from "./gateway.ts";
+
+/** Calls that come at a pace of their own, however long they take. */
+export interface SteadyLoad {
+  readonly key: string;
+  readonly perSecond: number;
+  readonly body: string;
+  /** Calls under way at once; further ones are left out, so that a slow machine is not buried. */
+  readonly mostAtOnce: number;
+}
+
+/** How one call ended. */
+export interface LoadCall {
+  readonly id: string | null;
+  readonly status: number;
+  readonly servedBy: string | null;
+  /** In the queue of the pool. */
+  readonly waitedMs: number;
+  /** As the answer says it; 0 for a failure. */
+  readonly tokens: number;
+}
+
+const tickMs = 10;
+
+/** Sends one call after the other at its pace; resolves when the last one has ended. */
+export async function sendSteadily(
+  gateway: Pick<TestGateway, "post">,
+  { key, perSecond, body, mostAtOnce }: SteadyLoad,
+  seconds: number,
+): Promise<LoadCall[]> {
+  const calls: LoadCall[] = [];
+  const running = new Set<Promise<void>>();
+  const startedAt = performance.now();
+  // Loads that begin together do not send together.
+  let due = Math.random();
+  for (;;) {
+    const elapsedMs = performance.now() - startedAt;
+    if (elapsedMs >= seconds * 1_000) break;
+    for (; due * 1_000 <= elapsedMs * perSecond; due += 1) {
+      if (running.size >= mostAtOnce) continue;
+      const sent = send(gateway, key, body).then((call) => {
+        calls.push(call);
+        running.delete(sent);
+      });
+      running.add(sent);
+    }
+    await Bun.sleep(tickMs);
+  }
+  await Promise.all(running);
+  return calls;
+}
+
+async function send(
+  gateway: Pick<TestGateway, "post">,
+  key: string,
+  body: string,
+): Promise<LoadCall> {
+  const headers = { authorization: `Bearer ${key}` };
+  const response = await gateway.post("/v1/chat/completions", body, { headers });
+  const { status } = response;
+  const answer = status === 200 ? await chatOf(response) : undefined;
+  if (answer === undefined) await response.arrayBuffer();
+  return {
+    id: response.headers.get("x-request-id"),
+    status,
+    servedBy: response.headers.get("x-sluice-served-by"),
+    waitedMs: Number(response.headers.get("x-sluice-queue-wait-ms") ?? 0),
+    tokens: answer?.usage?.total_tokens ?? 0,
+  };
+}
