@@ -18,8 +18,10 @@ export interface SendOptions {
   readonly transport: Transport;
   readonly callerSignal: AbortSignal;
   readonly canConnect: (url: string, timeoutMs: number) => Promise<boolean>;
-  /** How long to wait for a place at the upstream; 0 where another target should be tried. */
+  /** How long to wait for a place at the upstream. */
   readonly placeWaitMs: number;
+  /** Whether it was sold: it is then not held to the places that others have taken. */
+  readonly isGuaranteed: boolean;
 }
 
 /** Error bodies are read up to here; what is said after it helps nobody. */
@@ -34,7 +36,8 @@ export async function send(
   options: SendOptions,
 ): Promise<UpstreamAnswer> {
   const { upstream } = options;
-  if (!upstream.inFlight.tryEnter()) await waitForPlace(options);
+  if (options.isGuaranteed) upstream.inFlight.enterAnyway();
+  else if (!upstream.inFlight.tryEnter()) await waitForPlace(options);
   // A stream lives long; what watches it must not keep the body of the request.
   const { url } = request;
   const watchdog = new Watchdog({
@@ -69,7 +72,8 @@ async function waitForPlace(options: SendOptions): Promise<void> {
 }
 
 export function noPlace(): UpstreamFailure {
-  return new UpstreamFailure({ kind: "overloaded", message: "max_in_flight is reached" });
+  const message = "max_in_flight is reached";
+  return new UpstreamFailure({ kind: "overloaded", message, isOwn: true });
 }
 
 interface AnswerParts {
@@ -117,6 +121,7 @@ export class UpstreamAnswer {
       // The headers are a sign of life; a short body comes whole or falls silent, a long one is
       // watched piece by piece. With a declared length the runtime reads fastest.
       this.#watchdog.progress();
+      this.#watchdog.awaited();
       if (declared <= shortBodyBytes) return await this.#response.bytes();
       return await this.#readChunks(limitBytes);
     } catch (error) {
@@ -131,6 +136,7 @@ export class UpstreamAnswer {
     this.#reader ??= readerOf(this.#response);
     if (this.#reader === undefined) return undefined;
     try {
+      this.#watchdog.awaited();
       const { done, value } = await this.#reader.read();
       if (done) {
         this.#watchdog.stop();

@@ -17,16 +17,18 @@ export interface WatchdogOptions {
 
 /**
  * Holds one attempt to its deadlines: connect, first byte, silence between pieces, and the end of
- * the call's time. One
- * timer serves them all and is set again only when it fires, so progress costs a clock reading.
+ * the call's time. One timer serves them all and is set again when it fires and at the first byte,
+ * so that each further piece costs a clock reading.
  */
 export class Watchdog {
   readonly #options: WatchdogOptions;
   readonly #controller = new AbortController();
   readonly #startedAt: number;
   readonly #onCallerLeft = (): void => this.#controller.abort();
-  #lastProgressAt: number;
+  #silentSince: number;
   #phase: "connecting" | "waiting" | "answering" = "connecting";
+  /** Whether somebody waits for the next piece of the answer. */
+  #isAwaited = false;
   #cancelTimer: () => void = () => undefined;
   #failure: UpstreamFailure | undefined;
   #isStopped = false;
@@ -34,7 +36,7 @@ export class Watchdog {
   constructor(options: WatchdogOptions) {
     this.#options = options;
     this.#startedAt = options.clock.monotonic();
-    this.#lastProgressAt = this.#startedAt;
+    this.#silentSince = this.#startedAt;
     const { callerSignal } = options;
     if (callerSignal.aborted) this.#controller.abort();
     else callerSignal.addEventListener("abort", this.#onCallerLeft, { once: true });
@@ -51,10 +53,20 @@ export class Watchdog {
     return this.#failure;
   }
 
-  /** A piece of the answer has come. */
+  /** A piece of the answer has come. What comes after it may lie ready until it is asked for. */
   progress(): void {
+    this.#isAwaited = false;
+    if (this.#phase === "answering" || this.#isStopped) return;
     this.#phase = "answering";
-    this.#lastProgressAt = this.#options.clock.monotonic();
+    // Silence may be allowed for less time than is left for the first byte.
+    this.#cancelTimer();
+    this.#arm();
+  }
+
+  /** The next piece is asked for: from now on silence is the upstream's, not a slow reader's. */
+  awaited(): void {
+    this.#isAwaited = true;
+    this.#silentSince = this.#options.clock.monotonic();
   }
 
   /** The attempt is over, well or not. Aborts nothing. */
@@ -73,8 +85,8 @@ export class Watchdog {
   }
 
   #arm(): void {
-    const waitMs = this.#nextDeadline() - this.#options.clock.monotonic();
     const { clock } = this.#options;
+    const waitMs = this.#nextDeadline() - clock.monotonic();
     this.#cancelTimer = clock.schedule(() => this.#onTimer(), Math.max(1, waitMs));
   }
 
@@ -88,8 +100,11 @@ export class Watchdog {
         );
       case "waiting":
         return Math.min(total, this.#startedAt + timeouts.firstByteMs);
-      case "answering":
-        return Math.min(total, this.#lastProgressAt + timeouts.idleMs);
+      case "answering": {
+        const { clock } = this.#options;
+        const since = this.#isAwaited ? this.#silentSince : clock.monotonic();
+        return Math.min(total, since + timeouts.idleMs);
+      }
     }
   }
 

@@ -17,7 +17,6 @@ type Where = Parameters<CapacityGate["tryEnter"]>[0];
 interface Wait {
   readonly accountId: string;
   readonly capacityClass: CapacityClass;
-  readonly order: number;
   readonly since: number;
 }
 
@@ -48,7 +47,6 @@ export class CapacityAudit implements CapacityGate {
   readonly #inner: CapacityGate;
   readonly #options: AuditOptions;
   readonly #gates = new Map<string, Gate>();
-  #order = 0;
   #waited = 0;
 
   constructor(inner: CapacityGate, options: AuditOptions) {
@@ -89,8 +87,7 @@ export class CapacityAudit implements CapacityGate {
     const { time } = this.#options.world;
     const { accountId, capacityClass, callId } = wait;
     const since = time.now;
-    this.#order += 1;
-    const waiting = { accountId, capacityClass, order: this.#order, since };
+    const waiting = { accountId, capacityClass, since };
     gate.waits.add(waiting);
     let leftAt: number | undefined;
     wait.signal.addEventListener("abort", () => (leftAt = time.now), { once: true });
@@ -139,13 +136,12 @@ export class CapacityAudit implements CapacityGate {
 
   /** Within one account and one class nobody is served before who came earlier. */
   #checkOrder(gate: Gate, served: Wait, callId: string): void {
-    const { world, limiter } = this.#options;
     // Until the limiter has answered nobody is in the queue yet.
-    const queuedBefore = world.time.now - limiter.longestAnswerMs - leastMs;
+    const queuedBefore = served.since - this.#options.limiter.longestAnswerMs - leastMs;
     for (const other of gate.waits) {
       const isAlike =
         other.accountId === served.accountId && other.capacityClass === served.capacityClass;
-      if (isAlike && other.since < queuedBefore && other.order < served.order) {
+      if (isAlike && other.since < queuedBefore) {
         this.#wrong(callId, `overtook somebody in the queue of ${gate.name}`);
       }
     }

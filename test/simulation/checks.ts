@@ -1,3 +1,4 @@
+import type { Timeouts } from "../../src/domain/upstream-settings.ts";
 import type { UsageRecord } from "../../src/domain/usage.ts";
 import { checkAnswer } from "./check-answer.ts";
 import type { Attempt, CallRecord } from "./records.ts";
@@ -8,6 +9,7 @@ import { violate } from "./world.ts";
 const finishPatienceMs = 1_000;
 /** Sums of fractions of milliseconds differ by less. */
 const leastMs = 1e-6;
+const shortestTimerMs = 1 + leastMs;
 
 /** What must be so when everything has come to rest. */
 export function checkEnd(stage: Stage): void {
@@ -33,7 +35,11 @@ class CallCheck {
     this.#checkClass();
     this.#checkSettlement();
     this.#checkAttempts();
-    for (const attempt of this.#record.attempts) this.#checkAttemptEnd(attempt);
+    for (const attempt of this.#record.attempts) {
+      this.#checkAttemptEnd(attempt);
+      this.#checkSilence(attempt);
+    }
+    this.#checkReason();
     checkAnswer(this.#record, (rule, text) => this.#wrong(rule, text));
   }
 
@@ -138,6 +144,59 @@ class CallCheck {
     if (closed.attempts > most) {
       this.#wrong("attempts", `${closed.attempts} of ${most} that are allowed`);
     }
+  }
+
+  /** A provider that did nothing wrong is not blamed. */
+  #checkReason(): void {
+    const { attempts, error, plan } = this.#record;
+    if (error?.status !== 503 || attempts.length === 0) return;
+    if (error.explanation?.rule !== "upstream") return;
+    const isToBlame = (attempt: Attempt): boolean =>
+      attempt.fault !== undefined || !this.#isInTime(attempt);
+    if (!attempts.some(isToBlame)) {
+      this.#wrong("reasons", `failed though nobody failed (reads for ${plan.readMs} ms)`);
+    }
+  }
+
+  /** What falls silent is waited for as long as the settings say, and no longer. */
+  #checkSilence({ id, upstream, model, ...attempt }: Attempt): void {
+    const { startedAt, headersAt, lastByteAt, endedAt, script } = attempt;
+    const times = this.#timesAt(upstream, model);
+    const { readMs, kind } = this.#record.plan;
+    const isReadAtOnce = readMs === 0 && this.#record.crashedAt === undefined;
+    if (times === undefined || endedAt === undefined || !isReadAtOnce) return;
+    // Of a whole answer the headers are a sign of life; of a stream its first event is.
+    const signOfLifeAt = lastByteAt ?? (kind === "stream" ? undefined : headersAt);
+    const silentMs = endedAt - (signOfLifeAt ?? startedAt);
+    const mostMs = signOfLifeAt === undefined ? times.firstByteMs : times.idleMs;
+    if (silentMs <= mostMs + shortestTimerMs) return;
+    this.#wrong("silence", `${id} was silent for ${silentMs} ms, not ${mostMs} (${script.ending})`);
+  }
+
+  #timesAt(upstream: string, target: string): Timeouts | undefined {
+    const { scenario } = this.#stage.world;
+    const settings = scenario.upstreams.find(({ name }) => name === upstream)?.timeouts;
+    const model = scenario.models.find(({ targets }) =>
+      targets.some((one) => one.model === target),
+    );
+    const firstByteMs = model?.timeouts?.firstByteMs;
+    if (settings === undefined || firstByteMs === undefined) return settings;
+    return { ...settings, firstByteMs };
+  }
+
+  /** Whether an attempt, left alone, would keep to all times. */
+  #isInTime({ upstream, model, startedAt, script }: Attempt): boolean {
+    const { arrivedAt, plan } = this.#record;
+    const times = this.#timesAt(upstream, model);
+    if (times === undefined) return false;
+    const gaps = script.pieces.map(({ afterMs }) => afterMs);
+    const tookMs = gaps.reduce((sum, gapMs) => sum + gapMs, script.headersAfterMs);
+    return (
+      // Later it is asked whether the host can be reached, which it may not be for others.
+      script.headersAfterMs + (gaps[0] ?? 0) < Math.min(times.connectMs, times.firstByteMs) &&
+      Math.max(...gaps) < times.idleMs &&
+      startedAt - arrivedAt + tookMs + gaps.length * plan.readMs < times.totalMs
+    );
   }
 
   /** Nothing goes on upstream for nobody. */

@@ -130,22 +130,13 @@ export class GatewayProcess {
       routing: () => world.scenario.routing,
       routingEvents: telemetry.routing,
       soldUnits: (pool) => keys.soldUnits(pool),
-      overload: {
-        settings: () => ({ loopDelayMs: 1_000, maxCalls: 1_000_000 }),
-        callsUnderWay: none,
-        events: telemetry.overload,
-      },
       events: telemetry.events,
       refusals: new RefusalLog(),
       // Not started: the event loop of a run is never late. What bounds the calls is there.
       overload: {
         settings: () => ({ loopDelayMs: 100, maxCalls: world.scenario.maxCalls }),
         callsUnderWay: () => running.size,
-        events: {
-          measureDelay: () => undefined,
-          callRefused: () => undefined,
-          changed: () => undefined,
-        },
+        events: telemetry.overload,
       },
       clock,
       running,

@@ -33,6 +33,7 @@ export function makeScenario(seed: number): Scenario {
     ...world,
     limiter: makeLimiter(random),
     routing: makeRouting(random),
+    maxCalls: random.chance(0.1) ? random.whole(3, 10) : 10_000,
     calls: makeCalls(world, spanMs, random),
     events: makeEvents(world, spanMs, random),
   };

@@ -59,7 +59,8 @@ export class Connection {
   }
 
   #respond(): TransportResponse {
-    const { script } = this.#options;
+    const { script, attempt, clock } = this.#options;
+    attempt.headersAt = clock.toVirtual(clock.monotonic());
     const { status } = script;
     this.#nextAt = this.#options.clock.monotonic();
     const reader: TransportReader = { read: () => this.#read() };
@@ -83,16 +84,18 @@ export class Connection {
 
   /** What came while nobody read lies ready. */
   #read(): Promise<{ done: boolean; value?: Uint8Array }> {
-    const { script, clock } = this.#options;
+    const { script, clock, attempt } = this.#options;
     const piece = script.pieces[this.#piece];
     if (piece === undefined) return this.#readEnd();
     this.#piece += 1;
     this.#nextAt += piece.afterMs;
     const waitMs = this.#nextAt - clock.monotonic();
-    if (waitMs <= 0 && this.#error === undefined) {
-      return Promise.resolve({ done: false, value: piece.bytes });
-    }
-    return this.#after(waitMs, (resolve) => resolve({ done: false, value: piece.bytes }));
+    const arrive = (): { done: boolean; value: Uint8Array } => {
+      attempt.lastByteAt = clock.toVirtual(clock.monotonic());
+      return { done: false, value: piece.bytes };
+    };
+    if (waitMs <= 0 && this.#error === undefined) return Promise.resolve(arrive());
+    return this.#after(waitMs, (resolve) => resolve(arrive()));
   }
 
   #readEnd(): Promise<{ done: boolean }> {

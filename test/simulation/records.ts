@@ -13,6 +13,8 @@ export interface Attempt {
   readonly startedAt: number;
   readonly fault: Fault | undefined;
   readonly script: Script;
+  headersAt: number | undefined;
+  lastByteAt: number | undefined;
   endedAt: number | undefined;
   how: string | undefined;
 }

@@ -17,6 +17,8 @@ export interface Scenario {
   readonly pools: readonly Pool[];
   readonly models: readonly Model[];
   readonly routing: RoutingSettings;
+  /** At once, in one gateway. */
+  readonly maxCalls: number;
   readonly keys: readonly KeyPlan[];
   readonly calls: readonly CallPlan[];
   readonly events: readonly EventPlan[];

@@ -123,6 +123,8 @@ export class UpstreamModel {
       startedAt: time.now,
       fault,
       script: writeScript(frame, random),
+      headersAt: undefined,
+      lastByteAt: undefined,
       endedAt: undefined,
       how: undefined,
     };
