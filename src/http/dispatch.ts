@@ -95,6 +95,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       accountId: undefined,
       hasReadBody: false,
       error: undefined,
+      isExplained: true,
     };
     let reply: Reply | Promise<Reply>;
     try {
@@ -119,7 +120,9 @@ function finish(reply: Reply, context: RequestContext): Response {
   const { options, request, id, route, caller, accountId, error } = context;
   const { status } = reply;
   const durationMs = options.clock.monotonic() - context.receivedAt;
-  const refusal = error && refusalOf({ id, at: options.clock.now(), error, caller, accountId });
+  const at = options.clock.now();
+  const isTold = error !== undefined && context.isExplained;
+  const refusal = isTold ? refusalOf({ id, at, error, caller, accountId }) : undefined;
   options.onHandled({ id, method: request.method, route, status, durationMs, error, refusal });
   return toResponse(context.isAdmin ? securedReply(reply) : reply, context, durationMs);
 }
@@ -149,6 +152,8 @@ interface RequestContext {
   hasReadBody: boolean;
   /** Set when the answer is one. */
   error: GatewayError | undefined;
+  /** False for an error of which nothing is kept. */
+  isExplained: boolean;
 }
 
 function handle(context: RequestContext): Reply | Promise<Reply> {
@@ -198,6 +203,7 @@ function handleWithKey(keyed: KeyedRequest): Reply | Promise<Reply> {
     const { error, reply } = context.shed.next();
     const refused = closing(reply, context);
     context.error = error;
+    context.isExplained = context.shed.isExplained(context.receivedAt);
     return options.overload.answersAfter?.then(() => refused) ?? refused;
   }
   return serve(keyed, { caller, environment, snapshot });
@@ -275,17 +281,11 @@ function addressOf({ connections, request, edge }: RequestContext): string {
 
 function toResponse(reply: Reply, context: RequestContext, durationMs: number): Response {
   const { edge, request, id, options } = context;
-  const origin = request.headers.get("origin");
-  return new Response(reply.body, {
-    status: reply.status,
-    headers: {
-      ...reply.headers,
-      "x-request-id": id,
-      "openai-processing-ms": String(Math.round(durationMs)),
-      ...(origin !== null && edge.cors.headersFor(origin)),
-      ...(options.isEnding() && { connection: "close" }),
-    },
-  });
+  const headers: Record<string, string> = { ...reply.headers, "x-request-id": id };
+  headers["openai-processing-ms"] = String(Math.round(durationMs));
+  Object.assign(headers, edge.cors.headersFor(request.headers.get("origin")));
+  if (options.isEnding()) headers["connection"] = "close";
+  return new Response(reply.body, { status: reply.status, headers });
 }
 
 /**

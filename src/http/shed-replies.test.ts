@@ -143,6 +143,14 @@ describe("a call that there is no time for", () => {
   });
 });
 
+test("of very many refusals in a second, the first hundred are kept to be explained", () => {
+  const replies = new ShedReplies();
+  const kept = [10_000, 10_500, 11_000].map(
+    (now) => Array.from({ length: 80 }, () => replies.isExplained(now)).filter(Boolean).length,
+  );
+  expect(kept).toEqual([80, 20, 80]);
+});
+
 test("callers are told different times, so that they do not all come back at once", () => {
   const replies = new ShedReplies();
   const times = Array.from({ length: 64 }, () =>

@@ -20,6 +20,8 @@ export interface ShedReply {
 const variants = 64;
 /** Has no divisor in common with their number, so that each is taken as often as any other. */
 const stride = 23;
+/** Refusals of one second that can be explained afterwards; the others say no more. */
+const explainedASecond = 100;
 
 /** Refusals for want of time, made once: when they are needed, there is no time to make them. */
 export class ShedReplies {
@@ -28,11 +30,24 @@ export class ShedReplies {
     return { error, reply: errorReply(error) };
   });
   #place = 0;
+  #second = 0;
+  #explained = 0;
 
   next(): ShedReply {
     this.#place = (this.#place + stride) % variants;
     const made = this.#made[this.#place];
     if (made === undefined) throw new RangeError("there is no such variant");
     return made;
+  }
+
+  /** Whether what is known of a refusal is worth the time; `now` is in milliseconds. */
+  isExplained(now: number): boolean {
+    const second = Math.floor(now / 1_000);
+    if (second !== this.#second) {
+      this.#second = second;
+      this.#explained = 0;
+    }
+    this.#explained += 1;
+    return this.#explained <= explainedASecond;
   }
 }
