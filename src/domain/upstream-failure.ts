@@ -30,6 +30,8 @@ export interface UpstreamFailureDetails {
   readonly kind: UpstreamFailureKind;
   /** The upstream's own words, secrets removed; fit for the log, and for the caller when the caller is to blame. */
   readonly message: string;
+  /** The gateway's own bounds, which say nothing of the target. */
+  readonly isOwn?: boolean;
   readonly status?: number | undefined;
   /** The provider's own name of it, such as `ThrottlingException`. Never holds a prompt. */
   readonly code?: string | undefined;

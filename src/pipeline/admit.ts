@@ -51,8 +51,13 @@ export async function admit(
     return { ...resolved, reservedTokens: tokens, capacityClass, state: decision.state };
   }
   const refused = { request, decision, askedTokens: tokens, now: services.clock.now() };
-  // What the plan never takes, the guarantee may take when some of it is free again.
-  throw refusal(decision.retryAfterMs === undefined ? (used?.refused ?? refused) : refused);
+  throw refusal(soonerOf(refused, used?.refused));
+}
+
+/** Of the plan's refusal and the guarantee's, the one that ends first; waiting is for either. */
+function soonerOf(plan: RefusedAdmission, guarantee: RefusedAdmission | undefined) {
+  const waitOf = ({ decision }: RefusedAdmission): number => decision.retryAfterMs ?? Infinity;
+  return guarantee !== undefined && waitOf(guarantee) < waitOf(plan) ? guarantee : plan;
 }
 
 /** Charges a request of the key and no tokens, for work before admission. Throws 429. */

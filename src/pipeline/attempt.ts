@@ -9,12 +9,16 @@ import { timeoutsOf } from "./timeouts-of.ts";
 import { send, type UpstreamAnswer } from "./send.ts";
 import type { PipelineServices } from "./services.ts";
 
+/** Connections of answers that are over are held for at most about so long. */
+const lingerMs = 1_000;
+
 export interface AttemptContext {
   readonly call: Call;
   readonly meter: Meter;
   readonly services: PipelineServices;
-  /** See `SendOptions`; 0 unless said. */
+  /** See `SendOptions`. */
   readonly placeWaitMs?: number;
+  readonly isGuaranteed?: boolean;
 }
 
 /** Sends a request and returns what its whole answer says. */
@@ -50,7 +54,7 @@ export async function attemptStream<Event>(
 function sendTo(
   request: UpstreamRequest,
   candidate: Candidate,
-  { call, services, placeWaitMs = 0 }: AttemptContext,
+  { call, services, placeWaitMs = lingerMs, isGuaranteed = false }: AttemptContext,
 ): Promise<UpstreamAnswer> {
   const timeouts = timeoutsOf(candidate);
   return send(request, {
@@ -62,5 +66,6 @@ function sendTo(
     callerSignal: call.signal,
     canConnect: services.canConnect,
     placeWaitMs,
+    isGuaranteed,
   });
 }

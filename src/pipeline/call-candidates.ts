@@ -55,6 +55,7 @@ function targetsFor(model: Model, search: CandidateSearch): readonly Candidate[]
 /** Targets that were left out because they keep failing, for those who ask why. */
 export function ejectedOf(search: CandidateSearch): readonly CandidateNote[] {
   const { call, admission, services } = search;
+  if (admission.model.targets.length < 2) return [];
   const { mayUse } = rulesFor(search);
   return listEjected(admission.model, { snapshot: call.snapshot, ...services, mayUse });
 }

@@ -133,6 +133,7 @@ function contextOf(
   isAmongFirst: boolean,
   signal: AbortSignal,
 ): AttemptContext {
-  const placeWaitMs = isAmongFirst ? 0 : timeoutsOf(candidate).firstByteMs;
-  return { ...context, call: { ...context.call, signal }, placeWaitMs };
+  const call = { ...context.call, signal };
+  if (isAmongFirst) return { ...context, call };
+  return { ...context, call, placeWaitMs: timeoutsOf(candidate).firstByteMs };
 }

@@ -32,6 +32,10 @@ export function graver(before: UpstreamFailure | undefined, now: UpstreamFailure
   return before !== undefined && now.details.kind === "unsupported" ? before : now;
 }
 
+export function atLimit(): UpstreamFailure {
+  return new UpstreamFailure({ kind: "overloaded", message: "every target is at its limit" });
+}
+
 export function noTarget(): UpstreamFailure {
   return new UpstreamFailure({
     kind: "unavailable",

@@ -42,6 +42,11 @@ export class InFlight {
     return true;
   }
 
+  /** Takes a place though there may be none. */
+  enterAnyway(): void {
+    this.#count += 1;
+  }
+
   /**
    * As `tryEnter`, but waits for a place; false when the time is over or the signal has fired. A
    * place that is given back goes to who waits longest, so that newcomers cannot snatch it.

@@ -45,7 +45,7 @@ async function setUp({ takes = true } = {}) {
   ledger.takes = takes;
   if (takes) meter.admitted(admission);
   else expect(() => meter.admitted(admission)).toThrow("no room");
-  if (takes) meter.began(attemptOf(call, model, clock));
+  if (takes) meter.path.began(attemptOf(call, model, clock));
   const used = (): number =>
     1_000_000 - limits.peek({ id: "key:key_a", limits: call.caller.limits }).remainingTokens;
   return { meter, ledger, records: ledger.closed, ended, used, clock };

@@ -1,6 +1,5 @@
 import type { Clock } from "../domain/clock.ts";
 import type { GatewayError } from "../domain/gateway-error.ts";
-import type { CallRouting, CandidateNote } from "../domain/call-routing.ts";
 import type { Model } from "../domain/model.ts";
 import { UpstreamFailure } from "../domain/upstream-failure.ts";
 import type {
@@ -14,9 +13,9 @@ import type { LimitStore } from "../storage/store.ts";
 import type { Admission } from "./admit.ts";
 import type { Call } from "./call.ts";
 import type { InputSize, OutputExpectation, TokenEstimate, TokenEstimator } from "./estimate.ts";
+import { CallPath } from "./call-path.ts";
 import type { CallLedger } from "./ledger.ts";
-import type { Candidate } from "./routing/candidates.ts";
-import type { AttemptEnd, RunningAttempt } from "./running-attempt.ts";
+import type { AttemptEnd } from "./running-attempt.ts";
 
 export interface MeterServices {
   readonly clock: Clock;
@@ -54,9 +53,8 @@ export class Meter {
   readonly #subject: MeterSubject;
   readonly #startedAt: number;
   #admission: Admission | undefined;
-  #candidates: CandidateNote[] = [];
-  readonly #attempts: RunningAttempt[] = [];
-  #serving: RunningAttempt | undefined;
+  /** Filled by who makes the attempts. */
+  readonly path = new CallPath();
   #firstEventAt: number | undefined;
   #usage: TokenUsage | undefined;
   #deliveredPieces = 0;
@@ -80,26 +78,6 @@ export class Meter {
     this.#checkpoint = { tokens: 0, at: this.#services.clock.monotonic() };
   }
 
-  /** The targets that may serve, in the order in which they are to be tried, and those left out. */
-  considered(
-    candidates: readonly Candidate[],
-    ejected: () => readonly CandidateNote[] = () => [],
-  ): void {
-    this.#candidates = candidates.map(({ target, model, why }) => {
-      return { target: target.id, model: model.alias, why };
-    });
-    if (this.#subject.model.targets.length > 1) this.#candidates.push(...ejected());
-  }
-
-  began(attempt: RunningAttempt): void {
-    this.#attempts.push(attempt);
-  }
-
-  /** The attempt whose answer the caller gets; it ends with the call. */
-  serving(attempt: RunningAttempt): void {
-    this.#serving = attempt;
-  }
-
   answering(): void {
     this.#firstEventAt ??= this.#services.clock.monotonic();
   }
@@ -116,6 +94,11 @@ export class Meter {
     this.#usage = usage;
   }
 
+  /** Of the input: what is billed when the upstream never says its count. */
+  get likelyInputTokens(): number {
+    return this.#subject.estimate.likelyInputTokens;
+  }
+
   /** Counts of the answer as they will be recorded. */
   get usage(): TokenUsage {
     return this.#usage ?? this.#wholeAnswerUsage();
@@ -125,7 +108,7 @@ export class Meter {
     if (this.#isClosed) return;
     const { estimator, clock } = this.#services;
     const { call, size, output } = this.#subject;
-    const model = this.#serving?.candidate.model ?? this.#subject.model;
+    const model = this.path.serving?.candidate.model ?? this.#subject.model;
     const subject = { keyId: call.caller.key.id, model, nowMs: clock.monotonic() };
     const usage = this.#usage;
     this.#close({ outcome: "completed", status: 200 });
@@ -144,22 +127,28 @@ export class Meter {
   #close({ outcome, status, code, error }: Closing): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    const { usage, source } = this.#finalUsage(outcome);
+    const { usage, source } = this.#finalUsage(outcome, status);
     if (this.#admission !== undefined) this.#settle(usage);
-    this.#serving?.end(attemptEnd(outcome, error), usage.inputTokens + usage.outputTokens);
+    this.path.serving?.conclude(attemptEnd(outcome, error));
     const record = this.#record({ outcome, status, code, usage, source });
     this.#services.ledger.close(record);
+    this.path.serving?.release(usage.inputTokens + usage.outputTokens);
     this.#services.onCallEnded(record, error);
   }
 
-  #finalUsage(outcome: CallOutcome): { usage: TokenUsage; source: UsageSource } {
+  #finalUsage(outcome: CallOutcome, status: number): { usage: TokenUsage; source: UsageSource } {
     if (this.#usage !== undefined) return { usage: this.#usage, source: "upstream" };
     const source = this.#deliveredPieces > 0 ? "counted" : "estimated";
     if (outcome === "completed") return { usage: this.#wholeAnswerUsage(), source };
     // A caller that leaves while the upstream reads its prompt has used the prompt.
-    const isWorking = outcome === "abandoned" && this.#attempts.length > 0;
+    const isWorking = this.path.attempts > 0 && this.#isEndedByCaller(outcome, status);
     if (source === "estimated" && !isWorking) return { usage: noUsage, source };
     return { usage: this.#deliveredUsage(), source };
+  }
+
+  /** By its leaving, by a deadline of its own, or because its key was ended. */
+  #isEndedByCaller(outcome: CallOutcome, status: number): boolean {
+    return outcome === "abandoned" || (status < 500 && this.#subject.call.signal.aborted);
   }
 
   #deliveredUsage(): TokenUsage {
@@ -226,8 +215,8 @@ export class Meter {
   #record(end: CallEnd): UsageRecord {
     const { receivedAt } = this.#subject.call;
     const firstEventAt = this.#firstEventAt;
-    const last = this.#serving ?? this.#attempts.at(-1);
-    const routing = this.#routing(end.outcome);
+    const { last, attempts } = this.path;
+    const routing = this.path.routing(end.outcome);
     return {
       ...this.#openedCall(this.#admission),
       target: last?.candidate.target.id,
@@ -238,28 +227,12 @@ export class Meter {
       outcome: end.outcome,
       status: end.status,
       code: end.code,
-      attempts: this.#attempts.length,
+      attempts,
       firstEventMs: firstEventAt === undefined ? undefined : firstEventAt - receivedAt,
       durationMs: this.#services.clock.monotonic() - receivedAt,
       routing,
-      mayBeBilledTwice: routing !== undefined && this.#mayBeBilledTwice(),
+      mayBeBilledTwice: routing !== undefined && this.path.mayBeBilledTwice,
     };
-  }
-
-  /** Nothing is worth keeping of the plain case: one target, one attempt, an answer. */
-  #routing(outcome: CallOutcome): CallRouting | undefined {
-    const candidates = this.#candidates;
-    const isPlain = candidates.length < 2 && this.#attempts.length < 2 && outcome === "completed";
-    if (isPlain || candidates.length === 0) return undefined;
-    return {
-      candidates,
-      attempts: this.#attempts.map(({ note }) => note),
-    };
-  }
-
-  #mayBeBilledTwice(): boolean {
-    const last = this.#serving ?? this.#attempts.at(-1);
-    return this.#attempts.some((attempt) => attempt !== last && attempt.note.mayBeBilled);
   }
 }
 

@@ -71,7 +71,7 @@ export async function runCall<Answer>(
       meter,
       services,
     });
-    meter.serving(attempt);
+    meter.path.isServedBy(attempt);
     return { answer, admission, attempt, meter };
   } catch (error) {
     const failure = toCallError(error, model);

@@ -26,8 +26,8 @@ export class RunningAttempt {
   readonly #parts: RunningAttemptParts;
   readonly #startedAt: number;
   #hasAnswered = false;
-  #outcome: AttemptOutcome | undefined;
-  #durationMs = 0;
+  #end: AttemptEnd | undefined;
+  #durationMs: number | undefined;
 
   constructor(parts: RunningAttemptParts) {
     this.#parts = parts;
@@ -50,27 +50,44 @@ export class RunningAttempt {
   }
 
   end(end: AttemptEnd, tokens: number): void {
-    if (this.#outcome !== undefined) return;
-    const { watch, place, clock } = this.#parts;
-    this.#outcome = typeof end === "string" ? end : end.kind;
-    this.#durationMs = clock.monotonic() - this.#startedAt;
-    watch.ended(healthOf(end));
-    place.settle(tokens);
-    place.leave();
+    this.conclude(end);
+    this.release(tokens);
+  }
+
+  /** What became of it; what it holds it keeps until it is released. */
+  conclude(end: AttemptEnd): void {
+    this.#end ??= end;
+    this.#durationMs ??= this.#age();
+  }
+
+  /** Gives back what it holds. */
+  release(tokens: number): void {
+    const { watch, place } = this.#parts;
+    watch.ended(healthOf(this.#end ?? "given-up"));
+    try {
+      place.settle(tokens);
+    } finally {
+      place.leave();
+    }
   }
 
   get note(): AttemptNote {
     const { candidate, receivedAt } = this.#parts;
     // Notes are taken when the call has ended: what still runs then is on its way out.
-    const outcome = this.#outcome ?? "given-up";
+    const end = this.#end ?? "given-up";
+    const outcome = typeof end === "string" ? end : end.kind;
     return {
       target: candidate.target.id,
       model: candidate.model.alias,
       startMs: this.#startedAt - receivedAt,
-      durationMs: this.#durationMs,
+      durationMs: this.#durationMs ?? this.#age(),
       outcome,
       mayBeBilled: this.#mayBeBilled(outcome),
     };
+  }
+
+  #age(): number {
+    return this.#parts.clock.monotonic() - this.#startedAt;
   }
 
   #mayBeBilled(outcome: AttemptOutcome): boolean {

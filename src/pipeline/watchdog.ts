@@ -24,7 +24,7 @@ export class Watchdog {
   readonly #options: WatchdogOptions;
   readonly #controller = new AbortController();
   readonly #startedAt: number;
-  readonly #onCallerLeft = (): void => this.#controller.abort();
+  readonly #onCallerLeft = (): void => this.abort();
   #silentSince: number;
   #phase: "connecting" | "waiting" | "answering" = "connecting";
   /** Whether somebody waits for the next piece of the answer. */

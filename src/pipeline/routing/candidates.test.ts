@@ -282,7 +282,7 @@ test("one bad target of three costs five attempts, and then one with each end of
     for (let passedMs = 0; passedMs < forMs; passedMs += 10) {
       clock.advance(10);
       for (const { target, hasToServe } of listCandidates(model, context)) {
-        const watch = health.tryBegin(target, hasToServe);
+        const watch = health.tryBegin(target, { hasToServe: hasToServe === true });
         if (watch === undefined) continue;
         if (target !== a) {
           watch.answered(30);

@@ -1,5 +1,7 @@
 /** What stays of the attempts under way when the target shows that they are too many. */
 const cutTo = 0.8;
+/** So few attempts at once are too much for nothing that is worth asking. */
+const leastLimit = 10;
 /** Failures of one moment are one sign. */
 const cutPauseMs = 1_000;
 /** The limit grows only where it is nearly used. */
@@ -22,7 +24,7 @@ export class ConcurrencyLimit {
     return this.#inFlight;
   }
 
-  /** At least 1; not a whole number while it grows. */
+  /** At least 10; not a whole number while it grows. */
   limitAt(nowMs: number): number {
     if (nowMs - this.#troubleAtMs >= calmMs) this.#limit = Number.POSITIVE_INFINITY;
     return this.#limit;
@@ -35,6 +37,11 @@ export class ConcurrencyLimit {
     return true;
   }
 
+  /** Takes a place though there may be none. */
+  enterAnyway(): void {
+    this.#inFlight += 1;
+  }
+
   leave(): void {
     this.#inFlight -= 1;
   }
@@ -44,7 +51,7 @@ export class ConcurrencyLimit {
     this.#troubleAtMs = nowMs;
     if (nowMs - this.#cutAtMs < cutPauseMs) return;
     this.#cutAtMs = nowMs;
-    this.#limit = Math.max(1, Math.floor(this.#inFlight * cutTo));
+    this.#limit = Math.max(leastLimit, Math.floor(this.#inFlight * cutTo));
   }
 
   /** An attempt that is still counted went well. */

@@ -1,8 +1,9 @@
-import type { UpstreamFailureKind } from "../../domain/upstream-failure.ts";
+import type { UpstreamFailureDetails } from "../../domain/upstream-failure.ts";
 import type { Evidence } from "./ejection.ts";
 
 /** What a failure tells of its target: whether it is broken. */
-export function evidenceOf(kind: UpstreamFailureKind): Evidence {
+export function evidenceOf({ kind, isOwn }: UpstreamFailureDetails): Evidence {
+  if (isOwn === true) return "neither";
   switch (kind) {
     case "overloaded":
     case "unavailable":
@@ -26,7 +27,7 @@ export function evidenceOf(kind: UpstreamFailureKind): Evidence {
   }
 }
 
-/** Whether a failure says that the target has too much to do. */
-export function isTooMuch(kind: UpstreamFailureKind): boolean {
-  return kind === "throttled" || kind === "overloaded" || kind === "timed-out";
+/** Whether a failure says that the target has too much to do. A quota does not: it is for a minute. */
+export function isTooMuch({ kind, isOwn }: UpstreamFailureDetails): boolean {
+  return isOwn !== true && (kind === "overloaded" || kind === "timed-out");
 }

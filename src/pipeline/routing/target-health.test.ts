@@ -150,7 +150,7 @@ test("a target that has to serve takes all attempts after its ejection", () => {
   const { clock, health, attempt, returned } = start();
   attempt("unavailable", 5);
   clock.advance(1_000);
-  const watches = [1, 2, 3].map(() => health.tryBegin(up, true));
+  const watches = [1, 2, 3].map(() => health.tryBegin(up, { hasToServe: true }));
   expect(watches.every((watch) => watch !== undefined)).toBe(true);
   watches.forEach((watch) => watch?.ended("ok"));
   expect(returned).toEqual([up.id]);
@@ -160,7 +160,7 @@ test("attempts that fail together after an ejection eject once more, for twice a
   const { clock, health, attempt, ejected } = start();
   attempt("unavailable", 5);
   clock.advance(1_000);
-  const watches = [1, 2, 3].map(() => health.tryBegin(up, true));
+  const watches = [1, 2, 3].map(() => health.tryBegin(up, { hasToServe: true }));
   watches.forEach((watch) => watch?.ended(endOf("timed-out")));
   expect(ejected.map(({ forMs, times }) => [forMs, times])).toEqual([
     [1_000, 1],
@@ -172,7 +172,7 @@ test("attempts that fail together after an ejection eject once more, for twice a
 test("what a target answers before the time of its ejection is over does not end it", () => {
   const { clock, health, attempt, returned } = start();
   attempt("unavailable", 5);
-  const during = health.tryBegin(up, true);
+  const during = health.tryBegin(up, { hasToServe: true });
   attempt("ok");
   clock.advance(1_000);
   during?.answered(1_000);
@@ -186,7 +186,7 @@ test("an attempt that tries a target does not keep others from it when that was 
   for (let time = 0; time < 5; time += 1) begin().ended(endOf("unavailable"));
   clock.advance(1_000);
   const hanging = begin();
-  health.tryBegin(up, true)?.ended(endOf("unavailable"));
+  health.tryBegin(up, { hasToServe: true })?.ended(endOf("unavailable"));
   expect(ejected).toHaveLength(2);
   expect(health.view(up.id).isProbing).toBe(false);
   clock.advance(2_000);
@@ -275,13 +275,13 @@ test("a healthy period as long as the last ejection makes the next a first one",
   expect(timesAfter(2_000)).toBe(1);
 });
 
-test("a throttled target pauses and is cut, and is not ejected", () => {
+test("a throttled target pauses, and is neither cut nor ejected", () => {
   const { health, begin, ejected } = start();
   const watches = Array.from({ length: 10 }, () => begin());
   watches[0]?.ended({ kind: "throttled", message: "", retryAfterMs: 3_000 });
   for (const watch of watches.slice(1)) watch.ended(endOf("throttled"));
   expect(ejected).toEqual([]);
-  expect(health.view(up.id)).toMatchObject({ pausedForMs: 3_000, limit: 8, failureShare: 0 });
+  expect(health.view(up.id)).toMatchObject({ pausedForMs: 3_000, limit: Infinity, failureShare: 0 });
 });
 
 test("an answer after a pause makes the next pause a short one again", () => {
@@ -303,12 +303,13 @@ test("a target that names a time to come back is left alone for it, whatever it 
 
 test("a target at its limit takes no attempt until one ends", () => {
   const { health, begin } = start();
-  const watches = Array.from({ length: 10 }, () => begin());
+  const watches = Array.from({ length: 20 }, () => begin());
   watches[0]?.ended(endOf("overloaded"));
-  watches[1]?.ended("ok");
-  expect(health.view(up.id)).toMatchObject({ inFlight: 8, limit: 8.125 });
+  for (const watch of watches.slice(1, 4)) watch.ended("ok");
+  expect(health.view(up.id)).toMatchObject({ inFlight: 16 });
   expect(health.tryBegin(up)).toBeUndefined();
-  watches[2]?.ended("left");
+  expect(health.tryBegin(up, { isGuaranteed: true })).toBeDefined();
+  for (const watch of watches.slice(4, 6)) watch.ended("left");
   expect(health.tryBegin(up)).toBeDefined();
 });
 

@@ -2,7 +2,7 @@ import type { Clock } from "../../domain/clock.ts";
 import type { Target } from "../../domain/model.ts";
 import type { EjectionSettings } from "../../domain/routing-settings.ts";
 import type { UpstreamFailureDetails } from "../../domain/upstream-failure.ts";
-import { TargetState, type TargetChange } from "./target-state.ts";
+import { TargetState, type AttemptTerms, type TargetChange } from "./target-state.ts";
 import { unknownTarget, type TargetView } from "./target-view.ts";
 
 export type { TargetView } from "./target-view.ts";
@@ -48,12 +48,12 @@ export class TargetHealth {
   /**
    * Undefined when the target takes no further attempt now: its adaptive limit is reached, or it is
    * half open and the one call that tries it is under way. That second bound does not hold for a
-   * target that has to serve (`Candidate.hasToServe`).
+   * target that has to serve (`Candidate.hasToServe`), and neither holds for what was sold.
    */
-  tryBegin(target: Target, hasToServe = false): AttemptWatch | undefined {
+  tryBegin(target: Target, terms: AttemptTerms = {}): AttemptWatch | undefined {
     const state = this.#stateOf(target.id);
     const { clock } = this.#options;
-    const attempt = state.tryBegin(clock.monotonic(), hasToServe);
+    const attempt = state.tryBegin(clock.monotonic(), terms);
     if (attempt === undefined) return undefined;
     let isUnderWay = true;
     return {

@@ -16,6 +16,14 @@ export interface WatchedAttempt extends ObservedAttempt {
   isAnswered: boolean;
 }
 
+/** What an attempt is not held to. */
+export interface AttemptTerms {
+  /** The target serves whatever happened to it. */
+  readonly hasToServe?: boolean;
+  /** The attempt is within what was sold. */
+  readonly isGuaranteed?: boolean;
+}
+
 /** What an event of an attempt changed about its target. */
 export type TargetChange = { readonly ejected: EjectionNotice } | "returned" | undefined;
 
@@ -28,10 +36,14 @@ export class TargetState {
   #probe: WatchedAttempt | undefined;
 
   /** Undefined when the target takes no further attempt now. */
-  tryBegin(nowMs: number, hasToServe: boolean): WatchedAttempt | undefined {
-    const isProbe = this.#ejection.isHalfOpen(nowMs) && !hasToServe;
+  tryBegin(
+    nowMs: number,
+    { hasToServe = false, isGuaranteed = false }: AttemptTerms,
+  ): WatchedAttempt | undefined {
+    const isProbe = this.#ejection.isHalfOpen(nowMs) && !hasToServe && !isGuaranteed;
     if (isProbe && this.#probe !== undefined) return undefined;
-    if (!this.#limit.tryEnter(nowMs)) return undefined;
+    if (isGuaranteed) this.#limit.enterAnyway();
+    else if (!this.#limit.tryEnter(nowMs)) return undefined;
     const observed = this.#ejection.observe(nowMs);
     const attempt = { ...observed, beganMs: nowMs, isAnswered: false };
     if (isProbe) this.#probe = attempt;
@@ -85,7 +97,7 @@ export class TargetState {
     } else if (end === "left") {
       if (!attempt.isAnswered) this.#firstEvent.unanswered(nowMs, nowMs - attempt.beganMs);
     } else {
-      if (isTooMuch(end.kind)) this.#limit.trouble(nowMs);
+      if (isTooMuch(end)) this.#limit.trouble(nowMs);
       if (end.kind === "throttled") this.#pause.throttled(nowMs, end.retryAfterMs);
       else if (end.retryAfterMs !== undefined) this.#pause.asked(nowMs, end.retryAfterMs);
     }
@@ -100,6 +112,6 @@ export class TargetState {
 
 /** A caller that left before the first event has waited for a target that may be dead. */
 function evidenceOfEnd({ isAnswered }: WatchedAttempt, end: AttemptEnd): Evidence {
-  if (typeof end !== "string") return evidenceOf(end.kind);
+  if (typeof end !== "string") return evidenceOf(end);
   return end === "ok" || isAnswered ? "life" : "neither";
 }

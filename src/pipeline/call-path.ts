@@ -1,0 +1,61 @@
+import type { CallRouting, CandidateNote } from "../domain/call-routing.ts";
+import type { CallOutcome } from "../domain/usage.ts";
+import type { Candidate } from "./routing/candidates.ts";
+import type { RunningAttempt } from "./running-attempt.ts";
+
+/** How one call found its way: candidates, attempts, and the attempt that serves it. */
+export class CallPath {
+  #candidates: readonly Candidate[] = [];
+  #leftOut: readonly CandidateNote[] = [];
+  readonly #attempts: RunningAttempt[] = [];
+  #serving: RunningAttempt | undefined;
+
+  /** The targets that may serve, in the order in which they are to be tried, and those left out. */
+  considered(candidates: readonly Candidate[], leftOut: readonly CandidateNote[]): void {
+    this.#candidates = [...candidates];
+    this.#leftOut = leftOut;
+  }
+
+  began(attempt: RunningAttempt): void {
+    this.#attempts.push(attempt);
+  }
+
+  /** The attempt whose answer the caller gets; it ends with the call. */
+  isServedBy(attempt: RunningAttempt): void {
+    this.#serving = attempt;
+  }
+
+  get serving(): RunningAttempt | undefined {
+    return this.#serving;
+  }
+
+  get attempts(): number {
+    return this.#attempts.length;
+  }
+
+  /** The attempt that serves, else the one that began last. */
+  get last(): RunningAttempt | undefined {
+    return this.#serving ?? this.#attempts.at(-1);
+  }
+
+  /** Nothing is worth keeping of the plain case: one target, one attempt, an answer. */
+  routing(outcome: CallOutcome): CallRouting | undefined {
+    const candidates = this.#candidates;
+    const isAlone = candidates.length + this.#leftOut.length < 2 && this.attempts < 2;
+    if (candidates.length === 0 || (isAlone && outcome === "completed")) return undefined;
+    return {
+      candidates: [...candidates.map(noteOf), ...this.#leftOut],
+      attempts: this.#attempts.map(({ note }) => note),
+    };
+  }
+
+  /** Whether the provider may have done work that nobody got. */
+  get mayBeBilledTwice(): boolean {
+    const { last } = this;
+    return this.#attempts.some((attempt) => attempt !== last && attempt.note.mayBeBilled);
+  }
+}
+
+function noteOf({ target, model, why }: Candidate): CandidateNote {
+  return { target: target.id, model: model.alias, why };
+}
