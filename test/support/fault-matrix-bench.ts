@@ -1,6 +1,7 @@
 import type { UsageRecord } from "../../src/domain/usage.ts";
 import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
 import type { TruthEntry } from "../../src/simulator/truth-log.ts";
+import { readAnswer } from "./fault-load.ts";
 import {
   faultRouting,
   faultTimeouts,
@@ -151,19 +152,6 @@ export class FaultMatrixBench implements AsyncDisposable {
     await this.gateway[Symbol.asyncDispose]();
     await this.second[Symbol.asyncDispose]();
   }
-}
-
-async function readAnswer(response: Response): Promise<Pick<SeenCall, "text" | "firstWordAt">> {
-  const decoder = new TextDecoder();
-  const parts: string[] = [];
-  let firstWordAt = Infinity;
-  const body: AsyncIterable<Uint8Array> | null = response.body;
-  for await (const bytes of body ?? []) {
-    const part = decoder.decode(bytes, { stream: true });
-    if (/"content":"[^"]/.test(part)) firstWordAt = Math.min(firstWordAt, Date.now());
-    parts.push(part);
-  }
-  return { text: parts.join(""), firstWordAt };
 }
 
 function aliasOf({ variant, isStreamed, hasSecond }: Cell): string {

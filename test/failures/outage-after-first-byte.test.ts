@@ -1,0 +1,53 @@
+import { describe, expect, test } from "bun:test";
+import { sendCall, type LoadedCall } from "../support/fault-load.ts";
+import { startFaultUpstreams } from "../support/fault-upstreams.ts";
+import { upstreamKinds } from "../support/gateway.ts";
+import { isComplete } from "../support/requirement.ts";
+import { report } from "../support/scorecard.ts";
+
+/** Of both wires together. */
+const callCount = isComplete ? 10_000 : 600;
+const callersAtOnce = 50;
+const testTimeoutMs = 300_000;
+
+describe.each(upstreamKinds)("behind kind %s:", (kind) => {
+  test(
+    "an answer that breaks off in the caller's hands is not begun again elsewhere",
+    async () => {
+      await using world = await startFaultUpstreams({ kind, upstreams: 2 });
+      // Of two targets one must stay in service, whatever they do.
+      for (const index of [0, 1]) world.break(index, "reset");
+      const calls: LoadedCall[] = [];
+      let begun = 0;
+      const callUntilDone = async (): Promise<void> => {
+        while (begun < callCount / upstreamKinds.length) {
+          begun += 1;
+          const wanted = { model: "everywhere", isStreamed: true };
+          calls.push(await sendCall(world.gateway, wanted, `cut-${begun}`));
+        }
+      };
+      await Promise.all(Array.from({ length: callersAtOnce }, callUntilDone));
+
+      const firstWords = new Map(calls.map(({ mark, firstWordAt }) => [mark, firstWordAt]));
+      const late = world
+        .truth()
+        .filter(({ mark, startedAt }) => startedAt > (firstWords.get(mark ?? "") ?? Infinity));
+      const cut = calls.filter(({ firstWordAt }) => firstWordAt < Infinity).length;
+      report({
+        check: 21,
+        name: `retries after the first byte, ${cut} cut streams, ${kind}`,
+        value: late.length,
+        limit: 0,
+        isMet: late.length === 0,
+      });
+      expect(late).toEqual([]);
+      expect(calls.filter(({ isWhole }) => isWhole)).toEqual([]);
+      // On a busy machine the runtime may learn of the reset before it hands on what came first.
+      expect(cut).toBeGreaterThan(calls.length / 2);
+      const rows = await world.gateway.usage();
+      expect(rows).toHaveLength(calls.length);
+      expect(rows.filter(({ outcome }) => outcome !== "failed")).toEqual([]);
+    },
+    testTimeoutMs,
+  );
+});
