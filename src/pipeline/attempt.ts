@@ -9,8 +9,11 @@ import { timeoutsOf } from "./timeouts-of.ts";
 import { send, type UpstreamAnswer } from "./send.ts";
 import type { PipelineServices } from "./services.ts";
 
-/** Connections of answers that are over are held for at most about so long. */
-const lingerMs = 1_000;
+/**
+ * The gate let the call in, so only what its pool does not see is in its way: connections of answers
+ * that are over, other parts of calls, and calls that were sold. All of these pass.
+ */
+const passingMs = 5_000;
 
 export interface AttemptContext {
   readonly call: Call;
@@ -54,7 +57,7 @@ export async function attemptStream<Event>(
 function sendTo(
   request: UpstreamRequest,
   candidate: Candidate,
-  { call, services, placeWaitMs = lingerMs, isGuaranteed = false }: AttemptContext,
+  { call, services, placeWaitMs = passingMs, isGuaranteed = false }: AttemptContext,
 ): Promise<UpstreamAnswer> {
   const timeouts = timeoutsOf(candidate);
   return send(request, {
