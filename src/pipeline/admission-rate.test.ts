@@ -49,6 +49,16 @@ test("a delay beyond its target lowers the rate, and an idle loop raises it fast
   expect(high).toBeGreaterThan(2.5 * low);
 });
 
+test("calls that go on whatever the rate are part of what could be done before", () => {
+  const rate = new AdmissionRate();
+  for (let at = 50; at <= 5_000; at += 50) {
+    for (let call = 0; call < 50; call += 1) rate.count();
+    rate.update({ now: at, delayMs: at < 4_900 ? 50 : 101, targetMs });
+  }
+  const admitted = pass(rate, { from: 5_000, seconds: 10, perSecond: 9_000, delayMs: 100 });
+  expect(Math.abs(admitted / 10_000 - 1)).toBeLessThan(0.05);
+});
+
 test("a few calls a second get through whatever the delay is", () => {
   const rate = new AdmissionRate();
   pass(rate, { from: 0, seconds: 120, perSecond: 1_000, delayMs: 5_000 });

@@ -60,13 +60,18 @@ export class AdmissionRate {
     return this.#rate === smallestRate;
   }
 
+  /** Counts a call that goes on whatever the rate. */
+  count(): void {
+    this.#admitted += 1;
+  }
+
   /** True when a call may go on. */
   admits(call: ArrivingCall): boolean {
     if (this.#rate !== undefined && (call.isLate || !this.#takeToken(this.#rate, call))) {
       this.#refusedAt = call.now;
       return false;
     }
-    this.#admitted += 1;
+    this.count();
     return true;
   }
 

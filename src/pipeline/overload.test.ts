@@ -200,6 +200,35 @@ describe("the loop's delay", () => {
   });
 });
 
+test("a few calls are not what keeps the loop busy: none of them is refused", () => {
+  let now = 0;
+  let calls = 32;
+  let measure = (): void => undefined;
+  const guard = new OverloadGuard({
+    clock: {
+      monotonic: () => now,
+      schedule: (run) => {
+        measure = run;
+        return () => undefined;
+      },
+    },
+    random: () => 0,
+    settings: () => settings,
+    callsUnderWay: () => calls,
+    events: noEvents,
+  });
+  guard.start();
+  const refused = (): boolean => guard.refusesUnread({ provisionedUnits: 0 });
+  for (let turn = 0; turn < 50; turn += 1) {
+    now += 5_000;
+    expect(refused()).toBe(false);
+    measure();
+  }
+  calls = 33;
+  now += 5_000;
+  expect(refused()).toBe(true);
+});
+
 describe("an answer that refuses", () => {
   function guardAt(time: { now: number }) {
     let run = (): void => undefined;

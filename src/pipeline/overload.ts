@@ -119,18 +119,30 @@ export class OverloadGuard {
   }
 
   #refuses(capacityClass: CapacityClass): boolean {
-    // So few cannot be what keeps the loop busy; refusing them would help nobody.
-    if (this.#options.callsUnderWay() <= harmlessCalls) return false;
     const isAdmitted =
       capacityClass === "provisioned"
-        ? this.#provisionedShare === 0 || this.#options.random() >= this.#provisionedShare
+        ? this.#admitsProvisioned()
         : this.#admits(capacityClass === "on-demand");
     return !(isAdmitted && this.#hasRoom(capacityClass)) && this.#refuse(capacityClass);
   }
 
+  #admitsProvisioned(): boolean {
+    const share = this.#provisionedShare;
+    return share === 0 || this.#areFew || this.#options.random() >= share;
+  }
+
   #admits(isImportant: boolean): boolean {
+    if (this.#areFew) {
+      this.#rate.count();
+      return true;
+    }
     const now = this.#options.clock.monotonic();
     return this.#rate.admits({ now, isImportant, isLate: this.#isLate(now) });
+  }
+
+  /** So few cannot be what keeps the loop busy; refusing them would help nobody. */
+  get #areFew(): boolean {
+    return this.#options.callsUnderWay() <= harmlessCalls;
   }
 
   /** The next measurement would come too late to keep this turn of the loop from growing. */

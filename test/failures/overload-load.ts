@@ -1,0 +1,207 @@
+/**
+ * Callers, as a program of its own: takes the loads as JSON, runs them at once and prints what came
+ * of each as JSON.
+ */
+import { AnswerReader } from "../../bench/load/answer-reader.ts";
+import { requestBytes } from "../../bench/load/http-request.ts";
+import { chatRequest } from "../../bench/load/requests.ts";
+import { quantile } from "../../bench/statistics.ts";
+import { type Load, loadsSchema, type LoadResult } from "./overload-load-result.ts";
+
+/** How long after its end answers are waited for. */
+const patienceMs = 10_000;
+/** How long callers think about an answer before they call again. */
+const thinkingMs = 1_000;
+/** How long callers wait who found no connection. */
+const connectionMs = 50;
+/** An answer that comes later is no use to anybody. */
+const usefulWithinMs = 2_000;
+
+interface Caller {
+  readonly send: (dueAt: number) => void;
+  readonly leave: () => void;
+}
+
+interface Answered {
+  readonly status: number;
+  /** When the call was due. */
+  readonly dueAt: number;
+  /** Of anything but 200: the end of it. */
+  readonly text: string;
+}
+
+/** What is counted while a load runs. */
+class Counts {
+  readonly latencies: number[] = [];
+  readonly failures: string[] = [];
+  useful = 0;
+  refused = 0;
+  failed = 0;
+  unsent = 0;
+  open = 0;
+  lastRefusedAt = 0;
+
+  answered({ status, dueAt, text }: Answered, now: number): void {
+    this.open -= 1;
+    if (status === 503) {
+      this.refused += 1;
+      this.lastRefusedAt = now;
+      return;
+    }
+    if (status !== 200) {
+      this.failed += 1;
+      if (this.failures.length < 5) this.failures.push(text);
+      return;
+    }
+    this.latencies.push(now - dueAt);
+    if (now - dueAt <= usefulWithinMs) this.useful += 1;
+  }
+}
+
+async function runLoad(load: Load): Promise<LoadResult> {
+  const counts = new Counts();
+  const idle: Caller[] = [];
+  let isOver = false;
+  const comingBack = new DueCalls();
+  const onAnswered = (caller: Caller, answer: Answered): void => {
+    const now = performance.now();
+    counts.answered(answer, now);
+    if (load.manner.kind === "busy" && !isOver) caller.send(now);
+    else idle.push(caller);
+    if (load.manner.kind !== "heedful") return;
+    comingBack.add(now + readRetryAfter(answer.text));
+  };
+  const connections = Array.from({ length: load.connections }, () =>
+    open(load, counts, onAnswered),
+  );
+  const callers = await Promise.all(connections);
+  idle.push(...callers);
+  const startedAt = performance.now();
+  await sendAll(load, { idle, counts, comingBack, startedAt });
+  isOver = true;
+  const seconds = (performance.now() - startedAt) / 1_000;
+  const { useful, refused } = counts;
+  const endsAt = performance.now() + patienceMs;
+  while (counts.open > 0 && performance.now() < endsAt) await Bun.sleep(10);
+  for (const caller of callers) caller.leave();
+  const sorted = Float64Array.from(counts.latencies).toSorted();
+  return {
+    usefulPerSecond: useful / seconds,
+    refusedPerSecond: refused / seconds,
+    answered: sorted.length,
+    refused: counts.refused,
+    failed: counts.failed + counts.open,
+    failures: counts.failures,
+    unsent: counts.unsent,
+    p50: sorted.length === 0 ? 0 : quantile(sorted, 0.5),
+    p99: sorted.length === 0 ? 0 : quantile(sorted, 0.99),
+    lastRefusedMs: counts.refused === 0 ? 0 : counts.lastRefusedAt - startedAt,
+  };
+}
+
+/** Calls that are due at some time, by the millisecond. */
+class DueCalls {
+  /** From the first one on, none is missing. */
+  #counts: number[] = [];
+  #first = Math.floor(performance.now());
+
+  add(at: number): void {
+    const place = Math.max(0, Math.ceil(at) - this.#first);
+    while (this.#counts.length <= place) this.#counts.push(0);
+    this.#counts[place] = (this.#counts[place] ?? 0) + 1;
+  }
+
+  /** Times of calls that are due, each once. */
+  *take(now: number): Iterable<number> {
+    for (; this.#first <= now; this.#first += 1) {
+      const count = this.#counts.shift() ?? 0;
+      for (let call = 0; call < count; call += 1) yield this.#first;
+    }
+  }
+}
+
+interface Calling {
+  readonly idle: Caller[];
+  readonly counts: Counts;
+  readonly comingBack: DueCalls;
+  readonly startedAt: number;
+}
+
+/** Sends what is due each millisecond, until the time is over. */
+async function sendAll(load: Load, calling: Calling): Promise<void> {
+  const { idle, counts, comingBack, startedAt } = calling;
+  const { manner } = load;
+  if (manner.kind === "busy") for (const caller of idle.splice(0)) caller.send(startedAt);
+  if (manner.kind === "heedful") {
+    for (let caller = 0; caller < manner.callers; caller += 1) {
+      comingBack.add(startedAt + (thinkingMs * caller) / manner.callers);
+    }
+  }
+  const endsAt = startedAt + load.durationMs;
+  let sent = 0;
+  for (let now = performance.now(); now < endsAt; now = performance.now()) {
+    if (manner.kind === "steady") {
+      const due = Math.floor(((now - startedAt) * manner.perSecond) / 1_000);
+      for (; sent < due; sent += 1) {
+        const caller = idle.pop();
+        if (caller === undefined) counts.unsent += 1;
+        else caller.send(startedAt + (sent * 1_000) / manner.perSecond);
+      }
+    } else if (manner.kind === "heedful") {
+      for (const dueAt of comingBack.take(now)) {
+        const caller = idle.pop();
+        if (caller === undefined) comingBack.add(now + connectionMs);
+        else caller.send(dueAt);
+      }
+    }
+    await Bun.sleep(1);
+  }
+}
+
+/** One connection, kept for one call after the other. Rejects when it cannot be opened. */
+function open(
+  load: Load,
+  counts: Counts,
+  onAnswered: (caller: Caller, answer: Answered) => void,
+): Promise<Caller> {
+  const bytes = requestBytes(chatRequest(load.model), load);
+  const answer = new AnswerReader();
+  let dueAt = 0;
+  let caller: Caller | undefined;
+  return new Promise((resolve, reject) => {
+    const connecting = Bun.connect({
+      hostname: "127.0.0.1",
+      port: load.port,
+      socket: {
+        open(socket) {
+          caller = {
+            send(at) {
+              dueAt = at;
+              counts.open += 1;
+              socket.write(bytes);
+            },
+            leave: () => socket.terminate(),
+          };
+          resolve(caller);
+        },
+        data(_, received) {
+          if (!answer.push(received) || caller === undefined) return;
+          const { status } = answer;
+          const text = status === 200 ? "" : received.toString("latin1");
+          onAnswered(caller, { status, dueAt, text });
+        },
+        // Whoever loses a connection counts as not answered: it stays open in the counts.
+        error: (_, error) => reject(error),
+      },
+    });
+    connecting.catch(reject);
+  });
+}
+
+/** Of a short answer, which comes in one piece. */
+function readRetryAfter(answer: string): number {
+  return Number(/\r\nretry-after-ms: *(\d+)/i.exec(answer)?.[1] ?? thinkingMs);
+}
+
+const loads = loadsSchema.parse(JSON.parse(process.argv[2] ?? ""));
+process.stdout.write(JSON.stringify(await Promise.all(loads.map(runLoad))));

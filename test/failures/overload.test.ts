@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { isComplete } from "../support/requirement.ts";
+import { report } from "../support/scorecard.ts";
+import { OverloadBench } from "./overload-bench.ts";
+import type { Load, LoadResult } from "./overload-load-result.ts";
+
+const peakMs = isComplete ? 10_000 : 4_000;
+const afterMs = isComplete ? 10_000 : 6_000;
+/** Enough to keep the gateway busy, and too few to make it late. */
+const busyConnections = 64;
+/** More than the event loop reads in one turn. */
+const manyConnections = 2_000;
+
+/** One overload: what callers without a guarantee got, and those with one, at the same time. */
+interface Overload {
+  readonly others: LoadResult;
+  readonly guaranteed: LoadResult;
+  /** Answers to a balancer's question for the health of the process, in milliseconds. */
+  readonly healthMs: readonly number[];
+}
+
+let bench: OverloadBench;
+let peak: LoadResult;
+let heeded: Overload;
+let unheeded: Overload;
+let after: LoadResult;
+let shed: { readonly onDemand: number; readonly provisioned: number };
+
+beforeAll(async () => {
+  bench = await OverloadBench.create();
+  const authorization = bench.onDemand;
+  const busy = {
+    authorization,
+    connections: busyConnections,
+    manner: { kind: "busy" },
+  } as const;
+  // What is compiled while it runs is slow before.
+  await bench.load({ ...busy, durationMs: 2_000 });
+  peak = await only(bench.load({ ...busy, durationMs: peakMs }));
+  const perSecond = 3 * peak.usefulPerSecond;
+  heeded = await overload(
+    { kind: "heedful", callers: Math.round(perSecond) },
+    isComplete ? 60_000 : 6_000,
+  );
+  unheeded = await overload({ kind: "steady", perSecond }, isComplete ? 20_000 : 5_000);
+  after = await only(
+    bench.load({
+      authorization,
+      connections: 500,
+      durationMs: afterMs,
+      manner: { kind: "steady", perSecond: perSecond / 10 },
+    }),
+  );
+  shed = {
+    onDemand: await bench.metric('sluice_shed_calls_total{class="on-demand"}'),
+    provisioned: await bench.metric('sluice_shed_calls_total{class="provisioned"}'),
+  };
+  const results = { peak, heeded: heeded.others, unheeded: unheeded.others, after, shed };
+  process.stdout.write(`${Bun.inspect(results)}\n`);
+}, 400_000);
+afterAll(() => bench[Symbol.asyncDispose]());
+
+async function overload(manner: Load["manner"], durationMs: number): Promise<Overload> {
+  const healthMs: number[] = [];
+  const probing = new AbortController();
+  const probes = probeHealth(healthMs, probing.signal);
+  const [others, guaranteed] = await bench.load(
+    { authorization: bench.onDemand, connections: manyConnections, durationMs, manner },
+    {
+      authorization: bench.provisioned,
+      connections: 500,
+      durationMs,
+      manner: { kind: "steady", perSecond: 0.05 * peak.usefulPerSecond },
+    },
+  );
+  probing.abort();
+  await probes;
+  if (others === undefined || guaranteed === undefined) throw new Error("there was no load");
+  return { others, guaranteed, healthMs };
+}
+
+async function probeHealth(healthMs: number[], signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const askedAt = performance.now();
+    const { status } = await fetch(`${bench.gateway.dataUrl}/healthz`);
+    healthMs.push(status === 200 ? performance.now() - askedAt : Number.POSITIVE_INFINITY);
+    await Bun.sleep(100);
+  }
+}
+
+async function only(results: Promise<readonly LoadResult[]>): Promise<LoadResult> {
+  const [result] = await results;
+  if (result === undefined) throw new Error("there was no load");
+  return result;
+}
+
+describe.each([
+  ["callers who come back when they are told to", () => heeded],
+  ["callers who never wait", () => unheeded],
+] as const)("three times the load, of %s,", (whose, of) => {
+  test("leaves the work that can be done", () => {
+    const { others, guaranteed } = of();
+    const share = (others.usefulPerSecond + guaranteed.usefulPerSecond) / peak.usefulPerSecond;
+    report({
+      check: 23,
+      name: `3 x the load, ${whose}: goodput`,
+      value: `${(100 * share).toFixed(0)} % of ${peak.usefulPerSecond.toFixed(0)}/s`,
+      limit: ">= 80 %",
+      isMet: share >= 0.8,
+    });
+    expect(others.refused).toBeGreaterThan(0);
+    expect(others.failed).toBe(0);
+    // Whatever else runs on the machine takes from one measurement and not from the other.
+    expect(share).toBeGreaterThan(0.4);
+  });
+
+  test("refuses no provisioned call", () => {
+    const { answered, refused, failed, failures, unsent } = of().guaranteed;
+    report({
+      check: 23,
+      name: `3 x the load, ${whose}: provisioned calls refused or failed`,
+      value: `${refused + failed} of ${answered + refused + failed}`,
+      limit: 0,
+      isMet: refused + failed === 0,
+    });
+    expect({ refused, failed, failures }).toEqual({ refused: 0, failed: 0, failures: [] });
+    expect(answered).toBeGreaterThan(unsent);
+  });
+
+  test("does not stand in the way of who asks for the health of the process", () => {
+    const sorted = of().healthMs.toSorted((one, other) => one - other);
+    const p99 = sorted[Math.floor(sorted.length * 0.99)] ?? Number.POSITIVE_INFINITY;
+    const slowest = sorted.at(-1) ?? Number.POSITIVE_INFINITY;
+    report({
+      check: 23,
+      name: `3 x the load, ${whose}: health answered, p99`,
+      value: `${p99.toFixed(0)} ms (at most ${slowest.toFixed(0)})`,
+      limit: "<= 1 s",
+      isMet: p99 <= 1_000,
+    });
+    expect(sorted.length).toBeGreaterThan(5);
+    expect(slowest).toBeLessThan(10_000);
+  });
+});
+
+test("within five seconds of its end nobody is refused any more", () => {
+  report({
+    check: 23,
+    name: "3 x the load: last refusal after its end",
+    value: `${after.lastRefusedMs.toFixed(0)} ms`,
+    limit: "<= 5 s",
+    isMet: after.lastRefusedMs <= 5_000,
+  });
+  expect(after.lastRefusedMs).toBeLessThanOrEqual(5_000);
+  expect(after.failed).toBe(0);
+  expect(after.answered).toBeGreaterThan(0);
+});
+
+test("the metrics say how many were refused, by class", () => {
+  const refused = heeded.others.refused + unheeded.others.refused + after.refused;
+  expect(shed.onDemand).toBeGreaterThanOrEqual(refused);
+  expect(shed.provisioned).toBe(0);
+});
