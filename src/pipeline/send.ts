@@ -36,6 +36,7 @@ export async function send(
   options: SendOptions,
 ): Promise<UpstreamAnswer> {
   const { upstream } = options;
+  if (options.callerSignal.aborted) throw whyEnded(options.callerSignal);
   if (options.isGuaranteed) upstream.inFlight.enterAnyway();
   else if (!upstream.inFlight.tryEnter()) await waitForPlace(options);
   // A stream lives long; what watches it must not keep the body of the request.

@@ -70,6 +70,7 @@ function checkOthers(world: World, { call, attempt, wrong }: Beginning): void {
   if (!isHedge || running.length > 1) {
     return wrong(`${attempt.id} began while ${running.map(({ id }) => id).join(", ")} ran`);
   }
-  const afterMs = attempt.startedAt - first.startedAt;
+  // The first may have waited for a place at its upstream before it was sent.
+  const afterMs = attempt.startedAt - call.plan.atMs;
   if (afterMs + leastMs < hedgeAfterMs) wrong(`${attempt.id} hedges after ${afterMs} ms`);
 }
