@@ -42,7 +42,7 @@ export const gatewayErrors = {
     status: 503,
     type: "server_error",
     code: "model_unavailable",
-    when: "The upstream model is temporarily unavailable and every target was tried, or Sluice is shutting down.",
+    when: "The upstream model is temporarily unavailable and every target was tried, or Sluice has too much to do or is shutting down.",
   },
   internal_error: {
     status: 500,
