@@ -19,6 +19,7 @@ export function auditBudget(inner: Budget, world: World, process: string): Budge
       const isAllowed = inner.tryRetry(alias);
       if (!isAllowed) return false;
       const { now } = world.time;
+      world.grantedRetries.add(process, alias);
       const made = noteIn(retries, alias, now);
       const share = (countSince(calls.get(alias) ?? [], now) * retryBudgetPercent) / 100;
       const most = Math.max(retryFloor, share);

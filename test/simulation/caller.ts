@@ -1,3 +1,5 @@
+import type { Key } from "../../src/domain/key.ts";
+import type { Model } from "../../src/domain/model.ts";
 import { GatewayError } from "../../src/domain/gateway-error.ts";
 import type { ChatEvent, ChatRequest } from "../../src/domain/chat.ts";
 import type { Call } from "../../src/pipeline/call.ts";
@@ -48,9 +50,11 @@ export class SimulatedCaller {
     this.#record.arrivedAt = time.now;
     const { deadlineMs, capacity } = plan;
     if (deadlineMs !== undefined) this.#record.deadlineAt = time.now + deadlineMs;
+    const caller = this.#process.callerOf(plan.key, plan.secret);
+    this.#record.hasGuarantee = hasGuarantee(caller.key, environment.models.get(plan.alias));
     return {
       id: plan.id,
-      caller: this.#process.callerOf(plan.key, plan.secret),
+      caller,
       environment,
       snapshot,
       signal: this.#controller.signal,
@@ -200,6 +204,14 @@ export class SimulatedCaller {
     if (state.remainingRequests >= 0 && state.remainingTokens >= 0) return;
     violate(this.#world, "I6", `told ${JSON.stringify(state)}`, this.#record.plan.id);
   }
+}
+
+function hasGuarantee(key: Key, model: Model | undefined): boolean {
+  const { provisionedUnits, provisionedPool } = key;
+  const isServed = model?.targets.some(
+    ({ pool }) => pool !== undefined && pool === provisionedPool,
+  );
+  return provisionedUnits > 0 && isServed === true;
 }
 
 function sized(request: ChatRequest): { request: ChatRequest; bodyBytes: number } {

@@ -8,6 +8,8 @@ const lastingFaults: ReadonlySet<Fault | undefined> = new Set([
   "overflow",
   "content-refused",
 ]);
+/** Nothing was done, so that another try elsewhere takes nothing from the budget. */
+const freeFaults: ReadonlySet<Fault | undefined> = new Set(["bad-credential", "unknown-model"]);
 const leastMs = 1e-6;
 
 /** What must be so whenever anything is sent upstream. */
@@ -30,7 +32,23 @@ export function checkBegin(world: World, call: CallRecord, attempt: Attempt): vo
   });
   if (told !== undefined) wrong(`${id} began though ${told.id} met ${told.fault}`);
   checkWait(call, attempt, wrong);
+  if (plan.kind !== "embedding") checkBudget(world, call, attempt);
   checkOthers(world, { call, attempt, wrong });
+}
+
+/** Every attempt beyond the first was allowed by the budget of its process. */
+function checkBudget(world: World, call: CallRecord, { id, process }: Attempt): void {
+  const { attempts, plan } = call;
+  const free = attempts.filter(
+    ({ fault, how }) => freeFaults.has(fault) && how === "closed",
+  ).length;
+  const isFree = attempts.length === 0 || call.paidRetries + 1 + free > attempts.length;
+  if (isFree) return;
+  call.paidRetries += 1;
+  const made = world.madeRetries.add(process, plan.alias);
+  const granted = world.grantedRetries.of(process, plan.alias);
+  if (made <= granted) return;
+  violate(world, "retry budget", `${id} is retry ${made} of ${granted} granted`, plan.id);
 }
 
 /** A provider that asks to be left alone is left alone, by this call at least. */

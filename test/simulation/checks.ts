@@ -95,7 +95,7 @@ class CallCheck {
 
   /** P6 and P8: one class, decided before anything was sent, the same for everybody. */
   #checkClass(): void {
-    const { opened, servedBy, plan } = this.#record;
+    const { opened, servedBy, plan, hasGuarantee } = this.#record;
     const capacityClass = this.#row?.capacityClass;
     if (opened === undefined || capacityClass === undefined) return;
     if (opened.capacityClass !== capacityClass) {
@@ -109,6 +109,10 @@ class CallCheck {
     }
     if (plan.capacity === "on-demand-only" && capacityClass !== "on-demand") {
       this.#wrong("P6", `asked for on demand only and ran as ${capacityClass}`);
+    }
+    const isOwned = hasGuarantee && plan.capacity !== "on-demand-only";
+    if (isOwned === (capacityClass === "on-demand")) {
+      this.#wrong("P6", `is ${capacityClass}, and the key has ${isOwned ? "" : "no "}units for it`);
     }
     const scopes = this.#stage.limiter.reservations.get(plan.id)?.scopes ?? [];
     const isGuarantee = scopes.some((scope) => scope.startsWith("guarantee:"));

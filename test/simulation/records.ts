@@ -39,6 +39,10 @@ export class CallRecord {
   error: GatewayError | undefined;
   /** Said to the caller. */
   servedBy: CapacityClass | undefined;
+  /** Whether its key had units for its model when it came. */
+  hasGuarantee = false;
+  /** Attempts beyond the first that a budget had to allow. */
+  paidRetries = 0;
   opened: OpenedCall | undefined;
   closed: UsageRecord | undefined;
 

@@ -10,7 +10,7 @@ import { CallRecord, type Violation } from "./records.ts";
 import type { EventPlan, Scenario } from "./scenario.ts";
 import { UpstreamModel } from "./upstream.ts";
 import { VirtualTime } from "./virtual-time.ts";
-import { violate, type World } from "./world.ts";
+import { RetryCount, violate, type World } from "./world.ts";
 
 export interface RunResult {
   readonly seed: number;
@@ -83,6 +83,8 @@ class Run implements Stage {
       random: new Random(scenario.seed).fork("run"),
       calls: new Map(this.#records.map((record) => [record.plan.id, record])),
       violations: [],
+      grantedRetries: new RetryCount(),
+      madeRetries: new RetryCount(),
     };
     this.world = world;
     this.upstreams = new Map(

@@ -14,6 +14,25 @@ export interface World {
   /** By the id of the call. */
   readonly calls: ReadonlyMap<string, CallRecord>;
   readonly violations: Violation[];
+  /** By the budgets of processes. */
+  readonly grantedRetries: RetryCount;
+  /** Of these, those that became an attempt. */
+  readonly madeRetries: RetryCount;
+}
+
+/** Retries of each model in each process. */
+export class RetryCount {
+  readonly #counts = new Map<string, number>();
+
+  add(process: string, alias: string): number {
+    const count = this.of(process, alias) + 1;
+    this.#counts.set(`${process} ${alias}`, count);
+    return count;
+  }
+
+  of(process: string, alias: string): number {
+    return this.#counts.get(`${process} ${alias}`) ?? 0;
+  }
 }
 
 export function violate(world: World, rule: string, text: string, call?: string): void {
