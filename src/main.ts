@@ -13,7 +13,7 @@ process.exitCode = await run(process.argv.slice(2), readEnvironment());
 
 async function run(args: readonly string[], environment: ProcessEnvironment): Promise<number> {
   const { version } = packageJson;
-  const isWorker = environment.fetchLimitOwner !== undefined && process.send !== undefined;
+  const isWorker = environment.isWorker === true && process.send !== undefined;
   if (!isWorker && asksForSupervisor(args)) return runSupervisor(environment, version);
   const io = createIo(environment, isWorker);
   // Only now: a supervisor stays small without everything else.

@@ -1,16 +1,16 @@
 import type { ProcessEnvironment } from "../config/environment.ts";
+import { hasFetchLimit } from "./supervisor/fetch-limit.ts";
 
 /**
  * The runtime reads its limit of simultaneous fetches (256 by default) from the environment when
  * the process starts. So the process replaces itself, once, with the limit set; its id stays.
  */
 export function restartWithFetchLimit(wanted: number, environment: ProcessEnvironment): void {
-  const { maxHttpRequests, variables } = environment;
-  if (maxHttpRequests !== undefined && maxHttpRequests >= wanted) return;
+  if (hasFetchLimit(wanted, environment)) return;
   // Absent on systems without the call; there the operator sets the variable.
   if (process.execve === undefined) return;
   const defined: Record<string, string> = {};
-  for (const [name, value] of Object.entries(variables)) {
+  for (const [name, value] of Object.entries(environment.variables)) {
     if (value !== undefined) defined[name] = value;
   }
   process.execve(

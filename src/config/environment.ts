@@ -10,10 +10,9 @@ export interface ProcessEnvironment {
   readonly adminToken: Secret | undefined;
   /** `BUN_CONFIG_MAX_HTTP_REQUESTS`: most simultaneous fetches, fixed when the process starts. */
   readonly maxHttpRequests: number | undefined;
-  /**
-   * `SLUICE_WORKER`, between the processes of one gateway: set for a worker that a supervisor has
-   * started, and says who chose its limit of fetches.
-   */
+  /** `SLUICE_WORKER`, between the processes of one gateway: a supervisor has started this one. */
+  readonly isWorker?: boolean;
+  /** `SLUICE_FETCH_LIMIT_BY`, likewise: who chose a worker's limit of fetches. */
   readonly fetchLimitOwner?: FetchLimitOwner | undefined;
   /** Every variable, for `${NAME}` in the file. */
   readonly variables: Readonly<Record<string, string | undefined>>;
@@ -29,7 +28,8 @@ export function readEnvironment(): ProcessEnvironment {
     adminUrl: readText(variables["SLUICE_ADMIN_URL"]),
     adminToken: readSecret(variables["SLUICE_ADMIN_TOKEN"]),
     maxHttpRequests: readCount(variables["BUN_CONFIG_MAX_HTTP_REQUESTS"]),
-    fetchLimitOwner: readOwner(variables["SLUICE_WORKER"]),
+    isWorker: variables["SLUICE_WORKER"] === "1",
+    fetchLimitOwner: readOwner(variables["SLUICE_FETCH_LIMIT_BY"]),
     variables,
   };
 }

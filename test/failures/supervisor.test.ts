@@ -198,13 +198,17 @@ test("a worker that finds a bad file when it is started again is tried again unt
   await using bench = await createBench();
   await using serving = await bench.serve();
   const good = readFileSync(bench.configPath, "utf8");
-  const crashes = (): number => serving.text().split("worker crashed").length - 1;
+  const failedStarts = (): number =>
+    serving.text().split("worker ended before it served").length - 1;
   // Its supervisor must know that it did start once.
   await until("it serves", () => isServing(serving));
   await Bun.write(bench.configPath, `${good}\nnonsense: 1\n`);
   process.kill(serving.workerPid, "SIGKILL");
-  await until("it cannot start", () => crashes() >= 2);
+  await until("it cannot start", () => failedStarts() >= 2);
   expect(serving.text()).toContain("nonsense");
+  const [crash = "", ...others] = reportsIn(bench);
+  expect(JSON.parse(readFileSync(crash, "utf8"))).toMatchObject({ signal: "SIGKILL" });
+  expect(others).toEqual([]);
   expect(await isServing(serving)).toBe(false);
   await Bun.write(bench.configPath, good);
   await until("it serves again", () => isServing(serving));

@@ -18,6 +18,7 @@ const crash: Crash = {
   signal: "SIGSEGV",
   peakResidentBytes: 5_000_000,
   restarts: 2,
+  hasServed: true,
   failure: undefined,
 };
 

@@ -14,6 +14,8 @@ export interface Crash {
   readonly peakResidentBytes: number | undefined;
   /** How often a worker had been started in its place before. */
   readonly restarts: number;
+  /** Whether it got so far. */
+  readonly hasServed: boolean;
   /** What it said of itself; nothing when it was killed. */
   readonly failure: WorkerFailure | undefined;
 }

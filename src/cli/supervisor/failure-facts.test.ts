@@ -40,11 +40,24 @@ describe("what is told of an exception", () => {
     expect(facts.positions[0]).toStartWith("failWith (");
   });
 
-  test("has no places when nobody knows where the message in the stack ends", () => {
-    const error = new Error(`${canary}\n    at zebra (${root}src/zebra.ts:1:1)`);
+  test.each(["another message", "", "zebra", "a prompt", "src"])(
+    "has no places when its message was changed to %j, and nobody knows where the old one ends",
+    (message) => {
+      const error = new Error(`${canary}\n    at zebra (${root}src/zebra.ts:1:1)`);
+      void error.stack;
+      error.message = message;
+      expect(failureFacts(error, root)).toEqual({ error: "Error", positions: [] });
+    },
+  );
+
+  test("has no place before a line that is none, whatever the message says now", () => {
+    const error = thrownBy(() => failWith(`short\n    at zebra (${root}src/zebra.ts:1:1)\n.`));
+    if (!(error instanceof Error)) throw new Error("nothing was thrown");
     void error.stack;
-    error.message = "another message";
-    expect(failureFacts(error, root)).toEqual({ error: "Error", positions: [] });
+    error.message = "short";
+    const facts = failureFacts(error, root);
+    expect(JSON.stringify(facts)).not.toContain("zebra");
+    expect(facts.positions[0]).toStartWith("failWith (");
   });
 
   test("has no class that is not a plain name, and no place outside of this program", () => {

@@ -1,6 +1,7 @@
 import type { FailureFacts } from "./messages.ts";
 
 const mostPositions = 30;
+const frameStart = "    at ";
 const plainName = /^[A-Za-z_$][\w$]{0,63}$/;
 /** As the runtime writes them: `at name (place:line:column)`, `at async name (...)`, `at place`. */
 const position =
@@ -17,16 +18,9 @@ export function failureFacts(thrown: unknown, root: string): FailureFacts {
   return { error: plainName.test(name) ? name : "Error", positions: positionsOf(thrown, root) };
 }
 
-function positionsOf({ stack, message }: Error, root: string): string[] {
-  if (stack === undefined) return [];
-  const messageAt = stack.indexOf(message);
-  // The message was changed afterwards, so nobody knows where it ends in the stack.
-  if (messageAt === -1) return [];
+function positionsOf(error: Error, root: string): string[] {
   const positions: string[] = [];
-  for (const line of stack
-    .slice(messageAt + message.length)
-    .split("\n")
-    .slice(1)) {
+  for (const line of frameLines(error)) {
     const [, caller, place] = position.exec(line) ?? [];
     const ownPlace = place === undefined ? undefined : placeIn(root, place);
     if (ownPlace === undefined) continue;
@@ -34,6 +28,17 @@ function positionsOf({ stack, message }: Error, root: string): string[] {
     if (positions.length === mostPositions) break;
   }
   return positions;
+}
+
+/**
+ * The unbroken run of frames at the end of the stack. None where the stack does not begin with
+ * exactly what the error says of itself: whatever was changed since, nobody knows where text ends.
+ */
+function frameLines({ name, message, stack = "" }: Error): readonly string[] {
+  const head = message === "" ? name : `${name}: ${message}`;
+  if (!stack.startsWith(`${head}\n${frameStart}`)) return [];
+  const lines = stack.slice(head.length + 1).split("\n");
+  return lines.slice(lines.findLastIndex((line) => !line.startsWith(frameStart)) + 1);
 }
 
 function placeIn(root: string, place: string): string | undefined {

@@ -8,14 +8,20 @@ const base = { ...readEnvironment(), maxHttpRequests: undefined, variables: { HO
 test("a worker gets the operator's limit, the usual one, or the one that was asked for", () => {
   expect(workerVariables(undefined, base)).toEqual({
     HOME: "/h",
-    SLUICE_WORKER: "supervisor",
+    SLUICE_WORKER: "1",
+    SLUICE_FETCH_LIMIT_BY: "supervisor",
     BUN_CONFIG_MAX_HTTP_REQUESTS: "8192",
   });
   const variables = { BUN_CONFIG_MAX_HTTP_REQUESTS: "9000" };
   const set = { ...base, maxHttpRequests: 9000, variables };
-  expect(workerVariables(undefined, set)).toEqual({ ...variables, SLUICE_WORKER: "operator" });
+  expect(workerVariables(undefined, set)).toEqual({
+    ...variables,
+    SLUICE_WORKER: "1",
+    SLUICE_FETCH_LIMIT_BY: "operator",
+  });
   expect(workerVariables(20_000, set)).toEqual({
-    SLUICE_WORKER: "supervisor",
+    SLUICE_WORKER: "1",
+    SLUICE_FETCH_LIMIT_BY: "supervisor",
     BUN_CONFIG_MAX_HTTP_REQUESTS: "20000",
   });
 });
@@ -26,7 +32,9 @@ test.each([
   ["supervisor", 8192, 10_000, false],
   ["operator", 9000, 8192, true],
   ["operator", 100, 8192, false],
-] as const)("a limit that the %s set to %d where %d is wanted: right is %p", (...one) => {
+  [undefined, 9000, 8192, true],
+  [undefined, undefined, 8192, false],
+] as const)("a limit that %p set to %p where %p is wanted: right is %p", (...one) => {
   const [fetchLimitOwner, maxHttpRequests, wanted, isRight] = one;
   expect(hasFetchLimit(wanted, { ...base, fetchLimitOwner, maxHttpRequests })).toBe(isRight);
 });

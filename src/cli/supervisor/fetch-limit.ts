@@ -4,8 +4,8 @@ import type { FetchLimitOwner, ProcessEnvironment } from "../../config/environme
 export const usualFetchLimit = 8192;
 
 /**
- * Whether a worker has the limit that the configuration wants. One that the operator set only has
- * to be high enough; the supervisor's own guess must be right.
+ * Whether this process has the limit that the configuration wants. One that the operator set only
+ * has to be high enough; the supervisor's own guess must be right.
  */
 export function hasFetchLimit(wanted: number, environment: ProcessEnvironment): boolean {
   const { maxHttpRequests = 0, fetchLimitOwner } = environment;
@@ -23,5 +23,5 @@ export function workerVariables(
 }
 
 function worker(owner: FetchLimitOwner, variables: ProcessEnvironment["variables"]) {
-  return { ...variables, SLUICE_WORKER: owner };
+  return { ...variables, SLUICE_WORKER: "1", SLUICE_FETCH_LIMIT_BY: owner };
 }

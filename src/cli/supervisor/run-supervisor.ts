@@ -1,11 +1,11 @@
 import { writeSync } from "node:fs";
 import type { ProcessEnvironment } from "../../config/environment.ts";
 import { systemClock } from "../../domain/clock.ts";
-import { createLogger } from "../../telemetry/logger.ts";
+import { createLogger, type Logger } from "../../telemetry/logger.ts";
 import { writeCrashReport, type Crash } from "./crash-report.ts";
 import { workerVariables } from "./fetch-limit.ts";
 import type { WorkerSettings } from "./messages.ts";
-import { Supervisor } from "./supervisor.ts";
+import { Supervisor, type AfterEnd } from "./supervisor.ts";
 import { startWorker } from "./worker.ts";
 
 /** Whether the arguments ask for a gateway that is started again when it ends unasked. */
@@ -27,7 +27,8 @@ export function runSupervisor(environment: ProcessEnvironment, version: string):
         },
         onMessage,
       ),
-    onCrash: (crash, delayMs, settings) => tellCrash({ crash, delayMs, settings, version }),
+    onCrash: (crash, after) => tellCrash(crash, after, version),
+    onStartRefused: tellRefusal,
   });
   for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
     process.on(name, () => supervisor.pass(name));
@@ -35,25 +36,18 @@ export function runSupervisor(environment: ProcessEnvironment, version: string):
   return supervisor.run();
 }
 
-interface ToldCrash {
-  readonly crash: Crash;
-  readonly delayMs: number;
-  /** Undefined when the worker ended before it had read its configuration. */
-  readonly settings: WorkerSettings | undefined;
-  readonly version: string;
-}
-
-function tellCrash({ crash, delayMs, settings, version }: ToldCrash): void {
-  const { logLevel: level = "info", logFormat: format = "text" } = settings ?? {};
-  const logger = createLogger({ level, format, clock: systemClock, write: writeLine });
+function tellCrash(crash: Crash, { nextStartMs, settings }: AfterEnd, version: string): void {
+  const logger = loggerOf(settings);
   let report: string | undefined;
   try {
-    if (settings !== undefined) report = writeCrashReport(crash, settings.dataDir, version);
+    // One that did not get so far has said why, and does so again and again: its reports would push
+    // out that of the crash before it.
+    const isKept = settings !== undefined && crash.hasServed;
+    if (isKept) report = writeCrashReport(crash, settings.dataDir, version);
   } catch (error) {
-    const reason = error instanceof Error && "code" in error ? String(error.code) : "unknown";
-    logger.log("warn", "a crash report cannot be written", { reason });
+    logger.log("warn", "a crash report cannot be written", { reason: codeOf(error) });
   }
-  logger.log("error", "worker crashed", {
+  logger.log("error", crash.hasServed ? "worker crashed" : "worker ended before it served", {
     pid: crash.pid,
     exitCode: crash.exitCode,
     signal: crash.signal,
@@ -61,9 +55,23 @@ function tellCrash({ crash, delayMs, settings, version }: ToldCrash): void {
     at: crash.failure?.positions[0],
     uptimeMs: Math.round(crash.uptimeMs),
     restarts: crash.restarts,
-    nextStartMs: delayMs,
+    nextStartMs,
     report,
   });
+}
+
+function tellRefusal(error: unknown, { nextStartMs, settings }: AfterEnd): void {
+  const fields = { reason: codeOf(error), nextStartMs };
+  loggerOf(settings).log("error", "a worker cannot be started", fields);
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "unknown";
+}
+
+function loggerOf(settings: WorkerSettings | undefined): Logger {
+  const { logLevel: level = "info", logFormat: format = "text" } = settings ?? {};
+  return createLogger({ level, format, clock: systemClock, write: writeLine });
 }
 
 /** The supervisor outlives whoever reads its log. */

@@ -5,6 +5,13 @@ import type { Crash } from "./crash-report.ts";
 import type { PassedSignal, WorkerMessage, WorkerSettings } from "./messages.ts";
 import type { Worker, WorkerEnd, WorkerFailure } from "./worker.ts";
 
+/** What the next start waits for; undefined when none follows. */
+export interface AfterEnd {
+  readonly nextStartMs: number | undefined;
+  /** Undefined when no worker has read its configuration yet. */
+  readonly settings: WorkerSettings | undefined;
+}
+
 /** How a worker is to be started. */
 export interface WorkerStart {
   /** Most simultaneous fetches; undefined: what the operator or the default says. */
@@ -16,12 +23,20 @@ export interface WorkerStart {
 export interface SupervisorOptions {
   readonly clock: Clock;
   readonly start: (how: WorkerStart, onMessage: (message: WorkerMessage) => void) => Worker;
-  /** Told before the wait for the next start. */
-  readonly onCrash: (crash: Crash, delayMs: number, settings: WorkerSettings | undefined) => void;
+  /** Told before the wait for the next start, as is the other. */
+  readonly onCrash: (crash: Crash, after: AfterEnd) => void;
+  /** The system would not start a worker: its program is gone, or there is no room for one. */
+  readonly onStartRefused: (error: unknown, after: AfterEnd) => void;
 }
 
 /** What is asked to end for the second time gets so long to do it. */
 const patienceMs = 2_000;
+
+/** Whoever is ended so often by a signal before anything was served will not serve. */
+export const mostStartsUnserved = 5;
+
+/** A terminal or an init system may send them to the whole group, before the worker can heed them. */
+const endSignals = ["SIGTERM", "SIGINT", "SIGHUP"];
 
 /**
  * Keeps workers running: starts again what ends unasked, passes signals on, and ends when they did.
@@ -35,6 +50,7 @@ export class Supervisor {
   #settings: WorkerSettings | undefined;
   #how: WorkerStart = { fetchLimit: undefined, addresses: [] };
   #hasServed = false;
+  #isHurried = false;
   #hasHungUp = false;
   #exitCode: number = exitCodes.ok;
   #others: Promise<void>[] = [];
@@ -55,6 +71,7 @@ export class Supervisor {
     if (signal === "SIGHUP") return this.#hangUp();
     for (const worker of this.#running) worker.pass(signal);
     if (!this.#ending.signal.aborted) return this.#ending.abort();
+    this.#isHurried = true;
     this.#options.clock.schedule(() => {
       for (const worker of this.#running) worker.kill();
     }, patienceMs);
@@ -76,42 +93,71 @@ export class Supervisor {
     const backOff = new BackOff();
     let restarts = 0;
     while (!this.#ending.signal.aborted) {
-      const run = new WorkerRun(this.#options.clock.monotonic());
+      const run = new WorkerRun(this.#options.clock.monotonic(), restarts);
       const end = await this.#runWorker(run);
       if (run.wantsAgain) continue;
-      if (this.#isFinal(end)) return this.#noteExit(end);
       const uptimeMs = this.#options.clock.monotonic() - run.startedAt;
-      const delayMs = backOff.after(uptimeMs);
-      this.#options.onCrash(
-        {
-          at: this.#options.clock.now(),
-          pid: run.pid,
-          uptimeMs,
-          exitCode: end.signal === undefined ? end.exitCode : undefined,
-          signal: end.signal,
-          peakResidentBytes: end.peakResidentBytes,
-          restarts,
-          failure: run.failure,
-        },
-        delayMs,
-        this.#settings,
-      );
+      const nextStartMs = this.#isFinal(run, end) ? undefined : backOff.after(uptimeMs);
+      this.#tell(run, { ...end, uptimeMs, nextStartMs });
+      if (nextStartMs === undefined) return this.#noteExit(end);
       restarts += 1;
-      await this.#wait(delayMs);
+      await this.#wait(nextStartMs);
     }
   }
 
-  /** What cannot start at all has said why, and would say it for ever. */
-  #isFinal({ signal }: WorkerEnd): boolean {
-    return this.#ending.signal.aborted || (!this.#hasServed && signal === undefined);
+  /** Whether none is started after it. What cannot start at all would say why for ever. */
+  #isFinal({ restarts }: WorkerRun, { signal }: WorkerEnd): boolean {
+    if (this.#ending.signal.aborted) return true;
+    return !this.#hasServed && (signal === undefined || restarts + 1 >= mostStartsUnserved);
   }
 
-  #noteExit({ exitCode }: WorkerEnd): void {
+  #tell(run: WorkerRun, end: ToldEnd): void {
+    const { uptimeMs, nextStartMs, exitCode, signal, peakResidentBytes } = end;
+    const after = { nextStartMs, settings: this.#settings };
+    if (run.refusal !== undefined) return this.#options.onStartRefused(run.refusal.error, after);
+    if (!this.#isCrash(end)) return;
+    this.#options.onCrash(
+      {
+        at: this.#options.clock.now(),
+        pid: run.pid,
+        uptimeMs,
+        exitCode: signal === undefined ? exitCode : undefined,
+        signal,
+        peakResidentBytes,
+        restarts: run.restarts,
+        hasServed: run.hasServed,
+        failure: run.failure,
+      },
+      after,
+    );
+  }
+
+  /** Whoever is cut short may end as it likes; so may one that was asked to, or never served. */
+  #isCrash(end: WorkerEnd): boolean {
+    if (this.#isHurried || this.#isAskedFor(end)) return false;
+    return this.#hasServed || end.signal !== undefined;
+  }
+
+  #isAskedFor({ exitCode, signal }: WorkerEnd): boolean {
+    if (!this.#ending.signal.aborted || this.#isHurried) return false;
+    return signal === undefined ? exitCode === exitCodes.ok : endSignals.includes(signal);
+  }
+
+  /** A signal's number is no exit code of this program. */
+  #noteExit(end: WorkerEnd): void {
+    const ownCode = end.signal === undefined ? end.exitCode : exitCodes.failed;
+    const exitCode = this.#isAskedFor(end) ? exitCodes.ok : ownCode;
     this.#exitCode = Math.max(this.#exitCode, exitCode);
   }
 
   async #runWorker(run: WorkerRun): Promise<WorkerEnd> {
-    const worker = this.#options.start(this.#how, (message) => this.#hear(run, message));
+    let worker: Worker;
+    try {
+      worker = this.#options.start(this.#how, (message) => this.#hear(run, message));
+    } catch (error) {
+      run.refusal = { error };
+      return { exitCode: exitCodes.failed, signal: undefined, peakResidentBytes: undefined };
+    }
     run.pid = worker.pid;
     this.#running.add(worker);
     const end = await worker.ended;
@@ -130,6 +176,7 @@ export class Supervisor {
         this.#how = { ...this.#how, fetchLimit: message.fetchLimit };
         return;
       case "started":
+        run.hasServed = true;
         this.#addAddresses(message.addresses);
         if (!this.#hasServed) this.#startOthers();
         return;
@@ -166,14 +213,24 @@ export class Supervisor {
   }
 }
 
+type ToldEnd = WorkerEnd & {
+  readonly uptimeMs: number;
+  readonly nextStartMs: number | undefined;
+};
+
 /** What is known of one worker while it runs. */
 class WorkerRun {
   readonly startedAt: number;
+  readonly restarts: number;
   pid = 0;
   wantsAgain = false;
+  hasServed = false;
   failure: WorkerFailure | undefined;
+  /** Why there is no worker. */
+  refusal: { readonly error: unknown } | undefined;
 
-  constructor(startedAt: number) {
+  constructor(startedAt: number, restarts: number) {
     this.startedAt = startedAt;
+    this.restarts = restarts;
   }
 }

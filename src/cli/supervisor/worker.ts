@@ -42,6 +42,8 @@ export function startWorker(
   const child = Bun.spawn([...command], {
     stdio: ["inherit", "inherit", "inherit"],
     env: environment,
+    // A group of its own: what a terminal sends to its group goes to this process, which passes it on.
+    detached: true,
     serialization: "json",
     ipc(value: unknown) {
       const message = readWorkerMessage(value);
