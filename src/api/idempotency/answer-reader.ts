@@ -86,8 +86,8 @@ export class AnswerReader implements FrameSource, FrameReader {
     this.#endWith(
       new GatewayError("answer_not_kept", {
         message:
-          "This answer is too large to be kept for callers who joined and read it slowly. " +
-          "Others who read it faster still get it.",
+          "There is no more room to hold this answer for a caller who reads it more slowly than " +
+          "others. Those who read it faster still get it.",
       }),
     );
   }

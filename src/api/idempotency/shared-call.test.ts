@@ -7,7 +7,9 @@ import {
   settle,
   SharedBench,
   SteppedFrames,
+  type Caller,
 } from "../../../test/support/shared-answers.ts";
+import { AnswerMemory } from "./answer-memory.ts";
 
 const frames = ["a", "b", "c"].map(frame);
 const whole = [...frames, done];
@@ -215,6 +217,68 @@ describe("an answer that is too large", () => {
     expect(await reading).toBe(wholeText);
     expect(bench.kept).toEqual([undefined]);
     expect(bench.memory.heldBytes).toBe(0);
+  });
+});
+
+describe("when the memory of all calls is used up", () => {
+  const calls = 10;
+  const memoryLimitBytes = 450_000;
+  const pieces = Array.from({ length: 20 }, (_, place) => frame(`${place}`.padStart(10_000, "x")));
+  const answer = [...pieces, done];
+
+  /** Of one whose answer has begun. */
+  async function readRest(caller: Caller): Promise<string> {
+    while ((await caller.read()) !== undefined);
+    return caller.text;
+  }
+
+  async function startAll(memory: AnswerMemory) {
+    return Promise.all(
+      Array.from({ length: calls }, async () => {
+        const source = new SteppedFrames(answer);
+        const bench = new SharedBench(source, { limitBytes: 1_000_000, memory });
+        const [fast, idle] = [bench.join(), bench.join()];
+        bench.call.start();
+        await Promise.all([fast.reader.answer(), idle.reader.answer()]);
+        return { source, bench, fast, idle };
+      }),
+    );
+  }
+
+  test("no more than that is held for slow readers, who are told; others get all of it", async () => {
+    const memory = new AnswerMemory(() => memoryLimitBytes);
+    const started = await startAll(memory);
+    const reading = started.map(({ fast }) => fast.readAll());
+    for (const _ of answer) {
+      for (const { source } of started) source.allow();
+      await settle();
+      expect(memory.heldBytes).toBeLessThanOrEqual(memoryLimitBytes);
+    }
+    const all = answer.join("");
+    expect(await Promise.all(reading)).toEqual(started.map(() => all));
+    const texts = await Promise.all(started.map(({ idle }) => readRest(idle)));
+    // Those who had read nothing had all of it held for them, or none.
+    const held = texts.filter((text) => text === all);
+    const behind = texts.filter((text) => text.includes('"code":"answer_not_kept"'));
+    expect(held.length).toBeGreaterThan(0);
+    expect(held.length * all.length).toBeLessThanOrEqual(memoryLimitBytes + calls * 16_384);
+    expect(held.length + behind.length).toBe(calls);
+    expect(memory.heldBytes).toBe(0);
+  });
+
+  test("a reader that is a little behind goes on", async () => {
+    const source = new SteppedFrames(whole);
+    const bench = new SharedBench(source, { memory: new AnswerMemory(() => 0) });
+    const [fast, slow] = [bench.join(), bench.join()];
+    bench.call.start();
+    await Promise.all([fast.reader.answer(), slow.reader.answer()]);
+    const reading = fast.readAll();
+    source.allow(2);
+    await settle();
+    expect(await slow.read()).toBe(frames.slice(0, 2).join(""));
+    source.allow(2);
+    expect(await reading).toBe(wholeText);
+    expect(await readRest(slow)).toBe(wholeText);
   });
 });
 

@@ -27,15 +27,20 @@ export interface SharedFramesOptions {
 interface Batch {
   readonly text: string;
   readonly bytes: number;
+  /** Whether the memory that all calls share counts it. */
+  readonly isCounted: boolean;
 }
 
 /** About as much as is handed to a reader at once who has to catch up. */
 const catchUpCharacters = 16_384;
+/** What a call may hold beyond the memory of all calls: as much as is on its way to a reader anyway. */
+const passingBytes = 16_384;
 
 /**
  * The frames of one answer for several readers. Whoever has read all that is there asks the source
  * for more: so the fastest sets the pace, and nothing is fetched that nobody waits for. All of it is
- * held for those who join; an answer that outgrows the limit only for those who lag less than that.
+ * held for those who join; an answer that outgrows the limit only for those who lag less than that,
+ * as long as there is memory for it.
  */
 export class SharedFrames {
   readonly #options: SharedFramesOptions;
@@ -110,8 +115,8 @@ export class SharedFrames {
       onFailed();
       return;
     }
-    const batch = { text, bytes: Buffer.byteLength(text) };
-    this.#claim(batch);
+    const bytes = Buffer.byteLength(text);
+    const batch = { text, bytes, isCounted: this.#claim(bytes) };
     if (isEndOfAnswer(text)) {
       await onWhole(this.#isTooLarge ? undefined : this.#text() + text);
       this.#isEnded = true;
@@ -122,20 +127,34 @@ export class SharedFrames {
     if (this.#isReleased) return;
     this.#batches.push(batch);
     this.#heldBytes += batch.bytes;
-    if (this.#isTooLarge) this.#dropUnheld();
   }
 
-  /** Takes memory for one more batch; without it the answer is too large from here on. */
-  #claim({ bytes }: Batch): void {
-    const { limitBytes, memory } = this.#options;
-    if (this.#isTooLarge) return;
-    if (this.#heldBytes + bytes <= limitBytes && memory.tryTake(bytes)) {
-      this.#takenBytes += bytes;
-      return;
-    }
+  /**
+   * Makes room for one more batch; whether the memory of all calls counts it. Without room the answer
+   * is too large from here on, and those for whom most is held are left behind.
+   */
+  #claim(bytes: number): boolean {
+    if (this.#isTooLarge) this.#dropRead();
+    if (this.#tryTake(bytes)) return true;
     this.#isTooLarge = true;
-    this.#giveBack();
     this.#dropRead();
+    while (!this.#tryTake(bytes)) {
+      const uncountedBytes = this.#heldBytes - this.#takenBytes + bytes;
+      if (this.#fits(bytes) && uncountedBytes <= passingBytes) return false;
+      if (!this.#leaveSlowestBehind()) return false;
+      this.#dropRead();
+    }
+    return true;
+  }
+
+  #fits(bytes: number): boolean {
+    return this.#heldBytes + bytes <= this.#options.limitBytes;
+  }
+
+  #tryTake(bytes: number): boolean {
+    if (!this.#fits(bytes) || !this.#options.memory.tryTake(bytes)) return false;
+    this.#takenBytes += bytes;
+    return true;
   }
 
   #giveBack(): void {
@@ -151,24 +170,25 @@ export class SharedFrames {
   #dropRead(): void {
     let slowest = this.#end;
     for (const { position } of this.#options.readers) slowest = Math.min(slowest, position);
-    for (const { bytes } of this.#batches.splice(0, slowest - this.#dropped)) {
+    for (const { bytes, isCounted } of this.#batches.splice(0, slowest - this.#dropped)) {
       this.#heldBytes -= bytes;
       this.#dropped += 1;
+      if (!isCounted) continue;
+      this.#takenBytes -= bytes;
+      this.#options.memory.giveBack(bytes);
     }
   }
 
-  /** Leaves those behind for whom more would have to be held; who is alone holds up nobody. */
-  #dropUnheld(): void {
-    const { limitBytes, readers } = this.#options;
-    this.#dropRead();
-    while (this.#heldBytes > limitBytes && this.#batches.length > 1 && readers.size > 1) {
-      for (const reader of readers) {
-        if (reader.position > this.#dropped) continue;
-        reader.fallBehind();
-        break;
-      }
-      this.#dropRead();
+  /** False when nothing is held for anybody; who is alone holds up nobody. */
+  #leaveSlowestBehind(): boolean {
+    const { readers } = this.#options;
+    if (this.#batches.length === 0 || readers.size < 2) return false;
+    for (const reader of readers) {
+      if (reader.position > this.#dropped) continue;
+      reader.fallBehind();
+      return true;
     }
+    return false;
   }
 }
 
