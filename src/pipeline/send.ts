@@ -51,6 +51,7 @@ export async function send(
   });
   try {
     const authorized = await upstream.adapter.authorize(request, watchdog.signal);
+    watchdog.signal.throwIfAborted();
     const { method, headers, body } = authorized;
     const { signal } = watchdog;
     const response = await options.transport(authorized.url, { method, headers, body, signal });
@@ -67,7 +68,10 @@ export async function send(
 async function waitForPlace(options: SendOptions): Promise<void> {
   const { upstream, callerSignal, placeWaitMs: patienceMs, clock } = options;
   const entry = { signal: callerSignal, patienceMs, clock };
-  if (patienceMs > 0 && (await upstream.inFlight.enter(entry))) return;
+  const hasPlace = patienceMs > 0 && (await upstream.inFlight.enter(entry));
+  if (hasPlace && !callerSignal.aborted) return;
+  // A place may come in the moment in which the caller leaves.
+  if (hasPlace) upstream.inFlight.leave();
   if (callerSignal.aborted) throw whyEnded(callerSignal);
   throw noPlace();
 }
