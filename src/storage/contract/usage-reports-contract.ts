@@ -72,6 +72,35 @@ export function usageReportsContract(name: string, create: () => Ledger): void {
       }
     });
 
+    test("what keys were admitted for is told by the second, guarantees apart and for an hour more", async () => {
+      const at = (secondsAgo: number): number => midnight - secondsAgo * 1_000;
+      const provisioned = { capacityClass: "provisioned" } as const;
+      await ledger.store.insert([
+        recordOf("1", { startedAt: at(10), capacityClass: "spillover" }),
+        recordOf("2", { startedAt: at(10) + 999 }),
+        recordOf("3", { startedAt: at(61), keyId: "key_b" }),
+        recordOf("too old for a plan", { startedAt: at(3_600) }),
+        recordOf("refused", { startedAt: at(10), attempts: 0, outcome: "failed", status: 429 }),
+        recordOf("5", { ...provisioned, startedAt: at(10), inputTokens: 70 }),
+        recordOf("6", {
+          ...provisioned,
+          startedAt: at(3_661),
+          attempts: 0,
+          outcome: "interrupted",
+        }),
+        recordOf("too old for a guarantee", { ...provisioned, startedAt: at(3_662) }),
+      ]);
+      const found = await ledger.reports.admitted(at(61));
+      expect(
+        found.toSorted((one, other) => one.at - other.at || one.tokens - other.tokens),
+      ).toEqual([
+        { keyId: "key_a", isGuarantee: true, at: at(3_661), requests: 1, tokens: 30 },
+        { keyId: "key_b", isGuarantee: false, at: at(61), requests: 1, tokens: 30 },
+        { keyId: "key_a", isGuarantee: false, at: at(10), requests: 2, tokens: 60 },
+        { keyId: "key_a", isGuarantee: true, at: at(10), requests: 1, tokens: 90 },
+      ]);
+    });
+
     test("percentiles are within 5 % of the exact ones, however sums were merged", async () => {
       const records = await fill(5);
       const random = randomOf(6);
