@@ -18,6 +18,8 @@ const connectionMs = 50;
 const usefulWithinMs = 2_000;
 
 interface Caller {
+  /** A connection that nobody used for long is closed by the gateway. */
+  readonly isOpen: boolean;
   readonly send: (dueAt: number) => void;
   readonly leave: () => void;
 }
@@ -143,19 +145,26 @@ async function sendAll(load: Load, calling: Calling): Promise<void> {
     if (manner.kind === "steady") {
       const due = Math.floor(((now - startedAt) * manner.perSecond) / 1_000);
       for (; sent < due; sent += 1) {
-        const caller = idle.pop();
+        const caller = takeOpen(idle);
         if (caller === undefined) counts.unsent += 1;
         else caller.send(startedAt + (sent * 1_000) / manner.perSecond);
       }
     } else if (manner.kind === "heedful") {
       for (const dueAt of comingBack.take(now)) {
-        const caller = idle.pop();
+        const caller = takeOpen(idle);
         if (caller === undefined) comingBack.add(now + connectionMs);
         else caller.send(dueAt);
       }
     }
     await Bun.sleep(1);
   }
+}
+
+function takeOpen(idle: Caller[]): Caller | undefined {
+  for (let caller = idle.pop(); caller !== undefined; caller = idle.pop()) {
+    if (caller.isOpen) return caller;
+  }
+  return undefined;
 }
 
 /** One connection, kept for one call after the other. Rejects when it cannot be opened. */
@@ -167,6 +176,7 @@ function open(
   const bytes = requestBytes(chatRequest(load.model), load);
   const answer = new AnswerReader();
   let dueAt = 0;
+  let isOpen = true;
   let caller: Caller | undefined;
   return new Promise((resolve, reject) => {
     const connecting = Bun.connect({
@@ -175,6 +185,9 @@ function open(
       socket: {
         open(socket) {
           caller = {
+            get isOpen() {
+              return isOpen;
+            },
             send(at) {
               dueAt = at;
               counts.open += 1;
@@ -190,7 +203,10 @@ function open(
           const text = status === 200 ? "" : received.toString("latin1");
           onAnswered(caller, { status, dueAt, text });
         },
-        // Whoever loses a connection counts as not answered: it stays open in the counts.
+        // A call that was under way counts as not answered: it stays open in the counts.
+        close() {
+          isOpen = false;
+        },
         error: (_, error) => reject(error),
       },
     });

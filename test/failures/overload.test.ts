@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { cpuMicroseconds } from "../../bench/stand/process-usage.ts";
 import { isComplete } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
 import { OverloadBench } from "./overload-bench.ts";
@@ -15,12 +16,15 @@ const manyConnections = 2_000;
 interface Overload {
   readonly others: LoadResult;
   readonly guaranteed: LoadResult;
+  /** Useful answers for each second of the gateway's processor time. */
+  readonly perProcessorSecond: number;
   /** Answers to a balancer's question for the health of the process, in milliseconds. */
   readonly healthMs: readonly number[];
 }
 
 let bench: OverloadBench;
 let peak: LoadResult;
+let peakPerProcessorSecond: number;
 let heeded: Overload;
 let unheeded: Overload;
 let after: LoadResult;
@@ -36,7 +40,9 @@ beforeAll(async () => {
   } as const;
   // What is compiled while it runs is slow before.
   await bench.load({ ...busy, durationMs: 2_000 });
+  const busySeconds = processorTime();
   peak = await only(bench.load({ ...busy, durationMs: peakMs }));
+  peakPerProcessorSecond = peak.answered / busySeconds();
   const perSecond = 3 * peak.usefulPerSecond;
   heeded = await overload(
     { kind: "heedful", callers: Math.round(perSecond) },
@@ -60,10 +66,18 @@ beforeAll(async () => {
 }, 400_000);
 afterAll(() => bench[Symbol.asyncDispose]());
 
+/** What the gateway uses of its processor from now on, in seconds. */
+function processorTime(): () => number {
+  const { pid } = bench.gateway;
+  const before = cpuMicroseconds(pid);
+  return () => (cpuMicroseconds(pid) - before) / 1_000_000;
+}
+
 async function overload(manner: Load["manner"], durationMs: number): Promise<Overload> {
   const healthMs: number[] = [];
   const probing = new AbortController();
   const probes = probeHealth(healthMs, probing.signal);
+  const seconds = processorTime();
   const [others, guaranteed] = await bench.load(
     { authorization: bench.onDemand, connections: manyConnections, durationMs, manner },
     {
@@ -73,10 +87,13 @@ async function overload(manner: Load["manner"], durationMs: number): Promise<Ove
       manner: { kind: "steady", perSecond: 0.05 * peak.usefulPerSecond },
     },
   );
+  const used = seconds();
   probing.abort();
   await probes;
   if (others === undefined || guaranteed === undefined) throw new Error("there was no load");
-  return { others, guaranteed, healthMs };
+  const useful = others.usefulPerSecond + guaranteed.usefulPerSecond;
+  const perProcessorSecond = (useful * durationMs) / 1_000 / used;
+  return { others, guaranteed, healthMs, perProcessorSecond };
 }
 
 async function probeHealth(healthMs: number[], signal: AbortSignal): Promise<void> {
@@ -94,24 +111,31 @@ async function only(results: Promise<readonly LoadResult[]>): Promise<LoadResult
   return result;
 }
 
+function percent(share: number): string {
+  return `${(100 * share).toFixed(0)} %`;
+}
+
 describe.each([
   ["callers who come back when they are told to", () => heeded],
   ["callers who never wait", () => unheeded],
 ] as const)("three times the load, of %s,", (whose, of) => {
   test("leaves the work that can be done", () => {
-    const { others, guaranteed } = of();
-    const share = (others.usefulPerSecond + guaranteed.usefulPerSecond) / peak.usefulPerSecond;
+    const { others, guaranteed, perProcessorSecond } = of();
+    const useful = others.usefulPerSecond + guaranteed.usefulPerSecond;
+    // What else runs on the machine takes from one measurement more than from the other.
+    const share = perProcessorSecond / peakPerProcessorSecond;
     report({
       check: 23,
-      name: `3 x the load, ${whose}: goodput`,
-      value: `${(100 * share).toFixed(0)} % of ${peak.usefulPerSecond.toFixed(0)}/s`,
+      name: `3 x the load, ${whose}: goodput by processor time`,
+      value:
+        `${percent(share)} of the peak ` +
+        `(by the clock ${percent(useful / peak.usefulPerSecond)} of ${peak.usefulPerSecond.toFixed(0)}/s)`,
       limit: ">= 80 %",
       isMet: share >= 0.8,
     });
     expect(others.refused).toBeGreaterThan(0);
     expect(others.failed).toBe(0);
-    // Whatever else runs on the machine takes from one measurement and not from the other.
-    expect(share).toBeGreaterThan(0.4);
+    expect(share).toBeGreaterThan(0.5);
   });
 
   test("refuses no provisioned call", () => {
