@@ -408,6 +408,36 @@ sluice.yaml:12:17 models.chat-a.targets[0].upstream: names an upstream that is n
     ).toContain("models.chat-a.targets[1]: repeats targets[0]");
   });
 
+  const pooled = (...targets: readonly string[]): string => {
+    const written = targets.map((fields, index) => {
+      const target = `{ upstream: local-vllm, ${fields} }`;
+      return `chat-${index}: { kind: chat, context_window: 2000, targets: [${target}] }`;
+    });
+    return fileText({
+      environments: "[{ name: p, hosts: ['*'], models: ['*'] }]",
+      pools: "{ p: { tokens_per_minute: 100000 }, q: { tokens_per_minute: 100000 } }",
+      models: `{ ${written.join(", ")} }`,
+    });
+  };
+
+  test.each([
+    ["model: a, pool: p", "model: a, pool: q", "[0].pool: has", "names another pool"],
+    ["model: a, pool: p", "model: a", "[0]: has", "names another pool"],
+    ["model: a", "model: a, pool: p", "[0].pool: has", "names no pool"],
+  ])("may not sell one capacity twice: %p beside %p", (one, other, place, what) => {
+    const problem = refuse(pooled(one, other));
+    expect(problem).toContain("1 problem");
+    expect(problem).toContain(
+      `models.chat-1.targets${place} the same upstream and model as models.chat-0.targets[0], ` +
+        `which ${what}: the same capacity would be sold twice; let both name the same pool`,
+    );
+  });
+
+  test("may name one capacity at several models when all name its pool", () => {
+    const targets = ["model: a, pool: p", "model: a, pool: p", "model: b, pool: q", "model: c"];
+    expect(refuse(pooled(...targets))).toBe("no problems");
+  });
+
   test.each([
     ["name: p, hosts: [b], models: ['*']", "environments[1].name: is the name of environments[0]"],
     [

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { bedrockTargetProblems, type BedrockTarget } from "./bedrock-target-problems.ts";
+import { formatPath } from "./problem.ts";
 import type { SchemaProblem } from "./schema-problems.ts";
 import { suggest } from "./suggest.ts";
 
@@ -11,6 +12,7 @@ export function referenceProblems(tree: unknown): readonly SchemaProblem[] {
   const outline = outlineSchema.parse(tree);
   return [
     ...targetProblems(outline),
+    ...poolProblems(outline),
     ...fallbackProblems(outline),
     ...environmentProblems(outline),
   ];
@@ -69,6 +71,35 @@ function targetProblems({ upstreams, models, pools }: Outline): readonly SchemaP
       const earlier = seen.get(id);
       if (earlier === undefined) seen.set(id, index);
       else problems.push({ path, message: `repeats targets[${earlier}]: same upstream and model` });
+    }
+  }
+  return problems;
+}
+
+interface PooledTarget {
+  readonly alias: string;
+  readonly path: SchemaProblem["path"];
+  readonly pool: string | undefined;
+}
+
+/** The same upstream and model is the same capacity: of two pools, both would sell it. */
+function poolProblems({ models = {} }: Outline): readonly SchemaProblem[] {
+  const problems: SchemaProblem[] = [];
+  const first = new Map<string, PooledTarget>();
+  for (const [alias, { targets }] of Object.entries(models)) {
+    for (const [index, { upstream: name, model: identifier, pool }] of targets.entries()) {
+      if (name === undefined || identifier === undefined) continue;
+      const path = ["models", alias, "targets", index];
+      const id = `${name}/${identifier}`;
+      const earlier = first.get(id);
+      if (earlier === undefined) first.set(id, { alias, path, pool });
+      // Within one model it is a repetition, which is told as such.
+      if (earlier === undefined || earlier.alias === alias || earlier.pool === pool) continue;
+      const message =
+        `has the same upstream and model as ${formatPath(earlier.path)}, which ` +
+        `${earlier.pool === undefined ? "names no pool" : "names another pool"}: the same ` +
+        "capacity would be sold twice; let both name the same pool";
+      problems.push({ path: [...path, ...(pool === undefined ? [] : ["pool"])], message });
     }
   }
   return problems;
