@@ -1,17 +1,19 @@
 import { describe, expect, test } from "bun:test";
-import { sendCalls } from "../support/fault-load.ts";
+import { mostAtOnce, sendCalls, type LoadedCall } from "../support/fault-load.ts";
 import { startFaultUpstreams } from "../support/fault-upstreams.ts";
 import { upstreamKinds } from "../support/gateway.ts";
 import { isComplete } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
 
 const perSecond = isComplete ? 200 : 100;
-const warmSeconds = 2;
-const seconds = isComplete ? 60 : 5;
+const warmSeconds = isComplete ? 2 : 0.5;
+const seconds = isComplete ? 60 : 3;
 const ejectedWithinMs = 1_000;
 const mostErrorsAfter = 0.001;
 /** What fails the test, on a machine that is busy with other work. */
 const patienceMs = 5_000;
+/** Fewer would prove nothing, however slow the machine is. */
+const leastCalls = 300;
 const testTimeoutMs = 180_000;
 const bad = 1;
 /** Short where the test is short, so that most often the target is tried again before it ends. */
@@ -29,10 +31,10 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
       await using world = await startFaultUpstreams({ kind, upstreams: 3, sections: { routing } });
       const load = { model: "everywhere", isStreamed, perSecond };
       const before = await sendCalls(world.gateway, { ...load, seconds: warmSeconds });
-      expect(before.every(({ isWhole }) => isWhole)).toBe(true);
+      expect(failuresOf(before)).toEqual(new Set());
       const brokenAt = Date.now();
       world.break(bad, mode);
-      const calls = await sendCalls(world.gateway, { ...load, seconds });
+      const calls = await sendCalls(world.gateway, { ...load, seconds, leastCalls });
 
       const atBad = (world.simulators[bad]?.truth.entries ?? [])
         .map(({ startedAt }) => startedAt - brokenAt)
@@ -40,8 +42,8 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
       const trials = atBad.filter((afterMs) => afterMs > ejectedWithinMs);
       const ejectedAfterMs = lastOfFirstWave(atBad);
       const later = calls.filter(({ startedAt }) => startedAt - brokenAt > ejectedWithinMs);
-      const errors = later.filter(({ isWhole }) => !isWhole).length;
-      const share = errors / later.length;
+      const errors = later.filter(({ isWhole }) => !isWhole);
+      const share = errors.length / later.length;
       report({
         check: 22,
         name: `target of three with ${mode} left alone, ${kind}`,
@@ -58,11 +60,10 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
       });
       expect(atBad.length).toBeGreaterThan(0);
       expect(ejectedAfterMs).toBeLessThan(patienceMs);
-      expect(later.length).toBeGreaterThan((perSecond * (seconds - 1)) / 2);
-      expect(share).toBeLessThanOrEqual(mostErrorsAfter);
+      expect(failuresOf(errors)).toEqual(new Set());
       // It is asked again now and then, and never by all. Short runs may end before that.
       if (isComplete) expect(trials.length).toBeGreaterThan(0);
-      expect(trials.length).toBeLessThan(later.length / 20);
+      expect(atBad.length).toBeLessThan(mostAtOnce + calls.length / 20);
     },
     testTimeoutMs,
   );
@@ -78,7 +79,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
       world.mend(bad);
       await Bun.sleep(1_500);
       const seenBefore = world.simulators[bad]?.truth.size ?? 0;
-      const calls = await sendCalls(world.gateway, { ...load, seconds: 3 });
+      const calls = await sendCalls(world.gateway, { ...load, seconds: 3, leastCalls });
       const served = (world.simulators[bad]?.truth.size ?? 0) - seenBefore;
       expect(calls.every(({ isWhole }) => isWhole)).toBe(true);
       expect(served).toBeGreaterThan(calls.length / 6);
@@ -86,6 +87,10 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     testTimeoutMs,
   );
 });
+
+function failuresOf(calls: readonly LoadedCall[]): ReadonlySet<string> {
+  return new Set(calls.flatMap(({ isWhole, failure }) => (isWhole ? [] : failure)));
+}
 
 const waveGapMs = 300;
 

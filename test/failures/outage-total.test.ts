@@ -5,9 +5,11 @@ import { upstreamKinds } from "../support/gateway.ts";
 import { isComplete } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
 
-const perSecond = isComplete ? 500 : 100;
-const seconds = isComplete ? 20 : 3;
+const perSecond = isComplete ? 500 : 150;
+const seconds = isComplete ? 20 : 2;
 const mostAttemptsPerCall = 1.2;
+/** Fewer would prove nothing, however slow the machine is. */
+const leastCalls = 100;
 const testTimeoutMs = 120_000;
 
 describe.each(upstreamKinds)("behind kind %s:", (kind) => {
@@ -22,7 +24,13 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     async (mode, upstreams) => {
       await using world = await startFaultUpstreams({ kind, upstreams });
       for (let index = 0; index < upstreams; index += 1) world.break(index, mode);
-      const load = { model: "everywhere", isStreamed: upstreams === 2, perSecond, seconds };
+      const load = {
+        model: "everywhere",
+        isStreamed: upstreams === 2,
+        perSecond,
+        seconds,
+        leastCalls,
+      };
       const calls = await sendCalls(world.gateway, load);
       const attempts = world.truth().length;
       const ratio = attempts / calls.length;
@@ -33,7 +41,6 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
         limit: `<= ${mostAttemptsPerCall}`,
         isMet: ratio <= mostAttemptsPerCall,
       });
-      expect(calls.length).toBeGreaterThan((perSecond * seconds) / 2);
       expect(new Set(calls.map(({ status }) => status))).toEqual(new Set([503]));
       expect(ratio).toBeLessThanOrEqual(mostAttemptsPerCall);
       // Every attempt is in the ledger, with its call.
@@ -44,7 +51,12 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
         [],
       );
       for (let index = 0; index < upstreams; index += 1) world.mend(index);
-      const after = await sendCalls(world.gateway, { ...load, perSecond: 20, seconds: 1 });
+      const after = await sendCalls(world.gateway, {
+        ...load,
+        perSecond: 20,
+        seconds: 1,
+        leastCalls: 10,
+      });
       expect(after.some(({ isWhole }) => isWhole)).toBe(true);
     },
     testTimeoutMs,

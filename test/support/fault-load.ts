@@ -5,6 +5,8 @@ export interface FaultLoad {
   readonly isStreamed: boolean;
   readonly perSecond: number;
   readonly seconds: number;
+  /** Goes on beyond the time until there are so many; default 0. */
+  readonly leastCalls?: number;
 }
 
 /** One call as its caller saw it. Times are wall clock, as in the upstreams' truth log. */
@@ -15,25 +17,41 @@ export interface LoadedCall {
   readonly status: number;
   /** An answer with its end; a stream that breaks off has none. */
   readonly isWhole: boolean;
+  /** What the caller was told; empty for a whole answer. */
+  readonly failure: string;
   /** Infinity when there was none. */
   readonly firstWordAt: number;
 }
 
 const tickMs = 5;
-const callDeadlineMs = 30_000;
+const callDeadlineMs = 60_000;
 
-/** Calls at a steady pace, however long each takes. Rejects when one hangs. */
+/** Further calls are left out, so that a slow machine is not buried under them. */
+export const mostAtOnce = 40;
+
+/** Calls at a steady pace, as long as the machine keeps up. Rejects when one hangs. */
 export async function sendCalls(
   gateway: Pick<TestGateway, "post">,
   load: FaultLoad,
 ): Promise<readonly LoadedCall[]> {
   const calls: Promise<LoadedCall>[] = [];
+  let underWay = 0;
+  const send = async (mark: string): Promise<LoadedCall> => {
+    underWay += 1;
+    try {
+      return await sendCall(gateway, load, mark);
+    } finally {
+      underWay -= 1;
+    }
+  };
+  const { perSecond, seconds, leastCalls = 0 } = load;
   const startedAt = performance.now();
-  for (;;) {
+  for (let due = 0; ;) {
     const elapsedMs = performance.now() - startedAt;
-    const due = Math.floor((Math.min(elapsedMs / 1000, load.seconds) || 0) * load.perSecond);
-    while (calls.length < due) calls.push(sendCall(gateway, load, `load-${calls.length}`));
-    if (elapsedMs >= load.seconds * 1000) return Promise.all(calls);
+    if (elapsedMs >= seconds * 1000 && calls.length >= leastCalls) return Promise.all(calls);
+    for (; due < Math.floor((elapsedMs * perSecond) / 1000); due += 1) {
+      if (underWay < mostAtOnce) calls.push(send(`load-${due}`));
+    }
     await Bun.sleep(tickMs);
   }
 }
@@ -56,7 +74,9 @@ export async function sendCall(
   const response = await gateway.post("/v1/chat/completions", body, { signal });
   const { text, firstWordAt } = await readAnswer(response);
   const isWhole = response.status === 200 && text.includes(isStreamed ? "[DONE]" : '"stop"');
-  return { mark, startedAt, endedAt: Date.now(), status: response.status, isWhole, firstWordAt };
+  const { status } = response;
+  const failure = isWhole ? "" : (/"message":"([^"]*)"/.exec(text)?.[1] ?? `status ${status}`);
+  return { mark, startedAt, endedAt: Date.now(), status, isWhole, failure, firstWordAt };
 }
 
 /** The whole answer, and when the first word of it was there. */

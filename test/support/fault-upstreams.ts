@@ -27,7 +27,7 @@ export interface WantedUpstreams {
 }
 
 const truthLogLimit = 200_000;
-const timeouts = "timeouts: { connect: 500ms, first_byte: 5s, idle: 5s, total: 60s }";
+const timeouts = "timeouts: { connect: 500ms, first_byte: 30s, idle: 30s, total: 60s }";
 
 /** The model `everywhere` has all upstreams as targets of one priority. */
 export async function startFaultUpstreams(wanted: WantedUpstreams): Promise<FaultUpstreams> {
