@@ -8,6 +8,7 @@ export interface SteadyLoad {
   readonly body: string;
   /** Calls under way at once; further ones are left out, so that a slow machine is not buried. */
   readonly mostAtOnce: number;
+  readonly onCall?: () => void;
 }
 
 /** How one call ended. */
@@ -23,24 +24,24 @@ export interface LoadCall {
 
 const tickMs = 10;
 
-/** Sends one call after the other at its pace; resolves when the last one has ended. */
+/** Sends one call after the other at its pace until it is over; resolves when the last has ended. */
 export async function sendSteadily(
   gateway: Pick<TestGateway, "post">,
-  { key, perSecond, body, mostAtOnce }: SteadyLoad,
-  seconds: number,
+  { key, perSecond, body, mostAtOnce, onCall }: SteadyLoad,
+  isOver: () => boolean,
 ): Promise<LoadCall[]> {
   const calls: LoadCall[] = [];
   const running = new Set<Promise<void>>();
   const startedAt = performance.now();
   // Loads that begin together do not send together.
   let due = Math.random();
-  for (;;) {
+  while (!isOver()) {
     const elapsedMs = performance.now() - startedAt;
-    if (elapsedMs >= seconds * 1_000) break;
     for (; due * 1_000 <= elapsedMs * perSecond; due += 1) {
       if (running.size >= mostAtOnce) continue;
       const sent = send(gateway, key, body).then((call) => {
         calls.push(call);
+        onCall?.();
         running.delete(sent);
       });
       running.add(sent);

@@ -247,6 +247,36 @@ describe("the queue of a pool", () => {
   });
 });
 
+describe("an account that has had more than its share", () => {
+  test("waits while lighter ones pass, also those that did not wait, but never its own calls", () => {
+    const world = new CapacityWorld();
+    placeOf(world.tryAsk({ accountId: "heavy", tokens: 85_000 }));
+    const heavy = world.ask({ accountId: "heavy", tokens: 10_000 }, { patienceMs: 60_000 });
+    expect(heavy.result).toBeUndefined();
+    placeOf(world.tryAsk({ accountId: "light", tokens: 1_000 }));
+    expect(world.tryAsk({ accountId: "heavy", tokens: 0 })).toMatchObject({ busy: "tokens" });
+    const late = world.ask({ accountId: "heavy", tokens: 0 }, { patienceMs: 60_000 });
+    expect([heavy.result, late.result]).toEqual([undefined, undefined]);
+    const waiting = world.ask({ accountId: "other", tokens: 1_000 }, { patienceMs: 60_000 });
+    expect(isServed(waiting)).toBe(true);
+    world.pass(61_000);
+    expect([isServed(heavy), isServed(late)]).toEqual([true, true]);
+  });
+});
+
+test("who is served leaves no timer behind", () => {
+  const world = new CapacityWorld({ pools: [{ ...plainPool, maxInFlight: 1 }] });
+  const holder = placeOf(world.ask());
+  const waiting = world.ask({}, { patienceMs: 60_000 });
+  holder.leave();
+  world.pass(0);
+  expect(isServed(waiting)).toBe(true);
+  const { steps } = world.time;
+  world.pass(120_000);
+  // The end of the time that passed is a step itself.
+  expect(world.time.steps).toBe(steps + 1);
+});
+
 describe("a store that answers later", () => {
   const slowly =
     (answerMs: number, fails = false) =>
@@ -278,6 +308,54 @@ describe("a store that answers later", () => {
     const rest = world.ask({ tokens: 50_000 });
     world.pass(20);
     expect(isServed(rest)).toBe(true);
+  });
+
+  test("and has no tokens gives the place to a guarantee that came for it meanwhile", () => {
+    const world = new CapacityWorld({
+      wrap: slowly(10),
+      pools: [{ ...plainPool, maxInFlight: 2 }],
+    });
+    // Another process has used most of the tokens.
+    const limits = { requestsPerMinute: Infinity, tokensPerMinute: 100_000 };
+    world.store.acquire({
+      callId: "elsewhere",
+      scopes: [{ id: "pool:shared", limits }],
+      tokens: 60_000,
+    });
+    const [first] = [1, 2].map(() => world.ask({ tokens: 1 }));
+    world.pass(10);
+    const large = world.ask({ tokens: 50_000 }, { patienceMs: 60_000 });
+    if (first !== undefined) placeOf(first).leave();
+    // The place is held for the large one until the store has answered.
+    world.pass(5);
+    const guaranteed = world.ask({ capacityClass: "provisioned" }, { patienceMs: 60_000 });
+    expect(guaranteed.result).toBeUndefined();
+    world.pass(5);
+    expect(large.result).toBeUndefined();
+    expect(isServed(guaranteed)).toBe(true);
+  });
+
+  test("is asked again at once when its answer was old before it came", () => {
+    let answers = 0;
+    const world = new CapacityWorld({
+      wrap: (store, time) => ({
+        async acquire(request) {
+          const decision = store.acquire(request);
+          await time.sleep(10);
+          answers += 1;
+          return decision;
+        },
+        settle: (callId, tokens) => store.settle(callId, tokens),
+      }),
+    });
+    const holder = world.ask({ tokens: 70_000 });
+    world.pass(10);
+    const waiting = world.ask({ accountId: "other", tokens: 40_000 }, { patienceMs: 60_000 });
+    world.pass(15);
+    placeOf(holder).settle(0);
+    world.pass(20);
+    expect(isServed(waiting)).toBe(true);
+    expect(answers).toBeLessThanOrEqual(4);
   });
 
   test("and fails leaves no place taken", async () => {
