@@ -1,10 +1,14 @@
 import type { CallRouting } from "../domain/call-routing.ts";
 import type { UsageRecord } from "../domain/usage.ts";
+import type { Principal } from "../domain/user.ts";
 import type { CallDetail, CallRow, RoutingView } from "./contract/usage.ts";
 import { roundedMs } from "./rounded-ms.ts";
 import { timeText } from "./time-text.ts";
 
-export function viewCall(record: UsageRecord): CallRow {
+type Reader = Pick<Principal, "accountId">;
+
+/** As somebody may see it: the upstreams' own identifiers of models are the operator's. */
+export function viewCall(record: UsageRecord, reader: Reader): CallRow {
   return {
     id: record.id,
     started_at: timeText(record.startedAt),
@@ -14,7 +18,7 @@ export function viewCall(record: UsageRecord): CallRow {
     application: record.application,
     key_id: record.keyId,
     model: record.model,
-    target: record.target ?? null,
+    target: record.target === undefined ? null : viewTarget(record.target, reader),
     class: record.capacityClass,
     input_tokens: record.inputTokens,
     output_tokens: record.outputTokens,
@@ -32,16 +36,21 @@ export function viewCall(record: UsageRecord): CallRow {
 }
 
 /** With how it found its target: what lists and downloads of calls leave out. */
-export function viewCallDetail(record: UsageRecord): CallDetail {
+export function viewCallDetail(record: UsageRecord, reader: Reader): CallDetail {
   const { routing } = record;
-  return { ...viewCall(record), routing: routing === undefined ? null : viewRouting(routing) };
+  return {
+    ...viewCall(record, reader),
+    routing: routing === undefined ? null : viewRouting(routing, reader),
+  };
 }
 
-function viewRouting({ candidates, attempts }: CallRouting): RoutingView {
+function viewRouting({ candidates, attempts }: CallRouting, reader: Reader): RoutingView {
   return {
-    candidates: candidates.map(({ target, model, why }) => ({ target, model, why })),
+    candidates: candidates.map(({ target, model, why }) => {
+      return { target: viewTarget(target, reader), model, why };
+    }),
     attempts: attempts.map((attempt) => ({
-      target: attempt.target,
+      target: viewTarget(attempt.target, reader),
       model: attempt.model,
       start_ms: roundedMs(attempt.startMs),
       duration_ms: roundedMs(attempt.durationMs),
@@ -49,4 +58,9 @@ function viewRouting({ candidates, attempts }: CallRouting): RoutingView {
       may_be_billed: attempt.mayBeBilled,
     })),
   };
+}
+
+/** A target's id is `upstream/identifier`, and no name of an upstream has a slash. */
+function viewTarget(id: string, { accountId }: Reader): string {
+  return accountId === undefined ? id : (id.split("/", 1)[0] ?? "");
 }

@@ -3,7 +3,7 @@ import { viewCall } from "./call-row.ts";
 import { callRowSchema, exportQuerySchema, type CallRow } from "./contract/usage.ts";
 import { defineOperation } from "./define-operation.ts";
 import { Download } from "./download.ts";
-import type { Operation } from "./operation.ts";
+import type { Operation, OperationCall } from "./operation.ts";
 import { permissions } from "./permissions.ts";
 import type { AdminServices } from "./services.ts";
 import { usageFilter } from "./usage-filter.ts";
@@ -31,7 +31,7 @@ export function exportUsage({ reports, clock }: AdminServices): Operation {
     downloads: ["text/csv", "application/x-ndjson"],
     run({ call, query }) {
       const { filter, isEmpty } = usageFilter(query, call.principal, clock.now());
-      const pages = isEmpty ? noPages() : readPages(reports, filter, call.signal);
+      const pages = isEmpty ? noPages() : readPages(reports, filter, call);
       const isCsv = query.format === "csv";
       return new Download({
         contentType: isCsv ? "text/csv; charset=utf-8" : "application/x-ndjson",
@@ -47,13 +47,13 @@ type Pages = AsyncGenerator<readonly CallRow[]>;
 async function* readPages(
   reports: Pick<UsageReports, "calls">,
   filter: CallFilter,
-  signal: AbortSignal,
+  { signal, principal }: Pick<OperationCall, "signal" | "principal">,
 ): Pages {
   let after: string | undefined;
   do {
     signal.throwIfAborted();
     const page = await reports.calls(filter, { limit: pageRows, after });
-    yield page.items.map(viewCall);
+    yield page.items.map((record) => viewCall(record, principal));
     after = page.next;
   } while (after !== undefined);
 }

@@ -27,10 +27,11 @@ export interface ScopedFilter {
   readonly isEmpty: boolean;
 }
 
-/** What of the ledger a request means, and its sender may see. */
+/** What of the ledger a request means, and its sender may see. Throws 400 for what it may not. */
 export function usageFilter(query: FilterQuery, principal: Principal, now: number): ScopedFilter {
   const { accountId, isEmpty } = listScope(principal, query.account_id);
   const { environment, model, target, status, outcome } = query;
+  if (target !== undefined) requireTargets("target", principal);
   const filter = {
     ...readRange(query, now),
     environment,
@@ -51,13 +52,23 @@ const dimensions: ReadonlyMap<string, UsageDimension> = new Map(
   usageDimensions.map((dimension) => [dimension, dimension]),
 );
 
-/** The names of `by`, each once. Throws 400 for one that is none. */
-export function readDimensions(text: string | undefined): readonly UsageDimension[] {
+/** The names of `by`, each once. Throws 400 for one that is none, or that its sender may not see. */
+export function readDimensions(
+  text: string | undefined,
+  principal: Principal,
+): readonly UsageDimension[] {
   if (text === undefined || text === "") return [];
   const found = text.split(",").map((name) => {
     const dimension = dimensions.get(name.trim());
     if (dimension !== undefined) return dimension;
     throw invalidField("by", `use some of ${usageDimensions.join(", ")}, with commas between`);
   });
+  if (found.includes("target")) requireTargets("by", principal);
   return [...new Set(found)];
+}
+
+/** Targets have the upstreams' own identifiers, which are the operator's. */
+function requireTargets(field: string, { accountId }: Principal): void {
+  if (accountId === undefined) return;
+  throw invalidField(field, "targets are told to operators alone; single calls tell the upstream");
 }

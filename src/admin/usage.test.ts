@@ -120,17 +120,49 @@ describe("a call that was tried more than once", () => {
     ],
   } as const;
 
-  test("is shown with its candidates and every attempt, to its account holder too", async () => {
+  test("is shown with its candidates and every attempt", async () => {
     await insert(1, { id: "req_routed", routing, mayBeBilledTwice: true, attempts: 2 });
-    const { principal } = inputOf(new AbortController().signal).call;
-    const as = { ...principal, role: "account_holder", accountId: "acct_a" } as const;
-    const shown = await admin.run(callDetailSchema, "getCall", { id: "req_routed", as });
+    const shown = await admin.run(callDetailSchema, "getCall", { id: "req_routed" });
     expect(shown.may_be_billed_twice).toBe(true);
     expect(shown.routing?.candidates).toEqual([...routing.candidates]);
     expect(shown.routing?.attempts.map((each) => Object.values(each))).toEqual([
       ["east/m", "alpha-sonnet-4", 0.4, 2000, "connection-lost", true],
       ["west/m", "alpha-sonnet-4", 0.4, 2000, "answered", false],
     ]);
+  });
+
+  test("tells its account holder the upstreams, and nowhere their own identifiers", async () => {
+    const arn = "arn:aws:bedrock:us-east-1:111122223333:provisioned-model/abcd";
+    const secret = {
+      candidates: [{ ...routing.candidates[0], target: `east/${arn}` }],
+      attempts: routing.attempts.map((each) => ({ ...each, target: `east/${arn}` })),
+    };
+    await insert(1, { id: "req_routed", routing: secret, target: `east/${arn}` });
+    const { principal } = inputOf(new AbortController().signal).call;
+    const as = { ...principal, role: "account_holder", accountId: "acct_a" } as const;
+    const shown = await admin.run(callDetailSchema, "getCall", { id: "req_routed", as });
+    expect(shown).toMatchObject({ target: "east", model: "alpha-sonnet-4" });
+    expect(shown.routing?.candidates.map(({ target }) => target)).toEqual(["east"]);
+    expect(shown.routing?.attempts.map(({ target }) => target)).toEqual(["east", "east"]);
+    const { data } = await admin.run(listOf(callRowSchema), "listCalls", { as });
+    expect(data.map(({ target }) => target)).toEqual(["east"]);
+    const csv = await download({ as });
+    const lines = await download({ as, query: { format: "ndjson" } });
+    expect(csv).toContain(",east,");
+    expect(lines).toContain('"target":"east"');
+    expect(JSON.stringify([shown, data, csv, lines])).not.toContain("arn:");
+    expect(await download({})).toContain(arn);
+    for (const [operation, query, param] of [
+      ["getUsageTotals", { by: "key,target" }, "by"],
+      ["getUsageSeries", { by: "target" }, "by"],
+      ["getUsageTotals", { target: `east/${arn}` }, "target"],
+      ["listCalls", { target: `east/${arn}` }, "target"],
+      ["exportUsage", { target: `east/${arn}` }, "target"],
+    ] as const) {
+      expect((await admin.refusal(operation, { query, as })).param).toBe(param);
+    }
+    const byTarget = await admin.run(totalsSchema, "getUsageTotals", { query: { by: "target" } });
+    expect(byTarget.data[0]?.group).toEqual({ target: `east/${arn}` });
   });
 
   test("is found among those that may be billed twice, in lists and downloads", async () => {

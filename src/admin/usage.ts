@@ -52,7 +52,7 @@ function totals({ reports, clock }: AdminServices): Operation {
     answer: totalsSchema,
     async run({ call, query }) {
       const { filter, isEmpty } = usageFilter(query, call.principal, clock.now());
-      const by = readDimensions(query.by);
+      const by = readDimensions(query.by, call.principal);
       const found = isEmpty ? [] : await reports.totals({ filter, by, limit: query.limit });
       return { ...rangeOf(filter), data: found.map(viewTotal) };
     },
@@ -72,7 +72,7 @@ function series({ reports, clock }: AdminServices): Operation {
     answer: seriesSchema,
     async run({ call, query }) {
       const { filter, isEmpty } = usageFilter(query, call.principal, clock.now());
-      const by = readDimensions(query.by);
+      const by = readDimensions(query.by, call.principal);
       const step = query.step ?? defaultStep(filter);
       checkSteps(filter, step);
       const found = isEmpty ? [] : await reports.series({ filter, by, step, limit: query.limit });
@@ -106,7 +106,8 @@ function listCalls({ reports, clock }: AdminServices): Operation {
     async run({ call, query }) {
       const { filter, isEmpty } = usageFilter(query, call.principal, clock.now());
       if (isEmpty) return emptyList;
-      return listAnswer(await reports.calls(filter, pageRequest(query)), viewCall);
+      const page = await reports.calls(filter, pageRequest(query));
+      return listAnswer(page, (record) => viewCall(record, call.principal));
     },
   });
 }
@@ -123,7 +124,7 @@ function getCall({ reports }: AdminServices): Operation {
     answer: callDetailSchema,
     async run({ call, parameters }) {
       const record = await reports.call(parameters["id"] ?? "");
-      return viewCallDetail(requireVisible(record, call.principal, "call"));
+      return viewCallDetail(requireVisible(record, call.principal, "call"), call.principal);
     },
   });
 }

@@ -13,7 +13,7 @@ const filterFields = {
   application_id: idSchema.optional(),
   key_id: idSchema.optional(),
   model: name,
-  target: name,
+  target: name.describe("`upstream/identifier`. Not for account holders."),
   status: z
     .string()
     .regex(/^[1-5][0-9]{2}$/, "use an HTTP status such as 200")
@@ -27,7 +27,10 @@ const groupFields = {
     .string()
     .max(100)
     .optional()
-    .describe(`What to tell apart, with commas between: ${usageDimensions.join(", ")}.`)
+    .describe(
+      `What to tell apart, with commas between: ${usageDimensions.join(", ")}. Account holders ` +
+        "cannot ask for targets.",
+    )
     .meta({ examples: ["key,model"] }),
   limit: numberText({ min: 1, max: 1000, initial: 100 }).describe("Most groups of the answer."),
 };
@@ -101,6 +104,12 @@ export const seriesSchema = z
   })
   .meta({ id: "UsageSeries" });
 
+const targetSchema = z
+  .string()
+  .describe(
+    "`upstream/identifier`, of the upstream's own; account holders see the upstream alone.",
+  );
+
 export const callRowSchema = z
   .object({
     id: z.string().describe("Of the request: what its header `x-request-id` said."),
@@ -111,7 +120,7 @@ export const callRowSchema = z
     application: z.string(),
     key_id: z.string(),
     model: z.string(),
-    target: z.string().nullable(),
+    target: targetSchema.nullable(),
     class: z.enum(["provisioned", "spillover", "on-demand"]),
     input_tokens: z.int(),
     output_tokens: z.int(),
@@ -136,7 +145,7 @@ const routingSchema = z
     candidates: z
       .array(
         z.object({
-          target: z.string(),
+          target: targetSchema,
           model: z.string().describe("Another than the call's for a fallback."),
           why: z.string().describe("Why it stood where it stood."),
         }),
@@ -145,7 +154,7 @@ const routingSchema = z
     attempts: z
       .array(
         z.object({
-          target: z.string(),
+          target: targetSchema,
           model: z.string(),
           start_ms: z.number().describe("Since the call arrived."),
           duration_ms: z.number(),
