@@ -56,6 +56,14 @@ Attempts:
   2  west/m  alpha-sonnet-4   2103    80  answered`);
 });
 
+test("an answer is the call's own bill, whatever its row says", () => {
+  const attempt = { target: "east/m", model: "m", start_ms: 0, duration_ms: 1 };
+  const attempts = [{ ...attempt, outcome: "answered", may_be_billed: true }];
+  const text = formatCall({ ...plain, routing: { candidates: [], attempts } });
+  expect(text).toContain("Billing      once");
+  expect(text).toEndWith("answered");
+});
+
 test("a call of which no target was tried says so", () => {
   const routing = { candidates: [], attempts: [] };
   expect(formatCall({ ...plain, routing })).toEndWith("No target was tried.");

@@ -39,7 +39,9 @@ function formatAttempts(attempts: readonly ReplyRecord[]): readonly string[] {
 
 function describeOutcome(attempt: ReplyRecord): string {
   const outcome = String(cellOf(attempt, "outcome"));
-  return attempt["may_be_billed"] === true ? `${outcome}; the provider may bill it` : outcome;
+  // Older rows have the mark at answers too, which are the call's own bill.
+  const isBilledBeside = attempt["may_be_billed"] === true && outcome !== "answered";
+  return isBilledBeside ? `${outcome}; the provider may bill it` : outcome;
 }
 
 function indent(text: string): string {

@@ -91,7 +91,9 @@ export class RunningAttempt {
   }
 
   #mayBeBilled(outcome: AttemptOutcome): boolean {
-    if (outcome === "answered" || outcome === "given-up") return true;
+    // The caller got the answer: that is the call's own bill.
+    if (outcome === "answered") return false;
+    if (outcome === "given-up") return true;
     return mayBeBilled(outcome, this.#hasAnswered);
   }
 }

@@ -125,7 +125,12 @@ describe("a hedged stream", () => {
     expect(response.headers.get("x-sluice-target")).toBe("other; model=hedged");
     const row = await rowOf(response);
     expect(row).toMatchObject({ target: "other/swift", attempts: 2, mayBeBilledTwice: true });
-    expect(row?.routing?.attempts.map(({ outcome }) => outcome)).toEqual(["given-up", "answered"]);
+    expect(
+      row?.routing?.attempts.map(({ outcome, mayBeBilled }) => [outcome, mayBeBilled]),
+    ).toEqual([
+      ["given-up", true],
+      ["answered", false],
+    ]);
     await until("the upstream is free", () => gateway.simulator.openCalls === 0);
   });
 
