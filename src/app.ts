@@ -77,6 +77,7 @@ class RunningApp implements App {
   readonly #authenticate: DispatchOptions["authenticate"];
   readonly #control: ControlPlane;
   #snapshot: Snapshot;
+  #idempotency: Idempotency | undefined;
   #data: Listener | undefined;
   #admin: Listener | undefined;
   readonly #shutdown = new Shutdown();
@@ -101,7 +102,8 @@ class RunningApp implements App {
       this.#services.capacity.unitsChanged();
     };
     this.#running = running;
-    this.#storage = openStorage({ config, clock, telemetry: this.#telemetry, onKeysChanged });
+    const settings = (): Config => this.#config;
+    this.#storage = openStorage({ settings, clock, telemetry: this.#telemetry, onKeysChanged });
     this.#snapshot = buildSnapshot(config, this.#adapterServices);
     const parts = { config, clock, events, running, refusals: this.#refusals };
     this.#services = buildServices({
@@ -146,13 +148,8 @@ class RunningApp implements App {
     const parts = this.#listenerParts();
     const edge = (): EdgeSettings => this.#edge;
     const { overload } = this.#services;
-    this.#data = startListener({
-      ...parts,
-      address: data,
-      routes: this.#dataTable(),
-      edge,
-      overload,
-    });
+    const routes = this.#dataTable();
+    this.#data = startListener({ ...parts, address: data, routes, edge, overload });
     overload.start();
     // Pages on other origins have no business with the control plane.
     const cors = new CorsPolicy([]);
@@ -200,6 +197,7 @@ class RunningApp implements App {
     await Promise.all([this.#data?.cut(), this.#admin?.cut()]);
     await untilFree(() => [...this.#snapshot.upstreams.values()].map((each) => each.inFlight));
     await this.#control.stop();
+    await this.#idempotency?.close();
     await this.#storage.close();
     if (this.#admin !== undefined) this.events.stopped();
   }
@@ -264,14 +262,14 @@ class RunningApp implements App {
 
   #dataTable(): RouteTable {
     const settings = (): Config["streams"] => this.#config.streams;
-    const idempotency = new Idempotency({
+    this.#idempotency = new Idempotency({
       ...this.#services,
       store: this.#storage.replies,
       digest: this.#digest.digest,
       random: this.#randomBytes,
       settings: () => this.#config.idempotency,
     });
-    const parts = { services: this.#services, settings, idempotency };
+    const parts = { services: this.#services, settings, idempotency: this.#idempotency };
     return new RouteTable(dataRoutes({ ...parts, whyNotReady: this.#whyNotReady }));
   }
 

@@ -14,7 +14,11 @@ import type { UsageReports } from "./storage/usage-reports.ts";
 import type { Telemetry } from "./telemetry/telemetry.ts";
 
 export interface StorageOptions {
-  readonly config: Pick<Config, "storage" | "dataDir" | "ledger" | "retention" | "idempotency">;
+  /** Where things are is read once; a reload changes the rest. */
+  readonly settings: () => Pick<
+    Config,
+    "storage" | "dataDir" | "ledger" | "retention" | "idempotency"
+  >;
   readonly clock: Clock;
   readonly telemetry: Pick<Telemetry, "storage" | "ledger">;
   readonly onKeysChanged: () => void;
@@ -41,7 +45,8 @@ const lastUseIntervalMs = 2_000;
 
 /** Throws when another process has the spool. The database is not asked yet. */
 export function openStorage(options: StorageOptions): Storage {
-  const { config, clock, telemetry, onKeysChanged } = options;
+  const { settings, clock, telemetry, onKeysChanged } = options;
+  const config = settings();
   const { storage: events, ledger: ledgerEvents } = telemetry;
   const stores = openStores(config.storage.path, clock, {
     onTrouble: (what, error) => events.databaseFailed(what, error),
@@ -73,7 +78,7 @@ export function openStorage(options: StorageOptions): Storage {
   const retention = new RetentionJob({
     control: {
       async prune(limits, limit) {
-        const before = clock.now() - config.idempotency.keepMs;
+        const before = clock.now() - settings().idempotency.keepMs;
         return (await control.prune(limits, limit)) + (await replies.prune(before, limit));
       },
     },

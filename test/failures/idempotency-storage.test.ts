@@ -144,7 +144,7 @@ test.each([
     }
     expect(after).toEqual({ ...kept, isReplayed: true });
     expect(await send(bench, "running", streamedChat("count: 60"))).toEqual(repeated);
-    expect(bench.keptAnswers()).toBe(2);
+    await until("the answer that waited is stored", () => bench.keptAnswers() === 2);
   },
   90_000,
 );
@@ -193,6 +193,49 @@ test("answers that are too old are removed from the database", async () => {
   await until("the old answer is removed", () => bench.keptAnswers() === 1);
   await bench.gateway.app.admin.onKeysChanged();
   expect((await send(bench, "young", chat("echo: hi"))).isReplayed).toBe(true);
+});
+
+test("how long answers are kept follows a reload, also for those that are stored", async () => {
+  const clock = new ManualClock({ wallMs: Date.now() });
+  const retention = "{ interval: 1s }";
+  await using bench = await startIdempotentGateway({
+    overrides: { clock },
+    sections: { retention },
+  });
+  await send(bench, "stored", chat("echo: hi"));
+  clock.advance(dayMs / 2);
+  bench.gateway.reconfigure({ idempotency: "{ keep: 1h }" });
+  await until("the answer is removed", () => bench.keptAnswers() === 0);
+});
+
+test("answers that could not be stored are, once that works, and at the end of the process", async () => {
+  await withFolder(async (folder) => {
+    const refuse =
+      "CREATE TRIGGER refuse BEFORE INSERT ON call_replies BEGIN SELECT RAISE(ABORT, 'no'); END";
+    let secret: ReturnType<typeof bearer>;
+    const first: Awaited<ReturnType<typeof send>>[] = [];
+    {
+      await using bench = await startIdempotentGateway({ folder });
+      secret = bearer(bench.gateway.key);
+      await bench.gateway.usage();
+      using writer = new Database(bench.path);
+      writer.run("PRAGMA busy_timeout = 5000");
+      for (const key of ["during", "at the end"]) {
+        writer.run(refuse);
+        first.push(await send(bench, key.replaceAll(" ", "-"), chat(`write of ${key}`)));
+        expect(bench.keptAnswers()).toBe(first.length - 1);
+        writer.run("DROP TRIGGER refuse");
+        if (first.length === 1) await until("it is stored", () => bench.keptAnswers() === 1);
+      }
+    }
+    await using bench = await startIdempotentGateway({ folder });
+    const again = [
+      await send(bench, "during", chat("write of during"), secret),
+      await send(bench, "at-the-end", chat("write of at the end"), secret),
+    ];
+    expect(again).toEqual(first.map((answer) => ({ ...answer, isReplayed: true })));
+    expect(bench.upstreamCalls()).toBe(0);
+  });
 });
 
 test("of an account that is erased, no answer stays", async () => {

@@ -203,6 +203,29 @@ describe("an Idempotency-Key", () => {
     expect(statuses).toContain(429);
   });
 
+  test("does not tell which target served once that is not to be told", async () => {
+    const [key, streamKey] = [newKey(), newKey()];
+    const targets = async (): Promise<readonly (string | null)[]> => {
+      const responses = [
+        await bench.send(key, chat("echo: hi")),
+        await bench.send(streamKey, streamedChat("echo: hi")),
+      ];
+      return Promise.all(
+        responses.map((response) =>
+          response.text().then(() => response.headers.get("x-sluice-target")),
+        ),
+      );
+    };
+    const shown = "simulator; model=chat-model";
+    bench.gateway.reconfigure({ routing: "{ target_header: true }" });
+    expect([await targets(), await targets()]).toEqual([
+      [shown, shown],
+      [shown, shown],
+    ]);
+    bench.gateway.reconfigure({ routing: "{ target_header: false }" });
+    expect(await targets()).toEqual([null, null]);
+  });
+
   test("is forgotten after a day", async () => {
     const key = newKey();
     expect(await isReplay(bench.send(key, chat("echo: hi")))).toBe(false);

@@ -71,6 +71,11 @@ export class Idempotency {
     return answer;
   }
 
+  /** Stores what waits for it, once no call runs any more and before the store is closed. */
+  close(): Promise<void> {
+    return this.#kept.close();
+  }
+
   async #answer(asked: AskedCall, run: Run<Answer>): Promise<Answer> {
     const { call, endpoint, body } = asked;
     const idempotencyKey = readIdempotencyKey(call);
@@ -89,7 +94,7 @@ export class Idempotency {
     if (known === undefined) return this.#begin(asked, names, run);
     const answer = this.#kept.open(known, names);
     await this.#charge(asked);
-    return asReplayed(replayed(answer));
+    return asReplayed(replayed(shownTo(call, answer)));
   }
 
   async #join(asked: AskedCall, names: CallNames, running: SharedCall): Promise<Answer> {
@@ -132,6 +137,13 @@ export class Idempotency {
     const estimate = { inputTokens: 0, outputTokens: 0, likelyInputTokens: 0 };
     await chargeRequest({ call, resolved, estimate, isCapped: true }, this.#services);
   }
+}
+
+/** Which target serves may have become the operator's own affair since the answer was kept. */
+function shownTo({ snapshot }: KeyCall, answer: KeptAnswer): KeptAnswer {
+  if (snapshot.routing.showsTarget) return answer;
+  const { "x-sluice-target": _, ...headers } = answer.headers;
+  return { ...answer, headers };
 }
 
 function replayed({ headers, isStreamed: wasStreamed, text }: KeptAnswer): Answer {

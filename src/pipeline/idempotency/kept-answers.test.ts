@@ -12,12 +12,17 @@ import { KeptAnswers } from "./kept-answers.ts";
 const digest = createKeyDigest("a pepper for tests that is long enough");
 const dayMs = 86_400_000;
 
-/** A store that can be away. */
+/** A store that can be away, or refuse the bodies of some replies. */
 class FallibleReplies implements ReplyStore {
   readonly #kept = new MemoryReplyStore();
   isReadable = true;
   isWritable = true;
+  /** Bodies of so many bytes find no room. */
+  bodyLimitBytes = Number.POSITIVE_INFINITY;
+  /** The reply of this name finds none at all. */
+  refusedId: string | undefined;
   finds = 0;
+  puts = 0;
 
   async find(id: string): Promise<KeptReply | undefined> {
     this.finds += 1;
@@ -26,7 +31,9 @@ class FallibleReplies implements ReplyStore {
   }
 
   async put(reply: KeptReply, limitBytes: number): Promise<void> {
-    if (!this.isWritable) throw new StorageUnavailable("away");
+    this.puts += 1;
+    if (!this.isWritable || reply.id === this.refusedId) throw new StorageUnavailable("away");
+    if ((reply.body?.byteLength ?? 0) >= this.bodyLimitBytes) throw new StorageUnavailable("full");
     return this.#kept.put(reply, limitBytes);
   }
 
@@ -35,13 +42,31 @@ class FallibleReplies implements ReplyStore {
   }
 }
 
-let clock: ManualClock;
+/** What is scheduled runs when the test says so. */
+class SteppedClock extends ManualClock {
+  readonly scheduled = new Set<() => void>();
+
+  override schedule(run: () => void): () => void {
+    this.scheduled.add(run);
+    return () => this.scheduled.delete(run);
+  }
+
+  /** Runs what is due now, and waits for what it begins. */
+  async runScheduled(): Promise<void> {
+    const due = [...this.scheduled];
+    this.scheduled.clear();
+    for (const run of due) run();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+let clock: SteppedClock;
 let store: FallibleReplies;
 let settings: IdempotencySettings;
 let answers: KeptAnswers;
 
 beforeEach(() => {
-  clock = new ManualClock();
+  clock = new SteppedClock();
   store = new FallibleReplies();
   settings = {
     answerLimitBytes: 1_000,
@@ -157,4 +182,126 @@ describe("while the store is away", () => {
     await keep("d", answerOf("z".repeat(300)));
     expect(await textOf(namesOf("d"))).toHaveLength(300);
   });
+
+  test("what is stored is shown while nothing can be stored; what is not is not made", async () => {
+    await keep("a", answerOf("hello"));
+    store.isWritable = false;
+    await keep("b", answerOf("later"));
+    expect(await textOf(namesOf("a"))).toBe("hello");
+    expect(answers.look(namesOf("c"))).rejects.toMatchObject({ status: 503 });
+  });
+
+  test("answers are stored once it is back, without anybody asking for them", async () => {
+    store.isWritable = false;
+    for (const key of ["a", "b"]) await keep(key, answerOf(`to ${key}`));
+    expect(clock.scheduled.size).toBe(1);
+    await clock.runScheduled();
+    expect(clock.scheduled.size).toBe(1);
+    store.isWritable = true;
+    await clock.runScheduled();
+    expect(clock.scheduled.size).toBe(0);
+    answers = make();
+    for (const key of ["a", "b"]) expect(await textOf(namesOf(key))).toBe(`to ${key}`);
+  });
+
+  test("answers are stored at the end, if it can be", async () => {
+    store.isWritable = false;
+    await keep("a", answerOf("hello"));
+    await answers.close();
+    expect(clock.scheduled.size).toBe(0);
+    store.isWritable = true;
+    await answers.close();
+    answers = make();
+    expect(await textOf(namesOf("a"))).toBe("hello");
+  });
+
+  test("one answer that cannot be stored stops no other, and is known to have been given", async () => {
+    store.isWritable = false;
+    const large = "x".repeat(500);
+    for (const text of [large, "small", large, "tiny"]) {
+      await keep(`${text.length} of ${store.puts}`, answerOf(text));
+    }
+    store.isWritable = true;
+    store.bodyLimitBytes = 400;
+    expect(await textOf(namesOf("another"))).toBeUndefined();
+    expect(clock.scheduled.size).toBe(1);
+    await clock.runScheduled();
+    expect(clock.scheduled.size).toBe(0);
+    answers = make();
+    expect(await textOf(namesOf("5 of 1"))).toBe("small");
+    expect(await textOf(namesOf("4 of 3"))).toBe("tiny");
+    expect(textOf(namesOf("500 of 0"))).rejects.toMatchObject({ code: "answer_not_kept" });
+    expect(textOf(namesOf("500 of 2"))).rejects.toMatchObject({ code: "answer_not_kept" });
+  });
+
+  test("a reply that is refused whatever it says stops no other, and is still found", async () => {
+    store.isWritable = false;
+    for (const key of ["a", "b", "c"]) await keep(key, answerOf(`to ${key}`));
+    store.isWritable = true;
+    store.refusedId = namesOf("a").id;
+    expect(await textOf(namesOf("another"))).toBeUndefined();
+    expect(await textOf(namesOf("a"))).toBe("to a");
+    answers = make();
+    expect(await textOf(namesOf("b"))).toBe("to b");
+    expect(await textOf(namesOf("c"))).toBe("to c");
+  });
+
+  test("of many that wait, a few failures are enough to know, and others are tried the next time", async () => {
+    store.isWritable = false;
+    const keys = Array.from({ length: 10 }, (_, place) => `key-${place}`);
+    for (const key of keys) await keep(key, undefined);
+    store.puts = 0;
+    expect(answers.look(namesOf("another"))).rejects.toMatchObject({ status: 503 });
+    await clock.runScheduled();
+    expect(store.puts).toBeLessThanOrEqual(6);
+    store.isWritable = true;
+    await clock.runScheduled();
+    answers = make();
+    for (const key of keys) {
+      expect(textOf(namesOf(key))).rejects.toMatchObject({ code: "answer_not_kept" });
+    }
+  });
+
+  test("an answer that takes the place of another is the one that is stored, and counts once", async () => {
+    settings = { ...settings, memoryLimitBytes: 500, keepMs: 60_000 };
+    store.isWritable = false;
+    for (let count = 0; count < 5; count += 1) {
+      clock.advance(60_000);
+      await keep("a", answerOf(`${count}`.repeat(300)));
+    }
+    expect(await textOf(namesOf("a"))).toBe("4".repeat(300));
+    store.isWritable = true;
+    await clock.runScheduled();
+    expect(clock.scheduled.size).toBe(0);
+    answers = make();
+    expect(await textOf(namesOf("a"))).toBe("4".repeat(300));
+  });
+
+  test("an answer that comes while an earlier one is being stored is not lost", async () => {
+    settings = { ...settings, keepMs: 60_000 };
+    store.isWritable = false;
+    await keep("a", answerOf("earlier"));
+    store.isWritable = true;
+    const saving = clock.runScheduled();
+    store.isWritable = false;
+    await Promise.all([saving, keep("a", answerOf("later"))]);
+    store.isWritable = true;
+    await clock.runScheduled();
+    answers = make();
+    expect(await textOf(namesOf("a"))).toBe("later");
+  });
+});
+
+test("an answer that cannot be encrypted is known to have been given", async () => {
+  answers = new KeptAnswers({
+    store,
+    clock,
+    digest,
+    random: () => {
+      throw new Error("no randomness");
+    },
+    settings: () => settings,
+  });
+  await keep("a", answerOf("hello"));
+  expect(textOf(namesOf("a"))).rejects.toMatchObject({ code: "answer_not_kept" });
 });

@@ -7,7 +7,7 @@ import { answerNotKept, answersAway, keyReused } from "./refusals.ts";
 
 export interface KeptAnswersServices extends SealServices {
   readonly store: ReplyStore;
-  readonly clock: Pick<Clock, "now">;
+  readonly clock: Pick<Clock, "now" | "schedule">;
   /** Read for each call: a reload changes it. */
   readonly settings: () => IdempotencySettings;
 }
@@ -20,9 +20,15 @@ export interface AnsweredCall {
   readonly answer: KeptAnswer | undefined;
 }
 
+/** How soon what could not be stored is tried again. */
+const retryMs = 1_000;
+/** So many failures in one go are the store's own; to try all of them would only take time. */
+const failuresAtOnce = 3;
+
 /**
- * Whole answers to calls with an `Idempotency-Key`. What cannot be stored at once waits in memory;
- * meanwhile no other call is looked up, so no more can come to it than what runs already.
+ * Whole answers to calls with an `Idempotency-Key`. What cannot be stored at once waits in memory and
+ * is tried again; while nothing can be stored no new call is let through, so no more can come to it
+ * than what runs already.
  */
 export class KeptAnswers {
   readonly #services: KeptAnswersServices;
@@ -30,6 +36,8 @@ export class KeptAnswers {
   readonly #unsaved = new Map<string, KeptReply>();
   #unsavedBytes = 0;
   #saving: Promise<void> | undefined;
+  #cancelRetry: (() => void) | undefined;
+  #isClosed = false;
 
   constructor(services: KeptAnswersServices) {
     this.#services = services;
@@ -57,59 +65,141 @@ export class KeptAnswers {
 
   /** Resolves once the answer is found by those who look for it; never rejects. */
   async keep({ names, accountId, answer }: AnsweredCall): Promise<void> {
-    const { store, clock, settings } = this.#services;
     const reply: KeptReply = {
       id: names.id,
       accountId,
       requestDigest: names.requestDigest,
-      body: answer && sealAnswer(answer, names, this.#services),
-      keptAt: clock.now(),
+      body: answer && this.#trySeal(answer, names),
+      keptAt: this.#services.clock.now(),
     };
     try {
-      await store.put(reply, settings().storageLimitBytes);
+      await this.#put(reply);
+      this.#forget(reply.id);
     } catch {
       // Whoever owns the store reports its troubles.
       this.#hold(reply);
     }
   }
 
-  async #lookUp(id: string): Promise<KeptReply | undefined> {
-    const reply = this.#unsaved.get(id) ?? (await this.#ask(id));
-    return reply !== undefined && this.#isKnown(reply) ? reply : undefined;
+  /** Tries for the last time to store what waits; before the store is closed. Never rejects. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#cancelRetry?.();
+    // What began before may have met a store that is back by now.
+    await this.#saving?.catch(() => undefined);
+    if (this.#unsaved.size > 0) await this.#save().catch(() => undefined);
   }
 
-  async #ask(id: string): Promise<KeptReply | undefined> {
+  /** That the call was done counts for more than what it was answered. */
+  #trySeal(answer: KeptAnswer, names: CallNames): Uint8Array | undefined {
     try {
-      if (this.#unsaved.size > 0) await (this.#saving ??= this.#saveAll());
-      return await this.#services.store.find(id);
+      return sealAnswer(answer, names, this.#services);
+    } catch {
+      return undefined;
+    }
+  }
+
+  async #lookUp(id: string): Promise<KeptReply | undefined> {
+    const unsaved = this.#known(this.#unsaved.get(id));
+    if (unsaved !== undefined) return unsaved;
+    try {
+      const stored = this.#known(await this.#services.store.find(id));
+      // The answer to a call that is let through now must find a store that takes it.
+      if (stored === undefined && this.#unsaved.size > 0) await this.#save();
+      return stored;
     } catch (error) {
       throw answersAway(error);
     }
   }
 
-  #isKnown({ keptAt }: KeptReply): boolean {
+  /** Undefined for what is too old. */
+  #known(reply: KeptReply | undefined): KeptReply | undefined {
     const { clock, settings } = this.#services;
-    return clock.now() - keptAt < settings().keepMs;
+    if (reply === undefined) return undefined;
+    return clock.now() - reply.keptAt < settings().keepMs ? reply : undefined;
   }
 
   /** That the call was done is never forgotten; what it was answered, when there is no room. */
   #hold(reply: KeptReply): void {
-    const bytes = reply.body?.byteLength ?? 0;
+    this.#forget(reply.id);
+    const bytes = bodyBytes(reply);
     const hasRoom = this.#unsavedBytes + bytes <= this.#services.settings().memoryLimitBytes;
     this.#unsaved.set(reply.id, hasRoom ? reply : { ...reply, body: undefined });
     if (hasRoom) this.#unsavedBytes += bytes;
+    this.#retryLater();
+  }
+
+  #forget(id: string): void {
+    const reply = this.#unsaved.get(id);
+    if (reply === undefined) return;
+    this.#unsaved.delete(id);
+    this.#unsavedBytes -= bodyBytes(reply);
+  }
+
+  #retryLater(): void {
+    if (this.#isClosed || this.#unsaved.size === 0) return;
+    this.#cancelRetry ??= this.#services.clock.schedule(() => {
+      this.#cancelRetry = undefined;
+      this.#save().catch(() => undefined);
+    }, retryMs);
+  }
+
+  /** Rejects when nothing could be stored of what waits. */
+  #save(): Promise<void> {
+    this.#saving ??= this.#saveAll().finally(() => {
+      this.#saving = undefined;
+      this.#retryLater();
+    });
+    return this.#saving;
   }
 
   async #saveAll(): Promise<void> {
-    const { store, settings } = this.#services;
-    try {
-      for (const reply of this.#unsaved.values()) {
-        if (this.#isKnown(reply)) await store.put(reply, settings().storageLimitBytes);
-        this.#unsaved.delete(reply.id);
-        this.#unsavedBytes -= reply.body?.byteLength ?? 0;
+    const failures: unknown[] = [];
+    let saved = 0;
+    // A copy: what comes meanwhile, and what fails, waits for the next time.
+    for (const reply of [...this.#unsaved.values()]) {
+      if (failures.length >= failuresAtOnce) break;
+      // By now it may be another that waits under its name.
+      const isWaiting = (): boolean => this.#unsaved.get(reply.id) === reply;
+      if (!isWaiting()) continue;
+      try {
+        if (this.#known(reply) !== undefined) {
+          await this.#store(reply);
+          saved += 1;
+        }
+        if (isWaiting()) this.#forget(reply.id);
+      } catch (error) {
+        failures.push(error);
+        if (isWaiting()) this.#moveToEnd(reply);
       }
-    } finally {
-      this.#saving = undefined;
+    }
+    if (saved === 0 && failures.length > 0) throw failures[0];
+  }
+
+  /** Rejects when the store takes nothing; an answer that alone is not taken is given up. */
+  async #store(reply: KeptReply): Promise<void> {
+    try {
+      await this.#put(reply);
+    } catch (error) {
+      if (reply.body === undefined) throw error;
+      await this.#put({ ...reply, body: undefined });
+      // The store may have come back just between the two.
+      await this.#put(reply).catch(() => undefined);
     }
   }
+
+  async #put(reply: KeptReply): Promise<void> {
+    const { store, settings } = this.#services;
+    await store.put(reply, settings().storageLimitBytes);
+  }
+
+  /** Others come first the next time. */
+  #moveToEnd(reply: KeptReply): void {
+    this.#unsaved.delete(reply.id);
+    this.#unsaved.set(reply.id, reply);
+  }
+}
+
+function bodyBytes({ body }: KeptReply): number {
+  return body?.byteLength ?? 0;
 }
