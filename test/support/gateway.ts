@@ -212,6 +212,8 @@ function baseSections(
     data_dir: JSON.stringify(dataDir),
     shutdown: "{ pre_stop: 0s }",
     routing: patientRouting,
+    // Tests share the event loop of what they test, and the machine with each other.
+    overload: "{ loop_delay: 10s }",
     auth: `{ pepper: ${JSON.stringify(testPepper)} }`,
     telemetry: `{ log_level: debug, log_format: json }`,
     environments: `
