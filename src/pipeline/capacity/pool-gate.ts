@@ -190,8 +190,7 @@ export class PoolGate {
         this.#isAsking = false;
         const isNextOnesTurn = this.#decide(waiter, reservation, decision);
         if (isNextOnesTurn || this.#isAnswerOld) this.serve();
-        else this.#serveProvisioned(this.#options.bounds());
-        this.#keepPolling();
+        else this.#keepPolling();
       },
       (error: unknown) => {
         this.#isAsking = false;
