@@ -17,9 +17,17 @@ async function run(args: readonly string[], environment: ProcessEnvironment): Pr
   if (!isWorker && asksForSupervisor(args)) return runSupervisor(environment, version);
   const io = createIo(environment, isWorker);
   // Only now: a supervisor stays small without everything else.
+  if (isWorker) return runWorker(args, io);
   const { runCommandLine } = await import("./cli/run-command-line.ts");
-  const exitCode = await runCommandLine(args, version, io);
-  if (isWorker) disconnectFromSupervisor();
+  return runCommandLine(args, version, io);
+}
+
+/** Callers wait for a worker: it loads what serves, and none of the other commands. */
+async function runWorker([, ...args]: readonly string[], io: CommandIo): Promise<number> {
+  const { runCommand } = await import("./cli/run-command.ts");
+  const { serveCommand } = await import("./cli/serve.ts");
+  const exitCode = await runCommand(serveCommand, args, io);
+  disconnectFromSupervisor();
   return exitCode;
 }
 

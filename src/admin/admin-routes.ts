@@ -5,7 +5,7 @@ import { parseStrictJson } from "../http/strict-json.ts";
 import { streamDownload } from "./download-stream.ts";
 import { openApiDocument } from "./openapi.ts";
 import type { Operation } from "./operation.ts";
-import { referencePage } from "./reference-page.ts";
+import { referencePage, type ReferencePage } from "./reference-page.ts";
 import {
   createRunOperation,
   isDownload,
@@ -104,10 +104,11 @@ function field(value: unknown, name: string): unknown {
   return Object.getOwnPropertyDescriptor(value, name)?.value;
 }
 
+/** Made when somebody asks: it takes as long as a fifth of a start, and a start is waited for. */
 function documentRoutes(operations: readonly Operation[]): readonly Route[] {
   const described = [...signInDescriptions, ...operations];
-  const document = JSON.stringify(openApiDocument(described));
-  const page = referencePage(described);
+  let document: string | undefined;
+  let page: ReferencePage | undefined;
   return [
     {
       method: "GET",
@@ -116,21 +117,24 @@ function documentRoutes(operations: readonly Operation[]): readonly Route[] {
       handle: () => ({
         status: 200,
         headers: { "content-type": "application/json" },
-        body: document,
+        body: (document ??= JSON.stringify(openApiDocument(described))),
       }),
     },
     {
       method: "GET",
       path: "/admin/v1/docs",
       access: "anonymous",
-      handle: () => ({
-        status: 200,
-        headers: {
-          "content-type": "text/html; charset=utf-8",
-          "content-security-policy": page.contentSecurityPolicy,
-        },
-        body: page.html,
-      }),
+      handle: () => {
+        page ??= referencePage(described);
+        return {
+          status: 200,
+          headers: {
+            "content-type": "text/html; charset=utf-8",
+            "content-security-policy": page.contentSecurityPolicy,
+          },
+          body: page.html,
+        };
+      },
     },
   ];
 }

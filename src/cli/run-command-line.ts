@@ -1,15 +1,15 @@
 import { suggest } from "../config/suggest.ts";
 import { accountsCommand } from "./accounts.ts";
-import { AdminRefusal } from "./admin-client.ts";
 import { applicationsCommand } from "./applications.ts";
 import { auditCommand } from "./audit.ts";
 import { checkConfigCommand } from "./check-config.ts";
-import { CommandError, exitCodes, UsageError, type Command, type CommandIo } from "./command.ts";
+import { exitCodes, type Command, type CommandIo } from "./command.ts";
 import { explainCommand } from "./explain.ts";
 import { keysCommand } from "./keys.ts";
 import { poolsCommand } from "./pools.ts";
 import { commandLine } from "./program.ts";
 import { refusalsCommand } from "./refusals.ts";
+import { runCommand } from "./run-command.ts";
 import { serveCommand } from "./serve.ts";
 import { simulatorCommand } from "./simulator.ts";
 import { tokensCommand } from "./tokens.ts";
@@ -71,31 +71,6 @@ function noCommand(name: string): string {
   const meant = suggest(name, names);
   if (meant === undefined) return `there is no command '${name}'\n\n${overview()}`;
   return `there is no command '${name}'; did you mean \`${commandLine(meant)}\`?`;
-}
-
-async function runCommand(
-  command: Command,
-  args: readonly string[],
-  io: CommandIo,
-): Promise<number> {
-  try {
-    return await command.run(args, io);
-  } catch (error) {
-    if (error instanceof UsageError) {
-      io.report(`sluice ${command.name}: ${error.message}`);
-      io.report(`See: ${commandLine(`${command.name} --help`)}`);
-      return exitCodes.usage;
-    }
-    if (error instanceof CommandError) {
-      io.report(error.message);
-      // A value that the control plane does not take was typed wrongly.
-      const isMistake = error instanceof AdminRefusal && error.status === 400;
-      return isMistake ? exitCodes.usage : exitCodes.failed;
-    }
-    // Whoever asks a command to end knows why it did not get to its end.
-    if (io.signal.aborted) return exitCodes.failed;
-    throw error;
-  }
 }
 
 function overview(): string {

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { createApp, type App } from "../app.ts";
 import type { Config } from "../config/config.ts";
 import { watchConfig, type ConfigWatch } from "../config/watch.ts";
-import { startSimulator } from "../simulator/simulator.ts";
+import type { Simulator } from "../simulator/simulator.ts";
 import {
   AskedToEnd,
   CommandError,
@@ -12,7 +12,6 @@ import {
   type Command,
   type CommandIo,
 } from "./command.ts";
-import { introduceDemo } from "./introduce-demo.ts";
 import {
   loadSettings,
   readAddress,
@@ -62,19 +61,24 @@ Exit code: 0 ended as asked, 1 could not start, 2 wrong usage.`,
   async run(args, io) {
     const { values, positionals } = readArguments(args, options);
     if (positionals.length > 0) throw new UsageError(`serve does not take '${positionals[0]}'`);
-    const { path, config } = loadSettings(values, io);
+    const initial = loadSettings(values, io);
+    const { path, config } = initial;
     if (io.supervisor === undefined) restartWithFetchLimit(config.upstreamRequests, io.environment);
     else if (!isRightlyStarted(io.supervisor, { config, path, io })) return exitCodes.ok;
     const reload = { now: (): void => undefined };
     // From the start: before there is a handler, the signal would end the process. The demo has no
     // file to read again and ends with its terminal.
     if (path !== undefined) io.onReload(() => reload.now());
-    await using demo = path === undefined ? startSimulator(demoPace) : undefined;
-    const settings = loadSettings(values, io, demo);
+    await using demo = path === undefined ? await simulateProvider() : undefined;
+    // Only the demo's depend on where its simulator listens.
+    const settings = demo === undefined ? initial : loadSettings(values, io, demo);
     const wanted = withListeners(settings.config, values);
     await using app = await start(wanted, { values, io });
     io.supervisor?.tellStarted(fixedAddresses(wanted, app));
-    if (demo !== undefined) await introduceDemo({ app, values }, io);
+    if (demo !== undefined) {
+      const { introduceDemo } = await import("./introduce-demo.ts");
+      await introduceDemo({ app, values }, io);
+    }
     using watch = follow(app, settings, io);
     reload.now = () => watch?.reload();
     await untilAsked(io.signal);
@@ -99,6 +103,12 @@ function isRightlyStarted(supervisor: SupervisorLink, { config, path, io }: Begi
   if (hasFetchLimit(upstreamRequests, io.environment)) return true;
   supervisor.askForFetchLimit(upstreamRequests);
   return false;
+}
+
+/** Loaded for a demo only: callers of others wait for less. */
+async function simulateProvider(): Promise<Simulator> {
+  const { startSimulator } = await import("../simulator/simulator.ts");
+  return startSimulator(demoPace);
 }
 
 /** A successor serves where this process does, though any port would have done before. */

@@ -81,8 +81,8 @@ async function read(
   return { saw: "completed", status, pieces: 0, usage: usageIn(body) };
 }
 
-/** Of a gateway that could not note the call down, or that was ending. */
-const unnoted = /cannot record usage|shutting down/;
+/** Of a gateway that could not note the call down, that was ending, or that had no time for it. */
+const unnoted = /cannot record usage|shutting down|too much to do/;
 
 function refusal(status: number, text: string): Answer {
   const saw = unnoted.test(text) ? "turned-away" : "failed";
