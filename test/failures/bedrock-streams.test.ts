@@ -161,6 +161,7 @@ listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
 storage: { url: "sqlite:${folder}/${name}.db" }
 data_dir: ${folder}
 shutdown: { pre_stop: 0s }
+overload: { loop_delay: 10s }
 environments: [{ name: test, hosts: ["*"], models: ["*"] }]
 upstreams: { simulator: ${bedrockUpstream(simulator.origin)} }
 models:

@@ -38,6 +38,7 @@ class CanaryBench implements AsyncDisposable {
 listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
 data_dir: ${join(this.folder, "data")}
 shutdown: { pre_stop: 0s }
+overload: { loop_delay: 10s }
 storage: { url: "sqlite:${join(this.folder, "data", "sluice.db")}" }
 auth: { pepper: ${this.search.make("pepper")} }
 admin: { bootstrap_token: ${this.bootstrapToken}, sign_ins_per_minute: 100 }

@@ -25,6 +25,7 @@ listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
 storage: { url: "sqlite:${folder}/sluice.db" }
 data_dir: ${folder}
 shutdown: { pre_stop: 0s, drain_timeout: ${drainTimeout} }
+overload: { loop_delay: 10s }
 environments: [{ name: ${environmentName}, hosts: ["*"], models: ["*"] }]
 upstreams: { simulator: { kind: openai, base_url: "${simulator.url}" } }
 models:

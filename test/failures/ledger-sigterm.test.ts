@@ -30,6 +30,7 @@ beforeEach(async () => {
       // Rows wait: none is in the database when the signal comes.
       ledger: "{ flush_interval: 1m, batch_rows: 10000 }",
       shutdown: "{ pre_stop: 0s, drain_timeout: 20s }",
+      overload: "{ loop_delay: 10s }",
     },
   });
 });

@@ -51,6 +51,7 @@ listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
 storage: { url: "sqlite:${folder}/${signal}.db" }
 data_dir: ${folder}/${signal}
 shutdown: { pre_stop: 0s }
+overload: { loop_delay: 10s }
 environments: [{ name: test, hosts: ["*"], models: ["*"] }]
 upstreams: { simulator: ${simulatorUpstream(simulator, "openai")} }
 models:
@@ -80,6 +81,7 @@ listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
 storage: { url: "sqlite:${folder}/guarantee-${signal}.db" }
 data_dir: ${folder}/guarantee-${signal}
 shutdown: { pre_stop: 0s }
+overload: { loop_delay: 10s }
 environments: [{ name: test, hosts: ["*"], models: ["*"] }]
 upstreams: { simulator: ${simulatorUpstream(simulator, "openai")} }
 pools: { main: { tokens_per_minute: 100000, unit_tokens_per_minute: 20 } }

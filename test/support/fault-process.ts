@@ -34,6 +34,7 @@ export async function startFaultProcess(
     storage: `{ url: "sqlite:${database}" }`,
     data_dir: dataDir,
     shutdown: "{ pre_stop: 0s }",
+    overload: "{ loop_delay: 10s }",
     telemetry: "{ log_level: info, log_format: text }",
     environments: `[{ name: test, hosts: ["*"], models: ["*"] }]`,
     ...sections,

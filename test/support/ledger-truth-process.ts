@@ -54,6 +54,7 @@ export class ProcessBench implements AsyncDisposable {
       storage: `{ url: "sqlite:${bench.database}" }`,
       data_dir: dataDir,
       shutdown: "{ pre_stop: 0s }",
+      overload: "{ loop_delay: 10s }",
       environments: `[{ name: test, hosts: ["*"], models: ["*"] }]`,
       ...mixSections(bench.simulator),
       ...options.sections,
