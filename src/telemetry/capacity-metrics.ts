@@ -1,4 +1,4 @@
-import type { CapacityClass } from "../domain/usage.ts";
+import type { CapacityClass, UsageRecord } from "../domain/usage.ts";
 import { Counter } from "./counter.ts";
 import { DurationHistogram } from "./duration-histogram.ts";
 import { formatLabels } from "./labels.ts";
@@ -23,7 +23,9 @@ export class CapacityMetrics {
   });
   readonly #breaches = new Counter({
     name: "sluice_guarantee_breaches_total",
-    help: "Calls within provisioned throughput that no target served.",
+    help:
+      "Calls within provisioned throughput that ended with 503 because every target failed or was " +
+      "busy. Not those that the gateway refused before it looked for a target, or cut off.",
     labelNames: ["model"],
   });
   #pools: () => readonly PoolGauges[] = () => [];
@@ -43,8 +45,8 @@ export class CapacityMetrics {
     this.#waits.series(labels).observe(wait.waitedMs / 1000);
   }
 
-  guaranteeBroken(model: string): void {
-    this.#breaches.series([model]).add(1);
+  callEnded(record: UsageRecord): void {
+    if (breaksGuarantee(record)) this.#breaches.series([record.model]).add(1);
   }
 
   render(): string {
@@ -56,6 +58,13 @@ export class CapacityMetrics {
       this.#breaches.render(),
     ].join("\n");
   }
+}
+
+/** By the way that the call took: without one, no target was looked for. */
+function breaksGuarantee({ capacityClass, status, routing }: UsageRecord): boolean {
+  if (capacityClass !== "provisioned" || status !== 503 || routing === undefined) return false;
+  // What was given up did not fail by itself: the process ended under it, or an image was not read.
+  return routing.attempts.at(-1)?.outcome !== "given-up";
 }
 
 function labelOf({ kind, name }: Pick<PoolGauges, "kind" | "name">): string {

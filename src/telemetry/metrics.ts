@@ -122,9 +122,7 @@ export class Metrics {
     series.input.add(record.inputTokens);
     series.output.add(record.outputTokens);
     series.duration.observe(record.durationMs / 1000);
-    if (record.capacityClass === "provisioned" && record.status === 503) {
-      this.capacity.guaranteeBroken(record.model);
-    }
+    this.capacity.callEnded(record);
     if (record.firstEventMs !== undefined) series.firstEvent.observe(record.firstEventMs / 1000);
   }
 
