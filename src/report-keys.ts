@@ -1,7 +1,7 @@
 import type { Config } from "./config/config.ts";
 import type { KeyRing } from "./pipeline/key-ring.ts";
 import { oversoldPools } from "./pipeline/oversold-pools.ts";
-import { findStrandedKeys } from "./pipeline/stranded-keys.ts";
+import { findStrandedKeys, findUnpooledUnits } from "./pipeline/stranded-keys.ts";
 import type { TelemetryEvents } from "./telemetry/events.ts";
 
 /** Tells, at the start and after each reload, of live keys that the configuration does not serve. */
@@ -11,6 +11,8 @@ export function reportKeys(config: Config, keyRing: KeyRing, events: TelemetryEv
   for (const stranded of findStrandedKeys(keyRing.secrets.values(), configured)) {
     events.keysStranded(stranded.what, stranded.name, stranded.keys);
   }
+  const unpooled = findUnpooledUnits(keyRing.secrets.values());
+  if (unpooled.keys > 0) events.unitsWithoutPool(unpooled);
   for (const oversold of oversoldPools(config.pools, keyRing.unitsByPool)) {
     events.poolOversold(oversold);
   }

@@ -28,3 +28,19 @@ export function findStrandedKeys(
   }
   return [...found.values()];
 }
+
+export interface UnpooledUnits {
+  readonly keys: number;
+  readonly units: number;
+}
+
+/** Live keys that have units of no pool, as keys of older versions do: they guarantee nothing. */
+export function findUnpooledUnits(secrets: Iterable<StoredSecret>): UnpooledUnits {
+  const unitsOf = new Map<string, number>();
+  for (const { key } of secrets) {
+    const { id, provisionedUnits, provisionedPool } = key;
+    if (provisionedUnits > 0 && provisionedPool === undefined) unitsOf.set(id, provisionedUnits);
+  }
+  const units = [...unitsOf.values()].reduce((sum, each) => sum + each, 0);
+  return { keys: unitsOf.size, units };
+}

@@ -135,6 +135,13 @@ export class TelemetryEvents {
     this.#logger.log("warn", `live keys use a ${what} that is not configured`, { name, keys });
   }
 
+  /** Keys of versions that had no pools keep their units, which guarantee nothing until one is named. */
+  unitsWithoutPool({ keys, units }: { keys: number; units: number }): void {
+    const message =
+      "live keys have provisioned units of no pool, which guarantee nothing: set their pool, or 0 units";
+    this.#logger.log("warn", message, { keys, units });
+  }
+
   /** More units are sold than the pool can hold at once: a changed configuration may do that. */
   poolOversold(oversold: { pool: string; soldUnits: number; sellableUnits: number }): void {
     const { pool, soldUnits, sellableUnits } = oversold;

@@ -168,3 +168,20 @@ test("an oversold pool is told to the operator when the configuration is read", 
   gateway.reconfigure({ pools: pools(10_000), models });
   expect(gateway.log.join("\n")).toContain("holds less than what is sold");
 });
+
+test("units of no pool are warned of at each load, until their pool is named", async () => {
+  await using gateway = await startGateway({ sections });
+  const { id } = await gateway.createKey({ provisionedUnits: 3 });
+  const warnings = (): number =>
+    gateway.log.filter((line) => line.includes("units of no pool") && line.includes('"units":3'))
+      .length;
+  gateway.reconfigure({});
+  expect(warnings()).toBe(1);
+  const named = await gateway.admin("PATCH", `/admin/v1/keys/${id}`, {
+    revision: 1,
+    provisioned_pool: "shared",
+  });
+  expect([named.status, await named.json()]).toMatchObject([200, { provisioned_units: 3 }]);
+  gateway.reconfigure({});
+  expect(warnings()).toBe(1);
+});
