@@ -112,13 +112,15 @@ export class SimulatedCaller {
 
   async #embed(call: Call): Promise<void> {
     const { plan } = this.#record;
-    const inputs = Array.from({ length: plan.parts }, (_, index) => `${index}`.padEnd(40, "e"));
+    const inputs = Array.from({ length: plan.parts }, (_, index) =>
+      `${plan.id} ${index} `.padEnd(40, "e"),
+    );
     const request = {
       model: plan.alias,
       inputs,
       encodingFormat: "float" as const,
       dimensions: undefined,
-      user: plan.id,
+      user: undefined,
     };
     const bodyBytes = JSON.stringify(request).length;
     const decodeTokens = () => Promise.resolve("");
@@ -138,8 +140,7 @@ export class SimulatedCaller {
     const { plan } = this.#record;
     return {
       model: plan.alias,
-      messages: [{ role: "user", content: "p".repeat(plan.promptBytes) }],
-      user: plan.id,
+      messages: [{ role: "user", content: `${plan.id} `.padEnd(plan.promptBytes, "p") }],
       ...(plan.parts > 1 && { n: plan.parts }),
       ...(plan.cap !== undefined && { max_tokens: plan.cap }),
     };

@@ -2,30 +2,55 @@ import type { Attempt, CallRecord } from "./records.ts";
 
 type Wrong = (rule: string, text: string) => void;
 
-/** What a caller got is what one upstream said, and what is billed is what that upstream counted. */
+/** What a caller got is what its upstreams said, and what is billed is what they counted. */
 export function checkAnswer(record: CallRecord, wrong: Wrong): void {
   if (record.plan.kind === "embedding") return checkEmbeddings(record, wrong);
-  const { texts, isAnswered, closed, attempts } = record;
-  const [first] = texts.filter((text) => text !== "");
-  if (first === undefined) {
-    if (isAnswered) wrong("answers", "was answered with nothing");
-    return;
-  }
-  const serving = attempts.find(({ id }) => first.startsWith(`${id}.`));
-  if (serving === undefined) return wrong("answers", `got ${first}, which nobody wrote`);
-  const { truth } = serving.script;
+  const { texts, isAnswered, plan } = record;
+  const serving = new Set<Attempt>();
   texts.forEach((text, choice) => {
-    const told = truth.texts[choice] ?? "";
-    const isRight = isAnswered ? text === told : told.startsWith(text);
-    if (!isRight) wrong("answers", `choice ${choice} is "${text}" of "${told}"`);
+    const attempt = checkText(record, text, (problem) => {
+      wrong("answers", `choice ${choice} ${problem}`);
+    });
+    if (attempt !== undefined) serving.add(attempt);
   });
-  if (!isAnswered || closed === undefined) return;
-  if (!truth.mayComplete) wrong("answers", `${serving.id} (${serving.fault}) was taken for whole`);
-  if (closed.target !== `${serving.upstream}/${serving.model}`) {
-    wrong("ledger", `${closed.target} is named, and ${serving.upstream} answered`);
+  if (!isAnswered) return;
+  const whole = texts.filter((text) => text !== "").length;
+  if (whole !== plan.parts) wrong("answers", `got ${whole} of ${plan.parts} choices`);
+  checkBill(record, [...serving], wrong);
+}
+
+/** All of one choice comes from one attempt, which it names with its first word. */
+function checkText(
+  { attempts, isAnswered }: CallRecord,
+  text: string,
+  wrong: (problem: string) => void,
+): Attempt | undefined {
+  if (text === "") return undefined;
+  const serving = attempts.find(({ id }) => text.startsWith(`${id}.`));
+  if (serving === undefined) {
+    wrong(`is "${text}", which nobody wrote`);
+    return undefined;
   }
-  if (!truth.isWhole || truth.usage === undefined) return;
-  const { inputTokens, outputTokens } = truth.usage;
+  const { texts, mayComplete } = serving.script.truth;
+  const isTold = texts.some((told) => (isAnswered ? told === text : told.startsWith(text)));
+  if (!isTold) wrong(`is "${text}" of "${texts.join('" or "')}"`);
+  if (isAnswered && !mayComplete) wrong(`of ${serving.id} (${serving.fault}) was taken for whole`);
+  return serving;
+}
+
+function checkBill({ closed }: CallRecord, serving: readonly Attempt[], wrong: Wrong): void {
+  if (closed === undefined) return;
+  if (!serving.some(({ upstream, model }) => closed.target === `${upstream}/${model}`)) {
+    wrong("ledger", `${closed.target} is named, and others answered`);
+  }
+  let inputTokens = 0;
+  let outputTokens = 0;
+  for (const { script } of serving) {
+    const { isWhole, usage } = script.truth;
+    if (!isWhole || usage === undefined) return;
+    inputTokens += usage.inputTokens;
+    outputTokens += usage.outputTokens;
+  }
   const isBilled = closed.inputTokens === inputTokens && closed.outputTokens === outputTokens;
   if (isBilled && closed.usageSource === "upstream") return;
   const billed = `${closed.inputTokens}+${closed.outputTokens} (${closed.usageSource})`;

@@ -9,7 +9,12 @@ const lastingFaults: ReadonlySet<Fault | undefined> = new Set([
   "content-refused",
 ]);
 /** Nothing was done, so that another try elsewhere takes nothing from the budget. */
-const freeFaults: ReadonlySet<Fault | undefined> = new Set(["bad-credential", "unknown-model"]);
+const freeFaults: ReadonlySet<Fault | undefined> = new Set([
+  "bad-credential",
+  "stale-credential",
+  "skewed",
+  "unknown-model",
+]);
 const leastMs = 1e-6;
 
 /** What must be so whenever anything is sent upstream. */
@@ -20,20 +25,36 @@ export function checkBegin(world: World, call: CallRecord, attempt: Attempt): vo
   if (call.leftAt !== undefined) wrong(`${id} began after the caller had left`);
   if (call.crashedAt !== undefined) wrong(`${id} was sent by a process that has ended`);
   if (call.endedAt !== undefined) wrong(`${id} began after the call had ended`);
-  if (call.firstEventAt !== undefined) wrong(`${id} began after the first event was delivered`);
+  // A choice of its own may have waited for its place.
+  if (call.firstEventAt !== undefined && isOneByOne(world, call)) {
+    wrong(`${id} began after the first event was delivered`);
+  }
   if (call.deadlineAt !== undefined && now >= call.deadlineAt) {
     wrong(`${id} began ${now - call.deadlineAt} ms after the caller's deadline`);
   }
   if (call.opened === undefined) {
     violate(world, "ledger", `${id} was sent before the ledger knew`, plan.id);
   }
-  const told = call.attempts.find((earlier) => {
-    return lastingFaults.has(earlier.fault) && earlier.how === "closed";
+  const told = call.attempts.find(({ fault, how, endedAt = now }) => {
+    // What waits for a place may get the one that a failure gives back, and is ended with it.
+    const isAtOnce = endedAt === now && !isOneByOne(world, call);
+    return lastingFaults.has(fault) && how === "closed" && !isAtOnce;
   });
   if (told !== undefined) wrong(`${id} began though ${told.id} met ${told.fault}`);
-  checkWait(call, attempt, wrong);
-  if (plan.kind !== "embedding") checkBudget(world, call, attempt);
+  if (isOneByOne(world, call)) {
+    checkWait(call, attempt, wrong);
+    checkBudget(world, call, attempt);
+  }
   checkOthers(world, { call, attempt, wrong });
+}
+
+/**
+ * Whether each attempt is one request: batches of embeddings, and choices where a provider takes one
+ * a request, are several, and are tried again by themselves.
+ */
+export function isOneByOne({ scenario }: World, { plan }: CallRecord): boolean {
+  if (plan.kind === "embedding") return false;
+  return plan.parts === 1 || scenario.upstreams.every(({ kind }) => kind === "openai");
 }
 
 /** Every attempt beyond the first was allowed by the budget of its process. */
@@ -60,8 +81,6 @@ function checkWait(call: CallRecord, attempt: Attempt, wrong: (text: string) => 
     const seconds = script.status === 429 ? Number(script.headers["retry-after"] ?? 0) : 0;
     const waitedMs = attempt.startedAt - endedAt;
     if (waitedMs + leastMs >= seconds * 1_000) continue;
-    // Batches of embeddings are patient for less; a call waits as long as it is told.
-    if (call.plan.kind === "embedding") continue;
     wrong(`${attempt.id} waited ${waitedMs} ms, not the ${seconds} s that ${earlier.id} was told`);
   }
 }
@@ -78,12 +97,14 @@ function checkOthers(world: World, { call, attempt, wrong }: Beginning): void {
   const [first] = running;
   const model = world.scenario.models.find(({ alias }) => alias === call.plan.alias);
   if (first === undefined || model === undefined) return;
-  if (call.plan.kind === "embedding") {
-    const most = Math.max(...world.scenario.models.map(({ fanOut }) => fanOut));
+  const { hedgeAfterMs } = model;
+  if (!isOneByOne(world, call)) {
+    const { kind, parts } = call.plan;
+    const fanOut = Math.max(...world.scenario.models.map((each) => each.fanOut));
+    const most = kind === "embedding" ? fanOut : parts * (hedgeAfterMs === undefined ? 1 : 2);
     if (running.length >= most) wrong(`${running.length + 1} requests run at once`);
     return;
   }
-  const { hedgeAfterMs } = model;
   const isHedge = hedgeAfterMs !== undefined && call.plan.kind === "stream";
   if (!isHedge || running.length > 1) {
     return wrong(`${attempt.id} began while ${running.map(({ id }) => id).join(", ")} ran`);

@@ -1,6 +1,7 @@
 import type { Timeouts } from "../../src/domain/upstream-settings.ts";
 import type { UsageRecord } from "../../src/domain/usage.ts";
 import { checkAnswer } from "./check-answer.ts";
+import { isOneByOne } from "./check-begin.ts";
 import type { Attempt, CallRecord } from "./records.ts";
 import type { Stage } from "./simulate.ts";
 import { violate } from "./world.ts";
@@ -140,7 +141,7 @@ class CallCheck {
     const { routing, models } = this.#stage.world.scenario;
     const model = models.find(({ alias }) => alias === plan.alias);
     if (closed === undefined || model === undefined) return;
-    if (plan.kind !== "embedding" && attempts.length > closed.attempts) {
+    if (isOneByOne(this.#stage.world, this.#record) && attempts.length > closed.attempts) {
       this.#wrong("attempts", `${attempts.length} were sent and ${closed.attempts} noted`);
     }
     // A hedge is an attempt as well, and the last attempt may have one.
@@ -155,8 +156,12 @@ class CallCheck {
     const { attempts, error, plan } = this.#record;
     if (error?.status !== 503 || attempts.length === 0) return;
     if (error.explanation?.rule !== "upstream") return;
+    // A signature that is off is made anew, where another attempt is allowed.
+    const mayTryAgain = this.#stage.world.scenario.routing.attempts > 1;
+    const isExcused = (attempt: Attempt): boolean =>
+      attempt.fault === undefined || (attempt.fault === "skewed" && mayTryAgain);
     const isToBlame = (attempt: Attempt): boolean =>
-      attempt.fault !== undefined || !this.#isInTime(attempt);
+      !isExcused(attempt) || !this.#isInTime(attempt);
     if (!attempts.some(isToBlame)) {
       this.#wrong("reasons", `failed though nobody failed (reads for ${plan.readMs} ms)`);
     }
@@ -167,7 +172,9 @@ class CallCheck {
     const { startedAt, headersAt, lastByteAt, endedAt, script } = attempt;
     const times = this.#timesAt(upstream, model);
     const { readMs, kind } = this.#record.plan;
-    const isReadAtOnce = readMs === 0 && this.#record.crashedAt === undefined;
+    // Choices that are streams of their own wait for each other.
+    const isAlone = kind !== "stream" || isOneByOne(this.#stage.world, this.#record);
+    const isReadAtOnce = readMs === 0 && isAlone && this.#record.crashedAt === undefined;
     if (times === undefined || endedAt === undefined || !isReadAtOnce) return;
     // Of a whole answer the headers are a sign of life; of a stream its first event is.
     const signOfLifeAt = lastByteAt ?? (kind === "stream" ? undefined : headersAt);

@@ -10,11 +10,11 @@ import type { PipelineServices } from "../../src/pipeline/services.ts";
 import type { Snapshot, Upstream } from "../../src/pipeline/snapshot.ts";
 import type { TransportRequest } from "../../src/pipeline/transport.ts";
 import { createTelemetry } from "../../src/telemetry/telemetry.ts";
-import { createOpenAiAdapter } from "../../src/upstreams/openai/adapter.ts";
 import { noImageFetch } from "../support/pipeline-fixtures.ts";
 import { auditBudget } from "./budget-audit.ts";
 import { CapacityAudit } from "./capacity-audit.ts";
 import type { KeyRegister } from "./key-register.ts";
+import { makeAdapter } from "./make-adapter.ts";
 import { ProcessLedger, type SpoolFolder, type UsageDatabase } from "./ledger.ts";
 import type { SharedLimiter } from "./limiter.ts";
 import type { Connection } from "./network.ts";
@@ -156,7 +156,8 @@ export class GatewayProcess {
 
   #send(url: string, request: TransportRequest): ReturnType<UpstreamModel["send"]> {
     const { name: process, clock, connections } = this;
-    return this.#upstreamAt(url).send({ process, clock, connections }, request);
+    const sender = { process, clock, connections };
+    return this.#upstreamAt(url).send(sender, new URL(url), request);
   }
 
   #upstreamAt(url: string): UpstreamModel {
@@ -180,35 +181,13 @@ export class GatewayProcess {
   }
 
   #upstreamOf(plan: UpstreamPlan): Upstream {
-    const { name, timeouts, maxInFlight, drain, embeddingBatchLimit } = plan;
-    let toolCalls = 0;
+    const { name, timeouts, maxInFlight, drain } = plan;
     return {
       name,
       timeouts,
       inFlight: new InFlight(maxInFlight),
       drain: drain && { timeoutMs: drain.timeoutMs, places: new InFlight(drain.limit) },
-      adapter: createOpenAiAdapter(
-        {
-          baseUrl: `http://${name}.sim/v1`,
-          apiKey: undefined,
-          apiKeyHeader: "authorization",
-          headers: {},
-          query: {},
-          dropFields: [],
-          maxTokensField: "as_sent",
-          instructionRole: "as_sent",
-          flattenTextParts: false,
-          streamUsage: true,
-          takesTokenIds: false,
-          embeddingBatchLimit,
-          embeddingEncoding: "as_sent",
-        },
-        {
-          clock: this.clock,
-          newToolCallId: () => `call_${(toolCalls += 1)}`,
-          onTrouble: () => undefined,
-        },
-      ),
+      adapter: makeAdapter(plan, this.clock),
     };
   }
 }

@@ -66,7 +66,7 @@ function makeTrouble(
   return {
     upstream: random.pick(world.upstreams).name,
     forMs: random.number(1_000, 40_000),
-    fault: random.pick(faults),
+    fault: random.pick(faults.filter((fault) => fault !== "skewed")),
     share: random.pick([0.3, 0.7, 1]),
   };
 }

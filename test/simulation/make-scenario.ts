@@ -4,17 +4,16 @@ import type { RoutingSettings } from "../../src/domain/routing-settings.ts";
 import { plainKey } from "../support/plain-key.ts";
 import { makeEvents, makeLimits } from "./make-events.ts";
 import { Random, times } from "./random.ts";
-import type {
-  CallPlan,
-  GatewayPlan,
-  KeyPlan,
-  LeavePlan,
-  LimiterPlan,
-  Scenario,
-  UpstreamPlan,
+import {
+  startOfTime,
+  type CallPlan,
+  type GatewayPlan,
+  type KeyPlan,
+  type LeavePlan,
+  type LimiterPlan,
+  type Scenario,
+  type UpstreamPlan,
 } from "./scenario.ts";
-
-const startOfTime = Date.UTC(2026, 0, 1);
 
 /** What a seed stands for. */
 export function makeScenario(seed: number): Scenario {
@@ -55,6 +54,8 @@ function makeLimiter(random: Random): LimiterPlan {
 function makeUpstream(index: number, random: Random): UpstreamPlan {
   return {
     name: `u${index}`,
+    // The first one is for embeddings as well.
+    kind: index > 0 && random.chance(0.3) ? "bedrock" : "openai",
     timeouts: {
       connectMs: random.whole(200, 2_000),
       firstByteMs: random.whole(2_000, 8_000),
@@ -122,6 +123,7 @@ function makeModels(
       ? { ...model, fallbacks: [random.pick(others)] }
       : model;
   });
+  const embedders = upstreams.filter(({ kind }) => kind === "openai");
   const embedding: Model = {
     alias: "embed",
     kind: "embedding",
@@ -129,7 +131,7 @@ function makeModels(
     contextWindow: 4_000,
     maxOutputTokens: undefined,
     fanOut: random.whole(1, 3),
-    targets: makeTargets(9, { upstreams, pools: [] }, random),
+    targets: makeTargets(9, { upstreams: embedders, pools: [] }, random),
   };
   return [...withFallbacks, embedding];
 }

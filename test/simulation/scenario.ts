@@ -5,6 +5,9 @@ import type { Limits } from "../../src/domain/plan.ts";
 import type { RoutingSettings } from "../../src/domain/routing-settings.ts";
 import type { Timeouts } from "../../src/domain/upstream-settings.ts";
 
+/** Wall clock of a run's begin. */
+export const startOfTime = Date.UTC(2026, 0, 1);
+
 /**
  * One run, as plain data that follows from its seed. What happens to a call is drawn from streams
  * of its own, so that leaving out other calls or events changes as little as possible.
@@ -42,6 +45,7 @@ export interface LimiterPlan {
 
 export interface UpstreamPlan {
   readonly name: string;
+  readonly kind: "openai" | "bedrock";
   readonly timeouts: Timeouts;
   readonly maxInFlight: number;
   /** Undefined: a stream whose caller has left is aborted. */
@@ -104,6 +108,8 @@ export const faults = [
   "overloaded",
   "error-page",
   "bad-credential",
+  "stale-credential",
+  "skewed",
   "invalid",
   "overflow",
   "content-refused",

@@ -3,9 +3,12 @@ import { checkBegin } from "./check-begin.ts";
 import { Connection } from "./network.ts";
 import type { Random } from "./random.ts";
 import type { Attempt, CallRecord } from "./records.ts";
-import type { Fault, Trouble, UpstreamPlan } from "./scenario.ts";
-import { writeScript, type UpstreamRequest } from "./upstream-answer.ts";
+import { converseWire } from "./converse-wire.ts";
+import { openAiWire } from "./openai-wire.ts";
+import { startOfTime, type Fault, type Trouble, type UpstreamPlan } from "./scenario.ts";
+import { writeScript, type Script } from "./upstream-answer.ts";
 import type { ProcessClock } from "./virtual-time.ts";
+import type { UpstreamRequest, Wire } from "./wire.ts";
 import type { World } from "./world.ts";
 
 /** How a gateway's process reaches upstreams. */
@@ -27,6 +30,7 @@ const usualFaults: Readonly<Partial<Record<Fault, number>>> = {
   overloaded: 2,
   "error-page": 1,
   "bad-credential": 0.3,
+  "stale-credential": 1,
   invalid: 0.5,
   overflow: 0.5,
   "content-refused": 0.5,
@@ -54,6 +58,7 @@ const connectMemoryMs = 10_000;
 export class UpstreamModel {
   readonly plan: UpstreamPlan;
   readonly #world: World;
+  readonly #wire: Wire;
   readonly #random: Random;
   readonly #troubles = new Map<object, Trouble>();
   #unreachableUntil = 0;
@@ -61,6 +66,7 @@ export class UpstreamModel {
   constructor(plan: UpstreamPlan, world: World) {
     this.plan = plan;
     this.#world = world;
+    this.#wire = plan.kind === "bedrock" ? converseWire : openAiWire;
     this.#random = world.random.fork(plan.name);
   }
 
@@ -76,8 +82,12 @@ export class UpstreamModel {
     this.#unreachableUntil = 0;
   }
 
-  readonly send = (sender: Sender, request: Parameters<Transport>[1]): ReturnType<Transport> => {
-    const asked = readRequest(request.body);
+  readonly send = (
+    sender: Sender,
+    url: URL,
+    request: Parameters<Transport>[1],
+  ): ReturnType<Transport> => {
+    const asked = this.#wire.read(url, request);
     const call = this.#world.calls.get(asked.call);
     if (call === undefined) throw new Error(`an upstream was asked for no call: ${asked.call}`);
     const attempt = this.#begin(asked, call, sender);
@@ -110,10 +120,11 @@ export class UpstreamModel {
     const { time, log } = this.#world;
     const id = `${call.plan.id}.${call.attempts.length}`;
     const random = this.#random.fork(id);
-    const fault = this.#drawFault(random);
+    const fault = this.#isSkewed(asked) ? "skewed" : this.#drawFault(random);
     if (fault === "hanging-connect") this.#unreachableUntil = time.now + connectMemoryMs;
     const { outputTokens } = call.plan;
-    const frame = { plan: this.plan, request: asked, tag: id, outputTokens, fault };
+    const wire = this.#wire;
+    const frame = { plan: this.plan, wire, request: asked, tag: id, outputTokens, fault };
     const attempt: Attempt = {
       id,
       call: call.plan.id,
@@ -122,7 +133,7 @@ export class UpstreamModel {
       model: asked.model,
       startedAt: time.now,
       fault,
-      script: writeScript(frame, random),
+      script: this.#dated(writeScript(frame, random)),
       headersAt: undefined,
       lastByteAt: undefined,
       endedAt: undefined,
@@ -134,28 +145,24 @@ export class UpstreamModel {
     return attempt;
   }
 
+  get #wallMs(): number {
+    return startOfTime + this.#world.time.now;
+  }
+
+  /** Providers refuse signatures that are five minutes off. */
+  #isSkewed({ signedAt }: UpstreamRequest): boolean {
+    return signedAt !== undefined && Math.abs(signedAt - this.#wallMs) > 5 * 60_000;
+  }
+
+  #dated(script: Script): Script {
+    const date = new Date(this.#wallMs).toUTCString();
+    return { ...script, headers: { ...script.headers, date } };
+  }
+
   #drawFault(random: Random): Fault | undefined {
     for (const { share, fault } of this.#troubles.values()) {
       if (random.chance(share)) return fault;
     }
     return random.chance(this.plan.faultShare) ? random.weighted(usualFaults) : undefined;
   }
-}
-
-function readRequest(body: string | Uint8Array | null): UpstreamRequest {
-  if (typeof body !== "string") throw new Error("a request without a text");
-  const fields = JSON.parse(body) as Readonly<Record<string, unknown>>;
-  const { input, stream } = fields;
-  const isEmbedding = input !== undefined;
-  const texts = isEmbedding ? [input].flat().map(String) : [];
-  const cap = fields["max_tokens"];
-  return {
-    call: String(fields["user"]),
-    model: String(fields["model"]),
-    kind: isEmbedding ? "embedding" : stream === true ? "stream" : "whole",
-    cap: typeof cap === "number" ? cap : undefined,
-    choices: isEmbedding ? 0 : Number(fields["n"] ?? 1),
-    inputBytes: isEmbedding ? texts.join("").length : body.length,
-    inputs: texts.length,
-  };
 }
