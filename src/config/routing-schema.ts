@@ -106,7 +106,9 @@ export const overloadSchema = z
     }),
   })
   .prefault({})
-  .describe("When the process has too much to do. On-demand calls are refused first.");
+  .describe(
+    "When the process has too much to do. Refused first is spillover, then on-demand, then provisioned.",
+  );
 
 const mostTokensPerMinute = 1_000_000_000_000;
 
