@@ -40,7 +40,9 @@ export async function checkSale(
   if (more <= 0) return;
   const pool = platform.pools.get(name);
   if (pool === undefined) {
-    const advice = `the configuration has no pool ${name} any more; set units of another, or 0`;
+    const todo =
+      principal.accountId === undefined ? "set units of another, or 0" : "ask an operator";
+    const advice = `the configuration has no pool ${name} any more; ${todo}`;
     throw invalidField("provisioned_pool", advice);
   }
   const sold = (await view.keys.soldUnits({ pool: name, now })).get(name) ?? 0;

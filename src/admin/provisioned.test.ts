@@ -222,6 +222,18 @@ describe("overselling", () => {
     expect(await pool()).toMatchObject({ sellable_units: 39, units_left: 0, sold_units: 50 });
   });
 
+  test("a pool that is gone is told with what its reader can do about it", async () => {
+    const { id } = await create({ provisioned_units: 5, expires_at: "2026-01-02T00:00:00Z" });
+    admin.clock.advance(86_400_000);
+    configure(poolOf("other"));
+    const request = await changeOf(id, { expires_at: null });
+    const ofOperator = await admin.refusal("updateKey", request);
+    expect(ofOperator.message).toContain("no pool main any more; set units of another, or 0");
+    const ofHolder = await admin.refusal("updateKey", { as: holderOf(accountId), ...request });
+    expect(ofHolder.message).toContain("no pool main any more; ask an operator");
+    expect(ofHolder.param).toBe("provisioned_pool");
+  });
+
   test("cannot happen however many sales run at once, also beside the command line", async () => {
     const offline = createRunOffline(admin.services, admin.operations);
     const { id } = await create({ provisioned_units: 1 });
