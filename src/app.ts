@@ -268,6 +268,7 @@ class RunningApp implements App {
       digest: this.#digest.digest,
       random: this.#randomBytes,
       settings: () => this.#config.idempotency,
+      onAnswer: this.#telemetry.metrics.idempotency.counted,
     });
     const parts = { services: this.#services, settings, idempotency: this.#idempotency };
     return new RouteTable(dataRoutes({ ...parts, whyNotReady: this.#whyNotReady }));

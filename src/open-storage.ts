@@ -76,12 +76,7 @@ export function openStorage(options: StorageOptions): Storage {
     on: ledgerEvents,
   });
   const retention = new RetentionJob({
-    control: {
-      async prune(limits, limit) {
-        const before = clock.now() - settings().idempotency.keepMs;
-        return (await control.prune(limits, limit)) + (await replies.prune(before, limit));
-      },
-    },
+    control: withReplies(stores, () => clock.now() - settings().idempotency.keepMs),
     usage,
     settings: config.retention,
     clock,
@@ -112,6 +107,18 @@ export function openStorage(options: StorageOptions): Storage {
       await lastUse.stop();
       await ledger.shutDown();
       await connection.close();
+    },
+  };
+}
+
+/** Answers that were kept before a time are pruned with what else is too old. */
+function withReplies(
+  { control, replies }: Pick<Storage, "control" | "replies">,
+  before: () => number,
+): Pick<ControlStore, "prune"> {
+  return {
+    async prune(limits, limit) {
+      return (await control.prune(limits, limit)) + (await replies.prune(before(), limit));
     },
   };
 }

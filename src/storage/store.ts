@@ -157,11 +157,12 @@ export interface PastAdmission {
 export interface ReplyStore {
   find(id: string): Promise<KeptReply | undefined>;
   /**
-   * Keeps a reply in place of one with its id. Others go, oldest first, until all that is kept fits
-   * into the limit, in which each reply counts `replyRowBytes` beside its body. Of accounts that were
-   * erased nothing is kept.
+   * Keeps a reply in place of one with its id; how many others went for it. They go until all that is
+   * kept fits into the limit, in which each reply counts `replyRowBytes` beside its body: always the
+   * oldest of the account that has most, the new reply included. Of accounts that were erased nothing
+   * is kept.
    */
-  put(reply: KeptReply, limitBytes: number): Promise<void>;
+  put(reply: KeptReply, limitBytes: number): Promise<number>;
   /**
    * Removes at most `limit` replies that were kept before a time, in milliseconds since the epoch,
    * or are of accounts that were erased; how many went.

@@ -3,6 +3,7 @@ import type { UsageRecord } from "../domain/usage.ts";
 import { CapacityMetrics } from "./capacity-metrics.ts";
 import { Counter, type CounterSeries } from "./counter.ts";
 import { DurationHistogram, type DurationSeries } from "./duration-histogram.ts";
+import { IdempotencyMetrics } from "./idempotency-metrics.ts";
 import { OverloadMetrics } from "./overload-metrics.ts";
 import { RoutingMetrics } from "./routing-metrics.ts";
 
@@ -21,6 +22,7 @@ export class Metrics {
   readonly routing = new RoutingMetrics();
   readonly capacity = new CapacityMetrics();
   readonly overload = new OverloadMetrics();
+  readonly idempotency = new IdempotencyMetrics();
   readonly #requests = new Counter({
     name: "sluice_http_requests_total",
     help: "HTTP requests answered.",
@@ -100,6 +102,7 @@ export class Metrics {
       this.routing,
       this.capacity,
       this.overload,
+      this.idempotency,
     ];
     return [...series.map((each) => each.render()), ...gaugeRows(gauges).map(renderGauge)].join(
       "\n",

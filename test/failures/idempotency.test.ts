@@ -226,6 +226,26 @@ describe("an Idempotency-Key", () => {
     expect(await targets()).toEqual([null, null]);
   });
 
+  test("is counted with what became of its answer", async () => {
+    const counts = async (): Promise<ReadonlyMap<string, number>> => {
+      const text = await (await bench.gateway.admin("GET", "/metrics")).text();
+      const rows = text.matchAll(/^sluice_idempotent_answers_total\{result="(\w+)"\} (\d+)$/gm);
+      return new Map(Array.from(rows, ([, result = "", count]) => [result, Number(count)]));
+    };
+    const before = await counts();
+    const key = newKey();
+    for (let count = 0; count < 3; count += 1) await isReplay(bench.send(key, chat("echo: hi")));
+    const after = await counts();
+    const rises = [...after].map(([result, count]) => [result, count - (before.get(result) ?? 0)]);
+    expect(Object.fromEntries(rises)).toEqual({
+      stored: 1,
+      too_large: 0,
+      evicted: 0,
+      replayed: 2,
+      joined: 0,
+    });
+  });
+
   test("is forgotten after a day", async () => {
     const key = newKey();
     expect(await isReplay(bench.send(key, chat("echo: hi")))).toBe(false);

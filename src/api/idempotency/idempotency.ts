@@ -94,6 +94,7 @@ export class Idempotency {
     if (known === undefined) return this.#begin(asked, names, run);
     const answer = this.#kept.open(known, names);
     await this.#charge(asked);
+    this.#services.onAnswer("replayed");
     return asReplayed(replayed(shownTo(call, answer)));
   }
 
@@ -108,6 +109,7 @@ export class Idempotency {
       reader.cancel();
       throw error;
     }
+    this.#services.onAnswer("joined");
     return asReplayed(await reader.answer());
   }
 

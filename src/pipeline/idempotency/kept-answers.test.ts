@@ -30,7 +30,7 @@ class FallibleReplies implements ReplyStore {
     return this.#kept.find(id);
   }
 
-  async put(reply: KeptReply, limitBytes: number): Promise<void> {
+  async put(reply: KeptReply, limitBytes: number): Promise<number> {
     this.puts += 1;
     if (!this.isWritable || reply.id === this.refusedId) throw new StorageUnavailable("away");
     if ((reply.body?.byteLength ?? 0) >= this.bodyLimitBytes) throw new StorageUnavailable("full");
@@ -64,10 +64,13 @@ let clock: SteppedClock;
 let store: FallibleReplies;
 let settings: IdempotencySettings;
 let answers: KeptAnswers;
+let told: string[];
+const onAnswer = (result: string, amount = 1): void => void told.push(`${result} ${amount}`);
 
 beforeEach(() => {
   clock = new SteppedClock();
   store = new FallibleReplies();
+  told = [];
   settings = {
     answerLimitBytes: 1_000,
     memoryLimitBytes: 1_000_000,
@@ -84,6 +87,7 @@ function make(): KeptAnswers {
     digest,
     random: (target) => crypto.getRandomValues(target),
     settings: () => settings,
+    onAnswer,
   });
 }
 
@@ -134,6 +138,14 @@ describe("answers that are kept", () => {
     expect(await textOf(namesOf("a"))).toBe("hello");
     clock.advance(1);
     expect(await textOf(namesOf("a"))).toBeUndefined();
+  });
+
+  test("are told of, with those that went for them", async () => {
+    settings = { ...settings, storageLimitBytes: 2_000 };
+    for (const key of ["a", "b"]) await keep(key, answerOf("hello"));
+    await keep("c", undefined);
+    await keep("d", answerOf("x".repeat(1_300)));
+    expect(told).toEqual(["stored 1", "stored 1", "too_large 1", "evicted 3", "stored 1"]);
   });
 
   test("are looked for once by all who look at the same time, who go on in their order", async () => {
@@ -232,6 +244,7 @@ describe("while the store is away", () => {
     expect(await textOf(namesOf("4 of 3"))).toBe("tiny");
     expect(textOf(namesOf("500 of 0"))).rejects.toMatchObject({ code: "answer_not_kept" });
     expect(textOf(namesOf("500 of 2"))).rejects.toMatchObject({ code: "answer_not_kept" });
+    expect(told.toSorted()).toEqual(["stored 1", "stored 1", "too_large 1", "too_large 1"]);
   });
 
   test("a reply that is refused whatever it says stops no other, and is still found", async () => {
@@ -301,6 +314,7 @@ test("an answer that cannot be encrypted is known to have been given", async () 
       throw new Error("no randomness");
     },
     settings: () => settings,
+    onAnswer,
   });
   await keep("a", answerOf("hello"));
   expect(textOf(namesOf("a"))).rejects.toMatchObject({ code: "answer_not_kept" });

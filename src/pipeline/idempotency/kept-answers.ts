@@ -1,5 +1,5 @@
 import type { Clock } from "../../domain/clock.ts";
-import type { IdempotencySettings } from "../../domain/idempotency-settings.ts";
+import type { AnswerResult, IdempotencySettings } from "../../domain/idempotency-settings.ts";
 import type { KeptReply, ReplyStore } from "../../storage/store.ts";
 import { openAnswer, sealAnswer, type KeptAnswer, type SealServices } from "./answer-seal.ts";
 import type { CallNames } from "./call-names.ts";
@@ -10,6 +10,8 @@ export interface KeptAnswersServices extends SealServices {
   readonly clock: Pick<Clock, "now" | "schedule">;
   /** Read for each call: a reload changes it. */
   readonly settings: () => IdempotencySettings;
+  /** Told what becomes of answers; one, unless it says how many. */
+  readonly onAnswer: (result: AnswerResult, amount?: number) => void;
 }
 
 /** What is to be kept of a call. */
@@ -74,6 +76,7 @@ export class KeptAnswers {
     };
     try {
       await this.#put(reply);
+      this.#tell(reply);
       this.#forget(reply.id);
     } catch {
       // Whoever owns the store reports its troubles.
@@ -156,15 +159,16 @@ export class KeptAnswers {
   async #saveAll(): Promise<void> {
     const failures: unknown[] = [];
     let saved = 0;
-    // A copy: what comes meanwhile, and what fails, waits for the next time.
-    for (const reply of [...this.#unsaved.values()]) {
+    // What comes meanwhile, and what fails, waits for the next time.
+    const waiting = [...this.#unsaved.values()];
+    for (const reply of waiting) {
       if (failures.length >= failuresAtOnce) break;
       // By now it may be another that waits under its name.
       const isWaiting = (): boolean => this.#unsaved.get(reply.id) === reply;
       if (!isWaiting()) continue;
       try {
         if (this.#known(reply) !== undefined) {
-          await this.#store(reply);
+          this.#tell(await this.#store(reply));
           saved += 1;
         }
         if (isWaiting()) this.#forget(reply.id);
@@ -176,21 +180,30 @@ export class KeptAnswers {
     if (saved === 0 && failures.length > 0) throw failures[0];
   }
 
-  /** Rejects when the store takes nothing; an answer that alone is not taken is given up. */
-  async #store(reply: KeptReply): Promise<void> {
+  /**
+   * Resolves to what is stored: an answer that alone is not taken is given up. Rejects when the store
+   * takes nothing.
+   */
+  async #store(reply: KeptReply): Promise<KeptReply> {
     try {
-      await this.#put(reply);
+      return await this.#put(reply);
     } catch (error) {
       if (reply.body === undefined) throw error;
-      await this.#put({ ...reply, body: undefined });
+      const bodiless = await this.#put({ ...reply, body: undefined });
       // The store may have come back just between the two.
-      await this.#put(reply).catch(() => undefined);
+      return this.#put(reply).catch(() => bodiless);
     }
   }
 
-  async #put(reply: KeptReply): Promise<void> {
-    const { store, settings } = this.#services;
-    await store.put(reply, settings().storageLimitBytes);
+  async #put(reply: KeptReply): Promise<KeptReply> {
+    const { store, settings, onAnswer } = this.#services;
+    const evicted = await store.put(reply, settings().storageLimitBytes);
+    if (evicted > 0) onAnswer("evicted", evicted);
+    return reply;
+  }
+
+  #tell({ body }: KeptReply): void {
+    this.#services.onAnswer(body === undefined ? "too_large" : "stored");
   }
 
   /** Others come first the next time. */

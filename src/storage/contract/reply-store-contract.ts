@@ -24,8 +24,11 @@ export function replyStoreContract(name: string, create: () => ReplyStoreFixture
       return found.flatMap((reply) => (reply === undefined ? [] : [reply.id]));
     }
 
-    async function putAll(replies: readonly KeptReply[], limitBytes = roomy): Promise<void> {
-      for (const reply of replies) await store.put(reply, limitBytes);
+    /** How many others went. */
+    async function putAll(replies: readonly KeptReply[], limitBytes = roomy): Promise<number> {
+      let gone = 0;
+      for (const reply of replies) gone += await store.put(reply, limitBytes);
+      return gone;
     }
 
     test("a reply comes back as it was given, one without a body included", async () => {
@@ -56,9 +59,9 @@ export function replyStoreContract(name: string, create: () => ReplyStoreFixture
         limit,
       );
       expect(await keptOf(["a", "b", "c"])).toEqual(["a", "b", "c"]);
-      await store.put(replyOf("d", { keptAt: 40 }), limit);
+      expect(await store.put(replyOf("d", { keptAt: 40 }), limit)).toBe(1);
       expect(await keptOf(["a", "b", "c", "d"])).toEqual(["b", "c", "d"]);
-      await store.put(replyOf("e", { keptAt: 50, body: bodyOf(101) }), limit);
+      expect(await store.put(replyOf("e", { keptAt: 50, body: bodyOf(101) }), limit)).toBe(2);
       expect(await keptOf(["b", "c", "d", "e"])).toEqual(["d", "e"]);
     });
 
@@ -89,7 +92,7 @@ export function replyStoreContract(name: string, create: () => ReplyStoreFixture
         limit,
       );
       const large = replyOf("large", { keptAt: 2_000, body: bodyOf(899 * replyRowBytes) });
-      await store.put(large, limit);
+      expect(await store.put(large, limit)).toBe(900);
       expect(await store.find("large")).toEqual(large);
       expect(await keptOf(ids)).toEqual(ids.slice(900));
     });
@@ -98,6 +101,67 @@ export function replyStoreContract(name: string, create: () => ReplyStoreFixture
       await putAll(["a", "b", "c", "d"].map((id, keptAt) => replyOf(id, { keptAt })));
       await store.put(replyOf("e", { keptAt: 5 }), 2 * (replyRowBytes + 100));
       expect(await keptOf(["a", "b", "c", "d", "e"])).toEqual(["d", "e"]);
+    });
+
+    describe("of several accounts,", () => {
+      const place = replyRowBytes + 100;
+      const limit = 4 * place;
+      const of = (id: string, accountId: string, keptAt: number): KeptReply =>
+        replyOf(id, { accountId, keptAt });
+
+      test("the one that has most makes room, though others have older replies", async () => {
+        await putAll([of("small", "acc_small", 1)], limit);
+        const flood = Array.from({ length: 20 }, (_, count) => `flood-${count}`);
+        const gone = await putAll(
+          flood.map((id, count) => of(id, "acc_large", 10 + count)),
+          limit,
+        );
+        expect(gone).toBe(17);
+        expect(await keptOf(["small", ...flood])).toEqual(["small", ...flood.slice(-3)]);
+        await store.put(of("small-2", "acc_small", 40), limit);
+        expect(await keptOf(["small", "small-2", ...flood])).toEqual([
+          "small",
+          "small-2",
+          ...flood.slice(-2),
+        ]);
+      });
+
+      test("nobody with less loses anything to who comes anew, or grows", async () => {
+        await putAll(
+          [of("a", "acc_1", 1), of("b", "acc_1", 2), of("c", "acc_2", 3), of("d", "acc_2", 4)],
+          limit,
+        );
+        // With its own it would have most: it makes room for itself.
+        await store.put(of("e", "acc_2", 5), limit);
+        expect(await keptOf(["a", "b", "c", "d", "e"])).toEqual(["a", "b", "d", "e"]);
+        await store.put(of("f", "acc_3", 6), limit);
+        const kept = await keptOf(["a", "b", "d", "e", "f"]);
+        expect(kept).toContain("f");
+        expect(kept).toHaveLength(4);
+      });
+
+      test("who has nothing but the new reply has it kept, however large it is", async () => {
+        await putAll(
+          [of("a", "acc_1", 1), of("b", "acc_1", 2), of("c", "acc_2", 3), of("d", "acc_2", 4)],
+          limit,
+        );
+        const large = { accountId: "acc_3", keptAt: 5, body: bodyOf(2 * place + 100) };
+        expect(await store.put(replyOf("large", large), limit)).toBe(3);
+        expect(await keptOf(["large"])).toEqual(["large"]);
+      });
+
+      test("what was removed or replaced is no longer of their share", async () => {
+        const ids = Array.from({ length: 4 }, (_, count) => `old-${count}`);
+        await putAll(
+          ids.map((id) => of(id, "acc_1", 1)),
+          limit,
+        );
+        await store.prune(2, 10);
+        await putAll([of("a", "acc_1", 3), of("b", "acc_2", 4), of("c", "acc_2", 5)], limit);
+        for (let count = 0; count < 5; count += 1) await store.put(of("a", "acc_1", 3), limit);
+        expect(await putAll([of("d", "acc_3", 6), of("e", "acc_3", 7)], limit)).toBe(1);
+        expect(await keptOf(["a", "b", "c", "d", "e"])).toContain("a");
+      });
     });
 
     test("what is older than a time is removed, a number at a time", async () => {

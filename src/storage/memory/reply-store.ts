@@ -13,16 +13,17 @@ export class MemoryReplyStore implements ReplyStore {
     return Promise.resolve(this.#replies.get(id));
   }
 
-  put(reply: KeptReply, limitBytes: number): Promise<void> {
-    if (this.#isErased(reply.accountId)) return Promise.resolve();
-    this.#replies.delete(reply.id);
-    const size = sizeOfReply(reply);
-    for (const { id } of this.#byAge()) {
-      if (this.#heldBytes() + size <= limitBytes) break;
-      this.#replies.delete(id);
-    }
+  put(reply: KeptReply, limitBytes: number): Promise<number> {
+    if (this.#isErased(reply.accountId)) return Promise.resolve(0);
     this.#replies.set(reply.id, reply);
-    return Promise.resolve();
+    let removed = 0;
+    while (sumOf(this.#replies.values()) > limitBytes) {
+      const oldest = this.#oldestOfLargest(reply);
+      if (oldest === undefined) break;
+      this.#replies.delete(oldest.id);
+      removed += 1;
+    }
+    return Promise.resolve(removed);
   }
 
   prune(before: number, limit: number): Promise<number> {
@@ -33,11 +34,20 @@ export class MemoryReplyStore implements ReplyStore {
     return Promise.resolve(old.length);
   }
 
-  #heldBytes(): number {
-    return [...this.#replies.values()].reduce((sum, reply) => sum + sizeOfReply(reply), 0);
+  /** Of the account that has most, of those that have more than the new reply. */
+  #oldestOfLargest(added: KeptReply): KeptReply | undefined {
+    const shares = Map.groupBy(this.#byAge(), ({ accountId }) => accountId);
+    const largest = [...shares.values()]
+      .filter((share) => share.some(({ id }) => id !== added.id))
+      .toSorted((one, other) => sumOf(other) - sumOf(one))[0];
+    return largest?.find(({ id }) => id !== added.id);
   }
 
   #byAge(): readonly KeptReply[] {
     return [...this.#replies.values()].toSorted((one, other) => one.keptAt - other.keptAt);
   }
+}
+
+function sumOf(replies: Iterable<KeptReply>): number {
+  return [...replies].reduce((sum, reply) => sum + sizeOfReply(reply), 0);
 }

@@ -1,5 +1,6 @@
 import { callReplies } from "./migrations/call-replies.ts";
 import { callRouting } from "./migrations/call-routing.ts";
+import { callReplyShares } from "./migrations/call-reply-shares.ts";
 import { controlPlane } from "./migrations/control-plane.ts";
 import { firstSchema } from "./migrations/first-schema.ts";
 import { lateRows } from "./migrations/late-rows.ts";
@@ -20,4 +21,5 @@ export const migrations: readonly string[] = [
   provisionedPools,
   callRouting,
   callReplies,
+  callReplyShares,
 ];

@@ -31,12 +31,15 @@ export class SqliteReplyStore implements ReplyStore {
     });
   }
 
-  async put(reply: KeptReply, limitBytes: number): Promise<void> {
-    let isDone = false;
-    while (!isDone) {
+  async put(reply: KeptReply, limitBytes: number): Promise<number> {
+    let removed = 0;
+    let turn: Turn;
+    do {
       // In turns: room for a large reply may take the removal of thousands of small ones.
-      isDone = await this.#change((database) => putIfRoom(database, reply, limitBytes));
-    }
+      turn = await this.#change((database) => putIfRoom(database, reply, limitBytes));
+      removed += turn.removed;
+    } while (!turn.isDone);
+    return removed;
   }
 
   prune(before: number, limit: number): Promise<number> {
@@ -63,12 +66,19 @@ function remove(database: Database, condition: string, values: number[]): number
     .run(...values).changes;
 }
 
-/** False when there is no room yet: some of what is oldest is gone then, and more has to go. */
-function putIfRoom(database: Database, reply: KeptReply, limitBytes: number): boolean {
-  if (isErased(database, reply.accountId)) return true;
+interface Turn {
+  /** False when there is no room yet: more has to go. */
+  readonly isDone: boolean;
+  readonly removed: number;
+}
+
+function putIfRoom(database: Database, reply: KeptReply, limitBytes: number): Turn {
+  if (isErased(database, reply.accountId)) return { isDone: true, removed: 0 };
   const bytes = sizeOfReply(reply);
-  const sum = readSum(database) - bytesOf(database, reply.id);
-  if (!makeRoom(database, { excess: sum + bytes - limitBytes, keptId: reply.id })) return false;
+  const addedBytes = bytes - bytesOf(database, reply.id);
+  const excess = readSum(database) + addedBytes - limitBytes;
+  const turn = makeRoom(database, { excess, reply, addedBytes });
+  if (!turn.isDone) return turn;
   database.query<unknown, [string]>("DELETE FROM call_replies WHERE id = ?").run(reply.id);
   database
     .query<unknown, [string, string, string, number, number, Uint8Array | null]>(
@@ -76,28 +86,70 @@ function putIfRoom(database: Database, reply: KeptReply, limitBytes: number): bo
        VALUES (?, ?, ?, ?, ?, ?)`,
     )
     .run(reply.id, reply.accountId, reply.requestDigest, reply.keptAt, bytes, reply.body ?? null);
-  return true;
+  return turn;
 }
 
-/** Removes a batch of the oldest, no more than it takes; true when it was enough or nothing is left. */
-function makeRoom(
-  database: Database,
-  { excess, keptId }: { readonly excess: number; readonly keptId: string },
-): boolean {
-  if (excess <= 0) return true;
-  const oldest = database
-    .query<{ place: number; bytes: number }, [string, number]>(
-      "SELECT rowid AS place, bytes FROM call_replies WHERE id <> ? ORDER BY kept_at LIMIT ?",
-    )
-    .all(keptId, removedAtOnce);
-  const removeOne = database.query<unknown, [number]>("DELETE FROM call_replies WHERE rowid = ?");
-  let missing = excess;
-  for (const { place, bytes } of oldest) {
-    if (missing <= 0) break;
-    removeOne.run(place);
-    missing -= bytes;
+interface RoomRequest {
+  readonly excess: number;
+  /** What the room is for, and what its account gets by it. */
+  readonly reply: KeptReply;
+  readonly addedBytes: number;
+}
+
+/** Removes no more than it takes, and no more than a batch; done when it was enough or nothing is left. */
+function makeRoom(database: Database, request: RoomRequest): Turn {
+  let missing = request.excess;
+  let removed = 0;
+  while (missing > 0) {
+    if (removed === removedAtOnce) return { isDone: false, removed };
+    const oldest = oldestOfLargest(database, request);
+    if (oldest === undefined) break;
+    remove(database, "rowid = ?", [oldest.place]);
+    missing -= oldest.bytes;
+    removed += 1;
   }
-  return missing <= 0 || oldest.length < removedAtOnce;
+  return { isDone: true, removed };
+}
+
+interface StoredReply {
+  readonly place: number;
+  readonly bytes: number;
+}
+
+/** Of the account that would have most; of another, when it has nothing but the new reply. */
+function oldestOfLargest(
+  database: Database,
+  { reply, addedBytes }: RoomRequest,
+): StoredReply | undefined {
+  const { id, accountId } = reply;
+  const own = oldestOf(database, accountId, id);
+  const other = database
+    .query<{ account: string; bytes: number }, [string]>(
+      `SELECT account_id AS account, bytes FROM call_reply_shares WHERE account_id <> ?
+       ORDER BY bytes DESC LIMIT 1`,
+    )
+    .get(accountId);
+  if (other === null) return own;
+  const ownBytes = readShare(database, accountId) + addedBytes;
+  if (own !== undefined && ownBytes >= other.bytes) return own;
+  return oldestOf(database, other.account, id);
+}
+
+function oldestOf(database: Database, account: string, keptId: string): StoredReply | undefined {
+  const oldest = database
+    .query<StoredReply, [string, string]>(
+      `SELECT rowid AS place, bytes FROM call_replies WHERE account_id = ? AND id <> ?
+       ORDER BY kept_at LIMIT 1`,
+    )
+    .get(account, keptId);
+  return oldest ?? undefined;
+}
+
+function readShare(database: Database, account: string): number {
+  const row = database
+    .query<{ bytes: number }, [string]>("SELECT bytes FROM call_reply_shares WHERE account_id = ?")
+    .get(account);
+  return row?.bytes ?? 0;
 }
 
 function readSum(database: Database): number {
