@@ -16,13 +16,15 @@ export const idempotencySchema = z
     memory_limit: size({
       about:
         "Streamed answers under way that are held in memory for callers who join, all together. " +
-        "An answer that finds no room is treated as one that is too large.",
+        "An answer that finds no room is treated as one that is too large, and callers who read it " +
+        "more slowly than others are left behind.",
       min: "1MiB",
       max: "64GiB",
       initial: "256MiB",
     }),
     storage_limit: size({
-      about: "Answers kept in the database, all together. The oldest go first.",
+      about:
+        "Answers kept in the database, all together. Of the account that has most, the oldest go first.",
       min: "1MiB",
       max: "1024GiB",
       initial: "256MiB",
