@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { callOf, modelOf } from "../../../test/support/pipeline-fixtures.ts";
-import { GatewayError } from "../../domain/gateway-error.ts";
+import type { GatewayError } from "../../domain/gateway-error.ts";
 import { busyError } from "./busy-error.ts";
 import type { BusyPool, BusyReason } from "./place.ts";
 
