@@ -1,6 +1,12 @@
 #!/usr/bin/env bun
 import packageJson from "../package.json" with { type: "json" };
-import { AskedToEnd, exitCodes, type CommandIo, type EndSignal } from "./cli/command.ts";
+import {
+  AskedToEnd,
+  exitCodes,
+  sameWishMs,
+  type CommandIo,
+  type EndSignal,
+} from "./cli/command.ts";
 import { createProcessInput, createProcessOutput } from "./cli/standard-streams.ts";
 import { connectToSupervisor, disconnectFromSupervisor } from "./cli/supervisor/supervisor-link.ts";
 import { asksForSupervisor, runSupervisor } from "./cli/supervisor/run-supervisor.ts";
@@ -33,9 +39,15 @@ async function runWorker([, ...args]: readonly string[], io: CommandIo): Promise
 
 function createIo(environment: ProcessEnvironment, isWorker: boolean): CommandIo {
   const asked = new AbortController();
+  let askedAt = 0;
   const end = (by: EndSignal): void => {
-    // The second one means now: whatever still drains is given up.
-    if (asked.signal.aborted) process.exit(exitCodes.failed);
+    const now = systemClock.monotonic();
+    if (asked.signal.aborted) {
+      // The second one means now: whatever still drains is given up.
+      if (now - askedAt >= sameWishMs) process.exit(exitCodes.failed);
+      return;
+    }
+    askedAt = now;
     asked.abort(new AskedToEnd(by));
   };
   let reload: () => void = () => undefined;

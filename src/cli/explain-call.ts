@@ -32,7 +32,7 @@ function describeOutcome(outcome: unknown): string {
     case "completed":
       return "was answered";
     case "failed":
-      return "failed at its targets";
+      return "failed";
     case "abandoned":
       return "was left by its caller";
     case "interrupted":

@@ -1,6 +1,7 @@
 import { AdminRefusal, type AdminClient } from "./admin-client.ts";
 import { CommandError, exitCodes, UsageError, type Command } from "./command.ts";
 import { formatCall } from "./explain-call.ts";
+import { formatRouting } from "./explain-routing.ts";
 import { formatRefusal } from "./explain-refusal.ts";
 import { readRecord, type ReplyRecord } from "./reply-fields.ts";
 import { createSingleCommand } from "./resource-command.ts";
@@ -17,13 +18,22 @@ const explainVerb = defineVerb({
       throw new UsageError("a request's id is req_ and 32 hexadecimal digits");
     }
     const refusal = await findOne(client, `/refusals/${id}`);
-    const call = refusal ?? (await findOne(client, `/usage/calls/${id}`));
-    if (call === undefined) throw new CommandError(unknown(client));
-    if (isJson) io.print(JSON.stringify(call));
-    else io.print(refusal === undefined ? formatCall(call) : formatRefusal(refusal));
+    // What the gateway refused for its targets has been at some: the ledger knows at which.
+    const call = await findOne(client, `/usage/calls/${id}`);
+    if (refusal === undefined && call === undefined) throw new CommandError(unknown(client));
+    if (isJson) io.print(JSON.stringify({ ...call, ...refusal }));
+    else {
+      const told = refusal === undefined ? [] : [formatRefusal(refusal)];
+      const found = call === undefined ? [] : explained(call, refusal);
+      io.print([...told, ...found].join("\n"));
+    }
     return exitCodes.ok;
   },
 });
+
+function explained(call: ReplyRecord, refusal: ReplyRecord | undefined): readonly string[] {
+  return refusal === undefined ? [formatCall(call)] : formatRouting(call);
+}
 
 async function findOne(client: AdminClient, path: string): Promise<ReplyRecord | undefined> {
   try {

@@ -123,7 +123,7 @@ export const chatModelSchema = z
     }).optional(),
     hedge_after: optionalDuration({
       about:
-        "Without a first event after this time, a second target is asked as well, and whoever " +
+        "Of streams: without a first event after this time, a second target is asked as well, and whoever " +
         "answers first serves; the other may be billed. Without it: never.",
       min: "10ms",
       max: "10m",

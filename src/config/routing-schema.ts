@@ -58,10 +58,12 @@ export const routingSchema = z
       initial: 20,
     }),
     retry_floor: wholeNumber({
-      about: "Retries in ten seconds that a model always has.",
+      about:
+        "Retries in ten seconds that a model always has: more than failures eject a target, so that " +
+        "a quiet model has another before its callers notice.",
       min: 0,
       max: 1000,
-      initial: 3,
+      initial: 10,
     }),
     first_backoff: duration({
       about: "Longest wait before a second attempt at the same target; it doubles each time.",

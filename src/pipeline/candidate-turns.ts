@@ -133,7 +133,7 @@ export class CandidateTurns {
   async queue(): Promise<RunningAttempt> {
     const { call, services } = this.#plan;
     const candidate = this.#busy?.candidate ?? this.#candidates[0];
-    if (candidate === undefined) throw noTarget();
+    if (candidate === undefined) throw noTarget(this.#plan.admission.model);
     const end = services.clock.monotonic() + this.#patienceMs();
     for (;;) {
       const patienceMs = end - services.clock.monotonic();

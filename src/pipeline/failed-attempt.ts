@@ -1,3 +1,5 @@
+import { GatewayError } from "../domain/gateway-error.ts";
+import type { Model } from "../domain/model.ts";
 import { UpstreamFailure, type UpstreamFailureKind } from "../domain/upstream-failure.ts";
 import type { Candidate } from "./routing/candidates.ts";
 
@@ -36,10 +38,19 @@ export function atLimit(): UpstreamFailure {
   return new UpstreamFailure({ kind: "overloaded", message: "every target is at its limit" });
 }
 
-export function noTarget(): UpstreamFailure {
-  return new UpstreamFailure({
-    kind: "unavailable",
-    message: "the model has no target that may serve this call",
+/** Of a model all of whose targets are for calls with a guarantee, or that has none. */
+export function noTarget({ alias }: Pick<Model, "alias">): GatewayError {
+  return new GatewayError("model_unavailable", {
+    message:
+      `The model \`${alias}\` serves calls within provisioned throughput alone, and this one is not. ` +
+      "Please ask the operator.",
+    headers: { "x-should-retry": "false" },
+    explanation: {
+      rule: "pool_busy",
+      summary:
+        "Every target of the model is in a dedicated pool, and the call has no guarantee there.",
+      model: alias,
+    },
   });
 }
 

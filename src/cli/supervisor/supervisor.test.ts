@@ -42,10 +42,11 @@ class StagedWorker {
 class Stage {
   readonly workers: StagedWorker[] = [];
   readonly crashes: (Crash & AfterEnd)[] = [];
+  readonly clock = new ManualClock();
   readonly refusals: (AfterEnd & { error: unknown })[] = [];
   refusal: Error | undefined;
   readonly supervisor = new Supervisor({
-    clock: new ManualClock(),
+    clock: this.clock,
     start: (_how, onMessage) => {
       if (this.refusal !== undefined) throw this.refusal;
       const worker = new StagedWorker(this.workers.length + 1, onMessage);
@@ -154,6 +155,7 @@ test.each([
     const worker = await stage.worker(1);
     worker.serve();
     stage.supervisor.pass("SIGTERM");
+    stage.clock.advance(500);
     stage.supervisor.pass("SIGTERM");
     worker.end(how);
     expect(await stage.ended).toBe(exitCode);
@@ -190,4 +192,16 @@ test("a gateway whose workers a signal ends before any of them served gives up",
     800,
     undefined,
   ]);
+});
+
+test("one press of a key that arrives twice is one wish: nothing is cut short", async () => {
+  const stage = new Stage();
+  const worker = await stage.worker(1);
+  worker.serve();
+  stage.supervisor.pass("SIGINT");
+  stage.clock.advance(499);
+  stage.supervisor.pass("SIGINT");
+  expect(worker.passed).toEqual(["SIGINT"]);
+  worker.end(0);
+  expect(await stage.ended).toBe(0);
 });

@@ -1,5 +1,5 @@
 import type { Clock } from "../../domain/clock.ts";
-import { exitCodes } from "../command.ts";
+import { exitCodes, sameWishMs } from "../command.ts";
 import { BackOff } from "./back-off.ts";
 import type { Crash } from "./crash-report.ts";
 import type { PassedSignal, WorkerMessage, WorkerSettings } from "./messages.ts";
@@ -30,7 +30,7 @@ export interface SupervisorOptions {
 }
 
 /** What is asked to end for the second time gets so long to do it. */
-const patienceMs = 2_000;
+const patienceMs = 500;
 
 /** Whoever is ended so often by a signal before anything was served will not serve. */
 export const mostStartsUnserved = 5;
@@ -53,6 +53,8 @@ export class Supervisor {
   #isHurried = false;
   #hasHungUp = false;
   #exitCode: number = exitCodes.ok;
+  /** When it was first asked to end; monotonic. */
+  #askedAt = 0;
   #others: Promise<void>[] = [];
 
   constructor(options: SupervisorOptions) {
@@ -69,8 +71,14 @@ export class Supervisor {
   /** What this process was sent. A second wish to end means at once. */
   pass(signal: PassedSignal): void {
     if (signal === "SIGHUP") return this.#hangUp();
+    const now = this.#options.clock.monotonic();
+    const isEnding = this.#ending.signal.aborted;
+    if (isEnding && now - this.#askedAt < sameWishMs) return;
     for (const worker of this.#running) worker.pass(signal);
-    if (!this.#ending.signal.aborted) return this.#ending.abort();
+    if (!isEnding) {
+      this.#askedAt = now;
+      return this.#ending.abort();
+    }
     this.#isHurried = true;
     this.#options.clock.schedule(() => {
       for (const worker of this.#running) worker.kill();

@@ -1,5 +1,6 @@
 const shortestRetryAfterMs = 1_000;
 const longestRetryAfterMs = 30_000;
+const longestGapMs = 5_000;
 /** Share of the newest gap in what is expected of the next. */
 const newestShare = 0.1;
 
@@ -10,7 +11,8 @@ export class LeavePace {
 
   left(now: number): void {
     if (this.#lastAt !== undefined) {
-      const gapMs = now - this.#lastAt;
+      // A longer one tells that nobody was there, not how fast places come back.
+      const gapMs = Math.min(now - this.#lastAt, longestGapMs);
       this.#gapMs = (this.#gapMs ?? gapMs) * (1 - newestShare) + gapMs * newestShare;
     }
     this.#lastAt = now;
