@@ -15,7 +15,11 @@ function start() {
     keysAgeSeconds: () => 0,
     residentBytes: () => 0,
   });
-  const events = new RoutingEvents({ logger, metrics: metrics.routing, capacity: metrics.capacity });
+  const events = new RoutingEvents({
+    logger,
+    metrics: metrics.routing,
+    capacity: metrics.capacity,
+  });
   const logged = (): unknown[] => lines.map((line): unknown => JSON.parse(line));
   return { events, metrics, logged };
 }

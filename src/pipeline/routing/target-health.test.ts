@@ -281,7 +281,11 @@ test("a throttled target pauses, and is neither cut nor ejected", () => {
   watches[0]?.ended({ kind: "throttled", message: "", retryAfterMs: 3_000 });
   for (const watch of watches.slice(1)) watch.ended(endOf("throttled"));
   expect(ejected).toEqual([]);
-  expect(health.view(up.id)).toMatchObject({ pausedForMs: 3_000, limit: Infinity, failureShare: 0 });
+  expect(health.view(up.id)).toMatchObject({
+    pausedForMs: 3_000,
+    limit: Infinity,
+    failureShare: 0,
+  });
 });
 
 test("an answer after a pause makes the next pause a short one again", () => {
