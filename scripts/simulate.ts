@@ -46,6 +46,7 @@ function runRange(): number {
     const [first] = result.violations;
     if (first === undefined) continue;
     failures += 1;
+    if (failures > namedFailures) continue;
     console.log(
       failures > shownFailures ? `seed ${seed}: ${tell(first)}` : describeFailure(result),
     );
