@@ -101,7 +101,7 @@ const sections = {
   other-model:
     kind: chat
     context_window: 8192
-    targets: [{ model: simulated-chat, upstream: simulator, pool: pool-${marker} }]
+    targets: [{ model: simulated-other, upstream: simulator, pool: pool-${marker} }]
   embedding-model:
     kind: embedding
     context_window: 8192
