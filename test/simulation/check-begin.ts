@@ -35,17 +35,27 @@ export function checkBegin(world: World, call: CallRecord, attempt: Attempt): vo
   if (call.opened === undefined) {
     violate(world, "ledger", `${id} was sent before the ledger knew`, plan.id);
   }
-  const told = call.attempts.find(({ fault, how, endedAt = now }) => {
-    // What waits for a place may get the one that a failure gives back, and is ended with it.
-    const isAtOnce = endedAt === now && !isOneByOne(world, call);
-    return lastingFaults.has(fault) && how === "closed" && !isAtOnce;
+  const told = call.attempts.find(({ fault, how }) => {
+    return lastingFaults.has(fault) && how === "closed";
   });
+  // What waits for a place may get the one that a failure gives back; it must then end with it.
+  const isAtOnce = told?.endedAt === now;
+  if (isAtOnce && mayWait(world, call)) {
+    attempt.mustEndAtOnce = true;
+    return;
+  }
   if (told !== undefined) wrong(`${id} began though ${told.id} met ${told.fault}`);
   if (isOneByOne(world, call)) {
     checkWait(call, attempt, wrong);
     checkBudget(world, call, attempt);
   }
   checkOthers(world, { call, attempt, wrong });
+}
+
+/** Whether another request of the call may be waiting for a place meanwhile. */
+function mayWait(world: World, call: CallRecord): boolean {
+  const model = world.scenario.models.find(({ alias }) => alias === call.plan.alias);
+  return model?.hedgeAfterMs !== undefined || !isOneByOne(world, call);
 }
 
 /**

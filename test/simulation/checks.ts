@@ -153,11 +153,16 @@ class CallCheck {
 
   /** A provider that did nothing wrong is not blamed. */
   #checkReason(): void {
-    const { attempts, error, plan } = this.#record;
+    const { attempts, error, plan, closed } = this.#record;
+    const { world, limiter } = this.#stage;
     if (error?.status !== 503 || attempts.length === 0) return;
     if (error.explanation?.rule !== "upstream") return;
-    // A signature that is off is made anew, where another attempt is allowed.
-    const mayTryAgain = this.#stage.world.scenario.routing.attempts > 1;
+    // Requests that are parts of a call also fail for want of a place.
+    if (!isOneByOne(world, this.#record)) return;
+    // A signature that is off is made anew, where another attempt is allowed and finds its place.
+    const mayTryAgain =
+      (closed?.attempts ?? 0) < world.scenario.routing.attempts &&
+      !limiter.refusedByPools.has(plan.id);
     const isExcused = (attempt: Attempt): boolean =>
       attempt.fault === undefined || (attempt.fault === "skewed" && mayTryAgain);
     const isToBlame = (attempt: Attempt): boolean =>
@@ -211,10 +216,13 @@ class CallCheck {
   }
 
   /** Nothing goes on upstream for nobody. */
-  #checkAttemptEnd({ id, upstream, endedAt, startedAt }: Attempt): void {
+  #checkAttemptEnd({ id, upstream, endedAt, startedAt, mustEndAtOnce }: Attempt): void {
     const { leftAt, deadlineAt, endedAt: overAt, crashedAt, plan } = this.#record;
     if (endedAt === undefined) return this.#wrong("attempts", `${id} never ended`);
     if (crashedAt !== undefined) return;
+    if (mustEndAtOnce && endedAt > startedAt) {
+      this.#wrong("attempts", `${id} was made for a call that could not be mended`);
+    }
     const drainMs = this.#drainMsAt(upstream);
     const end = (at: number | undefined, mayTakeMs: number, what: string): void => {
       const isLate = at !== undefined && endedAt > at + mayTakeMs + leastMs;

@@ -13,6 +13,8 @@ export interface Attempt {
   readonly startedAt: number;
   readonly fault: Fault | undefined;
   readonly script: Script;
+  /** It began when the call was lost already. */
+  mustEndAtOnce: boolean;
   headersAt: number | undefined;
   lastByteAt: number | undefined;
   endedAt: number | undefined;

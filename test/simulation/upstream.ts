@@ -134,6 +134,7 @@ export class UpstreamModel {
       startedAt: time.now,
       fault,
       script: this.#dated(writeScript(frame, random)),
+      mustEndAtOnce: false,
       headersAt: undefined,
       lastByteAt: undefined,
       endedAt: undefined,
