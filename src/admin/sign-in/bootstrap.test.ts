@@ -1,7 +1,4 @@
-import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "bun:test";
 import { Secret } from "../../domain/secret.ts";
 import {
   refusalOf,
@@ -10,7 +7,6 @@ import {
   TestBrowser,
   testPassword,
 } from "../../../test/support/sign-in-harness.ts";
-import { Bootstrap } from "./bootstrap.ts";
 
 let harness: SignInHarness;
 let browser: TestBrowser;
@@ -120,52 +116,4 @@ test("tries with tokens are limited by address", async () => {
     expect((await browser.post(path, { ...wanted, token: "guess" })).status).toBe(401);
   }
   expect((await browser.post(path, { ...wanted, token: "guess" })).status).toBe(429);
-});
-
-describe("a restart before there is an operator", () => {
-  const folder = mkdtempSync(join(tmpdir(), "sluice-bootstrap-"));
-  const file = join(folder, "bootstrap");
-  afterAll(() => rmSync(folder, { recursive: true }));
-  beforeEach(() => rmSync(file, { force: true }));
-
-  async function restarted(token?: string) {
-    const told: string[] = [];
-    const { store, clock } = harness;
-    const bootstrap = new Bootstrap({
-      store,
-      clock,
-      random: (target) => crypto.getRandomValues(target),
-      token: token === undefined ? undefined : new Secret(token),
-      path: file,
-      onBootstrapToken: ({ text }) => told.push(text),
-    });
-    await bootstrap.start();
-    return { bootstrap, told };
-  }
-
-  test("within the token's hour tells no other, and does not begin the hour anew", async () => {
-    const { told } = await restarted();
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-    const [text = ""] = told;
-    expect(await Bun.file(file).text()).not.toContain(text);
-    harness.clock.advance(3_000_000);
-    const second = await restarted();
-    expect(second.told).toEqual([]);
-    expect(second.bootstrap.isRight(text)).toBe(true);
-    harness.clock.advance(600_000);
-    expect(second.bootstrap.isRight(text)).toBe(false);
-    const third = await restarted();
-    expect(third.told).toHaveLength(1);
-    expect(third.bootstrap.isRight(text)).toBe(false);
-  });
-
-  test("makes a token where none is kept that can be used, or the configuration has another", async () => {
-    await Bun.write(file, "damaged");
-    expect((await restarted()).told).toHaveLength(1);
-    const configured = await restarted("the token of an operator");
-    expect(configured.told).toEqual(["the token of an operator"]);
-    expect((await restarted("the token of an operator")).told).toEqual([]);
-    configured.bootstrap.end();
-    expect(existsSync(file)).toBe(false);
-  });
 });

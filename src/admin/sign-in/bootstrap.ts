@@ -1,5 +1,3 @@
-import { rmSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
 import { randomBase62, type RandomBytes } from "../../domain/base62.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { Secret } from "../../domain/secret.ts";
@@ -16,11 +14,6 @@ export interface BootstrapOptions {
   readonly random: RandomBytes;
   /** Of the configuration; undefined: one is made. */
   readonly token: Secret | undefined;
-  /**
-   * A file in which the token's digest is kept, so that a restart within its time neither tells
-   * another one nor begins its time anew. Undefined: each start does.
-   */
-  readonly path?: string | undefined;
   /** Tells whoever started the process. `isConfigured`: they know it already. */
   readonly onBootstrapToken: (token: {
     readonly text: string;
@@ -39,29 +32,11 @@ export class Bootstrap {
 
   /** Tells the token if there is no operator yet. Throws `StorageUnavailable`: call it again. */
   async start(): Promise<void> {
-    const { store, clock, random, token, path, onBootstrapToken } = this.#options;
+    const { store, clock, random, token, onBootstrapToken } = this.#options;
     if (this.#pending !== undefined || (await store.read(hasOperator))) return;
-    if (await this.#resume()) return;
     const text = token?.reveal() ?? randomBase62(43, random);
-    const digest = sha256(text);
-    this.#pending = { digest, expiresAt: clock.monotonic() + lifetimeMs };
+    this.#pending = { digest: sha256(text), expiresAt: clock.monotonic() + lifetimeMs };
     onBootstrapToken({ text, isConfigured: token !== undefined });
-    if (path === undefined) return;
-    const kept = `${digest} ${clock.now() + lifetimeMs}`;
-    // Where it cannot be kept, the next start tells another one.
-    await writeFile(path, kept, { mode: 0o600 }).catch(() => undefined);
-  }
-
-  /** Goes on with the token of the process before, if its time is not over. */
-  async #resume(): Promise<boolean> {
-    const { clock, token, path = "" } = this.#options;
-    const text = await readFile(path, "utf8").catch(() => "");
-    const [, digest, until] = /^([0-9a-f]{64}) ([0-9]{1,15})$/.exec(text) ?? [];
-    const leftMs = Math.min(Number(until) - clock.now(), lifetimeMs);
-    if (digest === undefined || !(leftMs > 0)) return false;
-    if (token !== undefined && sha256(token.reveal()) !== digest) return false;
-    this.#pending = { digest, expiresAt: clock.monotonic() + leftMs };
-    return true;
   }
 
   /** Whether a text is the token and its time is not over. */
@@ -74,12 +49,6 @@ export class Bootstrap {
   /** There is an operator now: the token is worth nothing any more. */
   end(): void {
     this.#pending = undefined;
-    const { path } = this.#options;
-    try {
-      if (path !== undefined) rmSync(path, { force: true });
-    } catch {
-      // What stays is read by nobody where there is an operator.
-    }
   }
 }
 
