@@ -6,7 +6,7 @@ import { isComplete } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
 
 const perSecond = isComplete ? 500 : 150;
-const seconds = isComplete ? 20 : 2;
+const seconds = isComplete ? 12 : 2;
 const mostAttemptsPerCall = 1.2;
 /** Fewer would prove nothing, however slow the machine is. */
 const leastCalls = 100;
