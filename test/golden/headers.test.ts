@@ -21,6 +21,9 @@ const limitHeaders = [
   "x-ratelimit-reset-tokens",
 ];
 
+/** Of Sluice's own: which capacity served, and from where. */
+const servedHeaders = ["x-sluice-served-by", "x-sluice-target"];
+
 function namesOf(response: Response): readonly string[] {
   return [...response.headers.keys()].sort();
 }
@@ -35,6 +38,7 @@ test("a whole answer is plain JSON with the request's id and what is left of the
       "openai-processing-ms",
       "x-request-id",
       ...limitHeaders,
+      ...servedHeaders,
     ].sort(),
   );
   expect(response.headers.get("content-type")).toBe("application/json");
@@ -53,6 +57,7 @@ test("a stream is told apart from what proxies may buffer, compress or store", a
       "x-accel-buffering",
       "x-request-id",
       ...limitHeaders,
+      ...servedHeaders,
     ].sort(),
   );
   expect(response.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
