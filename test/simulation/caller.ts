@@ -1,5 +1,4 @@
 import type { Key } from "../../src/domain/key.ts";
-import type { Model } from "../../src/domain/model.ts";
 import { GatewayError } from "../../src/domain/gateway-error.ts";
 import type { ChatEvent, ChatRequest } from "../../src/domain/chat.ts";
 import type { Call } from "../../src/pipeline/call.ts";
@@ -51,7 +50,8 @@ export class SimulatedCaller {
     const { deadlineMs, capacity } = plan;
     if (deadlineMs !== undefined) this.#record.deadlineAt = time.now + deadlineMs;
     const caller = this.#process.callerOf(plan.key, plan.secret);
-    this.#record.hasGuarantee = hasGuarantee(caller.key, environment.models.get(plan.alias));
+    this.#record.limits = caller.limits;
+    this.#record.guaranteedTokens = this.#guaranteedTokens(caller.key);
     return {
       id: plan.id,
       caller,
@@ -64,6 +64,16 @@ export class SimulatedCaller {
         deadlineAt: deadlineMs === undefined ? undefined : receivedAt + deadlineMs,
       },
     };
+  }
+
+  #guaranteedTokens({ provisionedUnits, provisionedPool }: Key): number {
+    const { models, pools } = this.#world.scenario;
+    const model = models.find(({ alias }) => alias === this.#record.plan.alias);
+    const pool = pools.find(({ name }) => name === provisionedPool);
+    const isServed = model?.targets.some((target) => target.pool === pool?.name);
+    return pool === undefined || isServed !== true
+      ? 0
+      : provisionedUnits * pool.unitTokensPerMinute;
   }
 
   async #stream(call: Call): Promise<void> {
@@ -205,14 +215,6 @@ export class SimulatedCaller {
     if (state.remainingRequests >= 0 && state.remainingTokens >= 0) return;
     violate(this.#world, "I6", `told ${JSON.stringify(state)}`, this.#record.plan.id);
   }
-}
-
-function hasGuarantee(key: Key, model: Model | undefined): boolean {
-  const { provisionedUnits, provisionedPool } = key;
-  const isServed = model?.targets.some(
-    ({ pool }) => pool !== undefined && pool === provisionedPool,
-  );
-  return provisionedUnits > 0 && isServed === true;
 }
 
 function sized(request: ChatRequest): { request: ChatRequest; bodyBytes: number } {

@@ -8,7 +8,7 @@ import type {
   PlaceWait,
 } from "../../src/pipeline/capacity/place.ts";
 import type { Snapshot } from "../../src/pipeline/snapshot.ts";
-import type { KeyRegister } from "./key-register.ts";
+import { changeGraceMs, type KeyRegister } from "./key-register.ts";
 import type { SharedLimiter } from "./limiter.ts";
 import { violate, type World } from "./world.ts";
 
@@ -38,8 +38,6 @@ export interface AuditOptions {
   readonly limiter: SharedLimiter;
 }
 
-/** After a change of bounds, who asked before it may still get what was there then. */
-const changeGraceMs = 10_000;
 const leastMs = 1e-6;
 
 /** Stands between the calls of a process and its pools, and counts along. */

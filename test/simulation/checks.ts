@@ -96,7 +96,7 @@ class CallCheck {
 
   /** P6 and P8: one class, decided before anything was sent, the same for everybody. */
   #checkClass(): void {
-    const { opened, servedBy, plan, hasGuarantee } = this.#record;
+    const { opened, servedBy, plan, guaranteedTokens } = this.#record;
     const capacityClass = this.#row?.capacityClass;
     if (opened === undefined || capacityClass === undefined) return;
     if (opened.capacityClass !== capacityClass) {
@@ -111,7 +111,7 @@ class CallCheck {
     if (plan.capacity === "on-demand-only" && capacityClass !== "on-demand") {
       this.#wrong("P6", `asked for on demand only and ran as ${capacityClass}`);
     }
-    const isOwned = hasGuarantee && plan.capacity !== "on-demand-only";
+    const isOwned = guaranteedTokens > 0 && plan.capacity !== "on-demand-only";
     if (isOwned === (capacityClass === "on-demand")) {
       this.#wrong("P6", `is ${capacityClass}, and the key has ${isOwned ? "" : "no "}units for it`);
     }

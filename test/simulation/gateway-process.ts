@@ -156,7 +156,9 @@ export class GatewayProcess {
 
   #send(url: string, request: TransportRequest): ReturnType<UpstreamModel["send"]> {
     const { name: process, clock, connections } = this;
-    const sender = { process, clock, connections };
+    const { upstreams } = this.snapshot;
+    const placesAt = (upstream: string): number => upstreams.get(upstream)?.inFlight.limit ?? 0;
+    const sender = { process, clock, connections, placesAt };
     return this.#upstreamAt(url).send(sender, new URL(url), request);
   }
 

@@ -2,6 +2,9 @@ import type { Caller, Key } from "../../src/domain/key.ts";
 import type { Limits, Plan } from "../../src/domain/plan.ts";
 import type { KeyPlan } from "./scenario.ts";
 
+/** After a change of bounds, who asked before it may still get what was there then. */
+export const changeGraceMs = 10_000;
+
 interface KnownKey {
   key: Key;
   limits: Limits;

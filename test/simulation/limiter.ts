@@ -2,8 +2,14 @@ import {
   createMemoryLimitStore,
   type MemoryLimitStore,
 } from "../../src/storage/memory/limit-store.ts";
-import type { LimitDecision, LimitRequest, LimitStore } from "../../src/storage/store.ts";
+import type {
+  LimitDecision,
+  LimitRequest,
+  LimitScope,
+  LimitStore,
+} from "../../src/storage/store.ts";
 import { ScopeAudit } from "./scope-audit.ts";
+import { changeGraceMs, type KeyRegister } from "./key-register.ts";
 import type { Random } from "./random.ts";
 import { ProcessClock } from "./virtual-time.ts";
 import { violate, type World } from "./world.ts";
@@ -36,13 +42,15 @@ export class SharedLimiter {
   readonly reservations = new Map<string, Reservation>();
   readonly #world: World;
   readonly #store: MemoryLimitStore;
+  readonly #keys: KeyRegister;
   readonly #random: Random;
   readonly #audits = new Map<string, ScopeAudit>();
   #extraDelayMs = 0;
   #longestAnswerMs = 0;
 
-  constructor(world: World) {
+  constructor(world: World, keys: KeyRegister) {
     this.#world = world;
+    this.#keys = keys;
     this.#random = world.random.fork("limiter");
     this.#store = createMemoryLimitStore({
       clock: new ProcessClock(world.time, { monotonicMs: 77_123.4, wallMs: 0 }),
@@ -150,6 +158,7 @@ export class SharedLimiter {
         })
       : this.#checkRefusal(request, decision, before);
     for (const [rule, text] of problems) violate(this.#world, rule, text, call);
+    for (const scope of scopes) this.#checkLimits(scope, call);
     if (decision.isAdmitted) this.#checkState(decision, audits[0]);
     if (decision.isAdmitted) {
       if (this.reservations.has(callId)) violate(this.#world, "I5", `${callId} twice`, call);
@@ -163,6 +172,35 @@ export class SharedLimiter {
       });
     }
     return decision;
+  }
+
+  /** A call is held to what its key had when it came, and a pool to what is not sold of it. */
+  #checkLimits(scope: LimitScope, call: string): void {
+    const record = this.#world.calls.get(call);
+    const kind = scope.id.split(":")[0];
+    const { tokensPerMinute, requestsPerMinute } = scope.limits;
+    const isTokens = (tokens: number | undefined): boolean =>
+      requestsPerMinute === Infinity && tokensPerMinute === tokens;
+    let isRight = true;
+    if (kind === "key") isRight = Bun.deepEquals(scope.limits, record?.limits);
+    if (kind === "guarantee") isRight = isTokens(record?.guaranteedTokens);
+    if (kind === "pool") isRight = this.#hasChangedLately() || isTokens(this.#openTokens(scope.id));
+    if (isRight) return;
+    const text = `${scope.id} is held to ${JSON.stringify(scope.limits)}`;
+    violate(this.#world, "limits", text, call);
+  }
+
+  /** Who asked before may still be on its way. */
+  #hasChangedLately(): boolean {
+    return this.#world.time.now - this.#keys.changedAt < changeGraceMs;
+  }
+
+  /** Of a pool, for calls without a guarantee. Written apart from the arithmetic that it checks. */
+  #openTokens(scopeId: string): number | undefined {
+    const pool = this.#world.scenario.pools.find(({ name }) => scopeId === `pool:${name}`);
+    if (pool === undefined) return undefined;
+    const sold = this.#keys.soldUnits(pool.name) * pool.unitTokensPerMinute;
+    return Math.max(0, pool.tokensPerMinute - Math.ceil((sold * 60) / 59));
   }
 
   #checkRefusal(

@@ -37,6 +37,10 @@ export class Connection {
     this.#signal.addEventListener("abort", this.#onAbort, { once: true });
   }
 
+  get upstream(): string {
+    return this.#options.attempt.upstream;
+  }
+
   /** Resolves when the headers are there. */
   open(): Promise<TransportResponse> {
     const { script } = this.#options;

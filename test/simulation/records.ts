@@ -1,4 +1,5 @@
 import type { GatewayError } from "../../src/domain/gateway-error.ts";
+import type { Limits } from "../../src/domain/plan.ts";
 import type { CapacityClass, OpenedCall, UsageRecord } from "../../src/domain/usage.ts";
 import type { CallPlan, Fault } from "./scenario.ts";
 import type { Script } from "./upstream-answer.ts";
@@ -41,8 +42,10 @@ export class CallRecord {
   error: GatewayError | undefined;
   /** Said to the caller. */
   servedBy: CapacityClass | undefined;
-  /** Whether its key had units for its model when it came. */
-  hasGuarantee = false;
+  /** Of its key, when it came. */
+  limits: Limits | undefined;
+  /** Per minute, of the units that its key had for its model when it came. */
+  guaranteedTokens = 0;
   /** Attempts beyond the first that a budget had to allow. */
   paidRetries = 0;
   opened: OpenedCall | undefined;

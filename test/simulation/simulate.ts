@@ -90,9 +90,9 @@ class Run implements Stage {
     this.upstreams = new Map(
       scenario.upstreams.map((plan) => [plan.name, new UpstreamModel(plan, world)]),
     );
-    this.limiter = new SharedLimiter(world);
-    this.database = new UsageDatabase(world);
     this.keys = new KeyRegister(scenario.keys);
+    this.limiter = new SharedLimiter(world, this.keys);
+    this.database = new UsageDatabase(world);
     const around = { ...this.#shared(), spools: options.spools };
     this.gateways = scenario.gateways.map((plan) => new Gateway(plan, around));
   }

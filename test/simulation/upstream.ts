@@ -9,13 +9,15 @@ import { startOfTime, type Fault, type Trouble, type UpstreamPlan } from "./scen
 import { writeScript, type Script } from "./upstream-answer.ts";
 import type { ProcessClock } from "./virtual-time.ts";
 import type { UpstreamRequest, Wire } from "./wire.ts";
-import type { World } from "./world.ts";
+import { violate, type World } from "./world.ts";
 
 /** How a gateway's process reaches upstreams. */
 export interface Sender {
   readonly process: string;
   readonly clock: ProcessClock;
   readonly connections: Set<Connection>;
+  /** How many requests it has under way at one upstream at most. */
+  readonly placesAt: (upstream: string) => number;
 }
 
 /** What usually goes wrong; each fault is common enough to be met in a few hundred seeds. */
@@ -141,6 +143,7 @@ export class UpstreamModel {
       how: undefined,
     };
     checkBegin(this.#world, call, attempt);
+    this.#checkPlaces(call, attempt, sender);
     call.attempts.push(attempt);
     log.note(`${id} at ${this.plan.name}/${asked.model}: ${fault ?? "fine"}`, call.plan.id);
     return attempt;
@@ -158,6 +161,20 @@ export class UpstreamModel {
   #dated(script: Script): Script {
     const date = new Date(this.#wallMs).toUTCString();
     return { ...script, headers: { ...script.headers, date } };
+  }
+
+  /** Only what was sold is not held to the places that others have taken. */
+  #checkPlaces(call: CallRecord, { id }: Attempt, { connections, placesAt }: Sender): void {
+    let taken = 0;
+    for (const { upstream } of connections) if (upstream === this.plan.name) taken += 1;
+    const places = placesAt(this.plan.name);
+    if (taken < places || call.opened?.capacityClass === "provisioned") return;
+    violate(
+      this.#world,
+      "places",
+      `${id} is one of ${taken + 1} at ${this.plan.name}`,
+      call.plan.id,
+    );
   }
 
   #drawFault(random: Random): Fault | undefined {
