@@ -36,6 +36,8 @@ export class Ejection {
   #forMs = 0;
   /** Undefined: in service. */
   #endsMs: number | undefined;
+  /** Back since a first event, and nothing has come to a good end since. */
+  #isOnTrust = false;
   #returnedMs = Number.NEGATIVE_INFINITY;
   #period = 0;
 
@@ -68,6 +70,7 @@ export class Ejection {
     this.#endsMs = undefined;
     this.#returnedMs = nowMs;
     this.#beginPeriod();
+    this.#isOnTrust = true;
     attempt.period = this.#period;
     return true;
   }
@@ -92,6 +95,7 @@ export class Ejection {
     if (attempt.period !== this.#period) return;
     this.#attempts.add(nowMs);
     this.#failuresInRow = 0;
+    this.#isOnTrust = false;
   }
 
   #decides(attempt: ObservedAttempt): boolean {
@@ -102,6 +106,7 @@ export class Ejection {
     if (this.#endsMs !== undefined) {
       return attempt.isTrial ? "the attempt after its ejection failed" : undefined;
     }
+    if (this.#isOnTrust) return "it failed again before anything went well";
     if (this.#failuresInRow >= settings.failures) {
       return `${this.#failuresInRow} failures in a row`;
     }
@@ -119,6 +124,7 @@ export class Ejection {
     this.#forMs = forMs;
     this.#endsMs = nowMs + forMs;
     this.#beginPeriod();
+    this.#isOnTrust = false;
     return { forMs, times: this.#times, because };
   }
 

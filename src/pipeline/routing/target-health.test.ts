@@ -133,14 +133,24 @@ test("when its time is over one attempt at a time tries a target, and its answer
   expect(health.tryBegin(up)).toBeDefined();
 });
 
-test("an attempt that fails after its answer began counts like any other", () => {
+test("a target whose answers break off is back on trust: the first that breaks ejects it again", () => {
   const { clock, begin, attempt, ejected } = start();
   attempt("unavailable", 5);
   clock.advance(1_000);
   const probe = begin();
   probe.answered(20);
   probe.ended(endOf("broken-answer"));
-  attempt("broken-answer", 3);
+  expect(ejected).toHaveLength(2);
+});
+
+test("once an answer came to a good end, an attempt that fails counts like any other", () => {
+  const { clock, begin, attempt, ejected } = start();
+  attempt("unavailable", 5);
+  clock.advance(1_000);
+  const probe = begin();
+  probe.answered(20);
+  probe.ended("ok");
+  attempt("broken-answer", 4);
   expect(ejected).toHaveLength(1);
   attempt("broken-answer");
   expect(ejected).toHaveLength(2);
