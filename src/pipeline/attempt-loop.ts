@@ -66,11 +66,15 @@ class AttemptLoop<Answer> {
     }
   }
 
-  /** What no asked target can do, one that was busy might have done. */
+  /**
+   * What no asked target can do, one that was busy might have done; and so might one that was busy
+   * when it was to be asked with a fresh credential.
+   */
   #verdict(last: UpstreamFailure): GatewayError | UpstreamFailure {
     const gravest = this.#gravest ?? last;
-    const isUnsupported = gravest.details.kind === "unsupported";
-    return isUnsupported && this.#turns.foundBusy ? this.#turns.busyError() : gravest;
+    const { kind } = gravest.details;
+    const mayBeMended = kind === "unsupported" || kind === "stale-credential";
+    return mayBeMended && this.#turns.foundBusy ? this.#turns.busyError() : gravest;
   }
 
   /** The attempt after one that failed; undefined when there is none. */

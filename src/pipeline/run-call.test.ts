@@ -12,6 +12,7 @@ import { KeptLedger } from "../../test/support/ledger-fixtures.ts";
 import { GatewayError } from "../domain/gateway-error.ts";
 import { UpstreamFailure, type UpstreamFailureKind } from "../domain/upstream-failure.ts";
 import type { UpstreamAdapter, UpstreamRequest } from "../upstreams/adapter.ts";
+import type { EnterResult } from "./capacity/place.ts";
 import { runChat } from "./chat-call.ts";
 import type { PipelineServices } from "./services.ts";
 
@@ -133,6 +134,29 @@ test("a renewed credential that is refused as well sends the call to the next ta
   expect([text, server.seen.length]).toEqual(["hi", 2]);
   expect(records[0]).toMatchObject({ attempts: 3, target: "up1/m" });
 });
+
+test("a target that is busy when its fresh credential is to be tried is busy, not misconfigured", async () => {
+  const server = serve(refused);
+  let entries = 0;
+  const enter = (): EnterResult => {
+    entries += 1;
+    return entries === 1 ? { place: freePlace } : fullPool;
+  };
+  const capacity = { tryEnter: enter, enter: () => Promise.resolve(enter()) };
+  const { error, records } = await run([renewing(server.url, "stale-credential")], { capacity });
+  expect([error?.status, server.seen.length]).toEqual([503, 1]);
+  expect(error?.message).not.toContain("credential");
+  expect(error?.headers["retry-after-ms"]).toBe("700");
+  expect(records[0]).toMatchObject({ attempts: 1, status: 503 });
+});
+
+const freePlace = {
+  waitedMs: 0,
+  position: undefined,
+  settle: () => undefined,
+  leave: () => undefined,
+};
+const fullPool = { busy: "full", retryAfterMs: 700, position: undefined, waitedMs: 0 } as const;
 
 test("a credential that is simply wrong is not tried again", async () => {
   const server = serve(refused);
