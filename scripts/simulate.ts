@@ -6,7 +6,7 @@
  */
 import { parseArgs } from "node:util";
 import { describeFailure, formatTrace, tell } from "../test/simulation/describe-failure.ts";
-import { simulateSeed } from "../test/simulation/simulate.ts";
+import { simulateSeed, type RunResult } from "../test/simulation/simulate.ts";
 
 const { values } = parseArgs({
   options: {
@@ -20,10 +20,25 @@ const { values } = parseArgs({
 const shownFailures = 3;
 const namedFailures = 20;
 
-process.exitCode = values.seed === undefined ? runRange() : replay(Number(values.seed));
+/** What nobody handled would end the process of a gateway. */
+const unhandled: unknown[] = [];
+process.on("unhandledRejection", (reason) => unhandled.push(reason));
 
-function replay(seed: number): number {
-  const result = simulateSeed(seed, values.trace);
+process.exitCode = values.seed === undefined ? await runRange() : await replay(Number(values.seed));
+
+/** Runs a seed to where the runtime would have told of rejections that nobody handled. */
+async function run(seed: number, keepsTrace = false): Promise<RunResult> {
+  const result = simulateSeed(seed, keepsTrace);
+  await new Promise((resolve) => setImmediate(resolve));
+  const violations = unhandled.splice(0).map((reason) => {
+    const text = `nobody handled ${reason instanceof Error ? reason.stack : String(reason)}`;
+    return { rule: "rejections", text, call: undefined };
+  });
+  return { ...result, violations: [...result.violations, ...violations] };
+}
+
+async function replay(seed: number): Promise<number> {
+  const result = await run(seed, values.trace);
   for (const line of formatTrace(result.lines)) console.log(line);
   console.log(`seed ${seed} digest ${result.digest} ${JSON.stringify(result.figures)}`);
   if (result.violations.length === 0) return 0;
@@ -32,7 +47,7 @@ function replay(seed: number): number {
   return 1;
 }
 
-function runRange(): number {
+async function runRange(): Promise<number> {
   const from = Number(values.from);
   const count = Number(values.count);
   const startedAt = performance.now();
@@ -40,7 +55,7 @@ function runRange(): number {
   let calls = 0;
   let attempts = 0;
   for (let seed = from; seed < from + count; seed += 1) {
-    const result = simulateSeed(seed);
+    const result = await run(seed);
     calls += result.figures.calls;
     attempts += result.figures.attempts;
     const [first] = result.violations;

@@ -154,15 +154,13 @@ class CallCheck {
   /** A provider that did nothing wrong is not blamed. */
   #checkReason(): void {
     const { attempts, error, plan, closed } = this.#record;
-    const { world, limiter } = this.#stage;
+    const { world } = this.#stage;
     if (error?.status !== 503 || attempts.length === 0) return;
     if (error.explanation?.rule !== "upstream") return;
     // Requests that are parts of a call also fail for want of a place.
     if (!isOneByOne(world, this.#record)) return;
     // A signature that is off is made anew, where another attempt is allowed and finds its place.
-    const mayTryAgain =
-      (closed?.attempts ?? 0) < world.scenario.routing.attempts &&
-      !limiter.refusedByPools.has(plan.id);
+    const mayTryAgain = (closed?.attempts ?? 0) < world.scenario.routing.attempts;
     const isExcused = (attempt: Attempt): boolean =>
       attempt.fault === undefined || (attempt.fault === "skewed" && mayTryAgain);
     const isToBlame = (attempt: Attempt): boolean =>

@@ -37,8 +37,6 @@ const slowFactor = 20;
  * that delays every message and loses none. Each decision is held against all that went before.
  */
 export class SharedLimiter {
-  /** Calls that some pool had no tokens for. */
-  readonly refusedByPools = new Set<string>();
   readonly reservations = new Map<string, Reservation>();
   readonly #world: World;
   readonly #store: MemoryLimitStore;
@@ -145,7 +143,6 @@ export class SharedLimiter {
     const decision = this.#store.acquire(request);
     const now = this.#world.time.now;
     const [call = callId] = callId.split("/");
-    if (!decision.isAdmitted && call !== callId) this.refusedByPools.add(call);
     this.#world.log.note(
       `limiter ${decision.isAdmitted ? "admits" : "refuses"} ${callId} ${tokens} ` +
         scopes.map(({ id }) => id).join(" "),
