@@ -46,7 +46,7 @@ class AttemptLoop<Answer> {
   constructor(plan: AttemptPlan<Answer>) {
     this.#plan = plan;
     const candidates = candidatesOf(plan);
-    plan.meter.path.considered(candidates, ejectedOf(plan));
+    plan.meter.path.considered(candidates, ejectedOf(plan, candidates));
     this.#turns = new CandidateTurns(candidates, plan);
   }
 

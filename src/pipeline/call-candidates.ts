@@ -53,9 +53,14 @@ function targetsFor(model: Model, search: CandidateSearch): readonly Candidate[]
 }
 
 /** Targets that were left out because they keep failing, for those who ask why. */
-export function ejectedOf(search: CandidateSearch): readonly CandidateNote[] {
+export function ejectedOf(
+  search: CandidateSearch,
+  candidates: readonly Candidate[],
+): readonly CandidateNote[] {
   const { call, admission, services } = search;
-  if (admission.model.targets.length < 2) return [];
+  const own = candidates.filter(({ model }) => model === admission.model);
+  // Most often none is missing.
+  if (own.length === admission.model.targets.length) return [];
   const { mayUse } = rulesFor(search);
   return listEjected(admission.model, { snapshot: call.snapshot, ...services, mayUse });
 }

@@ -1,6 +1,7 @@
 import { systemClock, type Clock } from "../domain/clock.ts";
-import { GatewayError } from "../domain/gateway-error.ts";
+import type { GatewayError } from "../domain/gateway-error.ts";
 import type { Call } from "./call.ts";
+import { deadlineExceeded } from "./deadline-exceeded.ts";
 import { keyEnded, type KeyFault } from "./key-refusal.ts";
 
 /**
@@ -89,7 +90,11 @@ class CallEnd {
     const { deadlineAt } = call.options;
     if (deadlineAt !== undefined) {
       const leftMs = Math.max(0, deadlineAt - clock.monotonic());
-      this.#cancelDeadline = clock.schedule(() => this.because(deadlineExceeded(call)), leftMs);
+      const timeoutMs = deadlineAt - call.receivedAt;
+      this.#cancelDeadline = clock.schedule(
+        () => this.because(deadlineExceeded(timeoutMs)),
+        leftMs,
+      );
     }
     if (call.signal.aborted) this.#onCallerLeft();
     else call.signal.addEventListener("abort", this.#onCallerLeft, { once: true });
@@ -107,13 +112,4 @@ class CallEnd {
     this.#cancelDeadline?.();
     this.call.signal.removeEventListener("abort", this.#onCallerLeft);
   }
-}
-
-function deadlineExceeded({ receivedAt, options }: Call): GatewayError {
-  const timeoutMs = Math.round((options.deadlineAt ?? receivedAt) - receivedAt);
-  return new GatewayError("deadline_exceeded", {
-    message: `The answer did not end within the ${timeoutMs} ms that 'x-sluice-timeout-ms' gave.`,
-    // The same request would most likely take as long again.
-    headers: { "x-should-retry": "false" },
-  });
 }

@@ -4,6 +4,7 @@ import { GatewayError } from "../../domain/gateway-error.ts";
 import { errorFrame, toGatewayError } from "../../http/error-reply.ts";
 import type { FrameSource } from "../../http/event-stream.ts";
 import type { Call } from "../../pipeline/call.ts";
+import { deadlineExceeded } from "../../pipeline/deadline-exceeded.ts";
 import { isStreamed, type Answer } from "./answer.ts";
 import type { FrameReader, SharedFrames } from "./shared-frames.ts";
 
@@ -112,13 +113,4 @@ export class AnswerReader implements FrameSource, FrameReader {
     this.#call.signal.removeEventListener("abort", this.#onLeft);
     this.#shared.leave(this, reason);
   }
-}
-
-function deadlineExceeded(timeoutMs: number): GatewayError {
-  return new GatewayError("deadline_exceeded", {
-    message:
-      `The answer did not end within the ${Math.round(timeoutMs)} ms that ` +
-      "'x-sluice-timeout-ms' gave.",
-    headers: { "x-should-retry": "false" },
-  });
 }
