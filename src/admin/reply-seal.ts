@@ -1,4 +1,5 @@
-import { createCipheriv, createDecipheriv, hkdfSync } from "node:crypto";
+import { hkdfSync } from "node:crypto";
+import { openBytes, sealBytes, type Seal } from "../domain/sealed-bytes.ts";
 import type { AdminServices } from "./services.ts";
 
 /** What an answer is kept under. */
@@ -9,10 +10,6 @@ export interface ReplySeal {
   readonly requestDigest: string;
 }
 
-const algorithm = "aes-256-gcm";
-const nonceBytes = 12;
-const tagBytes = 16;
-
 /**
  * Encrypts an answer that may hold a new secret. It takes the pepper and the caller's key to read
  * it: a copy of the database alone shows nothing. Nonce, tag, then the text.
@@ -22,11 +19,7 @@ export function sealReply(
   seal: ReplySeal,
   { digest, random }: Pick<AdminServices, "digest" | "random">,
 ): Uint8Array {
-  const nonce = random(new Uint8Array(nonceBytes));
-  const cipher = createCipheriv(algorithm, sealKey(seal, digest), nonce);
-  cipher.setAAD(Buffer.from(seal.id + seal.requestDigest));
-  const sealed = [cipher.update(text, "utf8"), cipher.final()];
-  return Buffer.concat([nonce, cipher.getAuthTag(), ...sealed]);
+  return sealBytes([text], sealOf(seal, digest), random);
 }
 
 /** Throws for what was not sealed with the same key, or was changed since. */
@@ -35,15 +28,13 @@ export function openReply(
   seal: ReplySeal,
   { digest }: Pick<AdminServices, "digest">,
 ): string {
-  const nonce = sealed.subarray(0, nonceBytes);
-  const decipher = createDecipheriv(algorithm, sealKey(seal, digest), nonce);
-  decipher.setAAD(Buffer.from(seal.id + seal.requestDigest));
-  decipher.setAuthTag(sealed.subarray(nonceBytes, nonceBytes + tagBytes));
-  const text = decipher.update(sealed.subarray(nonceBytes + tagBytes));
-  return Buffer.concat([text, decipher.final()]).toString("utf8");
+  return openBytes(sealed, sealOf(seal, digest)).toString("utf8");
 }
 
-function sealKey(seal: ReplySeal, digest: AdminServices["digest"]): Uint8Array {
+function sealOf({ id, key, requestDigest }: ReplySeal, digest: AdminServices["digest"]): Seal {
   const secret = digest("replies that may be asked for again");
-  return new Uint8Array(hkdfSync("sha256", secret, seal.id, seal.key, 32));
+  return {
+    key: new Uint8Array(hkdfSync("sha256", secret, id, key, 32)),
+    context: id + requestDigest,
+  };
 }

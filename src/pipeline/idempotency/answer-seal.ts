@@ -1,5 +1,6 @@
-import { createCipheriv, createDecipheriv, hkdfSync } from "node:crypto";
+import { hkdfSync } from "node:crypto";
 import type { RandomBytes } from "../../domain/base62.ts";
+import { openBytes, sealBytes, type Seal } from "../../domain/sealed-bytes.ts";
 import type { KeyDigest } from "../authenticate.ts";
 import type { CallNames } from "./call-names.ts";
 
@@ -16,9 +17,6 @@ export interface SealServices {
   readonly random: RandomBytes;
 }
 
-const algorithm = "aes-256-gcm";
-const nonceBytes = 12;
-const tagBytes = 16;
 const lengthBytes = 4;
 
 /**
@@ -34,12 +32,7 @@ export function sealAnswer(
   const head = Buffer.from(JSON.stringify({ headers, isStreamed }));
   const length = Buffer.alloc(lengthBytes);
   length.writeUInt32BE(head.byteLength);
-  const nonce = random(new Uint8Array(nonceBytes));
-  const cipher = createCipheriv(algorithm, sealKey(names, digest), nonce);
-  cipher.setAAD(Buffer.from(names.id + names.requestDigest));
-  const sealed = [cipher.update(length), cipher.update(head), cipher.update(text, "utf8")];
-  sealed.push(cipher.final());
-  return Buffer.concat([nonce, cipher.getAuthTag(), ...sealed]);
+  return sealBytes([length, head, text], sealOf(names, digest), random);
 }
 
 /** Throws for what was not sealed for the same call, or was changed since. */
@@ -48,14 +41,7 @@ export function openAnswer(
   names: CallNames,
   { digest }: Pick<SealServices, "digest">,
 ): KeptAnswer {
-  const nonce = sealed.subarray(0, nonceBytes);
-  const decipher = createDecipheriv(algorithm, sealKey(names, digest), nonce);
-  decipher.setAAD(Buffer.from(names.id + names.requestDigest));
-  decipher.setAuthTag(sealed.subarray(nonceBytes, nonceBytes + tagBytes));
-  const opened = Buffer.concat([
-    decipher.update(sealed.subarray(nonceBytes + tagBytes)),
-    decipher.final(),
-  ]);
+  const opened = openBytes(sealed, sealOf(names, digest));
   const textStart = lengthBytes + opened.readUInt32BE(0);
   const head: unknown = JSON.parse(opened.toString("utf8", lengthBytes, textStart));
   return { ...readHead(head), text: opened.toString("utf8", textStart) };
@@ -74,7 +60,8 @@ function malformed(): Error {
   return new Error("a kept answer has another form than this version writes");
 }
 
-function sealKey({ id, idempotencyKey }: CallNames, digest: KeyDigest): Uint8Array {
+function sealOf({ id, idempotencyKey, requestDigest }: CallNames, digest: KeyDigest): Seal {
   const secret = digest("answers of calls that may be repeated");
-  return new Uint8Array(hkdfSync("sha256", secret, id, idempotencyKey, 32));
+  const key = new Uint8Array(hkdfSync("sha256", secret, id, idempotencyKey, 32));
+  return { key, context: id + requestDigest };
 }
