@@ -4,6 +4,7 @@ import { jsonReply, type Reply } from "../http/reply.ts";
 import type { KeyCall } from "../http/route.ts";
 import type { Call } from "../pipeline/call.ts";
 import { openChatStream, runChat, type ChatCall } from "../pipeline/chat-call.ts";
+import { hasSettledWithin } from "../pipeline/has-settled-within.ts";
 import type { PipelineServices } from "../pipeline/services.ts";
 import type { ApiSettings } from "./api-settings.ts";
 import { withOptions } from "./call-options.ts";
@@ -81,7 +82,9 @@ async function openStream({
   const opening = openChatStream(call, chat, services);
   // Without keep-alives there is nothing to send early, so the headers wait for as long as it takes.
   const isHeld = settings.keepAlive === "off";
-  const started = await (isHeld ? opening : settledWithin(opening, settings.holdHeadersMs));
+  const isKnown =
+    isHeld || (await hasSettledWithin(opening, settings.holdHeadersMs, services.clock));
+  const started = isKnown ? await opening : undefined;
   const writer = new ChatChunkWriter({
     id: completionId(call),
     created: Math.floor(services.clock.now() / 1000),
@@ -112,14 +115,6 @@ function eventStreamBody(
     beginsWithKeepAlive: isEarly,
     writeTimeoutMs: settings.writeTimeoutMs,
     onEnd: () => call.resumeIdleTimer(),
-  });
-}
-
-/** What the promise resolves to, or undefined once the time is over. Rejects as the promise does. */
-function settledWithin<Value>(promise: Promise<Value>, timeMs: number): Promise<Value | undefined> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => resolve(undefined), timeMs);
-    promise.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }
 

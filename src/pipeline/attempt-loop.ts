@@ -5,7 +5,8 @@ import type { Call } from "./call.ts";
 import { candidatesOf, ejectedOf } from "./call-candidates.ts";
 import { CandidateTurns } from "./candidate-turns.ts";
 import { FailedAttempt, graver, isFinal, unfitKinds, withoutExcuse } from "./failed-attempt.ts";
-import { firstToAnswer, hasAnsweredWithin } from "./hedge.ts";
+import { hasSettledWithin } from "./has-settled-within.ts";
+import { firstToAnswer } from "./hedge.ts";
 import type { Meter } from "./meter.ts";
 import type { Operation } from "./operation.ts";
 import type { Candidate } from "./routing/candidates.ts";
@@ -109,7 +110,7 @@ class AttemptLoop<Answer> {
     const { hedgeAfterMs } = admission.model;
     if (hedgeAfterMs === undefined || !operation.isStreamed) return this.#try(attempt, call);
     const first = this.#abortable(attempt);
-    if (await hasAnsweredWithin(first.answer, hedgeAfterMs, services.clock)) return first.answer;
+    if (await hasSettledWithin(first.answer, hedgeAfterMs, services.clock)) return first.answer;
     const second = await this.#hedge(first.answer, attempt.candidate);
     if (second === undefined) return first.answer;
     return firstToAnswer({ one: first, other: this.#abortable(second), isFinal });

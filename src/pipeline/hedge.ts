@@ -1,27 +1,9 @@
-import type { Clock } from "../domain/clock.ts";
-
 /** An attempt under way that can be ended from outside. */
 export interface HedgedAttempt<Answer> {
   readonly answer: Promise<Answer>;
   abort(): void;
   /** Of an answer that came when another had come already. */
   discard(answer: Answer): void;
-}
-
-/** Whether an attempt answers, or fails, within a time. Never rejects. */
-export function hasAnsweredWithin(
-  answer: Promise<unknown>,
-  timeMs: number,
-  clock: Pick<Clock, "schedule">,
-): Promise<boolean> {
-  return new Promise((resolve) => {
-    const cancel = clock.schedule(() => resolve(false), timeMs);
-    const end = (): void => {
-      cancel();
-      resolve(true);
-    };
-    answer.then(end, end);
-  });
 }
 
 /** Two attempts at the same work. */
