@@ -4,7 +4,10 @@ import type { RoutingSettings } from "./domain/routing-settings.ts";
 import { Capacity } from "./pipeline/capacity/capacity.ts";
 import { RetryBudget } from "./pipeline/routing/retry-budget.ts";
 import { TargetHealth } from "./pipeline/routing/target-health.ts";
+import type { PipelineServices } from "./pipeline/services.ts";
 import type { Snapshot } from "./pipeline/snapshot.ts";
+import { TargetProber } from "./pipeline/target-prober.ts";
+import type { Transport } from "./pipeline/transport.ts";
 import type { LimitStore } from "./storage/store.ts";
 import type { RoutingEvents } from "./telemetry/routing-events.ts";
 
@@ -12,29 +15,47 @@ export interface RoutingOptions {
   readonly clock: Clock;
   /** Read again whenever it matters: a reload changes it. */
   readonly settings: () => RoutingSettings;
-  readonly events: Pick<RoutingEvents, "targetEjected" | "targetReturned" | "waited">;
+  readonly events: Pick<
+    RoutingEvents,
+    "targetEjected" | "targetReturned" | "targetProbed" | "waited"
+  >;
   /** Units of a pool that live keys hold. */
   readonly soldUnits: (pool: string) => number;
   readonly limits: LimitStore;
+  /** For probes. */
+  readonly transport: Transport;
+  readonly canConnect: PipelineServices["canConnect"];
 }
 
 export interface RoutingServices {
   readonly health: TargetHealth;
-  readonly budget: RetryBudget;
+  readonly prober: TargetProber;
+  readonly budget: { readonly retries: RetryBudget; readonly hedges: RetryBudget };
   readonly capacity: Capacity;
 }
 
 /** What calls know of targets together, for as long as the process runs. */
 export function buildRouting(options: RoutingOptions): RoutingServices {
-  const { clock, settings, events, limits, soldUnits } = options;
+  const { clock, settings, events, limits, soldUnits, transport, canConnect } = options;
+  const health = new TargetHealth({
+    clock,
+    settings: () => settings().ejection,
+    onEjected: (ejection) => events.targetEjected(ejection),
+    onReturned: (target) => events.targetReturned(target),
+  });
   return {
-    health: new TargetHealth({
+    health,
+    prober: new TargetProber({
       clock,
-      settings: () => settings().ejection,
-      onEjected: (ejection) => events.targetEjected(ejection),
-      onReturned: (target) => events.targetReturned(target),
+      health,
+      transport,
+      canConnect,
+      onProbed: (target, failure) => events.targetProbed(target, failure),
     }),
-    budget: new RetryBudget({ clock, settings }),
+    budget: {
+      retries: new RetryBudget({ clock, settings }),
+      hedges: new RetryBudget({ clock, settings }),
+    },
     capacity: new Capacity({
       clock,
       limits,
@@ -66,7 +87,8 @@ export function followConfig(
     }
   }
   health.retain(targets);
-  budget.retain(aliases);
+  budget.retries.retain(targets);
+  budget.hedges.retain(aliases);
   capacity.follow(snapshot);
   events.targetsConfigured(targets);
 }

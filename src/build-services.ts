@@ -18,7 +18,7 @@ import type { RoutingEvents } from "./telemetry/routing-events.ts";
 import type { TelemetryEvents } from "./telemetry/events.ts";
 
 export interface ServiceOptions extends Partial<
-  Pick<PipelineServices, "limits" | "resolveHost" | "random" | "transport">
+  Pick<PipelineServices, "limits" | "resolveHost" | "random" | "transport" | "canConnect">
 > {
   readonly config: Pick<Config, "limits">;
   /** Read again whenever it matters: a reload changes it. */
@@ -52,12 +52,22 @@ export function buildServices(options: ServiceOptions): BuiltServices {
     options.limits ?? createMemoryLimitStore({ clock, random, reservationTtlMs, scopeLimit });
   const { routingEvents, soldUnits } = options;
   const { defaultOutputTokens } = config.limits;
+  const transport = options.transport ?? fetchTransport;
+  const reachable = options.canConnect ?? canConnect;
   return {
-    ...buildRouting({ clock, limits, soldUnits, settings: options.routing, events: routingEvents }),
+    ...buildRouting({
+      clock,
+      limits,
+      soldUnits,
+      settings: options.routing,
+      events: routingEvents,
+      transport,
+      canConnect: reachable,
+    }),
     clock,
     random,
-    transport: options.transport ?? fetchTransport,
-    canConnect,
+    transport,
+    canConnect: reachable,
     imageMemory: new ImageMemory(imageMemoryBytes),
     resolveHost: options.resolveHost ?? resolveHost,
     limits,

@@ -56,6 +56,7 @@ function viewRouting({ candidates, attempts }: CallRouting, reader: Reader): Rou
       duration_ms: roundedMs(attempt.durationMs),
       outcome: attempt.outcome,
       may_be_billed: attempt.mayBeBilled,
+      decision: attempt.decision ?? null,
     })),
   };
 }

@@ -31,6 +31,7 @@ test("how a call found its target is told: candidates with reasons, every attemp
           duration_ms: 2000.2,
           outcome: "connection-lost",
           may_be_billed: true,
+          decision: "tried the next target",
         },
         {
           target: "west/m",
@@ -51,8 +52,8 @@ Targets, in the order in which they were to be tried:
   2  west/m  alpha-sonnet-4  priority 2; ejected for 12 s
 
 Attempts:
-     TARGET  MODEL           AT MS  MS    OUTCOME
-  1  east/m  alpha-sonnet-4    0.4  2000  connection-lost; the provider may bill it
+     TARGET  MODEL           AT MS  MS    OUTCOME                                    THEN
+  1  east/m  alpha-sonnet-4    0.4  2000  connection-lost; the provider may bill it  tried the next target
   2  west/m  alpha-sonnet-4   2103    80  answered`);
 });
 

@@ -32,8 +32,9 @@ function formatAttempts(attempts: readonly ReplyRecord[]): readonly string[] {
     cellOf(each, "start_ms"),
     cellOf(each, "duration_ms"),
     describeOutcome(each),
+    each["decision"] == null ? "" : cellOf(each, "decision"),
   ]);
-  const table = formatTable(["", "TARGET", "MODEL", "AT MS", "MS", "OUTCOME"], rows);
+  const table = formatTable(["", "TARGET", "MODEL", "AT MS", "MS", "OUTCOME", "THEN"], rows);
   return ["", "Attempts:", indent(table)];
 }
 

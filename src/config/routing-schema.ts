@@ -24,16 +24,16 @@ const ejectionSchema = z
       initial: 20,
     }),
     first: duration({
-      about: "How long a target is left alone the first time; each further time is twice as long.",
+      about: "How long a target is ejected the first time; each further time is twice as long.",
       min: "100ms",
       max: "1h",
-      initial: "10s",
+      initial: "1s",
     }),
     longest: duration({
-      about: "Longest time that a target is left alone.",
+      about: "Longest time until an ejected target is asked again.",
       min: "100ms",
       max: "24h",
-      initial: "5m",
+      initial: "5s",
     }),
   })
   .refine((ejection) => ejection.longest >= ejection.first, {
@@ -41,26 +41,29 @@ const ejectionSchema = z
     error: "must not be shorter than routing.ejection.first",
   })
   .prefault({})
-  .describe("When a target that fails is left alone. At least half of a model's targets stay.");
+  .describe(
+    "When a target that fails is ejected: it gets no calls while another target, or a fallback, can serve.",
+  );
 
 export const routingSchema = z
   .strictObject({
     attempts: wholeNumber({
-      about: "Most attempts of one call, all targets together.",
+      about:
+        "Most attempts of one call, all targets together; each target may be tried once in any case.",
       min: 1,
       max: 10,
-      initial: 4,
+      initial: 3,
     }),
     retry_budget: wholeNumber({
-      about: "Retries of ten seconds, in percent of a model's calls.",
+      about:
+        "Attempts at a target that has failed the call before, or is known to fail, in percent of its " +
+        "other attempts of ten seconds. Hedges are bounded alike, in percent of a model's calls.",
       min: 0,
       max: 100,
       initial: 20,
     }),
     retry_floor: wholeNumber({
-      about:
-        "Retries in ten seconds that a model always has: more than failures eject a target, so that " +
-        "a quiet model has another before its callers notice.",
+      about: "Retries in ten seconds that a target always gets, and hedges that a model does.",
       min: 0,
       max: 1000,
       initial: 10,
@@ -69,13 +72,13 @@ export const routingSchema = z
       about: "Longest wait before a second attempt at the same target; it doubles each time.",
       min: "1ms",
       max: "1m",
-      initial: "100ms",
+      initial: "1s",
     }),
     longest_backoff: duration({
       about: "Longest wait before an attempt, also when a provider asks for more.",
       min: "1ms",
       max: "5m",
-      initial: "2s",
+      initial: "5s",
     }),
     target_header: flag(
       "Whether answers name the upstream and the model that served, in `x-sluice-target`.",

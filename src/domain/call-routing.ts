@@ -8,10 +8,11 @@ export interface CallRouting {
 }
 
 export interface CandidateNote {
+  /** `-`: all targets of the model. */
   readonly target: string;
   /** Alias; another than the caller's for a fallback. */
   readonly model: string;
-  /** Why it stands where it stands, such as `priority 1; ejected for 12 s`. */
+  /** Why it stands where it stands, such as `priority 1`, or why it was left out. */
   readonly why: string;
 }
 
@@ -31,4 +32,6 @@ export interface AttemptNote {
   readonly outcome: AttemptOutcome;
   /** Whether the provider may bill work that nobody got. */
   readonly mayBeBilled: boolean;
+  /** What was decided after it failed, and by which rule; undefined: nothing had to be. */
+  readonly decision?: string | undefined;
 }

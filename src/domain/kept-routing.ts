@@ -39,6 +39,7 @@ function keptAttempt(attempt: AttemptNote): AttemptNote {
     durationMs: tenths(attempt.durationMs),
     outcome: attempt.outcome,
     mayBeBilled: attempt.mayBeBilled,
+    ...(attempt.decision !== undefined && { decision: short(attempt.decision) }),
   };
 }
 
@@ -77,7 +78,9 @@ function readAttempt(fields: ReadonlyMap<string, unknown>): AttemptNote | undefi
   if (typeof target !== "string" || typeof model !== "string") return undefined;
   if (typeof startMs !== "number" || typeof durationMs !== "number") return undefined;
   if (outcome === undefined || typeof mayBeBilled !== "boolean") return undefined;
-  return { target, model, startMs, durationMs, outcome, mayBeBilled };
+  const decision = fields.get("decision");
+  const note = { target, model, startMs, durationMs, outcome, mayBeBilled };
+  return typeof decision === "string" ? { ...note, decision } : note;
 }
 
 function fieldsOf(value: unknown): ReadonlyMap<string, unknown> {

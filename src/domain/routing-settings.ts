@@ -1,10 +1,10 @@
 /** How calls are tried again, and how targets that fail are left alone. */
 export interface RoutingSettings {
-  /** Most attempts of one call. */
+  /** Most attempts of one call; each target may be tried once in any case. */
   readonly attempts: number;
-  /** Retries in ten seconds, in percent of the calls of a model. */
+  /** Retries at a target in ten seconds, in percent of its other attempts. */
   readonly retryBudgetPercent: number;
-  /** Retries in ten seconds that a model always has. */
+  /** Retries in ten seconds that a target always gets. */
   readonly retryFloor: number;
   readonly firstBackoffMs: number;
   /** Also the longest `Retry-After` of a provider that is waited for. */

@@ -2,18 +2,19 @@ import type { GatewayError } from "../domain/gateway-error.ts";
 import { UpstreamFailure } from "../domain/upstream-failure.ts";
 import type { Admission } from "./admit.ts";
 import type { Call } from "./call.ts";
-import { candidatesOf, ejectedOf } from "./call-candidates.ts";
-import { CandidateTurns } from "./candidate-turns.ts";
+import { candidatesOf } from "./call-candidates.ts";
+import { anyTerms, CandidateTurns } from "./candidate-turns.ts";
 import { FailedAttempt, graver, isFinal, unfitKinds, withoutExcuse } from "./failed-attempt.ts";
-import { hasSettledWithin } from "./has-settled-within.ts";
 import { firstToAnswer } from "./hedge.ts";
 import type { Meter } from "./meter.ts";
 import type { Operation } from "./operation.ts";
 import type { Candidate } from "./routing/candidates.ts";
-import { decideRetry, decisionName, mayBeBilled, type RetryDecision } from "./routing/retry.ts";
+import { decideRetry, mayBeBilled, type RetryDecision } from "./routing/retry.ts";
+import { decisionName, describeDecision } from "./routing/describe-decision.ts";
 import type { RunningAttempt } from "./running-attempt.ts";
 import type { PipelineServices } from "./services.ts";
 import { timeoutsOf } from "./timeouts-of.ts";
+import { untilSlow } from "./until-slow.ts";
 import { wait } from "./wait.ts";
 import { whyEnded } from "./why-ended.ts";
 
@@ -46,14 +47,17 @@ class AttemptLoop<Answer> {
 
   constructor(plan: AttemptPlan<Answer>) {
     this.#plan = plan;
-    const candidates = candidatesOf(plan);
-    plan.meter.path.considered(candidates, ejectedOf(plan, candidates));
-    this.#turns = new CandidateTurns(candidates, plan);
+    const { candidates, leftOut } = candidatesOf(plan);
+    plan.meter.path.considered(candidates, leftOut);
+    this.#turns = new CandidateTurns(candidates, {
+      ...plan,
+      list: () => candidatesOf(plan).candidates,
+    });
   }
 
   async run(): Promise<Answered<Answer>> {
     const { admission, services } = this.#plan;
-    services.budget.callBegan(admission.model.alias);
+    services.budget.hedges.began(admission.model.alias);
     let attempt = (await this.#turns.next()) ?? (await this.#turns.queue());
     for (;;) {
       try {
@@ -79,18 +83,14 @@ class AttemptLoop<Answer> {
   }
 
   /** The attempt after one that failed; undefined when there is none. */
-  async #following({ failure, candidate }: FailedAttempt): Promise<RunningAttempt | undefined> {
-    const { admission, services } = this.#plan;
-    const { hasOther } = this.#turns;
-    const isAllowed = (): boolean => services.budget.tryRetry(admission.model.alias);
-    const decision = this.#decide(failure, candidate, { hasOther, isAllowed });
-    services.onRetryDecided(admission.model.alias, decisionName(decision));
+  async #following(failed: FailedAttempt): Promise<RunningAttempt | undefined> {
+    const decision = this.#decide(failed, this.#turns.hasOther);
     if (decision.action === "give-up") return undefined;
-    const attempt = await this.#again(decision, candidate);
+    const attempt = await this.#again(decision, failed.attempt.candidate);
     if (attempt !== undefined || decision.where === "same-target") return attempt;
-    // The others are busy, so there is no other; this retry is in the budget already.
-    const rest = this.#decide(failure, candidate, { hasOther: false, isAllowed: () => true });
-    return rest.action === "give-up" ? undefined : this.#again(rest, candidate);
+    // None of the others took an attempt, so there is no other.
+    const rest = this.#decide(failed, false);
+    return rest.action === "give-up" ? undefined : this.#again(rest, failed.attempt.candidate);
   }
 
   async #again(
@@ -98,36 +98,52 @@ class AttemptLoop<Answer> {
     candidate: Candidate,
   ): Promise<RunningAttempt | undefined> {
     await this.#pause(waitMs);
+    this.#turns.refresh();
+    const terms = { ...anyTerms, isPaid: where === "same-target" };
+    if (where === "same-target" && waitMs === 0) {
+      const same = await this.#turns.begin(candidate, terms);
+      if (same !== undefined) return same;
+    }
     if (waitMs > 0) this.#turns.giveTurnsAgain(candidate);
-    const same =
-      where === "same-target" && waitMs === 0 ? await this.#turns.begin(candidate) : undefined;
-    return same ?? this.#turns.next();
+    return this.#turns.next(terms);
   }
 
-  /** One attempt, or two where the model is hedged and the first is slow. */
+  /** One attempt, or two where the first is slow or its target turns out to be silent. */
   async #answerOf(attempt: RunningAttempt): Promise<Answered<Answer>> {
-    const { call, admission, operation, services } = this.#plan;
-    const { hedgeAfterMs } = admission.model;
-    if (hedgeAfterMs === undefined || !operation.isStreamed) return this.#try(attempt, call);
+    const { call, admission, services } = this.#plan;
+    if (!this.#turns.hasOther) return this.#try(attempt, call);
     const first = this.#abortable(attempt);
-    if (await hasSettledWithin(first.answer, hedgeAfterMs, services.clock)) return first.answer;
-    const second = await this.#hedge(first.answer, attempt.candidate);
+    const slowness = await untilSlow(first.answer, {
+      afterMs: admission.model.hedgeAfterMs,
+      whenSilent: (run) => attempt.whenSilent(run),
+      clock: services.clock,
+    });
+    if (slowness === undefined) return first.answer;
+    const second = await this.#hedge(first.answer, attempt.candidate, slowness);
     if (second === undefined) return first.answer;
     return firstToAnswer({ one: first, other: this.#abortable(second), isFinal });
   }
 
   /** A second attempt beside one that is slow, if there may be one. Never rejects. */
-  async #hedge(first: Promise<unknown>, candidate: Candidate): Promise<RunningAttempt | undefined> {
+  async #hedge(
+    first: Promise<unknown>,
+    candidate: Candidate,
+    slowness: "slow" | "silent",
+  ): Promise<RunningAttempt | undefined> {
     const { call, admission, services } = this.#plan;
     const isInTime = services.clock.monotonic() < endOf(call, candidate);
-    if (this.#turns.attempts >= call.snapshot.routing.attempts || !isInTime) return undefined;
+    if (!isInTime || this.#turns.attempts >= this.#attemptLimit) return undefined;
     let isWanted = true;
     const settle = (): void => void (isWanted = false);
     first.then(settle, settle);
-    // Asked once everything else is there, so that nothing is taken from the budget in vain.
-    const mayBegin = (): boolean => isWanted && services.budget.tryRetry(admission.model.alias);
+    // Asked once everything else is there, so that nothing is taken from the budget in vain. What
+    // hangs at a silent target goes elsewhere once, as it would have done from the start.
+    const mayBegin = (): boolean =>
+      isWanted && (slowness === "silent" || services.budget.hedges.tryTake(admission.model.alias));
+    const isFit = (other: Candidate): boolean => other.isReady;
     try {
-      return await this.#turns.next({ isWanted: () => isWanted, mayBegin });
+      this.#turns.refresh();
+      return await this.#turns.next({ isFit, isWanted: () => isWanted, mayBegin, isPaid: false });
     } catch {
       // Whatever it was, the first attempt tells better how the call ends.
       return undefined;
@@ -152,8 +168,7 @@ class AttemptLoop<Answer> {
     try {
       const context = { call, meter, services, isGuaranteed };
       const answer = await operation.attempt(candidate, context);
-      // Of a whole answer the first event is the last.
-      if (operation.isStreamed) attempt.answered();
+      attempt.answered();
       return { answer, attempt };
     } catch (error) {
       // What the provider has read by now it may bill, and a pool has served.
@@ -167,32 +182,37 @@ class AttemptLoop<Answer> {
       services.onAttemptFailed(call, candidate, failure);
       this.#gravest = graver(this.#gravest, failure);
       if (unfitKinds.has(failure.details.kind)) this.#turns.leaveOut(candidate);
-      throw new FailedAttempt(failure, candidate);
+      if (failure.details.kind === "context-overflow") this.#turns.leaveOutTooSmall(candidate);
+      throw new FailedAttempt(failure, attempt);
     }
   }
 
-  #decide(
-    { details }: UpstreamFailure,
-    candidate: Candidate,
-    { hasOther, isAllowed }: { readonly hasOther: boolean; readonly isAllowed: () => boolean },
-  ): RetryDecision {
-    const { call, services } = this.#plan;
+  #decide({ failure, attempt }: FailedAttempt, hasOtherTarget: boolean): RetryDecision {
+    const { call, admission, services } = this.#plan;
+    const { candidate } = attempt;
     const { routing } = call.snapshot;
-    const now = services.clock.monotonic();
-    return decideRetry({
-      failure: details,
+    const decision = decideRetry({
+      failure: failure.details,
       triesAtTarget: this.#turns.triesAt(candidate),
       attempts: this.#turns.attempts,
-      attemptLimit: routing.attempts,
-      hasOtherTarget: hasOther,
+      attemptLimit: this.#attemptLimit,
+      hasOtherTarget,
       isCallerGone: call.signal.aborted,
       hasFirstEvent: false,
-      remainingMs: endOf(call, candidate) - now,
-      hasBudget: isAllowed,
+      remainingMs: endOf(call, candidate) - services.clock.monotonic(),
+      takeBudget: () => services.budget.retries.tryTake(candidate.target.id),
       firstBackoffMs: routing.firstBackoffMs,
       longestBackoffMs: routing.longestBackoffMs,
       random: services.random,
     });
+    services.onRetryDecided(admission.model.alias, decisionName(decision));
+    attempt.decided(describeDecision(decision));
+    return decision;
+  }
+
+  /** Each target may be tried once, however many there are. */
+  get #attemptLimit(): number {
+    return Math.max(this.#plan.call.snapshot.routing.attempts, this.#turns.count);
   }
 
   async #pause(waitMs: number): Promise<void> {

@@ -1,7 +1,7 @@
 import { UpstreamFailure } from "../domain/upstream-failure.ts";
 import type { Exchange, StreamExchange, UpstreamRequest } from "../upstreams/adapter.ts";
 import type { Call } from "./call.ts";
-import type { Candidate } from "./routing/candidates.ts";
+import type { Destination } from "./routing/candidates.ts";
 import type { OpenStream } from "./event-batches.ts";
 import { EventReader } from "./event-reader.ts";
 import type { Meter } from "./meter.ts";
@@ -27,7 +27,7 @@ export interface AttemptContext {
 /** Sends a request and returns what its whole answer says. */
 export async function attemptWhole<Result>(
   exchange: Exchange<Result>,
-  candidate: Candidate,
+  candidate: Destination,
   context: AttemptContext,
 ): Promise<Result> {
   const answer = await sendTo(exchange.request, candidate, context);
@@ -42,7 +42,7 @@ export async function attemptWhole<Result>(
 /** Sends a request and resolves when the first events of its answer are decoded. */
 export async function attemptStream<Event>(
   exchange: StreamExchange<Event>,
-  candidate: Candidate,
+  candidate: Destination,
   context: AttemptContext,
 ): Promise<OpenStream<Event>> {
   const answer = await sendTo(exchange.request, candidate, context);
@@ -56,7 +56,7 @@ export async function attemptStream<Event>(
 
 function sendTo(
   request: UpstreamRequest,
-  candidate: Candidate,
+  candidate: Destination,
   { call, services, placeWaitMs = passingMs, isGuaranteed = false }: AttemptContext,
 ): Promise<UpstreamAnswer> {
   const timeouts = timeoutsOf(candidate);

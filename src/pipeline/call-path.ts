@@ -3,10 +3,14 @@ import type { CallOutcome } from "../domain/usage.ts";
 import type { Candidate } from "./routing/candidates.ts";
 import type { RunningAttempt } from "./running-attempt.ts";
 
+/** Notes of candidates that were passed over; a call that waits in a queue makes many. */
+const mostPassedOver = 16;
+
 /** How one call found its way: candidates, attempts, and the attempt that serves it. */
 export class CallPath {
   #candidates: readonly Candidate[] = [];
   #leftOut: readonly CandidateNote[] = [];
+  readonly #passedOver = new Map<string, CandidateNote>();
   readonly #attempts: RunningAttempt[] = [];
   #serving: RunningAttempt | undefined;
 
@@ -14,6 +18,13 @@ export class CallPath {
   considered(candidates: readonly Candidate[], leftOut: readonly CandidateNote[]): void {
     this.#candidates = [...candidates];
     this.#leftOut = leftOut;
+  }
+
+  /** The turn of a candidate came, and no attempt could begin there. */
+  passedOver({ target, model }: Candidate, why: string): void {
+    if (this.#passedOver.size >= mostPassedOver) return;
+    const note = { target: target.id, model: model.alias, why: `passed over: ${why}` };
+    this.#passedOver.set(`${target.id} ${why}`, note);
   }
 
   began(attempt: RunningAttempt): void {
@@ -44,7 +55,7 @@ export class CallPath {
     const isAlone = candidates.length + this.#leftOut.length < 2 && this.attempts < 2;
     if (candidates.length === 0 || (isAlone && outcome === "completed")) return undefined;
     return {
-      candidates: [...candidates.map(noteOf), ...this.#leftOut],
+      candidates: [...candidates.map(noteOf), ...this.#leftOut, ...this.#passedOver.values()],
       attempts: this.#attempts.map(({ note }) => note),
     };
   }

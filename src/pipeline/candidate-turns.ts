@@ -7,6 +7,7 @@ import { busyError } from "./capacity/busy-error.ts";
 import type { BusyPool, EnterResult, PlaceRequest } from "./capacity/place.ts";
 import { atLimit, noTarget } from "./failed-attempt.ts";
 import type { Meter } from "./meter.ts";
+import type { Operation } from "./operation.ts";
 import type { Candidate } from "./routing/candidates.ts";
 import { RunningAttempt } from "./running-attempt.ts";
 import type { PipelineServices } from "./services.ts";
@@ -14,10 +15,13 @@ import { wait } from "./wait.ts";
 import { whyEnded } from "./why-ended.ts";
 
 export interface TurnsOptions {
+  /** The candidates as they are to be tried now, best first. */
+  readonly list: () => readonly Candidate[];
   readonly call: Call;
   readonly admission: Admission;
+  readonly operation: Pick<Operation<unknown>, "isStreamed">;
   readonly meter: Pick<Meter, "path">;
-  readonly services: Pick<PipelineServices, "capacity" | "health" | "clock">;
+  readonly services: Pick<PipelineServices, "capacity" | "health" | "budget" | "clock">;
 }
 
 /** How often a call looks again whether a target that is at its limit takes it. */
@@ -25,13 +29,20 @@ const limitPollMs = 25;
 /** How long a provisioned call waits for a place at least. */
 const leastPatienceMs = 2_000;
 
-/** The candidates of one call: whose turn it is, and where an attempt can begin. */
+/**
+ * The candidates of one call: whose turn it is, and where an attempt can begin. They are listed
+ * anew for each attempt after the first, since much may have happened to targets meanwhile.
+ */
 export class CandidateTurns {
   readonly #plan: TurnsOptions;
+  readonly #count: number;
   #candidates: readonly Candidate[];
-  /** Since all had their turn, or were found busy. */
-  readonly #tried = new Set<Candidate>();
-  readonly #triesAt = new Map<Candidate, number>();
+  /** Targets that had their turn, or were found busy, since all were given their turn. */
+  readonly #tried = new Set<string>();
+  readonly #triesAt = new Map<string, number>();
+  readonly #leftOut = new Set<string>();
+  /** The largest context window that was too small. */
+  #tooSmallWindow = 0;
   #attempts = 0;
   /** Where a place will be free soonest. */
   #busy: FoundBusy | undefined;
@@ -39,6 +50,7 @@ export class CandidateTurns {
   constructor(candidates: readonly Candidate[], options: TurnsOptions) {
     this.#plan = options;
     this.#candidates = candidates;
+    this.#count = candidates.length;
   }
 
   /** Of this call, at all candidates. */
@@ -46,37 +58,52 @@ export class CandidateTurns {
     return this.#attempts;
   }
 
-  triesAt(candidate: Candidate): number {
-    return this.#triesAt.get(candidate) ?? 0;
+  /** How many targets the call could try when it began. */
+  get count(): number {
+    return this.#count;
+  }
+
+  triesAt({ target }: Candidate): number {
+    return this.#triesAt.get(target.id) ?? 0;
   }
 
   get hasOther(): boolean {
-    return this.#candidates.some((other) => !this.#tried.has(other));
+    return this.#candidates.some(({ target }) => !this.#tried.has(target.id));
   }
 
   get foundBusy(): boolean {
     return this.#busy !== undefined;
   }
 
-  leaveOut(candidate: Candidate): void {
-    this.#candidates = this.#candidates.filter((other) => other !== candidate);
-    this.#tried.delete(candidate);
+  refresh(): void {
+    this.#candidates = this.#plan.list().filter(({ target, model }) => {
+      return !this.#leftOut.has(target.id) && model.contextWindow > this.#tooSmallWindow;
+    });
+  }
+
+  leaveOut({ target }: Candidate): void {
+    this.#leftOut.add(target.id);
+    this.refresh();
+  }
+
+  /** The request is too long for the candidate, and for all whose window is no larger. */
+  leaveOutTooSmall({ model }: Candidate): void {
+    this.#tooSmallWindow = Math.max(this.#tooSmallWindow, model.contextWindow);
+    this.refresh();
   }
 
   /** After a wait all targets have their turn again, but for those that asked for a longer one. */
   giveTurnsAgain(waitedFor: Candidate): void {
-    const { health } = this.#plan.services;
     this.#tried.clear();
-    for (const other of this.#candidates) {
-      const isPaused = health.view(other.target.id).pausedForMs > 0;
-      if (isPaused && other !== waitedFor) this.#tried.add(other);
+    for (const { target, isPaused } of this.#candidates) {
+      if (isPaused && target.id !== waitedFor.target.id) this.#tried.add(target.id);
     }
   }
 
   /** Begins at the first candidate that has not had its turn and has a place now. */
   async next(terms: Terms = anyTerms): Promise<RunningAttempt | undefined> {
     for (const candidate of this.#candidates) {
-      if (this.#tried.has(candidate)) continue;
+      if (this.#tried.has(candidate.target.id) || !terms.isFit(candidate)) continue;
       const attempt = await this.begin(candidate, terms);
       if (attempt !== undefined || !terms.isWanted()) return attempt;
     }
@@ -85,11 +112,11 @@ export class CandidateTurns {
 
   async begin(candidate: Candidate, terms = anyTerms): Promise<RunningAttempt | undefined> {
     const { call, services } = this.#plan;
-    this.#tried.add(candidate);
+    this.#tried.add(candidate.target.id);
     const entering = services.capacity.tryEnter(candidate, this.#wish(candidate), call.snapshot);
     const entered = entering instanceof Promise ? await entering : entering;
     if (terms.isWanted()) return this.#enter(candidate, entered, terms);
-    this.#tried.delete(candidate);
+    this.#tried.delete(candidate.target.id);
     if ("place" in entered) entered.place.leave();
     return undefined;
   }
@@ -97,7 +124,7 @@ export class CandidateTurns {
   #enter(
     candidate: Candidate,
     entered: EnterResult,
-    { mayBegin }: Terms = anyTerms,
+    { mayBegin, isPaid }: Terms = anyTerms,
   ): RunningAttempt | undefined {
     const { call, meter, services } = this.#plan;
     // The limiter and the queue take their time; nothing begins for a caller that left meanwhile.
@@ -108,14 +135,12 @@ export class CandidateTurns {
     if (!("place" in entered)) {
       const isSooner = entered.retryAfterMs < (this.#busy?.pool.retryAfterMs ?? Infinity);
       if (this.#busy === undefined || isSooner) this.#busy = { pool: entered, candidate };
+      meter.path.passedOver(candidate, "its pool is busy");
       return undefined;
     }
     const { place } = entered;
-    // What was sold is not held to what others have made of the target.
-    const isGuaranteed = this.classAt(candidate) === "provisioned";
-    const { hasToServe = false } = candidate;
-    const watch = services.health.tryBegin(candidate.target, { hasToServe, isGuaranteed });
-    if (watch === undefined || !mayBegin()) {
+    const watch = this.#watch(candidate);
+    if (watch === undefined || !mayBegin() || !this.#isInBudget(candidate, isPaid)) {
       watch?.ended("left");
       place.leave();
       return undefined;
@@ -124,18 +149,48 @@ export class CandidateTurns {
     const { receivedAt } = call;
     const attempt = new RunningAttempt({ candidate, place, watch, clock, receivedAt });
     this.#attempts += 1;
-    this.#triesAt.set(candidate, (this.#triesAt.get(candidate) ?? 0) + 1);
+    this.#triesAt.set(candidate.target.id, this.triesAt(candidate) + 1);
     meter.path.began(attempt);
     return attempt;
+  }
+
+  #watch(candidate: Candidate) {
+    const { call, operation, meter, services } = this.#plan;
+    const watch = services.health.tryBegin(candidate.target, {
+      key: call.caller.key.id,
+      isStreamed: operation.isStreamed,
+      hasToServe: candidate.hasToServe,
+      // What was sold is not held to what others have made of the target.
+      isGuaranteed: this.classAt(candidate) === "provisioned",
+    });
+    if (watch === undefined) meter.path.passedOver(candidate, "it takes no more calls now");
+    return watch;
+  }
+
+  /**
+   * The first try of a call at a target that works adds no load to one that fails, and a call may
+   * always ask somewhere.
+   */
+  #isInBudget(candidate: Candidate, isPaid: boolean): boolean {
+    if (isPaid) return true;
+    const { retries } = this.#plan.services.budget;
+    const { id } = candidate.target;
+    const isExtra = this.triesAt(candidate) > 0 || (this.#attempts > 0 && !candidate.isReady);
+    if (!isExtra) retries.began(id);
+    else if (!retries.tryTake(id)) {
+      this.#plan.meter.path.passedOver(candidate, "its retry budget is used up");
+      return false;
+    }
+    return true;
   }
 
   /** Waits where a place will be free soonest, where all candidates were found busy. */
   async queue(): Promise<RunningAttempt> {
     const { call, services } = this.#plan;
-    const candidate = this.#busy?.candidate ?? this.#candidates[0];
-    if (candidate === undefined) throw noTarget(this.#plan.admission.model);
+    let candidate = this.#busy?.candidate ?? this.#candidates[0];
     const end = services.clock.monotonic() + this.#patienceMs();
     for (;;) {
+      if (candidate === undefined) throw noTarget(this.#plan.admission.model);
       const patienceMs = end - services.clock.monotonic();
       if (patienceMs <= 0) throw this.busyError();
       const entered = await services.capacity.enter(candidate, {
@@ -150,6 +205,9 @@ export class CandidateTurns {
       if (!("place" in entered)) throw this.busyError();
       await wait(Math.min(limitPollMs, patienceMs), call.signal, services.clock);
       if (call.signal.aborted) throw whyEnded(call.signal);
+      this.refresh();
+      const { id } = candidate.target;
+      candidate = this.#candidates.find(({ target }) => target.id === id) ?? this.#candidates[0];
     }
   }
 
@@ -184,13 +242,22 @@ export class CandidateTurns {
 
 /** Under which an attempt is made that not everybody has to want. */
 export interface Terms {
+  /** Which candidates come into question. */
+  readonly isFit: (candidate: Candidate) => boolean;
   /** Asked after each wait. */
   readonly isWanted: () => boolean;
   /** Asked last, when there is a place. */
   readonly mayBegin: () => boolean;
+  /** A retry that a budget has granted already. */
+  readonly isPaid: boolean;
 }
 
-const anyTerms: Terms = { isWanted: () => true, mayBegin: () => true };
+export const anyTerms: Terms = {
+  isFit: () => true,
+  isWanted: () => true,
+  mayBegin: () => true,
+  isPaid: false,
+};
 
 interface FoundBusy {
   readonly pool: BusyPool;

@@ -17,8 +17,12 @@ export class ChoiceProgress {
     return [...this.#choices.keys()].filter((index) => this.#choices[index] === undefined);
   }
 
-  /** `result` has a choice for each of `indexes`, in that order; throws `broken-answer` if not. */
+  /**
+   * `result` has a choice for each of `indexes`, in that order; throws `broken-answer` if not. What
+   * a hedge has brought already counts once.
+   */
   add(indexes: readonly number[], result: ChatResult): void {
+    if (indexes.every((index) => this.#choices[index] !== undefined)) return;
     this.#results.push(result);
     for (const [place, index] of indexes.entries()) {
       const choice = result.choices[place];

@@ -22,7 +22,7 @@ export async function countInput(
     const upstream = context.call.snapshot.upstreams.get(target.upstream);
     const count = upstream?.adapter.chat?.countTokens;
     if (upstream === undefined || count === undefined) continue;
-    const candidate = { model, target, upstream, why: "counts input" };
+    const candidate = { model, target, upstream };
     try {
       const exchange = count(request, target.model);
       if (exchange === undefined) continue;

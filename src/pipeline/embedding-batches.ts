@@ -76,7 +76,7 @@ async function sendPatiently(
       if (!(error instanceof UpstreamFailure)) throw error;
       const waitMs = waitBeforeItemRetry(error.details, tries, services.random());
       if (waitMs === undefined || services.clock.monotonic() + waitMs > deadline) throw error;
-      if (!services.budget.tryRetry(candidate.model.alias)) throw error;
+      if (!services.budget.retries.tryTake(candidate.target.id)) throw error;
       services.onAttemptFailed(call, candidate, error);
       await wait(waitMs, call.signal, services.clock);
       if (call.signal.aborted) throw whyEnded(call.signal);

@@ -16,8 +16,9 @@ export class EmbeddingProgress {
     return [...this.#vectors.keys()].filter((index) => this.#vectors[index] === undefined);
   }
 
-  /** `result` has a vector for each of `indexes`, in that order. */
+  /** `result` has a vector for each of `indexes`, in that order. What a hedge brought counts once. */
   add(indexes: readonly number[], result: EmbeddingResult): void {
+    if (indexes.every((index) => this.#vectors[index] !== undefined)) return;
     for (const [place, index] of indexes.entries()) this.#vectors[index] = result.vectors[place];
     this.#usages.push(result.usage);
   }

@@ -1,17 +1,17 @@
 import { GatewayError } from "../domain/gateway-error.ts";
 import type { Model } from "../domain/model.ts";
 import { UpstreamFailure, type UpstreamFailureKind } from "../domain/upstream-failure.ts";
-import type { Candidate } from "./routing/candidates.ts";
+import type { RunningAttempt } from "./running-attempt.ts";
 
 /** An attempt whose end was noted; the loop decides what comes of it. */
 export class FailedAttempt extends Error {
   readonly failure: UpstreamFailure;
-  readonly candidate: Candidate;
+  readonly attempt: RunningAttempt;
 
-  constructor(failure: UpstreamFailure, candidate: Candidate) {
+  constructor(failure: UpstreamFailure, attempt: RunningAttempt) {
     super(failure.message, { cause: failure });
     this.failure = failure;
-    this.candidate = candidate;
+    this.attempt = attempt;
   }
 }
 
@@ -61,7 +61,6 @@ export function isFinal(error: unknown): boolean {
 
 /** The request is at fault, wherever it is sent. */
 const lastingKinds: ReadonlySet<UpstreamFailureKind> = new Set([
-  "context-overflow",
   "invalid-request",
   "content-refused",
 ]);

@@ -10,7 +10,6 @@ import { admit } from "./admit.ts";
 import { TokenEstimator } from "./estimate.ts";
 import type { Call } from "./call.ts";
 import { Meter } from "./meter.ts";
-import { listCandidates } from "./routing/candidates.ts";
 import { RunningAttempt } from "./running-attempt.ts";
 
 async function setUp({ takes = true } = {}) {
@@ -53,9 +52,13 @@ async function setUp({ takes = true } = {}) {
 
 function attemptOf(call: Call, model: Model, clock: ManualClock): RunningAttempt {
   const { services } = pipelineOf({ clock });
-  const [candidate] = listCandidates(model, { ...services, snapshot: call.snapshot });
-  const watch = candidate && services.health.tryBegin(candidate.target);
-  if (candidate === undefined || watch === undefined) throw new Error("the model has a target");
+  const [target] = model.targets;
+  const upstream = target && call.snapshot.upstreams.get(target.upstream);
+  if (target === undefined || upstream === undefined) throw new Error("the model has a target");
+  const ready = { why: "priority 1", isReady: true, isPaused: false, hasToServe: false };
+  const candidate = { model, target, upstream, ...ready };
+  const watch = services.health.tryBegin(target, { key: call.caller.key.id, isStreamed: false });
+  if (watch === undefined) throw new Error("the target takes an attempt");
   const place = {
     waitedMs: 0,
     position: undefined,

@@ -11,6 +11,7 @@ import {
 import type { AttemptContext } from "./attempt.ts";
 import { attemptInTurn } from "./attempt-loop.ts";
 import type { Call } from "./call.ts";
+import { checkModels } from "./call-candidates.ts";
 import { canCount } from "./count-input.ts";
 import { failureError } from "./failure-error.ts";
 import { Meter } from "./meter.ts";
@@ -53,7 +54,7 @@ export async function runCall<Answer>(
   const call = services.running.enter(arriving);
   const meter = new Meter({ call, model, size, output, estimate, isStreamed }, services);
   try {
-    operation.check(model);
+    checkModels(model, { call, operation });
     const isCapped = operation.output.cap !== undefined;
     const request = { call, resolved, estimate, isCapped };
     const admission = await admit(

@@ -28,6 +28,7 @@ export class RunningAttempt {
   #hasAnswered = false;
   #end: AttemptEnd | undefined;
   #durationMs: number | undefined;
+  #decision: string | undefined;
 
   constructor(parts: RunningAttemptParts) {
     this.#parts = parts;
@@ -45,8 +46,17 @@ export class RunningAttempt {
   /** The answer, or the first event of it, is decoded. */
   answered(): void {
     this.#hasAnswered = true;
-    const { watch, clock } = this.#parts;
-    watch.answered(clock.monotonic() - this.#startedAt);
+    this.#parts.watch.answered();
+  }
+
+  /** Runs something when the target turns out to be silent while the answer is waited for. */
+  whenSilent(run: () => void): void {
+    this.#parts.watch.whenSilent(run);
+  }
+
+  /** What was decided after it failed, in words for the operator. */
+  decided(decision: string): void {
+    this.#decision = decision;
   }
 
   end(end: AttemptEnd, tokens: number): void {
@@ -83,6 +93,7 @@ export class RunningAttempt {
       durationMs: this.#durationMs ?? this.#age(),
       outcome,
       mayBeBilled: this.#mayBeBilled(outcome),
+      decision: this.#decision,
     };
   }
 

@@ -5,10 +5,11 @@ import type { TokenEstimator } from "./estimate.ts";
 import type { ImageMemory } from "./image-memory.ts";
 import type { MeterServices } from "./meter.ts";
 import type { OverloadGuard } from "./overload.ts";
-import type { Candidate } from "./routing/candidates.ts";
-import type { RetryBudget } from "./routing/retry-budget.ts";
+import type { Destination } from "./routing/candidates.ts";
+import type { RetryBudgets } from "./routing/retry-budget.ts";
 import type { TargetHealth } from "./routing/target-health.ts";
 import type { RunningCalls } from "./running-calls.ts";
+import type { TargetProber } from "./target-prober.ts";
 import type { Transport } from "./transport.ts";
 
 /** What the steps of a call need from outside; `app.ts` makes it once. */
@@ -24,11 +25,12 @@ export interface PipelineServices extends MeterServices {
   /** Left through `onCallEnded`. */
   readonly running: Pick<RunningCalls, "enter">;
   readonly health: Pick<TargetHealth, "tryBegin" | "view">;
-  readonly budget: Pick<RetryBudget, "callBegan" | "tryRetry">;
+  readonly prober: Pick<TargetProber, "probe">;
+  readonly budget: RetryBudgets;
   readonly capacity: CapacityGate;
   /** For calls whose class is known only now; the others were let in by the listener. */
   readonly overload: Pick<OverloadGuard, "refusesAdmitted" | "refusal">;
   /** `decision`: where a failed attempt is made again, or why it is not. */
   readonly onRetryDecided: (alias: string, decision: string) => void;
-  readonly onAttemptFailed: (call: Call, candidate: Candidate, failure: UpstreamFailure) => void;
+  readonly onAttemptFailed: (call: Call, candidate: Destination, failure: UpstreamFailure) => void;
 }

@@ -1,8 +1,8 @@
 import type { Timeouts } from "../domain/upstream-settings.ts";
-import type { Candidate } from "./routing/candidates.ts";
+import type { Destination } from "./routing/candidates.ts";
 
 /** Times of an upstream, where the model does not say otherwise. */
-export function timeoutsOf({ model, upstream }: Pick<Candidate, "model" | "upstream">): Timeouts {
+export function timeoutsOf({ model, upstream }: Pick<Destination, "model" | "upstream">): Timeouts {
   const own = model.timeouts;
   const { timeouts } = upstream;
   if (own === undefined) return timeouts;

@@ -24,7 +24,13 @@ function start() {
   return { events, metrics, logged };
 }
 
-const ejection = { target: "up/m", forMs: 10_000, times: 2, because: "5 failures in a row" };
+const ejection = {
+  target: "up/m",
+  key: undefined,
+  forMs: 10_000,
+  times: 2,
+  because: "5 failures in a row",
+};
 
 test("a target's ejection and its return are a line each, and a gauge says which it is", () => {
   const { events, metrics, logged } = start();
@@ -33,13 +39,34 @@ test("a target's ejection and its return are a line each, and a gauge says which
   events.targetEjected(ejection);
   expect(metrics.render()).toContain('sluice_target_ejected{target="up/m"} 1');
   expect(metrics.render()).toContain('sluice_target_ejected{target="other/m"} 0');
-  events.targetReturned("up/m");
+  events.targetReturned({ target: "up/m", key: undefined });
   expect(metrics.render()).toContain('sluice_target_ejected{target="up/m"} 0');
-  expect(metrics.render()).toContain('sluice_target_ejections_total{target="up/m"} 1');
+  expect(metrics.render()).toContain('sluice_target_ejections_total{target="up/m",scope="all"} 1');
   expect(logged()).toEqual([
-    expect.objectContaining({ level: "warn", ...ejection }),
+    expect.objectContaining({ level: "warn", target: "up/m", because: "5 failures in a row" }),
     expect.objectContaining({ level: "info", target: "up/m" }),
   ]);
+});
+
+test("an ejection for one key is told with the key, and is no ejection of the target", () => {
+  const { events, metrics, logged } = start();
+  events.targetsConfigured(["up/m"]);
+  events.targetEjected({ ...ejection, key: "key_bad" });
+  expect(metrics.render()).toContain('sluice_target_ejected{target="up/m"} 0');
+  expect(metrics.render()).toContain('sluice_target_ejections_total{target="up/m",scope="key"} 1');
+  expect(logged()).toEqual([expect.objectContaining({ level: "warn", key: "key_bad" })]);
+});
+
+test("probes are counted by what they met", () => {
+  const { events, metrics } = start();
+  events.targetProbed("up/m", undefined);
+  events.targetProbed("up/m", { kind: "timed-out", message: "" });
+  expect(metrics.render()).toContain(
+    'sluice_target_probes_total{target="up/m",outcome="answered"} 1',
+  );
+  expect(metrics.render()).toContain(
+    'sluice_target_probes_total{target="up/m",outcome="timed-out"} 1',
+  );
 });
 
 test("a reload keeps who is ejected, and shows no target that is gone", () => {
@@ -48,7 +75,7 @@ test("a reload keeps who is ejected, and shows no target that is gone", () => {
   events.targetEjected(ejection);
   events.targetEjected({ ...ejection, target: "gone/m" });
   events.targetsConfigured(["up/m", "new/m"]);
-  events.targetReturned("gone/m");
+  events.targetReturned({ target: "gone/m", key: undefined });
   expect(metrics.render()).toContain('sluice_target_ejected{target="up/m"} 1');
   expect(metrics.render()).toContain('sluice_target_ejected{target="new/m"} 0');
   expect(metrics.render()).not.toContain('sluice_target_ejected{target="gone/m"}');

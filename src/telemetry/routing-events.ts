@@ -1,3 +1,4 @@
+import type { UpstreamFailureDetails } from "../domain/upstream-failure.ts";
 import type { Logger } from "./logger.ts";
 import type { CapacityMetrics } from "./capacity-metrics.ts";
 import type { RoutingMetrics } from "./routing-metrics.ts";
@@ -10,6 +11,8 @@ export interface RoutingEventOptions {
 
 export interface TargetEjection {
   readonly target: string;
+  /** The key whose calls alone failed; undefined: for all. */
+  readonly key: string | undefined;
   readonly forMs: number;
   /** How often in a row. */
   readonly times: number;
@@ -34,15 +37,28 @@ export class RoutingEvents {
     this.#metrics.configured(targets);
   }
 
-  targetEjected({ target, forMs, times, because }: TargetEjection): void {
-    this.#metrics.ejected(target);
-    const message = "a target keeps failing and is left alone where others can serve";
-    this.#logger.log("warn", message, { target, forMs: Math.round(forMs), times, because });
+  targetEjected({ target, key, forMs, times, because }: TargetEjection): void {
+    this.#metrics.ejected(target, key === undefined ? "all" : "key");
+    const message =
+      key === undefined
+        ? "a target keeps failing and is ejected where others can serve"
+        : "a target keeps failing the calls of one key and is ejected for that key";
+    const rounded = Math.round(forMs);
+    this.#logger.log("warn", message, { target, key, forMs: rounded, times, because });
   }
 
-  targetReturned(target: string): void {
-    this.#metrics.returned(target);
-    this.#logger.log("info", "a target works again", { target });
+  targetReturned({ target, key }: Pick<TargetEjection, "target" | "key">): void {
+    if (key === undefined) this.#metrics.returned(target);
+    this.#logger.log("info", "a target works again", { target, key });
+  }
+
+  /** `failure`: what the probe of a target met; undefined: it was answered. */
+  targetProbed(target: string, failure: UpstreamFailureDetails | undefined): void {
+    this.#metrics.probed(target, failure?.kind ?? "answered");
+    this.#logger.log("debug", "a target was probed", {
+      target,
+      outcome: failure?.kind ?? "answered",
+    });
   }
 
   /** A wait for a place at a pool or upstream has ended. */

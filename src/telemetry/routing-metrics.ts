@@ -3,12 +3,17 @@ import { formatLabels } from "./labels.ts";
 
 const ejectedName = "sluice_target_ejected";
 
-/** Targets that are left alone, and attempts that are made again. */
+/** Targets that are ejected and probed, and attempts that are made again. */
 export class RoutingMetrics {
   readonly #ejections = new Counter({
     name: "sluice_target_ejections_total",
-    help: "Times that a target was left alone because it kept failing.",
-    labelNames: ["target"],
+    help: "Times that a target was ejected because it kept failing: for all keys, or for one.",
+    labelNames: ["target", "scope"],
+  });
+  readonly #probes = new Counter({
+    name: "sluice_target_probes_total",
+    help: "Requests of the gateway's own to targets in doubt, by outcome.",
+    labelNames: ["target", "outcome"],
   });
   readonly #retries = new Counter({
     name: "sluice_retry_decisions_total",
@@ -24,9 +29,13 @@ export class RoutingMetrics {
     this.#targets = new Map([...targets].map((target) => [target, before.get(target) ?? false]));
   }
 
-  ejected(target: string): void {
-    this.#ejections.series([target]).add(1);
-    if (this.#targets.has(target)) this.#targets.set(target, true);
+  ejected(target: string, scope: "all" | "key"): void {
+    this.#ejections.series([target, scope]).add(1);
+    if (scope === "all" && this.#targets.has(target)) this.#targets.set(target, true);
+  }
+
+  probed(target: string, outcome: string): void {
+    this.#probes.series([target, outcome]).add(1);
   }
 
   returned(target: string): void {
@@ -38,12 +47,17 @@ export class RoutingMetrics {
   }
 
   render(): string {
-    return [this.#renderEjected(), this.#ejections.render(), this.#retries.render()].join("\n");
+    return [
+      this.#renderEjected(),
+      this.#ejections.render(),
+      this.#probes.render(),
+      this.#retries.render(),
+    ].join("\n");
   }
 
   #renderEjected(): string {
     const lines = [
-      `# HELP ${ejectedName} Whether a target is left alone: 1 from its ejection until it works again.`,
+      `# HELP ${ejectedName} Whether a target is ejected for all keys: 1 until it works again.`,
       `# TYPE ${ejectedName} gauge`,
     ];
     for (const [target, isEjected] of this.#targets) {

@@ -241,9 +241,10 @@ test("a call that fails in the end pays for what was done at all of its targets"
   expect(records[0]).toMatchObject({ outcome: "failed", usageSource: "upstream", attempts: 4 });
 });
 
-test("parts go again only within the model's budget of retries", async () => {
+test("parts go again only within the retry budget of their target", async () => {
   const limited = serve(([input = ""]) => (input === "text 0" ? undefined : refusal(429)));
-  const budget = { callBegan: () => undefined, tryRetry: () => false };
+  const empty = { began: () => undefined, tryTake: () => false };
+  const budget = { retries: empty, hedges: empty };
   const { services, records } = pipelineOf({ budget });
   const call = callAt([limited.upstream("up", 1)]);
   expect((await gatewayErrorOf(runEmbeddings(call, embedding(4), services))).status).toBe(503);

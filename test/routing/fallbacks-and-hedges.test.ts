@@ -118,7 +118,7 @@ describe("a model whose targets are down", () => {
   });
 });
 
-describe("a hedged stream", () => {
+describe("a hedged call", () => {
   test("comes from the target that answers first, and the slow one is left", async () => {
     const response = await gateway.post("/v1/chat/completions", chat("hedged", { stream: true }));
     expect((await streamOf(response)).isDone).toBe(true);
@@ -134,11 +134,14 @@ describe("a hedged stream", () => {
     await until("the upstream is free", () => gateway.simulator.openCalls === 0);
   });
 
-  test("is only for streams: a whole answer is waited for", async () => {
-    const init = { headers: { "x-sluice-timeout-ms": "300" } };
-    const response = await gateway.post("/v1/chat/completions", chat("hedged"), init);
-    expect((await errorOf(response)).code).toBe("deadline_exceeded");
-    expect((await rowOf(response))?.attempts).toBe(1);
+  test("is for whole answers too, and the call is billed once", async () => {
+    const response = await gateway.post("/v1/chat/completions", chat("hedged"));
+    const { choices, usage } = await chatOf(response);
+    expect(choices[0]?.message.content).toBe(words);
+    const row = await rowOf(response);
+    expect(row).toMatchObject({ target: "other/swift", attempts: 2, mayBeBilledTwice: true });
+    expect(row?.outputTokens).toBe(usage?.completion_tokens);
+    await until("the upstream is free", () => gateway.simulator.openCalls === 0);
   });
 });
 

@@ -1,41 +1,48 @@
-import type { PipelineServices } from "../../src/pipeline/services.ts";
+import type { RetryBudgets } from "../../src/pipeline/routing/retry-budget.ts";
 import { violate, type World } from "./world.ts";
 
-type Budget = PipelineServices["budget"];
+type Budget = RetryBudgets["retries"];
 
 const windowMs = 10_000;
 
-/** Counts the retries that a process allowed itself, by exact time. */
-export function auditBudget(inner: Budget, world: World, process: string): Budget {
-  const calls = new Map<string, number[]>();
-  const retries = new Map<string, number[]>();
+/** Counts what the budgets of a process granted, by exact time. */
+export function auditBudgets(inner: RetryBudgets, world: World, process: string): RetryBudgets {
+  return {
+    retries: auditBudget(inner.retries, world, (name) => {
+      world.grantedRetries.add(process);
+      return `${process}: retries at ${name}`;
+    }),
+    hedges: auditBudget(inner.hedges, world, (name) => `${process}: hedges of ${name}`),
+  };
+}
+
+function auditBudget(inner: Budget, world: World, granted: (name: string) => string): Budget {
+  const ordinary = new Map<string, number[]>();
+  const extra = new Map<string, number[]>();
   const { retryBudgetPercent, retryFloor } = world.scenario.routing;
   return {
-    callBegan(alias) {
-      noteIn(calls, alias, world.time.now);
-      inner.callBegan(alias);
+    began(name) {
+      noteIn(ordinary, name, world.time.now);
+      inner.began(name);
     },
-    tryRetry(alias) {
-      const isAllowed = inner.tryRetry(alias);
-      if (!isAllowed) return false;
+    tryTake(name) {
+      if (!inner.tryTake(name)) return false;
       const { now } = world.time;
-      world.grantedRetries.add(process, alias);
-      const made = noteIn(retries, alias, now);
-      const share = (countSince(calls.get(alias) ?? [], now) * retryBudgetPercent) / 100;
+      const what = granted(name);
+      const made = noteIn(extra, name, now);
+      const share = (countSince(ordinary.get(name) ?? [], now) * retryBudgetPercent) / 100;
       const most = Math.max(retryFloor, share);
       const count = countSince(made, now);
-      if (count > most) {
-        violate(world, "retry budget", `${process}: ${count} retries of ${alias}, not ${most}`);
-      }
+      if (count > most) violate(world, "retry budget", `${what}: ${count}, not ${most}`);
       return true;
     },
   };
 }
 
-function noteIn(times: Map<string, number[]>, alias: string, now: number): readonly number[] {
-  const known = times.get(alias) ?? [];
+function noteIn(times: Map<string, number[]>, name: string, now: number): readonly number[] {
+  const known = times.get(name) ?? [];
   known.push(now);
-  times.set(alias, known);
+  times.set(name, known);
   return known;
 }
 

@@ -3,19 +3,12 @@ import type { Fault } from "./scenario.ts";
 import { violate, type World } from "./world.ts";
 
 /** What another try cannot mend. */
-const lastingFaults: ReadonlySet<Fault | undefined> = new Set([
-  "invalid",
-  "overflow",
-  "content-refused",
-]);
-/** Nothing was done, so that another try elsewhere takes nothing from the budget. */
-const freeFaults: ReadonlySet<Fault | undefined> = new Set([
-  "bad-credential",
-  "stale-credential",
-  "skewed",
-  "unknown-model",
-]);
+const lastingFaults: ReadonlySet<Fault | undefined> = new Set(["invalid", "content-refused"]);
+/** Nothing was done, so that another try at the same target takes nothing from the budget. */
+const freeFaults: ReadonlySet<Fault | undefined> = new Set(["stale-credential", "skewed"]);
 const leastMs = 1e-6;
+/** A target that has not answered for less than this is never taken for silent. */
+const leastSilenceMs = 250;
 
 /** What must be so whenever anything is sent upstream. */
 export function checkBegin(world: World, call: CallRecord, attempt: Attempt): void {
@@ -35,8 +28,8 @@ export function checkBegin(world: World, call: CallRecord, attempt: Attempt): vo
   if (call.opened === undefined) {
     violate(world, "ledger", `${id} was sent before the ledger knew`, plan.id);
   }
-  const told = call.attempts.find(({ fault, how }) => {
-    return lastingFaults.has(fault) && how === "closed";
+  const told = call.attempts.find((earlier) => {
+    return earlier.how === "closed" && isLasting(world, earlier, attempt);
   });
   // What waits for a place may get the one that a failure gives back; it must then end with it.
   const isAtOnce = told?.endedAt === now;
@@ -52,10 +45,21 @@ export function checkBegin(world: World, call: CallRecord, attempt: Attempt): vo
   checkOthers(world, { call, attempt, wrong });
 }
 
-/** Whether another request of the call may be waiting for a place meanwhile. */
+/** A model with a larger context window may take what was too long for another. */
+function isLasting({ scenario }: World, { fault, model }: Attempt, next: Attempt): boolean {
+  const windowOf = (name: string): number =>
+    scenario.models.find(({ targets }) => targets.some((target) => target.model === name))
+      ?.contextWindow ?? 0;
+  return (
+    lastingFaults.has(fault) || (fault === "overflow" && windowOf(next.model) <= windowOf(model))
+  );
+}
+
+/** Whether another request of the call may be waiting for a place meanwhile, as a hedge may. */
 function mayWait(world: World, call: CallRecord): boolean {
   const model = world.scenario.models.find(({ alias }) => alias === call.plan.alias);
-  return model?.hedgeAfterMs !== undefined || !isOneByOne(world, call);
+  const isAlone = model?.targets.length === 1 && model.fallbacks === undefined;
+  return !isAlone || !isOneByOne(world, call);
 }
 
 /**
@@ -67,19 +71,17 @@ export function isOneByOne({ scenario }: World, { plan }: CallRecord): boolean {
   return plan.parts === 1 || scenario.upstreams.every(({ kind }) => kind === "openai");
 }
 
-/** Every attempt beyond the first was allowed by the budget of its process. */
-function checkBudget(world: World, call: CallRecord, { id, process }: Attempt): void {
-  const { attempts, plan } = call;
-  const free = attempts.filter(
-    ({ fault, how }) => freeFaults.has(fault) && how === "closed",
-  ).length;
-  const isFree = attempts.length === 0 || call.paidRetries + 1 + free > attempts.length;
-  if (isFree) return;
-  call.paidRetries += 1;
-  const made = world.madeRetries.add(process, plan.alias);
-  const granted = world.grantedRetries.of(process, plan.alias);
+/** Every attempt at a target that this call had tried was allowed by a budget of its process. */
+function checkBudget(world: World, call: CallRecord, attempt: Attempt): void {
+  const { id, process, upstream, model } = attempt;
+  const earlier = call.attempts.filter((one) => one.upstream === upstream && one.model === model);
+  const free = earlier.filter(({ fault, how }) => freeFaults.has(fault) && how === "closed");
+  if (earlier.length === free.length) return;
+  // After a wait the target that failed last has paid, whichever is tried.
+  const made = world.madeRetries.add(process);
+  const granted = world.grantedRetries.of(process);
   if (made <= granted) return;
-  violate(world, "retry budget", `${id} is retry ${made} of ${granted} granted`, plan.id);
+  violate(world, "retry budget", `${id} is retry ${made} of ${granted} granted`, call.plan.id);
 }
 
 /** A provider that asks to be left alone is left alone, by this call at least. */
@@ -111,15 +113,16 @@ function checkOthers(world: World, { call, attempt, wrong }: Beginning): void {
   if (!isOneByOne(world, call)) {
     const { kind, parts } = call.plan;
     const fanOut = Math.max(...world.scenario.models.map((each) => each.fanOut));
-    const most = kind === "embedding" ? fanOut : parts * (hedgeAfterMs === undefined ? 1 : 2);
+    const most = 2 * (kind === "embedding" ? fanOut : parts);
     if (running.length >= most) wrong(`${running.length + 1} requests run at once`);
     return;
   }
-  const isHedge = hedgeAfterMs !== undefined && call.plan.kind === "stream";
-  if (!isHedge || running.length > 1) {
+  if (running.length > 1) {
     return wrong(`${attempt.id} began while ${running.map(({ id }) => id).join(", ")} ran`);
   }
   // The first may have waited for a place at its upstream before it was sent.
   const afterMs = attempt.startedAt - call.plan.atMs;
-  if (afterMs + leastMs < hedgeAfterMs) wrong(`${attempt.id} hedges after ${afterMs} ms`);
+  if (afterMs + leastMs < Math.min(hedgeAfterMs ?? Infinity, leastSilenceMs)) {
+    wrong(`${attempt.id} hedges after ${afterMs} ms`);
+  }
 }

@@ -1,3 +1,4 @@
+import type { Model } from "../../src/domain/model.ts";
 import type { Timeouts } from "../../src/domain/upstream-settings.ts";
 import type { UsageRecord } from "../../src/domain/usage.ts";
 import { checkAnswer } from "./check-answer.ts";
@@ -145,7 +146,7 @@ class CallCheck {
       this.#wrong("attempts", `${attempts.length} were sent and ${closed.attempts} noted`);
     }
     // A hedge is an attempt as well, and the last attempt may have one.
-    const most = routing.attempts + (model.hedgeAfterMs === undefined ? 0 : 1);
+    const most = Math.max(routing.attempts, targetsOf(model, models)) + 1;
     if (closed.attempts > most) {
       this.#wrong("attempts", `${closed.attempts} of ${most} that are allowed`);
     }
@@ -242,6 +243,12 @@ class CallCheck {
   }
 }
 
+/** How many targets its calls may try, its fallbacks' among them. */
+function targetsOf(model: Model, models: readonly Model[]): number {
+  const fallbacks = models.filter(({ alias }) => model.fallbacks?.includes(alias));
+  return [model, ...fallbacks].reduce((sum, { targets }) => sum + targets.length, 0);
+}
+
 function checkLimiter({ world, limiter, gateways }: Stage): void {
   const living = new Set(gateways.map(({ process }) => process?.name));
   for (const { callId, process } of limiter.unsettled) {
@@ -273,7 +280,8 @@ function checkProcesses({ world, gateways }: Stage): void {
       left(`places for reading on at ${upstream}`, drain?.places.count ?? 0);
     }
     for (const { targets } of world.scenario.models) {
-      for (const { id } of targets) left(`attempts at ${id}`, services.health.view(id).inFlight);
+      for (const { id } of targets)
+        left(`attempts at ${id}`, services.health.view(id, "").inFlight);
     }
   }
 }

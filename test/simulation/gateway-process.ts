@@ -11,7 +11,7 @@ import type { Snapshot, Upstream } from "../../src/pipeline/snapshot.ts";
 import type { TransportRequest } from "../../src/pipeline/transport.ts";
 import { createTelemetry } from "../../src/telemetry/telemetry.ts";
 import { noImageFetch } from "../support/pipeline-fixtures.ts";
-import { auditBudget } from "./budget-audit.ts";
+import { auditBudgets } from "./budget-audit.ts";
 import { CapacityAudit } from "./capacity-audit.ts";
 import type { KeyRegister } from "./key-register.ts";
 import { makeAdapter } from "./make-adapter.ts";
@@ -84,7 +84,7 @@ export class GatewayProcess {
     this.services = {
       ...services,
       capacity: this.places,
-      budget: auditBudget(services.budget, world, name),
+      budget: auditBudgets(services.budget, world, name),
     };
   }
 
@@ -144,11 +144,11 @@ export class GatewayProcess {
       random: random.next,
       limits: limiter.clientOf({ process: name, clock }),
       transport: (url, request) => this.#send(url, request),
+      canConnect: (url, timeoutMs) => this.#upstreamAt(url).canConnect(timeoutMs, clock),
       resolveHost: () => Promise.resolve([]),
     });
     return {
       ...services,
-      canConnect: (url, timeoutMs) => this.#upstreamAt(url).canConnect(timeoutMs, clock),
       onSettleFailed: (callId, error) =>
         violate(world, "settlement", `could not be settled: ${String(error)}`, callId),
     };

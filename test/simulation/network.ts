@@ -37,6 +37,10 @@ export class Connection {
     this.#signal.addEventListener("abort", this.#onAbort, { once: true });
   }
 
+  get isProbe(): boolean {
+    return this.#options.attempt.isProbe;
+  }
+
   get upstream(): string {
     return this.#options.attempt.upstream;
   }

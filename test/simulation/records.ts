@@ -8,6 +8,8 @@ import type { Script } from "./upstream-answer.ts";
 export interface Attempt {
   readonly id: string;
   readonly call: string;
+  /** Of no call: the gateway asks whether the target answers. */
+  readonly isProbe: boolean;
   readonly process: string;
   readonly upstream: string;
   readonly model: string;
@@ -46,8 +48,6 @@ export class CallRecord {
   limits: Limits | undefined;
   /** Per minute, of the units that its key had for its model when it came. */
   guaranteedTokens = 0;
-  /** Attempts beyond the first that a budget had to allow. */
-  paidRetries = 0;
   opened: OpenedCall | undefined;
   closed: UsageRecord | undefined;
 

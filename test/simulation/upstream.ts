@@ -55,6 +55,14 @@ const usualFaults: Readonly<Partial<Record<Fault, number>>> = {
 };
 
 const connectMemoryMs = 10_000;
+/** What probes of the gateway say. */
+const probeWord = "ping";
+
+interface Begun {
+  readonly id: string;
+  readonly callId: string;
+  readonly outputTokens: number;
+}
 
 /** A stand-in for a provider that speaks OpenAI's wire, with a record of all it was asked. */
 export class UpstreamModel {
@@ -64,6 +72,7 @@ export class UpstreamModel {
   readonly #random: Random;
   readonly #troubles = new Map<object, Trouble>();
   #unreachableUntil = 0;
+  #probes = 0;
 
   constructor(plan: UpstreamPlan, world: World) {
     this.plan = plan;
@@ -90,9 +99,8 @@ export class UpstreamModel {
     request: Parameters<Transport>[1],
   ): ReturnType<Transport> => {
     const asked = this.#wire.read(url, request);
-    const call = this.#world.calls.get(asked.call);
-    if (call === undefined) throw new Error(`an upstream was asked for no call: ${asked.call}`);
-    const attempt = this.#begin(asked, call, sender);
+    const attempt =
+      asked.call === probeWord ? this.#probe(asked, sender) : this.#ask(asked, sender);
     const connection: Connection = new Connection({
       attempt,
       script: attempt.script,
@@ -118,18 +126,36 @@ export class UpstreamModel {
     return isReachable;
   }
 
-  #begin(asked: UpstreamRequest, call: CallRecord, sender: Sender): Attempt {
+  #ask(asked: UpstreamRequest, sender: Sender): Attempt {
+    const call = this.#world.calls.get(asked.call);
+    if (call === undefined) throw new Error(`an upstream was asked for no call: ${asked.call}`);
+    const { id: callId, outputTokens } = call.plan;
+    const id = `${callId}.${call.attempts.length}`;
+    const attempt = this.#begin(asked, sender, { id, callId, outputTokens });
+    checkBegin(this.#world, call, attempt);
+    this.#checkPlaces(call, attempt, sender);
+    call.attempts.push(attempt);
+    return attempt;
+  }
+
+  /** A request of a gateway's own: of no call, and held to no place. */
+  #probe(asked: UpstreamRequest, sender: Sender): Attempt {
+    this.#probes += 1;
+    const id = `probe.${this.plan.name}.${this.#probes}`;
+    return this.#begin(asked, sender, { id, callId: id, outputTokens: asked.cap ?? 0 });
+  }
+
+  #begin(asked: UpstreamRequest, sender: Sender, { id, callId, outputTokens }: Begun): Attempt {
     const { time, log } = this.#world;
-    const id = `${call.plan.id}.${call.attempts.length}`;
     const random = this.#random.fork(id);
     const fault = this.#isSkewed(asked) ? "skewed" : this.#drawFault(random);
     if (fault === "hanging-connect") this.#unreachableUntil = time.now + connectMemoryMs;
-    const { outputTokens } = call.plan;
     const wire = this.#wire;
     const frame = { plan: this.plan, wire, request: asked, tag: id, outputTokens, fault };
     const attempt: Attempt = {
       id,
-      call: call.plan.id,
+      call: callId,
+      isProbe: callId === id,
       process: sender.process,
       upstream: this.plan.name,
       model: asked.model,
@@ -142,10 +168,7 @@ export class UpstreamModel {
       endedAt: undefined,
       how: undefined,
     };
-    checkBegin(this.#world, call, attempt);
-    this.#checkPlaces(call, attempt, sender);
-    call.attempts.push(attempt);
-    log.note(`${id} at ${this.plan.name}/${asked.model}: ${fault ?? "fine"}`, call.plan.id);
+    log.note(`${id} at ${this.plan.name}/${asked.model}: ${fault ?? "fine"}`, callId);
     return attempt;
   }
 
@@ -166,7 +189,9 @@ export class UpstreamModel {
   /** Only what was sold is not held to the places that others have taken. */
   #checkPlaces(call: CallRecord, { id }: Attempt, { connections, placesAt }: Sender): void {
     let taken = 0;
-    for (const { upstream } of connections) if (upstream === this.plan.name) taken += 1;
+    for (const { upstream, isProbe } of connections) {
+      if (upstream === this.plan.name && !isProbe) taken += 1;
+    }
     const places = placesAt(this.plan.name);
     if (taken < places || call.opened?.capacityClass === "provisioned") return;
     violate(

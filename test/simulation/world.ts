@@ -20,18 +20,19 @@ export interface World {
   readonly madeRetries: RetryCount;
 }
 
-/** Retries of each model in each process. */
+/** Retries in each process. */
 export class RetryCount {
   readonly #counts = new Map<string, number>();
 
-  add(process: string, alias: string): number {
-    const count = this.of(process, alias) + 1;
-    this.#counts.set(`${process} ${alias}`, count);
+  /** What it returns: all of the process. */
+  add(process: string): number {
+    const count = this.of(process) + 1;
+    this.#counts.set(process, count);
     return count;
   }
 
-  of(process: string, alias: string): number {
-    return this.#counts.get(`${process} ${alias}`) ?? 0;
+  of(process: string): number {
+    return this.#counts.get(process) ?? 0;
   }
 }
 

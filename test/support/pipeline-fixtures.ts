@@ -205,9 +205,21 @@ export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline
 /** Targets without a past, and room for every call. */
 function routingOf(clock: Clock, limits: LimitStore): RoutingServices {
   const nothing = (): undefined => undefined;
-  const events = { targetEjected: nothing, targetReturned: nothing, waited: nothing };
-  const soldUnits = (): number => 0;
-  return buildRouting({ clock, limits, soldUnits, settings: () => plainRouting, events });
+  const events = {
+    targetEjected: nothing,
+    targetReturned: nothing,
+    targetProbed: nothing,
+    waited: nothing,
+  };
+  return buildRouting({
+    clock,
+    limits,
+    soldUnits: () => 0,
+    settings: () => plainRouting,
+    events,
+    transport: fetchTransport,
+    canConnect: () => Promise.resolve(true),
+  });
 }
 
 /** The error that a call ends with for its caller; throws when there is none. */

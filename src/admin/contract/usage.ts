@@ -160,6 +160,10 @@ const routingSchema = z
           duration_ms: z.number(),
           outcome: z.string().describe("`answered`, `given-up`, or what went wrong."),
           may_be_billed: z.boolean().describe("Whether the provider may bill what nobody got."),
+          decision: z
+            .string()
+            .nullable()
+            .describe("What was decided after it failed; null where nothing had to be."),
         }),
       )
       .describe("At most 10; the last of them is always here."),

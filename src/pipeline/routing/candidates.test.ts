@@ -4,36 +4,51 @@ import { ManualClock } from "../../../test/support/manual-clock.ts";
 import {
   modelOf,
   plainRouting,
-  snapshotOf,
   targetOf,
+  upstreamOf,
 } from "../../../test/support/pipeline-fixtures.ts";
 import type { Target } from "../../domain/model.ts";
-import { listCandidates, listEjected, type CandidateContext } from "./candidates.ts";
+import { listCandidates, type Candidate, type TargetGroup } from "./candidates.ts";
 import { TargetHealth } from "./target-health.ts";
 import { unknownTarget, type TargetView } from "./target-view.ts";
 
 const names = ["a", "b", "c", "d", "e"];
-const snapshot = snapshotOf(names);
 
 type Views = Readonly<Record<string, Partial<TargetView>>>;
 
+interface Context {
+  readonly views: Views;
+  readonly random: () => number;
+}
+
 /** What is known by upstream; each test's upstream has one target. */
-function contextOf(views: Views = {}, random: () => number = Math.random): CandidateContext {
-  const view = (id: string): TargetView => ({
-    ...unknownTarget,
-    ...views[id.slice(0, id.indexOf("/"))],
-  });
-  return { snapshot, health: { view }, random };
+function contextOf(views: Views = {}, random: () => number = Math.random): Context {
+  return { views, random };
+}
+
+function groupOf(targets: readonly Target[], views: Views, isFallback = false): TargetGroup {
+  const model = modelOf({ targets });
+  return {
+    isFallback,
+    targets: targets.map((target) => ({
+      model,
+      target,
+      upstream: upstreamOf(target.upstream),
+      view: { ...unknownTarget, ...views[target.upstream] },
+    })),
+  };
+}
+
+function listOf(targets: readonly Target[], { views, random }: Context): readonly Candidate[] {
+  return listCandidates([groupOf(targets, views)], random);
 }
 
 function list(targets: readonly Target[], context = contextOf()): string[] {
-  return listCandidates(modelOf({ targets }), context).map(({ target }) => target.upstream);
+  return listOf(targets, context).map(({ target }) => target.upstream);
 }
 
-function whys(targets: readonly Target[], context: CandidateContext): string[] {
-  return listCandidates(modelOf({ targets }), context).map(
-    ({ target, why }) => `${target.upstream}: ${why}`,
-  );
+function whys(targets: readonly Target[], context: Context): string[] {
+  return listOf(targets, context).map(({ target, why }) => `${target.upstream}: ${why}`);
 }
 
 /** The same sequence in every run. */
@@ -51,7 +66,11 @@ function inTurn(): () => number {
   return () => (draws++ % names.length) / (2 * names.length);
 }
 
-const ejected = (ejectedForMs: number): Partial<TargetView> => ({ isEjected: true, ejectedForMs });
+const ejected = (ejectedForMs: number): Partial<TargetView> => ({
+  isEjected: true,
+  ejectedForMs,
+  because: "5 failures in a row",
+});
 const [a, b, c, d] = [targetOf("a"), targetOf("b"), targetOf("c"), targetOf("d")];
 
 test("targets of a lower priority number always come first", () => {
@@ -148,66 +167,49 @@ test("a target whose provider asked for a pause comes last, also behind other pr
   expect(whys(targets, contextOf({ a: { pausedForMs: 2_100 } }))).toEqual([
     "b: priority 1",
     "c: priority 2",
-    "a: paused for 3 s",
+    "a: last resort; paused for 3 s: the provider limits requests",
   ]);
 });
 
-test("an ejected target is left out, and those who ask are told", () => {
-  const context = contextOf({ b: ejected(11_500) });
-  expect(list([a, b], context)).toEqual(["a"]);
-  expect(listEjected(modelOf({ targets: [a, b] }), context)).toEqual([
-    { target: "b/m", model: "alpha-sonnet-4", why: "ejected for 12 s" },
+test("ejected targets lose their turn to all others, the one that is due first in front", () => {
+  const views = { a: ejected(11_500), c: ejected(0), d: { pausedForMs: 500 } };
+  expect(whys([a, b, c, d], contextOf(views))).toEqual([
+    "b: priority 1",
+    "c: last resort; ejected until it answers: 5 failures in a row",
+    "d: last resort; paused for 1 s: the provider limits requests",
+    "a: last resort; ejected for 12 s: 5 failures in a row",
   ]);
 });
 
-test("a target whose ejection is over has its normal place", () => {
-  const context = contextOf({ a: ejected(0) });
-  expect(whys([a, targetOf("b", { priority: 2 })], context)).toEqual([
-    "a: probe after ejection",
-    "b: priority 2",
+test("they lose it to a fallback too, however few targets their model has", () => {
+  const own = groupOf([a], { a: ejected(2_000) });
+  const fallback = groupOf([b], {}, true);
+  const found = listCandidates([own, fallback], Math.random);
+  expect(found.map(({ target, why }) => `${target.upstream}: ${why}`)).toEqual([
+    "b: fallback; priority 1",
+    "a: last resort; ejected for 2 s: 5 failures in a row",
   ]);
 });
 
-test("the only target of a model is never left out, whatever it does", () => {
-  const candidate = (view: Partial<TargetView>) =>
-    listCandidates(modelOf({ targets: [a] }), contextOf({ a: view }))[0];
-  expect(candidate({})).toMatchObject({ why: "priority 1", hasToServe: false });
-  const alone = { why: "ejected, but there is no other target", hasToServe: true };
-  expect(candidate(ejected(5_000))).toMatchObject(alone);
-  expect(candidate(ejected(0))).toMatchObject(alone);
-  expect(candidate({ pausedForMs: 900 })).toMatchObject({ why: "paused for 1 s" });
+test("only a target that is ejected or paused is not ready, and serves when nothing else does", () => {
+  const views = { a: ejected(5_000), b: { pausedForMs: 900 } };
+  const found = listOf([a, b, c], contextOf(views));
+  expect(found.map(({ isReady, isPaused, hasToServe }) => [isReady, isPaused, hasToServe])).toEqual(
+    [
+      [true, false, false],
+      [false, true, true],
+      [false, false, true],
+    ],
+  );
 });
 
-test("when more than half are ejected, those whose ejection ends first have to serve", () => {
-  const views = { a: ejected(9_000), b: ejected(3_000), c: ejected(6_000) };
-  const targets = [a, b, c, d];
-  const found = listCandidates(modelOf({ targets }), contextOf(views));
-  expect(found.map(({ target }) => target.upstream).toSorted()).toEqual(["b", "d"]);
-  expect(found.find(({ target }) => target === b)).toMatchObject({
-    why: "ejected, but half of the targets must stay",
-    hasToServe: true,
-  });
-  expect(found.find(({ target }) => target === d)?.hasToServe).toBe(false);
-});
-
-test("among targets whose ejection is over, only those that must take more than one attempt", () => {
-  const views = { a: ejected(0), b: ejected(0), c: ejected(0) };
-  const found = listCandidates(modelOf({ targets: [a, b, c, d] }), contextOf(views));
-  expect(found).toHaveLength(4);
-  expect(found.filter(({ hasToServe }) => hasToServe)).toHaveLength(1);
-});
-
-test("where a call may not go everywhere, half of where it may go stays", () => {
-  const context = {
-    ...contextOf({ a: ejected(5_000), b: ejected(1_000) }),
-    mayUse: ({ upstream }: Target) => upstream === "a",
-  };
-  expect(list([a, b, c, d], context)).toEqual(["a"]);
-});
-
-test("a target whose upstream the snapshot does not have is left out", () => {
-  expect(list([a, targetOf("gone")])).toEqual(["a"]);
-  expect(list([targetOf("gone")])).toEqual([]);
+test("a target that starts slowly takes all calls only where no other can", () => {
+  const slow = { isStartingSlowly: true };
+  const hasToServe = (views: Views): readonly boolean[] =>
+    listOf([a, b], contextOf(views)).map((candidate) => candidate.hasToServe);
+  expect(hasToServe({ a: slow })).toEqual([false, false]);
+  expect(hasToServe({ a: slow, b: slow })).toEqual([true, true]);
+  expect(hasToServe({ a: slow, b: ejected(1_000) })).toEqual([true, true]);
 });
 
 const anyTarget = fc.record({
@@ -222,52 +224,41 @@ const anyTarget = fc.record({
 const draw = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 const anyTargets = fc.array(anyTarget, { minLength: 1, maxLength: names.length });
 
-test("whatever is known of them: none twice, half stay, the paused last, the rest by priority", () => {
+test("whatever is known of them: none is lost or twice, the ready first and by priority", () => {
   fc.assert(
     fc.property(anyTargets, draw, (values, number) => {
       const targets = values.map(({ priority, weight }, index) =>
         targetOf(names[index] ?? "", { priority, weight }),
       );
       const views: Record<string, Partial<TargetView>> = {};
-      values.forEach(
-        ({ ejectedForMs, pausedForMs, failureShare, firstEventMs, inFlight }, index) => {
-          const isEjected = ejectedForMs === undefined ? {} : ejected(ejectedForMs);
-          const view = {
-            pausedForMs,
-            failureShare,
-            firstEventMs,
-            inFlight,
-            limit: 5,
-            ...isEjected,
-          };
-          views[names[index] ?? ""] = view;
-        },
-      );
-      const context = contextOf(views, () => number);
-      const found = listCandidates(modelOf({ targets }), context);
-      const leftOut = listEjected(modelOf({ targets }), context);
-      const isPaused = found.map(({ target }) => (views[target.upstream]?.pausedForMs ?? 0) > 0);
-      const isHeldBack = found.filter(
-        ({ target, hasToServe }) => views[target.upstream]?.isEjected === true && !hasToServe,
-      );
-      const all = [...found.map(({ target }) => target.id), ...leftOut.map(({ target }) => target)];
-
-      expect(all.toSorted()).toEqual(targets.map(({ id }) => id).toSorted());
-      const most = Math.floor(targets.length / 2);
-      expect(leftOut.length + isHeldBack.length).toBeLessThanOrEqual(most);
-      expect(isPaused).toEqual(isPaused.toSorted((one, other) => Number(one) - Number(other)));
-      for (const group of [false, true]) {
-        const priorities = found
-          .filter((_, index) => isPaused[index] === group)
-          .map(({ target }) => target.priority);
-        expect(priorities).toEqual(priorities.toSorted((one, other) => one - other));
+      for (const [index, { ejectedForMs, priority, weight, ...known }] of values.entries()) {
+        const isEjected = ejectedForMs === undefined ? {} : ejected(ejectedForMs);
+        views[names[index] ?? ""] = { ...known, limit: 5, ...isEjected };
       }
+      const found = listOf(
+        targets,
+        contextOf(views, () => number),
+      );
+      expect(found.map(({ target }) => target.id).toSorted()).toEqual(
+        targets.map(({ id }) => id).toSorted(),
+      );
+      const readiness = found.map(({ isReady }) => Number(!isReady));
+      expect(readiness).toEqual(readiness.toSorted((one, other) => one - other));
+      const priorities = found
+        .filter(({ isReady }) => isReady)
+        .map(({ target }) => target.priority);
+      expect(priorities).toEqual(priorities.toSorted((one, other) => one - other));
+      const due = found
+        .filter(({ isReady }) => !isReady)
+        .map(({ target }) => views[target.upstream])
+        .map((view) => Math.max(view?.ejectedForMs ?? 0, view?.pausedForMs ?? 0));
+      expect(due).toEqual(due.toSorted((one, other) => one - other));
     }),
     { numRuns: 1_000 },
   );
 });
 
-test("one bad target of three costs five attempts, and then one with each end of its ejection", () => {
+test("two bad targets of three cost five attempts each, and then none while the third serves", () => {
   const clock = new ManualClock();
   const health = new TargetHealth({
     clock,
@@ -275,29 +266,39 @@ test("one bad target of three costs five attempts, and then one with each end of
     onEjected: () => undefined,
     onReturned: () => undefined,
   });
-  const model = modelOf({ targets: [a, b, c] });
-  const context = { snapshot, health, random: seeded(7) };
-  let failures = 0;
-  const serve = (forMs: number): void => {
-    for (let passedMs = 0; passedMs < forMs; passedMs += 10) {
-      clock.advance(10);
-      for (const { target, hasToServe } of listCandidates(model, context)) {
-        const watch = health.tryBegin(target, { hasToServe: hasToServe === true });
-        if (watch === undefined) continue;
-        if (target !== a) {
-          watch.answered(30);
-          watch.ended("ok");
-          break;
-        }
-        failures += 1;
-        watch.ended({ kind: "unavailable", message: "" });
+  const random = seeded(7);
+  const targets = [a, b, c];
+  const model = modelOf({ targets });
+  const failures = new Map<string, number>();
+  let served = 0;
+  const call = (key: string): void => {
+    const found = targets.map((target) => ({
+      model,
+      target,
+      upstream: upstreamOf(target.upstream),
+      view: health.view(target.id, key),
+    }));
+    for (const { target, hasToServe } of listCandidates(
+      [{ targets: found, isFallback: false }],
+      random,
+    )) {
+      const watch = health.tryBegin(target, { key, isStreamed: true, hasToServe });
+      if (watch === undefined) continue;
+      if (target === a) {
+        watch.answered();
+        watch.ended("ok");
+        served += 1;
+        return;
       }
+      failures.set(target.id, (failures.get(target.id) ?? 0) + 1);
+      watch.ended({ kind: "unavailable", message: "" });
     }
   };
-  serve(1_000);
-  expect(failures).toBe(5);
-  // Ejected for 1, 2, 4, 8 and 10 seconds; the sixth ends after this.
-  serve(33_900);
-  expect(failures - 5).toBeGreaterThanOrEqual(4);
-  expect(failures - 5).toBeLessThanOrEqual(5);
+  for (let count = 0; count < 3_000; count += 1) {
+    clock.advance(20);
+    call(`k${count % 3}`);
+  }
+  expect(served).toBe(3_000);
+  // Nobody probes here, so nothing brings them back.
+  expect([failures.get("b/m"), failures.get("c/m")]).toEqual([5, 5]);
 });

@@ -1,63 +1,62 @@
-import type { CandidateNote } from "../../domain/call-routing.ts";
 import type { Model, Target } from "../../domain/model.ts";
-import type { Snapshot, Upstream } from "../snapshot.ts";
+import type { Upstream } from "../snapshot.ts";
 import { clearlyWorse } from "./compare-targets.ts";
-import type { TargetHealth, TargetView } from "./target-health.ts";
+import type { TargetView } from "./target-view.ts";
 
 /** A target together with the upstream that serves it. */
-export interface Candidate {
+export interface Destination {
   readonly model: Model;
   readonly target: Target;
   readonly upstream: Upstream;
-  /** Why it stands where it stands, for operators. */
-  readonly why: string;
-  /** It keeps failing, but too few other targets are left to leave it alone. */
-  readonly hasToServe?: boolean;
 }
 
-export interface CandidateContext {
-  readonly snapshot: Snapshot;
-  readonly health: Pick<TargetHealth, "view">;
-  /** The targets that the call may go to, all unless said; at least half of these stay. */
-  readonly mayUse?: (target: Target) => boolean;
-  /** Gives numbers in [0, 1). */
-  readonly random: () => number;
+/** A destination as one call may try it. */
+export interface Candidate extends Destination {
+  /** Why it stands where it stands, for operators. */
+  readonly why: string;
+  /** It is neither ejected nor paused. */
+  readonly isReady: boolean;
+  readonly isPaused: boolean;
+  /** Nothing better is left, so it serves although it is ejected, paused or starts slowly. */
+  readonly hasToServe: boolean;
+}
+
+/** A target that may serve a call, with what is known of it. */
+export interface FoundTarget extends Destination {
+  readonly view: TargetView;
+}
+
+/** Targets that are alike but for priority, weight and health. */
+export interface TargetGroup {
+  readonly targets: readonly FoundTarget[];
+  /** Their model stands in for the one that the caller named. */
+  readonly isFallback: boolean;
 }
 
 /**
- * The targets of a model in the order to try them: by priority, and within one priority drawn by
- * weight without replacement, where the first two change places if the second is clearly better.
- * Ejected targets are left out, at most half of all; those whose provider asked for a pause come
- * last.
+ * The targets in the order to try them: group by group; within one by priority, and within one
+ * priority drawn by weight without replacement, where the first two change places if the second is
+ * clearly better. Those that are ejected or paused come behind all others, the one that is due
+ * first in front. `random` gives numbers in [0, 1).
  */
-export function listCandidates(model: Model, context: CandidateContext): readonly Candidate[] {
-  const known = knownTargets(model, context);
-  const [only] = known;
-  if (only === undefined) return [];
-  if (known.length === 1) {
-    return [toCandidate(model, { ...only, hasToServe: only.view.isEjected }, whyOnly(only))];
-  }
-  const { stay } = holdBack(known);
-  const ready = stay.filter(({ view }) => view.pausedForMs === 0);
-  const paused = stay.filter(({ view }) => view.pausedForMs > 0);
-  return [
-    ...inOrder(ready, context.random).map((place) => toCandidate(model, place.found, whyOf(place))),
-    ...inOrder(paused, context.random).map(({ found }) =>
-      toCandidate(model, found, `paused for ${inSeconds(found.view.pausedForMs)}`),
-    ),
-  ];
-}
-
-/** The targets that are left out now, for those who ask how a call found its way. */
-export function listEjected(
-  model: Model,
-  context: Omit<CandidateContext, "random">,
-): readonly CandidateNote[] {
-  return holdBack(knownTargets(model, context)).leftOut.map(({ target, view }) => ({
-    target: target.id,
-    model: model.alias,
-    why: `ejected for ${inSeconds(view.ejectedForMs)}`,
-  }));
+export function listCandidates(
+  groups: readonly TargetGroup[],
+  random: () => number,
+): readonly Candidate[] {
+  const hasBetter = groups.some(({ targets }) =>
+    targets.some(({ view }) => isReady(view) && !view.isStartingSlowly),
+  );
+  const ready = groups.flatMap(({ targets, isFallback }) =>
+    inOrder(
+      targets.filter(({ view }) => isReady(view)),
+      random,
+    ).map(({ found, why }) => ({
+      ...candidateOf(found, isFallback ? `fallback; ${why}` : why),
+      isReady: true,
+      hasToServe: found.view.isStartingSlowly && !hasBetter,
+    })),
+  );
+  return [...ready, ...lastResorts(groups)];
 }
 
 /**
@@ -68,54 +67,35 @@ export function placesAt({ upstream }: Pick<Candidate, "upstream">): number {
   return Math.max(1, upstream.inFlight.free);
 }
 
-interface FoundTarget {
-  readonly target: Target;
-  readonly upstream: Upstream;
-  readonly view: TargetView;
-  readonly hasToServe: boolean;
+function isReady({ isEjected, pausedForMs }: TargetView): boolean {
+  return !isEjected && pausedForMs === 0;
 }
 
-function knownTargets(
-  model: Model,
-  { snapshot, health, mayUse }: Omit<CandidateContext, "random">,
-): readonly FoundTarget[] {
-  const known: FoundTarget[] = [];
-  for (const target of model.targets) {
-    const upstream = snapshot.upstreams.get(target.upstream);
-    if (upstream === undefined || mayUse?.(target) === false) continue;
-    known.push({ target, upstream, view: health.view(target.id), hasToServe: false });
-  }
-  return known;
-}
-
-interface HeldBack {
-  readonly stay: readonly FoundTarget[];
-  readonly leftOut: readonly FoundTarget[];
-}
-
-/**
- * Half of the targets, rounded up, serve whatever happened to them: those that are well, then those
- * whose ejection ends first. Of the others, those whose time is over may be tried by one call.
- */
-function holdBack(known: readonly FoundTarget[]): HeldBack {
-  const ejected = known.filter(({ view }) => view.isEjected);
-  if (ejected.length === 0) return { stay: known, leftOut: [] };
-  const surplus = ejected.length - Math.floor(known.length / 2);
-  const serving = new Set(
-    surplus > 0
-      ? ejected
-          .toSorted((one, other) => one.view.ejectedForMs - other.view.ejectedForMs)
-          .slice(0, surplus)
-      : [],
+function lastResorts(groups: readonly TargetGroup[]): readonly Candidate[] {
+  const resorts = groups.flatMap(({ targets, isFallback }) =>
+    targets
+      .filter(({ view }) => !isReady(view))
+      .map((found) => ({ found, isFallback, dueInMs: dueInMs(found.view) })),
   );
-  const stay: FoundTarget[] = [];
-  const leftOut: FoundTarget[] = [];
-  for (const found of known) {
-    if (serving.has(found)) stay.push({ ...found, hasToServe: true });
-    else if (found.view.ejectedForMs > 0) leftOut.push(found);
-    else stay.push(found);
-  }
-  return { stay, leftOut };
+  resorts.sort((one, other) => one.dueInMs - other.dueInMs);
+  return resorts.map(({ found, isFallback }) => {
+    const why = `last resort; ${whyNotReady(found.view)}`;
+    return {
+      ...candidateOf(found, isFallback ? `fallback; ${why}` : why),
+      isReady: false,
+      hasToServe: true,
+    };
+  });
+}
+
+function dueInMs({ ejectedForMs, pausedForMs }: TargetView): number {
+  return Math.max(ejectedForMs, pausedForMs);
+}
+
+function whyNotReady({ isEjected, ejectedForMs, because, pausedForMs }: TargetView): string {
+  if (!isEjected) return `paused for ${inSeconds(pausedForMs)}: the provider limits requests`;
+  const howLong = ejectedForMs === 0 ? "until it answers" : `for ${inSeconds(ejectedForMs)}`;
+  return `ejected ${howLong}: ${because}`;
 }
 
 interface Place {
@@ -124,6 +104,9 @@ interface Place {
 }
 
 function inOrder(targets: readonly FoundTarget[], random: () => number): readonly Place[] {
+  const [only, second] = targets;
+  if (only === undefined) return [];
+  if (second === undefined) return placesOf(targets);
   const keyed = targets.map((found) => ({ found, key: drawKey(found.target.weight, random) }));
   keyed.sort(
     (one, other) => one.found.target.priority - other.found.target.priority || one.key - other.key,
@@ -165,20 +148,8 @@ function placesOf(drawn: readonly FoundTarget[]): readonly Place[] {
   return [...leading, ...rest.map(byWeight)];
 }
 
-function whyOnly({ target, view }: FoundTarget): string {
-  if (view.isEjected) return "ejected, but there is no other target";
-  if (view.pausedForMs > 0) return `paused for ${inSeconds(view.pausedForMs)}`;
-  return `priority ${target.priority}`;
-}
-
-function whyOf({ found, why }: Place): string {
-  if (found.hasToServe) return "ejected, but half of the targets must stay";
-  return found.view.isEjected ? "probe after ejection" : why;
-}
-
-function toCandidate(model: Model, found: FoundTarget, why: string): Candidate {
-  const { target, upstream } = found;
-  return { model, target, upstream, why, hasToServe: found.hasToServe };
+function candidateOf({ model, target, upstream, view }: FoundTarget, why: string) {
+  return { model, target, upstream, why, isPaused: view.pausedForMs > 0 };
 }
 
 function inSeconds(durationMs: number): string {

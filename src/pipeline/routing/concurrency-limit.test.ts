@@ -2,112 +2,159 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
 
-function enter(limit: ConcurrencyLimit, attempts: number, nowMs = 0): number {
+function enter(limit: ConcurrencyLimit, attempts: number, { key = "k", nowMs = 0 } = {}): number {
   let entered = 0;
-  for (let attempt = 0; attempt < attempts; attempt += 1) if (limit.tryEnter(nowMs)) entered += 1;
+  for (let attempt = 0; attempt < attempts; attempt += 1) {
+    if (!limit.hasRoom(nowMs)) continue;
+    limit.enter(key);
+    entered += 1;
+  }
   return entered;
 }
 
-test("without trouble there is no limit", () => {
+/** Attempts that end in overload, as many as make a share of. */
+function overload(limit: ConcurrencyLimit, nowMs: number, key = "k", times = 20): void {
+  for (let time = 0; time < times; time += 1) limit.overloaded(key, nowMs);
+}
+
+test("without overload there is no limit", () => {
   const limit = new ConcurrencyLimit();
   expect(enter(limit, 10_000)).toBe(10_000);
-  limit.success(0);
+  limit.succeeded("k", 0);
   expect(limit.limitAt(0)).toBe(Infinity);
 });
 
-test("trouble cuts it to four fifths of what is under way, at most once a second", () => {
+test("a share of overloads cuts it to four fifths of what is under way, at most once a second", () => {
   const limit = new ConcurrencyLimit();
   enter(limit, 100);
-  limit.trouble(0);
+  overload(limit, 0);
   expect(limit.limitAt(0)).toBe(80);
-  for (let left = 0; left < 50; left += 1) limit.leave();
-  limit.trouble(999);
+  for (let left = 0; left < 50; left += 1) limit.leave("k");
+  overload(limit, 999);
   expect(limit.limitAt(999)).toBe(80);
-  limit.trouble(1_000);
+  overload(limit, 1_000);
   expect(limit.limitAt(1_000)).toBe(40);
 });
 
-test("who is under way above a lowered limit keeps others out until there is room", () => {
+test("few overloads among many attempts, and few attempts, cut nothing", () => {
+  const many = new ConcurrencyLimit();
+  enter(many, 100);
+  for (let count = 0; count < 200; count += 1) many.succeeded("k", 0);
+  overload(many, 0, "k", 20);
+  expect(many.limitAt(0)).toBe(Infinity);
+  const quiet = new ConcurrencyLimit();
+  enter(quiet, 2);
+  overload(quiet, 0, "k", 2);
+  quiet.leave("k");
+  quiet.leave("k");
+  expect(enter(quiet, 30)).toBe(30);
+});
+
+test("one key that meets nothing but overloads takes nothing from the others, for a minute", () => {
+  const limit = new ConcurrencyLimit();
+  for (let key = 0; key < 60; key += 1) enter(limit, 1, { key: `stream-${key}` });
+  for (let nowMs = 0; nowMs < 60_000; nowMs += 50) {
+    limit.enter("bad");
+    overload(limit, nowMs, "bad", 1);
+    limit.leave("bad");
+    expect(limit.limitAt(nowMs)).toBe(Infinity);
+  }
+});
+
+test("overloads of two keys are the target's", () => {
+  const limit = new ConcurrencyLimit();
+  enter(limit, 50, { key: "a" });
+  enter(limit, 50, { key: "b" });
+  overload(limit, 0, "a", 30);
+  expect(limit.limitAt(0)).toBe(Infinity);
+  overload(limit, 0, "b", 30);
+  expect(limit.limitAt(0)).toBe(80);
+});
+
+test("those under way above a lowered limit keep others out until there is room", () => {
   const limit = new ConcurrencyLimit();
   enter(limit, 100);
-  limit.trouble(0);
+  overload(limit, 0);
   expect(enter(limit, 5)).toBe(0);
-  for (let left = 0; left < 22; left += 1) limit.leave();
+  for (let left = 0; left < 22; left += 1) limit.leave("k");
   expect(enter(limit, 5)).toBe(2);
 });
 
-test("it never falls below ten attempts: one bad answer on a quiet target closes nothing", () => {
+test("it never falls below ten attempts", () => {
   const limit = new ConcurrencyLimit();
   for (let second = 0; second < 5; second += 1) {
-    enter(limit, 1, second * 1_000);
-    limit.trouble(second * 1_000);
-    limit.leave();
+    enter(limit, 1, { nowMs: second * 1_000 });
+    overload(limit, second * 1_000);
+    limit.leave("k");
   }
   expect(limit.limitAt(5_000)).toBe(10);
-  expect(enter(limit, 30, 5_000)).toBe(10);
+  expect(enter(limit, 30, { nowMs: 5_000 })).toBe(10);
 });
 
-test("what was sold is not held to it, but counted", () => {
+test("it is back at the level before within as many successes as it lost, and then grows slowly", () => {
   const limit = new ConcurrencyLimit();
   enter(limit, 100);
-  limit.trouble(0);
-  limit.enterAnyway();
-  expect([limit.inFlight, limit.tryEnter(0)]).toEqual([101, false]);
+  overload(limit, 0);
+  for (let success = 0; success < 20; success += 1) limit.succeeded("k", 100);
+  expect(limit.limitAt(100)).toBe(100);
+  for (let success = 0; success < 100; success += 1) limit.succeeded("k", 100);
+  expect(limit.limitAt(100)).toBeGreaterThan(100.9);
+  expect(limit.limitAt(100)).toBeLessThanOrEqual(101);
 });
 
-test("as many successes as it allows lift it by about one, but only while it is nearly used", () => {
+test("it does not grow where it is not used", () => {
   const limit = new ConcurrencyLimit();
   enter(limit, 100);
-  limit.trouble(0);
-  for (let left = 0; left < 40; left += 1) limit.leave();
-  limit.success(0);
+  overload(limit, 0);
+  for (let left = 0; left < 40; left += 1) limit.leave("k");
+  limit.succeeded("k", 0);
   expect(limit.limitAt(0)).toBe(80);
-  enter(limit, 20);
-  for (let success = 0; success < 80; success += 1) limit.success(0);
-  expect(limit.limitAt(0)).toBeGreaterThan(80.9);
-  expect(limit.limitAt(0)).toBeLessThanOrEqual(81);
 });
 
-test("a minute without trouble lifts it", () => {
+test("ten seconds without a cut lift it", () => {
   const limit = new ConcurrencyLimit();
   enter(limit, 100);
-  limit.trouble(0);
-  limit.trouble(500);
-  expect(limit.limitAt(60_499)).toBe(80);
-  expect(limit.limitAt(60_500)).toBe(Infinity);
+  overload(limit, 0);
+  expect(limit.limitAt(9_999)).toBe(80);
+  expect(limit.limitAt(10_000)).toBe(Infinity);
 });
 
-type Step = "enter" | "success" | "trouble" | number;
+type Step = { readonly what: "enter" | "success" | "overload"; readonly key: string } | number;
 
-test("whatever happens, it is at least ten, never rises by trouble, and holds for newcomers", () => {
-  const step = fc.oneof(
-    { weight: 6, arbitrary: fc.constant<Step>("enter") },
-    { weight: 4, arbitrary: fc.constant<Step>("success") },
-    { weight: 2, arbitrary: fc.constant<Step>("trouble") },
+test("whatever happens, it is at least ten, never rises by overload, and counts who is there", () => {
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    {
+      weight: 12,
+      arbitrary: fc.record({
+        what: fc.constantFrom("enter", "success", "overload"),
+        key: fc.constantFrom("a", "b", "c"),
+      }),
+    },
     { weight: 2, arbitrary: fc.nat(2_000) },
   );
   fc.assert(
     fc.property(fc.array(step, { maxLength: 400 }), (steps) => {
       const limit = new ConcurrencyLimit();
+      const present: string[] = [];
       let nowMs = 0;
-      let most = 0;
       for (const taken of steps) {
         const before = limit.limitAt(nowMs);
         if (typeof taken === "number") nowMs += taken;
-        else if (taken === "enter") {
-          if (limit.tryEnter(nowMs)) expect(limit.inFlight).toBeLessThanOrEqual(before);
-          else expect(limit.inFlight + 1).toBeGreaterThan(before);
-        } else if (limit.inFlight > 0) {
-          if (taken === "success") limit.success(nowMs);
-          else limit.trouble(nowMs);
-          if (taken === "trouble") expect(limit.limitAt(nowMs)).toBeLessThanOrEqual(before);
-          limit.leave();
+        else if (taken.what === "enter") {
+          if (!limit.hasRoom(nowMs)) expect(limit.inFlight + 1).toBeGreaterThan(before);
+          else {
+            limit.enter(taken.key);
+            present.push(taken.key);
+          }
+        } else if (present.length > 0) {
+          const key = present.shift() ?? "";
+          if (taken.what === "success") limit.succeeded(key, nowMs);
+          else overload(limit, nowMs, key, 5);
+          if (taken.what === "overload") expect(limit.limitAt(nowMs)).toBeLessThanOrEqual(before);
+          limit.leave(key);
         }
-        most = Math.max(most, limit.inFlight);
-        const now = limit.limitAt(nowMs);
-        expect(now).toBeGreaterThanOrEqual(10);
-        // It can outgrow what it ever let in only by as much as it grows from.
-        if (now !== Infinity) expect(now).toBeLessThanOrEqual(Math.max(10, most / 0.8 + 1));
+        expect(limit.inFlight).toBe(present.length);
+        expect(limit.limitAt(nowMs)).toBeGreaterThanOrEqual(10);
       }
     }),
     { numRuns: 300 },

@@ -1,24 +1,35 @@
+import { KeyedShare } from "./keyed-share.ts";
+
 /** What stays of the attempts under way when the target shows that they are too many. */
 const cutTo = 0.8;
 /** So few attempts at once are too much for nothing that is worth asking. */
 const leastLimit = 10;
-/** Failures of one moment are one sign. */
+/** A cut shows its effect before the next one. */
 const cutPauseMs = 1_000;
+/** The share of overloads, in percent of the attempts of ten seconds, above which it is cut. */
+const overloadPercent = 10;
+/** Below this number of attempts a share is chance. */
+const leastAttempts = 20;
 /** The limit grows only where it is nearly used. */
 const growFrom = 0.8;
-/** A target without trouble for so long needs no limit. */
-const calmMs = 60_000;
+/** A target without a cut for so long needs no limit. */
+const calmMs = 10_000;
 
 /**
- * How many attempts a target takes at once, found by trying: no limit until it shows trouble, then
- * a fifth less than what was under way, and one more each time that as many attempts as the limit
- * allows have gone well.
+ * How many attempts a target takes at once, found by additive increase and multiplicative decrease
+ * (Chiu and Jain 1989, as in TCP, RFC 5681): no limit until a share of the attempts shows overload,
+ * then a fifth less than what was under way. It grows by one with each success up to the limit
+ * before, and beyond it by one for as many successes as it allows. The key that meets the most
+ * overloads does not count while others call.
  */
 export class ConcurrencyLimit {
+  readonly #share = new KeyedShare();
+  readonly #inFlightByKey = new Map<string, number>();
   #limit = Number.POSITIVE_INFINITY;
+  /** Up to here it grows fast. */
+  #threshold = 0;
   #inFlight = 0;
   #cutAtMs = Number.NEGATIVE_INFINITY;
-  #troubleAtMs = Number.NEGATIVE_INFINITY;
 
   get inFlight(): number {
     return this.#inFlight;
@@ -26,37 +37,49 @@ export class ConcurrencyLimit {
 
   /** At least 10; not a whole number while it grows. */
   limitAt(nowMs: number): number {
-    if (nowMs - this.#troubleAtMs >= calmMs) this.#limit = Number.POSITIVE_INFINITY;
+    if (nowMs - this.#cutAtMs >= calmMs) this.#limit = Number.POSITIVE_INFINITY;
     return this.#limit;
   }
 
-  /** Takes a place; false when there is none. Whoever took one must leave it once. */
-  tryEnter(nowMs: number): boolean {
-    if (this.#inFlight + 1 > this.limitAt(nowMs)) return false;
-    this.#inFlight += 1;
-    return true;
+  hasRoom(nowMs: number): boolean {
+    return this.#inFlight + 1 <= this.limitAt(nowMs);
   }
 
-  /** Takes a place though there may be none. */
-  enterAnyway(): void {
+  /** Whoever enters must leave once. */
+  enter(key: string): void {
     this.#inFlight += 1;
+    this.#inFlightByKey.set(key, (this.#inFlightByKey.get(key) ?? 0) + 1);
   }
 
-  leave(): void {
+  leave(key: string): void {
     this.#inFlight -= 1;
+    const left = (this.#inFlightByKey.get(key) ?? 1) - 1;
+    if (left === 0) this.#inFlightByKey.delete(key);
+    else this.#inFlightByKey.set(key, left);
+  }
+
+  /** The target began to answer an attempt that is still counted. */
+  succeeded(key: string, nowMs: number): void {
+    this.#share.succeeded(key, nowMs);
+    const limit = this.limitAt(nowMs);
+    if (limit === Number.POSITIVE_INFINITY || this.#inFlight < limit * growFrom) return;
+    this.#limit = limit + (limit < this.#threshold ? 1 : 1 / limit);
   }
 
   /** An attempt that is still counted showed that the target has too much to do. */
-  trouble(nowMs: number): void {
-    this.#troubleAtMs = nowMs;
-    if (nowMs - this.#cutAtMs < cutPauseMs) return;
+  overloaded(key: string, nowMs: number): void {
+    this.#share.failed(key, nowMs);
+    if (nowMs - this.#cutAtMs < cutPauseMs || !this.#isOverloaded(nowMs)) return;
     this.#cutAtMs = nowMs;
+    this.#threshold = Math.min(this.#limit, this.#inFlight);
     this.#limit = Math.max(leastLimit, Math.floor(this.#inFlight * cutTo));
   }
 
-  /** An attempt that is still counted went well. */
-  success(nowMs: number): void {
-    const limit = this.limitAt(nowMs);
-    if (this.#inFlight >= limit * growFrom) this.#limit = limit + 1 / limit;
+  #isOverloaded(nowMs: number): boolean {
+    const hasOthers = this.#inFlightByKey.size > 1;
+    const { attempts, failures } = hasOthers
+      ? this.#share.withoutWorst(nowMs)
+      : this.#share.fair(nowMs);
+    return attempts >= leastAttempts && failures * 100 > overloadPercent * attempts;
   }
 }

@@ -1,13 +1,5 @@
 import type { EjectionSettings } from "../../domain/routing-settings.ts";
-import { SecondsRing } from "./seconds-ring.ts";
-
-/** What the end of an attempt tells of its target. */
-export type Evidence = "life" | "failure" | "neither";
-
-/** Seconds whose attempts make up the share of failures. */
-const shareSeconds = 10;
-/** Below this a share is chance. */
-const leastForShare = 5;
+import { SlowStart } from "./slow-start.ts";
 
 export interface EjectionNotice {
   readonly forMs: number;
@@ -16,122 +8,87 @@ export interface EjectionNotice {
   readonly because: string;
 }
 
-/** An attempt as the ejection of its target sees it. */
-export interface ObservedAttempt {
+/** An attempt as an ejection sees it. */
+export interface ScopedAttempt {
+  readonly scope: Ejection;
   /** What began before the target was ejected or returned says nothing about it now. */
   period: number;
-  /** It began when the time of the ejection was over, so it decides. */
+  /** It began when the ejection was due to end, so it decides. */
   readonly isTrial: boolean;
+  /** The slow start that it is part of. */
+  readonly slowStart: SlowStart | undefined;
 }
 
 /**
- * Whether a target is left alone: ejected when it keeps failing, half open when its time is over,
- * and back when an attempt that began then was answered. If that failed, it is ejected for longer.
+ * Whether a target is ejected, for all keys or for one. An ejection that is due ends when a probe,
+ * or an attempt that began after the due time, is answered; the target then starts slowly. If that
+ * fails it is ejected again, for twice as long up to a bound.
  */
 export class Ejection {
-  readonly #attempts = new SecondsRing(shareSeconds);
-  readonly #failures = new SecondsRing(shareSeconds);
-  #failuresInRow = 0;
   #times = 0;
   #forMs = 0;
   /** Undefined: in service. */
-  #endsMs: number | undefined;
-  /** Back since a first event, and nothing has come to a good end since. */
-  #isOnTrust = false;
-  #returnedMs = Number.NEGATIVE_INFINITY;
+  #dueAtMs: number | undefined;
+  #returnedAtMs = Number.NEGATIVE_INFINITY;
+  #slowStart: SlowStart | undefined;
   #period = 0;
+  #because = "";
 
   get isEjected(): boolean {
-    return this.#endsMs !== undefined;
+    return this.#dueAtMs !== undefined;
   }
 
-  /** 0 for a target in service, and for one that is half open. */
+  get because(): string {
+    return this.#because;
+  }
+
+  get period(): number {
+    return this.#period;
+  }
+
+  /** 0 for a target in service, and for one whose ejection is due to end. */
   leftMs(nowMs: number): number {
-    return this.#endsMs === undefined ? 0 : Math.max(0, this.#endsMs - nowMs);
+    return this.#dueAtMs === undefined ? 0 : Math.max(0, this.#dueAtMs - nowMs);
   }
 
-  isHalfOpen(nowMs: number): boolean {
-    return this.#endsMs !== undefined && nowMs >= this.#endsMs;
+  isDue(nowMs: number): boolean {
+    return this.#dueAtMs !== undefined && nowMs >= this.#dueAtMs;
   }
 
-  /** From 0 to 1; 0 where there are too few attempts to tell. */
-  failureShare(nowMs: number): number {
-    const attempts = this.#attempts.sum(nowMs);
-    return attempts < leastForShare ? 0 : this.#failures.sum(nowMs) / attempts;
+  /** Undefined when the target has been well for long enough since it returned. */
+  slowStartAt(nowMs: number): SlowStart | undefined {
+    if (this.#slowStart?.isOver(nowMs) === true) this.#slowStart = undefined;
+    return this.#slowStart;
   }
 
-  observe(nowMs: number): ObservedAttempt {
-    return { period: this.#period, isTrial: this.isHalfOpen(nowMs) };
+  begin(nowMs: number): ScopedAttempt {
+    const slowStart = this.slowStartAt(nowMs);
+    slowStart?.enter();
+    return { scope: this, period: this.#period, isTrial: this.isDue(nowMs), slowStart };
   }
 
-  /** The first event came. True when that returns the target to service. */
-  answered(attempt: ObservedAttempt, nowMs: number): boolean {
-    if (!this.#decides(attempt)) return false;
-    this.#endsMs = undefined;
-    this.#returnedMs = nowMs;
-    this.#beginPeriod();
-    this.#isOnTrust = true;
-    attempt.period = this.#period;
-    return true;
-  }
-
-  /** A failure; its kind is for the notice. What it returns: the target is ejected by it. */
-  failed(
-    attempt: ObservedAttempt,
-    nowMs: number,
-    about: { readonly kind: string; readonly settings: EjectionSettings },
-  ): EjectionNotice | undefined {
-    if (attempt.period !== this.#period) return undefined;
-    this.#attempts.add(nowMs);
-    this.#failures.add(nowMs);
-    this.#failuresInRow += 1;
-    const because = this.#reason(attempt, nowMs, about.settings);
-    if (because === undefined) return undefined;
-    return this.#eject(nowMs, about.settings, `${because}, at last: ${about.kind}`);
-  }
-
-  /** An attempt went well, or failed for reasons that are not the target's. */
-  lived(attempt: ObservedAttempt, nowMs: number): void {
-    if (attempt.period !== this.#period) return;
-    this.#attempts.add(nowMs);
-    this.#failuresInRow = 0;
-    this.#isOnTrust = false;
-  }
-
-  #decides(attempt: ObservedAttempt): boolean {
-    return this.#endsMs !== undefined && attempt.isTrial && attempt.period === this.#period;
-  }
-
-  #reason(attempt: ObservedAttempt, nowMs: number, settings: EjectionSettings): string | undefined {
-    if (this.#endsMs !== undefined) {
-      return attempt.isTrial ? "the attempt after its ejection failed" : undefined;
-    }
-    if (this.#isOnTrust) return "it failed again before anything went well";
-    if (this.#failuresInRow >= settings.failures) {
-      return `${this.#failuresInRow} failures in a row`;
-    }
-    const attempts = this.#attempts.sum(nowMs);
-    const failures = this.#failures.sum(nowMs);
-    const isTooMany =
-      attempts >= settings.leastAttempts && failures * 100 >= settings.errorPercent * attempts;
-    return isTooMany ? `${failures} of ${attempts} attempts in ten seconds failed` : undefined;
-  }
-
-  #eject(nowMs: number, settings: EjectionSettings, because: string): EjectionNotice {
-    const wasHealthy = this.#endsMs === undefined && nowMs - this.#returnedMs >= this.#forMs;
+  eject(nowMs: number, settings: EjectionSettings, because: string): EjectionNotice {
+    const wasHealthy = this.#dueAtMs === undefined && nowMs - this.#returnedAtMs >= this.#forMs;
     this.#times = wasHealthy ? 1 : this.#times + 1;
-    const forMs = Math.min(settings.longestMs, settings.firstMs * 2 ** (this.#times - 1));
-    this.#forMs = forMs;
-    this.#endsMs = nowMs + forMs;
-    this.#beginPeriod();
-    this.#isOnTrust = false;
-    return { forMs, times: this.#times, because };
+    this.#forMs = Math.min(settings.longestMs, settings.firstMs * 2 ** (this.#times - 1));
+    this.#dueAtMs = nowMs + this.#forMs;
+    this.#slowStart = undefined;
+    this.#because = because;
+    this.#period += 1;
+    return { forMs: this.#forMs, times: this.#times, because };
   }
 
-  #beginPeriod(): void {
+  /** An attempt that brought the target back is part of the period after it. */
+  return(nowMs: number, attempt?: ScopedAttempt): void {
+    this.#dueAtMs = undefined;
+    this.#returnedAtMs = nowMs;
+    this.#slowStart = new SlowStart(nowMs, true);
     this.#period += 1;
-    this.#failuresInRow = 0;
-    this.#attempts.clear();
-    this.#failures.clear();
+    if (attempt !== undefined) attempt.period = this.#period;
+  }
+
+  /** After a pause, as after an ejection. */
+  startSlowly(atMs: number): void {
+    if (this.#dueAtMs === undefined) this.#slowStart = new SlowStart(atMs, false);
   }
 }

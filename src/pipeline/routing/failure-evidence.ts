@@ -1,5 +1,7 @@
 import type { UpstreamFailureDetails } from "../../domain/upstream-failure.ts";
-import type { Evidence } from "./ejection.ts";
+
+/** What the end of an attempt tells of its target. */
+export type Evidence = "life" | "failure" | "neither";
 
 /** What a failure tells of its target: whether it is broken. */
 export function evidenceOf({ kind, isOwn }: UpstreamFailureDetails): Evidence {
@@ -27,7 +29,11 @@ export function evidenceOf({ kind, isOwn }: UpstreamFailureDetails): Evidence {
   }
 }
 
-/** Whether a failure says that the target has too much to do. A quota does not: it is for a minute. */
-export function isTooMuch({ kind, isOwn }: UpstreamFailureDetails): boolean {
-  return isOwn !== true && (kind === "overloaded" || kind === "timed-out");
+/**
+ * Whether a failure says that the target has too much to do. A quota does not: it is for a minute.
+ * Neither does silence after the first event: the target had taken the request.
+ */
+export function isOverload({ kind, isOwn }: UpstreamFailureDetails, isAnswered: boolean): boolean {
+  if (isOwn === true) return false;
+  return kind === "overloaded" || (kind === "timed-out" && !isAnswered);
 }

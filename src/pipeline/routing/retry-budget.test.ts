@@ -10,23 +10,23 @@ function start(values: Partial<typeof settings> = {}) {
   const current = { ...settings, ...values };
   const budget = new RetryBudget({ clock, settings: () => current });
   const begin = (calls: number, alias = "alpha"): void => {
-    for (let call = 0; call < calls; call += 1) budget.callBegan(alias);
+    for (let call = 0; call < calls; call += 1) budget.began(alias);
   };
   const take = (tries: number, alias = "alpha"): number => {
     let taken = 0;
-    for (let attempt = 0; attempt < tries; attempt += 1) if (budget.tryRetry(alias)) taken += 1;
+    for (let attempt = 0; attempt < tries; attempt += 1) if (budget.tryTake(alias)) taken += 1;
     return taken;
   };
   return { clock, budget, begin, take, current };
 }
 
-test("a model always has its floor of retries", () => {
+test("a target always has its floor of retries", () => {
   const { begin, take } = start();
   begin(1);
   expect(take(10)).toBe(3);
 });
 
-test("beyond the floor, retries are a share of the calls of ten seconds", () => {
+test("beyond the floor, retries are a share of the other attempts of ten seconds", () => {
   const { clock, begin, take } = start();
   begin(100);
   expect(take(100)).toBe(20);
@@ -43,7 +43,7 @@ test("old calls give no retries, and old retries take none", () => {
   expect(take(100)).toBe(3);
 });
 
-test("models do not take each other's retries", () => {
+test("targets do not take each other's retries", () => {
   const { begin, take } = start();
   begin(100, "alpha");
   expect(take(100, "beta")).toBe(3);
@@ -64,7 +64,7 @@ test("nothing is granted where both share and floor are nothing", () => {
   expect(take(10)).toBe(0);
 });
 
-test("models that the configuration no longer has are forgotten", () => {
+test("targets that the configuration no longer has are forgotten", () => {
   const { budget, begin, take } = start();
   begin(100, "alpha");
   begin(100, "beta");
@@ -98,11 +98,11 @@ test("no ten seconds before a retry hold more than the share of their calls, or 
         for (const step of taken) {
           clock.advance(step.passedMs);
           for (let call = 0; call < step.calls; call += 1) {
-            budget.callBegan("alpha");
+            budget.began("alpha");
             calls.push(clock.monotonic());
           }
           for (let attempt = 0; attempt < step.tries; attempt += 1) {
-            if (!budget.tryRetry("alpha")) continue;
+            if (!budget.tryTake("alpha")) continue;
             retries.push(clock.monotonic());
             const allowed = (inTenSeconds(calls) * retryBudgetPercent) / 100;
             expect(inTenSeconds(retries)).toBeLessThanOrEqual(Math.max(retryFloor, allowed));

@@ -9,55 +9,64 @@ export interface RetryBudgetOptions {
   readonly settings: () => Pick<RoutingSettings, "retryBudgetPercent" | "retryFloor">;
 }
 
+/** What calls may ask of targets beyond their first attempts. */
+export interface RetryBudgets {
+  /** By target: attempts at one that has failed, or is known to fail. */
+  readonly retries: Pick<RetryBudget, "began" | "tryTake">;
+  /** By alias: second attempts beside one that is slow. */
+  readonly hedges: Pick<RetryBudget, "began" | "tryTake">;
+}
+
 /**
- * How many retries each model may have: a share of its calls, so that a provider which fails is not
- * asked many times as much as one that works. At any retry, those of the ten seconds before it are
- * at most that share of the calls that began in them, or the floor where that is more.
+ * How much may be asked of something beyond what is asked anyway: a share of that, so that what
+ * fails is not asked many times as much as what works. At any extra, those of the ten seconds
+ * before it are at most that share of what began in them, or the floor where that is more.
  */
 export class RetryBudget {
   readonly #options: RetryBudgetOptions;
-  /** By alias; no more than the configuration has models. */
-  readonly #models = new Map<string, ModelRetries>();
+  /** By name of a target, or of a model; no more than are configured. */
+  readonly #counts = new Map<string, Counts>();
 
   constructor(options: RetryBudgetOptions) {
     this.#options = options;
   }
 
-  callBegan(alias: string): void {
-    this.#modelOf(alias).calls.add(this.#options.clock.monotonic());
+  /** Something that takes nothing from the budget, and adds to it. */
+  began(name: string): void {
+    this.#countsOf(name).ordinary.add(this.#options.clock.monotonic());
   }
 
-  /** Takes one retry; false when there is none. */
-  tryRetry(alias: string): boolean {
+  /** Takes one extra; false when there is none. */
+  tryTake(name: string): boolean {
     const nowMs = this.#options.clock.monotonic();
     const { retryBudgetPercent, retryFloor } = this.#options.settings();
-    const { calls, retries } = this.#modelOf(alias);
-    const share = (calls.sum(nowMs) * retryBudgetPercent) / 100;
-    if (retries.sum(nowMs) + 1 > Math.max(retryFloor, share)) return false;
-    retries.add(nowMs);
+    const { ordinary, extra } = this.#countsOf(name);
+    const share = (ordinary.sum(nowMs) * retryBudgetPercent) / 100;
+    if (extra.sum(nowMs) + 1 > Math.max(retryFloor, share)) return false;
+    extra.add(nowMs);
     return true;
   }
 
-  /** Forgets all other models. */
-  retain(aliases: ReadonlySet<string>): void {
-    for (const alias of this.#models.keys()) if (!aliases.has(alias)) this.#models.delete(alias);
+  /** Forgets all other names. */
+  retain(names: ReadonlySet<string>): void {
+    for (const name of this.#counts.keys()) if (!names.has(name)) this.#counts.delete(name);
   }
 
-  #modelOf(alias: string): ModelRetries {
-    let model = this.#models.get(alias);
-    if (model === undefined) {
-      model = {
-        calls: new SecondsRing(countedSeconds),
+  #countsOf(name: string): Counts {
+    let counts = this.#counts.get(name);
+    if (counts === undefined) {
+      counts = {
+        ordinary: new SecondsRing(countedSeconds),
         // Ten seconds that begin within a second reach into an eleventh.
-        retries: new SecondsRing(countedSeconds + 1),
+        extra: new SecondsRing(countedSeconds + 1),
       };
-      this.#models.set(alias, model);
+      this.#counts.set(name, counts);
     }
-    return model;
+    return counts;
   }
 }
 
-interface ModelRetries {
-  readonly calls: SecondsRing;
-  readonly retries: SecondsRing;
+interface Counts {
+  readonly ordinary: SecondsRing;
+  readonly extra: SecondsRing;
 }

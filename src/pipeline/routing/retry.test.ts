@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { UpstreamFailureKind } from "../../domain/upstream-failure.ts";
-import { decideRetry, decisionName, mayBeBilled, type RetryFacts } from "./retry.ts";
+import { decisionName } from "./describe-decision.ts";
+import { decideRetry, mayBeBilled, type RetryFacts } from "./retry.ts";
 
 type Facts = Partial<Omit<RetryFacts, "failure">> & {
   readonly kind: UpstreamFailureKind;
@@ -19,7 +20,7 @@ function factsOf({ kind, retryAfterMs, ...values }: Facts): RetryFacts {
     isCallerGone: false,
     hasFirstEvent: false,
     remainingMs: Number.POSITIVE_INFINITY,
-    hasBudget: () => true,
+    takeBudget: () => true,
     firstBackoffMs: 100,
     longestBackoffMs: 2_000,
     random: () => 0.5,
@@ -36,32 +37,30 @@ function decide(facts: Facts): string {
 
 /**
  * Every kind: after the first try with another target, the same without another, after the second
- * try at the only target, and whether it needs budget and may be billed.
+ * try at the only target, and whether it may be billed.
  */
-const table: Readonly<
-  Record<UpstreamFailureKind, readonly [string, string, string, "budget" | "free", boolean]>
-> = {
-  throttled: ["next-target", "same-target +50", "same-target +100", "budget", false],
-  overloaded: ["next-target", "same-target +50", "same-target +100", "budget", false],
-  unavailable: ["next-target", "same-target +50", "same-target +100", "budget", false],
-  "connect-failed": ["next-target", "same-target +50", "same-target +100", "budget", false],
-  "timed-out": ["next-target", "same-target +50", "same-target +100", "budget", true],
-  "connection-lost": ["next-target", "same-target", "same-target +100", "budget", true],
-  "broken-answer": ["next-target", "same-target +50", "same-target +100", "budget", true],
-  "bad-credential": ["next-target", "no-other-target", "no-other-target", "free", false],
-  "stale-credential": ["same-target", "same-target", "no-other-target", "free", false],
-  unsupported: ["next-target", "no-other-target", "no-other-target", "free", false],
-  "unknown-model": ["next-target", "no-other-target", "no-other-target", "free", false],
-  "context-overflow": ["cannot-mend", "cannot-mend", "cannot-mend", "free", false],
-  "invalid-request": ["cannot-mend", "cannot-mend", "cannot-mend", "free", false],
-  "content-refused": ["cannot-mend", "cannot-mend", "cannot-mend", "free", false],
+const table: Readonly<Record<UpstreamFailureKind, readonly [string, string, string, boolean]>> = {
+  throttled: ["next-target", "same-target +75", "same-target +150", false],
+  overloaded: ["next-target", "same-target +75", "same-target +150", false],
+  unavailable: ["next-target", "same-target +75", "same-target +150", false],
+  "connect-failed": ["next-target", "same-target +75", "same-target +150", false],
+  "timed-out": ["next-target", "same-target +75", "same-target +150", true],
+  "connection-lost": ["next-target", "same-target", "same-target +150", true],
+  "broken-answer": ["next-target", "same-target +75", "same-target +150", true],
+  "bad-credential": ["next-target", "no-other-target", "no-other-target", false],
+  "stale-credential": ["same-target", "same-target", "no-other-target", false],
+  unsupported: ["next-target", "no-other-target", "no-other-target", false],
+  "unknown-model": ["next-target", "no-other-target", "no-other-target", false],
+  "context-overflow": ["next-target", "cannot-mend", "cannot-mend", false],
+  "invalid-request": ["cannot-mend", "cannot-mend", "cannot-mend", false],
+  "content-refused": ["cannot-mend", "cannot-mend", "cannot-mend", false],
 };
 
 const kinds = Object.keys(table) as UpstreamFailureKind[];
 const isHopeless = (kind: UpstreamFailureKind): boolean => table[kind][0] === "cannot-mend";
 
 describe.each(kinds)("%s", (kind) => {
-  const [withOther, alone, aloneAgain, need, isBilled] = table[kind];
+  const [withOther, alone, aloneAgain, isBilled] = table[kind];
 
   test("has its decision, with another target and without", () => {
     expect(decide({ kind })).toBe(withOther);
@@ -72,26 +71,29 @@ describe.each(kinds)("%s", (kind) => {
     expect(decide({ kind, ...second })).toBe(elsewhere);
   });
 
-  test("needs budget where it may make work again", () => {
+  test("takes from the budget of its target only where that is asked once more for work", () => {
     let asked = 0;
-    const hasBudget = (): boolean => {
+    const takeBudget = (): boolean => {
       asked += 1;
       return false;
     };
-    expect(decide({ kind, hasBudget })).toBe(need === "budget" ? "budget" : withOther);
-    expect(asked).toBe(need === "budget" ? 1 : 0);
+    const isAgain = alone.startsWith("same-target") && kind !== "stale-credential";
+    expect(decide({ kind, takeBudget })).toBe(withOther);
+    expect(asked).toBe(0);
+    expect(decide({ kind, hasOtherTarget: false, takeBudget })).toBe(isAgain ? "budget" : alone);
+    expect(asked).toBe(isAgain ? 1 : 0);
   });
 
   test("is never tried again when the answer began, the caller left or the attempts are used", () => {
-    const hasBudget = (): boolean => {
+    const takeBudget = (): boolean => {
       throw new Error("the budget is asked last");
     };
-    expect(decide({ kind, hasBudget, hasFirstEvent: true })).toBe("answer-began");
-    expect(decide({ kind, hasBudget, isCallerGone: true })).toBe("caller-gone");
+    expect(decide({ kind, takeBudget, hasFirstEvent: true })).toBe("answer-began");
+    expect(decide({ kind, takeBudget, isCallerGone: true })).toBe("caller-gone");
     const used = isHopeless(kind) ? "cannot-mend" : "attempt-limit";
-    expect(decide({ kind, hasBudget, attempts: 4 })).toBe(used);
+    expect(decide({ kind, takeBudget, attempts: 4 })).toBe(used);
     const late = isHopeless(kind) ? "cannot-mend" : "deadline";
-    expect(decide({ kind, hasBudget, remainingMs: 0 })).toBe(late);
+    expect(decide({ kind, takeBudget, remainingMs: 0 })).toBe(late);
   });
 
   test("may be billed or not", () => {
@@ -110,14 +112,21 @@ test("the wait doubles with each try, up to the longest", () => {
       attempts: triesAtTarget,
     }),
   );
-  const expected = [50, 100, 200, 400, 800, 1_000, 1_000];
+  const expected = [75, 150, 300, 600, 1_200, 1_500, 1_500];
   expect(waits).toEqual(expected.map((waitMs) => `same-target +${waitMs}`));
 });
 
 test("what the provider asks for is waited first, unless it is longer than anything is waited", () => {
   const alone = { kind: "throttled", hasOtherTarget: false } as const;
-  expect(decide({ ...alone, retryAfterMs: 2_000 })).toBe("same-target +2050");
+  expect(decide({ ...alone, retryAfterMs: 2_000 })).toBe("same-target +2075");
   expect(decide({ ...alone, retryAfterMs: 2_001 })).toBe("asked-to-wait");
+});
+
+test("at least half of the wait is certain, so that attempts are spread over time", () => {
+  const waits = [0, 0.25, 0.999].map((draw) =>
+    decide({ kind: "throttled", hasOtherTarget: false, firstBackoffMs: 1_000, random: () => draw }),
+  );
+  expect(waits).toEqual(["same-target +500", "same-target +625", "same-target +999.5"]);
 });
 
 test("what one provider asks for does not keep a call from another target", () => {
@@ -126,8 +135,8 @@ test("what one provider asks for does not keep a call from another target", () =
 
 test("no wait reaches the caller's deadline", () => {
   const alone = { kind: "unavailable", hasOtherTarget: false } as const;
-  expect(decide({ ...alone, remainingMs: 51 })).toBe("same-target +50");
-  expect(decide({ ...alone, remainingMs: 50 })).toBe("deadline");
+  expect(decide({ ...alone, remainingMs: 76 })).toBe("same-target +75");
+  expect(decide({ ...alone, remainingMs: 75 })).toBe("deadline");
 });
 
 const anyFacts = fc.record({
@@ -150,11 +159,11 @@ test("whatever the facts: budget is taken only by a retry, and waits and attempt
   fc.assert(
     fc.property(anyFacts, ({ draw, isBudgetLeft, ...facts }) => {
       let taken = 0;
-      const hasBudget = (): boolean => {
+      const takeBudget = (): boolean => {
         taken += isBudgetLeft ? 1 : 0;
         return isBudgetLeft;
       };
-      const decision = decideRetry(factsOf({ ...facts, random: () => draw, hasBudget }));
+      const decision = decideRetry(factsOf({ ...facts, random: () => draw, takeBudget }));
       if (decision.action === "give-up") {
         expect(taken).toBe(0);
         return;
@@ -166,7 +175,8 @@ test("whatever the facts: budget is taken only by a retry, and waits and attempt
       if (decision.where === "next-target") {
         expect([facts.hasOtherTarget, decision.waitMs]).toEqual([true, 0]);
       }
-      expect(taken).toBe(table[facts.kind][3] === "budget" ? 1 : 0);
+      const isAgain = decision.where === "same-target" && facts.kind !== "stale-credential";
+      expect(taken).toBe(isAgain ? 1 : 0);
     }),
     { numRuns: 2_000 },
   );

@@ -8,15 +8,15 @@ export interface RetryFacts {
   /** Of this call at all targets, the failed one included. */
   readonly attempts: number;
   readonly attemptLimit: number;
-  /** One that was not tried since the last failure. */
+  /** One that was not tried since the last failure, and that may do better than the one that failed. */
   readonly hasOtherTarget: boolean;
   readonly isCallerGone: boolean;
   /** Whether the caller may have got something of an answer. */
   readonly hasFirstEvent: boolean;
   /** Until the call's own deadline; Infinity without one. */
   readonly remainingMs: number;
-  /** Takes one retry from the budget; asked last, when everything else allows it. */
-  readonly hasBudget: () => boolean;
+  /** Takes one retry from the budget of the target that failed; asked last. */
+  readonly takeBudget: () => boolean;
   readonly firstBackoffMs: number;
   readonly longestBackoffMs: number;
   /** Gives numbers in [0, 1). */
@@ -45,13 +45,17 @@ export type RetryDecision =
       readonly waitMs: number;
     };
 
-/** What to do after a failed attempt. Nothing but `hasBudget` is changed by asking. */
+/**
+ * What to do after a failed attempt. Another target is tried at once; whether it may be, where it
+ * fails as well, is asked when the attempt begins. Nothing but `takeBudget` is changed by asking.
+ */
 export function decideRetry(facts: RetryFacts): RetryDecision {
   if (facts.isCallerGone) return giveUp("caller-gone");
   if (facts.hasFirstEvent) return giveUp("answer-began");
   const { kind } = facts.failure;
   switch (kind) {
     case "context-overflow":
+      return facts.hasOtherTarget ? again({ facts, where: "next-target" }) : giveUp("cannot-mend");
     case "invalid-request":
     case "content-refused":
       return giveUp("cannot-mend");
@@ -77,11 +81,6 @@ export function decideRetry(facts: RetryFacts): RetryDecision {
   }
 }
 
-/** One of a fixed set of words, for metrics. */
-export function decisionName(decision: RetryDecision): string {
-  return decision.action === "retry" ? decision.where : decision.because;
-}
-
 /** Whether the provider may bill an attempt that failed so: it was sent, and may have been done. */
 export function mayBeBilled(kind: UpstreamFailureKind, hasFirstEvent: boolean): boolean {
   return hasFirstEvent || workedKinds.has(kind);
@@ -93,19 +92,23 @@ const workedKinds: ReadonlySet<UpstreamFailureKind> = new Set([
   "broken-answer",
 ]);
 
-/** The target did no work and will not by waiting, so another try adds no load to anything. */
+/** What waiting does not mend. */
 function elsewhere(facts: RetryFacts): RetryDecision {
   if (!facts.hasOtherTarget) return giveUp("no-other-target");
-  return again({ facts, where: "next-target", isFree: true });
+  return again({ facts, where: "next-target" });
 }
 
-/** Full jitter, so that calls which failed together do not come back together. */
+/**
+ * At least half of the growing wait, and the rest at random, so that calls which failed together do
+ * not come back together, and attempts are spread over time.
+ */
 function afterBackoff(facts: RetryFacts): RetryDecision {
   const askedMs = facts.failure.retryAfterMs ?? 0;
   // The caller gets the provider's word instead.
   if (askedMs > facts.longestBackoffMs) return giveUp("asked-to-wait");
   const growing = facts.firstBackoffMs * 2 ** (facts.triesAtTarget - 1);
-  const waitMs = askedMs + facts.random() * Math.min(facts.longestBackoffMs, growing);
+  const mostMs = Math.min(facts.longestBackoffMs, growing);
+  const waitMs = askedMs + mostMs * (0.5 + facts.random() / 2);
   return again({ facts, where: "same-target", waitMs });
 }
 
@@ -113,14 +116,15 @@ interface Again {
   readonly facts: RetryFacts;
   readonly where: "same-target" | "next-target";
   readonly waitMs?: number;
-  /** Needs no budget. */
+  /** The target did no work, so that another try adds no load to it. */
   readonly isFree?: boolean;
 }
 
 function again({ facts, where, waitMs = 0, isFree = false }: Again): RetryDecision {
   if (facts.attempts >= facts.attemptLimit) return giveUp("attempt-limit");
   if (waitMs >= facts.remainingMs) return giveUp("deadline");
-  if (!isFree && !facts.hasBudget()) return giveUp("budget");
+  const isRepeated = where === "same-target" && !isFree;
+  if (isRepeated && !facts.takeBudget()) return giveUp("budget");
   return { action: "retry", where, waitMs };
 }
 

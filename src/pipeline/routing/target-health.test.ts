@@ -2,9 +2,14 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { plainRouting, targetOf } from "../../../test/support/pipeline-fixtures.ts";
-import type { Target } from "../../domain/model.ts";
 import type { UpstreamFailureDetails, UpstreamFailureKind } from "../../domain/upstream-failure.ts";
-import { TargetHealth, type AttemptWatch, type EjectedTarget } from "./target-health.ts";
+import {
+  TargetHealth,
+  type AttemptWatch,
+  type EjectedTarget,
+  type ReturnedTarget,
+} from "./target-health.ts";
+import type { AttemptTerms } from "./target-state.ts";
 
 /** Five in a row, or half of twenty; one second at first, at most ten. */
 const ejection = plainRouting.ejection;
@@ -15,22 +20,42 @@ type End = "ok" | "left" | UpstreamFailureKind | UpstreamFailureDetails;
 function start() {
   const clock = new ManualClock();
   const ejected: EjectedTarget[] = [];
-  const returned: string[] = [];
+  const returned: ReturnedTarget[] = [];
   const health = new TargetHealth({
     clock,
     settings: () => ejection,
     onEjected: (event) => void ejected.push(event),
-    onReturned: (target) => void returned.push(target),
+    onReturned: (event) => void returned.push(event),
   });
-  const begin = (target: Target = up): AttemptWatch => {
-    const watch = health.tryBegin(target);
+  const tryBegin = (terms: Partial<AttemptTerms> = {}): AttemptWatch | undefined =>
+    health.tryBegin(up, { key: "k", isStreamed: true, ...terms });
+  /** As the last resort, so that ejections keep nobody out. */
+  const begin = (key = "k"): AttemptWatch => {
+    const watch = tryBegin({ key, hasToServe: true });
     if (watch === undefined) throw new Error("the target takes no attempt");
     return watch;
   };
-  const attempt = (outcome: End, times = 1): void => {
-    for (let time = 0; time < times; time += 1) begin().ended(endOf(outcome));
+  const attempt = (outcome: End, times = 1, key = "k"): void => {
+    for (let time = 0; time < times; time += 1) begin(key).ended(endOf(outcome));
   };
-  return { clock, health, ejected, returned, begin, attempt };
+  /** Five failures of three keys. */
+  const eject = (kind: End = "unavailable"): void => {
+    for (const key of ["a", "b", "c", "a", "b"]) attempt(kind, 1, key);
+  };
+  const probe = (outcome: UpstreamFailureKind | undefined): void => {
+    const watch = health.tryBeginProbe(up.id);
+    if (watch === undefined) throw new Error("a probe is under way");
+    watch.ended(outcome && { kind: outcome, message: "" });
+  };
+  const answer = (times: number, key = "k"): void => {
+    for (let time = 0; time < times; time += 1) {
+      const watch = begin(key);
+      watch.answered();
+      watch.ended("ok");
+    }
+  };
+  const view = (key = "k") => health.view(up.id, key);
+  return { clock, health, ejected, returned, tryBegin, begin, attempt, eject, probe, answer, view };
 }
 
 function endOf(outcome: End): "ok" | "left" | UpstreamFailureDetails {
@@ -73,292 +98,379 @@ describe.each(outcomes)("%s", (outcome, meaning) => {
   });
 
   test("ends the attempt after an ejection accordingly", () => {
-    const { clock, health, attempt, ejected, returned } = start();
-    attempt("unavailable", 5);
+    const { clock, eject, attempt, ejected, returned } = start();
+    eject();
     clock.advance(1_000);
     attempt(outcome);
     expect(ejected).toHaveLength(meaning === "failure" ? 2 : 1);
     expect(returned).toHaveLength(meaning === "life" ? 1 : 0);
-    expect(health.view(up.id).isProbing).toBe(false);
   });
 });
 
-test("five failures in a row eject a target, and it is told why and for how long", () => {
-  const { clock, health, attempt, ejected } = start();
-  attempt("timed-out", 4);
-  expect(health.view(up.id).isEjected).toBe(false);
-  attempt("connection-lost");
-  expect(ejected).toEqual([
-    {
-      target: up.id,
-      forMs: 1_000,
-      times: 1,
-      because: "5 failures in a row, at last: connection-lost",
-    },
-  ]);
-  clock.advance(400);
-  expect(health.view(up.id)).toMatchObject({ isEjected: true, ejectedForMs: 600 });
+describe("failures of several keys", () => {
+  test("eject a target for all when they are five in a row, with the reason and the time", () => {
+    const { clock, attempt, ejected, view } = start();
+    for (const key of ["a", "b", "c", "a"]) attempt("timed-out", 1, key);
+    expect(view().isEjected).toBe(false);
+    attempt("connection-lost", 1, "b");
+    expect(ejected).toEqual([
+      {
+        target: up.id,
+        key: undefined,
+        forMs: 1_000,
+        times: 1,
+        because: "5 failures in a row, at last: connection-lost",
+      },
+    ]);
+    clock.advance(400);
+    expect(view("d")).toMatchObject({ isEjected: true, ejectedForMs: 600 });
+  });
+
+  test("eject it when they are half of twenty attempts, without those of the worst key", () => {
+    const failTwoOfThree = (times: number, pauseMs: number) => {
+      const { clock, attempt, ejected } = start();
+      for (let time = 0; time < times; time += 1) {
+        attempt("ok", 1, `k${time % 7}`);
+        attempt("unavailable", 1, `k${(time + 1) % 7}`);
+        attempt("unavailable", 1, `k${(time + 2) % 7}`);
+        clock.advance(pauseMs);
+      }
+      return ejected.filter(({ key }) => key === undefined);
+    };
+    expect(failTwoOfThree(6, 100)).toEqual([]);
+    expect(failTwoOfThree(60, 2_000)).toEqual([]);
+    const [first] = failTwoOfThree(20, 100);
+    expect(first?.because).toMatch(/^\d+ of \d+ attempts in ten seconds failed, at last/);
+  });
 });
 
-test("half of at least twenty attempts in ten seconds eject a target, fewer or older ones do not", () => {
-  const failHalf = (pairs: number, pauseMs: number): readonly EjectedTarget[] => {
-    const { clock, attempt, ejected } = start();
-    for (let pair = 0; pair < pairs; pair += 1) {
-      attempt("ok");
-      attempt("unavailable");
-      clock.advance(pauseMs);
+describe("failures of one key", () => {
+  test("eject a target for that key alone, however many they are", () => {
+    const { clock, attempt, ejected, view } = start();
+    for (let second = 0; second < 120; second += 1) {
+      attempt("timed-out", 5, "bad");
+      attempt("ok", 1, "good");
+      clock.advance(1_000);
     }
-    return ejected;
-  };
-  expect(failHalf(9, 100)).toEqual([]);
-  expect(failHalf(40, 1_200)).toEqual([]);
-  expect(failHalf(10, 100)).toEqual([
-    expect.objectContaining({
-      because: "10 of 20 attempts in ten seconds failed, at last: unavailable",
-    }),
-  ]);
-});
+    expect(new Set(ejected.map(({ key }) => key))).toEqual(new Set(["bad"]));
+    expect([view("bad").isEjected, view("good").isEjected]).toEqual([true, false]);
+  });
 
-test("when its time is over one attempt at a time tries a target, and its answer returns it", () => {
-  const { clock, health, begin, attempt, returned } = start();
-  attempt("unavailable", 5);
-  clock.advance(1_000);
-  expect(health.view(up.id)).toMatchObject({ isEjected: true, ejectedForMs: 0, isProbing: false });
-  const probe = begin();
-  expect(health.view(up.id).isProbing).toBe(true);
-  expect(health.tryBegin(up)).toBeUndefined();
-  probe.answered(20);
-  expect(returned).toEqual([up.id]);
-  expect(health.view(up.id)).toMatchObject({ isEjected: false, isProbing: false });
-  expect(health.tryBegin(up)).toBeDefined();
-});
+  test("weigh no more than half of what ejects, so that one unlucky other changes nothing", () => {
+    const { attempt, ejected } = start();
+    attempt("unavailable", 4, "bad");
+    attempt("unavailable", 1, "unlucky");
+    expect(ejected).toEqual([]);
+    attempt("unavailable", 1, "unlucky");
+    expect(ejected.map(({ key }) => key)).toEqual([undefined]);
+  });
 
-test("a target whose answers break off is back on trust: the first that breaks ejects it again", () => {
-  const { clock, begin, attempt, ejected } = start();
-  attempt("unavailable", 5);
-  clock.advance(1_000);
-  const probe = begin();
-  probe.answered(20);
-  probe.ended(endOf("broken-answer"));
-  expect(ejected).toHaveLength(2);
-});
+  test("raise the question whether it is the target: a probe that fails ejects it for all", () => {
+    const { attempt, ejected, probe, view } = start();
+    attempt("unavailable", 5, "only");
+    expect([view("only").isEjected, view("other").isEjected]).toEqual([true, false]);
+    expect(view("other").needsProbe).toBe(true);
+    probe("unavailable");
+    expect(ejected.at(-1)).toMatchObject({
+      key: undefined,
+      because: "a probe failed: unavailable",
+    });
+    expect(view("other").isEjected).toBe(true);
+  });
 
-test("once an answer came to a good end, an attempt that fails counts like any other", () => {
-  const { clock, begin, attempt, ejected } = start();
-  attempt("unavailable", 5);
-  clock.advance(1_000);
-  const probe = begin();
-  probe.answered(20);
-  probe.ended("ok");
-  attempt("broken-answer", 4);
-  expect(ejected).toHaveLength(1);
-  attempt("broken-answer");
-  expect(ejected).toHaveLength(2);
-});
-
-test("a target that has to serve takes all attempts after its ejection", () => {
-  const { clock, health, attempt, returned } = start();
-  attempt("unavailable", 5);
-  clock.advance(1_000);
-  const watches = [1, 2, 3].map(() => health.tryBegin(up, { hasToServe: true }));
-  expect(watches.every((watch) => watch !== undefined)).toBe(true);
-  watches.forEach((watch) => watch?.ended("ok"));
-  expect(returned).toEqual([up.id]);
-});
-
-test("attempts that fail together after an ejection eject once more, for twice as long", () => {
-  const { clock, health, attempt, ejected } = start();
-  attempt("unavailable", 5);
-  clock.advance(1_000);
-  const watches = [1, 2, 3].map(() => health.tryBegin(up, { hasToServe: true }));
-  watches.forEach((watch) => watch?.ended(endOf("timed-out")));
-  expect(ejected.map(({ forMs, times }) => [forMs, times])).toEqual([
-    [1_000, 1],
-    [2_000, 2],
-  ]);
-  expect(ejected[1]?.because).toBe("the attempt after its ejection failed, at last: timed-out");
-});
-
-test("what a target answers before the time of its ejection is over does not end it", () => {
-  const { clock, health, attempt, returned } = start();
-  attempt("unavailable", 5);
-  const during = health.tryBegin(up, { hasToServe: true });
-  attempt("ok");
-  clock.advance(1_000);
-  during?.answered(1_000);
-  during?.ended("ok");
-  expect(returned).toEqual([]);
-  expect(health.view(up.id).isEjected).toBe(true);
-});
-
-test("an attempt that tries a target does not keep others from it when that was ejected again", () => {
-  const { clock, health, begin, ejected } = start();
-  for (let time = 0; time < 5; time += 1) begin().ended(endOf("unavailable"));
-  clock.advance(1_000);
-  const hanging = begin();
-  health.tryBegin(up, { hasToServe: true })?.ended(endOf("unavailable"));
-  expect(ejected).toHaveLength(2);
-  expect(health.view(up.id).isProbing).toBe(false);
-  clock.advance(2_000);
-  const probe = begin();
-  hanging.ended(endOf("timed-out"));
-  expect(health.view(up.id).isProbing).toBe(true);
-  probe.ended("ok");
-  expect(health.view(up.id).isEjected).toBe(false);
-});
-
-test("a target that returned is judged by what came after", () => {
-  const { clock, begin, attempt, ejected, returned } = start();
-  const early = begin();
-  const untilEjected = (): number => {
-    const before = ejected.length;
-    let pairs = 0;
-    while (ejected.length === before) {
-      attempt("ok");
-      attempt("unavailable");
-      pairs += 1;
-    }
-    return pairs;
-  };
-  expect(untilEjected()).toBe(10);
-  clock.advance(1_000);
-  attempt("unsupported");
-  expect(returned).toHaveLength(1);
-  // The attempt that returned it counts already.
-  attempt("unavailable");
-  expect(untilEjected()).toBe(9);
-  clock.advance(2_000);
-  attempt("ok");
-  attempt("unavailable", 4);
-  early.ended("ok");
-  attempt("unavailable");
-  expect(ejected).toHaveLength(3);
-});
-
-test("failures from before an ejection are no part of the share after it", () => {
-  const { clock, attempt, ejected } = start();
-  attempt("unavailable", 5);
-  clock.advance(1_000);
-  attempt("ok", 10);
-  attempt("unavailable", 4);
-  attempt("ok", 5);
-  attempt("unavailable", 4);
-  expect(ejected).toHaveLength(1);
-});
-
-test("attempts from before an ejection neither prolong nor end it", () => {
-  const { clock, health, begin, attempt, ejected, returned } = start();
-  const early = [begin(), begin(), begin()];
-  attempt("unavailable", 5);
-  early[0]?.ended(endOf("unavailable"));
-  clock.advance(1_000);
-  early[1]?.ended(endOf("unavailable"));
-  early[2]?.answered(1_000);
-  early[2]?.ended("ok");
-  expect([ejected.length, returned.length]).toEqual([1, 0]);
-  expect(health.view(up.id).isEjected).toBe(true);
-});
-
-test("each ejection in a row is twice as long, to a bound", () => {
-  const { clock, begin, attempt, ejected } = start();
-  attempt("unavailable", 5);
-  for (let time = 0; time < 5; time += 1) {
-    clock.advance(ejected.at(-1)?.forMs ?? 0);
-    begin().ended(endOf("unavailable"));
-  }
-  expect(ejected.map(({ forMs }) => forMs)).toEqual([1_000, 2_000, 4_000, 8_000, 10_000, 10_000]);
-});
-
-test("a healthy period as long as the last ejection makes the next a first one", () => {
-  const timesAfter = (healthyMs: number): number | undefined => {
-    const { clock, attempt, ejected } = start();
-    attempt("unavailable", 5);
+  test("a probe that is answered leaves it ejected for that key alone", () => {
+    const { clock, attempt, probe, view, returned } = start();
+    attempt("unavailable", 5, "bad");
+    probe(undefined);
+    expect([view("bad").isEjected, view("other").isEjected]).toEqual([true, false]);
     clock.advance(1_000);
-    attempt("unavailable");
-    clock.advance(2_000);
-    attempt("ok");
-    clock.advance(healthyMs);
-    attempt("unavailable", 5);
-    return ejected.at(-1)?.times;
-  };
-  expect(timesAfter(1_999)).toBe(3);
-  expect(timesAfter(2_000)).toBe(1);
+    expect(view("bad").needsProbe).toBe(true);
+    probe(undefined);
+    expect(returned).toEqual([{ target: up.id, key: "bad" }]);
+    attempt("unavailable", 1, "bad");
+    expect(view("bad")).toMatchObject({ isEjected: true, ejectedForMs: 2_000 });
+  });
+
+  test("of a thousand keys hold no more memory than a bound, and eject nothing for others", () => {
+    const { attempt, view } = start();
+    for (let key = 0; key < 1_000; key += 1) {
+      attempt("unavailable", 5, `bad-${key}`);
+      attempt("ok", 10, "good");
+    }
+    expect([view("bad-999").isEjected, view("bad-0").isEjected]).toEqual([true, false]);
+    expect(view("good").isEjected).toBe(false);
+  });
 });
 
-test("a throttled target pauses, and is neither cut nor ejected", () => {
-  const { health, begin, ejected } = start();
+describe("an ejected target", () => {
+  test("takes no attempt but as a last resort, also when it is due", () => {
+    const { clock, eject, tryBegin } = start();
+    eject();
+    expect([tryBegin(), tryBegin({ isGuaranteed: true })]).toEqual([undefined, undefined]);
+    clock.advance(1_000);
+    expect(tryBegin()).toBeUndefined();
+    expect(tryBegin({ hasToServe: true })).toBeDefined();
+  });
+
+  test("needs a probe when it is due, one at a time", () => {
+    const { clock, eject, health, view } = start();
+    eject();
+    expect(view().needsProbe).toBe(false);
+    clock.advance(1_000);
+    expect(view().needsProbe).toBe(true);
+    expect(health.tryBeginProbe(up.id)).toBeDefined();
+    expect(view().needsProbe).toBe(false);
+    expect(health.tryBeginProbe(up.id)).toBeUndefined();
+  });
+
+  test("returns when a probe is answered, and starts slowly", () => {
+    const { clock, eject, probe, returned, tryBegin, view } = start();
+    eject();
+    clock.advance(1_000);
+    probe(undefined);
+    expect(returned).toEqual([{ target: up.id, key: undefined }]);
+    expect(view()).toMatchObject({ isEjected: false, isStartingSlowly: true });
+    const first = tryBegin();
+    expect([first !== undefined, tryBegin()]).toEqual([true, undefined]);
+    first?.answered();
+    first?.ended("ok");
+    expect(
+      [tryBegin(), tryBegin(), tryBegin()].filter((watch) => watch !== undefined),
+    ).toHaveLength(2);
+  });
+
+  test("is ejected for longer each time that a probe fails, up to a bound", () => {
+    const { clock, eject, probe, ejected } = start();
+    eject();
+    for (let time = 0; time < 5; time += 1) {
+      clock.advance(ejected.at(-1)?.forMs ?? 0);
+      probe("connect-failed");
+    }
+    expect(ejected.map(({ forMs }) => forMs)).toEqual([1_000, 2_000, 4_000, 8_000, 10_000, 10_000]);
+  });
+
+  test("returns for a call that had to be served there after it was due, and not before", () => {
+    const { clock, eject, begin, returned } = start();
+    eject();
+    const early = begin();
+    clock.advance(1_000);
+    early.answered();
+    early.ended("ok");
+    expect(returned).toEqual([]);
+    begin().answered();
+    expect(returned).toHaveLength(1);
+  });
+
+  test("is ejected once more by attempts that fail together after it was due", () => {
+    const { clock, eject, begin, ejected } = start();
+    eject();
+    clock.advance(1_000);
+    for (const watch of [begin("a"), begin("b"), begin("c")]) watch.ended(endOf("timed-out"));
+    expect(ejected.map(({ forMs, times }) => [forMs, times])).toEqual([
+      [1_000, 1],
+      [2_000, 2],
+    ]);
+    expect(ejected[1]?.because).toBe("the attempt after its ejection failed, at last: timed-out");
+  });
+
+  test("is neither kept nor freed by attempts from before", () => {
+    const { clock, health, begin, eject, ejected, returned } = start();
+    const early = [begin(), begin(), begin()];
+    eject();
+    early[0]?.ended(endOf("unavailable"));
+    clock.advance(1_000);
+    early[1]?.ended(endOf("unavailable"));
+    early[2]?.answered();
+    early[2]?.ended("ok");
+    expect([ejected.length, returned.length]).toEqual([1, 0]);
+    expect(health.view(up.id, "k").isEjected).toBe(true);
+  });
+});
+
+describe("a target that returned", () => {
+  function returnedTarget() {
+    const world = start();
+    world.eject();
+    world.clock.advance(1_000);
+    world.probe(undefined);
+    return world;
+  }
+
+  test("is ejected again for all when the calls of two keys fail", () => {
+    const { attempt, ejected, view } = returnedTarget();
+    attempt("broken-answer", 1, "a");
+    expect([view("a").isEjected, view("b").isEjected]).toEqual([true, false]);
+    attempt("broken-answer", 1, "b");
+    expect(ejected.at(-1)).toMatchObject({ key: undefined, times: 2, forMs: 2_000 });
+  });
+
+  test("is in full service after ten answers and a good end: a failure counts like any other", () => {
+    const { answer, attempt, ejected, view } = returnedTarget();
+    answer(9);
+    expect(view().isStartingSlowly).toBe(true);
+    answer(1);
+    expect(view().isStartingSlowly).toBe(false);
+    attempt("broken-answer", 4);
+    expect(ejected).toHaveLength(1);
+    attempt("broken-answer");
+    expect(ejected).toHaveLength(2);
+  });
+
+  test("is judged by what came after: failures from before are no part of the share", () => {
+    const { answer, attempt, ejected } = returnedTarget();
+    answer(10);
+    attempt("unavailable", 4);
+    answer(5);
+    attempt("unavailable", 4);
+    expect(ejected).toHaveLength(1);
+  });
+
+  test("has its next ejection as a first one after a healthy period as long as the last", () => {
+    const timesAfter = (healthyMs: number): number | undefined => {
+      const { clock, answer, eject, ejected } = returnedTarget();
+      answer(10);
+      clock.advance(healthyMs);
+      eject();
+      return ejected.at(-1)?.times;
+    };
+    expect([timesAfter(999), timesAfter(1_000)]).toEqual([2, 1]);
+  });
+});
+
+describe("a silent target", () => {
+  /** It used to answer within 100 ms; then three attempts wait. */
+  function silentTarget() {
+    const world = start();
+    for (let time = 0; time < 20; time += 1) {
+      const watch = world.begin();
+      world.clock.advance(100);
+      watch.answered();
+      watch.ended("ok");
+    }
+    const told: string[] = [];
+    const hanging = ["one", "two", "three"].map((name) => {
+      const watch = world.begin();
+      watch.whenSilent(() => told.push(name));
+      return watch;
+    });
+    return { ...world, told, hanging };
+  }
+
+  test("is suspected when three attempts are overdue, and ejected when a probe times out", () => {
+    const { clock, probe, ejected, view, told } = silentTarget();
+    clock.advance(250);
+    expect(view().needsProbe).toBe(false);
+    clock.advance(10);
+    expect(view().needsProbe).toBe(false);
+    clock.advance(50);
+    expect(view()).toMatchObject({ needsProbe: true, isEjected: false });
+    probe("timed-out");
+    expect(ejected).toMatchObject([{ key: undefined, because: "a probe failed: timed-out" }]);
+    expect(told).toEqual(["one", "two", "three"]);
+  });
+
+  test("that answers its probe was only slow: it stays, and is not asked again at once", () => {
+    const { clock, probe, ejected, view, told } = silentTarget();
+    clock.advance(400);
+    view();
+    clock.advance(50);
+    probe(undefined);
+    clock.advance(9_000);
+    expect([view().needsProbe, ejected.length, told.length]).toEqual([false, 0, 0]);
+  });
+
+  test("does not tell attempts that were answered", () => {
+    const { clock, hanging, probe, told } = silentTarget();
+    hanging[1]?.answered();
+    hanging[2]?.ended("left");
+    clock.advance(400);
+    probe("timed-out");
+    expect(told).toEqual(["one"]);
+  });
+
+  test("is suspected after a single time-out before an answer, and not after one behind it", () => {
+    const { attempt, begin, view } = start();
+    const stalled = begin();
+    stalled.answered();
+    stalled.ended(endOf("timed-out"));
+    expect(view("other").needsProbe).toBe(false);
+    attempt("timed-out");
+    expect(view("other").needsProbe).toBe(true);
+  });
+
+  test("whose whole answers take long is not: each kind of answer has its own time", () => {
+    const { clock, tryBegin, view } = silentTarget();
+    for (let time = 0; time < 20; time += 1) {
+      const watch = tryBegin({ isStreamed: false });
+      clock.advance(100);
+      watch?.ended("ok");
+    }
+    expect(view().limit).toBe(Infinity);
+  });
+});
+
+test("a throttled target pauses, and is neither cut nor ejected; it then starts slowly", () => {
+  const { clock, begin, ejected, tryBegin, view } = start();
   const watches = Array.from({ length: 10 }, () => begin());
   watches[0]?.ended({ kind: "throttled", message: "", retryAfterMs: 3_000 });
   for (const watch of watches.slice(1)) watch.ended(endOf("throttled"));
   expect(ejected).toEqual([]);
-  expect(health.view(up.id)).toMatchObject({
-    pausedForMs: 3_000,
-    limit: Infinity,
-    failureShare: 0,
-  });
+  expect(view()).toMatchObject({ pausedForMs: 3_000, limit: Infinity, failureShare: 0 });
+  expect(tryBegin()).toBeUndefined();
+  clock.advance(3_000);
+  expect([tryBegin() !== undefined, tryBegin()]).toEqual([true, undefined]);
 });
 
 test("an answer after a pause makes the next pause a short one again", () => {
-  const { clock, health, begin, attempt } = start();
+  const { clock, answer, attempt, view } = start();
   attempt("throttled");
   clock.advance(1_000);
-  const watch = begin();
-  watch.answered(10);
-  watch.ended("ok");
+  answer(1);
   attempt("throttled");
-  expect(health.view(up.id).pausedForMs).toBe(1_000);
+  expect(view().pausedForMs).toBe(1_000);
 });
 
-test("a target that names a time to come back is left alone for it, whatever it failed with", () => {
-  const { health, attempt } = start();
+test("a target that names a time is not asked before, whatever it failed with", () => {
+  const { attempt, view } = start();
   attempt({ kind: "overloaded", message: "", retryAfterMs: 4_000 });
-  expect(health.view(up.id).pausedForMs).toBe(4_000);
+  expect(view().pausedForMs).toBe(4_000);
 });
 
 test("a target at its limit takes no attempt until one ends", () => {
-  const { health, begin } = start();
-  const watches = Array.from({ length: 20 }, () => begin());
-  watches[0]?.ended(endOf("overloaded"));
-  for (const watch of watches.slice(1, 4)) watch.ended("ok");
-  expect(health.view(up.id)).toMatchObject({ inFlight: 16 });
-  expect(health.tryBegin(up)).toBeUndefined();
-  expect(health.tryBegin(up, { isGuaranteed: true })).toBeDefined();
-  for (const watch of watches.slice(4, 6)) watch.ended("left");
-  expect(health.tryBegin(up)).toBeDefined();
+  const { begin, tryBegin, view } = start();
+  const watches = Array.from({ length: 60 }, (_, index) => begin(`k${index % 3}`));
+  for (const watch of watches.slice(0, 30)) watch.ended(endOf("overloaded"));
+  const { inFlight, limit } = view();
+  expect([inFlight, Number.isFinite(limit)]).toEqual([30, true]);
+  expect(limit).toBeLessThan(60);
+  for (let entered = inFlight; entered < Math.floor(limit); entered += 1) begin();
+  expect(tryBegin({ hasToServe: true })).toBeUndefined();
+  expect(tryBegin({ hasToServe: true, isGuaranteed: true })).toBeDefined();
+});
+
+test("silence after the first event is no sign of overload", () => {
+  const { begin, view } = start();
+  const watches = Array.from({ length: 60 }, (_, index) => begin(`k${index % 3}`));
+  for (const watch of watches) {
+    watch.answered();
+    watch.ended(endOf("timed-out"));
+  }
+  expect(view().limit).toBe(Infinity);
 });
 
 test("only the first end of an attempt counts", () => {
-  const { health, begin, ejected } = start();
+  const { begin, ejected, view } = start();
   for (let time = 0; time < 4; time += 1) {
     const watch = begin();
     watch.ended(endOf("unavailable"));
     watch.ended(endOf("unavailable"));
-    watch.answered(5);
+    watch.answered();
   }
-  expect(ejected).toEqual([]);
-  expect(health.view(up.id).inFlight).toBe(0);
-});
-
-test("a caller that leaves after a long wait tells that the target is slow", () => {
-  const { clock, health, begin } = start();
-  for (let time = 0; time < 9; time += 1) {
-    const watch = begin();
-    watch.answered(100);
-    watch.answered(9_000);
-    watch.ended("ok");
-  }
-  expect(health.view(up.id).firstEventMs).toBeUndefined();
-  const [long, slow] = [begin(), begin()];
-  long.answered(100);
-  clock.advance(1_100);
-  long.ended("left");
-  expect(health.view(up.id).firstEventMs).toBeCloseTo(100);
-  slow.ended("left");
-  expect(health.view(up.id).firstEventMs).toBeCloseTo(200);
+  expect([ejected.length, view().inFlight]).toEqual([0, 0]);
 });
 
 test("a target that the configuration no longer has is forgotten, and its attempts end in silence", () => {
-  const { health, begin, attempt, ejected, returned } = start();
+  const { health, attempt, begin, ejected, returned, view } = start();
   attempt("unavailable", 4);
   const late = begin();
   health.retain(new Set(["other/m"]));
@@ -367,7 +479,7 @@ test("a target that the configuration no longer has is forgotten, and its attemp
   attempt("unavailable", 10);
   expect([ejected.length, returned.length]).toEqual([0, 0]);
   health.retain(new Set([up.id]));
-  expect(health.view(up.id)).toMatchObject({ isEjected: false, inFlight: 0 });
+  expect(view()).toMatchObject({ isEjected: false, inFlight: 0 });
   attempt("unavailable", 4);
   expect(ejected).toEqual([]);
   attempt("unavailable");
@@ -375,63 +487,76 @@ test("a target that the configuration no longer has is forgotten, and its attemp
 });
 
 test("a reload keeps what is known of the targets that stay", () => {
-  const { health, attempt } = start();
-  attempt("unavailable", 5);
+  const { health, eject, view } = start();
+  eject();
   health.retain(new Set([up.id, "new/m"]));
-  expect(health.view(up.id).isEjected).toBe(true);
+  expect(view().isEjected).toBe(true);
 });
 
-type Step = { readonly target: number; readonly end: End & string } | { readonly passedMs: number };
+type Step =
+  | { readonly key: string; readonly end: End & string; readonly hasToServe: boolean }
+  | { readonly passedMs: number }
+  | { readonly probe: UpstreamFailureKind | undefined };
 
-test("whatever attempts bring, notices alternate, views stay in bounds and nothing is left over", () => {
+test("whatever attempts and probes bring, views stay in bounds and nothing is left over", () => {
   const step: fc.Arbitrary<Step> = fc.oneof(
     { weight: 4, arbitrary: fc.record({ passedMs: fc.oneof(fc.nat(100), fc.nat(5_000)) }) },
     {
-      weight: 10,
+      weight: 2,
+      arbitrary: fc.record({ probe: fc.constantFrom(undefined, "timed-out", "unavailable") }),
+    },
+    {
+      weight: 12,
       arbitrary: fc.record({
-        target: fc.nat(2),
+        key: fc.constantFrom("a", "b", "c"),
         end: fc.constantFrom(...outcomes.map(([end]) => end), "unavailable", "timed-out"),
+        hasToServe: fc.boolean(),
       }),
     },
   );
-  const targets = ["a", "b", "c"].map((name) => targetOf(name));
   fc.assert(
     fc.property(fc.array(step, { maxLength: 300 }), fc.nat(4), (steps, delay) => {
-      const { clock, health, ejected, returned } = start();
+      const { clock, health, ejected, returned, tryBegin, view } = start();
       const running: { watch: AttemptWatch; end: End & string }[] = [];
       const endOne = (): void => {
         const { watch, end } = running.shift() ?? {};
-        if (end === "ok") watch?.answered(10);
+        if (end === "ok") watch?.answered();
         if (end !== undefined) watch?.ended(endOf(end));
       };
       for (const taken of steps) {
         if ("passedMs" in taken) clock.advance(taken.passedMs);
-        else {
-          const target = targets[taken.target] ?? up;
-          const watch = health.tryBegin(target);
-          const view = health.view(target.id);
-          if (watch !== undefined) running.push({ watch, end: taken.end });
-          else expect(view.isProbing || view.inFlight + 1 > view.limit).toBe(true);
+        else if ("probe" in taken) {
+          const kind = taken.probe;
+          health.tryBeginProbe(up.id)?.ended(kind && { kind, message: "" });
+        } else {
+          const { key, end, hasToServe } = taken;
+          const before = view(key);
+          const watch = tryBegin({ key, hasToServe });
+          if (watch !== undefined) running.push({ watch, end });
+          const isClosed = before.isEjected || before.pausedForMs > 0;
+          if (isClosed && !hasToServe) expect(watch).toBeUndefined();
+          if (!isClosed && !before.isStartingSlowly && before.inFlight + 1 <= before.limit) {
+            expect(watch).toBeDefined();
+          }
         }
         if (running.length > delay) endOne();
-        for (const { id } of targets) {
-          const view = health.view(id);
-          expect(view.limit).toBeGreaterThanOrEqual(1);
-          expect(view.ejectedForMs).toBeLessThanOrEqual(ejection.longestMs);
-          expect(view.pausedForMs).toBeLessThanOrEqual(30_000);
-          expect(view.failureShare).toBeLessThanOrEqual(1);
-          expect(view.isProbing && !view.isEjected).toBe(false);
+        for (const key of ["a", "b", "c"]) {
+          const seen = view(key);
+          expect(seen.limit).toBeGreaterThanOrEqual(10);
+          expect(seen.ejectedForMs).toBeLessThanOrEqual(ejection.longestMs);
+          expect(seen.pausedForMs).toBeLessThanOrEqual(30_000);
+          expect(seen.failureShare).toBeGreaterThanOrEqual(0);
+          expect(seen.failureShare).toBeLessThanOrEqual(1);
+          if (seen.isEjected) expect(seen.because).not.toBe("");
         }
       }
       while (running.length > 0) endOne();
-      for (const { id } of targets) {
-        const view = health.view(id);
-        expect([view.inFlight, view.isProbing]).toEqual([0, false]);
-        const first = ejected.filter(({ target, times }) => target === id && times === 1).length;
-        const backs = returned.filter((target) => target === id).length;
+      expect(view("a").inFlight).toBe(0);
+      for (const key of [undefined, "a", "b", "c"]) {
+        const firsts = ejected.filter((event) => event.key === key && event.times === 1).length;
+        const backs = returned.filter((event) => event.key === key).length;
         // Every run of ejections begins with a first one and ends with at most one return.
-        expect(first).toBeLessThanOrEqual(backs + 1);
-        if (!view.isEjected && first > 0) expect(backs).toBeGreaterThanOrEqual(first);
+        expect(firsts).toBeLessThanOrEqual(backs + 1);
       }
     }),
     { numRuns: 300 },

@@ -2,32 +2,51 @@ import type { Clock } from "../../domain/clock.ts";
 import type { Target } from "../../domain/model.ts";
 import type { EjectionSettings } from "../../domain/routing-settings.ts";
 import type { UpstreamFailureDetails } from "../../domain/upstream-failure.ts";
-import { TargetState, type AttemptTerms, type TargetChange } from "./target-state.ts";
+import type { TargetChange } from "./target-standing.ts";
+import { TargetState, type AttemptEnd, type AttemptTerms } from "./target-state.ts";
 import { unknownTarget, type TargetView } from "./target-view.ts";
 
 export type { TargetView } from "./target-view.ts";
 
 export interface EjectedTarget {
   readonly target: string;
+  /** The key whose calls alone failed; undefined: ejected for all. */
+  readonly key: string | undefined;
   readonly forMs: number;
   /** How often in a row. */
   readonly times: number;
   readonly because: string;
 }
 
+export interface ReturnedTarget {
+  readonly target: string;
+  /** Undefined: for all keys, but for those for which it is ejected alone. */
+  readonly key: string | undefined;
+}
+
 export interface TargetHealthOptions {
   readonly clock: Clock;
   readonly settings: () => EjectionSettings;
   readonly onEjected: (event: EjectedTarget) => void;
-  readonly onReturned: (target: string) => void;
+  readonly onReturned: (event: ReturnedTarget) => void;
 }
 
 /** Told of one attempt by whoever makes it. It must be told of the end. */
 export interface AttemptWatch {
-  /** The first event came, so long after the attempt began. */
-  answered(firstEventMs: number): void;
+  /** The first event of a stream came, or a whole answer. */
+  answered(): void;
   /** `left`: the caller no longer wants the answer. Only the first end counts. */
-  ended(outcome: "ok" | "left" | UpstreamFailureDetails): void;
+  ended(outcome: AttemptEnd): void;
+  /** Runs once, when the target turns out to be silent before it answers this attempt. */
+  whenSilent(run: () => void): void;
+}
+
+/** Told of one probe. It must be told of the end. */
+export interface ProbeWatch {
+  /** How long the target may take, milliseconds; Infinity where too little is known. */
+  readonly patienceMs: number;
+  /** Undefined: the target answered. */
+  ended(failure: UpstreamFailureDetails | undefined): void;
 }
 
 /**
@@ -46,40 +65,58 @@ export class TargetHealth {
   }
 
   /**
-   * Undefined when the target takes no further attempt now: its adaptive limit is reached, or it is
-   * half open and the one call that tries it is under way. That second bound does not hold for a
-   * target that has to serve (`Candidate.hasToServe`), and neither holds for what was sold.
+   * Undefined when the target takes no further attempt now: it is ejected or paused, starts slowly,
+   * or is at its concurrency limit. Only the last holds for a target that has to serve
+   * (`Candidate.hasToServe`), and only the first for what was sold.
    */
-  tryBegin(target: Target, terms: AttemptTerms = {}): AttemptWatch | undefined {
+  tryBegin(target: Target, terms: AttemptTerms): AttemptWatch | undefined {
     const state = this.#stateOf(target.id);
     const { clock } = this.#options;
     const attempt = state.tryBegin(clock.monotonic(), terms);
     if (attempt === undefined) return undefined;
     let isUnderWay = true;
     return {
-      answered: (firstEventMs) => {
+      answered: () => {
         if (!isUnderWay || attempt.isAnswered) return;
-        const change = state.answered(attempt, clock.monotonic(), firstEventMs);
-        this.#tell(target.id, state, change);
+        this.#tell(target.id, state, state.answered(attempt, clock.monotonic()));
       },
       ended: (outcome) => {
         if (!isUnderWay) return;
         isUnderWay = false;
-        const nowMs = clock.monotonic();
-        const settings = this.#options.settings();
-        this.#tell(target.id, state, state.ended(attempt, outcome, { nowMs, settings }));
+        this.#tell(target.id, state, state.ended(attempt, outcome, this.#moment()));
+      },
+      whenSilent: (run) => {
+        attempt.onSilent = run;
       },
     };
   }
 
-  view(targetId: string): TargetView {
-    return this.#states.get(targetId)?.viewAt(this.#options.clock.monotonic()) ?? unknownTarget;
+  /** Undefined while another probe of the target is under way. */
+  tryBeginProbe(targetId: string): ProbeWatch | undefined {
+    const state = this.#stateOf(targetId);
+    if (!state.tryBeginProbe()) return undefined;
+    return {
+      patienceMs: state.probePatienceMs,
+      ended: (failure) => this.#tell(targetId, state, state.probeEnded(failure, this.#moment())),
+    };
+  }
+
+  /** What the calls of a key meet at a target now. */
+  view(targetId: string, key: string): TargetView {
+    return (
+      this.#states.get(targetId)?.viewAt(this.#options.clock.monotonic(), key) ?? unknownTarget
+    );
   }
 
   /** Forgets all other targets. Attempts at them end without a trace. */
   retain(ids: ReadonlySet<string>): void {
     this.#configured = ids;
     for (const id of this.#states.keys()) if (!ids.has(id)) this.#states.delete(id);
+  }
+
+  #moment() {
+    const { clock, settings } = this.#options;
+    return { nowMs: clock.monotonic(), settings: settings() };
   }
 
   #stateOf(id: string): TargetState {
@@ -91,9 +128,11 @@ export class TargetHealth {
     return state;
   }
 
-  #tell(target: string, state: TargetState, change: TargetChange): void {
-    if (change === undefined || this.#states.get(target) !== state) return;
-    if (change === "returned") this.#options.onReturned(target);
-    else this.#options.onEjected({ target, ...change.ejected });
+  #tell(target: string, state: TargetState, changes: readonly TargetChange[]): void {
+    if (this.#states.get(target) !== state) return;
+    for (const { key, ejected } of changes) {
+      if (ejected === undefined) this.#options.onReturned({ target, key });
+      else this.#options.onEjected({ target, key, ...ejected });
+    }
   }
 }

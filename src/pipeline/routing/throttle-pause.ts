@@ -1,10 +1,11 @@
 /** Where the provider does not say how long; each time in a row it is twice as long. */
 const firstPauseMs = 1_000;
-const longestOwnPauseMs = 30_000;
+/** A target that works again gets its calls back within seconds. */
+const longestOwnPauseMs = 5_000;
 /** No provider can take a target away for longer by its word. */
 const longestPauseMs = 300_000;
 
-/** For how long a target's provider asked to be left alone. */
+/** For how long a target gets no calls because its provider limits requests, or asked for it. */
 export class ThrottlePause {
   #endsMs = Number.NEGATIVE_INFINITY;
   #timesInRow = 0;
@@ -13,17 +14,18 @@ export class ThrottlePause {
     return Math.max(0, this.#endsMs - nowMs);
   }
 
-  /** The provider refused an attempt for the number of requests. */
-  throttled(nowMs: number, retryAfterMs: number | undefined): void {
-    if (retryAfterMs !== undefined) {
-      this.asked(nowMs, retryAfterMs);
-      return;
-    }
+  /**
+   * The provider refused an attempt for the number of requests. It pauses for the time that the
+   * provider named, or for the growing time of its own where that is longer.
+   */
+  throttled(nowMs: number, retryAfterMs = 0): void {
     // Refusals of attempts that were under way together are one.
-    if (this.leftMs(nowMs) > 0) return;
-    this.#timesInRow += 1;
-    const pauseMs = Math.min(longestOwnPauseMs, firstPauseMs * 2 ** (this.#timesInRow - 1));
-    this.#endsMs = nowMs + pauseMs;
+    if (this.leftMs(nowMs) === 0) {
+      this.#timesInRow += 1;
+      const pauseMs = Math.min(longestOwnPauseMs, firstPauseMs * 2 ** (this.#timesInRow - 1));
+      this.#endsMs = nowMs + pauseMs;
+    }
+    this.asked(nowMs, retryAfterMs);
   }
 
   /** The provider named a time. */

@@ -1,0 +1,25 @@
+import type { GiveUpReason, RetryDecision } from "./retry.ts";
+
+/** One of a fixed set of words, for metrics. */
+export function decisionName(decision: RetryDecision): string {
+  return decision.action === "retry" ? decision.where : decision.because;
+}
+
+/** The rule that decided, for operators who ask how a call found its way. */
+export function describeDecision(decision: RetryDecision): string {
+  if (decision.action === "give-up") return `gave up: ${reasons[decision.because]}`;
+  const { where, waitMs } = decision;
+  if (waitMs > 0) return `tried again after ${(waitMs / 1_000).toFixed(1)} s`;
+  return where === "next-target" ? "tried the next target" : "tried the same target again";
+}
+
+const reasons: Readonly<Record<GiveUpReason, string>> = {
+  "caller-gone": "the caller had left",
+  "answer-began": "the answer had begun",
+  "cannot-mend": "another attempt would fail alike",
+  "attempt-limit": "routing.attempts was reached",
+  "no-other-target": "no other target was left, and waiting does not help",
+  "asked-to-wait": "the provider asked for a longer wait than routing.longest_backoff",
+  deadline: "the time of the call would have ended before the next attempt",
+  budget: "the retry budget of the target was used up (routing.retry_budget)",
+};

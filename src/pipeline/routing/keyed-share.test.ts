@@ -1,0 +1,61 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { KeyedShare } from "./keyed-share.ts";
+
+test("attempts and failures of ten seconds are counted", () => {
+  const share = new KeyedShare();
+  share.succeeded("a", 0);
+  share.failed("a", 1_000);
+  share.failed("b", 1_000);
+  expect(share.all(9_999)).toEqual({ attempts: 3, failures: 2 });
+  expect(share.all(10_000)).toEqual({ attempts: 2, failures: 2 });
+  expect(share.all(11_000)).toEqual({ attempts: 0, failures: 0 });
+});
+
+test("the key that failed most is left out, with its attempts", () => {
+  const share = new KeyedShare();
+  for (let count = 0; count < 10; count += 1) share.failed("bad", count);
+  for (let count = 0; count < 10; count += 1) share.succeeded("good", count);
+  share.failed("unlucky", 10);
+  expect(share.withoutWorst(10)).toEqual({ attempts: 11, failures: 1 });
+});
+
+test("a key that calls alone is judged by all that it did, another one ends that", () => {
+  const share = new KeyedShare();
+  share.failed("only", 0);
+  expect(share.fair(0)).toEqual({ attempts: 1, failures: 1 });
+  share.succeeded("other", 1);
+  expect(share.fair(1)).toEqual({ attempts: 1, failures: 0 });
+  share.failed("only", 2);
+  expect(share.fair(9_999)).toEqual({ attempts: 1, failures: 0 });
+  expect(share.fair(10_002)).toEqual({ attempts: 0, failures: 0 });
+});
+
+test("a thousand keys that fail hold no more memory than a bound", () => {
+  const share = new KeyedShare();
+  for (let count = 0; count < 1_000; count += 1) share.failed(`k${count}`, 0);
+  expect(share.of("k0", 0).failures).toBe(0);
+  expect(share.of("k999", 0).failures).toBe(1);
+  expect(share.all(0).failures).toBe(1_000);
+});
+
+test("whatever one key does, the share without the worst is that of the others at most", () => {
+  const steps = fc.array(
+    fc.record({ isBad: fc.boolean(), fails: fc.boolean(), passedMs: fc.nat(500) }),
+    { maxLength: 200 },
+  );
+  fc.assert(
+    fc.property(steps, (taken) => {
+      const share = new KeyedShare();
+      const others = new KeyedShare();
+      let nowMs = 0;
+      for (const { isBad, fails, passedMs } of taken) {
+        nowMs += passedMs;
+        if (isBad) share.failed("bad", nowMs);
+        else if (fails) [share, others].forEach((each) => each.failed("good", nowMs));
+        else [share, others].forEach((each) => each.succeeded("good", nowMs));
+        expect(share.withoutWorst(nowMs).failures).toBeLessThanOrEqual(others.all(nowMs).failures);
+      }
+    }),
+  );
+});

@@ -1,0 +1,107 @@
+import { SecondsRing } from "./seconds-ring.ts";
+
+/** Seconds whose attempts make up a share. */
+const shareSeconds = 10;
+/** Keys whose failures are counted apart; beyond it the one that failed first is forgotten. */
+const mostKeys = 256;
+
+export interface Share {
+  readonly attempts: number;
+  readonly failures: number;
+}
+
+/** Attempts and failures of one key, since its first failure. */
+interface KeyCount {
+  readonly attempts: SecondsRing;
+  readonly failures: SecondsRing;
+}
+
+/** Attempts of the last ten seconds, and which of them failed, by key. */
+export class KeyedShare {
+  readonly #attempts = new SecondsRing(shareSeconds);
+  readonly #failures = new SecondsRing(shareSeconds);
+  readonly #keys = new Map<string, KeyCount>();
+  #lastKey: string | undefined;
+  /** When another key than the one before was seen last. */
+  #changedAtMs = Number.NEGATIVE_INFINITY;
+
+  succeeded(key: string, nowMs: number): void {
+    this.#seen(key, nowMs);
+    this.#attempts.add(nowMs);
+    this.#keys.get(key)?.attempts.add(nowMs);
+  }
+
+  failed(key: string, nowMs: number): void {
+    this.#seen(key, nowMs);
+    this.#attempts.add(nowMs);
+    this.#failures.add(nowMs);
+    const count = this.#countOf(key);
+    count.attempts.add(nowMs);
+    count.failures.add(nowMs);
+  }
+
+  all(nowMs: number): Share {
+    return { attempts: this.#attempts.sum(nowMs), failures: this.#failures.sum(nowMs) };
+  }
+
+  of(key: string, nowMs: number): Share {
+    return shareOf(this.#keys.get(key), nowMs);
+  }
+
+  /**
+   * Without the key that failed most: whatever one key sends, it cannot make this look bad for the
+   * others.
+   */
+  withoutWorst(nowMs: number): Share {
+    const { attempts, failures } = this.all(nowMs);
+    if (failures === 0) return { attempts, failures };
+    let worst: Share = { attempts: 0, failures: 0 };
+    for (const count of this.#keys.values()) {
+      const share = shareOf(count, nowMs);
+      if (share.failures > worst.failures) worst = share;
+    }
+    return { attempts: attempts - worst.attempts, failures: failures - worst.failures };
+  }
+
+  /** `withoutWorst`, unless all attempts of the ten seconds were of one key. */
+  fair(nowMs: number): Share {
+    const isOfOneKey = nowMs - this.#changedAtMs >= shareSeconds * 1_000;
+    return isOfOneKey ? this.all(nowMs) : this.withoutWorst(nowMs);
+  }
+
+  forget(key: string): void {
+    this.#keys.delete(key);
+  }
+
+  clear(): void {
+    this.#attempts.clear();
+    this.#failures.clear();
+    this.#keys.clear();
+  }
+
+  #seen(key: string, nowMs: number): void {
+    if (key === this.#lastKey) return;
+    if (this.#lastKey !== undefined) this.#changedAtMs = nowMs;
+    this.#lastKey = key;
+  }
+
+  #countOf(key: string): KeyCount {
+    const known = this.#keys.get(key);
+    if (known !== undefined) return known;
+    if (this.#keys.size >= mostKeys) {
+      const [oldest] = this.#keys.keys();
+      if (oldest !== undefined) this.#keys.delete(oldest);
+    }
+    const count = {
+      attempts: new SecondsRing(shareSeconds),
+      failures: new SecondsRing(shareSeconds),
+    };
+    this.#keys.set(key, count);
+    return count;
+  }
+}
+
+function shareOf(count: KeyCount | undefined, nowMs: number): Share {
+  if (count === undefined) return { attempts: 0, failures: 0 };
+  return { attempts: count.attempts.sum(nowMs), failures: count.failures.sum(nowMs) };
+}

@@ -1,0 +1,39 @@
+import { expect, test } from "bun:test";
+import { SlowStart } from "./slow-start.ts";
+
+test("each answer makes room for one attempt more, so that they double with each round trip", () => {
+  const start = new SlowStart(0, true);
+  const rounds: number[] = [];
+  for (let round = 0; round < 4; round += 1) {
+    let entered = 0;
+    while (start.hasRoom) {
+      start.enter();
+      entered += 1;
+    }
+    rounds.push(entered);
+    for (let attempt = 0; attempt < entered; attempt += 1) {
+      start.answered();
+      start.leave();
+    }
+  }
+  expect(rounds).toEqual([1, 2, 4, 8]);
+});
+
+test("an attempt that is not answered makes no room for another", () => {
+  const start = new SlowStart(0, true);
+  start.enter();
+  expect(start.hasRoom).toBe(false);
+  start.leave();
+  start.enter();
+  expect(start.hasRoom).toBe(false);
+});
+
+test("it is over after ten answers and one that came to a good end, or after ten seconds", () => {
+  const start = new SlowStart(1_000, true);
+  for (let answer = 0; answer < 10; answer += 1) start.answered();
+  expect(start.isOver(1_000)).toBe(false);
+  start.endedWell();
+  expect(start.isOver(1_000)).toBe(true);
+  expect(new SlowStart(1_000, true).isOver(10_999)).toBe(false);
+  expect(new SlowStart(1_000, true).isOver(11_000)).toBe(true);
+});

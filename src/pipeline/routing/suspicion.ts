@@ -1,0 +1,52 @@
+/** A late event loop sees silence everywhere; what was late has been read by then. */
+const secondLookMs = 50;
+
+/**
+ * Whether a target should be probed though it is not ejected for all: an attempt timed out, several
+ * are overdue, or the calls of one key keep failing. One probe at a time.
+ */
+export class Suspicion {
+  #isRaised = false;
+  #silentSinceMs: number | undefined;
+  #quietUntilMs = Number.NEGATIVE_INFINITY;
+  #isProbing = false;
+
+  get isProbing(): boolean {
+    return this.#isProbing;
+  }
+
+  raise(): void {
+    this.#isRaised = true;
+  }
+
+  isWarranted(isSilent: boolean, nowMs: number): boolean {
+    if (this.#isProbing || nowMs < this.#quietUntilMs) return false;
+    if (this.#isRaised) return true;
+    if (isSilent) this.#silentSinceMs ??= nowMs;
+    else this.#silentSinceMs = undefined;
+    return this.#silentSinceMs !== undefined && nowMs - this.#silentSinceMs >= secondLookMs;
+  }
+
+  /** False when one is under way. */
+  tryBeginProbe(): boolean {
+    if (this.#isProbing) return false;
+    this.#isProbing = true;
+    return true;
+  }
+
+  /** The target answered a probe: it is not suspected again before then. */
+  cleared(quietUntilMs: number): void {
+    this.#end();
+    this.#quietUntilMs = quietUntilMs;
+  }
+
+  confirmed(): void {
+    this.#end();
+  }
+
+  #end(): void {
+    this.#isProbing = false;
+    this.#isRaised = false;
+    this.#silentSinceMs = undefined;
+  }
+}

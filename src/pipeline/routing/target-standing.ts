@@ -1,0 +1,196 @@
+import type { EjectionSettings } from "../../domain/routing-settings.ts";
+import { Ejection, type EjectionNotice, type ScopedAttempt } from "./ejection.ts";
+import { FailureTally } from "./failure-tally.ts";
+
+/** What an event changed about a target. */
+export interface TargetChange {
+  /** Undefined: for all keys. */
+  readonly key: string | undefined;
+  /** Undefined: it returned. */
+  readonly ejected: EjectionNotice | undefined;
+}
+
+/** An attempt as the ejections of its target see it. */
+export interface StandingAttempt {
+  readonly key: string;
+  readonly all: ScopedAttempt;
+  /** Undefined while the target was never ejected for the key alone. */
+  readonly own: ScopedAttempt | undefined;
+}
+
+export interface Moment {
+  readonly nowMs: number;
+  readonly settings: EjectionSettings;
+}
+
+/** Keys for which a target may be ejected alone; the one that was first makes room. */
+const mostKeys = 256;
+const afterReturn = "it failed again after its return";
+
+/**
+ * Whether a target is ejected: for all keys, when the calls of several fail or a probe does, or for
+ * one key, when its calls alone fail.
+ */
+export class TargetStanding {
+  readonly #forAll = new Ejection();
+  readonly #byKey = new Map<string, Ejection>();
+  readonly #tally = new FailureTally();
+
+  isEjectedFor(key: string): boolean {
+    return this.#forAll.isEjected || this.#byKey.get(key)?.isEjected === true;
+  }
+
+  get isEjectedForAll(): boolean {
+    return this.#forAll.isEjected;
+  }
+
+  /** The ejection that the calls of the key meet: the longer one. */
+  ejectionFor(key: string, nowMs: number): Ejection {
+    const own = this.#byKey.get(key);
+    const isOwn = own?.isEjected === true && own.leftMs(nowMs) >= this.#forAll.leftMs(nowMs);
+    return isOwn ? own : this.#forAll;
+  }
+
+  failureShare(nowMs: number): number {
+    return this.#tally.failureShare(nowMs);
+  }
+
+  isStartingSlowly(key: string, nowMs: number): boolean {
+    return this.#scopesOf(key).some((scope) => scope.slowStartAt(nowMs) !== undefined);
+  }
+
+  hasRoom(key: string, nowMs: number): boolean {
+    return this.#scopesOf(key).every((scope) => scope.slowStartAt(nowMs)?.hasRoom !== false);
+  }
+
+  startSlowly(atMs: number): void {
+    this.#forAll.startSlowly(atMs);
+  }
+
+  begin(key: string, nowMs: number): StandingAttempt {
+    return {
+      key,
+      all: this.#forAll.begin(nowMs),
+      own: this.#byKey.get(key)?.begin(nowMs),
+    };
+  }
+
+  answered(attempt: StandingAttempt, nowMs: number): readonly TargetChange[] {
+    for (const scoped of scopesIn(attempt)) scoped.slowStart?.answered();
+    return this.#showedLife(attempt, nowMs);
+  }
+
+  /** It was answered to its end, or failed for reasons that are not the target's. */
+  lived(attempt: StandingAttempt, nowMs: number, isWhole: boolean): readonly TargetChange[] {
+    if (isWhole) for (const scoped of scopesIn(attempt)) scoped.slowStart?.endedWell();
+    const changes = this.#showedLife(attempt, nowMs);
+    if (this.#isCurrent(attempt)) this.#tally.succeeded(attempt.key, nowMs);
+    return changes;
+  }
+
+  failed(attempt: StandingAttempt, kind: string, moment: Moment): TargetChange | undefined {
+    if (!this.#isCurrent(attempt)) return undefined;
+    const { key, all, own } = attempt;
+    if (all.scope.isEjected || own?.scope.isEjected === true) {
+      return this.#failedWhileEjected(attempt, kind, moment);
+    }
+    const { nowMs, settings } = moment;
+    this.#tally.failed(key, nowMs);
+    const isOfSeveral = (all.slowStart?.failed(key) ?? 0) > 1 && isOnTrust(all);
+    const forAll = isOfSeveral ? afterReturn : this.#tally.reasonForAll(nowMs, settings);
+    if (forAll !== undefined) return this.#eject(undefined, moment, lastly(forAll, kind));
+    const forKey =
+      isOnTrust(all) || isOnTrust(own)
+        ? afterReturn
+        : this.#tally.reasonForKey(key, nowMs, settings);
+    return forKey === undefined ? undefined : this.#eject(key, moment, lastly(forKey, kind));
+  }
+
+  /** A probe was answered: what is due to end ends. */
+  probeAnswered(nowMs: number): readonly TargetChange[] {
+    const changes: TargetChange[] = [];
+    if (this.#forAll.isDue(nowMs)) changes.push(this.#return(undefined, nowMs));
+    for (const [key, own] of this.#byKey) {
+      if (own.isDue(nowMs)) changes.push(this.#return(key, nowMs));
+    }
+    return changes;
+  }
+
+  probeFailed(kind: string, moment: Moment): TargetChange | undefined {
+    const isInVain = this.#forAll.isEjected && !this.#forAll.isDue(moment.nowMs);
+    return isInVain ? undefined : this.#eject(undefined, moment, `a probe failed: ${kind}`);
+  }
+
+  #failedWhileEjected(
+    { key, all, own }: StandingAttempt,
+    kind: string,
+    moment: Moment,
+  ): TargetChange | undefined {
+    const because = lastly("the attempt after its ejection failed", kind);
+    if (all.scope.isEjected)
+      return all.isTrial ? this.#eject(undefined, moment, because) : undefined;
+    return own?.isTrial === true ? this.#eject(key, moment, because) : undefined;
+  }
+
+  #showedLife(attempt: StandingAttempt, nowMs: number): readonly TargetChange[] {
+    const { key, all, own } = attempt;
+    if (!all.isTrial && own?.isTrial !== true) return [];
+    const changes: TargetChange[] = [];
+    if (decides(all)) changes.push(this.#return(undefined, nowMs, all));
+    if (own !== undefined && decides(own)) changes.push(this.#return(key, nowMs, own));
+    return changes;
+  }
+
+  /** Whether nothing was decided since the attempt began. */
+  #isCurrent({ key, all, own }: StandingAttempt): boolean {
+    const ownPeriod = this.#byKey.get(key)?.period ?? 0;
+    return all.period === this.#forAll.period && (own?.period ?? 0) === ownPeriod;
+  }
+
+  #eject(key: string | undefined, { nowMs, settings }: Moment, because: string): TargetChange {
+    if (key === undefined) this.#tally.clear();
+    else this.#tally.forget(key);
+    const scope = key === undefined ? this.#forAll : this.#ownOf(key);
+    return { key, ejected: scope.eject(nowMs, settings, because) };
+  }
+
+  #return(key: string | undefined, nowMs: number, attempt?: ScopedAttempt): TargetChange {
+    if (key === undefined) this.#tally.clear();
+    const scope = key === undefined ? this.#forAll : this.#ownOf(key);
+    scope.return(nowMs, attempt);
+    return { key, ejected: undefined };
+  }
+
+  #ownOf(key: string): Ejection {
+    const known = this.#byKey.get(key);
+    if (known !== undefined) return known;
+    if (this.#byKey.size >= mostKeys) {
+      const [first] = this.#byKey.keys();
+      if (first !== undefined) this.#byKey.delete(first);
+    }
+    const own = new Ejection();
+    this.#byKey.set(key, own);
+    return own;
+  }
+
+  #scopesOf(key: string): readonly Ejection[] {
+    const own = this.#byKey.get(key);
+    return own === undefined ? [this.#forAll] : [this.#forAll, own];
+  }
+}
+
+function scopesIn({ all, own }: StandingAttempt): readonly ScopedAttempt[] {
+  return own === undefined ? [all] : [all, own];
+}
+
+function isOnTrust(scoped: ScopedAttempt | undefined): boolean {
+  return scoped?.slowStart?.isOnTrust === true;
+}
+
+function decides({ scope, isTrial, period }: ScopedAttempt): boolean {
+  return scope.isEjected && isTrial && period === scope.period;
+}
+
+function lastly(because: string, kind: string): string {
+  return `${because}, at last: ${kind}`;
+}

@@ -1,0 +1,47 @@
+import { expect, test } from "bun:test";
+import { WaitingAttempts, type WaitingAttempt } from "./waiting-attempts.ts";
+
+/** A target that used to answer within 100 ms: what takes longer than 250 ms is overdue. */
+function start() {
+  const waiting = new WaitingAttempts();
+  const begin = (beganMs: number): WaitingAttempt => {
+    const attempt = { beganMs };
+    waiting.add(attempt);
+    return attempt;
+  };
+  const answer = (attempt: WaitingAttempt, nowMs: number): void =>
+    waiting.answered(attempt, nowMs, nowMs - attempt.beganMs);
+  for (let count = 0; count < 20; count += 1) answer(begin(0), 100);
+  return { waiting, begin, answer };
+}
+
+test("three overdue attempts without an answer since show that a target is silent", () => {
+  const { waiting, begin } = start();
+  begin(1_000);
+  begin(1_010);
+  expect(waiting.isSilent(5_000)).toBe(false);
+  begin(1_020);
+  expect(waiting.isSilent(1_270)).toBe(false);
+  expect(waiting.isSilent(1_271)).toBe(true);
+});
+
+test("an answer to a later attempt shows that it is not", () => {
+  const { waiting, begin, answer } = start();
+  for (const beganMs of [1_000, 1_010, 1_020]) begin(beganMs);
+  answer(begin(1_100), 1_200);
+  expect(waiting.isSilent(9_000)).toBe(false);
+});
+
+test("one whose usual time is not known is never silent", () => {
+  const waiting = new WaitingAttempts();
+  for (let count = 0; count < 9; count += 1) waiting.add({ beganMs: count });
+  expect(waiting.isSilent(60_000)).toBe(false);
+});
+
+test("attempts that have ended are not waited for", () => {
+  const { waiting, begin } = start();
+  const attempts = [1_000, 1_010, 1_020].map(begin);
+  expect(waiting.isSilent(2_000)).toBe(true);
+  for (const attempt of attempts) waiting.ended(attempt);
+  expect(waiting.isSilent(2_000)).toBe(false);
+});
