@@ -115,7 +115,13 @@ describe("a call that was tried more than once", () => {
   const routing = {
     candidates: [{ target: "east/m", model: "alpha-sonnet-4", why: "priority 1" }],
     attempts: [
-      { ...attempt, target: "east/m", outcome: "connection-lost", mayBeBilled: true },
+      {
+        ...attempt,
+        target: "east/m",
+        outcome: "connection-lost",
+        mayBeBilled: true,
+        decision: "tried the next target",
+      },
       { ...attempt, target: "west/m", outcome: "answered" },
     ],
   } as const;
@@ -126,8 +132,8 @@ describe("a call that was tried more than once", () => {
     expect(shown.may_be_billed_twice).toBe(true);
     expect(shown.routing?.candidates).toEqual([...routing.candidates]);
     expect(shown.routing?.attempts.map((each) => Object.values(each))).toEqual([
-      ["east/m", "alpha-sonnet-4", 0.4, 2000, "connection-lost", true],
-      ["west/m", "alpha-sonnet-4", 0.4, 2000, "answered", false],
+      ["east/m", "alpha-sonnet-4", 0.4, 2000, "connection-lost", true, "tried the next target"],
+      ["west/m", "alpha-sonnet-4", 0.4, 2000, "answered", false, null],
     ]);
   });
 

@@ -210,7 +210,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
       expect(row).toMatchObject({ outcome: "failed", inputTokens: 0, outputTokens: 0 });
       // What may pass is tried again; what the operator must mend, or asks for a long wait, is not.
       const isFinal = ofTheOperator.includes(fault) || asksToWait.includes(fault);
-      expect(row?.attempts).toBe(isFinal ? 1 : 4);
+      expect(row?.attempts).toBe(isFinal ? 1 : 3);
     });
   });
 

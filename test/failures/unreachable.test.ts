@@ -48,7 +48,7 @@ for (const stream of [false, true]) {
     expect(response.status).toBe(503);
     expect((await errorOf(response)).message).toContain("could not be reached");
     const [row] = await gateway.usage();
-    expect(row).toMatchObject({ outcome: "failed", status: 503, attempts: 4, inputTokens: 0 });
+    expect(row).toMatchObject({ outcome: "failed", status: 503, attempts: 3, inputTokens: 0 });
   });
 
   test(`the next target serves in its place: ${kind}`, async () => {

@@ -9,7 +9,7 @@ export function decisionName(decision: RetryDecision): string {
 export function describeDecision(decision: RetryDecision): string {
   if (decision.action === "give-up") return `gave up: ${reasons[decision.because]}`;
   const { where, waitMs } = decision;
-  if (waitMs > 0) return `tried again after ${(waitMs / 1_000).toFixed(1)} s`;
+  if (waitMs > 0) return `tried again after ${Math.round(waitMs)} ms`;
   return where === "next-target" ? "tried the next target" : "tried the same target again";
 }
 
