@@ -32,7 +32,7 @@ function formatAttempts(attempts: readonly ReplyRecord[]): readonly string[] {
     cellOf(each, "start_ms"),
     cellOf(each, "duration_ms"),
     describeOutcome(each),
-    each["decision"] == null ? "" : cellOf(each, "decision"),
+    typeof each["decision"] === "string" ? each["decision"] : "",
   ]);
   const table = formatTable(["", "TARGET", "MODEL", "AT MS", "MS", "OUTCOME", "THEN"], rows);
   return ["", "Attempts:", indent(table)];

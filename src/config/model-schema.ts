@@ -123,8 +123,8 @@ export const chatModelSchema = z
     }).optional(),
     hedge_after: optionalDuration({
       about:
-        "Of streams: without a first event after this time, a second target is asked as well, and whoever " +
-        "answers first serves; the other may be billed. Without it: never.",
+        "Without the first event of a stream, or a whole answer, after this time, a second target is asked " +
+        "as well. The first to answer serves; the other may be billed. Without it: never.",
       min: "10ms",
       max: "10m",
       example: "5s",
@@ -134,8 +134,8 @@ export const chatModelSchema = z
       .max(8)
       .prefault([])
       .describe(
-        "Models whose targets are tried, in turn, when none of this model's own answers. Callers " +
-          "whose keys may not use them stay without.",
+        "Models whose targets serve when none of this model's own can, and for inputs that are too long " +
+          "for this model and not for them. Keys that may not use them are served without.",
       ),
   })
   .refine((model) => (model.max_output_tokens ?? 1) <= model.context_window, {

@@ -280,8 +280,9 @@ function checkProcesses({ world, gateways }: Stage): void {
       left(`places for reading on at ${upstream}`, drain?.places.count ?? 0);
     }
     for (const { targets } of world.scenario.models) {
-      for (const { id } of targets)
+      for (const { id } of targets) {
         left(`attempts at ${id}`, services.health.view(id, "").inFlight);
+      }
     }
   }
 }

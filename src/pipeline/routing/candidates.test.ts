@@ -231,9 +231,11 @@ test("whatever is known of them: none is lost or twice, the ready first and by p
         targetOf(names[index] ?? "", { priority, weight }),
       );
       const views: Record<string, Partial<TargetView>> = {};
-      for (const [index, { ejectedForMs, priority, weight, ...known }] of values.entries()) {
+      for (const [index, value] of values.entries()) {
+        const { ejectedForMs, pausedForMs, failureShare, firstEventMs, inFlight } = value;
+        const known = { pausedForMs, failureShare, firstEventMs, inFlight, limit: 5 };
         const isEjected = ejectedForMs === undefined ? {} : ejected(ejectedForMs);
-        views[names[index] ?? ""] = { ...known, limit: 5, ...isEjected };
+        views[names[index] ?? ""] = { ...known, ...isEjected };
       }
       const found = listOf(
         targets,

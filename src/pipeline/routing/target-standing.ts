@@ -127,9 +127,9 @@ export class TargetStanding {
     moment: Moment,
   ): TargetChange | undefined {
     const because = lastly("the attempt after its ejection failed", kind);
-    if (all.scope.isEjected)
-      return all.isTrial ? this.#eject(undefined, moment, because) : undefined;
-    return own?.isTrial === true ? this.#eject(key, moment, because) : undefined;
+    const isOfAll = all.scope.isEjected;
+    const isTrial = isOfAll ? all.isTrial : own?.isTrial === true;
+    return isTrial ? this.#eject(isOfAll ? undefined : key, moment, because) : undefined;
   }
 
   #showedLife(attempt: StandingAttempt, nowMs: number): readonly TargetChange[] {
