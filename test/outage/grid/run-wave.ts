@@ -1,0 +1,133 @@
+import { startFaultProcess, type FaultProcess } from "../../support/fault-process.ts";
+import { startDoubles, type Doubles } from "../doubles/start-doubles.ts";
+import type { Load } from "../load/load-plan.ts";
+import { runLoad } from "../load/start-load.ts";
+import { placeCells, type GridModels, type PlacedCell } from "./cell-models.ts";
+import type { Cell } from "./cells.ts";
+import type { CellRun } from "./verdict.ts";
+
+/** How long a cell is well, fails, and is well again. */
+export interface WavePlan {
+  readonly perSecond: number;
+  readonly warmSeconds: number;
+  readonly faultSeconds: number;
+  readonly afterSeconds: number;
+}
+
+/** As the promises have it: callers may notice an outage for so long. */
+const noticedMs = 1_000;
+/** Until the callers' process is there. */
+const leadMs = 1_500;
+
+/** Beside the sections of the wave's own upstreams and models. */
+export const gridSections = {
+  // Callers keep their connections: one that the gateway closes as idle would be a failed call.
+  http: "{ idle_timeout: 255s }",
+};
+
+/** Runs these cells at the same time, on a gateway, doubles and callers of their own. */
+export async function runWave(cells: readonly Cell[], plan: WavePlan): Promise<readonly CellRun[]> {
+  const models = placeCells(cells);
+  await using doubles = await startDoubles(models.upstreams.length);
+  const sections = { ...gridSections, ...models.sections(doubles.ports) };
+  await using gateway = await startFaultProcess(sections);
+  const startsAt = Date.now() + leadMs;
+  const { warmSeconds, faultSeconds, afterSeconds } = plan;
+  const calling = runLoad({
+    url: gateway.serving.dataUrl,
+    startsAt,
+    seconds: warmSeconds + faultSeconds + afterSeconds,
+    loads: loadsOf(models, gateway.key, plan.perSecond),
+  });
+  const failing = failAll({ doubles, gateway, models }, startsAt + warmSeconds * 1000, plan);
+  const [calls, outages] = await Promise.all([calling, failing]);
+  return models.cells.map((placed, index) => {
+    const outage = outages[index];
+    if (outage === undefined) throw new Error(`no outage of ${placed.cell.name}`);
+    return {
+      cell: placed.cell,
+      primary: placed.primary,
+      warmedUpAt: startsAt + noticedMs,
+      ...outage,
+      calls: calls.get(placed.model) ?? [],
+      control: calls.get(placed.control.model) ?? [],
+    };
+  });
+}
+
+function loadsOf({ cells, controls }: GridModels, key: string, perSecond: number): Load[] {
+  return [
+    ...cells.map(({ model, cell: { kind } }) => ({ name: model, key, model, kind, perSecond })),
+    ...controls.map(({ model, kind }) => ({ name: model, key, model, kind, perSecond })),
+  ];
+}
+
+interface Wave {
+  readonly doubles: Doubles;
+  readonly gateway: FaultProcess;
+  readonly models: GridModels;
+}
+
+type Outage = Pick<CellRun, "brokenAt" | "mendedAt" | "attemptsAtFailing">;
+
+/** Breaks the primary target of every cell at this time, and mends it when the plan says so. */
+async function failAll(
+  wave: Wave,
+  breakAt: number,
+  { faultSeconds }: WavePlan,
+): Promise<readonly Outage[]> {
+  const { cells } = wave.models;
+  const indexOf = ({ primary }: PlacedCell): number => wave.models.upstreams.indexOf(primary);
+  await sleepUntil(breakAt);
+  const broken = await Promise.all(
+    cells.map((placed) => wave.doubles.break(indexOf(placed), placed.cell.fault)),
+  );
+  await sleepUntil(breakAt + noticedMs);
+  const before = await countInvisible(wave);
+  await sleepUntil(breakAt + faultSeconds * 1000);
+  const after = await countInvisible(wave);
+  const mended = await Promise.all(cells.map((placed) => wave.doubles.mend(indexOf(placed))));
+  return cells.map((_, index) => {
+    const brokenAt = broken[index]?.now ?? Number.NaN;
+    const { now: mendedAt = Number.NaN, failedAt = [] } = mended[index] ?? {};
+    const isLater = (at: number): boolean => at >= brokenAt + noticedMs && at < mendedAt;
+    const invisible = (after[index] ?? Number.NaN) - (before[index] ?? Number.NaN);
+    return {
+      brokenAt,
+      mendedAt,
+      attemptsAtFailing: failedAt.filter(isLater).length + invisible,
+    };
+  });
+}
+
+/**
+ * Attempts so far that no double saw as requests: connections that a black hole ignored, and
+ * attempts at targets that refuse connections, which only the gateway's metrics tell.
+ */
+async function countInvisible({ doubles, gateway, models }: Wave): Promise<readonly number[]> {
+  const metrics = await gateway.metrics();
+  return Promise.all(
+    models.cells.map(async ({ cell, primary }) => {
+      switch (cell.fault) {
+        case "black-hole":
+          return (await doubles.seen(models.upstreams.indexOf(primary))).ignoredConnections;
+        case "refused":
+          return failedAttempts(metrics, primary);
+        default:
+          return 0;
+      }
+    }),
+  );
+}
+
+/** Sum of `sluice_attempt_failures_total` over the kinds of failure. */
+function failedAttempts(metrics: string, upstream: string): number {
+  return metrics
+    .split("\n")
+    .filter((line) => line.startsWith(`sluice_attempt_failures_total{upstream="${upstream}"`))
+    .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" ") + 1)), 0);
+}
+
+async function sleepUntil(at: number): Promise<void> {
+  await Bun.sleep(Math.max(0, at - Date.now()));
+}
