@@ -7,7 +7,8 @@ import { writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { gridTimeouts } from "../test/outage/grid/cell-models.ts";
-import { allCells, pickCells } from "../test/outage/grid/cells.ts";
+import { allCells } from "../test/outage/grid/cells.ts";
+import { pickNamed } from "../test/outage/report/pick-named.ts";
 import { runGrid } from "../test/outage/grid/run-grid.ts";
 import { columns, gridLimits } from "../test/outage/grid/verdict.ts";
 import { headLine, isMet, rowLines, summaryLines, type Row } from "../test/outage/report/table.ts";
@@ -29,7 +30,7 @@ const { values } = parseArgs({
 process.exitCode = await main();
 
 async function main(): Promise<number> {
-  const cells = pickCells(allCells(), values.only);
+  const cells = pickNamed(allCells(), values.only);
   if (values.list) {
     for (const { name } of cells) console.log(name);
     return 0;

@@ -37,6 +37,5 @@ function answerControl(request: Request): Response {
   if (fault !== undefined) double.break(fault);
   else if (action === "mend") double.mend();
   else if (action !== "") return new Response("no such fault", { status: 404 });
-  const { failedAt, ignoredConnections } = double;
-  return Response.json({ now: Date.now(), failedAt, ignoredConnections });
+  return Response.json({ now: Date.now(), failedAt: double.failedAt });
 }

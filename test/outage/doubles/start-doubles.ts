@@ -6,10 +6,12 @@ const startedSchema = z.object({ control: z.int(), ports: z.array(z.int()) });
 const seenSchema = z.object({
   now: z.number(),
   failedAt: z.array(z.number()),
-  ignoredConnections: z.int(),
 });
 
-/** What a double can tell. Times are wall clock. */
+/**
+ * What a double can tell: when requests came that it failed, and when connections were begun that it
+ * ignored. Times are wall clock.
+ */
 export type Seen = z.infer<typeof seenSchema>;
 
 /** Stand-in upstreams, each known by its index. */

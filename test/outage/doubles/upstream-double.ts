@@ -1,8 +1,9 @@
 import type { Socket, TCPSocketListener } from "bun";
 import { RequestReader, type UpstreamRequest } from "../../../bench/upstream/request-reader.ts";
 import { answerTo, refusalTo, type Piece, type Refusal } from "./answers.ts";
+import { watchConnecting } from "./connection-watch.ts";
 import { requestMarks, type Fault } from "./faults.ts";
-import { silenceOf, type Silence } from "./silence.ts";
+import { silenceOf } from "./silence.ts";
 
 /** A connection of the gateway to a double. */
 interface Connection {
@@ -18,10 +19,11 @@ export class UpstreamDouble {
   readonly #connections = new Set<ConnectionSocket>();
   /** Undefined while connections are refused. */
   #listener: TCPSocketListener<Connection> | undefined;
-  #silence: Silence | undefined;
+  /** Of a black hole. */
+  #blackHole: DisposableStack | undefined;
   #fault: Fault | undefined;
   #seen = 0;
-  /** When requests came that were failed; wall clock. */
+  /** When requests came that were failed, and connections that were ignored; wall clock. */
   readonly failedAt: number[] = [];
 
   /** Throws when the port is taken. */
@@ -34,28 +36,31 @@ export class UpstreamDouble {
     this.#fault = fault;
     if (fault === "refused") this.close();
     if (fault === "reset") this.#resetConnections();
-    if (fault === "black-hole" && this.#listener !== undefined) {
-      this.#silence = silenceOf(descriptorOf(this.#listener));
-      this.#silence.begin();
-    }
+    if (fault === "black-hole") this.#fallSilent();
   }
 
   /** What was not answered stays so; new requests are answered, on open connections too. */
   mend(): void {
-    if (this.#fault === "black-hole") this.#silence?.end();
+    this.#blackHole?.dispose();
+    this.#blackHole = undefined;
     this.#fault = undefined;
     if (this.#listener === undefined) this.#listen();
-  }
-
-  /** Attempts to connect that a black hole has swallowed. */
-  get ignoredConnections(): number {
-    return this.#silence?.dropped ?? 0;
   }
 
   close(): void {
     this.#listener?.stop();
     this.#listener = undefined;
     this.#resetConnections();
+  }
+
+  #fallSilent(): void {
+    if (this.#listener === undefined) return;
+    const silence = silenceOf(descriptorOf(this.#listener));
+    const blackHole = new DisposableStack();
+    silence.begin();
+    blackHole.defer(() => silence.end());
+    blackHole.use(watchConnecting(this.port, () => this.failedAt.push(Date.now())));
+    this.#blackHole = blackHole;
   }
 
   #resetConnections(): void {

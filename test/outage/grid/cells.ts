@@ -53,24 +53,3 @@ function cellOf(parts: Omit<Cell, "name">): Cell {
   const { fault, left, wire, kind } = parts;
   return { name: [fault, left, wire, kind].join("/"), ...parts };
 }
-
-/**
- * The cells that one of the filters takes, all of them without any. A filter is words with commas or
- * slashes between them, each of which must be a part of the cell's name: `stall,stream`. Throws when
- * a word is no part of any cell's name.
- */
-export function pickCells(cells: readonly Cell[], filters: readonly string[]): readonly Cell[] {
-  const wanted = filters.map((filter) => filter.split(/[,/]/).filter((word) => word !== ""));
-  const known = new Set(cells.flatMap(({ name }) => name.split("/")));
-  for (const word of wanted.flat()) {
-    if (known.has(word)) continue;
-    throw new Error(
-      `--only: no cell has '${word}' in its name; the parts: ${[...known].join(" ")}`,
-    );
-  }
-  if (wanted.length === 0) return cells;
-  return cells.filter(({ name }) => {
-    const parts = name.split("/");
-    return wanted.some((words) => words.every((word) => parts.includes(word)));
-  });
-}

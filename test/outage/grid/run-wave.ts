@@ -34,10 +34,9 @@ export async function runWave(cells: readonly Cell[], plan: WavePlan): Promise<r
   const startsAt = Date.now() + leadMs;
   const { warmSeconds, faultSeconds, afterSeconds } = plan;
   const calling = runLoad({
-    url: gateway.serving.dataUrl,
     startsAt,
     seconds: warmSeconds + faultSeconds + afterSeconds,
-    loads: loadsOf(models, gateway.key, plan.perSecond),
+    loads: loadsOf(models, gateway, plan),
   });
   const failing = failAll({ doubles, gateway, models }, startsAt + warmSeconds * 1000, plan);
   const [calls, outages] = await Promise.all([calling, failing]);
@@ -55,10 +54,15 @@ export async function runWave(cells: readonly Cell[], plan: WavePlan): Promise<r
   });
 }
 
-function loadsOf({ cells, controls }: GridModels, key: string, perSecond: number): Load[] {
+function loadsOf(
+  { cells, controls }: GridModels,
+  { key, serving }: FaultProcess,
+  { perSecond }: WavePlan,
+): Load[] {
+  const common = { key, url: serving.dataUrl, perSecond };
   return [
-    ...cells.map(({ model, cell: { kind } }) => ({ name: model, key, model, kind, perSecond })),
-    ...controls.map(({ model, kind }) => ({ name: model, key, model, kind, perSecond })),
+    ...cells.map(({ model, cell: { kind } }) => ({ name: model, model, kind, ...common })),
+    ...controls.map(({ model, kind }) => ({ name: model, model, kind, ...common })),
   ];
 }
 
@@ -83,40 +87,28 @@ async function failAll(
     cells.map((placed) => wave.doubles.break(indexOf(placed), placed.cell.fault)),
   );
   await sleepUntil(breakAt + noticedMs);
-  const before = await countInvisible(wave);
+  const before = await countRefused(wave);
   await sleepUntil(breakAt + faultSeconds * 1000);
-  const after = await countInvisible(wave);
+  const after = await countRefused(wave);
   const mended = await Promise.all(cells.map((placed) => wave.doubles.mend(indexOf(placed))));
   return cells.map((_, index) => {
     const brokenAt = broken[index]?.now ?? Number.NaN;
     const { now: mendedAt = Number.NaN, failedAt = [] } = mended[index] ?? {};
     const isLater = (at: number): boolean => at >= brokenAt + noticedMs && at < mendedAt;
-    const invisible = (after[index] ?? Number.NaN) - (before[index] ?? Number.NaN);
+    const refused = (after[index] ?? Number.NaN) - (before[index] ?? Number.NaN);
     return {
       brokenAt,
       mendedAt,
-      attemptsAtFailing: failedAt.filter(isLater).length + invisible,
+      attemptsAtFailing: failedAt.filter(isLater).length + refused,
     };
   });
 }
 
-/**
- * Attempts so far that no double saw as requests: connections that a black hole ignored, and
- * attempts at targets that refuse connections, which only the gateway's metrics tell.
- */
-async function countInvisible({ doubles, gateway, models }: Wave): Promise<readonly number[]> {
+/** Attempts so far at targets that refuse connections: no double sees them, the metrics do. */
+async function countRefused({ gateway, models }: Wave): Promise<readonly number[]> {
   const metrics = await gateway.metrics();
-  return Promise.all(
-    models.cells.map(async ({ cell, primary }) => {
-      switch (cell.fault) {
-        case "black-hole":
-          return (await doubles.seen(models.upstreams.indexOf(primary))).ignoredConnections;
-        case "refused":
-          return failedAttempts(metrics, primary);
-        default:
-          return 0;
-      }
-    }),
+  return models.cells.map(({ cell: { fault }, primary }) =>
+    fault === "refused" ? failedAttempts(metrics, primary) : 0,
   );
 }
 

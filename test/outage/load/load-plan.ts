@@ -8,6 +8,8 @@ export const vectorLength = 32;
 
 const loadSchema = z.object({
   name: z.string(),
+  /** Of the gateway. */
+  url: z.string(),
   key: z.string(),
   model: z.string(),
   kind: z.enum(callKinds),
@@ -25,7 +27,6 @@ const loadSchema = z.object({
 export type Load = z.infer<typeof loadSchema>;
 
 export const loadPlanSchema = z.object({
-  url: z.string(),
   /** Wall clock. */
   startsAt: z.number(),
   seconds: z.number().positive(),

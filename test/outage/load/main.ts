@@ -20,7 +20,7 @@ process.stdout.write(`${JSON.stringify(Object.fromEntries(byName))}\n`);
 
 /** Sends each call when it is due, whatever became of those before. */
 async function drive(
-  { url, startsAt, seconds, loads }: LoadPlan,
+  { startsAt, seconds, loads }: LoadPlan,
   load: Load,
   index: number,
 ): Promise<readonly Call[]> {
@@ -32,7 +32,7 @@ async function drive(
   for (let due = firstAt; due < endsAt; due += gapMs) {
     const waitMs = due - Date.now();
     if (waitMs > 0) await Bun.sleep(waitMs);
-    calls.push(sendCall(url, load));
+    calls.push(sendCall(load));
   }
   return Promise.all(calls);
 }

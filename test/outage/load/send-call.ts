@@ -5,7 +5,7 @@ import { vectorLength, type Call, type Load } from "./load-plan.ts";
 const patienceMs = 20_000;
 
 /** Sends one call and reads its answer to the end. */
-export async function sendCall(url: string, load: Load): Promise<Call> {
+export async function sendCall(load: Load): Promise<Call> {
   const startedAt = Date.now();
   const began = performance.now();
   const call: { firstEventMs?: number; servedBy: string; failure: string } = {
@@ -13,7 +13,7 @@ export async function sendCall(url: string, load: Load): Promise<Call> {
     failure: "",
   };
   try {
-    const response = await fetch(`${url}${pathOf(load)}`, {
+    const response = await fetch(`${load.url}${pathOf(load)}`, {
       method: "POST",
       headers: { authorization: `Bearer ${load.key}`, "content-type": "application/json" },
       body: bodyOf(load),
