@@ -12,10 +12,12 @@ export interface WavePlan {
   readonly warmSeconds: number;
   readonly faultSeconds: number;
   readonly afterSeconds: number;
+  /** How long after the break callers may notice it. */
+  readonly noticedMs: number;
 }
 
-/** As the promises have it: callers may notice an outage for so long. */
-const noticedMs = 1_000;
+/** Calls of a gateway that has just started take longer. */
+const coldMs = 1_000;
 /** Until the callers' process is there. */
 const leadMs = 1_500;
 
@@ -46,7 +48,8 @@ export async function runWave(cells: readonly Cell[], plan: WavePlan): Promise<r
     return {
       cell: placed.cell,
       primary: placed.primary,
-      warmedUpAt: startsAt + noticedMs,
+      warmedUpAt: startsAt + coldMs,
+      noticedMs: plan.noticedMs,
       ...outage,
       calls: calls.get(placed.model) ?? [],
       control: calls.get(placed.control.model) ?? [],
@@ -78,7 +81,7 @@ type Outage = Pick<CellRun, "brokenAt" | "mendedAt" | "attemptsAtFailing">;
 async function failAll(
   wave: Wave,
   breakAt: number,
-  { faultSeconds }: WavePlan,
+  { faultSeconds, noticedMs }: WavePlan,
 ): Promise<readonly Outage[]> {
   const { cells } = wave.models;
   const indexOf = ({ primary }: PlacedCell): number => wave.models.upstreams.indexOf(primary);

@@ -12,7 +12,9 @@ export interface CellRun {
   readonly warmedUpAt: number;
   readonly brokenAt: number;
   readonly mendedAt: number;
-  /** After the first second of the fault. */
+  /** How long after the break callers may notice it. */
+  readonly noticedMs: number;
+  /** After that time. */
   readonly attemptsAtFailing: number;
   readonly calls: readonly Call[];
   /** Calls at the same time, of the same wire and kind, without a fault. */
@@ -47,14 +49,13 @@ export interface CellVerdict extends Row {
   readonly findings: Readonly<Record<Column, Finding>>;
 }
 
-const noticedMs = 1_000;
 /** A target has its share again so long after its return. */
 const returnMs = 10_000;
 /** How far chance may take the share of a target below what its weight says. */
 const standardDeviations = 4;
 
 export function judgeCell(run: CellRun, limits: Limits): CellVerdict {
-  const { cell, calls, control, brokenAt, mendedAt } = run;
+  const { cell, calls, control, brokenAt, noticedMs, mendedAt } = run;
   const during = startedWithin(calls, brokenAt + noticedMs, mendedAt);
   const after = startedWithin(calls, mendedAt, Infinity);
   const findings = {
@@ -89,7 +90,7 @@ export function judgeServed(calls: readonly Call[], limits: Limits): Finding {
 
 /** The fault's time against the better-known of two others: before it, and without it. */
 function judgeLatency(run: CellRun, { mostAddedMs }: Limits): Finding {
-  const { calls, control, warmedUpAt, brokenAt, mendedAt } = run;
+  const { calls, control, warmedUpAt, brokenAt, noticedMs, mendedAt } = run;
   const from = brokenAt + noticedMs;
   const before = p99(startedWithin(calls, warmedUpAt, brokenAt));
   const during = p99(startedWithin(calls, from, mendedAt));
@@ -102,7 +103,7 @@ function judgeLatency(run: CellRun, { mostAddedMs }: Limits): Finding {
 }
 
 function judgeAttempts(run: CellRun, { mostAttemptsPerSecond }: Limits): Finding {
-  const seconds = (run.mendedAt - run.brokenAt - noticedMs) / 1000;
+  const seconds = (run.mendedAt - run.brokenAt - run.noticedMs) / 1000;
   const perSecond = run.attemptsAtFailing / seconds;
   return { isMet: perSecond <= mostAttemptsPerSecond, text: `${perSecond.toFixed(2)}/s` };
 }

@@ -12,9 +12,24 @@ export interface TenantLimits {
   readonly mostLost: number;
   /** Part of the latency without the faults. */
   readonly mostAdded: number;
-  /** Differences that two gateways without faults show now and then; milliseconds. */
+  /** Differences that mean nothing: two gateways without faults show them too. Milliseconds. */
   readonly noiseMs: Readonly<Record<"p50" | "p99", number>>;
+  /** Of the p99 of the whole time; as much again where the machine itself is slower than this. */
+  readonly mostAddedP99Ms: number;
 }
+
+/**
+ * The promise is 1 % of both. Of latency, 1 % is 0.3 ms here: less than two gateways without faults
+ * differ by. In eight runs of the scenario `none` on two shared cores they differed by up to 0.5 ms
+ * at the p50 and 2.8 ms at the p99, taking the middle one of all blocks of five seconds, and by up to
+ * 26 ms at the p99 of the whole time, which one busy second of the machine moves.
+ */
+export const tenantLimits: TenantLimits = {
+  mostLost: 0.01,
+  mostAdded: 0.01,
+  noiseMs: { p50: 1.5, p99: 5 },
+  mostAddedP99Ms: 50,
+};
 
 export interface TenantVerdict extends Row {
   readonly findings: Readonly<Record<TenantColumn, Finding>>;
@@ -63,28 +78,63 @@ function judgeRefused(beside: readonly Call[]): Finding {
   return { isMet: beside.length > 0 && refused === 0, text: `${refused} of ${beside.length}` };
 }
 
-const parts = { p50: 0.5, p99: 0.99 } as const;
-
 /**
- * What is added must stay below its part, or below what the two gateways differ by without faults:
- * in this run before they began, or usually.
+ * What is added in the middle one of all blocks, against the largest of: the promise, the noise that
+ * is usual, and the noise of this run (three standard errors of that median).
  */
 function judgeAdded(run: TenantRun, which: "p50" | "p99", limits: TenantLimits): Finding {
-  const { warmedUpAt, disturbedAt } = run;
-  const latency = (calls: readonly Call[], from: number, until: number): number =>
-    percentile(
-      startedWithin(calls, from, until).map(({ latencyMs }) => latencyMs),
-      parts[which],
-    );
-  const without = latency(run.without, disturbedAt, Infinity);
-  const addedMs = latency(run.beside, disturbedAt, Infinity) - without;
-  const before = [run.beside, run.without].map((calls) => latency(calls, warmedUpAt, disturbedAt));
-  const noiseMs = Math.abs((before[0] ?? Number.NaN) - (before[1] ?? Number.NaN));
-  const mostMs = Math.max(without * limits.mostAdded, limits.noiseMs[which], noiseMs);
-  return {
-    isMet: addedMs <= mostMs,
-    text: `${signed(addedMs)} ms to ${without.toFixed(1)} (before ${noiseMs.toFixed(1)})`,
+  const { without, beside, disturbedAt } = run;
+  const addedWithin = (from: number, until: number): Added => {
+    const withoutMs = latencyOf(startedWithin(without, from, until), which);
+    const besideMs = latencyOf(startedWithin(beside, from, until), which);
+    return { withoutMs, addedMs: besideMs - withoutMs };
   };
+  const lastAt = Math.max(...without.map(({ startedAt }) => startedAt));
+  const blocks: number[] = [];
+  for (let from = disturbedAt; from < lastAt; from += blockMs) {
+    blocks.push(addedWithin(from, from + blockMs).addedMs);
+  }
+  const middleMs = median(blocks);
+  const errorMs = standardErrorOfMedian(blocks);
+  const { withoutMs, addedMs } = addedWithin(disturbedAt, Infinity);
+  const mostMs = Math.max(withoutMs * limits.mostAdded, limits.noiseMs[which], 3 * errorMs);
+  const mostInAllMs = which === "p50" ? mostMs : Math.max(limits.mostAddedP99Ms, withoutMs);
+  return {
+    isMet: middleMs <= mostMs && addedMs <= mostInAllMs,
+    text:
+      `${signed(middleMs)} ms, error ${errorMs.toFixed(1)} ` +
+      `(in all ${signed(addedMs)} to ${withoutMs.toFixed(1)})`,
+  };
+}
+
+/** From the median absolute deviation, as of values with a normal distribution. */
+function standardErrorOfMedian(values: readonly number[]): number {
+  const middle = median(values);
+  const deviation = median(values.map((value) => Math.abs(value - middle)));
+  return (1.2533 * 1.4826 * deviation) / Math.sqrt(values.length);
+}
+
+/** NaN without values. */
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((one, other) => one - other);
+  const half = (sorted.length - 1) / 2;
+  const [low, high] = [sorted[Math.floor(half)], sorted[Math.ceil(half)]];
+  return ((low ?? Number.NaN) + (high ?? Number.NaN)) / 2;
+}
+
+interface Added {
+  readonly withoutMs: number;
+  readonly addedMs: number;
+}
+
+const parts = { p50: 0.5, p99: 0.99 } as const;
+const blockMs = 5_000;
+
+function latencyOf(calls: readonly Call[], which: "p50" | "p99"): number {
+  return percentile(
+    calls.map(({ latencyMs }) => latencyMs),
+    parts[which],
+  );
 }
 
 function servedShare(calls: readonly Call[]): number {

@@ -6,10 +6,10 @@ import type { Call, Load } from "../load/load-plan.ts";
 import { runLoad } from "../load/start-load.ts";
 import { loadsOf, type Scenario } from "./scenarios.ts";
 
-/** How long all is well, the one tenant causes faults, and the others call on. */
+/** How long the others call alone, beside the one that causes faults, and alone again. */
 export interface TenantPlan {
   readonly perSecondOfEach: number;
-  readonly calmSeconds: number;
+  readonly warmSeconds: number;
   readonly faultSeconds: number;
   readonly afterSeconds: number;
 }
@@ -17,8 +17,7 @@ export interface TenantPlan {
 /** What the nineteen others saw, at the same times on two gateways that share nothing. */
 export interface TenantRun {
   readonly scenario: Scenario;
-  /** From when on calls are compared. */
-  readonly warmedUpAt: number;
+  /** When the faults began; wall clock. */
   readonly disturbedAt: number;
   readonly without: readonly Call[];
   readonly beside: readonly Call[];
@@ -29,14 +28,13 @@ export interface TenantRun {
 const tenantCount = 20;
 const model = "shared";
 const leadMs = 1_500;
-const warmUpMs = 3_000;
 
 export async function runScenario(scenario: Scenario, plan: TenantPlan): Promise<TenantRun> {
   await using without = await startWorld(scenario);
   await using beside = await startWorld(scenario);
-  const { perSecondOfEach: perSecond, calmSeconds, faultSeconds, afterSeconds } = plan;
+  const { perSecondOfEach: perSecond, warmSeconds, faultSeconds, afterSeconds } = plan;
   const startsAt = Date.now() + leadMs;
-  const disturbedAt = startsAt + calmSeconds * 1000;
+  const disturbedAt = startsAt + warmSeconds * 1000;
   const callsOf = (name: string, { keys, serving }: FaultProcess): readonly Load[] =>
     keys.slice(1).map((key, index) => {
       const kind = index % 2 === 0 ? "whole" : "stream";
@@ -47,7 +45,7 @@ export async function runScenario(scenario: Scenario, plan: TenantPlan): Promise
   const [others, causing] = await Promise.all([
     runLoad({
       startsAt,
-      seconds: calmSeconds + faultSeconds + afterSeconds,
+      seconds: warmSeconds + faultSeconds + afterSeconds,
       loads: [...callsOf("without", without.gateway), ...callsOf("beside", beside.gateway)],
     }),
     runLoad({
@@ -60,7 +58,6 @@ export async function runScenario(scenario: Scenario, plan: TenantPlan): Promise
     [...others].flatMap(([load, calls]) => (load.startsWith(name) ? calls : []));
   return {
     scenario,
-    warmedUpAt: startsAt + warmUpMs,
     disturbedAt,
     without: ofWorld("without-"),
     beside: ofWorld("beside-"),
