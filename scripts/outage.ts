@@ -91,7 +91,14 @@ interface Suite {
 
 function gridSuite({ only, rate, seconds, parallel = 6 }: Options): Suite {
   const cells = pickNamed(allCells(), only);
-  const plan = { perSecond: rate, warmSeconds, faultSeconds: seconds, afterSeconds, noticedMs };
+  const plan = {
+    perSecond: rate,
+    warmSeconds,
+    faultSeconds: seconds,
+    afterSeconds,
+    noticedMs,
+    timeouts: gridTimeouts,
+  };
   return {
     names: cells.map(({ name }) => name),
     columns,
@@ -105,7 +112,13 @@ function gridSuite({ only, rate, seconds, parallel = 6 }: Options): Suite {
 function tenantSuite({ only, rate, seconds, parallel = 2 }: Options): Suite {
   const scenarios = pickNamed(allScenarios(), only);
   const perSecondOfEach = rate / tenantCount;
-  const plan = { perSecondOfEach, warmSeconds, faultSeconds: seconds, afterSeconds };
+  const plan = {
+    perSecondOfEach,
+    warmSeconds,
+    faultSeconds: seconds,
+    afterSeconds,
+    timeouts: gridTimeouts,
+  };
   return {
     names: scenarios.map(({ name }) => name),
     columns: tenantColumns,
@@ -118,7 +131,7 @@ function tenantSuite({ only, rate, seconds, parallel = 2 }: Options): Suite {
 
 async function run(suite: Suite, jsonPath: string | undefined): Promise<number> {
   console.log(`${suite.names.length} cells, ${suite.about}`);
-  console.log(`upstreams: ${gridTimeouts}; ${availableParallelism()} cores`);
+  console.log(`timeouts of upstreams: ${gridTimeouts}; ${availableParallelism()} cores`);
   console.log(headLine(suite.columns));
   const rows = await suite.run((row) => {
     for (const line of rowLines(row)) console.log(line);

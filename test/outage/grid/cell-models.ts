@@ -3,7 +3,7 @@ import type { CallKind } from "../load/load-plan.ts";
 import type { Cell, Wire } from "./cells.ts";
 
 /** Shortened, so that a minute shows what they do. All else is as an operator gets it by default. */
-export const gridTimeouts = "timeouts: { connect: 300ms, first_byte: 750ms, idle: 500ms }";
+export const gridTimeouts = "{ connect: 300ms, first_byte: 750ms, idle: 500ms }";
 
 /** Calls without faults, beside the cells of the same wire and kind. */
 export interface Control {
@@ -28,7 +28,7 @@ export interface GridModels {
   /** Names of the upstreams, in the order of the doubles. */
   readonly upstreams: readonly string[];
   /** The sections `upstreams` and `models` of the configuration. */
-  sections(ports: readonly number[]): Readonly<Record<string, string>>;
+  sections(ports: readonly number[], timeouts: string): Readonly<Record<string, string>>;
 }
 
 export function placeCells(cells: readonly Cell[]): GridModels {
@@ -67,22 +67,32 @@ export function placeCells(cells: readonly Cell[]): GridModels {
     cells: placed,
     controls: [...controls.values()],
     upstreams: upstreams.map(({ name }) => name),
-    sections: (ports) => ({
+    sections: (ports, timeouts) => ({
       upstreams: upstreams
-        .map(({ name, wire }, index) => `\n  ${name}: ${upstreamAt(wire, ports[index] ?? 0)}`)
+        .map(({ name, wire }, index) => {
+          const place = { wire, port: ports[index] ?? 0, timeouts };
+          return `\n  ${name}: ${upstreamAt(place)}`;
+        })
         .join(""),
       models: models.join(""),
     }),
   };
 }
 
-function upstreamAt(wire: Wire, port: number): string {
+interface UpstreamPlace {
+  readonly wire: Wire;
+  readonly port: number;
+  readonly timeouts: string;
+}
+
+/** A double as an upstream of the configuration. */
+export function upstreamAt({ wire, port, timeouts }: UpstreamPlace): string {
   const origin = `http://127.0.0.1:${port}`;
   switch (wire) {
     case "openai":
-      return `{ kind: openai, base_url: "${origin}/v1", ${gridTimeouts} }`;
+      return `{ kind: openai, base_url: "${origin}/v1", timeouts: ${timeouts} }`;
     case "bedrock":
-      return bedrockUpstream(origin, gridTimeouts);
+      return bedrockUpstream(origin, `timeouts: ${timeouts}`);
   }
 }
 

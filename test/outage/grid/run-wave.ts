@@ -14,6 +14,8 @@ export interface WavePlan {
   readonly afterSeconds: number;
   /** How long after the break callers may notice it. */
   readonly noticedMs: number;
+  /** Of every upstream, as in the configuration. */
+  readonly timeouts: string;
 }
 
 /** Calls of a gateway that has just started take longer. */
@@ -31,7 +33,7 @@ export const gridSections = {
 export async function runWave(cells: readonly Cell[], plan: WavePlan): Promise<readonly CellRun[]> {
   const models = placeCells(cells);
   await using doubles = await startDoubles(models.upstreams.length);
-  const sections = { ...gridSections, ...models.sections(doubles.ports) };
+  const sections = { ...gridSections, ...models.sections(doubles.ports, plan.timeouts) };
   await using gateway = await startFaultProcess(sections);
   const startsAt = Date.now() + leadMs;
   const { warmSeconds, faultSeconds, afterSeconds } = plan;

@@ -71,6 +71,11 @@ describe("served", () => {
     expect(brokenColumns(run)).toEqual(["return"]);
   });
 
+  test("a failure of the calls beside it breaks their promise: the fault, or a machine too slow", () => {
+    const run = runOf({ control: callsOf(failsFrom(brokenAt, 5)) });
+    expect(brokenColumns(run)).toEqual(["beside"]);
+  });
+
   test("no calls at all keep no promise", () => {
     const broken = brokenColumns(runOf({ calls: [] }));
     expect(broken).toContain("served");
@@ -155,7 +160,7 @@ describe("the table", () => {
     const row = judgeCell(runOf({ calls: callsOf(failsFrom(brokenAt + 5_000, 9)) }), gridLimits);
     const [line = "", note] = rowLines(row);
     expect(line).toStartWith("FAIL a/cell");
-    expect(line).toContain("! 99.69 % (9/2950 failed)");
+    expect(line).toContain("! 99.69 % (9/2950)");
     expect(line.match(/! /g)).toHaveLength(1);
     expect(note).toBe("       during the fault: 9 x 503 model_unavailable");
   });
@@ -170,6 +175,7 @@ describe("the table", () => {
       "FAIL attempts: 1 of 2",
       "PASS share: 2 of 2",
       "PASS return: 2 of 2",
+      "PASS beside: 2 of 2",
       "FAIL cells: 1 of 2",
     ]);
   });

@@ -17,7 +17,7 @@ export interface CellRun {
   /** After that time. */
   readonly attemptsAtFailing: number;
   readonly calls: readonly Call[];
-  /** Calls at the same time, of the same wire and kind, without a fault. */
+  /** Calls of another model at the same time, of the same wire and kind, without a fault. */
   readonly control: readonly Call[];
 }
 
@@ -41,7 +41,7 @@ export const gridLimits: Limits = {
   leastShareBack: 0.95,
 };
 
-export const columns = ["served", "added p99", "attempts", "share", "return"] as const;
+export const columns = ["served", "added p99", "attempts", "share", "return", "beside"] as const;
 export type Column = (typeof columns)[number];
 
 /** A row of the table; its notes tell what callers got in place of answers. */
@@ -64,6 +64,7 @@ export function judgeCell(run: CellRun, limits: Limits): CellVerdict {
     attempts: judgeAttempts(run, limits),
     share: judgeShare(run, limits),
     return: judgeServed(after, limits),
+    beside: judgeServed(startedWithin(control, brokenAt, Infinity), limits),
   };
   const notes = [
     ["during the fault", during],
@@ -79,16 +80,19 @@ export function judgeCell(run: CellRun, limits: Limits): CellVerdict {
   };
 }
 
-/** Whether enough of these calls were served. No calls at all are a failure. */
+/** Whether enough of these calls were served; how many were not. No calls at all are a failure. */
 export function judgeServed(calls: readonly Call[], limits: Limits): Finding {
   const failed = calls.filter(isFailed).length;
   const { leastServed, alwaysAllowedFailures } = limits;
   const share = 1 - failed / calls.length;
   const isMet = calls.length > 0 && (share >= leastServed || failed <= alwaysAllowedFailures);
-  return { isMet, text: `${percent(share, 2)} (${failed}/${calls.length} failed)` };
+  return { isMet, text: `${percent(share, 2)} (${failed}/${calls.length})` };
 }
 
-/** The fault's time against the better-known of two others: before it, and without it. */
+/**
+ * The p99 against the larger of two others: before the fault, and beside it. The text shows the
+ * difference, and the three: before > during, beside.
+ */
 function judgeLatency(run: CellRun, { mostAddedMs }: Limits): Finding {
   const { calls, control, warmedUpAt, brokenAt, noticedMs, mendedAt } = run;
   const from = brokenAt + noticedMs;
@@ -98,7 +102,7 @@ function judgeLatency(run: CellRun, { mostAddedMs }: Limits): Finding {
   const addedMs = during - Math.max(before, beside);
   return {
     isMet: mostAddedMs === undefined || addedMs <= mostAddedMs,
-    text: `${ms(addedMs)} (${ms(before)} -> ${ms(during)}, control ${ms(beside)})`,
+    text: `${whole(addedMs)} ms (${whole(before)} > ${whole(during)}, ${whole(beside)})`,
   };
 }
 
@@ -156,8 +160,8 @@ function p99(calls: readonly Call[]): number {
   );
 }
 
-function ms(value: number): string {
-  return `${value.toFixed(0)} ms`;
+function whole(value: number): string {
+  return value.toFixed(0);
 }
 
 function percent(share: number, digits: number): string {

@@ -30,8 +30,8 @@ export function headLine(columns: readonly string[]): string {
   return `     ${"cell".padEnd(nameWidth)} ${cells.join(" ")}`.trimEnd();
 }
 
-const nameWidth = 46;
-const findingWidth = 40;
+const nameWidth = 43;
+const findingWidth = 27;
 
 /** How many rows keep each column's promise, and how many keep all. */
 export function summaryLines(rows: readonly Row[], columns: readonly string[]): readonly string[] {

@@ -60,6 +60,7 @@ export function judgeTenants(run: TenantRun, limits: TenantLimits): TenantVerdic
   };
 }
 
+/** The text shows the share beside the one that causes faults, and the share without it. */
 function judgeLost(
   without: readonly Call[],
   beside: readonly Call[],
@@ -68,7 +69,7 @@ function judgeLost(
   const [shareWithout, shareBeside] = [servedShare(without), servedShare(beside)];
   return {
     isMet: shareWithout - shareBeside <= mostLost,
-    text: `${percent(shareBeside)} (without: ${percent(shareWithout)})`,
+    text: `${percent(shareBeside)} (${percent(shareWithout)})`,
   };
 }
 
@@ -80,7 +81,8 @@ function judgeRefused(beside: readonly Call[]): Finding {
 
 /**
  * What is added in the middle one of all blocks, against the largest of: the promise, the noise that
- * is usual, and the noise of this run (three standard errors of that median).
+ * is usual, and the noise of this run (three standard errors of that median). The text shows it, and
+ * for the whole time: what is added to the latency without the faults.
  */
 function judgeAdded(run: TenantRun, which: "p50" | "p99", limits: TenantLimits): Finding {
   const { without, beside, disturbedAt } = run;
@@ -101,9 +103,7 @@ function judgeAdded(run: TenantRun, which: "p50" | "p99", limits: TenantLimits):
   const mostInAllMs = which === "p50" ? mostMs : Math.max(limits.mostAddedP99Ms, withoutMs);
   return {
     isMet: middleMs <= mostMs && addedMs <= mostInAllMs,
-    text:
-      `${signed(middleMs)} ms, error ${errorMs.toFixed(1)} ` +
-      `(in all ${signed(addedMs)} to ${withoutMs.toFixed(1)})`,
+    text: `${signed(middleMs)} ms (${signed(addedMs)} to ${withoutMs.toFixed(1)})`,
   };
 }
 

@@ -1,7 +1,7 @@
 import { startFaultProcess, type FaultProcess } from "../../support/fault-process.ts";
 import { startDoubles } from "../doubles/start-doubles.ts";
 import { gridSections } from "../grid/run-wave.ts";
-import { gridTimeouts } from "../grid/cell-models.ts";
+import { upstreamAt } from "../grid/cell-models.ts";
 import type { Call, Load } from "../load/load-plan.ts";
 import { runLoad } from "../load/start-load.ts";
 import { loadsOf, type Scenario } from "./scenarios.ts";
@@ -12,6 +12,8 @@ export interface TenantPlan {
   readonly warmSeconds: number;
   readonly faultSeconds: number;
   readonly afterSeconds: number;
+  /** Of every upstream, as in the configuration. */
+  readonly timeouts: string;
 }
 
 /** What the nineteen others saw, at the same times on two gateways that share nothing. */
@@ -30,8 +32,8 @@ const model = "shared";
 const leadMs = 1_500;
 
 export async function runScenario(scenario: Scenario, plan: TenantPlan): Promise<TenantRun> {
-  await using without = await startWorld(scenario);
-  await using beside = await startWorld(scenario);
+  await using without = await startWorld(scenario, plan);
+  await using beside = await startWorld(scenario, plan);
   const { perSecondOfEach: perSecond, warmSeconds, faultSeconds, afterSeconds } = plan;
   const startsAt = Date.now() + leadMs;
   const disturbedAt = startsAt + warmSeconds * 1000;
@@ -70,13 +72,15 @@ interface World extends AsyncDisposable {
 }
 
 /** A gateway with a key for every tenant, and upstreams of its own. */
-async function startWorld({ targets, isOneAccount }: Scenario): Promise<World> {
+async function startWorld(
+  { targets, isOneAccount }: Scenario,
+  { timeouts }: TenantPlan,
+): Promise<World> {
   await using started = new AsyncDisposableStack();
   const doubles = started.use(await startDoubles(targets));
   const names = doubles.ports.map((_, index) => `upstream-${index}`);
   const upstreams = doubles.ports.map(
-    (port, index) =>
-      `\n  ${names[index]}: { kind: openai, base_url: "http://127.0.0.1:${port}/v1", ${gridTimeouts} }`,
+    (port, index) => `\n  ${names[index]}: ${upstreamAt({ wire: "openai", port, timeouts })}`,
   );
   const targetList = names.map((upstream) => `{ upstream: ${upstream}, model: double }`);
   const facts = "kind: chat, context_window: 200000, max_output_tokens: 64000";
