@@ -4,14 +4,16 @@ import { join } from "node:path";
 import { systemClock } from "../../src/domain/clock.ts";
 import type { UsageRecord } from "../../src/domain/usage.ts";
 import { openStores } from "../../src/storage/sqlite/open-stores.ts";
-import { createKeyOf } from "./process-key.ts";
+import { createKeysOfAccounts } from "./process-key.ts";
 import { startServing, type ServingProcess } from "./sluice-process.ts";
 
 /** A gateway that is a process of its own, whose memory is nobody else's, and a key to call it. */
 export interface FaultProcess extends AsyncDisposable {
   readonly serving: ServingProcess;
   readonly port: number;
+  /** The first of the keys. */
   readonly key: string;
+  readonly keys: readonly string[];
   post(body: unknown): Promise<Response>;
   /** Of the process that serves, as its metrics tell it. */
   residentBytes(): Promise<number>;
@@ -20,9 +22,13 @@ export interface FaultProcess extends AsyncDisposable {
   stopAndReadRows(): Promise<readonly UsageRecord[]>;
 }
 
-/** `sections` are top-level keys of the configuration; `upstreams` and `models` must be there. */
+/**
+ * `sections` are top-level keys of the configuration; `upstreams` and `models` must be there. There
+ * is a key for each time that an account is named.
+ */
 export async function startFaultProcess(
   sections: Readonly<Record<string, string>>,
+  accounts: readonly string[] = ["process"],
 ): Promise<FaultProcess> {
   const folder = mkdtempSync(join(tmpdir(), "sluice-faults-"));
   const database = join(folder, "sluice.db");
@@ -41,13 +47,16 @@ export async function startFaultProcess(
   };
   const lines = Object.entries(all).map(([name, section]) => `${name}: ${section}\n`);
   writeFileSync(configPath, lines.join(""));
-  const key = await createKeyOf(configPath);
+  const created = await createKeysOfAccounts(configPath, accounts);
+  const keys = created.map(({ text }) => text);
+  const [key = ""] = keys;
   const serving = await startServing(["--config", configPath]);
   const metrics = async (): Promise<string> => (await fetch(`${serving.adminUrl}/metrics`)).text();
   return {
     serving,
     port: Number(new URL(serving.dataUrl).port),
     key,
+    keys,
     post: (body) =>
       fetch(`${serving.dataUrl}/v1/chat/completions`, {
         method: "POST",

@@ -22,12 +22,27 @@ export async function createKeyOf(configPath: string, plan?: KeyPlan): Promise<s
   return key?.text ?? "";
 }
 
-/** Several of them. */
-export async function createKeysOf(
+interface ProcessKey {
+  readonly id: string;
+  readonly text: string;
+}
+
+/** Several of them, of one account. */
+export function createKeysOf(
   configPath: string,
   count: number,
+  plan?: KeyPlan,
+): Promise<readonly ProcessKey[]> {
+  const accounts = Array.from({ length: count }, () => "process");
+  return createKeysOfAccounts(configPath, accounts, plan);
+}
+
+/** A key for each time that an account is named. */
+export async function createKeysOfAccounts(
+  configPath: string,
+  accounts: readonly string[],
   plan = unheld,
-): Promise<readonly { readonly id: string; readonly text: string }[]> {
+): Promise<readonly ProcessKey[]> {
   const parsed = parseConfig(readFileSync(configPath, "utf8"), { name: configPath, env: {} });
   if (!parsed.ok) throw new Error(formatProblems(configPath, parsed.problems));
   const { config } = parsed;
@@ -43,13 +58,12 @@ export async function createKeysOf(
     platform: () => platformOf(config),
   };
   const environment = config.environments[0]?.name ?? "";
-  const names = { account: "process", application: "process", environment };
-  const { id: applicationId } = await ensureApplication(services, names);
-  const wanted = { applicationId, ...plan };
   const actor = { kind: "system", id: undefined, name: "test" } as const;
-  const keys: { id: string; text: string }[] = [];
-  while (keys.length < count) {
-    const { key, text } = await issueKey(services, wanted, actor);
+  const keys: ProcessKey[] = [];
+  for (const account of accounts) {
+    const names = { account, application: "process", environment };
+    const { id: applicationId } = await ensureApplication(services, names);
+    const { key, text } = await issueKey(services, { applicationId, ...plan }, actor);
     keys.push({ id: key.id, text });
   }
   return keys;

@@ -43,13 +43,18 @@ export async function startServing(
 ): Promise<ServingProcess> {
   const child = spawnSluice(["serve", ...commandLine], env);
   let text = "";
+  let isListening = false;
   const listening = Promise.withResolvers<RegExpExecArray>();
   const collect = async (stream: ReadableStream<Uint8Array>): Promise<void> => {
     const decoder = new TextDecoder();
     for await (const chunk of stream) {
       text += decoder.decode(chunk, { stream: true });
+      // The log of a long run is too long to be searched at each of its lines.
+      if (isListening) continue;
       const found = /listening data=(\S+) admin=(\S+)/.exec(text);
-      if (found !== null) listening.resolve(found);
+      if (found === null) continue;
+      isListening = true;
+      listening.resolve(found);
     }
   };
   const collecting = Promise.all([collect(child.stdout), collect(child.stderr)]);

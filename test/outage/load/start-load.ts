@@ -1,0 +1,24 @@
+import { join } from "node:path";
+import { loadResultSchema, type Call, type LoadPlan } from "./load-plan.ts";
+
+/** Runs callers in a process of their own; resolves to their calls by the name of their load. */
+export async function runLoad(plan: LoadPlan): Promise<ReadonlyMap<string, readonly Call[]>> {
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, "main.ts")], {
+    stdin: new Blob([JSON.stringify(plan)]),
+    stdout: "pipe",
+    stderr: "inherit",
+    // Calls that hang must not keep others from being sent.
+    env: { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: "65336" },
+  });
+  const text = await child.stdout.text();
+  if ((await child.exited) !== 0) throw new Error("the callers ended with a failure");
+  const result = loadResultSchema.parse(JSON.parse(text));
+  return new Map(
+    Object.entries(result).map(([name, rows]) => [
+      name,
+      rows.map(([startedAt, latencyMs, servedBy, failure]) => {
+        return { startedAt, latencyMs, servedBy, failure };
+      }),
+    ]),
+  );
+}

@@ -1,0 +1,150 @@
+import { percentile } from "../../support/fault-callers.ts";
+import { countFailures, isFailed, startedWithin } from "../grid/verdict.ts";
+import type { Call } from "../load/load-plan.ts";
+import { countLine, type Finding, type Row } from "../report/table.ts";
+import type { TenantRun } from "./run-scenario.ts";
+
+export const tenantColumns = ["served", "refused", "p50", "p99"] as const;
+export type TenantColumn = (typeof tenantColumns)[number];
+
+export interface TenantLimits {
+  /** Of the share that is served. */
+  readonly mostLost: number;
+  /** Part of the latency without the faults. */
+  readonly mostAdded: number;
+  /** Differences that mean nothing: two gateways without faults show them too. Milliseconds. */
+  readonly noiseMs: Readonly<Record<"p50" | "p99", number>>;
+  /** Of the p99 of the whole time; as much again where the machine itself is slower than this. */
+  readonly mostAddedP99Ms: number;
+}
+
+/**
+ * The promise is 1 % of both. Of latency, 1 % is 0.3 ms here: less than two gateways without faults
+ * differ by. In eight runs of the scenario `none` on two shared cores they differed by up to 0.5 ms
+ * at the p50 and 2.8 ms at the p99, taking the middle one of all blocks of five seconds, and by up to
+ * 26 ms at the p99 of the whole time, which one busy second of the machine moves.
+ */
+export const tenantLimits: TenantLimits = {
+  mostLost: 0.01,
+  mostAdded: 0.01,
+  noiseMs: { p50: 1.5, p99: 5 },
+  mostAddedP99Ms: 50,
+};
+
+export interface TenantVerdict extends Row {
+  readonly findings: Readonly<Record<TenantColumn, Finding>>;
+}
+
+/** What the faults of one tenant change for the others. */
+export function judgeTenants(run: TenantRun, limits: TenantLimits): TenantVerdict {
+  const { scenario, causing, disturbedAt } = run;
+  const without = startedWithin(run.without, disturbedAt, Infinity);
+  const beside = startedWithin(run.beside, disturbedAt, Infinity);
+  const findings = {
+    served: judgeLost(without, beside, limits),
+    refused: judgeRefused(beside),
+    p50: judgeAdded(run, "p50", limits),
+    p99: judgeAdded(run, "p99", limits),
+  };
+  const notes = [
+    ["the others, without it", without],
+    ["the others, beside it", beside],
+    ["the one that causes the faults", causing],
+  ] as const;
+  return {
+    name: scenario.name,
+    findings,
+    notes: notes
+      .filter(([, some]) => some.some(isFailed))
+      .map(([what, some]) => countLine(`${what}, ${some.length} calls`, countFailures(some))),
+  };
+}
+
+/** The text shows the share beside the one that causes faults, and the share without it. */
+function judgeLost(
+  without: readonly Call[],
+  beside: readonly Call[],
+  { mostLost }: TenantLimits,
+): Finding {
+  const [shareWithout, shareBeside] = [servedShare(without), servedShare(beside)];
+  return {
+    isMet: shareWithout - shareBeside <= mostLost,
+    text: `${percent(shareBeside)} (${percent(shareWithout)})`,
+  };
+}
+
+/** Nobody but the one that causes the faults may be told to wait. No calls at all are a failure. */
+function judgeRefused(beside: readonly Call[]): Finding {
+  const refused = beside.filter(({ failure }) => /^(429|503) /.test(failure)).length;
+  return { isMet: beside.length > 0 && refused === 0, text: `${refused} of ${beside.length}` };
+}
+
+/**
+ * What is added in the middle one of all blocks, against the largest of: the promise, the noise that
+ * is usual, and the noise of this run (three standard errors of that median). The text shows it, and
+ * for the whole time: what is added to the latency without the faults.
+ */
+function judgeAdded(run: TenantRun, which: "p50" | "p99", limits: TenantLimits): Finding {
+  const { without, beside, disturbedAt } = run;
+  const addedWithin = (from: number, until: number): Added => {
+    const withoutMs = latencyOf(startedWithin(without, from, until), which);
+    const besideMs = latencyOf(startedWithin(beside, from, until), which);
+    return { withoutMs, addedMs: besideMs - withoutMs };
+  };
+  const lastAt = Math.max(...without.map(({ startedAt }) => startedAt));
+  const blocks: number[] = [];
+  for (let from = disturbedAt; from < lastAt; from += blockMs) {
+    blocks.push(addedWithin(from, from + blockMs).addedMs);
+  }
+  const middleMs = median(blocks);
+  const errorMs = standardErrorOfMedian(blocks);
+  const { withoutMs, addedMs } = addedWithin(disturbedAt, Infinity);
+  const mostMs = Math.max(withoutMs * limits.mostAdded, limits.noiseMs[which], 3 * errorMs);
+  const mostInAllMs = which === "p50" ? mostMs : Math.max(limits.mostAddedP99Ms, withoutMs);
+  return {
+    isMet: middleMs <= mostMs && addedMs <= mostInAllMs,
+    text: `${signed(middleMs)} ms (${signed(addedMs)} to ${withoutMs.toFixed(1)})`,
+  };
+}
+
+/** From the median absolute deviation, as of values with a normal distribution. */
+function standardErrorOfMedian(values: readonly number[]): number {
+  const middle = median(values);
+  const deviation = median(values.map((value) => Math.abs(value - middle)));
+  return (1.2533 * 1.4826 * deviation) / Math.sqrt(values.length);
+}
+
+/** NaN without values. */
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((one, other) => one - other);
+  const half = (sorted.length - 1) / 2;
+  const [low, high] = [sorted[Math.floor(half)], sorted[Math.ceil(half)]];
+  return ((low ?? Number.NaN) + (high ?? Number.NaN)) / 2;
+}
+
+interface Added {
+  readonly withoutMs: number;
+  readonly addedMs: number;
+}
+
+const parts = { p50: 0.5, p99: 0.99 } as const;
+const blockMs = 5_000;
+
+function latencyOf(calls: readonly Call[], which: "p50" | "p99"): number {
+  return percentile(
+    calls.map(({ latencyMs }) => latencyMs),
+    parts[which],
+  );
+}
+
+function servedShare(calls: readonly Call[]): number {
+  return 1 - calls.filter(isFailed).length / calls.length;
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toFixed(2)} %`;
+}
+
+function signed(value: number): string {
+  return `${value < 0 ? "" : "+"}${value.toFixed(1)}`;
+}

@@ -1,0 +1,98 @@
+import { startFaultProcess, type FaultProcess } from "../../support/fault-process.ts";
+import { startDoubles } from "../doubles/start-doubles.ts";
+import { gridSections } from "../grid/run-wave.ts";
+import { upstreamAt } from "../grid/cell-models.ts";
+import type { Call, Load } from "../load/load-plan.ts";
+import { runLoad } from "../load/start-load.ts";
+import { loadsOf, type Scenario } from "./scenarios.ts";
+
+/** How long the others call alone, beside the one that causes faults, and alone again. */
+export interface TenantPlan {
+  readonly perSecondOfEach: number;
+  readonly warmSeconds: number;
+  readonly faultSeconds: number;
+  readonly afterSeconds: number;
+  /** Of every upstream, as in the configuration. */
+  readonly timeouts: string;
+}
+
+/** What the nineteen others saw, at the same times on two gateways that share nothing. */
+export interface TenantRun {
+  readonly scenario: Scenario;
+  /** When the faults began; wall clock. */
+  readonly disturbedAt: number;
+  readonly without: readonly Call[];
+  readonly beside: readonly Call[];
+  /** Of the one tenant. */
+  readonly causing: readonly Call[];
+}
+
+const tenantCount = 20;
+const model = "shared";
+const leadMs = 1_500;
+
+export async function runScenario(scenario: Scenario, plan: TenantPlan): Promise<TenantRun> {
+  await using without = await startWorld(scenario, plan);
+  await using beside = await startWorld(scenario, plan);
+  const { perSecondOfEach: perSecond, warmSeconds, faultSeconds, afterSeconds } = plan;
+  const startsAt = Date.now() + leadMs;
+  const disturbedAt = startsAt + warmSeconds * 1000;
+  const callsOf = (name: string, { keys, serving }: FaultProcess): readonly Load[] =>
+    keys.slice(1).map((key, index) => {
+      const kind = index % 2 === 0 ? "whole" : "stream";
+      return { name: `${name}-${index}`, url: serving.dataUrl, key, model, kind, perSecond };
+    });
+  const { key, serving } = beside.gateway;
+  const causer = { url: serving.dataUrl, key, model, perSecond };
+  const [others, causing] = await Promise.all([
+    runLoad({
+      startsAt,
+      seconds: warmSeconds + faultSeconds + afterSeconds,
+      loads: [...callsOf("without", without.gateway), ...callsOf("beside", beside.gateway)],
+    }),
+    runLoad({
+      startsAt: disturbedAt,
+      seconds: faultSeconds,
+      loads: [...loadsOf(scenario.behaviour, causer)],
+    }),
+  ]);
+  const ofWorld = (name: string): readonly Call[] =>
+    [...others].flatMap(([load, calls]) => (load.startsWith(name) ? calls : []));
+  return {
+    scenario,
+    disturbedAt,
+    without: ofWorld("without-"),
+    beside: ofWorld("beside-"),
+    causing: [...causing.values()].flat(),
+  };
+}
+
+interface World extends AsyncDisposable {
+  readonly gateway: FaultProcess;
+}
+
+/** A gateway with a key for every tenant, and upstreams of its own. */
+async function startWorld(
+  { targets, isOneAccount }: Scenario,
+  { timeouts }: TenantPlan,
+): Promise<World> {
+  await using started = new AsyncDisposableStack();
+  const doubles = started.use(await startDoubles(targets));
+  const names = doubles.ports.map((_, index) => `upstream-${index}`);
+  const upstreams = doubles.ports.map(
+    (port, index) => `\n  ${names[index]}: ${upstreamAt({ wire: "openai", port, timeouts })}`,
+  );
+  const targetList = names.map((upstream) => `{ upstream: ${upstream}, model: double }`);
+  const facts = "kind: chat, context_window: 200000, max_output_tokens: 64000";
+  const sections = {
+    ...gridSections,
+    upstreams: upstreams.join(""),
+    models: `\n  ${model}: { ${facts}, targets: [${targetList.join(", ")}] }`,
+  };
+  const accounts = Array.from({ length: tenantCount }, (_, index) =>
+    isOneAccount ? "all" : `tenant-${index}`,
+  );
+  const gateway = started.use(await startFaultProcess(sections, accounts));
+  const running = started.move();
+  return { gateway, [Symbol.asyncDispose]: () => running.disposeAsync() };
+}
