@@ -121,6 +121,7 @@ class AttemptLoop<Answer> {
     if (slowness === undefined) return first.answer;
     const second = await this.#hedge(first.answer, attempt.candidate, slowness);
     if (second === undefined) return first.answer;
+    this.#plan.meter.path.hedged();
     return firstToAnswer({ one: first, other: this.#abortable(second), isFinal });
   }
 

@@ -13,6 +13,7 @@ export class CallPath {
   readonly #passedOver = new Map<string, CandidateNote>();
   readonly #attempts: RunningAttempt[] = [];
   #serving: RunningAttempt | undefined;
+  #isHedged = false;
 
   /** The targets that may serve, in the order in which they are to be tried, and those left out. */
   considered(candidates: readonly Candidate[], leftOut: readonly CandidateNote[]): void {
@@ -60,10 +61,18 @@ export class CallPath {
     };
   }
 
+  /** Two targets work on the call at once; what both do of it is on the bill twice. */
+  hedged(): void {
+    this.#isHedged = true;
+  }
+
   /** Whether the provider may have done work that nobody got. */
   get mayBeBilledTwice(): boolean {
     const { last } = this;
-    return this.#attempts.some((attempt) => attempt !== last && attempt.note.mayBeBilled);
+    return (
+      this.#isHedged ||
+      this.#attempts.some((attempt) => attempt !== last && attempt.note.mayBeBilled)
+    );
   }
 }
 

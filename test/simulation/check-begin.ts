@@ -7,8 +7,6 @@ const lastingFaults: ReadonlySet<Fault | undefined> = new Set(["invalid", "conte
 /** Nothing was done, so that another try at the same target takes nothing from the budget. */
 const freeFaults: ReadonlySet<Fault | undefined> = new Set(["stale-credential", "skewed"]);
 const leastMs = 1e-6;
-/** A target that has not answered for less than this is never taken for silent. */
-const leastSilenceMs = 250;
 
 /** What must be so whenever anything is sent upstream. */
 export function checkBegin(world: World, call: CallRecord, attempt: Attempt): void {
@@ -97,6 +95,18 @@ function checkWait(call: CallRecord, attempt: Attempt, wrong: (text: string) => 
   }
 }
 
+/** Whether a probe of the target of an attempt failed since the call came. */
+function isFoundSilent({ probes }: World, call: CallRecord, attempt: Attempt): boolean {
+  return probes.some(
+    ({ process, upstream, model, endedAt }) =>
+      process === attempt.process &&
+      upstream === attempt.upstream &&
+      model === attempt.model &&
+      endedAt !== undefined &&
+      endedAt >= call.plan.atMs,
+  );
+}
+
 interface Beginning {
   readonly call: CallRecord;
   readonly attempt: Attempt;
@@ -122,7 +132,6 @@ function checkOthers(world: World, { call, attempt, wrong }: Beginning): void {
   }
   // The first may have waited for a place at its upstream before it was sent.
   const afterMs = attempt.startedAt - call.plan.atMs;
-  if (afterMs + leastMs < Math.min(hedgeAfterMs ?? Infinity, leastSilenceMs)) {
-    wrong(`${attempt.id} hedges after ${afterMs} ms`);
-  }
+  if (afterMs + leastMs >= (hedgeAfterMs ?? Infinity) || isFoundSilent(world, call, first)) return;
+  wrong(`${attempt.id} hedges after ${afterMs} ms`);
 }

@@ -83,6 +83,7 @@ class Run implements Stage {
       random: new Random(scenario.seed).fork("run"),
       calls: new Map(this.#records.map((record) => [record.plan.id, record])),
       violations: [],
+      probes: [],
       grantedRetries: new RetryCount(),
       madeRetries: new RetryCount(),
     };

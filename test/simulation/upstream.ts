@@ -142,7 +142,9 @@ export class UpstreamModel {
   #probe(asked: UpstreamRequest, sender: Sender): Attempt {
     this.#probes += 1;
     const id = `probe.${this.plan.name}.${this.#probes}`;
-    return this.#begin(asked, sender, { id, callId: id, outputTokens: asked.cap ?? 0 });
+    const probe = this.#begin(asked, sender, { id, callId: id, outputTokens: asked.cap ?? 0 });
+    this.#world.probes.push(probe);
+    return probe;
   }
 
   #begin(asked: UpstreamRequest, sender: Sender, { id, callId, outputTokens }: Begun): Attempt {
