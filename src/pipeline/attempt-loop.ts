@@ -122,7 +122,7 @@ class AttemptLoop<Answer> {
     const second = await this.#hedge(first.answer, attempt.candidate, slowness);
     if (second === undefined) return first.answer;
     this.#plan.meter.path.hedged();
-    return firstToAnswer({ one: first, other: this.#abortable(second), isFinal });
+    return firstToAnswer({ one: first, other: this.#abortable(second) });
   }
 
   /** A second attempt beside one that is slow, if there may be one. Never rejects. */
@@ -158,6 +158,7 @@ class AttemptLoop<Answer> {
     return {
       answer: this.#try(attempt, { ...call, signal }),
       abort: () => end.abort(),
+      isFinalFor: (error: unknown) => isFinal(error, attempt),
       discard: (late: Answered<Answer>) => late.attempt.end("given-up", meter.likelyInputTokens),
     };
   }

@@ -54,9 +54,12 @@ export function noTarget({ alias }: Pick<Model, "alias">): GatewayError {
   });
 }
 
-/** Whether no other target is worth waiting for. */
-export function isFinal(error: unknown): boolean {
-  return !(error instanceof FailedAttempt) || lastingKinds.has(error.failure.details.kind);
+/** Whether a failure tells what the other one of two attempts would find as well. */
+export function isFinal(error: unknown, other: RunningAttempt): boolean {
+  if (!(error instanceof FailedAttempt)) return true;
+  const { kind } = error.failure.details;
+  if (kind !== "context-overflow") return lastingKinds.has(kind);
+  return other.candidate.model.contextWindow <= error.attempt.candidate.model.contextWindow;
 }
 
 /** The request is at fault, wherever it is sent. */

@@ -15,6 +15,7 @@ function play(): Played {
   const attempt = {
     answer,
     abort: () => void log.push("aborted"),
+    isFinalFor: (error: unknown) => error === final,
     discard: (late: string) => void log.push(`discarded ${late}`),
   };
   return { attempt, resolve, reject, log };
@@ -22,12 +23,11 @@ function play(): Played {
 
 const passing = new Error("passing");
 const final = new Error("final");
-const isFinal = (error: unknown): boolean => error === final;
 
 function hedge(): { one: Played; other: Played; outcome: Promise<string> } {
   const one = play();
   const other = play();
-  const outcome = firstToAnswer({ one: one.attempt, other: other.attempt, isFinal });
+  const outcome = firstToAnswer({ one: one.attempt, other: other.attempt });
   return { one, other, outcome: outcome.catch((error: unknown) => String(error)) };
 }
 

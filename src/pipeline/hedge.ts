@@ -2,6 +2,8 @@
 export interface HedgedAttempt<Answer> {
   readonly answer: Promise<Answer>;
   abort(): void;
+  /** Whether the failure of the other attempt tells what this one would find as well. */
+  isFinalFor(error: unknown): boolean;
   /** Of an answer that came when another had come already. */
   discard(answer: Answer): void;
 }
@@ -10,15 +12,13 @@ export interface HedgedAttempt<Answer> {
 export interface Hedge<Answer> {
   readonly one: HedgedAttempt<Answer>;
   readonly other: HedgedAttempt<Answer>;
-  /** Whether a failure tells what the other attempt would find as well. */
-  readonly isFinal: (error: unknown) => boolean;
 }
 
 /**
  * The answer of whichever comes first; the other is ended. Rejects with the first final failure, or,
  * when both fail, with the later one.
  */
-export function firstToAnswer<Answer>({ one, other, isFinal }: Hedge<Answer>): Promise<Answer> {
+export function firstToAnswer<Answer>({ one, other }: Hedge<Answer>): Promise<Answer> {
   return new Promise((resolve, reject) => {
     let hasFailed = false;
     let isOver = false;
@@ -32,7 +32,7 @@ export function firstToAnswer<Answer>({ one, other, isFinal }: Hedge<Answer>): P
         },
         (error: unknown) => {
           if (isOver) return;
-          isOver = hasFailed || isFinal(error);
+          isOver = hasFailed || rival.isFinalFor(error);
           hasFailed = true;
           if (!isOver) return;
           rival.abort();
