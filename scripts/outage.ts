@@ -141,7 +141,9 @@ function onNote(note: string): void {
 
 async function run(suite: Suite, jsonPath: string | undefined): Promise<number> {
   console.log(`${suite.names.length} cells, ${suite.about}`);
-  console.log(`timeouts of upstreams: ${gridTimeouts}; ${availableParallelism()} cores`);
+  console.log(
+    `timeouts of upstreams: ${gridTimeouts}, http.idle_timeout: 255s, overload.loop_delay: 10s; ${availableParallelism()} cores`,
+  );
   console.log(headLine(suite.columns));
   const rows = await suite.run(stopping.signal);
   for (const line of summaryLines(rows, suite.columns)) console.log(line);
