@@ -31,6 +31,8 @@ const afterSeconds = 12;
 const noticedMs = 1_000;
 const tenantCount = 20;
 
+const stopping = new AbortController();
+for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stopping.abort());
 process.exitCode = await main();
 
 interface Options {
@@ -86,7 +88,7 @@ interface Suite {
   readonly names: readonly string[];
   readonly columns: readonly string[];
   readonly about: string;
-  run(onRow: (row: Row) => void): Promise<readonly Row[]>;
+  run(signal: AbortSignal): Promise<readonly Row[]>;
 }
 
 function gridSuite({ only, rate, seconds, parallel = 6 }: Options): Suite {
@@ -105,7 +107,7 @@ function gridSuite({ only, rate, seconds, parallel = 6 }: Options): Suite {
     about:
       `${parallel} at once, each with ${rate} calls a second: ${warmSeconds} s well, ` +
       `${seconds} s of the fault, ${afterSeconds} s well again`,
-    run: (onRow) => runGrid({ cells, plan, limits: gridLimits, parallel, onRow }),
+    run: (signal) => runGrid({ cells, plan, limits: gridLimits, parallel, signal, onRow, onNote }),
   };
 }
 
@@ -125,19 +127,27 @@ function tenantSuite({ only, rate, seconds, parallel = 2 }: Options): Suite {
     about:
       `${parallel} at once, each of ${tenantCount} tenants with ${perSecondOfEach} calls a ` +
       `second: ${warmSeconds} s well, ${seconds} s of the faults of one, ${afterSeconds} s after`,
-    run: (onRow) => runTenants({ scenarios, plan, limits: tenantLimits, parallel, onRow }),
+    run: (signal) => runTenants({ scenarios, plan, limits: tenantLimits, parallel, signal, onRow }),
   };
+}
+
+function onRow(row: Row): void {
+  for (const line of rowLines(row)) console.log(line);
+}
+
+function onNote(note: string): void {
+  console.log(`     ${note}`);
 }
 
 async function run(suite: Suite, jsonPath: string | undefined): Promise<number> {
   console.log(`${suite.names.length} cells, ${suite.about}`);
-  console.log(`timeouts of upstreams: ${gridTimeouts}; ${availableParallelism()} cores`);
+  console.log(
+    `timeouts of upstreams: ${gridTimeouts}, http.idle_timeout: 255s, overload.loop_delay: 10s; ${availableParallelism()} cores`,
+  );
   console.log(headLine(suite.columns));
-  const rows = await suite.run((row) => {
-    for (const line of rowLines(row)) console.log(line);
-  });
+  const rows = await suite.run(stopping.signal);
   for (const line of summaryLines(rows, suite.columns)) console.log(line);
   const { about } = suite;
   if (jsonPath !== undefined) writeFileSync(jsonPath, JSON.stringify({ about, rows }, null, 2));
-  return rows.every(isMet) ? 0 : 1;
+  return rows.length === suite.names.length && rows.every(isMet) ? 0 : 1;
 }

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { isComplete } from "../support/requirement.ts";
 import { allCells } from "./grid/cells.ts";
 import { runGrid } from "./grid/run-grid.ts";
@@ -54,6 +54,8 @@ const scenarioLimits = {
 };
 
 const runTimeoutMs = 240_000;
+const stopping = new AbortController();
+const { signal } = stopping;
 const rows = new Map<string, Row>();
 const keep = (row: Row): void => void rows.set(row.name, row);
 
@@ -65,7 +67,9 @@ describe.skipIf(!isComplete)("at fifty calls a second:", () => {
       plan: cellPlan,
       limits: cellLimits,
       parallel: cellsAtOnce,
+      signal,
       onRow: keep,
+      onNote: (note) => void process.stdout.write(`${note}\n`),
     });
     const scenarios = pickNamed(allScenarios(), scenarioNames);
     await runTenants({
@@ -73,9 +77,13 @@ describe.skipIf(!isComplete)("at fifty calls a second:", () => {
       plan: scenarioPlan,
       limits: scenarioLimits,
       parallel: scenarios.length,
+      signal,
       onRow: keep,
     });
   }, runTimeoutMs);
+
+  // After a time-out of what runs before them.
+  afterAll(() => stopping.abort());
 
   test.each(cellNames)("callers do not notice %s", expectMet);
 

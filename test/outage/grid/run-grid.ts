@@ -9,21 +9,40 @@ export interface GridRun {
   readonly limits: Limits;
   /** Cells at the same time. */
   readonly parallel: number;
+  /** Ends the run: nothing that it started stays. */
+  readonly signal: AbortSignal;
   readonly onRow: (row: Row) => void;
+  readonly onNote: (note: string) => void;
 }
 
-/** Runs the cells in waves; a wave that cannot be run counts against all of its cells. */
+/**
+ * Runs the cells in waves; a wave that cannot be run counts against all of its cells. A wave is run
+ * again, once, when the calls beside its cells failed: that tells of a machine that stood still
+ * unless it happens again.
+ */
 export async function runGrid(run: GridRun): Promise<readonly Row[]> {
-  const { cells, plan, limits, parallel, onRow } = run;
+  const { cells, parallel, signal, onRow, onNote } = run;
   const rows: Row[] = [];
-  for (let first = 0; first < cells.length; first += parallel) {
+  for (let first = 0; first < cells.length && !signal.aborted; first += parallel) {
     const wave = cells.slice(first, first + parallel);
-    const made = await runWave(wave, plan).then(
-      (runs) => runs.map((cellRun): Row => judgeCell(cellRun, limits)),
-      (error: unknown) => wave.map(({ name }) => brokenRow(name, columns, error)),
-    );
+    let made = await runCells(run, wave);
+    if (made.some(({ findings }) => findings["beside"]?.isMet === false) && !signal.aborted) {
+      onNote("calls beside these cells failed; they are run again:");
+      made.forEach(({ name, findings }) => onNote(`  ${name}: ${findings["beside"]?.text}`));
+      made = await runCells(run, wave);
+    }
     made.forEach(onRow);
     rows.push(...made);
   }
   return rows;
+}
+
+function runCells(
+  { plan, limits, signal }: GridRun,
+  wave: readonly Cell[],
+): Promise<readonly Row[]> {
+  return runWave(wave, plan, signal).then(
+    (runs) => runs.map((cellRun): Row => judgeCell(cellRun, limits)),
+    (error: unknown) => wave.map(({ name }) => brokenRow(name, columns, error)),
+  );
 }

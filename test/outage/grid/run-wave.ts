@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { startFaultProcess, type FaultProcess } from "../../support/fault-process.ts";
 import { startDoubles, type Doubles } from "../doubles/start-doubles.ts";
 import type { Load } from "../load/load-plan.ts";
@@ -30,19 +31,22 @@ export const gridSections = {
 };
 
 /** Runs these cells at the same time, on a gateway, doubles and callers of their own. */
-export async function runWave(cells: readonly Cell[], plan: WavePlan): Promise<readonly CellRun[]> {
+export async function runWave(
+  cells: readonly Cell[],
+  plan: WavePlan,
+  signal: AbortSignal,
+): Promise<readonly CellRun[]> {
   const models = placeCells(cells);
   await using doubles = await startDoubles(models.upstreams.length);
   const sections = { ...gridSections, ...models.sections(doubles.ports, plan.timeouts) };
   await using gateway = await startFaultProcess(sections);
   const startsAt = Date.now() + leadMs;
   const { warmSeconds, faultSeconds, afterSeconds } = plan;
-  const calling = runLoad({
-    startsAt,
-    seconds: warmSeconds + faultSeconds + afterSeconds,
-    loads: loadsOf(models, gateway, plan),
-  });
-  const failing = failAll({ doubles, gateway, models }, startsAt + warmSeconds * 1000, plan);
+  const loads = loadsOf(models, gateway, plan);
+  const seconds = warmSeconds + faultSeconds + afterSeconds;
+  const calling = runLoad({ startsAt, seconds, loads }, signal);
+  const wave = { doubles, gateway, models, signal };
+  const failing = failAll(wave, startsAt + warmSeconds * 1000, plan);
   const [calls, outages] = await Promise.all([calling, failing]);
   return models.cells.map((placed, index) => {
     const outage = outages[index];
@@ -75,6 +79,7 @@ interface Wave {
   readonly doubles: Doubles;
   readonly gateway: FaultProcess;
   readonly models: GridModels;
+  readonly signal: AbortSignal;
 }
 
 type Outage = Pick<CellRun, "brokenAt" | "mendedAt" | "attemptsAtFailing">;
@@ -87,13 +92,13 @@ async function failAll(
 ): Promise<readonly Outage[]> {
   const { cells } = wave.models;
   const indexOf = ({ primary }: PlacedCell): number => wave.models.upstreams.indexOf(primary);
-  await sleepUntil(breakAt);
+  await sleepUntil(breakAt, wave.signal);
   const broken = await Promise.all(
     cells.map((placed) => wave.doubles.break(indexOf(placed), placed.cell.fault)),
   );
-  await sleepUntil(breakAt + noticedMs);
+  await sleepUntil(breakAt + noticedMs, wave.signal);
   const before = await countRefused(wave);
-  await sleepUntil(breakAt + faultSeconds * 1000);
+  await sleepUntil(breakAt + faultSeconds * 1000, wave.signal);
   const after = await countRefused(wave);
   const mended = await Promise.all(cells.map((placed) => wave.doubles.mend(indexOf(placed))));
   return cells.map((_, index) => {
@@ -125,6 +130,6 @@ function failedAttempts(metrics: string, upstream: string): number {
     .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" ") + 1)), 0);
 }
 
-async function sleepUntil(at: number): Promise<void> {
-  await Bun.sleep(Math.max(0, at - Date.now()));
+async function sleepUntil(at: number, signal: AbortSignal): Promise<void> {
+  await sleep(Math.max(0, at - Date.now()), undefined, { signal });
 }

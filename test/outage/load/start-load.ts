@@ -1,12 +1,19 @@
 import { join } from "node:path";
 import { loadResultSchema, type Call, type LoadPlan } from "./load-plan.ts";
 
-/** Runs callers in a process of their own; resolves to their calls by the name of their load. */
-export async function runLoad(plan: LoadPlan): Promise<ReadonlyMap<string, readonly Call[]>> {
+/**
+ * Runs callers in a process of their own; resolves to their calls by the name of their load. Rejects
+ * when they are stopped by the signal.
+ */
+export async function runLoad(
+  plan: LoadPlan,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, readonly Call[]>> {
   const child = Bun.spawn([process.execPath, join(import.meta.dir, "main.ts")], {
     stdin: new Blob([JSON.stringify(plan)]),
     stdout: "pipe",
     stderr: "inherit",
+    signal,
     // Calls that hang must not keep others from being sent.
     env: { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: "65336" },
   });

@@ -31,7 +31,11 @@ const tenantCount = 20;
 const model = "shared";
 const leadMs = 1_500;
 
-export async function runScenario(scenario: Scenario, plan: TenantPlan): Promise<TenantRun> {
+export async function runScenario(
+  scenario: Scenario,
+  plan: TenantPlan,
+  signal: AbortSignal,
+): Promise<TenantRun> {
   await using without = await startWorld(scenario, plan);
   await using beside = await startWorld(scenario, plan);
   const { perSecondOfEach: perSecond, warmSeconds, faultSeconds, afterSeconds } = plan;
@@ -44,17 +48,12 @@ export async function runScenario(scenario: Scenario, plan: TenantPlan): Promise
     });
   const { key, serving } = beside.gateway;
   const causer = { url: serving.dataUrl, key, model, perSecond };
+  const loads = [...callsOf("without", without.gateway), ...callsOf("beside", beside.gateway)];
+  const causes = [...loadsOf(scenario.behaviour, causer)];
+  const seconds = warmSeconds + faultSeconds + afterSeconds;
   const [others, causing] = await Promise.all([
-    runLoad({
-      startsAt,
-      seconds: warmSeconds + faultSeconds + afterSeconds,
-      loads: [...callsOf("without", without.gateway), ...callsOf("beside", beside.gateway)],
-    }),
-    runLoad({
-      startsAt: disturbedAt,
-      seconds: faultSeconds,
-      loads: [...loadsOf(scenario.behaviour, causer)],
-    }),
+    runLoad({ startsAt, seconds, loads }, signal),
+    runLoad({ startsAt: disturbedAt, seconds: faultSeconds, loads: causes }, signal),
   ]);
   const ofWorld = (name: string): readonly Call[] =>
     [...others].flatMap(([load, calls]) => (load.startsWith(name) ? calls : []));

@@ -9,17 +9,19 @@ export interface TenantsRun {
   readonly limits: TenantLimits;
   /** Scenarios at the same time. */
   readonly parallel: number;
+  /** Ends the run: nothing that it started stays. */
+  readonly signal: AbortSignal;
   readonly onRow: (row: Row) => void;
 }
 
 /** Runs the scenarios, so many at a time; one that cannot be run counts as failed. */
 export async function runTenants(run: TenantsRun): Promise<readonly Row[]> {
-  const { scenarios, plan, limits, parallel, onRow } = run;
+  const { scenarios, plan, limits, parallel, signal, onRow } = run;
   const rows: Row[] = [];
-  for (let first = 0; first < scenarios.length; first += parallel) {
+  for (let first = 0; first < scenarios.length && !signal.aborted; first += parallel) {
     const made = await Promise.all(
       scenarios.slice(first, first + parallel).map((scenario) =>
-        runScenario(scenario, plan).then(
+        runScenario(scenario, plan, signal).then(
           (seen): Row => judgeTenants(seen, limits),
           (error: unknown) => brokenRow(scenario.name, tenantColumns, error),
         ),
