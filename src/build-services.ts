@@ -2,8 +2,9 @@ import type { Config } from "./config/config.ts";
 import { buildRouting, type RoutingServices } from "./build-routing.ts";
 import type { RoutingSettings } from "./domain/routing-settings.ts";
 import type { Clock } from "./domain/clock.ts";
-import { canConnect } from "./pipeline/connect-probe.ts";
+import { answersConnection } from "./pipeline/connect-probe.ts";
 import { TokenEstimator } from "./pipeline/estimate.ts";
+import { HostProbes, type ConnectProbe } from "./pipeline/host-probes.ts";
 import { ImageMemory, imageMemoryBytes } from "./pipeline/image-memory.ts";
 import type { CallLedger } from "./pipeline/ledger.ts";
 import { OverloadGuard, type OverloadOptions } from "./pipeline/overload.ts";
@@ -26,6 +27,8 @@ export interface ServiceOptions extends Partial<
   readonly routingEvents: RoutingEvents;
   /** Units of a pool that live keys hold. */
   readonly soldUnits: (pool: string) => number;
+  /** Default: a TCP connection. */
+  readonly probe?: ConnectProbe;
   readonly clock: Clock;
   readonly ledger: CallLedger;
   readonly events: TelemetryEvents;
@@ -57,7 +60,7 @@ export function buildServices(options: ServiceOptions): BuiltServices {
     clock,
     random,
     transport: options.transport ?? fetchTransport,
-    canConnect,
+    hosts: new HostProbes(options.probe ?? answersConnection, clock),
     imageMemory: new ImageMemory(imageMemoryBytes),
     resolveHost: options.resolveHost ?? resolveHost,
     limits,

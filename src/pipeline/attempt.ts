@@ -67,7 +67,7 @@ function sendTo(
     clock: services.clock,
     transport: services.transport,
     callerSignal: call.signal,
-    canConnect: services.canConnect,
+    hosts: services.hosts,
     placeWaitMs,
     isGuaranteed,
   });

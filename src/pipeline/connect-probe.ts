@@ -1,29 +1,25 @@
+import { connect } from "node:net";
+
 /**
- * Whether the host of a URL answers a TCP connection within a time. The runtime's `fetch` has no
- * connect deadline of its own and does not tell connecting from waiting. A refusal is an answer:
- * a server that shuts down refuses new connections while it finishes the open ones.
+ * Whether the host of a URL answers a TCP connection within a time; false once the time is over. A
+ * refusal is an answer: a server that shuts down refuses new connections while it finishes the open
+ * ones. Of the runtime's ways to connect, this one closes the socket of an attempt that is given up.
  */
-export function canConnect(url: string, timeoutMs: number): Promise<boolean> {
+export function answersConnection(url: string, timeoutMs: number): Promise<boolean> {
   const { hostname, port, protocol } = new URL(url);
+  const socket = connect({
+    host: hostname.replace(/^\[|\]$/g, ""),
+    port: port === "" ? defaultPort(protocol) : Number(port),
+  });
   return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(false), timeoutMs);
-    const answered = (): void => {
+    const end = (hasAnswered: boolean): void => {
       clearTimeout(timer);
-      resolve(true);
+      socket.destroy();
+      resolve(hasAnswered);
     };
-    Bun.connect({
-      hostname: hostname.replace(/^\[|\]$/g, ""),
-      port: port === "" ? defaultPort(protocol) : Number(port),
-      socket: {
-        open: (socket) => {
-          answered();
-          socket.end();
-        },
-        data: () => undefined,
-        connectError: answered,
-        error: answered,
-      },
-    }).catch(answered);
+    const timer = setTimeout(() => end(false), timeoutMs);
+    socket.once("connect", () => end(true));
+    socket.on("error", () => end(true));
   });
 }
 

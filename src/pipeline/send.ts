@@ -2,6 +2,7 @@ import type { Clock } from "../domain/clock.ts";
 import { GatewayError } from "../domain/gateway-error.ts";
 import { UpstreamFailure, type UpstreamFailureKind } from "../domain/upstream-failure.ts";
 import type { UpstreamRequest } from "../upstreams/adapter.ts";
+import type { HostProbes } from "./host-probes.ts";
 import { credentialTexts } from "./credential-texts.ts";
 import type { Timeouts } from "../domain/upstream-settings.ts";
 import type { Upstream } from "./snapshot.ts";
@@ -17,7 +18,7 @@ export interface SendOptions {
   readonly clock: Clock;
   readonly transport: Transport;
   readonly callerSignal: AbortSignal;
-  readonly canConnect: (url: string, timeoutMs: number) => Promise<boolean>;
+  readonly hosts: Pick<HostProbes, "canConnect">;
   /** How long to wait for a place at the upstream. */
   readonly placeWaitMs: number;
   /** Whether it was sold: it is then not held to the places that others have taken. */
@@ -47,7 +48,7 @@ export async function send(
     endsAt: options.endsAt,
     clock: options.clock,
     callerSignal: options.callerSignal,
-    canConnect: () => options.canConnect(url, options.timeouts.connectMs),
+    canConnect: (time) => options.hosts.canConnect({ url, ...time }),
   });
   try {
     const authorized = await upstream.adapter.authorize(request, watchdog.signal);
@@ -55,6 +56,7 @@ export async function send(
     const { method, headers, body } = authorized;
     const { signal } = watchdog;
     const response = await options.transport(authorized.url, { method, headers, body, signal });
+    watchdog.connected();
     const answer = new UpstreamAnswer({ response, watchdog, sent: authorized.headers }, options);
     if (!response.ok) throw await readFailure({ answer, response, authorized }, upstream);
     refuseEncoded(response);

@@ -144,11 +144,11 @@ export class GatewayProcess {
       random: random.next,
       limits: limiter.clientOf({ process: name, clock }),
       transport: (url, request) => this.#send(url, request),
+      probe: (url, timeoutMs) => this.#upstreamAt(url).canConnect(timeoutMs, clock),
       resolveHost: () => Promise.resolve([]),
     });
     return {
       ...services,
-      canConnect: (url, timeoutMs) => this.#upstreamAt(url).canConnect(timeoutMs, clock),
       onSettleFailed: (callId, error) =>
         violate(world, "settlement", `could not be settled: ${String(error)}`, callId),
     };

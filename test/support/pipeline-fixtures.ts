@@ -189,7 +189,7 @@ export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline
     onCallEnded: () => undefined,
     onSettleFailed: () => undefined,
     transport: fetchTransport,
-    canConnect: () => Promise.resolve(true),
+    hosts: { canConnect: () => Promise.resolve(true) },
     resolveHost: () => Promise.resolve([]),
     imageMemory: new ImageMemory(imageMemoryBytes),
     running: { enter: (call) => call },
