@@ -26,7 +26,7 @@ export function timeouts({ firstByte, idle }: { firstByte: string; idle: string 
         initial: firstByte,
       }),
       idle: duration({
-        about: "Longest silence within an answer.",
+        about: "Longest time without a byte within an answer.",
         min: "10ms",
         max: "1h",
         initial: idle,

@@ -6,7 +6,12 @@ import type { HostProbes } from "./host-probes.ts";
 import { credentialTexts } from "./credential-texts.ts";
 import type { Timeouts } from "../domain/upstream-settings.ts";
 import type { Upstream } from "./snapshot.ts";
-import type { Transport, TransportReader, TransportResponse } from "./transport.ts";
+import {
+  hasArrived,
+  type Transport,
+  type TransportReader,
+  type TransportResponse,
+} from "./transport.ts";
 import { Watchdog } from "./watchdog.ts";
 import { whyEnded } from "./why-ended.ts";
 
@@ -123,13 +128,11 @@ export class UpstreamAnswer {
   async readAll(limitBytes: number): Promise<Uint8Array> {
     try {
       const declared = Number(this.#response.headers.get("content-length") ?? Number.NaN);
-      // With a declared length the runtime reads no more than that, and reads it fastest.
       if (declared > limitBytes) throw tooLong(limitBytes);
-      // The headers are a sign of life; a short body comes whole or falls silent, a long one is
-      // watched piece by piece. With a declared length the runtime reads fastest.
+      // The headers are a sign of life.
       this.#watchdog.progress();
       this.#watchdog.awaited();
-      if (declared <= shortBodyBytes) return await this.#response.bytes();
+      if (hasArrived(this.#response, declared)) return await this.#response.bytes();
       return await this.#readChunks(limitBytes);
     } catch (error) {
       throw this.#fail(error);
@@ -202,7 +205,6 @@ export class UpstreamAnswer {
   }
 }
 
-const shortBodyBytes = 1024 * 1024;
 const drainPatienceMs = 1_000;
 const drainReads = 16;
 

@@ -204,13 +204,15 @@ function whole(frame: AnswerFrame, random: Random): Draft {
   const words = wordsOf(frame, 1);
   const script = { ...jsonScript(wire.whole(words)), truth: words.truth };
   const finishedBytes = bytesIn(script.pieces);
-  const isDeclared = random.chance(0.7) && fault !== "never-closes";
+  const mayDeclare = fault !== "never-closes";
   const [only] = script.pieces;
-  if (isDeclared || only === undefined) return { ...script, finishedBytes };
+  if ((mayDeclare && random.chance(0.5)) || only === undefined) return { ...script, finishedBytes };
   const pieces = cutApart(only.bytes, random.whole(1, 4), random).map((bytes) => {
     return { afterMs: plan.pieceMs, bytes };
   });
-  return { ...script, headers: { "content-type": "application/json" }, pieces, finishedBytes };
+  const isDeclared = mayDeclare && random.chance(0.5);
+  const headers = isDeclared ? script.headers : { "content-type": "application/json" };
+  return { ...script, headers, pieces, finishedBytes };
 }
 
 function streamed(frame: AnswerFrame, random: Random): Draft {
