@@ -46,7 +46,7 @@ export async function attemptStream<Event>(
   context: AttemptContext,
 ): Promise<OpenStream<Event>> {
   const answer = await sendTo(exchange.request, candidate, context);
-  const rest = new EventReader(answer, exchange.newDecoder());
+  const rest = new EventReader(answer, exchange.newDecoder({ malformedEvents: 0 }));
   const first = await rest.next();
   if (first === undefined) {
     throw new UpstreamFailure({ kind: "broken-answer", message: "the answer had no content" });

@@ -9,9 +9,9 @@ interface Decoded {
   readonly isDone: boolean;
 }
 
-function decodePieces(pieces: readonly Uint8Array[]): Decoded {
+function decodePieces(pieces: readonly Uint8Array[], malformedEvents = 0): Decoded {
   let ids = 0;
-  const decoder = new ChatStreamDecoder(() => `call_new${(ids += 1)}`);
+  const decoder = new ChatStreamDecoder(() => `call_new${(ids += 1)}`, { malformedEvents });
   const events: ChatEvent[] = [];
   for (const piece of pieces) {
     events.push(...decoder.push(piece));
