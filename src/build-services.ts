@@ -78,5 +78,7 @@ export function buildServices(options: ServiceOptions): BuiltServices {
     onRetryDecided: (alias, decision) => routingEvents.retryDecided(alias, decision),
     onAttemptFailed: (call, candidate, failure) =>
       events.attemptFailed(call.id, candidate.target.id, failure),
+    onMalformedEvents: (call, { target }, count) =>
+      events.malformedEvents({ id: call.id, upstream: target.upstream, target: target.id, count }),
   };
 }

@@ -32,4 +32,6 @@ export interface PipelineServices extends MeterServices {
   /** `decision`: where a failed attempt is made again, or why it is not. */
   readonly onRetryDecided: (alias: string, decision: string) => void;
   readonly onAttemptFailed: (call: Call, candidate: Candidate, failure: UpstreamFailure) => void;
+  /** Told once of a stream in which there were any. */
+  readonly onMalformedEvents: (call: Call, candidate: Candidate, count: number) => void;
 }

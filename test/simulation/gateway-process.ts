@@ -178,7 +178,12 @@ export class GatewayProcess {
       pools: new Map(scenario.pools.map((pool) => [pool.name, pool])),
       routing: scenario.routing,
       upstreams: new Map(scenario.upstreams.map((plan) => [plan.name, this.#upstreamOf(plan)])),
-      settings: { jsonDepth: 64, answerLimitBytes: 1_000_000, imageFetch: noImageFetch },
+      settings: {
+        jsonDepth: 64,
+        answerLimitBytes: 1_000_000,
+        malformedEvents: 10,
+        imageFetch: noImageFetch,
+      },
     };
   }
 

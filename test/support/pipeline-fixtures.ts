@@ -75,6 +75,7 @@ export function snapshotOf(
     settings: {
       jsonDepth: 64,
       answerLimitBytes: 1_000_000,
+      malformedEvents: 10,
       imageFetch: { ...noImageFetch, ...imageFetch },
     },
   };
@@ -197,6 +198,7 @@ export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline
     onRetryDecided: () => undefined,
     overload: { refusesAdmitted: () => false, refusal: () => overloaded(0) },
     onAttemptFailed: (_call, _candidate, failure) => void failures.push(failure),
+    onMalformedEvents: () => undefined,
     ...values,
   };
   return { services, records: ledger.closed, failures };

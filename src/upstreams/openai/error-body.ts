@@ -5,6 +5,7 @@ import { isObject, listOf, nonEmpty, type JsonObject } from "../shared/json-fiel
  * status. Undefined when there is none; some servers send `"error": null` along with an answer.
  */
 export function errorIn(body: JsonObject): JsonObject | undefined {
+  if (body["error"] === undefined || body["error"] === null) return undefined;
   const error = listOf(body["error"])?.[0] ?? body["error"];
   if (isObject(error)) return error;
   if (error === true) return body;

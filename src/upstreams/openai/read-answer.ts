@@ -18,8 +18,9 @@ export function parseAnswer(text: string, field: "choices" | "data"): JsonObject
 
 /** Throws for an error in place of an answer, or beside it. */
 export function refuseError(value: JsonObject, field: "choices" | "data"): void {
-  const isEmpty = value[field] === undefined || value[field] === null;
-  const isFlat = value["object"] === "error" || (isEmpty && messageOf(value) !== undefined);
+  const isMarked = value["object"] === "error";
+  const mayBeFlat = value[field] === undefined || value[field] === null;
+  const isFlat = isMarked || (mayBeFlat && messageOf(value) !== undefined);
   const error = errorIn(value) ?? (isFlat ? value : undefined);
   if (error !== undefined) throw new UpstreamFailure(classifyError(undefined, error));
 }

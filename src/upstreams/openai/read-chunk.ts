@@ -38,26 +38,34 @@ function parseJson(text: string): unknown {
   }
 }
 
-function hasProperChoices(chunk: JsonObject): boolean {
-  const choices = chunk["choices"] ?? [];
-  return Array.isArray(choices) && choices.every(isChoice);
+function hasProperChoices({ choices }: JsonObject): boolean {
+  return isNone(choices) || (Array.isArray(choices) && choices.every(isChoice));
 }
 
 function isChoice(choice: unknown): boolean {
-  if (!isObject(choice)) return false;
-  const delta = choice["delta"] ?? {};
+  return isObject(choice) && (isNone(choice["delta"]) || isDelta(choice["delta"]));
+}
+
+function isDelta(delta: unknown): boolean {
   if (!isObject(delta)) return false;
   const { content, tool_calls: calls } = delta;
-  return isContent(content) && isListOfObjects(calls ?? []);
+  return isContent(content) && (isNone(calls) || isListOfObjects(calls));
 }
 
 function isContent(content: unknown): boolean {
-  if (content === undefined || content === null || typeof content === "string") return true;
-  return isListOfObjects(content) && content.every(isPart);
+  return isTextOrNone(content) || (isListOfObjects(content) && content.every(isPart));
 }
 
 function isPart({ text }: JsonObject): boolean {
-  return text === undefined || text === null || typeof text === "string";
+  return isTextOrNone(text);
+}
+
+function isTextOrNone(value: unknown): boolean {
+  return typeof value === "string" || isNone(value);
+}
+
+function isNone(value: unknown): boolean {
+  return value === undefined || value === null;
 }
 
 function isListOfObjects(value: unknown): value is readonly JsonObject[] {
