@@ -2,7 +2,7 @@ import type { Config } from "./config/config.ts";
 import { buildRouting, type RoutingServices } from "./build-routing.ts";
 import type { RoutingSettings } from "./domain/routing-settings.ts";
 import type { Clock } from "./domain/clock.ts";
-import { answersConnection } from "./pipeline/connect-probe.ts";
+import { connectProbe } from "./pipeline/connect-probe.ts";
 import { TokenEstimator } from "./pipeline/estimate.ts";
 import { HostProbes, type ConnectProbe } from "./pipeline/host-probes.ts";
 import { ImageMemory, imageMemoryBytes } from "./pipeline/image-memory.ts";
@@ -51,6 +51,7 @@ export interface BuiltServices
 export function buildServices(options: ServiceOptions): BuiltServices {
   const { config, clock, ledger, events, running, refusals } = options;
   const random = options.random ?? Math.random;
+  const resolve = options.resolveHost ?? resolveHost;
   const limits =
     options.limits ?? createMemoryLimitStore({ clock, random, reservationTtlMs, scopeLimit });
   const { routingEvents, soldUnits } = options;
@@ -60,9 +61,9 @@ export function buildServices(options: ServiceOptions): BuiltServices {
     clock,
     random,
     transport: options.transport ?? fetchTransport,
-    hosts: new HostProbes(options.probe ?? answersConnection, clock),
+    hosts: new HostProbes(options.probe ?? connectProbe({ resolveHost: resolve, clock }), clock),
     imageMemory: new ImageMemory(imageMemoryBytes),
-    resolveHost: options.resolveHost ?? resolveHost,
+    resolveHost: resolve,
     limits,
     estimator: new TokenEstimator({ defaultOutputTokens, nowMs: clock.monotonic() }),
     ledger,

@@ -10,7 +10,7 @@ export interface HostQuestion {
   readonly until: number;
 }
 
-/** Opens a connection of its own; resolves to false when the time is over, and not before. */
+/** Opens a connection of its own; resolves to false when the time is over, not before. Never rejects. */
 export type ConnectProbe = (url: string, timeoutMs: number) => Promise<boolean>;
 
 interface Host {
@@ -50,7 +50,7 @@ export class HostProbes {
 
   /** Who still waits when it ends starts the next. */
   async #ask(host: Host, url: string, timeoutMs: number): Promise<void> {
-    const hasAnswered = await this.#probe(url, timeoutMs).catch(() => true);
+    const hasAnswered = await this.#probe(url, timeoutMs);
     host.probe = undefined;
     if (hasAnswered) host.answeredAt = this.#clock.monotonic();
   }
