@@ -10,20 +10,25 @@ export interface HostQuestion {
   readonly until: number;
 }
 
-/** Opens a connection of its own; resolves to false when the time is over, not before. Never rejects. */
+/** Opens a connection of its own; resolves to false when the time is over, and not before. */
 export type ConnectProbe = (url: string, timeoutMs: number) => Promise<boolean>;
 
 interface Host {
   answeredAt: number;
-  probe: Promise<void> | undefined;
+  probe: RunningProbe | undefined;
+}
+
+interface RunningProbe {
+  readonly startedAt: number;
+  readonly end: Promise<void>;
 }
 
 /** Hosts that are remembered; the upstreams of a configuration have fewer. */
 const mostHosts = 1_000;
 
 /**
- * Asks hosts whether they take connections. The attempts that wait for one host share a probe:
- * one of each host is under way at most, and what it finds is known to all of them.
+ * Asks hosts whether they take connections. Attempts at one host share its probes: each relies on
+ * one that started after it, so that a new one starts once in half of the connect time at most.
  */
 export class HostProbes {
   readonly #probe: ConnectProbe;
@@ -35,24 +40,31 @@ export class HostProbes {
     this.#clock = clock;
   }
 
-  /** Resolves to true as soon as the host has answered, to false at `until`. Never rejects. */
+  /** Resolves to true when the host has answered, by `until` at the latest, else to false. */
   async canConnect({ url, since, until }: HostQuestion): Promise<boolean> {
     const host = this.#hostOf(url);
     for (;;) {
       if (host.answeredAt >= since) return true;
-      const leftMs = until - this.#clock.monotonic();
-      if (leftMs <= 0) return false;
-      // Given only what its starter has left, it would end just before the others who wait for it.
-      host.probe ??= this.#ask(host, url, until - since);
-      await hasSettledWithin(host.probe, leftMs, this.#clock);
+      const now = this.#clock.monotonic();
+      if (now >= until) return false;
+      if (host.probe === undefined || host.probe.startedAt < since) {
+        // It lasts until the last of those who may share it has waited long enough.
+        host.probe = this.#start(host, url, until - since);
+      }
+      await hasSettledWithin(host.probe.end, until - now, this.#clock);
     }
   }
 
-  /** Who still waits when it ends starts the next. */
-  async #ask(host: Host, url: string, timeoutMs: number): Promise<void> {
-    const hasAnswered = await this.#probe(url, timeoutMs);
-    host.probe = undefined;
-    if (hasAnswered) host.answeredAt = this.#clock.monotonic();
+  #start(host: Host, url: string, timeoutMs: number): RunningProbe {
+    const startedAt = this.#clock.monotonic();
+    const finish = (hasAnswered: boolean): void => {
+      if (host.probe === probe) host.probe = undefined;
+      if (hasAnswered) host.answeredAt = this.#clock.monotonic();
+    };
+    // A probe that cannot be made says nothing against the host.
+    const end = this.#probe(url, timeoutMs).then(finish, () => finish(true));
+    const probe = { startedAt, end };
+    return probe;
   }
 
   #hostOf(url: string): Host {
