@@ -24,7 +24,7 @@ export interface RoutingOptions {
   readonly limits: LimitStore;
   /** For probes. */
   readonly transport: Transport;
-  readonly canConnect: PipelineServices["canConnect"];
+  readonly hosts: PipelineServices["hosts"];
 }
 
 export interface RoutingServices {
@@ -36,7 +36,7 @@ export interface RoutingServices {
 
 /** What calls know of targets together, for as long as the process runs. */
 export function buildRouting(options: RoutingOptions): RoutingServices {
-  const { clock, settings, events, limits, soldUnits, transport, canConnect } = options;
+  const { clock, settings, events, limits, soldUnits, transport, hosts } = options;
   const health = new TargetHealth({
     clock,
     settings: () => settings().ejection,
@@ -49,7 +49,7 @@ export function buildRouting(options: RoutingOptions): RoutingServices {
       clock,
       health,
       transport,
-      canConnect,
+      hosts,
       onProbed: (target, failure) => events.targetProbed(target, failure),
     }),
     budget: {

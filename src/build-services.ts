@@ -2,8 +2,9 @@ import type { Config } from "./config/config.ts";
 import { buildRouting, type RoutingServices } from "./build-routing.ts";
 import type { RoutingSettings } from "./domain/routing-settings.ts";
 import type { Clock } from "./domain/clock.ts";
-import { canConnect } from "./pipeline/connect-probe.ts";
+import { connectProbe } from "./pipeline/connect-probe.ts";
 import { TokenEstimator } from "./pipeline/estimate.ts";
+import { HostProbes, type ConnectProbe } from "./pipeline/host-probes.ts";
 import { ImageMemory, imageMemoryBytes } from "./pipeline/image-memory.ts";
 import type { CallLedger } from "./pipeline/ledger.ts";
 import { OverloadGuard, type OverloadOptions } from "./pipeline/overload.ts";
@@ -18,7 +19,7 @@ import type { RoutingEvents } from "./telemetry/routing-events.ts";
 import type { TelemetryEvents } from "./telemetry/events.ts";
 
 export interface ServiceOptions extends Partial<
-  Pick<PipelineServices, "limits" | "resolveHost" | "random" | "transport" | "canConnect">
+  Pick<PipelineServices, "limits" | "resolveHost" | "random" | "transport">
 > {
   readonly config: Pick<Config, "limits">;
   /** Read again whenever it matters: a reload changes it. */
@@ -26,6 +27,8 @@ export interface ServiceOptions extends Partial<
   readonly routingEvents: RoutingEvents;
   /** Units of a pool that live keys hold. */
   readonly soldUnits: (pool: string) => number;
+  /** Default: a TCP connection. */
+  readonly probe?: ConnectProbe;
   readonly clock: Clock;
   readonly ledger: CallLedger;
   readonly events: TelemetryEvents;
@@ -48,12 +51,14 @@ export interface BuiltServices
 export function buildServices(options: ServiceOptions): BuiltServices {
   const { config, clock, ledger, events, running, refusals } = options;
   const random = options.random ?? Math.random;
+  const resolve = options.resolveHost ?? resolveHost;
   const limits =
     options.limits ?? createMemoryLimitStore({ clock, random, reservationTtlMs, scopeLimit });
   const { routingEvents, soldUnits } = options;
   const { defaultOutputTokens } = config.limits;
   const transport = options.transport ?? fetchTransport;
-  const reachable = options.canConnect ?? canConnect;
+  const probe = options.probe ?? connectProbe({ resolveHost: resolve, clock });
+  const hosts = new HostProbes(probe, clock);
   return {
     ...buildRouting({
       clock,
@@ -62,14 +67,14 @@ export function buildServices(options: ServiceOptions): BuiltServices {
       settings: options.routing,
       events: routingEvents,
       transport,
-      canConnect: reachable,
+      hosts,
     }),
     clock,
     random,
     transport,
-    canConnect: reachable,
+    hosts,
     imageMemory: new ImageMemory(imageMemoryBytes),
-    resolveHost: options.resolveHost ?? resolveHost,
+    resolveHost: resolve,
     limits,
     estimator: new TokenEstimator({ defaultOutputTokens, nowMs: clock.monotonic() }),
     ledger,
@@ -85,5 +90,7 @@ export function buildServices(options: ServiceOptions): BuiltServices {
     onRetryDecided: (alias, decision) => routingEvents.retryDecided(alias, decision),
     onAttemptFailed: (call, candidate, failure) =>
       events.attemptFailed(call.id, candidate.target.id, failure),
+    onMalformedEvents: (call, { target }, count) =>
+      events.malformedEvents({ id: call.id, upstream: target.upstream, target: target.id, count }),
   };
 }

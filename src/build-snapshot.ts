@@ -14,6 +14,9 @@ import { createAdapter } from "./upstreams/registry.ts";
 /** Largest whole answer read from an upstream: 2048 vectors of 4096 numbers as JSON fit. */
 const answerLimitBytes = 256 * 1024 * 1024;
 
+/** Events of one answer that are skipped; more than a few are no accident. */
+const mostMalformedEvents = 10;
+
 /** What the adapter of the upstream with this name needs from outside. */
 type ServicesOf = (upstream: string) => AdapterServices;
 
@@ -43,6 +46,7 @@ export function buildSnapshot(config: Config, services: ServicesOf, before?: Rep
     settings: {
       jsonDepth: config.http.jsonDepth,
       answerLimitBytes,
+      malformedEvents: config.streams.malformedEvent === "skip" ? mostMalformedEvents : 0,
       imageFetch: config.imageFetch,
     },
   };

@@ -1,5 +1,5 @@
 import type { ChatRequest } from "../domain/chat.ts";
-import { eventStream, eventStreamHeaders } from "../http/event-stream.ts";
+import { eventStream, eventStreamHeaders, keepAliveComment } from "../http/event-stream.ts";
 import { jsonReply, type Reply } from "../http/reply.ts";
 import type { KeyCall } from "../http/route.ts";
 import type { Call } from "../pipeline/call.ts";
@@ -99,7 +99,7 @@ async function openStream({
       ...(started !== undefined && servedHeaders(started, call.snapshot.routing)),
     },
     frames: new ChatFrames(opening, writer),
-    keepAlive: settings.keepAlive === "chunk" ? writer.keepAlive() : ": keep-alive\n",
+    keepAlive: settings.keepAlive === "chunk" ? writer.keepAlive() : keepAliveComment,
     isEarly: started === undefined,
   };
 }

@@ -81,6 +81,7 @@ function buildStreams(streams: ConfigFile["streams"]): StreamSettings {
     keepAlive: streams.keep_alive,
     holdHeadersMs: streams.hold_headers,
     writeTimeoutMs: streams.write_timeout,
+    malformedEvent: streams.malformed_event,
   };
 }
 

@@ -76,6 +76,7 @@ export interface StreamSettings {
   readonly keepAlive: ConfigFile["streams"]["keep_alive"];
   readonly holdHeadersMs: number;
   readonly writeTimeoutMs: number;
+  readonly malformedEvent: ConfigFile["streams"]["malformed_event"];
 }
 
 export interface LedgerSettings {

@@ -147,7 +147,9 @@ export const streamsSchema = z
     keep_alive: z
       .enum(["comment", "chunk", "off"])
       .prefault("comment")
-      .describe("Form of a keep-alive: an SSE comment, an empty chunk, or none."),
+      .describe(
+        "Form of a keep-alive: an SSE comment with an empty line behind it, an empty chunk, or none.",
+      ),
     hold_headers: duration({
       about: "How long the answer's headers wait for the first event.",
       min: "0s",
@@ -160,6 +162,13 @@ export const streamsSchema = z
       max: "10m",
       initial: "30s",
     }),
+    malformed_event: z
+      .enum(["skip", "end"])
+      .prefault("skip")
+      .describe(
+        "What an event of an upstream's stream that makes no sense does: it is skipped, at most ten " +
+          "times in one answer and never inside a tool call, or it ends the answer.",
+      ),
   })
   .prefault({})
   .describe("Streamed answers.");

@@ -12,7 +12,9 @@ export function timeouts({ firstByte, idle }: { firstByte: string; idle: string 
   return z
     .strictObject({
       connect: duration({
-        about: "To open a connection.",
+        about:
+          "From the start of an attempt until the host must have taken a connection. " +
+          "Behind an egress proxy, set it as high as first_byte.",
         min: "10ms",
         max: "1h",
         initial: "3s",
@@ -24,7 +26,7 @@ export function timeouts({ firstByte, idle }: { firstByte: string; idle: string 
         initial: firstByte,
       }),
       idle: duration({
-        about: "Longest silence within an answer.",
+        about: "Longest time without a byte within an answer.",
         min: "10ms",
         max: "1h",
         initial: idle,

@@ -12,7 +12,7 @@ export interface EventStreamOptions {
   readonly clock: Clock;
   /** Silence after which `keepAlive` is sent; 0 never. */
   readonly keepAliveMs: number;
-  /** A comment, or an empty event for clients that choke on comments. */
+  /** `keepAliveComment`, or an empty chunk for clients that choke on comments. */
   readonly keepAlive: string;
   /** Sends one before anything else: the runtime holds the headers back until there is a body. */
   readonly beginsWithKeepAlive: boolean;
@@ -27,6 +27,12 @@ export const eventStreamHeaders = {
   "cache-control": "no-cache",
   "x-accel-buffering": "no",
 } as const;
+
+/**
+ * A block of its own, empty line included: parsers that split a stream on empty lines and look at
+ * how a block begins would otherwise take the comment and the event behind it for one block.
+ */
+export const keepAliveComment = ": keep-alive\n\n";
 
 /**
  * A response body that pulls one batch of events at a time, so that a slow reader holds back the

@@ -45,8 +45,11 @@ export async function attemptStream<Event>(
   candidate: Destination,
   context: AttemptContext,
 ): Promise<OpenStream<Event>> {
+  const { call, services } = context;
   const answer = await sendTo(exchange.request, candidate, context);
-  const rest = new EventReader(answer, exchange.newDecoder());
+  const decoder = exchange.newDecoder(call.snapshot.settings);
+  const onMalformed = (count: number): void => services.onMalformedEvents(call, candidate, count);
+  const rest = new EventReader({ answer, decoder, onMalformed });
   const first = await rest.next();
   if (first === undefined) {
     throw new UpstreamFailure({ kind: "broken-answer", message: "the answer had no content" });
@@ -67,7 +70,7 @@ function sendTo(
     clock: services.clock,
     transport: services.transport,
     callerSignal: call.signal,
-    canConnect: services.canConnect,
+    hosts: services.hosts,
     placeWaitMs,
     isGuaranteed,
   });

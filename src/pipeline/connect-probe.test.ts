@@ -1,31 +1,91 @@
 import { expect, test } from "bun:test";
+import { readdirSync, readlinkSync } from "node:fs";
 import { openUnreachablePort } from "../../test/support/unreachable-port.ts";
-import { canConnect } from "./connect-probe.ts";
+import { systemClock } from "../domain/clock.ts";
+import { connectProbe } from "./connect-probe.ts";
+import { resolveHost } from "./resolve-host.ts";
 
 const farOffMs = 60_000;
+const clock = systemClock;
+const probe = connectProbe({ resolveHost, clock });
 
-test("a host that takes connections can be connected to, by name and by address", async () => {
-  const socket = { data: () => undefined };
-  const listener = Bun.listen({ hostname: "localhost", port: 0, socket });
+function listen(hostname: string, port = 0): Bun.TCPSocketListener {
+  return Bun.listen({ hostname, port, socket: { data: () => undefined } });
+}
+
+test("a host that takes connections answers, by name and by address", async () => {
+  const listener = listen("localhost");
   try {
-    expect(await canConnect(`http://localhost:${listener.port}/v1`, farOffMs)).toBe(true);
+    const { port, hostname } = listener;
+    expect(await probe(`http://localhost:${port}/v1`, farOffMs)).toBe(true);
+    const address = hostname.includes(":") ? `[${hostname}]` : hostname;
+    expect(await probe(`https://${address}:${port}`, farOffMs)).toBe(true);
   } finally {
     listener.stop(true);
   }
 });
 
 test("a host that refuses is there: it may be finishing what it has", async () => {
-  const listener = Bun.listen({
-    hostname: "127.0.0.1",
-    port: 0,
-    socket: { data: () => undefined },
-  });
+  const listener = listen("127.0.0.1");
   const { port } = listener;
   listener.stop(true);
-  expect(await canConnect(`http://127.0.0.1:${port}/`, farOffMs)).toBe(true);
+  expect(await probe(`http://127.0.0.1:${port}/`, farOffMs)).toBe(true);
 });
 
-test("a host that does not answer cannot be connected to, once the time is over", async () => {
-  await using unreachable = await openUnreachablePort();
-  expect(await canConnect(`http://127.0.0.1:${unreachable.port}/`, 100)).toBe(false);
+test("a host without an address is left to the attempt, which says so", async () => {
+  const rejected = (): Promise<never> => Promise.reject(new Error("no address"));
+  const nobody = connectProbe({ resolveHost: rejected, clock });
+  expect(await nobody("http://nobody.example/", farOffMs)).toBe(true);
 });
+
+test("a host that does not answer is given up when the time is over, and its sockets closed", async () => {
+  await using unreachable = await openUnreachablePort();
+  const before = openSockets();
+  const probes = Array.from({ length: 5 }, () =>
+    probe(`http://127.0.0.1:${unreachable.port}/`, 200),
+  );
+  expect(await Promise.all(probes)).toEqual([false, false, false, false, false]);
+  expect(openSockets()).toBeLessThanOrEqual(before);
+});
+
+test("a name that takes too long to resolve is no answer, and nothing is connected to later", async () => {
+  const names = Promise.withResolvers<readonly string[]>();
+  let connections = 0;
+  const open = (): void => void (connections += 1);
+  const socket = { open, data: () => undefined };
+  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket });
+  try {
+    const slow = connectProbe({ resolveHost: () => names.promise, clock });
+    expect(await slow(`http://slow.example:${listener.port}/`, 50)).toBe(false);
+    names.resolve(["127.0.0.1"]);
+    expect(await probe(`http://127.0.0.1:${listener.port}/`, farOffMs)).toBe(true);
+    expect(connections).toBeLessThanOrEqual(1);
+  } finally {
+    listener.stop(true);
+  }
+});
+
+test("one address that takes the connection is enough, one that refuses it is not", async () => {
+  await using unreachable = await openUnreachablePort();
+  const { port } = unreachable;
+  const both = (): Promise<string[]> => Promise.resolve(["127.0.0.1", "127.0.0.2"]);
+  const ofTwo = connectProbe({ resolveHost: both, clock });
+  const listener = listen("127.0.0.2", port);
+  try {
+    expect(await ofTwo(`http://two.example:${port}/`, farOffMs)).toBe(true);
+  } finally {
+    listener.stop(true);
+  }
+  expect(await ofTwo(`http://two.example:${port}/`, 200)).toBe(false);
+});
+
+function openSockets(): number {
+  const isSocket = (descriptor: string): boolean => {
+    try {
+      return readlinkSync(`/proc/self/fd/${descriptor}`).startsWith("socket:");
+    } catch {
+      return false;
+    }
+  };
+  return readdirSync("/proc/self/fd").filter(isSocket).length;
+}

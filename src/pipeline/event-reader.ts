@@ -2,51 +2,65 @@ import type { StreamDecoder } from "../upstreams/adapter.ts";
 import type { EventBatches } from "./event-batches.ts";
 import type { UpstreamAnswer } from "./send.ts";
 
+export interface EventReaderOptions<Event> {
+  readonly answer: UpstreamAnswer;
+  readonly decoder: StreamDecoder<Event>;
+  /** Told at the end of the stream, if it had malformed events. */
+  readonly onMalformed: (count: number) => void;
+}
+
 /** Reads a streamed answer as batches of events: one batch for each piece the network brings. */
 export class EventReader<Event> implements EventBatches<Event> {
-  readonly #answer: UpstreamAnswer;
-  readonly #decoder: StreamDecoder<Event>;
+  readonly #options: EventReaderOptions<Event>;
   #isOver = false;
 
-  constructor(answer: UpstreamAnswer, decoder: StreamDecoder<Event>) {
-    this.#answer = answer;
-    this.#decoder = decoder;
+  constructor(options: EventReaderOptions<Event>) {
+    this.#options = options;
   }
 
   /** Throws like `UpstreamAnswer.read`. */
   async next(): Promise<readonly Event[] | undefined> {
+    const { answer, decoder } = this.#options;
     while (!this.#isOver) {
       const bytes = await this.#read();
-      const events = bytes === undefined ? this.#decoder.end() : this.#decoder.push(bytes);
+      const events = bytes === undefined ? decoder.end() : decoder.push(bytes);
       this.#checkEnd(bytes === undefined);
       if (events.length > 0) return events;
     }
-    const { failure } = this.#decoder;
-    if (failure !== undefined) throw this.#answer.explained(failure);
+    const { failure } = decoder;
+    if (failure !== undefined) throw answer.explained(failure);
     return undefined;
   }
 
   cancel(): void {
     if (this.#isOver) return;
-    this.#isOver = true;
-    this.#answer.cancel();
+    this.#end();
+    this.#options.answer.cancel();
   }
 
   async #read(): Promise<Uint8Array | undefined> {
     try {
-      return await this.#answer.read();
+      return await this.#options.answer.read();
     } catch (error) {
-      this.#isOver = true;
+      this.#end();
       throw error;
     }
   }
 
   #checkEnd(isBodyOver: boolean): void {
-    if (this.#decoder.failure !== undefined) this.cancel();
-    else if (isBodyOver) this.#isOver = true;
-    else if (this.#decoder.isDone) {
-      this.#isOver = true;
-      this.#answer.finish();
+    const { answer, decoder } = this.#options;
+    if (decoder.failure !== undefined) this.cancel();
+    else if (isBodyOver) this.#end();
+    else if (decoder.isDone) {
+      this.#end();
+      answer.finish();
     }
+  }
+
+  #end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const { decoder, onMalformed } = this.#options;
+    if (decoder.malformedEvents > 0) onMalformed(decoder.malformedEvents);
   }
 }

@@ -2,10 +2,16 @@ import type { Clock } from "../domain/clock.ts";
 import { GatewayError } from "../domain/gateway-error.ts";
 import { UpstreamFailure, type UpstreamFailureKind } from "../domain/upstream-failure.ts";
 import type { UpstreamRequest } from "../upstreams/adapter.ts";
+import type { HostProbes } from "./host-probes.ts";
 import { credentialTexts } from "./credential-texts.ts";
 import type { Timeouts } from "../domain/upstream-settings.ts";
 import type { Upstream } from "./snapshot.ts";
-import type { Transport, TransportReader, TransportResponse } from "./transport.ts";
+import {
+  hasArrived,
+  type Transport,
+  type TransportReader,
+  type TransportResponse,
+} from "./transport.ts";
 import { Watchdog } from "./watchdog.ts";
 import { whyEnded } from "./why-ended.ts";
 
@@ -17,7 +23,7 @@ export interface SendOptions {
   readonly clock: Clock;
   readonly transport: Transport;
   readonly callerSignal: AbortSignal;
-  readonly canConnect: (url: string, timeoutMs: number) => Promise<boolean>;
+  readonly hosts: Pick<HostProbes, "canConnect">;
   /** How long to wait for a place at the upstream. */
   readonly placeWaitMs: number;
   /** Whether it was sold: it is then not held to the places that others have taken. */
@@ -47,7 +53,7 @@ export async function send(
     endsAt: options.endsAt,
     clock: options.clock,
     callerSignal: options.callerSignal,
-    canConnect: () => options.canConnect(url, options.timeouts.connectMs),
+    canConnect: (time) => options.hosts.canConnect({ url, ...time }),
   });
   try {
     const authorized = await upstream.adapter.authorize(request, watchdog.signal);
@@ -55,6 +61,7 @@ export async function send(
     const { method, headers, body } = authorized;
     const { signal } = watchdog;
     const response = await options.transport(authorized.url, { method, headers, body, signal });
+    watchdog.connected();
     const answer = new UpstreamAnswer({ response, watchdog, sent: authorized.headers }, options);
     if (!response.ok) throw await readFailure({ answer, response, authorized }, upstream);
     refuseEncoded(response);
@@ -121,13 +128,11 @@ export class UpstreamAnswer {
   async readAll(limitBytes: number): Promise<Uint8Array> {
     try {
       const declared = Number(this.#response.headers.get("content-length") ?? Number.NaN);
-      // With a declared length the runtime reads no more than that, and reads it fastest.
       if (declared > limitBytes) throw tooLong(limitBytes);
-      // The headers are a sign of life; a short body comes whole or falls silent, a long one is
-      // watched piece by piece. With a declared length the runtime reads fastest.
+      // The headers are a sign of life.
       this.#watchdog.progress();
       this.#watchdog.awaited();
-      if (declared <= shortBodyBytes) return await this.#response.bytes();
+      if (hasArrived(this.#response, declared)) return await this.#response.bytes();
       return await this.#readChunks(limitBytes);
     } catch (error) {
       throw this.#fail(error);
@@ -200,7 +205,6 @@ export class UpstreamAnswer {
   }
 }
 
-const shortBodyBytes = 1024 * 1024;
 const drainPatienceMs = 1_000;
 const drainReads = 16;
 

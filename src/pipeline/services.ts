@@ -2,6 +2,7 @@ import type { UpstreamFailure } from "../domain/upstream-failure.ts";
 import type { Call } from "./call.ts";
 import type { CapacityGate } from "./capacity/place.ts";
 import type { TokenEstimator } from "./estimate.ts";
+import type { HostProbes } from "./host-probes.ts";
 import type { ImageMemory } from "./image-memory.ts";
 import type { MeterServices } from "./meter.ts";
 import type { OverloadGuard } from "./overload.ts";
@@ -17,7 +18,7 @@ export interface PipelineServices extends MeterServices {
   readonly estimator: TokenEstimator;
   readonly random: () => number;
   readonly transport: Transport;
-  readonly canConnect: (url: string, timeoutMs: number) => Promise<boolean>;
+  readonly hosts: Pick<HostProbes, "canConnect">;
   /** All addresses of a host name. */
   readonly resolveHost: (hostname: string) => Promise<readonly string[]>;
   /** For images that are read by address. */
@@ -33,4 +34,6 @@ export interface PipelineServices extends MeterServices {
   /** `decision`: where a failed attempt is made again, or why it is not. */
   readonly onRetryDecided: (alias: string, decision: string) => void;
   readonly onAttemptFailed: (call: Call, candidate: Destination, failure: UpstreamFailure) => void;
+  /** Told once of a stream in which there were any. */
+  readonly onMalformedEvents: (call: Call, candidate: Destination, count: number) => void;
 }

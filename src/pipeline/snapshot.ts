@@ -38,6 +38,8 @@ export interface CallSettings {
   readonly jsonDepth: number;
   /** Largest whole answer read from an upstream. */
   readonly answerLimitBytes: number;
+  /** Events without sense that are skipped in one streamed answer. */
+  readonly malformedEvents: number;
   readonly imageFetch: ImageFetchSettings;
 }
 

@@ -19,7 +19,7 @@ const patienceFactor = 2;
 /** An ejected target returns when so many probes in a row were answered. */
 const answersToReturn = 2;
 
-export interface ProberServices extends Pick<PipelineServices, "transport" | "canConnect"> {
+export interface ProberServices extends Pick<PipelineServices, "transport" | "hosts"> {
   readonly clock: Clock;
   readonly health: Pick<TargetHealth, "tryBeginProbe">;
   /** Told of the end of each probe, for metrics. */
@@ -80,7 +80,8 @@ export class TargetProber {
     const request = { model: probe.model.alias, messages, max_tokens: probeTokens, stream: true };
     const exchange = chat.encodeStream(request, probe.target.model);
     const answer = await this.#send(exchange.request, probe);
-    const events = new EventReader(answer, exchange.newDecoder());
+    const decoder = exchange.newDecoder({ malformedEvents: 0 });
+    const events = new EventReader({ answer, decoder, onMalformed: () => undefined });
     while ((await events.next()) !== undefined);
   }
 
@@ -101,7 +102,7 @@ export class TargetProber {
   }
 
   #send(request: UpstreamRequest, probe: Probe): Promise<UpstreamAnswer> {
-    const { clock, transport, canConnect } = this.#services;
+    const { clock, transport, hosts } = this.#services;
     const { upstream, patienceMs } = probe;
     return send(request, {
       upstream,
@@ -111,7 +112,7 @@ export class TargetProber {
       transport,
       // Nobody leaves: the probe ends by itself.
       callerSignal: new AbortController().signal,
-      canConnect,
+      hosts,
       placeWaitMs: 0,
       isGuaranteed: true,
     });

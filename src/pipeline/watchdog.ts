@@ -11,9 +11,18 @@ export interface WatchdogOptions {
   readonly callerSignal: AbortSignal;
   /** Told once, when the attempt is over. */
   readonly onStop: () => void;
-  /** Asked once, when an attempt has waited the connect time without an answer. */
-  readonly canConnect: () => Promise<boolean>;
+  /**
+   * Whether the host has taken a connection since the attempt began; known at `until` (monotonic
+   * milliseconds) at the latest. Asked once, when half of the connect time has brought no answer.
+   */
+  readonly canConnect: (time: { since: number; until: number }) => Promise<boolean>;
 }
+
+/**
+ * The part of the connect time that is waited before the host is asked: late enough that most
+ * answers are there, early enough that a lost packet of the question can be sent again.
+ */
+const quietShare = 0.5;
 
 /**
  * Holds one attempt to its deadlines: connect, first byte, silence between pieces, and the end of
@@ -26,7 +35,9 @@ export class Watchdog {
   readonly #startedAt: number;
   readonly #onCallerLeft = (): void => this.abort();
   #silentSince: number;
-  #phase: "connecting" | "waiting" | "answering" = "connecting";
+  #phase: "quiet" | "waiting" | "answering" = "quiet";
+  /** Whether the upstream has answered anything, its headers at least. */
+  #isConnected = false;
   /** Whether somebody waits for the next piece of the answer. */
   #isAwaited = false;
   #cancelTimer: () => void = () => undefined;
@@ -51,6 +62,11 @@ export class Watchdog {
   /** Why the attempt was ended, if a deadline ended it. */
   get failure(): UpstreamFailure | undefined {
     return this.#failure;
+  }
+
+  /** The headers of an answer have come: the host is there, however long its body takes. */
+  connected(): void {
+    this.#isConnected = true;
   }
 
   /** A piece of the answer has come. What comes after it may lie ready until it is asked for. */
@@ -93,11 +109,8 @@ export class Watchdog {
   #nextDeadline(): number {
     const { timeouts, endsAt: total } = this.#options;
     switch (this.#phase) {
-      case "connecting":
-        return Math.min(
-          total,
-          this.#startedAt + Math.min(timeouts.connectMs, timeouts.firstByteMs),
-        );
+      case "quiet":
+        return Math.min(total, this.#startedAt + this.#quietMs());
       case "waiting":
         return Math.min(total, this.#startedAt + timeouts.firstByteMs);
       case "answering": {
@@ -106,6 +119,12 @@ export class Watchdog {
         return Math.min(total, since + timeouts.idleMs);
       }
     }
+  }
+
+  /** Behind an egress proxy the connect time is set as high as the other, and nobody is asked. */
+  #quietMs(): number {
+    const { connectMs, firstByteMs } = this.#options.timeouts;
+    return connectMs < firstByteMs ? connectMs * quietShare : firstByteMs;
   }
 
   #onTimer(): void {
@@ -123,20 +142,17 @@ export class Watchdog {
       return this.#end("timed-out", "no answer came within timeouts.first_byte");
     }
     this.#phase = "waiting";
-    this.#probe();
     this.#arm();
+    if (!this.#isConnected) void this.#askHost();
   }
 
-  /** A missing answer after the connect time is either a slow model or a host that is not there. */
-  #probe(): void {
-    this.#options.canConnect().then(
-      (isReachable) => {
-        if (!isReachable && this.#phase === "waiting") {
-          this.#end("connect-failed", "no connection could be opened within timeouts.connect");
-        }
-      },
-      () => undefined,
-    );
+  /** A missing answer is either a slow model or a host that is not there. */
+  async #askHost(): Promise<void> {
+    const { canConnect, timeouts } = this.#options;
+    const since = this.#startedAt;
+    const hasAnswered = await canConnect({ since, until: since + timeouts.connectMs });
+    if (hasAnswered || this.#isConnected || this.#isStopped) return;
+    this.#end("connect-failed", "no connection could be opened within timeouts.connect");
   }
 
   #end(kind: "timed-out" | "connect-failed", message: string): void {

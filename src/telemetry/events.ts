@@ -78,6 +78,14 @@ export class TelemetryEvents {
     });
   }
 
+  /** Events of a streamed answer that nobody could read. What was in them is in no log. */
+  malformedEvents(stream: { id: string; upstream: string; target: string; count: number }): void {
+    const { id, upstream, target, count } = stream;
+    this.#metrics.malformedEvents(upstream, count);
+    const message = "an upstream's stream had malformed events; what was in them is lost";
+    this.#logger.log("warn", message, { id, upstream, target, count });
+  }
+
   /** Something of an upstream that belongs to no call. Its words are the gateway's own. */
   upstreamTrouble(upstream: string, what: string): void {
     this.#logger.log("warn", "upstream trouble", { upstream, what });

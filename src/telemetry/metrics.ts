@@ -43,6 +43,11 @@ export class Metrics {
     help: "Attempts at targets that failed.",
     labelNames: ["upstream", "kind"],
   });
+  readonly #malformedEvents = new Counter({
+    name: "sluice_malformed_events_total",
+    help: "Events of streamed answers that made no sense, skipped or not.",
+    labelNames: ["upstream"],
+  });
   readonly #configReloads = new Counter({
     name: "sluice_config_reloads_total",
     help: "Reloads by result.",
@@ -93,6 +98,7 @@ export class Metrics {
       this.#calls,
       this.#tokens,
       this.#attemptFailures,
+      this.#malformedEvents,
       this.#configReloads,
       this.#ledgerFailures,
       this.#deadLetters,
@@ -131,6 +137,10 @@ export class Metrics {
 
   attemptFailed(upstream: string, kind: string): void {
     this.#attemptFailures.series([upstream, kind]).add(1);
+  }
+
+  malformedEvents(upstream: string, count: number): void {
+    this.#malformedEvents.series([upstream]).add(count);
   }
 
   configReloaded(result: "accepted" | "refused"): void {

@@ -30,7 +30,15 @@ export interface Exchange<Result> {
 export interface StreamExchange<Event> {
   readonly request: UpstreamRequest;
   /** For one answer. */
-  newDecoder(): StreamDecoder<Event>;
+  newDecoder(limits: DecoderLimits): StreamDecoder<Event>;
+}
+
+export interface DecoderLimits {
+  /**
+   * Events without sense that are skipped while the stream goes on. None is skipped before the
+   * first event of the answer, inside a tool call, or when it tells an error.
+   */
+  readonly malformedEvents: number;
 }
 
 /**
@@ -48,6 +56,8 @@ export interface StreamDecoder<Event> {
   readonly failure: UpstreamFailure | undefined;
   /** True once the answer is whole, even if the connection stays open. */
   readonly isDone: boolean;
+  /** Those so far, the one that ended the answer among them. */
+  readonly malformedEvents: number;
   push(bytes: Uint8Array): readonly Event[];
   /** Call at the end of the body: an answer that was cut short fails here. */
   end(): readonly Event[];

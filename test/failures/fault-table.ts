@@ -6,6 +6,8 @@ export type Outcome =
   | "whole"
   /** A whole answer whose upstream told no counts. */
   | "whole, uncounted"
+  /** All but the event that made no sense. */
+  | "whole but for an event"
   /** 200, then an error frame and no `[DONE]`. */
   | "broken"
   /** The same, but the error is the caller's own. */
@@ -45,7 +47,7 @@ const common: readonly FaultRow[] = [
   ["cut-mid-chunk", "503", "broken or 503", "503"],
   ["reset", "503", "broken", "503"],
   ["reset-before-headers", ...everyCall("503")],
-  ["bad-json", "503", "broken", "503"],
+  ["bad-json", "503", "whole but for an event", "503"],
   ["non-sse-200", ...everyCall("503")],
   ["html-502", ...everyCall("503")],
   ["throttle-429", ...everyCall("503")],

@@ -8,6 +8,7 @@ import {
 } from "../../src/simulator/faults/fault-mode.ts";
 import { errorBodyProblem, errorShapeProblem } from "../http/error-shape.ts";
 import { chatOf, embeddingsOf, errorOf, parseStream } from "../support/bodies.ts";
+import { hasHole } from "../support/has-hole.ts";
 import {
   bedrockUpstream,
   startGateway,
@@ -115,7 +116,8 @@ function expectRow(row: UsageRecord, outcome: Outcome, { fault, kind, bench }: S
   const truth = bench.gateway.simulator.truth.entries.at(-1);
   const { inputTokens, outputTokens, usageSource } = row;
   switch (outcome) {
-    case "whole": {
+    case "whole":
+    case "whole but for an event": {
       expect(row).toMatchObject({ outcome: "completed", status: 200, usageSource: "upstream" });
       const told = (count = 0) => (fault === "wrong-usage" ? count * 10 + 10 : count);
       expect(inputTokens).toBe(told(truth?.promptTokens));
@@ -169,7 +171,9 @@ async function expectAnswer(
   if (code === undefined) {
     expect(response.status).toBe(200);
     if (outcome.startsWith("broken")) expectBroken(text, outcome);
-    else expectWhole(name, fault, text);
+    else if (outcome === "whole but for an event") {
+      expect(hasHole(streamedContent(text), words)).toBe(true);
+    } else expectWhole(name, fault, text);
     return;
   }
   expect(errorShapeProblem(response.headers, text)).toBeUndefined();

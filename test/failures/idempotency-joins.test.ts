@@ -253,5 +253,5 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
 });
 
 function withoutComments(text: string): string {
-  return text.replaceAll(/^: keep-alive\n/gm, "");
+  return text.replaceAll(/^: keep-alive\n\n/gm, "");
 }

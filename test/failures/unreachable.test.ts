@@ -14,12 +14,22 @@ beforeAll(async () => {
   gone:
     kind: openai
     base_url: "http://127.0.0.1:${unreachable.port}/v1"
-    timeouts: { connect: 200ms, first_byte: 1m, idle: 1m, total: 2m }`,
+    timeouts: { connect: 200ms, first_byte: 1m, idle: 1m, total: 2m }
+  gone-slowly:
+    kind: openai
+    base_url: "http://127.0.0.1:${unreachable.port}/v1"
+    timeouts: { connect: 2s, first_byte: 1m, idle: 1m, total: 2m }`,
     models: `
   only-gone:
     kind: chat
     context_window: 200000
     targets: [{ upstream: gone, model: m }]
+  gone-slowly-first:
+    kind: chat
+    context_window: 200000
+    targets:
+      - { upstream: gone-slowly, model: m, priority: 1 }
+      - { upstream: sound, model: m, priority: 2 }
   gone-first:
     kind: chat
     context_window: 200000
@@ -59,3 +69,13 @@ for (const stream of [false, true]) {
     expect(row).toMatchObject({ outcome: "completed", attempts: 2, target: "sound/m" });
   });
 }
+
+test("timeouts.connect is one deadline: the attempt ends there, not a second time later", async () => {
+  const response = await chat("gone-slowly-first", false);
+  expect(response.status).toBe(200);
+  const [row] = await gateway.usage();
+  const [attempt] = row?.routing?.attempts ?? [];
+  expect(attempt?.outcome).toBe("connect-failed");
+  expect(attempt?.durationMs).toBeGreaterThanOrEqual(1_999);
+  expect(attempt?.durationMs).toBeLessThan(3_500);
+});

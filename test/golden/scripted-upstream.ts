@@ -22,7 +22,11 @@ export class ScriptedUpstream implements AsyncDisposable {
     this.#script = script;
   }
 
-  static async start(kind: "openai" | "bedrock" = "openai"): Promise<ScriptedUpstream> {
+  /** `sections` are those of the configuration that a test is about. */
+  static async start(
+    kind: "openai" | "bedrock" = "openai",
+    sections: Readonly<Record<string, string>> = {},
+  ): Promise<ScriptedUpstream> {
     const script: Script = { answer: { pieces: [] }, requests: [] };
     const server = Bun.serve({
       port: 0,
@@ -41,6 +45,7 @@ export class ScriptedUpstream implements AsyncDisposable {
         models: `
   chat-model: { kind: chat, context_window: 8192, targets: ${targets(chat)} }
   embedding-model: { kind: embedding, context_window: 8192, targets: ${targets(embedding)} }`,
+        ...sections,
       },
     });
     return new ScriptedUpstream(gateway, server, script);
@@ -51,15 +56,20 @@ export class ScriptedUpstream implements AsyncDisposable {
     return this.#script.requests;
   }
 
+  /** What the upstream answers from now on. */
+  answerWith(answer: ScriptedAnswer): void {
+    this.#script.answer = answer;
+  }
+
   /** Sends a chat request that the upstream answers as told. */
   chat(answer: ScriptedAnswer, request: object = {}): Promise<Response> {
-    this.#script.answer = answer;
+    this.answerWith(answer);
     const messages = [{ role: "user", content: "Hello" }];
     return this.gateway.post("/v1/chat/completions", { model: "chat-model", messages, ...request });
   }
 
   embed(answer: ScriptedAnswer, request: object): Promise<Response> {
-    this.#script.answer = answer;
+    this.answerWith(answer);
     return this.gateway.post("/v1/embeddings", { model: "embedding-model", ...request });
   }
 

@@ -222,9 +222,33 @@ describe("a whole answer", () => {
     expect(Number.isInteger(body.created)).toBe(true);
   });
 
-  test("of nothing has an empty text", async () => {
-    const body = await chatOf(await upstream.chat(jsonAnswer(completion({ content: null }))));
+  test.each([
+    ["null", completion({ content: null })],
+    ["no content", completion({})],
+    ["an empty text and no finish reason", completion({ content: "" }, null)],
+    ["an empty text cut at its cap", completion({ content: "" }, "length")],
+    ["thoughts alone and no finish reason", completion({ reasoning: "Hm." }, null)],
+    ["an empty list of parts", completion({ content: [] })],
+  ])("of nothing, said as %s, has an empty text", async (_name, answer) => {
+    const body = await chatOf(await upstream.chat(jsonAnswer(answer)));
     expect(body.choices[0]?.message.content).toBe("");
+  });
+
+  test("with a refusal and null content is a refusal", async () => {
+    const answer = completion({ content: null, refusal: "I will not." }, null);
+    const body = await chatOf(await upstream.chat(jsonAnswer(answer)));
+    expect(body.choices[0]?.message).toMatchObject({ content: null, refusal: "I will not." });
+  });
+
+  test("in parts, thoughts among them, has the text of its parts", async () => {
+    const thoughts = { type: "thinking", thinking: [{ type: "text", text: "Hm." }] };
+    const content = [thoughts, { type: "text", text: "Hel" }, { type: "text", text: "lo" }];
+    const body = await chatOf(await upstream.chat(jsonAnswer(completion({ content }))));
+    expect(body.choices[0]?.message.content).toBe("Hello");
+    const deltas = [chunk({ content: [thoughts] }), chunk({ content: content.slice(1) })];
+    const answer = streamAnswer(...deltas, chunk({ content: " there" }), chunk({}, "stop"));
+    const streamed = await readStream(await upstream.chat(answer, { stream: true }));
+    expect(streamed).toMatchObject({ text: "Hello there", finishReason: "stop" });
   });
 
   test("with stop and a function_call says function_call", async () => {

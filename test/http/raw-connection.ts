@@ -65,14 +65,15 @@ export class RawConnection implements Disposable {
     }
   }
 
-  /** Resolves when the received bytes hold this text; with what came so far. */
-  async until(text: string): Promise<string> {
+  /** Resolves when the received bytes hold this text so many times; with what came so far. */
+  async until(text: string, times = 1): Promise<string> {
     const deadline = Date.now() + patienceMs;
-    while (!this.#received.includes(text)) {
+    for (;;) {
+      const received = this.#received.toString("latin1");
+      if (received.split(text).length > times) return received;
       if (this.#isClosed) throw new Error(`closed before ${JSON.stringify(text)}`);
       await this.#change(deadline);
     }
-    return this.#received.toString("latin1");
   }
 
   /** Resolves when the server has closed the connection. Throws when it does not. */

@@ -183,7 +183,9 @@ class CallCheck {
     // Of a whole answer the headers are a sign of life; of a stream its first event is.
     const signOfLifeAt = lastByteAt ?? (kind === "stream" ? undefined : headersAt);
     const silentMs = endedAt - (signOfLifeAt ?? startedAt);
-    const mostMs = signOfLifeAt === undefined ? times.firstByteMs : times.idleMs;
+    const isConnecting = script.connect === "hanging";
+    const firstMs = isConnecting ? Math.min(times.connectMs, times.firstByteMs) : times.firstByteMs;
+    const mostMs = signOfLifeAt === undefined ? firstMs : times.idleMs;
     if (silentMs <= mostMs + shortestTimerMs) return;
     this.#wrong("silence", `${id} was silent for ${silentMs} ms, not ${mostMs} (${script.ending})`);
   }
@@ -207,7 +209,7 @@ class CallCheck {
     const gaps = script.pieces.map(({ afterMs }) => afterMs);
     const tookMs = gaps.reduce((sum, gapMs) => sum + gapMs, script.headersAfterMs);
     return (
-      // Later it is asked whether the host can be reached, which it may not be for others.
+      // At the end of that time the host must be reachable, which it may not be for others.
       script.headersAfterMs + (gaps[0] ?? 0) < Math.min(times.connectMs, times.firstByteMs) &&
       Math.max(...gaps) < times.idleMs &&
       startedAt - arrivedAt + tookMs + gaps.length * plan.readMs < times.totalMs

@@ -13,7 +13,7 @@ import {
 } from "./wire.ts";
 
 /** Bedrock's Converse and ConverseStream: one choice a request, signed, streamed in binary frames. */
-export const converseWire: Wire = { read, refusal, whole, streamed, error };
+export const converseWire: Wire = { read, refusal, whole, streamed, error, malformed };
 
 interface ConverseBody {
   readonly messages: readonly { readonly content: readonly { readonly text?: string }[] }[];
@@ -85,6 +85,10 @@ function streamed({ pieces, usages }: AnswerWords): StreamedWords {
 function error(): Uint8Array {
   const headers = { ":message-type": "exception", ":exception-type": "internalServerException" };
   return encodeFrame(headers, { message: "no" });
+}
+
+function malformed(): Uint8Array {
+  return event("contentBlockDelta", { contentBlockIndex: 0, delta: { text: 42 } });
 }
 
 function event(name: string, payload: object): Uint8Array {

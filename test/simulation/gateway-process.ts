@@ -144,7 +144,7 @@ export class GatewayProcess {
       random: random.next,
       limits: limiter.clientOf({ process: name, clock }),
       transport: (url, request) => this.#send(url, request),
-      canConnect: (url, timeoutMs) => this.#upstreamAt(url).canConnect(timeoutMs, clock),
+      probe: (url, timeoutMs) => this.#upstreamAt(url).canConnect(timeoutMs, clock),
       resolveHost: () => Promise.resolve([]),
     });
     return {
@@ -178,7 +178,12 @@ export class GatewayProcess {
       pools: new Map(scenario.pools.map((pool) => [pool.name, pool])),
       routing: scenario.routing,
       upstreams: new Map(scenario.upstreams.map((plan) => [plan.name, this.#upstreamOf(plan)])),
-      settings: { jsonDepth: 64, answerLimitBytes: 1_000_000, imageFetch: noImageFetch },
+      settings: {
+        jsonDepth: 64,
+        answerLimitBytes: 1_000_000,
+        malformedEvents: 10,
+        imageFetch: noImageFetch,
+      },
     };
   }
 

@@ -15,7 +15,7 @@ import {
 const encoder = new TextEncoder();
 
 /** OpenAI's chat completions and embeddings. */
-export const openAiWire: Wire = { read, refusal, whole, streamed, error };
+export const openAiWire: Wire = { read, refusal, whole, streamed, error, malformed };
 
 function read(_url: URL, { body }: TransportRequest): UpstreamRequest {
   if (typeof body !== "string") throw new Error("a request without a text");
@@ -92,6 +92,10 @@ function streamed({ pieces, usages }: AnswerWords): StreamedWords {
 
 function error(): Uint8Array {
   return encoder.encode('data: {"error":{"message":"no","type":"server_error"}}\n\n');
+}
+
+function malformed(): Uint8Array {
+  return encoder.encode('data: {"choices":[{"index":0,"delta":{"content":"lo\n\n');
 }
 
 function usageBody({ inputTokens, outputTokens }: TokenCounts): unknown {

@@ -122,6 +122,7 @@ export const faults = [
   "reset-mid",
   "garbage",
   "error-mid",
+  "malformed-event",
   "empty",
   "compressed",
   "no-usage",

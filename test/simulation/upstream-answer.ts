@@ -204,13 +204,15 @@ function whole(frame: AnswerFrame, random: Random): Draft {
   const words = wordsOf(frame, 1);
   const script = { ...jsonScript(wire.whole(words)), truth: words.truth };
   const finishedBytes = bytesIn(script.pieces);
-  const isDeclared = random.chance(0.7) && fault !== "never-closes";
+  const mayDeclare = fault !== "never-closes";
   const [only] = script.pieces;
-  if (isDeclared || only === undefined) return { ...script, finishedBytes };
+  if ((mayDeclare && random.chance(0.5)) || only === undefined) return { ...script, finishedBytes };
   const pieces = cutApart(only.bytes, random.whole(1, 4), random).map((bytes) => {
     return { afterMs: plan.pieceMs, bytes };
   });
-  return { ...script, headers: { "content-type": "application/json" }, pieces, finishedBytes };
+  const isDeclared = mayDeclare && random.chance(0.5);
+  const headers = isDeclared ? script.headers : { "content-type": "application/json" };
+  return { ...script, headers, pieces, finishedBytes };
 }
 
 function streamed(frame: AnswerFrame, random: Random): Draft {
@@ -218,9 +220,19 @@ function streamed(frame: AnswerFrame, random: Random): Draft {
   const words = wordsOf(frame, random.whole(1, 6));
   const { contentType, chunks, finishedBytes } = wire.streamed(words);
   const afterMs = plan.pieceMs * (fault === "slow" ? 5 : 1);
-  const pieces = inPieces(chunks, random).map((bytes) => ({ afterMs, bytes }));
+  const sent = fault === "malformed-event" ? withOneMore(chunks, wire.malformed(), random) : chunks;
+  const pieces = inPieces(sent, random).map((bytes) => ({ afterMs, bytes }));
   const headers = { "content-type": contentType };
   return { ...plainScript(), headers, pieces, truth: words.truth, finishedBytes };
+}
+
+/** Where the answer has begun by then it goes on behind it; else it fails. */
+function withOneMore(
+  chunks: readonly Uint8Array[],
+  chunk: Uint8Array,
+  random: Random,
+): readonly Uint8Array[] {
+  return chunks.toSpliced(random.whole(0, chunks.length), 0, chunk);
 }
 
 /** One chunk a piece, or cut anywhere: the network knows nothing of events. */

@@ -45,6 +45,7 @@ const usualFaults: Readonly<Partial<Record<Fault, number>>> = {
   "reset-mid": 2,
   garbage: 1,
   "error-mid": 1,
+  "malformed-event": 1,
   empty: 1,
   compressed: 0.3,
   "no-usage": 2,

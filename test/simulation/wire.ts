@@ -61,6 +61,8 @@ export interface Wire {
   streamed(words: AnswerWords): StreamedWords;
   /** How an answer that has begun says that it failed. */
   error(): Uint8Array;
+  /** An event of a stream that makes no sense. */
+  malformed(): Uint8Array;
 }
 
 /** The first word of a prompt names the call, whatever becomes of the other fields on the way. */

@@ -7,6 +7,8 @@ export type Outcome =
   | "whole"
   /** The whole answer, of which the upstream told no counts. */
   | "uncounted"
+  /** The whole answer but for the event that made no sense. */
+  | "holed"
   /** 200, then one error frame and no `[DONE]`. */
   | "broken"
   /** 503 `model_unavailable`; another target serves in its place. */
@@ -111,7 +113,7 @@ const rows: readonly Row[] = [
   ["cut within a chunk", "a cut", "cut-mid-chunk", "unavailable", "broken or unavailable"],
   ["reset", "a reset within the answer", "reset", ...breaking],
   ["reset", "a reset without an answer", "reset-before-headers", ...refused],
-  ["bad JSON", "JSON that ends too early", "bad-json", ...breaking],
+  ["bad JSON", "JSON that ends too early", "bad-json", "unavailable", "holed"],
   ["200 that is no stream", "a page with status 200", "non-sse-200", ...refused],
   ["HTML 502", "a page with status 502", "html-502", ...refused],
   ["429", "429 with Retry-After", "throttle-429", ...refused, askedToWait],

@@ -1,6 +1,7 @@
 import type { UsageRecord } from "../../src/domain/usage.ts";
 import { errorBodyProblem, errorShapeProblem } from "../http/error-shape.ts";
 import { parseStream } from "./bodies.ts";
+import { hasHole } from "./has-hole.ts";
 import { words, type Cell, type SeenCall } from "./fault-matrix-bench.ts";
 import { attemptLimit, type Outcome } from "./fault-matrix-table.ts";
 
@@ -53,6 +54,7 @@ function expectedOf({ cell, index, outcome: listed }: ListedCall, seen: SeenCall
         ? { outcome: "whole", attempts: ofTwo, servedBy: "second" }
         : { outcome: listed, attempts: alone, servedBy: "first" };
     case "whole":
+    case "holed":
     case "uncounted": {
       const attempts = variant.mode !== "flap" ? 1 : hasSecond ? ofTwo : alone;
       return {
@@ -120,6 +122,7 @@ function contentOf(text: string): string {
 const longAnswerLength = 80_000;
 
 function shortened(content: string): string {
+  if (hasHole(content, words)) return "an answer with a hole";
   return content.length > longAnswerLength ? "a long answer" : content;
 }
 
@@ -132,6 +135,8 @@ function expectedAnswer({ variant, isStreamed }: Cell, { outcome }: Expected): A
       const content = outsized.has(variant.mode) ? "a long answer" : words;
       return { status: 200, content, finish: isStreamed ? "stop,DONE" : "stop", error: "" };
     }
+    case "holed":
+      return { status: 200, content: "an answer with a hole", finish: "stop,DONE", error: "" };
     case "broken":
       return { status: 200, content: "a beginning", finish: "", error: "model_unavailable" };
     case "unavailable":
@@ -152,6 +157,7 @@ function expectedRow({ outcome, attempts }: Expected): RowFacts {
   const failed = { outcome: "failed", status: 503, code: "model_unavailable", attempts };
   switch (outcome) {
     case "whole":
+    case "holed":
       return { ...completed, source: "upstream" };
     case "uncounted":
       return { ...completed, source: "counted" };
@@ -169,7 +175,7 @@ function tokenProblems(cell: Cell, expected: Expected, seen: SeenCall): readonly
   const told = [inputTokens, outputTokens];
   if (expected.outcome === "unavailable") return differences("tokens", told, [0, 0]);
   const entry = (expected.servedBy === "second" ? seen.atSecond : seen.atFirst).at(-1);
-  if (expected.outcome === "whole") {
+  if (expected.outcome === "whole" || expected.outcome === "holed") {
     const isInflated = cell.variant.mode === "wrong usage";
     const counts = [entry?.promptTokens ?? 0, entry?.completionTokens ?? 0];
     const reported = isInflated ? counts.map((count) => count * 10 + 10) : counts;

@@ -75,6 +75,7 @@ export function snapshotOf(
     settings: {
       jsonDepth: 64,
       answerLimitBytes: 1_000_000,
+      malformedEvents: 10,
       imageFetch: { ...noImageFetch, ...imageFetch },
     },
   };
@@ -189,7 +190,7 @@ export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline
     onCallEnded: () => undefined,
     onSettleFailed: () => undefined,
     transport: fetchTransport,
-    canConnect: () => Promise.resolve(true),
+    hosts: { canConnect: () => Promise.resolve(true) },
     resolveHost: () => Promise.resolve([]),
     imageMemory: new ImageMemory(imageMemoryBytes),
     running: { enter: (call) => call },
@@ -197,6 +198,7 @@ export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline
     onRetryDecided: () => undefined,
     overload: { refusesAdmitted: () => false, refusal: () => overloaded(0) },
     onAttemptFailed: (_call, _candidate, failure) => void failures.push(failure),
+    onMalformedEvents: () => undefined,
     ...values,
   };
   return { services, records: ledger.closed, failures };
@@ -218,7 +220,7 @@ function routingOf(clock: Clock, limits: LimitStore): RoutingServices {
     settings: () => plainRouting,
     events,
     transport: fetchTransport,
-    canConnect: () => Promise.resolve(true),
+    hosts: { canConnect: () => Promise.resolve(true) },
   });
 }
 

@@ -71,7 +71,7 @@ export class SharedBench {
       status: 200,
       headers: { "content-type": "text/event-stream", "x-ratelimit-limit-requests": "5" },
       frames: source,
-      keepAlive: ":\n",
+      keepAlive: ":\n\n",
       isEarly: false,
     } as const;
     this.call = new SharedCall({

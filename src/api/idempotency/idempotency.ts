@@ -1,4 +1,5 @@
 import type { Clock } from "../../domain/clock.ts";
+import { keepAliveComment } from "../../http/event-stream.ts";
 import type { Reply } from "../../http/reply.ts";
 import type { KeyCall } from "../../http/route.ts";
 import { chargeRequest, type AdmissionServices } from "../../pipeline/admit.ts";
@@ -152,5 +153,5 @@ function replayed({ headers, isStreamed: wasStreamed, text }: KeptAnswer): Answe
   if (!wasStreamed) return { status: 200, headers, body: text };
   // Never silent, so it needs no keep-alive.
   const frames = new ReplayedFrames(text);
-  return { status: 200, headers, frames, keepAlive: ": keep-alive\n", isEarly: false };
+  return { status: 200, headers, frames, keepAlive: keepAliveComment, isEarly: false };
 }

@@ -92,7 +92,7 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
       const { body, context } = encodeConverse(request, target.model, { isStreamed: true });
       return {
         request: post(`${endpoint}${target.path}/converse-stream`, body),
-        newDecoder: () => new ConverseStreamDecoder(context, onUnknownStopReason),
+        newDecoder: (limits) => new ConverseStreamDecoder(context, onUnknownStopReason, limits),
       };
     },
   };

@@ -20,6 +20,7 @@ export class AnswerEvents {
   readonly #context: AnswerContext;
   readonly #onUnknownStopReason: OnUnknownStopReason;
   #events: ChatEvent[] = [];
+  #hasSpoken = false;
   /** Tool calls are counted from 0 here: the service counts all blocks of content together. */
   #callCount = 0;
   #hasFunctionCall = false;
@@ -34,8 +35,14 @@ export class AnswerEvents {
   /** The events since it was last asked. */
   take(): readonly ChatEvent[] {
     const events = this.#events;
+    this.#hasSpoken = this.hasSpoken;
     this.#events = [];
     return events;
+  }
+
+  /** Whether there has been an event. */
+  get hasSpoken(): boolean {
+    return this.#hasSpoken || this.#events.length > 0;
   }
 
   /**

@@ -4,6 +4,7 @@ import type { AnswerContext } from "./answer-context.ts";
 import { AnswerEvents } from "./answer-events.ts";
 import { answerFailure, brokenAnswer } from "./broken-answer.ts";
 import { parseExactly } from "./exact-json.ts";
+import { failureInAnswer } from "./read-failure.ts";
 import type { OnUnknownStopReason } from "./stop-reason.ts";
 import { readUsage } from "./usage.ts";
 
@@ -12,24 +13,36 @@ import { readUsage } from "./usage.ts";
  * Throws `UpstreamFailure` for JSON that is no whole answer.
  */
 export function converseEvents(
-  json: string,
+  { json, headers }: WholeText,
   context: AnswerContext,
   onUnknownStopReason: OnUnknownStopReason,
 ): readonly ChatEvent[] {
   try {
-    return readAnswer(parseExactly(json), new AnswerEvents(context, onUnknownStopReason));
+    const body = parseExactly(json);
+    const message = objectOf(objectOf(body["output"])?.["message"]);
+    const content = listOf(message?.["content"]);
+    if (content === undefined) {
+      throw failureInAnswer(body, headers) ?? brokenAnswer("the upstream's answer has no content");
+    }
+    return readAnswer(body, content, new AnswerEvents(context, onUnknownStopReason));
   } catch (error) {
     throw answerFailure(error);
   }
 }
 
-function readAnswer(body: JsonObject, answer: AnswerEvents): readonly ChatEvent[] {
-  const message = objectOf(objectOf(body["output"])?.["message"]);
-  if (message === undefined) throw brokenAnswer("the upstream's answer has no message");
+/** A whole answer as text. */
+export interface WholeText {
+  readonly json: string;
+  readonly headers?: Headers;
+}
+
+function readAnswer(
+  body: JsonObject,
+  content: readonly unknown[],
+  answer: AnswerEvents,
+): readonly ChatEvent[] {
   answer.serviceTier(textOf(objectOf(body["serviceTier"])?.["type"]));
-  for (const block of listOf(message["content"]) ?? []) {
-    if (isObject(block)) readBlock(block, answer);
-  }
+  for (const block of content) if (isObject(block)) readBlock(block, answer);
   answer.finish(textOf(body["stopReason"]));
   answer.usage(readUsage(body["usage"]));
   return answer.take();
@@ -39,12 +52,14 @@ function readAnswer(body: JsonObject, answer: AnswerEvents): readonly ChatEvent[
 function readBlock(block: JsonObject, answer: AnswerEvents): void {
   const { text, toolUse, reasoningContent, citationsContent } = block;
   if (typeof text === "string") answer.text(text);
+  else if (text !== undefined && text !== null) throw brokenAnswer("a text of the answer is none");
   if (isObject(reasoningContent)) {
     answer.reasoning(textOf(objectOf(reasoningContent["reasoningText"])?.["text"]) ?? "");
   }
   // Where sources are cited, the text stands here instead.
   if (isObject(citationsContent)) readCitedText(citationsContent, answer);
-  if (!isObject(toolUse)) return;
+  if (toolUse === undefined || toolUse === null) return;
+  if (!isObject(toolUse)) throw brokenAnswer("a tool call of the answer is none");
   const input = answer.toolUse(toolUse);
   input.push(JSON.stringify(toolUse["input"] ?? {}));
   input.end();

@@ -1,7 +1,8 @@
 import type { ChatEvent } from "../../domain/chat.ts";
 import { UpstreamFailure } from "../../domain/upstream-failure.ts";
 import type { TokenUsage } from "../../domain/usage.ts";
-import type { StreamDecoder } from "../adapter.ts";
+import type { DecoderLimits, StreamDecoder } from "../adapter.ts";
+import { JsonBody } from "../shared/json-body.ts";
 import {
   isObject,
   numberOf,
@@ -10,11 +11,14 @@ import {
   textOf,
   type JsonObject,
 } from "../shared/json-fields.ts";
+import { MalformedEvents } from "../shared/malformed-events.ts";
 import type { AnswerContext } from "./answer-context.ts";
 import { AnswerEvents } from "./answer-events.ts";
 import { answerFailure, brokenAnswer } from "./broken-answer.ts";
 import { FrameReader, type Frame } from "./event-stream.ts";
 import { failureOfException } from "./exceptions.ts";
+import { failureInAnswer } from "./read-failure.ts";
+import { hasProperShape, type KnownEvent } from "./stream-event-shape.ts";
 import type { OnUnknownStopReason } from "./stop-reason.ts";
 import type { ToolInput } from "./streamed-tool-input.ts";
 import { readUsage } from "./usage.ts";
@@ -26,6 +30,8 @@ import { readUsage } from "./usage.ts";
 export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
   readonly #frames = new FrameReader();
   readonly #text = new TextDecoder();
+  readonly #jsonBody = new JsonBody();
+  readonly #malformed: MalformedEvents;
   readonly #answer: AnswerEvents;
   /** Inputs of tools that are not whole yet, by the service's index of the block. */
   readonly #toolInputs = new Map<number | undefined, ToolInput>();
@@ -36,8 +42,13 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
   #isDone = false;
   #failure: UpstreamFailure | undefined;
 
-  constructor(context: AnswerContext, onUnknownStopReason: OnUnknownStopReason = () => undefined) {
+  constructor(
+    context: AnswerContext,
+    onUnknownStopReason: OnUnknownStopReason,
+    { malformedEvents }: DecoderLimits,
+  ) {
     this.#answer = new AnswerEvents(context, onUnknownStopReason);
+    this.#malformed = new MalformedEvents(malformedEvents);
   }
 
   get failure(): UpstreamFailure | undefined {
@@ -48,12 +59,19 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
     return this.#isDone;
   }
 
+  get malformedEvents(): number {
+    return this.#malformed.count;
+  }
+
   push(bytes: Uint8Array): readonly ChatEvent[] {
+    if (this.#jsonBody.take(bytes)) return [];
     if (!this.#isOver()) this.#readFrames(bytes);
     return this.#answer.take();
   }
 
   end(): readonly ChatEvent[] {
+    const { text } = this.#jsonBody;
+    if (text !== undefined) this.#failure ??= failureOfBody(text);
     if (!this.#isOver()) this.#readEnd();
     return this.#answer.take();
   }
@@ -102,27 +120,45 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
 
   /** Events that are not known, like the start of a message, change nothing. */
   #readEvent(frame: Frame): void {
-    switch (frame.headers.eventType) {
+    const { eventType } = frame.headers;
+    switch (eventType) {
       case "contentBlockDelta":
-        return this.#readDelta(this.#readPayload(frame));
       case "contentBlockStart":
-        return this.#readBlockStart(this.#readPayload(frame));
       case "contentBlockStop":
-        return this.#endToolInput(blockIndexOf(this.#readPayload(frame)));
       case "messageStop":
-        this.#stopReason = textOf(this.#readPayload(frame)["stopReason"]) ?? "";
-        return this.#finishIfWhole();
-      case "metadata":
-        this.#readMetadata(this.#readPayload(frame));
-        return this.#finishIfWhole();
+      case "metadata": {
+        const event = parseObject(this.#text.decode(frame.payload));
+        if (event !== undefined && hasProperShape(eventType, event)) {
+          return this.#readKnown(eventType, event);
+        }
+        return this.#skip(event);
+      }
       default:
     }
   }
 
-  #readPayload({ payload }: Frame): JsonObject {
-    const value: unknown = JSON.parse(this.#text.decode(payload));
-    if (!isObject(value)) throw brokenAnswer("an event of the stream is no JSON object");
-    return value;
+  #readKnown(eventType: KnownEvent, event: JsonObject): void {
+    switch (eventType) {
+      case "contentBlockDelta":
+        return this.#readDelta(event);
+      case "contentBlockStart":
+        return this.#readBlockStart(event);
+      case "contentBlockStop":
+        return this.#endToolInput(blockIndexOf(event));
+      case "messageStop":
+        this.#stopReason = textOf(event["stopReason"]);
+        return this.#finishIfWhole();
+      case "metadata":
+        this.#readMetadata(event);
+        return this.#finishIfWhole();
+    }
+  }
+
+  /** Before any content another target can still answer; a call with a hole in it could do harm. */
+  #skip(event: JsonObject | undefined): void {
+    const failure = event && failureInAnswer(event);
+    if (failure !== undefined) throw failure;
+    this.#malformed.skip({ mayGoOn: this.#answer.hasSpoken && this.#toolInputs.size === 0 });
   }
 
   /** Citations, signatures, hidden reasoning and kinds of content yet unknown are left out. */
@@ -176,4 +212,11 @@ function blockIndexOf(event: JsonObject): number | undefined {
 
 function exceptionFailure(name: string | undefined, body: JsonObject): UpstreamFailure {
   return new UpstreamFailure(failureOfException({ name, body }));
+}
+
+/** Of an answer that is a JSON object where a stream was asked for. */
+function failureOfBody(json: string): UpstreamFailure {
+  const body = parseObject(json);
+  const failure = body && failureInAnswer(body);
+  return failure ?? brokenAnswer("the upstream answered a request for a stream with JSON");
 }

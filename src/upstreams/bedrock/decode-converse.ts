@@ -13,13 +13,14 @@ import type { OnUnknownStopReason } from "./stop-reason.ts";
 
 /** Reads a whole Converse answer. Throws `UpstreamFailure` for what is none. */
 export function decodeConverse(
-  { body }: WholeAnswer,
+  { headers, body }: WholeAnswer,
   context: AnswerContext,
   onUnknownStopReason: OnUnknownStopReason = () => undefined,
 ): ChatResult {
   const json = new TextDecoder().decode(body);
   const result = new Collector();
-  for (const event of converseEvents(json, context, onUnknownStopReason)) result.add(event);
+  const events = converseEvents({ json, headers }, context, onUnknownStopReason);
+  for (const event of events) result.add(event);
   return result.result();
 }
 

@@ -12,6 +12,7 @@ import {
 } from "../shared/json-fields.ts";
 import { brokenAnswer } from "./broken-answer.ts";
 import type { EmbeddingFamily } from "./model-families.ts";
+import { failureInAnswer } from "./read-failure.ts";
 import type { BedrockModelSettings } from "./settings.ts";
 
 /** How one family of embedding models is asked through InvokeModel. */
@@ -37,8 +38,8 @@ function encodeTitan(request: EmbeddingRequest): string {
   return JSON.stringify({ inputText, dimensions, normalize: true });
 }
 
-function decodeTitan({ body }: WholeAnswer): EmbeddingResult {
-  const answer = parseAnswer(body);
+function decodeTitan(whole: WholeAnswer): EmbeddingResult {
+  const answer = parseAnswer(whole, "embedding");
   return {
     vectors: [readVector(answer["embedding"])],
     usage: usageOf(countOf(answer["inputTextTokenCount"])),
@@ -65,13 +66,14 @@ function cohereFields(request: EmbeddingRequest, { inputType }: InputSettings): 
 /** Cohere's models tell their token count in a header only. */
 const tokenCountHeader = "x-amzn-bedrock-input-token-count";
 
-function decodeCohere({ headers, body }: WholeAnswer): EmbeddingResult {
-  const { embeddings } = parseAnswer(body);
+function decodeCohere(whole: WholeAnswer): EmbeddingResult {
+  const { embeddings } = parseAnswer(whole, "embeddings");
   // A list, or lists by type: which of the two depends on version and on what was asked.
-  const vectors = listOf(isObject(embeddings) ? embeddings["float"] : embeddings) ?? [];
+  const vectors = listOf(isObject(embeddings) ? embeddings["float"] : embeddings);
+  if (vectors === undefined) throw brokenAnswer("the answer has no vectors");
   return {
     vectors: vectors.map(readVector),
-    usage: usageOf(countOf(headers.get(tokenCountHeader) ?? undefined)),
+    usage: usageOf(countOf(whole.headers.get(tokenCountHeader) ?? undefined)),
   };
 }
 
@@ -93,9 +95,13 @@ function refuseOtherDimensions(request: EmbeddingRequest, known: readonly number
   });
 }
 
-function parseAnswer(body: Uint8Array): JsonObject {
+/** An object with this field, or the failure that it tells instead. */
+function parseAnswer({ headers, body }: WholeAnswer, field: string): JsonObject {
   const answer = parseObject(body);
   if (answer === undefined) throw brokenAnswer("the answer is not JSON");
+  const isEmpty = answer[field] === undefined || answer[field] === null;
+  const failure = isEmpty ? failureInAnswer(answer, headers) : undefined;
+  if (failure !== undefined) throw failure;
   return answer;
 }
 

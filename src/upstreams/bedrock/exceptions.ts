@@ -133,10 +133,15 @@ function kindByStatus({ shortName, status, message }: ReadException): UpstreamFa
       return "throttled";
     case 503:
       return "overloaded";
+    case undefined:
+      return throttleTexts.test(message) ? "throttled" : "unavailable";
     default:
       return "unavailable";
   }
 }
+
+/** Of answers that have neither name nor status. */
+const throttleTexts = /too many requests|rate limit|throttl|too many tokens, please wait/i;
 
 function withoutPreamble(message: string): string {
   return message.replace(/^The model returned the following errors: /i, "");

@@ -96,7 +96,7 @@ function addClientEvent(
 }
 
 function readHere(bytes: Uint8Array): { said: Said; failed: boolean } {
-  const decoder = new ConverseStreamDecoder(contextOf());
+  const decoder = new ConverseStreamDecoder(contextOf(), () => undefined, { malformedEvents: 0 });
   const events = [...decoder.push(bytes)];
   if (!decoder.isDone && decoder.failure === undefined) events.push(...decoder.end());
   const said = nothing();

@@ -34,6 +34,10 @@ export class WholeAnswerReplay implements StreamDecoder<ChatEvent> {
     return this.#isDone;
   }
 
+  get malformedEvents(): number {
+    return 0;
+  }
+
   push(bytes: Uint8Array): readonly ChatEvent[] {
     if (this.#isDone || this.#failure !== undefined) return [];
     this.#receivedBytes += bytes.length;
@@ -48,7 +52,7 @@ export class WholeAnswerReplay implements StreamDecoder<ChatEvent> {
     if (this.#isDone || this.#failure !== undefined) return [];
     try {
       const json = this.#json + this.#decoder.decode();
-      const whole = converseEvents(json, this.#context, this.#onUnknownStopReason);
+      const whole = converseEvents({ json }, this.#context, this.#onUnknownStopReason);
       const events = whole.flatMap(inPieces);
       this.#isDone = true;
       return events;

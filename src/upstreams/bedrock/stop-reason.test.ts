@@ -19,7 +19,7 @@ test("every way of reading an answer tells of a reason that is not known, and of
     const replay = new WholeAnswerReplay(contextOf(), onUnknown);
     replay.push(body);
     replay.end();
-    const stream = new ConverseStreamDecoder(contextOf(), onUnknown);
+    const stream = new ConverseStreamDecoder(contextOf(), onUnknown, { malformedEvents: 0 });
     stream.push(streamOf([["messageStop", { stopReason }]]));
     stream.end();
     expect([replay.isDone, stream.isDone]).toEqual([true, true]);

@@ -25,7 +25,7 @@ export function createOpenAiAdapter(
           "/chat/completions",
           encodeChat({ ...request, stream: true }, model, settings),
         ),
-        newDecoder: () => new ChatStreamDecoder(newToolCallId),
+        newDecoder: (limits) => new ChatStreamDecoder(newToolCallId, limits),
       }),
     },
     embeddings: {

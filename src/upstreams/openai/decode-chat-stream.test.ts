@@ -7,18 +7,21 @@ interface Decoded {
   readonly events: readonly ChatEvent[];
   readonly failure: string | undefined;
   readonly isDone: boolean;
+  readonly malformedEvents: number;
 }
 
-function decodePieces(pieces: readonly Uint8Array[]): Decoded {
+function decodePieces(pieces: readonly Uint8Array[], malformedEvents = 0): Decoded {
   let ids = 0;
-  const decoder = new ChatStreamDecoder(() => `call_new${(ids += 1)}`);
+  const decoder = new ChatStreamDecoder(() => `call_new${(ids += 1)}`, { malformedEvents });
   const events: ChatEvent[] = [];
   for (const piece of pieces) {
     events.push(...decoder.push(piece));
     if (decoder.isDone || decoder.failure !== undefined) break;
   }
   if (!decoder.isDone && decoder.failure === undefined) events.push(...decoder.end());
-  return { events, failure: decoder.failure?.details.kind, isDone: decoder.isDone };
+  const { isDone, malformedEvents: malformed } = decoder;
+  const failure = decoder.failure?.details.kind;
+  return { events, failure, isDone, malformedEvents: malformed };
 }
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -139,6 +142,38 @@ test("a stream that is no stream of answers is broken, whatever it holds", () =>
     ": x\n\n",
   ];
   for (const text of texts) expect(decode(text).failure).toBe("broken-answer");
+});
+
+test("malformed events are skipped and counted, wherever the network cuts them", () => {
+  const text =
+    delta({ content: "a" }) +
+    "data: {oops\n\n" +
+    delta({ content: "b" }) +
+    "data: [\n\n" +
+    delta({}, "stop") +
+    done;
+  const bytes = bytesOf(text);
+  for (let cut = 0; cut <= bytes.length; cut += 1) {
+    const pieces = [bytes.subarray(0, cut), bytes.subarray(cut)];
+    const { events, isDone, malformedEvents } = decodePieces(pieces, 2);
+    const texts = events.map((event) => (event.type === "text-delta" ? event.text : ""));
+    expect([cut, texts.join(""), isDone, malformedEvents]).toEqual([cut, "ab", true, 2]);
+  }
+  expect(decodePieces([bytes], 1)).toMatchObject({ failure: "broken-answer", malformedEvents: 2 });
+  expect(decodePieces([bytes], 0)).toMatchObject({ failure: "broken-answer", malformedEvents: 1 });
+});
+
+test("no malformed event is skipped before content, nor while a call is written", () => {
+  const broken = "data: {oops\n\n";
+  const role = delta({ role: "assistant" });
+  const name = delta({ tool_calls: [{ index: 0, id: "a", function: { name: "f" } }] });
+  const legacy = delta({ function_call: { name: "f", arguments: "{" } });
+  for (const before of ["", role, name, legacy]) {
+    const { failure, malformedEvents } = decodePieces([bytesOf(before + broken)], 10);
+    expect([failure, malformedEvents]).toEqual(["broken-answer", 1]);
+  }
+  const after = name + delta({}, "tool_calls") + broken + done;
+  expect(decodePieces([bytesOf(after)], 10)).toMatchObject({ isDone: true, malformedEvents: 1 });
 });
 
 test("an answer that says nothing but its end is an answer", () => {

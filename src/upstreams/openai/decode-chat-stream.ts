@@ -1,11 +1,20 @@
 import type { ChatEvent, FinishReason } from "../../domain/chat.ts";
 import { UpstreamFailure } from "../../domain/upstream-failure.ts";
 import type { TokenUsage } from "../../domain/usage.ts";
-import type { StreamDecoder } from "../adapter.ts";
+import type { DecoderLimits, StreamDecoder } from "../adapter.ts";
+import { JsonBody } from "../shared/json-body.ts";
 import { isObject, listOf, nonEmpty, numberOf, objectOf, textOf } from "../shared/json-fields.ts";
 import type { JsonObject } from "../shared/json-fields.ts";
+import { MalformedEvents } from "../shared/malformed-events.ts";
 import { SseParser } from "../shared/sse-parser.ts";
-import { parseAnswer, readFinishReason, readUsage } from "./read-answer.ts";
+import {
+  brokenAnswer,
+  parseAnswer,
+  readContent,
+  readFinishReason,
+  readUsage,
+} from "./read-answer.ts";
+import { readChunk } from "./read-chunk.ts";
 import { ToolCallTracker } from "./tool-call-tracker.ts";
 
 /** Largest single event that is read; a delta is a few hundred bytes. */
@@ -23,6 +32,8 @@ interface ChoiceState {
  */
 export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
   readonly #parser = new SseParser(eventLimitCharacters);
+  readonly #jsonBody = new JsonBody();
+  readonly #malformed: MalformedEvents;
   readonly #choices = new Map<number, ChoiceState>();
   #systemFingerprint: string | undefined;
   #serviceTier: string | undefined;
@@ -32,8 +43,9 @@ export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
   #isDone = false;
   #failure: UpstreamFailure | undefined;
 
-  constructor(newToolCallId: () => string) {
+  constructor(newToolCallId: () => string, { malformedEvents }: DecoderLimits) {
     this.#newToolCallId = newToolCallId;
+    this.#malformed = new MalformedEvents(malformedEvents);
   }
 
   get failure(): UpstreamFailure | undefined {
@@ -44,11 +56,18 @@ export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
     return this.#isDone;
   }
 
+  get malformedEvents(): number {
+    return this.#malformed.count;
+  }
+
   push(bytes: Uint8Array): readonly ChatEvent[] {
+    if (this.#jsonBody.take(bytes)) return [];
     return this.#read(() => this.#parser.push(bytes));
   }
 
   end(): readonly ChatEvent[] {
+    const { text } = this.#jsonBody;
+    if (text !== undefined) return this.#read(() => refuseBody(text));
     const events = this.#read(() => this.#parser.end());
     if (!this.#isDone) this.#failure ??= this.#whyNotWhole();
     return events;
@@ -69,9 +88,24 @@ export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
   }
 
   #readData(data: string, events: ChatEvent[]): void {
-    if (data.trim() !== "[DONE]") return this.#readChunk(parseAnswer(data), events);
+    if (data.trim() !== "[DONE]") return this.#readEvent(data, events);
     this.#failure = this.#whyNotWhole();
     this.#isDone = this.#failure === undefined;
+  }
+
+  #readEvent(data: string, events: ChatEvent[]): void {
+    const chunk = readChunk(data, this.#parser);
+    if (chunk !== undefined) return this.#readChunk(chunk, events);
+    // Before any content another target can still answer; a call with a hole in its arguments
+    // could do harm.
+    this.#malformed.skip({ mayGoOn: this.#hasStarted && !this.#isWithinCall() });
+  }
+
+  #isWithinCall(): boolean {
+    return [...this.#choices.values()].some(
+      ({ finishReason, tools, hasFunctionCall }) =>
+        finishReason === undefined && (tools.count > 0 || hasFunctionCall),
+    );
   }
 
   #whyNotWhole(): UpstreamFailure | undefined {
@@ -170,7 +204,7 @@ function readText(
     const logprobs = readLogprobs(sink.logprobs?.["refusal"]);
     events.push({ type: "refusal-delta", choice, text: refusal, ...logprobs });
   }
-  const text = textOf(delta["content"]) ?? "";
+  const text = readContent(delta["content"]) ?? "";
   const logprobs = readLogprobs(sink.logprobs?.["content"]);
   if (text === "" && logprobs === undefined) return;
   events.push({ type: "text-delta", choice, text, ...logprobs });
@@ -195,8 +229,11 @@ function readFunctionCall(delta: JsonObject, sink: Sink & { readonly state: Choi
 }
 
 function cutShort(): UpstreamFailure {
-  return new UpstreamFailure({
-    kind: "broken-answer",
-    message: "the upstream's stream ended before the answer was finished",
-  });
+  return brokenAnswer("the upstream's stream ended before the answer was finished");
+}
+
+/** Throws the error that it tells, or that it is no stream: a whole answer was not asked for. */
+function refuseBody(json: string): never {
+  parseAnswer(json, "choices");
+  throw brokenAnswer("the upstream answered a request for a stream with one JSON object");
 }

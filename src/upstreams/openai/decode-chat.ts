@@ -1,51 +1,73 @@
 import type { ChatChoice, ChatResult, ResultToolCall } from "../../domain/chat.ts";
-import { UpstreamFailure } from "../../domain/upstream-failure.ts";
 import { isObject, listOf, nonEmpty, numberOf, objectOf, textOf } from "../shared/json-fields.ts";
 import type { JsonObject } from "../shared/json-fields.ts";
-import { parseAnswer, readFinishReason, readUsage } from "./read-answer.ts";
+import {
+  brokenAnswer,
+  parseAnswer,
+  readContent,
+  readFinishReason,
+  readUsage,
+} from "./read-answer.ts";
 
-/** Reads a whole `chat.completion`, forgiving what servers leave out. */
+/** Reads a whole `chat.completion`, forgiving what servers leave out, but not what is no answer. */
 export function decodeChat(body: Uint8Array, newToolCallId: () => string): ChatResult {
-  const answer = parseAnswer(new TextDecoder().decode(body));
-  const choices = (listOf(answer["choices"]) ?? [])
-    .filter(isObject)
-    .map((choice, position) => readChoice(choice, position, newToolCallId));
-  if (choices.length === 0) {
-    throw new UpstreamFailure({ kind: "broken-answer", message: "the answer has no choices" });
-  }
+  const answer = parseAnswer(new TextDecoder().decode(body), "choices");
+  const choices = listOf(answer["choices"]) ?? [];
+  if (choices.length === 0) throw brokenAnswer("the answer has no choices");
   return {
-    choices,
+    choices: choices.map((choice, position) => readChoice(choice, position, newToolCallId)),
     usage: readUsage(answer["usage"]),
     systemFingerprint: textOf(answer["system_fingerprint"]),
     serviceTier: textOf(answer["service_tier"]),
   };
 }
 
-function readChoice(choice: JsonObject, position: number, newToolCallId: () => string): ChatChoice {
-  const message = objectOf(choice["message"]) ?? {};
-  const toolCalls = (listOf(message["tool_calls"]) ?? [])
-    .filter(isObject)
-    .map((call) => readToolCall(call, newToolCallId));
-  const functionCall = readFunctionCall(message["function_call"]);
-  const logprobs = objectOf(choice["logprobs"]);
+function readChoice(choice: unknown, position: number, newToolCallId: () => string): ChatChoice {
+  const fields = objectOf(choice);
+  const message = objectOf(fields?.["message"]);
+  if (fields === undefined || message === undefined) throw brokenAnswer("a choice has no message");
+  const said = readMessage(message, newToolCallId);
+  const reason = nonEmpty(fields["finish_reason"]);
+  if (reason === undefined && saysNothing(said)) throw brokenAnswer("a choice is empty");
+  const logprobs = objectOf(fields["logprobs"]);
   return {
-    index: numberOf(choice["index"]) ?? position,
-    content: textOf(message["content"]),
-    refusal: nonEmpty(message["refusal"]),
-    reasoning: textOf(message["reasoning_content"]) ?? textOf(message["reasoning"]),
-    toolCalls,
-    functionCall,
+    index: numberOf(fields["index"]) ?? position,
+    ...said,
     // The answer is whole: a server that leaves the reason out means the usual one.
-    finishReason: readFinishReason(nonEmpty(choice["finish_reason"]) ?? "stop", {
-      hasToolCalls: toolCalls.length > 0,
-      hasFunctionCall: functionCall !== undefined,
+    finishReason: readFinishReason(reason ?? "stop", {
+      hasToolCalls: said.toolCalls.length > 0,
+      hasFunctionCall: said.functionCall !== undefined,
     }),
     logprobs: listOf(logprobs?.["content"]),
     refusalLogprobs: listOf(logprobs?.["refusal"]),
   };
 }
 
-function readToolCall(call: JsonObject, newToolCallId: () => string): ResultToolCall {
+type Said = Pick<ChatChoice, "content" | "refusal" | "reasoning" | "toolCalls" | "functionCall">;
+
+function readMessage(message: JsonObject, newToolCallId: () => string): Said {
+  const calls = message["tool_calls"] ?? [];
+  if (!Array.isArray(calls)) throw brokenAnswer("the tool calls of a message are no list");
+  return {
+    content: readContent(message["content"]),
+    refusal: nonEmpty(message["refusal"]),
+    reasoning: textOf(message["reasoning_content"]) ?? textOf(message["reasoning"]),
+    toolCalls: calls.map((call) => readToolCall(call, newToolCallId)),
+    functionCall: readFunctionCall(message["function_call"]),
+  };
+}
+
+function saysNothing({ content, refusal, reasoning, toolCalls, functionCall }: Said): boolean {
+  const texts = [content, refusal, reasoning];
+  return (
+    texts.every((text) => text === undefined) &&
+    toolCalls.length === 0 &&
+    functionCall === undefined
+  );
+}
+
+function readToolCall(call: unknown, newToolCallId: () => string): ResultToolCall {
+  if (!isObject(call)) throw brokenAnswer("a tool call is none");
   const custom = objectOf(call["custom"]);
   const body = custom ?? objectOf(call["function"]) ?? {};
   return {

@@ -1,7 +1,6 @@
 import type { EmbeddingRequest, EmbeddingResult, EmbeddingVector } from "../../domain/embedding.ts";
-import { UpstreamFailure } from "../../domain/upstream-failure.ts";
-import { isNumbers, isObject, listOf, numberOf, type JsonObject } from "../shared/json-fields.ts";
-import { parseAnswer, readUsage } from "./read-answer.ts";
+import { isNumbers, listOf, numberOf, objectOf } from "../shared/json-fields.ts";
+import { brokenAnswer, parseAnswer, readUsage } from "./read-answer.ts";
 import type { OpenAiSettings } from "./settings.ts";
 
 export function encodeEmbeddings(
@@ -24,15 +23,16 @@ export function encodeEmbeddings(
 
 /** Reads an embeddings list and puts it into the order of its `index` fields. */
 export function decodeEmbeddings(body: Uint8Array): EmbeddingResult {
-  const answer = parseAnswer(new TextDecoder().decode(body));
-  const items = (listOf(answer["data"]) ?? []).filter(isObject);
+  const answer = parseAnswer(new TextDecoder().decode(body), "data");
+  const items = listOf(answer["data"]) ?? [];
   const byIndex = new Map<number, EmbeddingVector>();
-  items.forEach((item, position) => {
-    byIndex.set(numberOf(item["index"]) ?? position, readVector(item));
+  items.forEach((value, position) => {
+    const item = objectOf(value);
+    byIndex.set(numberOf(item?.["index"]) ?? position, readVector(item?.["embedding"]));
   });
   const vectors = inOrder(byIndex);
   if (items.length === 0 || vectors.length !== items.length) {
-    throw new UpstreamFailure({ kind: "broken-answer", message: "vectors are missing" });
+    throw brokenAnswer("vectors are missing");
   }
   return { vectors, usage: readUsage(answer["usage"]) };
 }
@@ -46,9 +46,8 @@ function inOrder(byIndex: ReadonlyMap<number, EmbeddingVector>): readonly Embedd
   }
 }
 
-function readVector(item: JsonObject): EmbeddingVector {
-  const { embedding } = item;
-  const isText = typeof embedding === "string";
-  if ((isText || isNumbers(embedding)) && embedding.length > 0) return embedding;
-  throw new UpstreamFailure({ kind: "broken-answer", message: "a vector is not one" });
+function readVector(value: unknown): EmbeddingVector {
+  const isVector = typeof value === "string" || isNumbers(value);
+  if (isVector && value.length > 0) return value;
+  throw brokenAnswer("a vector is not one");
 }

@@ -1,20 +1,46 @@
 import { finishReasons, type FinishReason } from "../../domain/chat.ts";
 import { UpstreamFailure } from "../../domain/upstream-failure.ts";
 import type { TokenUsage } from "../../domain/usage.ts";
-import { countOf, isObject, objectOf, type JsonObject } from "../shared/json-fields.ts";
+import { countOf, isObject, listOf, objectOf, type JsonObject } from "../shared/json-fields.ts";
+import { errorIn, messageOf } from "./error-body.ts";
 import { classifyError } from "./read-failure.ts";
 
-/** Parses JSON that should be an answer: a 200 with an error in it is a failure. */
-export function parseAnswer(text: string): JsonObject {
+/**
+ * Parses JSON that should be an answer with this field. A 200 with an error in it is a failure, and
+ * so is one without the field that has an error's words instead.
+ */
+export function parseAnswer(text: string, field: "choices" | "data"): JsonObject {
   const value = parseJson(text);
   if (!isObject(value)) throw notAnAnswer();
-  // Some servers send `"error": null` along with an answer.
-  const { error } = value;
-  const isFlatError = value["object"] === "error";
-  if ((error !== undefined && error !== null) || isFlatError) {
-    throw new UpstreamFailure(classifyError(undefined, isFlatError ? value : error));
-  }
+  refuseError(value, field);
   return value;
+}
+
+/** Throws for an error in place of an answer, or beside it. */
+export function refuseError(value: JsonObject, field: "choices" | "data"): void {
+  const isMarked = value["object"] === "error";
+  const mayBeFlat = value[field] === undefined || value[field] === null;
+  const isFlat = isMarked || (mayBeFlat && messageOf(value) !== undefined);
+  const error = errorIn(value) ?? (isFlat ? value : undefined);
+  if (error !== undefined) throw new UpstreamFailure(classifyError(undefined, error));
+}
+
+/** Text, or the text among parts; undefined where a message has none. Throws for anything else. */
+export function readContent(content: unknown): string | undefined {
+  if (content === undefined || content === null) return undefined;
+  if (typeof content === "string") return content;
+  // Parts of other types, such as thoughts, have no place in a text.
+  const texts = listOf(content)?.map((part) => (isObject(part) ? (part["text"] ?? "") : part));
+  if (texts !== undefined && isTexts(texts)) return texts.join("");
+  throw brokenAnswer("the content of a message is no text");
+}
+
+function isTexts(values: readonly unknown[]): values is readonly string[] {
+  return values.every((value) => typeof value === "string");
+}
+
+export function brokenAnswer(message: string, cause?: unknown): UpstreamFailure {
+  return new UpstreamFailure({ kind: "broken-answer", message }, { cause });
 }
 
 function parseJson(text: string): unknown {
@@ -26,10 +52,7 @@ function parseJson(text: string): unknown {
 }
 
 function notAnAnswer(cause?: unknown): UpstreamFailure {
-  return new UpstreamFailure(
-    { kind: "broken-answer", message: "the upstream's answer is not the JSON it should be" },
-    { cause },
-  );
+  return brokenAnswer("the upstream's answer is not the JSON it should be", cause);
 }
 
 export function readUsage(value: unknown): TokenUsage | undefined {
@@ -65,7 +88,7 @@ export function readFinishReason(value: string, choice: FinishedChoice): FinishR
 
 function readReason(value: string): FinishReason {
   if (value === "error") {
-    throw new UpstreamFailure({ kind: "broken-answer", message: "the upstream gave up on it" });
+    throw brokenAnswer("the upstream gave up on it");
   }
   const known = finishReasons.find((reason) => reason === value);
   return known ?? synonyms.get(value.toLowerCase()) ?? "stop";

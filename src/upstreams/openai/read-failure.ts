@@ -2,7 +2,8 @@ import type { Clock } from "../../domain/clock.ts";
 import type { UpstreamFailureDetails, UpstreamFailureKind } from "../../domain/upstream-failure.ts";
 import type { FailedAnswer } from "../adapter.ts";
 import { cleanCode, cleanMessage } from "../shared/clean-message.ts";
-import { isObject, listOf, objectOf, textOf } from "../shared/json-fields.ts";
+import { countOf, isObject, listOf, objectOf, textOf } from "../shared/json-fields.ts";
+import { errorIn, messageOf } from "./error-body.ts";
 import { readRetryAfter } from "../shared/retry-after.ts";
 
 export const requestIdHeader = "x-request-id";
@@ -15,34 +16,35 @@ export function createReadFailure(clock: Clock): (answer: FailedAnswer) => Upstr
   };
 }
 
-/**
- * The error object of a body. Servers nest it, flatten it, write `detail`, or send a bare text;
- * what is not JSON (a proxy's HTML page) has no words worth repeating.
- */
+/** The error of a body; what is not JSON (a proxy's HTML page) has no words worth repeating. */
 function readError(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text);
-    if (!isObject(value)) return listOf(value)?.[0];
-    return value["error"] ?? value;
+    return isObject(value) ? (errorIn(value) ?? value) : listOf(value)?.[0];
   } catch {
     return undefined;
   }
 }
 
-/** `status` is undefined for errors inside a stream, where only the body speaks. */
+/** `status` is undefined for errors of a 2xx answer, where only the body speaks. */
 export function classifyError(status: number | undefined, error: unknown): UpstreamFailureDetails {
   const body = objectOf(error);
-  const message =
-    textOf(error) ?? textOf(body?.["message"]) ?? textOf(body?.["detail"]) ?? wordless(status);
+  const message = textOf(error) ?? (body && messageOf(body)) ?? wordless(status);
   const words = [body?.["code"], body?.["type"], message].map(String).join(" ").toLowerCase();
-  const codeStatus = typeof body?.["code"] === "number" ? body["code"] : undefined;
+  const knownStatus = status ?? statusOf(body?.["code"]) ?? statusOf(body?.["status"]);
   return {
-    kind: classify(status ?? codeStatus, words),
+    kind: classify(knownStatus, words),
     message: cleanMessage(message),
-    status: status ?? codeStatus,
+    status: knownStatus,
     code: cleanCode(body?.["code"]) ?? cleanCode(body?.["type"]),
     param: cleanParam(body?.["param"]),
   };
+}
+
+/** Of a code, those that are statuses: servers also count their errors in numbers of their own. */
+function statusOf(code: unknown): number | undefined {
+  const number = countOf(code);
+  return number !== undefined && number >= 400 && number < 600 ? number : undefined;
 }
 
 /** The path of a field, if it looks like one: such words quote nobody, so that they may be logged. */

@@ -10,17 +10,18 @@ export function objectOf(value: unknown): JsonObject | undefined {
   return isObject(value) ? value : undefined;
 }
 
-/** The JSON object that bytes hold; undefined for anything else. */
-export function parseObject(bytes: Uint8Array): JsonObject | undefined {
+/** The JSON object that a text, or bytes in UTF-8, hold; undefined for anything else. */
+export function parseObject(json: string | Uint8Array): JsonObject | undefined {
   try {
-    return objectOf(JSON.parse(new TextDecoder().decode(bytes)));
+    return objectOf(JSON.parse(typeof json === "string" ? json : new TextDecoder().decode(json)));
   } catch {
     return undefined;
   }
 }
 
+/** JSON can write numbers that no number holds: they are read as infinite. */
 export function isNumbers(value: unknown): value is readonly number[] {
-  return Array.isArray(value) && value.every((item) => typeof item === "number");
+  return Array.isArray(value) && value.every((item) => Number.isFinite(item));
 }
 
 export function listOf(value: unknown): readonly unknown[] | undefined {

@@ -10,9 +10,15 @@ export class SseParser {
   /** Text after the last complete line. */
   #rest = "";
   #data: string | undefined;
+  #hasNamedError = false;
 
   constructor(limitCharacters: number) {
     this.#limitCharacters = limitCharacters;
+  }
+
+  /** Whether an event was named `error`. */
+  get hasNamedError(): boolean {
+    return this.#hasNamedError;
   }
 
   /** The data of every event that these bytes complete. Throws when one grows over the limit. */
@@ -57,12 +63,16 @@ export class SseParser {
       this.#data = undefined;
       return;
     }
-    if (!line.startsWith("data:")) return;
+    if (!line.startsWith("data:")) {
+      this.#hasNamedError ||= errorName.test(line);
+      return;
+    }
     const value = line.charCodeAt(5) === space ? line.slice(6) : line.slice(5);
     this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
   }
 }
 
+const errorName = /^event: ?error$/;
 const space = 32;
 const carriageReturn = 13;
 

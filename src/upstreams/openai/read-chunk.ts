@@ -1,0 +1,73 @@
+import { UpstreamFailure } from "../../domain/upstream-failure.ts";
+import { isObject, listOf, objectOf, type JsonObject } from "../shared/json-fields.ts";
+import { refuseError } from "./read-answer.ts";
+import { classifyError } from "./read-failure.ts";
+
+export interface ChunkSource {
+  /** Whether an event of the stream was named `error`. */
+  readonly hasNamedError: boolean;
+}
+
+/**
+ * Reads the data of one event. Undefined when it is malformed: no JSON, or with fields of other
+ * types than a chunk's. An object without choices is an event of the server's own, and says nothing.
+ * Throws `UpstreamFailure` for an event that tells an error.
+ */
+export function readChunk(data: string, { hasNamedError }: ChunkSource): JsonObject | undefined {
+  const value = parseJson(data);
+  // Some servers tell their error in a list.
+  const object = objectOf(listOf(value)?.[0] ?? value);
+  if (object !== undefined) refuseError(object, "choices");
+  const isChunk = object !== undefined && object === value && hasProperChoices(object);
+  if (isChunk && (!hasNamedError || "choices" in object)) return object;
+  if (hasNamedError || (object === undefined && errorWords.test(data))) {
+    throw new UpstreamFailure(classifyError(undefined, object ?? data));
+  }
+  return undefined;
+}
+
+/** Of a text or of broken JSON. An `"error": null` stands in whole chunks of some servers. */
+const errorWords =
+  /"error"\s*:\s*(?!null)|^[^[{]*\b(?:error|exception|fail(?:ed|ure)|overloaded|unavailable|timed? ?out)\b/i;
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function hasProperChoices({ choices }: JsonObject): boolean {
+  return isNone(choices) || (Array.isArray(choices) && choices.every(isChoice));
+}
+
+function isChoice(choice: unknown): boolean {
+  return isObject(choice) && (isNone(choice["delta"]) || isDelta(choice["delta"]));
+}
+
+function isDelta(delta: unknown): boolean {
+  if (!isObject(delta)) return false;
+  const { content, tool_calls: calls } = delta;
+  return isContent(content) && (isNone(calls) || isListOfObjects(calls));
+}
+
+function isContent(content: unknown): boolean {
+  return isTextOrNone(content) || (isListOfObjects(content) && content.every(isPart));
+}
+
+function isPart({ text }: JsonObject): boolean {
+  return isTextOrNone(text);
+}
+
+function isTextOrNone(value: unknown): boolean {
+  return typeof value === "string" || isNone(value);
+}
+
+function isNone(value: unknown): boolean {
+  return value === undefined || value === null;
+}
+
+function isListOfObjects(value: unknown): value is readonly JsonObject[] {
+  return Array.isArray(value) && value.every(isObject);
+}
