@@ -33,11 +33,10 @@ export async function startAnew(config: Config, io: CommandIo): Promise<void> {
   await using _ = connection;
   await connection.use(forgetPepper);
   if (!hasWrongPepper) return;
-  const { source } = installation.pepper;
-  told(
-    `${path} goes with the pepper of ${source} from now on. None of the API keys in it works any ` +
-      "more: rotate each (`keys rotate`).",
-  );
+  const keys = facts.hasSecrets
+    ? " None of the API keys in it works any more: rotate each (`keys rotate`)."
+    : "";
+  told(`${path} goes with the pepper of ${installation.pepper.source} from now on.${keys}`);
 }
 
 function inspect(path: string): DatabaseFacts {

@@ -4,7 +4,7 @@ import type { RandomBytes } from "../domain/base62.ts";
 import { Secret } from "../domain/secret.ts";
 import { writeOnce } from "./write-once.ts";
 
-/** The secret under which API keys are digested. Whoever loses it loses every key. */
+/** The secret under which API keys are digested. Without it every key is lost. */
 export interface Pepper {
   readonly secret: Secret;
   /** For messages: the setting or the file it comes from. */

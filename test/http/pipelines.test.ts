@@ -82,7 +82,7 @@ describe("in one packet with the call, nothing is asked of an upstream for it:",
     using connection = await RawConnection.open(gateway.port);
     write(connection, packet);
     expect(await endingOf(connection)).toBe(ending);
-    // Whoever is served after it comes after whatever it had asked for.
+    // A call of another connection is served after all that the first one had asked for.
     expect((await gateway.post("/v1/embeddings", embedding)).status).toBe(200);
     const after = await counts();
     expect(after).toEqual({ asked: before.asked + 1, rows: before.rows + 1 });

@@ -15,10 +15,10 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { SchemaTooNew, StorageUnavailable } from "../errors.ts";
-import type { ExamineDatabase } from "./broken-file.ts";
 import { SqliteConnection } from "./connection.ts";
 import { examineDatabase } from "./examine-database.ts";
 import { migrations } from "./migrations.ts";
+import type { ExamineDatabase } from "./soundness.ts";
 
 const garbage = "this is no database, and it is long enough to look like one. ".repeat(300);
 

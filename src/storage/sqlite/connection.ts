@@ -2,9 +2,9 @@ import type { Database } from "bun:sqlite";
 import { systemClock, type Clock } from "../../domain/clock.ts";
 import { StorageUnavailable, UnusableDatabase } from "../errors.ts";
 import type { DatabaseOwner } from "../installation.ts";
-import { BrokenFile, type ExamineDatabase } from "./broken-file.ts";
 import { DatabaseFile } from "./database-file.ts";
 import { openDatabase } from "./open-database.ts";
+import { type ExamineDatabase, Soundness } from "./soundness.ts";
 import { damaged, type SqliteTrouble, stopsReading, troubleOf } from "./sqlite-trouble.ts";
 
 export interface SqliteOptions {
@@ -40,7 +40,7 @@ export class SqliteConnection {
   readonly #clock: Pick<Clock, "monotonic">;
   readonly #lockWaitMs: number;
   readonly #file: DatabaseFile | undefined;
-  readonly #broken: BrokenFile | undefined;
+  readonly #soundness: Soundness | undefined;
   #database: Database | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #waiting = 0;
@@ -58,7 +58,7 @@ export class SqliteConnection {
     this.#lockWaitMs = options.lockWaitMs ?? 2_000;
     if (options.path === ":memory:") return;
     this.#file = new DatabaseFile(options.path);
-    this.#broken = new BrokenFile(options.path, this.#file, options.examine);
+    this.#soundness = new Soundness(options.path, this.#file, options.examine);
   }
 
   /** What is wrong with the file, as long as it does not work and nothing but another one helps. */
@@ -189,13 +189,13 @@ export class SqliteConnection {
   #openAgain(): Database {
     const { path, busyTimeoutMs, owner } = this.#options;
     const trouble = this.#trouble;
-    if (trouble !== undefined && (this.#opensTooSoon() || !this.#mayOpen(trouble))) {
+    if (trouble !== undefined && (this.#opensTooSoon() || !this.#mayOpen())) {
       throw this.#unavailable(trouble.what, trouble.error);
     }
     this.#triedAt = this.#clock.monotonic();
     this.#file?.prepare();
     // A file that was there and is gone must not be replaced by an empty one, without any keys.
-    const isCreating = !this.#wasOpened;
+    const isCreating = !this.#wasOpened && this.#needsRestore === undefined;
     const ownerOfFile = this.#file === undefined ? undefined : owner;
     const database = openDatabase(path, { busyTimeoutMs, isCreating, owner: ownerOfFile });
     this.#wasOpened = true;
@@ -204,24 +204,18 @@ export class SqliteConnection {
     return database;
   }
 
-  #mayOpen({ cure }: SqliteTrouble): boolean {
-    return cure !== "restore" || this.#broken === undefined || this.#broken.mayOpen();
+  #mayOpen(): boolean {
+    return this.#needsRestore === undefined || this.#soundness?.mayOpen() !== false;
   }
 
   /** Damage shows where a page is read, which may be never: all of them are, beside all else. */
   async #examine(database: Database): Promise<void> {
-    const { examine, path } = this.#options;
-    if (examine === undefined || this.#file === undefined) return;
-    try {
-      const problem = await examine(path);
-      if (problem === undefined) return;
-      await this.#chain(() => {
-        if (database === this.#database) this.#giveUp(damaged, new Error(problem));
-        return Promise.resolve();
-      });
-    } catch {
-      // It is locked, or gone: whoever uses it says so.
-    }
+    const problem = await this.#soundness?.findDamage();
+    if (problem === undefined) return;
+    await this.#chain(() => {
+      if (database === this.#database) this.#giveUp(damaged, new Error(problem));
+      return Promise.resolve();
+    });
   }
 
   #giveUp(trouble: SqliteTrouble, error: unknown): void {
@@ -229,7 +223,7 @@ export class SqliteConnection {
     if (this.#file === undefined) return;
     if (trouble.cure === "reopen") this.#isToBeReopened = true;
     if (stopsReading(trouble)) this.#drop();
-    if (trouble.cure === "restore") this.#broken?.note();
+    if (trouble.cure === "restore") this.#soundness?.noteBroken();
   }
 
   #drop(): void {

@@ -12,7 +12,10 @@ export function examineDatabase(path: string): Promise<string | undefined> {
     if (data.isRead) resolve(data.problem);
     else reject(new Error(data.problem));
   };
-  thread.onerror = ({ message }) => reject(new Error(message));
+  thread.onerror = ({ message }) => {
+    thread.terminate();
+    reject(new Error(message));
+  };
   thread.postMessage(path);
   return promise;
 }
