@@ -55,9 +55,10 @@ const rules: readonly Rule[] = [
     may: [domain, storageErrors, /^src\/http\//],
     mayAsTypes: [store, /^src\/(pipeline|config)\//],
   },
+  { from: /^src\/installation\//, may: [domain, store] },
   { from: /^src\/simulator\//, may: [domain] },
   {
-    from: /^src\/(app|app-overrides|build-snapshot|build-services|build-routing|load-digest|report-keys|open-storage|control-plane|restore-windows|start-listener|routes|main)\.ts$/,
+    from: /^src\/(app|app-overrides|build-snapshot|build-services|build-routing|report-keys|open-storage|control-plane|restore-windows|start-listener|routes|main)\.ts$/,
     may: [/^src\//, /^package\.json$/],
   },
   { from: /^src\/cli\//, may: [/^src\/(?!http|api|upstreams)/] },

@@ -15,9 +15,9 @@ import { draining } from "./http/edge-refusal.ts";
 import type { Listener } from "./http/listen.ts";
 import { RouteTable } from "./http/route-table.ts";
 import { Shutdown } from "./http/shutdown.ts";
-import { loadDigest, type LoadedDigest } from "./load-digest.ts";
+import { Installation } from "./installation/installation.ts";
 import { openStorage, type Storage } from "./open-storage.ts";
-import { createAuthenticate } from "./pipeline/authenticate.ts";
+import { createAuthenticate, createKeyDigest, type KeyDigest } from "./pipeline/authenticate.ts";
 import { untilFree } from "./pipeline/in-flight.ts";
 import { RefusalLog } from "./pipeline/refusal-log.ts";
 import { RunningCalls } from "./pipeline/running-calls.ts";
@@ -73,7 +73,7 @@ class RunningApp implements App {
   readonly #refusals = new RefusalLog();
   readonly #running: RunningCalls;
   readonly #services: BuiltServices;
-  readonly #digest: LoadedDigest;
+  readonly #digest: KeyDigest;
   readonly #authenticate: DispatchOptions["authenticate"];
   readonly #control: ControlPlane;
   #snapshot: Snapshot;
@@ -90,7 +90,12 @@ class RunningApp implements App {
     this.#telemetry = this.#createTelemetry(overrides);
     const { events } = this.#telemetry;
     this.events = events;
-    this.#digest = loadDigest(config, this.#randomBytes);
+    const owner = new Installation({
+      dataDir: config.dataDir,
+      configuredPepper: config.auth.pepper,
+      random: this.#randomBytes,
+    });
+    this.#digest = createKeyDigest(owner.pepper.secret.reveal());
     const clock = this.#clock;
     const running = new RunningCalls(
       (keyId) => this.#storage.keyRing.isLive(keyId),
@@ -103,7 +108,8 @@ class RunningApp implements App {
     };
     this.#running = running;
     const settings = (): Config => this.#config;
-    this.#storage = openStorage({ settings, clock, telemetry: this.#telemetry, onKeysChanged });
+    const telemetry = this.#telemetry;
+    this.#storage = openStorage({ settings, clock, owner, telemetry, onKeysChanged });
     this.#snapshot = buildSnapshot(config, this.#adapterServices);
     const parts = { config, clock, events, running, refusals: this.#refusals };
     this.#services = buildServices({
@@ -138,11 +144,6 @@ class RunningApp implements App {
   async start(): Promise<void> {
     await this.#storage.start();
     await restoreWindows({ ...this.#services, ...this.#storage });
-    const { size } = this.#storage.keyRing.secrets;
-    const { newPepperPath } = this.#digest;
-    if (newPepperPath !== undefined && size > 0) {
-      this.events.pepperLost(newPepperPath, size);
-    }
     reportKeys(this.#config, this.#storage.keyRing, this.events);
     const { data, admin } = this.#config.listen;
     const parts = this.#listenerParts();
@@ -204,8 +205,7 @@ class RunningApp implements App {
 
   readonly #whyNotReady = (): string | undefined => {
     if (this.#shutdown.hasBegun) return "shutting down";
-    if (!this.#storage.keyRing.isLoaded) return "keys are not loaded yet";
-    return this.#storage.ledger.whyNotReady();
+    return this.#storage.whyNotReady();
   };
 
   #createTelemetry(overrides: AppOverrides): Telemetry {
@@ -241,7 +241,7 @@ class RunningApp implements App {
       refusals: this.#refusals,
       clock: this.#clock,
       random: this.#randomBytes,
-      digest: this.#digest.digest,
+      digest: this.#digest,
       platform: () => platformOf(this.#config),
       lastUse: (publicId) => this.#storage.lastUse.of(publicId),
       onKeysChanged: () => this.#storage.keyRing.reload(),
@@ -250,7 +250,7 @@ class RunningApp implements App {
 
   #createAuthenticate(): DispatchOptions["authenticate"] {
     return createAuthenticate({
-      digest: this.#digest.digest,
+      digest: this.#digest,
       clock: this.#clock,
       secrets: this.#storage.keyRing,
       snapshotMaxAgeMs: this.#config.auth.snapshotMaxAgeMs,
@@ -265,7 +265,7 @@ class RunningApp implements App {
     this.#idempotency = new Idempotency({
       ...this.#services,
       store: this.#storage.replies,
-      digest: this.#digest.digest,
+      digest: this.#digest,
       random: this.#randomBytes,
       settings: () => this.#config.idempotency,
       onAnswer: this.#telemetry.metrics.idempotency.counted,

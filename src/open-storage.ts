@@ -6,9 +6,11 @@ import { openLedger, type Ledger } from "./ledger/ledger.ts";
 import { KeyRing } from "./pipeline/key-ring.ts";
 import { LastUse } from "./pipeline/last-use.ts";
 import type { ControlStore } from "./storage/control-store.ts";
-import { SchemaTooNew, StorageUnavailable } from "./storage/errors.ts";
+import { StorageUnavailable, UnusableDatabase } from "./storage/errors.ts";
+import type { DatabaseOwner } from "./storage/installation.ts";
 import { RetentionJob } from "./storage/retention-job.ts";
-import { openStores } from "./storage/sqlite/open-stores.ts";
+import { examineDatabase } from "./storage/sqlite/examine-database.ts";
+import { openStores, type SqliteStores } from "./storage/sqlite/open-stores.ts";
 import type { ReplyStore, UsageStore } from "./storage/store.ts";
 import type { UsageReports } from "./storage/usage-reports.ts";
 import type { Telemetry } from "./telemetry/telemetry.ts";
@@ -20,6 +22,8 @@ export interface StorageOptions {
     "storage" | "dataDir" | "ledger" | "retention" | "idempotency"
   >;
   readonly clock: Clock;
+  /** Whose database it has to be. */
+  readonly owner: DatabaseOwner;
   readonly telemetry: Pick<Telemetry, "storage" | "ledger">;
   readonly onKeysChanged: () => void;
 }
@@ -34,6 +38,7 @@ export interface Storage {
   readonly keyRing: KeyRing;
   readonly lastUse: LastUse;
   readonly ledger: Ledger;
+  whyNotReady(): string | undefined;
   /** Throws when the database can never be used; one that is away now may come back. */
   start(): Promise<void>;
   /** After the last call has ended. */
@@ -48,11 +53,8 @@ export function openStorage(options: StorageOptions): Storage {
   const { settings, clock, telemetry, onKeysChanged } = options;
   const config = settings();
   const { storage: events, ledger: ledgerEvents } = telemetry;
-  const stores = openStores(config.storage.path, clock, {
-    onTrouble: (what, error) => events.databaseFailed(what, error),
-    onRecovered: () => events.databaseRecovered(),
-    onDropped: (dropped) => events.usageDropped(dropped),
-  });
+  let hasStarted = false;
+  const stores = openDatabaseStores(options, () => hasStarted);
   const { connection, control, keys, usage, reports, replies } = stores;
   const keyRing = new KeyRing({
     store: keys,
@@ -93,9 +95,16 @@ export function openStorage(options: StorageOptions): Storage {
     keyRing,
     lastUse,
     ledger,
+    whyNotReady() {
+      const { needsRestore } = connection;
+      if (needsRestore !== undefined) return `the database ${needsRestore}: it has to be restored`;
+      if (!keyRing.isLoaded) return "keys are not loaded yet";
+      return ledger.whyNotReady();
+    },
     async start() {
       refuseFolder(config.storage.path);
       await connection.open().catch(throwUnlessAway);
+      hasStarted = true;
       await keyRing.start();
       ledger.start();
       lastUse.start();
@@ -109,6 +118,23 @@ export function openStorage(options: StorageOptions): Storage {
       await connection.close();
     },
   };
+}
+
+function openDatabaseStores(
+  { settings, clock, owner, telemetry }: StorageOptions,
+  hasStarted: () => boolean,
+): SqliteStores {
+  const { storage: events } = telemetry;
+  return openStores(settings().storage.path, clock, {
+    owner,
+    examine: examineDatabase,
+    onTrouble(what, error) {
+      // What ends the start is said once, by who starts.
+      if (hasStarted() || !(error instanceof UnusableDatabase)) events.databaseFailed(what, error);
+    },
+    onRecovered: () => events.databaseRecovered(),
+    onDropped: (dropped) => events.usageDropped(dropped),
+  });
 }
 
 /** Answers that were kept before a time are pruned with what else is too old. */
@@ -130,5 +156,5 @@ function refuseFolder(path: string): void {
 }
 
 function throwUnlessAway(error: unknown): void {
-  if (!(error instanceof StorageUnavailable) || error instanceof SchemaTooNew) throw error;
+  if (!(error instanceof StorageUnavailable) || error instanceof UnusableDatabase) throw error;
 }

@@ -114,7 +114,7 @@ function eventStreamBody(
     keepAlive,
     beginsWithKeepAlive: isEarly,
     writeTimeoutMs: settings.writeTimeoutMs,
-    onEnd: () => call.resumeIdleTimer(),
+    onEnd: (end) => call.streamEnded(end),
   });
 }
 

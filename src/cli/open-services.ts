@@ -1,9 +1,10 @@
 import type { AdminServices } from "../admin/services.ts";
 import { Passwords } from "../admin/sign-in/passwords.ts";
 import type { Config } from "../config/config.ts";
-import { loadPepper } from "../config/pepper.ts";
 import { platformOf } from "../control-plane.ts";
-import { createKeyDigest } from "../pipeline/authenticate.ts";
+import { Installation } from "../installation/installation.ts";
+import { createKeyDigest, type KeyDigest } from "../pipeline/authenticate.ts";
+import { WrongDatabase } from "../storage/errors.ts";
 import { openStores, type SqliteStores } from "../storage/sqlite/open-stores.ts";
 import { CommandError, type CommandIo } from "./command.ts";
 
@@ -17,23 +18,36 @@ export interface OpenServices extends AsyncDisposable {
 
 /** The control plane on the database of a configuration, beside a gateway that may run on it. */
 export async function openServices(config: Config, io: CommandIo): Promise<OpenServices> {
-  const stores = openStores(config.storage.path, io.clock);
+  const owner = new Installation({
+    dataDir: config.dataDir,
+    configuredPepper: config.auth.pepper,
+    random: io.random,
+  });
+  const stores = openStores(config.storage.path, io.clock, { owner });
   const { connection } = stores;
   try {
     await connection.open();
+    const digest = createKeyDigest(owner.pepper.secret.reveal());
     return {
-      admin: createServices(stores, config, io),
+      admin: createServices({ stores, config, digest, io }),
       [Symbol.asyncDispose]: () => connection.close(),
     };
   } catch (error) {
     await connection.close();
+    if (error instanceof WrongDatabase) throw new CommandError(error.message);
     throw new CommandError(`${config.storage.path} cannot be used: ${reasonOf(error)}`);
   }
 }
 
-function createServices(stores: SqliteStores, config: Config, io: CommandIo): LocalServices {
+interface ServiceParts {
+  readonly stores: SqliteStores;
+  readonly config: Config;
+  readonly digest: KeyDigest;
+  readonly io: CommandIo;
+}
+
+function createServices({ stores, config, digest, io }: ServiceParts): LocalServices {
   const { clock, random } = io;
-  const pepper = loadPepper({ configured: config.auth.pepper, dataDir: config.dataDir, random });
   const services: AdminServices = {
     store: stores.control,
     reports: stores.reports,
@@ -42,7 +56,7 @@ function createServices(stores: SqliteStores, config: Config, io: CommandIo): Lo
     refusals: { find: () => undefined, list: () => [] },
     clock,
     random,
-    digest: createKeyDigest(pepper.reveal()),
+    digest,
     platform: () => platformOf(config),
     lastUse: () => undefined,
     // Gateways notice by themselves.

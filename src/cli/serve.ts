@@ -21,6 +21,7 @@ import {
 } from "./load-settings.ts";
 import { commandLine } from "./program.ts";
 import { restartWithFetchLimit } from "./restart-with-fetch-limit.ts";
+import { startAnew } from "./start-anew.ts";
 import { hasFetchLimit } from "./supervisor/fetch-limit.ts";
 import type { SupervisorLink } from "./supervisor/supervisor-link.ts";
 
@@ -29,6 +30,9 @@ const options = {
   data: { type: "string" },
   admin: { type: "string" },
   unsupervised: { type: "boolean" },
+  init: { type: "boolean" },
+  // Not for people: what is lost later must not be replaced by a successor of the first worker.
+  "no-init": { type: "boolean" },
 } as const;
 
 /** Fast enough to be pleasant, slow enough to see that answers are streamed. */
@@ -38,7 +42,7 @@ export const serveCommand: Command = {
   name: "serve",
   summary: "run the gateway; without a configuration, a demo with a simulated provider",
   help: () => `Usage: sluice serve [--config FILE] [--data HOST:PORT] [--admin HOST:PORT] [--data-dir DIR]
-                    [--unsupervised]
+                    [--unsupervised] [--init]
 
 Without a configuration file a demo starts: every alias is served by a built-in simulator, and a
 key to try it with is printed once.
@@ -52,6 +56,8 @@ Options:
   --admin HOST:PORT   address of the control plane, metrics and health, instead of the configured
   --data-dir DIR      where state is kept, instead of the configured directory
   --unsupervised      one process, which nobody starts again
+  --init              begin anew where the database, or its pepper, is missing or another one; nothing
+                      is removed. For one start: later ones refuse to run without what they had
 
 SIGTERM: not ready from now on; serve for shutdown.pre_stop; then refuse new work, let open requests
 finish (shutdown.drain_timeout), end. SIGINT: the same without shutdown.pre_stop. A second one ends
@@ -73,8 +79,11 @@ Exit code: 0 ended as asked, 1 could not start, 2 wrong usage.`,
     // Only the demo's depend on where its simulator listens.
     const settings = demo === undefined ? initial : loadSettings(values, io, demo);
     const wanted = withListeners(settings.config, values);
+    const begins = values.init === true && values["no-init"] !== true;
+    if (begins) await startAnew(wanted, io);
     await using app = await start(wanted, { values, io });
-    io.supervisor?.tellStarted(fixedAddresses(wanted, app));
+    const once = begins ? ["--no-init"] : [];
+    io.supervisor?.tellStarted([...fixedAddresses(wanted, app), ...once]);
     if (demo !== undefined) {
       const { introduceDemo } = await import("./introduce-demo.ts");
       await introduceDemo({ app, values }, io);

@@ -61,7 +61,7 @@ describe("a valid file", () => {
         jsonDepth: 64,
         maxHeaders: 100,
         bodyTimeoutMs: 30_000,
-        idleTimeoutMs: 10_000,
+        idleTimeoutMs: 75_000,
         allowedOrigins: ["*"],
       },
       streams: {

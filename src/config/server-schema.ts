@@ -106,10 +106,11 @@ export const httpSchema = z
     }),
     idle_timeout: duration({
       about:
-        "How long a connection may be idle between requests or send no headers, in whole seconds.",
+        "How long a connection is kept for its next request, in whole seconds; longer than that of " +
+        "the balancer in front.",
       min: "1s",
       max: "255s",
-      initial: "10s",
+      initial: "75s",
     }),
     trusted_proxies: z
       .array(z.string().refine(isNetwork, "must be a CIDR block such as 10.0.0.0/8 or ::1/128"))

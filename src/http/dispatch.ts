@@ -12,10 +12,12 @@ import type { Connections } from "./connections.ts";
 import type { CorsPolicy } from "./cors.ts";
 import { callerLeft, draining, unknownHost } from "./edge-refusal.ts";
 import { errorReply, toGatewayError } from "./error-reply.ts";
+import type { StreamEnd } from "./event-stream.ts";
 import { notingGate } from "./noting-gate.ts";
 import { hasBody, readBody, type BodyLimits } from "./read-body.ts";
 import { refusalOf } from "./refusal-of.ts";
 import type { Reply } from "./reply.ts";
+import { closingUnread, toResponse } from "./to-response.ts";
 import { queryOf, readTarget } from "./request-target.ts";
 import type { KeyCall, PublicCall, Route } from "./route.ts";
 import type { RouteMatch, RouteTable } from "./route-table.ts";
@@ -112,19 +114,21 @@ export function createDispatch(options: DispatchOptions): Dispatch {
 
 function failed(thrown: unknown, context: RequestContext): Reply {
   context.error = toGatewayError(hasLeft(context.request, thrown) ? callerLeft() : thrown);
-  return closing(errorReply(context.error), context);
+  return closingUnread(errorReply(context.error), context);
 }
 
 /** Reports the request and makes the response. */
 function finish(reply: Reply, context: RequestContext): Response {
-  const { options, request, id, route, caller, accountId, error } = context;
+  const { options, request, id, route, caller, accountId, error, connections, edge } = context;
   const { status } = reply;
   const durationMs = options.clock.monotonic() - context.receivedAt;
   const at = options.clock.now();
   const isTold = error !== undefined && context.isExplained;
   const refusal = isTold ? refusalOf({ id, at, error, caller, accountId }) : undefined;
   options.onHandled({ id, method: request.method, route, status, durationMs, error, refusal });
-  return toResponse(context.isAdmin ? securedReply(reply) : reply, context, durationMs);
+  const isEnding = options.isEnding();
+  const answered = { id, request, connections, edge, durationMs, isEnding };
+  return toResponse(context.isAdmin ? securedReply(reply) : reply, answered);
 }
 
 function requireGate({ routes, gate }: DispatchOptions): void {
@@ -201,7 +205,7 @@ function handleWithKey(keyed: KeyedRequest): Reply | Promise<Reply> {
   context.caller = caller;
   if (options.overload?.refusesUnread(caller.key) === true) {
     const { error, reply } = context.shed.next();
-    const refused = closing(reply, context);
+    const refused = closingUnread(reply, context);
     context.error = error;
     context.isExplained = context.shed.isExplained(context.receivedAt);
     return options.overload.answersAfter?.then(() => refused) ?? refused;
@@ -214,18 +218,25 @@ async function serve(
   known: Pick<KeyCall, "caller" | "environment" | "snapshot">,
 ): Promise<Reply> {
   const { request, connections } = context;
-  const resumeIdleTimer = (): void => connections.resumeIdleTimer(request);
   // The idle timer would cut long answers; the pipeline's own deadlines hold from here.
   connections.pauseIdleTimer(request);
   let isStreamed = false;
   try {
-    const call = { ...callOf(context, parameter), ...known, resumeIdleTimer };
+    const streamEnded = streamEndOf(context);
+    const call = { ...callOf(context, parameter), ...known, streamEnded };
     const reply = await route.handle({ ...call, readBody: () => readBodyOf(context) });
     isStreamed = reply.body instanceof ReadableStream;
     return reply;
   } finally {
-    if (!isStreamed) resumeIdleTimer();
+    if (!isStreamed) connections.resumeIdleTimer(request);
   }
+}
+
+function streamEndOf({ connections, request }: RequestContext): (end: StreamEnd) => void {
+  return (end) => {
+    if (end === "whole") connections.resumeIdleTimer(request);
+    else connections.cutSoon(request);
+  };
 }
 
 interface ControlRequest {
@@ -248,7 +259,6 @@ async function handleControl({ context, route, call, match }: ControlRequest): P
     query: queryOf(request.url),
     readBody: () => (hasBody(request) ? readBodyOf(context) : Promise.resolve(new Uint8Array(0))),
   };
-  const resumeIdleTimer = (): void => connections.resumeIdleTimer(request);
   // The idle timer would cut erasures, verifications of the audit and downloads that pause.
   connections.pauseIdleTimer(request);
   let isStreamed = false;
@@ -257,9 +267,12 @@ async function handleControl({ context, route, call, match }: ControlRequest): P
     const reply = await handleAdmin(route, admin, gate);
     if (!(reply.body instanceof ReadableStream)) return reply;
     isStreamed = true;
-    return { ...reply, body: watchedBody(reply.body, { unreadTimeoutMs, onEnd: resumeIdleTimer }) };
+    return {
+      ...reply,
+      body: watchedBody(reply.body, { unreadTimeoutMs, onEnd: streamEndOf(context) }),
+    };
   } finally {
-    if (!isStreamed) resumeIdleTimer();
+    if (!isStreamed) connections.resumeIdleTimer(request);
   }
 }
 
@@ -277,24 +290,4 @@ function readBodyOf(context: RequestContext): Promise<Uint8Array> {
 function addressOf({ connections, request, edge }: RequestContext): string {
   const forwardedFor = (): string | null => request.headers.get("x-forwarded-for");
   return clientAddress(connections.peerAddress(request), forwardedFor, edge.trustedProxies);
-}
-
-function toResponse(reply: Reply, context: RequestContext, durationMs: number): Response {
-  const { edge, request, id, options } = context;
-  const headers: Record<string, string> = { ...reply.headers, "x-request-id": id };
-  headers["openai-processing-ms"] = String(Math.round(durationMs));
-  Object.assign(headers, edge.cors.headersFor(request.headers.get("origin")));
-  if (options.isEnding()) headers["connection"] = "close";
-  return new Response(reply.body, { status: reply.status, headers });
-}
-
-/**
- * A body that was refused unread and has no end in sight must not keep its connection busy for
- * ever. A short one may come in: closing under a client that still writes would hide the answer.
- */
-function closing(reply: Reply, { edge, request, hasReadBody }: RequestContext): Reply {
-  const length = request.headers.get("content-length");
-  const isShort = length !== null && Number(length) <= edge.bodyLimits.bodyLimitBytes;
-  if (hasReadBody || isShort || request.body === null) return reply;
-  return { ...reply, headers: { ...reply.headers, connection: "close" } };
 }

@@ -18,9 +18,12 @@ export interface EventStreamOptions {
   readonly beginsWithKeepAlive: boolean;
   /** How long a reader may leave a written event unread before it is cut off. */
   readonly writeTimeoutMs: number;
-  /** Told when the last event was handed over, not when the reader left. */
-  readonly onEnd: () => void;
+  /** Told when the last event was handed over, or the reader was cut off; not when it left. */
+  readonly onEnd: (end: StreamEnd) => void;
 }
+
+/** How a streamed body ended: with its last byte, or before it. */
+export type StreamEnd = "whole" | "cut";
 
 export const eventStreamHeaders = {
   "content-type": "text/event-stream; charset=utf-8",
@@ -85,7 +88,7 @@ class EventStreamWriter {
     if (this.#isClosed) return;
     if (frames === undefined) {
       this.close();
-      this.#options.onEnd();
+      this.#options.onEnd("whole");
       controller.close();
       return;
     }
@@ -132,8 +135,7 @@ class EventStreamWriter {
 
   #cutOff(): void {
     this.close();
-    // The runtime closes the connection once its idle timer runs again.
-    this.#options.onEnd();
+    this.#options.onEnd("cut");
     this.#controller?.error(new Error("the reader left a written event unread for too long"));
   }
 }

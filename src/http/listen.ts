@@ -4,7 +4,10 @@ export interface ListenOptions {
   readonly hostname: string;
   /** 0 takes a free port. */
   readonly port: number;
-  /** Bounds the wait for a request's headers, and how long an idle connection is kept. */
+  /**
+   * How long a connection is kept from one answer to the next request's last header. The first
+   * request's headers have 8 to 12 s, a bound of the runtime's own.
+   */
   readonly idleTimeoutMs: number;
   /** Whether other processes may listen at the same address; the system deals out connections. */
   readonly sharesPort?: boolean;
@@ -21,12 +24,22 @@ export interface Listener {
   cut(): Promise<void>;
 }
 
+/** The runtime looks at its timers every four seconds, and is up to as much too early. */
+const timerStepSeconds = 4;
+/** The most that the runtime takes. */
+const longestTimerSeconds = 255;
+/** A caller must not take a connection just when it is closed here. */
+const hintMarginSeconds = 5;
+
 /** The only user of `Bun.serve`. */
 export function listen(options: ListenOptions): Listener {
-  const idleSeconds = Math.min(255, Math.ceil(options.idleTimeoutMs / 1000));
+  const keptSeconds = Math.ceil(options.idleTimeoutMs / 1000);
+  const idleSeconds = Math.min(longestTimerSeconds, keptSeconds + timerStepSeconds);
   const connections: Connections = {
+    keepAliveHint: `timeout=${Math.max(1, keptSeconds - hintMarginSeconds)}`,
     pauseIdleTimer: (request) => server.timeout(request, 0),
     resumeIdleTimer: (request) => server.timeout(request, idleSeconds),
+    cutSoon: (request) => server.timeout(request, 1),
     peerAddress: (request) => server.requestIP(request)?.address,
   };
   const server = explained(options, () =>

@@ -15,7 +15,10 @@ export function hasBody({ body, headers }: Request): boolean {
   return body !== null && headers.get("content-length") !== "0";
 }
 
-/** Reads a JSON request body as bytes, decompressed. Throws 408, 413 or 415. */
+/**
+ * Reads a JSON request body as bytes, decompressed. Throws 408, 413 or 415, and the reason of the
+ * request's signal when its connection ends with it.
+ */
 export async function readBody(request: Request, limits: BodyLimits): Promise<Uint8Array> {
   requireJson(request.headers.get("content-type"));
   const declared = request.headers.get("content-length");
@@ -24,6 +27,7 @@ export async function readBody(request: Request, limits: BodyLimits): Promise<Ui
     throw await refuseLong(request, length, limits);
   }
   const body = await withDeadline(readBytes(request, length, limits), request, limits);
+  await untilPacketIsRead(request);
   const encoding = request.headers.get("content-encoding");
   if (encoding === null || encoding.toLowerCase() === "identity") return body;
   return decompress(body, encoding.toLowerCase(), limits.decompressedLimitBytes);
@@ -92,6 +96,16 @@ async function readChunks(
   }
   if (size > limitBytes) throw tooLarge(limitBytes, size, {});
   return Buffer.concat(chunks, size);
+}
+
+/**
+ * What came in one packet with the end of the body is read by the runtime after this turn of the
+ * loop. A second request, trailers or an empty line make it end the connection: nobody would get the
+ * answer to what the body asks for, so it must not be begun.
+ */
+async function untilPacketIsRead({ signal }: Request): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve));
+  signal.throwIfAborted();
 }
 
 function withDeadline(

@@ -2,6 +2,7 @@ import type { Caller } from "../domain/key.ts";
 import type { Environment } from "../domain/model.ts";
 import type { Principal, Role, Scope } from "../domain/user.ts";
 import type { Snapshot } from "../pipeline/snapshot.ts";
+import type { StreamEnd } from "./event-stream.ts";
 import type { Reply } from "./reply.ts";
 
 /** A request as a handler sees it. */
@@ -24,8 +25,8 @@ export interface KeyCall extends PublicCall {
   readonly snapshot: Snapshot;
   /** Reads the body; only once, only on POST. */
   readBody(): Promise<Uint8Array>;
-  /** To be called at the end of a streamed body; for other answers it is done already. */
-  resumeIdleTimer(): void;
+  /** To be called at the end of a streamed body. */
+  streamEnded(end: StreamEnd): void;
 }
 
 /** A request of the control plane by somebody who may make it, as far as role and scope say. */

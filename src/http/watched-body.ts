@@ -1,8 +1,10 @@
+import type { StreamEnd } from "./event-stream.ts";
+
 export interface WatchOptions {
   /** How long a reader may leave what was written unread. */
   readonly unreadTimeoutMs: number;
   /** Told once: when all was handed over, the reader left or was cut off, or the source failed. */
-  readonly onEnd: () => void;
+  readonly onEnd: (end: StreamEnd) => void;
 }
 
 /** The same bytes, no faster than they are read; says when it is over, however it ends. */
@@ -13,14 +15,14 @@ export function watchedBody(
   const reader = body.getReader();
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isOver = false;
-  const end = (): void => {
+  const end = (how: StreamEnd): void => {
     clearTimeout(timer);
     if (isOver) return;
     isOver = true;
-    onEnd();
+    onEnd(how);
   };
   const cutOff = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
-    end();
+    end("cut");
     const error = new Error("the reader left what was written unread for too long");
     controller.error(error);
     reader.cancel(error).catch(() => undefined);
@@ -30,12 +32,12 @@ export function watchedBody(
       async pull(controller) {
         clearTimeout(timer);
         const { done, value } = await reader.read().catch((error: unknown) => {
-          end();
+          end("cut");
           throw error;
         });
         if (isOver) return;
         if (done) {
-          end();
+          end("whole");
           controller.close();
           return;
         }
@@ -43,7 +45,7 @@ export function watchedBody(
         timer = setTimeout(() => cutOff(controller), unreadTimeoutMs);
       },
       async cancel(reason) {
-        end();
+        end("cut");
         await reader.cancel(reason);
       },
     },

@@ -28,7 +28,24 @@ export class RefusedRows extends Error {
   override readonly name = "RefusedRows";
 }
 
-/** A newer version of Sluice wrote the database. Trying again does not help; that version does. */
-export class SchemaTooNew extends StorageUnavailable {
+/** Trying again does not help with this database. */
+export class UnusableDatabase extends StorageUnavailable {
+  override readonly name: string = "UnusableDatabase";
+}
+
+/** A newer version of Sluice wrote the database; that version can use it. */
+export class SchemaTooNew extends UnusableDatabase {
   override readonly name = "SchemaTooNew";
+}
+
+/** The database is not the one that belongs to the rest of the installation. */
+export class WrongDatabase extends UnusableDatabase {
+  override readonly name = "WrongDatabase";
+  /** What is wrong with it, to be read behind "the database". */
+  readonly what: string;
+
+  constructor(path: string, what: string, advice: string) {
+    super(`the database ${path} ${what}. ${advice}`);
+    this.what = what;
+  }
 }

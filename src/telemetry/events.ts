@@ -132,12 +132,6 @@ export class TelemetryEvents {
     this.#logger.log("info", "stopped");
   }
 
-  /** Stored keys were digested under a pepper that is gone. */
-  pepperLost(path: string, keys: number): void {
-    const message = "a new pepper was made, so the stored keys cannot be used; restore the old one";
-    this.#logger.log("error", message, { path, keys });
-  }
-
   /** Live keys that the configuration leaves without an environment or a plan. */
   keysStranded(what: "environment" | "plan", name: string, keys: number): void {
     this.#logger.log("warn", `live keys use a ${what} that is not configured`, { name, keys });

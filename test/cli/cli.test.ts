@@ -201,16 +201,6 @@ test("npm's own process hands the signal to end on to the gateway", async () => 
   await collecting;
 });
 
-test("a database whose pepper was lost is told at the start", async () => {
-  {
-    await using demo = await startDemo();
-    await until(() => Promise.resolve(demo.text().includes("process.stdout.write")));
-  }
-  rmSync(join(folder, "pepper"));
-  await using again = await startDemo();
-  await until(() => Promise.resolve(again.text().includes("a new pepper was made")));
-});
-
 test("a bad configuration is told with all its problems, and nothing starts", async () => {
   const path = join(folder, "bad.yaml");
   await Bun.write(path, "environmentz: []\nupstreams: { a: { kind: openai } }\n");

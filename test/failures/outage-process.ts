@@ -13,7 +13,13 @@ export interface ProcessFolder extends AsyncDisposable {
   readonly dataDir: string;
 }
 
-export function makeProcessFolder(): ProcessFolder {
+export interface ProcessFolderOptions {
+  /** Of the configuration; `null` leaves it to the file in the data directory. */
+  readonly pepper?: string | null;
+}
+
+export function makeProcessFolder(options: ProcessFolderOptions = {}): ProcessFolder {
+  const { pepper = "a pepper for tests that is long enough" } = options;
   const folder = mkdtempSync(join(tmpdir(), "sluice-process-"));
   const databasePath = join(folder, "database", "sluice.db");
   mkdirSync(dirname(databasePath));
@@ -26,7 +32,7 @@ export function makeProcessFolder(): ProcessFolder {
 listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
 storage: { url: "sqlite:${databasePath}" }
 data_dir: ${dataDir}
-auth: { pepper: "a pepper for tests that is long enough" }
+${pepper === null ? "" : `auth: { pepper: "${pepper}" }`}
 environments:
   - { name: production, hosts: ["*"], models: ["*"] }
   - { name: staging, hosts: [staging.example.com], models: ["*"] }

@@ -21,6 +21,9 @@ const limitHeaders = [
   "x-ratelimit-reset-tokens",
 ];
 
+/** For how long the connection may be used again. */
+const connectionHeaders = ["connection", "keep-alive"];
+
 /** Of Sluice's own: which capacity served, and from where. */
 const servedHeaders = ["x-sluice-served-by", "x-sluice-target"];
 
@@ -32,6 +35,7 @@ test("a whole answer is plain JSON with the request's id and what is left of the
   const response = await gateway.post(chat, requests.text);
   expect(namesOf(response)).toEqual(
     [
+      ...connectionHeaders,
       "content-length",
       "content-type",
       "date",
@@ -49,6 +53,7 @@ test("a stream is told apart from what proxies may buffer, compress or store", a
   const response = await gateway.post(chat, { ...requests.text, stream: true });
   expect(namesOf(response)).toEqual(
     [
+      ...connectionHeaders,
       "cache-control",
       "content-type",
       "date",

@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { ensureApplication } from "../../src/admin/ensure-application.ts";
 import { issueKey, type NewKey } from "../../src/admin/issue-key.ts";
 import { formatProblems, parseConfig } from "../../src/config/load.ts";
-import { loadPepper } from "../../src/config/pepper.ts";
 import { platformOf } from "../../src/control-plane.ts";
 import { systemClock as clock } from "../../src/domain/clock.ts";
+import { Installation } from "../../src/installation/installation.ts";
 import { createKeyDigest } from "../../src/pipeline/authenticate.ts";
 import { openStores } from "../../src/storage/sqlite/open-stores.ts";
 import { unlimited } from "./gateway.ts";
@@ -47,14 +47,15 @@ export async function createKeysOfAccounts(
   if (!parsed.ok) throw new Error(formatProblems(configPath, parsed.problems));
   const { config } = parsed;
   const random = (target: Uint8Array): Uint8Array => crypto.getRandomValues(target);
-  const pepper = loadPepper({ configured: config.auth.pepper, dataDir: config.dataDir, random });
-  const stores = openStores(config.storage.path, clock);
+  const { dataDir, auth } = config;
+  const owner = new Installation({ dataDir, configuredPepper: auth.pepper, random });
+  const stores = openStores(config.storage.path, clock, { owner });
   await using _ = stores.connection;
   const services = {
     store: stores.control,
     clock,
     random,
-    digest: createKeyDigest(pepper.reveal()),
+    digest: createKeyDigest(owner.pepper.secret.reveal()),
     platform: () => platformOf(config),
   };
   const environment = config.environments[0]?.name ?? "";

@@ -90,8 +90,10 @@ export class SignInHarness implements AsyncDisposable {
   async send(request: Request, address = "192.0.2.1"): Promise<Response> {
     request.headers.set("host", new URL(this.publicUrl).host);
     return this.#dispatch(request, {
+      keepAliveHint: "timeout=70",
       pauseIdleTimer() {},
       resumeIdleTimer() {},
+      cutSoon() {},
       peerAddress: () => address,
     });
   }

@@ -5,8 +5,10 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +16,9 @@ import { dirname, join } from "node:path";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { SchemaTooNew, StorageUnavailable } from "../errors.ts";
 import { SqliteConnection } from "./connection.ts";
+import { examineDatabase } from "./examine-database.ts";
 import { migrations } from "./migrations.ts";
+import type { ExamineDatabase } from "./soundness.ts";
 
 const garbage = "this is no database, and it is long enough to look like one. ".repeat(300);
 
@@ -24,16 +28,21 @@ class Bench {
   readonly path = join(this.folder, "data", "sluice.db");
   readonly clock = new ManualClock();
   readonly told: string[] = [];
-  readonly connection = new SqliteConnection({
-    path: this.path,
-    busyTimeoutMs: 1,
-    lockWaitMs: 60,
-    reopenIntervalMs: 500,
-    queueLimit: 100,
-    clock: this.clock,
-    onTrouble: (what) => this.told.push(what),
-    onRecovered: () => this.told.push("recovered"),
-  });
+  readonly connection: SqliteConnection;
+
+  constructor(examine?: ExamineDatabase) {
+    this.connection = new SqliteConnection({
+      path: this.path,
+      busyTimeoutMs: 1,
+      lockWaitMs: 60,
+      reopenIntervalMs: 500,
+      queueLimit: 100,
+      clock: this.clock,
+      examine,
+      onTrouble: (what) => this.told.push(what),
+      onRecovered: () => this.told.push("recovered"),
+    });
+  }
 
   note(text: string): Promise<void> {
     return this.connection.transact((database) => {
@@ -49,6 +58,24 @@ class Bench {
         .all()
         .map(({ text }) => text),
     );
+  }
+
+  /** All pages of notes but the first, of which there are many. */
+  async damage(): Promise<void> {
+    await this.connection.transact((database) => {
+      const insert = database.query("INSERT INTO notes VALUES (?)");
+      for (let note = 0; note < 1_000; note += 1) insert.run(`${note} ${"x".repeat(400)}`);
+      return Promise.resolve();
+    });
+    await this.checkpoint();
+    copyFileSync(this.path, `${this.path}.backup`);
+    const pages = await this.connection.use((database) => {
+      // So that nothing is remembered of its pages.
+      database.run("PRAGMA shrink_memory");
+      const roots = "SELECT max(rootpage) AS last FROM sqlite_schema";
+      return database.query<{ last: number }, []>(roots).get()?.last ?? 0;
+    });
+    writeFileSync(this.path, readFileSync(this.path).fill(0xa5, pages * 4_096));
   }
 
   /** So that nothing is left in the log, and the file alone is the database. */
@@ -67,9 +94,12 @@ class Bench {
   }
 }
 
-function withBench(run: (bench: Bench) => Promise<void>): () => Promise<void> {
+function withBench(
+  run: (bench: Bench) => Promise<void>,
+  examine?: ExamineDatabase,
+): () => Promise<void> {
   return async () => {
-    const bench = new Bench();
+    const bench = new Bench(examine);
     try {
       await bench.connection.use((database) => {
         database.run("CREATE TABLE notes (text TEXT NOT NULL UNIQUE) STRICT");
@@ -234,6 +264,86 @@ test(
 );
 
 test(
+  "a damaged file is not opened again, until there is another one",
+  withBench(async (bench) => {
+    await bench.damage();
+    expect((await bench.fails(() => bench.notes())).message).toContain("is damaged");
+    expect(bench.connection.needsRestore).toBe("is damaged");
+    for (let tries = 0; tries < 3; tries += 1) {
+      bench.clock.advance(500);
+      await bench.fails(() => bench.connection.use(() => "anything at all"));
+    }
+    expect(bench.told).toEqual(["is damaged"]);
+    renameSync(`${bench.path}.backup`, bench.path);
+    bench.clock.advance(500);
+    expect(await bench.notes()).toHaveLength(1_000);
+    expect(bench.told).toEqual(["is damaged", "recovered"]);
+    expect(bench.connection.needsRestore).toBeUndefined();
+  }),
+);
+
+test(
+  "damage that nobody has met is found by looking, and said once",
+  withBench(async (bench) => {
+    await bench.damage();
+    await bench.connection.close();
+    const told: string[] = [];
+    await using again = new SqliteConnection({
+      path: bench.path,
+      busyTimeoutMs: 1,
+      examine: examineDatabase,
+      onTrouble: (what) => told.push(what),
+    });
+    await again.open();
+    await until(() => again.needsRestore !== undefined);
+    expect(told).toEqual(["is damaged"]);
+    expect(again.use(() => "anything at all")).rejects.toThrow("is damaged");
+  }),
+);
+
+test(
+  "what is put in the place of a damaged file is not used before all of it is sound",
+  withBench(async (bench) => {
+    await bench.damage();
+    await bench.fails(() => bench.notes());
+    const backup = readFileSync(`${bench.path}.backup`);
+    const tryIt = (): Promise<boolean> => {
+      bench.clock.advance(500);
+      return bench.note("anything").then(
+        () => true,
+        () => false,
+      );
+    };
+    const middle = Math.floor(backup.length / 2 / 4_096) * 4_096;
+    const half = Buffer.from(backup).fill(0xa5, middle, middle + 4_096);
+    writeFileSync(bench.path, half);
+    for (let tries = 0; tries < 10; tries += 1) {
+      expect(await tryIt()).toBe(false);
+      await Bun.sleep(20);
+    }
+    expect(readFileSync(bench.path).equals(half)).toBe(true);
+    writeFileSync(bench.path, backup);
+    await until(tryIt);
+    expect(await bench.notes()).toHaveLength(1_001);
+  }, examineDatabase),
+);
+
+test(
+  "a file without anything in it is not made a database of while the process runs",
+  withBench(async (bench) => {
+    await bench.note("kept");
+    await bench.checkpoint();
+    renameSync(bench.path, `${bench.path}.away`);
+    writeFileSync(bench.path, "");
+    expect((await bench.fails(() => bench.notes())).message).toContain("is empty now");
+    expect(statSync(bench.path).size).toBe(0);
+    renameSync(`${bench.path}.away`, bench.path);
+    bench.clock.advance(500);
+    expect(await bench.notes()).toEqual(["kept"]);
+  }),
+);
+
+test(
   "the log of a file that was replaced is not applied to the one that took its place",
   withBench(async (bench) => {
     await bench.note("in the backup");
@@ -386,3 +496,11 @@ test(
     expect(await bench.notes()).toEqual(["one", "two"]);
   }),
 );
+
+async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 30_000;
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error("it never became true");
+    await Bun.sleep(5);
+  }
+}

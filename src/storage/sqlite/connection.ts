@@ -1,9 +1,11 @@
 import type { Database } from "bun:sqlite";
 import { systemClock, type Clock } from "../../domain/clock.ts";
-import { SchemaTooNew, StorageUnavailable } from "../errors.ts";
+import { StorageUnavailable, UnusableDatabase } from "../errors.ts";
+import type { DatabaseOwner } from "../installation.ts";
 import { DatabaseFile } from "./database-file.ts";
 import { openDatabase } from "./open-database.ts";
-import { type SqliteTrouble, troubleOf } from "./sqlite-trouble.ts";
+import { type ExamineDatabase, Soundness } from "./soundness.ts";
+import { damaged, type SqliteTrouble, stopsReading, troubleOf } from "./sqlite-trouble.ts";
 
 export interface SqliteOptions {
   /** A file, or `:memory:`. */
@@ -17,6 +19,10 @@ export interface SqliteOptions {
   /** Most steps and transactions that wait for their turn. Default 1000. */
   readonly queueLimit?: number | undefined;
   readonly clock?: Pick<Clock, "monotonic"> | undefined;
+  /** Whose database it has to be. Of no matter in memory. */
+  readonly owner?: DatabaseOwner | undefined;
+  /** With it, a database is looked through once it is open, and before it is opened again if broken. */
+  readonly examine?: ExamineDatabase | undefined;
   /** Called once when the database stops working. */
   onTrouble?(what: string, error: unknown): void;
   onRecovered?(): void;
@@ -34,6 +40,7 @@ export class SqliteConnection {
   readonly #clock: Pick<Clock, "monotonic">;
   readonly #lockWaitMs: number;
   readonly #file: DatabaseFile | undefined;
+  readonly #soundness: Soundness | undefined;
   #database: Database | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #waiting = 0;
@@ -42,17 +49,24 @@ export class SqliteConnection {
   #triedAt: number | undefined;
   #isToBeReopened = false;
   /** What does not work now; of a database that can still be read, only a change proves it mended. */
-  #trouble:
-    { readonly what: string; readonly stopsReading: boolean; readonly error: unknown } | undefined;
+  #trouble: (SqliteTrouble & { readonly error: unknown }) | undefined;
+  #needsRestore: string | undefined;
 
   constructor(options: SqliteOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#lockWaitMs = options.lockWaitMs ?? 2_000;
-    this.#file = options.path === ":memory:" ? undefined : new DatabaseFile(options.path);
+    if (options.path === ":memory:") return;
+    this.#file = new DatabaseFile(options.path);
+    this.#soundness = new Soundness(options.path, this.#file, options.examine);
   }
 
-  /** Opens the database now. Throws `StorageUnavailable`; of it `SchemaTooNew`. */
+  /** What is wrong with the file, as long as it does not work and nothing but another one helps. */
+  get needsRestore(): string | undefined {
+    return this.#needsRestore;
+  }
+
+  /** Opens the database now. Throws `StorageUnavailable`; of it `UnusableDatabase`. */
   open(): Promise<void> {
     return this.use(() => undefined);
   }
@@ -173,17 +187,43 @@ export class SqliteConnection {
   }
 
   #openAgain(): Database {
-    const { path, busyTimeoutMs } = this.#options;
-    if (this.#trouble !== undefined && this.#opensTooSoon()) {
-      throw this.#unavailable(this.#trouble.what, this.#trouble.error);
+    const { path, busyTimeoutMs, owner } = this.#options;
+    const trouble = this.#trouble;
+    if (trouble !== undefined && (this.#opensTooSoon() || !this.#mayOpen())) {
+      throw this.#unavailable(trouble.what, trouble.error);
     }
     this.#triedAt = this.#clock.monotonic();
     this.#file?.prepare();
     // A file that was there and is gone must not be replaced by an empty one, without any keys.
-    const database = openDatabase(path, { busyTimeoutMs, isCreating: !this.#wasOpened });
+    const isCreating = !this.#wasOpened && this.#needsRestore === undefined;
+    const ownerOfFile = this.#file === undefined ? undefined : owner;
+    const database = openDatabase(path, { busyTimeoutMs, isCreating, owner: ownerOfFile });
     this.#wasOpened = true;
     this.#file?.remember();
+    void this.#examine(database);
     return database;
+  }
+
+  #mayOpen(): boolean {
+    return this.#needsRestore === undefined || this.#soundness?.mayOpen() !== false;
+  }
+
+  /** Damage shows where a page is read, which may be never: all of them are, beside all else. */
+  async #examine(database: Database): Promise<void> {
+    const problem = await this.#soundness?.findDamage();
+    if (problem === undefined) return;
+    await this.#chain(() => {
+      if (database === this.#database) this.#giveUp(damaged, new Error(problem));
+      return Promise.resolve();
+    });
+  }
+
+  #giveUp(trouble: SqliteTrouble, error: unknown): void {
+    this.#report(trouble, error);
+    if (this.#file === undefined) return;
+    if (trouble.cure === "reopen") this.#isToBeReopened = true;
+    if (stopsReading(trouble)) this.#drop();
+    if (trouble.cure === "restore") this.#soundness?.noteBroken();
   }
 
   #drop(): void {
@@ -199,21 +239,20 @@ export class SqliteConnection {
 
   /** What to throw; faults of statements and data, and what callers threw, stay as they are. */
   #readFailure(error: unknown): unknown {
-    if (error instanceof StorageUnavailable && !(error instanceof SchemaTooNew)) return error;
+    if (error instanceof StorageUnavailable && !(error instanceof UnusableDatabase)) return error;
     const trouble = troubleOf(error);
     const isOpen = this.#database !== undefined;
     if (trouble === undefined && isOpen) return error;
     // Without a connection, nothing but opening it can have failed.
     const known = trouble ?? { what: "cannot be opened", cure: "drop" };
-    this.#report(known, error);
-    if (known.cure === "drop" && this.#file !== undefined) this.#drop();
-    if (known.cure === "reopen") this.#isToBeReopened = true;
-    return error instanceof SchemaTooNew ? error : this.#unavailable(known.what, error);
+    this.#giveUp(known, error);
+    return error instanceof UnusableDatabase ? error : this.#unavailable(known.what, error);
   }
 
   #report({ what, cure }: SqliteTrouble, error: unknown): void {
     const isNew = this.#trouble?.what !== what;
-    this.#trouble = { what, stopsReading: cure === "drop", error };
+    this.#trouble = { what, cure, error };
+    if (cure === "restore") this.#needsRestore = what;
     if (isNew) this.#options.onTrouble?.(what, error);
   }
 
@@ -222,8 +261,9 @@ export class SqliteConnection {
   }
 
   #proveWorking(isChange: boolean): void {
-    if (this.#trouble === undefined || !(isChange || this.#trouble.stopsReading)) return;
+    if (this.#trouble === undefined || !(isChange || stopsReading(this.#trouble))) return;
     this.#trouble = undefined;
+    this.#needsRestore = undefined;
     this.#options.onRecovered?.();
   }
 }

@@ -32,7 +32,7 @@ export class DatabaseFile {
     rmSync(`${this.#path}-shm`, { force: true });
   }
 
-  /** After opening. */
+  /** After opening, and when it was found broken. */
   remember(): void {
     this.#opened = stateOf(this.#path);
     this.#log = stateOf(`${this.#path}-wal`);
@@ -45,7 +45,7 @@ export class DatabaseFile {
     const now = stateOf(this.#path);
     if (now === undefined) return "is gone";
     if (!isSameFile(now, opened)) return "was replaced by another file";
-    if (now.size === opened.size && now.changedAt === opened.changedAt) return undefined;
+    if (isUnchanged(now, opened)) return undefined;
     if (now.size === 0n || !this.#hasHeader()) return "was overwritten";
     this.#opened = now;
     return undefined;
@@ -65,7 +65,7 @@ export class DatabaseFile {
   }
 }
 
-interface FileState {
+export interface FileState {
   readonly device: bigint;
   readonly inode: bigint;
   readonly bornAt: bigint;
@@ -73,11 +73,16 @@ interface FileState {
   readonly changedAt: bigint;
 }
 
-function stateOf(path: string): FileState | undefined {
+export function stateOf(path: string): FileState | undefined {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
   if (stats === undefined) return undefined;
   const { dev: device, ino: inode, size, birthtimeNs: bornAt, mtimeNs: changedAt } = stats;
   return { device, inode, bornAt, size, changedAt };
+}
+
+/** The same file, and nobody has written to it. */
+export function isUnchanged(one: FileState, other: FileState): boolean {
+  return isSameFile(one, other) && one.size === other.size && one.changedAt === other.changedAt;
 }
 
 function isSameFile(one: FileState, other: FileState): boolean {

@@ -3,6 +3,7 @@ import { callRouting } from "./migrations/call-routing.ts";
 import { callReplyShares } from "./migrations/call-reply-shares.ts";
 import { controlPlane } from "./migrations/control-plane.ts";
 import { firstSchema } from "./migrations/first-schema.ts";
+import { installation } from "./migrations/installation.ts";
 import { lateRows } from "./migrations/late-rows.ts";
 import { provisionedPools } from "./migrations/provisioned-pools.ts";
 import { rareFilters } from "./migrations/rare-filters.ts";
@@ -22,4 +23,5 @@ export const migrations: readonly string[] = [
   callRouting,
   callReplies,
   callReplyShares,
+  installation,
 ];

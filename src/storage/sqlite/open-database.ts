@@ -1,33 +1,55 @@
 import { Database } from "bun:sqlite";
-import { SchemaTooNew } from "../errors.ts";
+import { existsSync } from "node:fs";
+import { SchemaTooNew, WrongDatabase } from "../errors.ts";
+import type { DatabaseFacts, DatabaseOwner } from "../installation.ts";
+import { claimDatabase, noDatabase, readFacts } from "./installation-row.ts";
 import { migrations } from "./migrations.ts";
 
 export interface OpenSettings {
   /** Longest wait of one statement for another process; it holds up everything else meanwhile. */
   readonly busyTimeoutMs: number;
-  /** Whether a file that is not there is made. */
+  /** Whether a database is made where there is none, or an empty one. */
   readonly isCreating: boolean;
+  /** Without one, any database will do. */
+  readonly owner?: DatabaseOwner | undefined;
 }
 
 /**
  * Opens a database and brings its schema up to date. `path` is a file or `:memory:`. Throws
- * SQLite's errors, and `SchemaTooNew`.
+ * SQLite's errors, and `UnusableDatabase`.
  */
 export function openDatabase(path: string, settings: OpenSettings): Database {
-  const { busyTimeoutMs, isCreating } = settings;
+  const { busyTimeoutMs, isCreating, owner } = settings;
+  // SQLite would make the file first.
+  if (isCreating && !existsSync(path)) owner?.check(noDatabase(path));
   const database = new Database(path, { create: isCreating, readwrite: true, strict: true });
   try {
     database.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
+    const facts = readFacts(database, path);
+    if (facts.state === "empty" && !isCreating) throw emptied(path);
+    owner?.check(facts);
     database.run("PRAGMA journal_mode = WAL");
     // Keys and usage must survive a power cut; batches make the price of it small.
     database.run("PRAGMA synchronous = FULL");
     database.run("PRAGMA foreign_keys = ON");
     migrate(database, path);
+    if (owner !== undefined) claimDatabase(database, facts, owner);
     return database;
   } catch (error) {
     database.close();
     throw error;
   }
+}
+
+/** Reads whose a database is, and changes nothing. Throws SQLite's errors. */
+export function inspectDatabase(path: string): DatabaseFacts {
+  if (!existsSync(path)) return noDatabase(path);
+  using database = new Database(path, { readonly: true });
+  return readFacts(database, path);
+}
+
+function emptied(path: string): WrongDatabase {
+  return new WrongDatabase(path, "is empty now", "Please put it back in place.");
 }
 
 function migrate(database: Database, path: string): void {

@@ -16,7 +16,10 @@ export interface SqliteStores {
   readonly reports: SqliteUsageReports;
 }
 
-export interface SqliteEvents extends Pick<SqliteOptions, "onTrouble" | "onRecovered"> {
+export interface StoreOptions extends Pick<
+  SqliteOptions,
+  "owner" | "examine" | "onTrouble" | "onRecovered"
+> {
   /** Told of calls that came too late to be stored. */
   readonly onDropped?: (dropped: DroppedRows) => void;
 }
@@ -25,9 +28,9 @@ export interface SqliteEvents extends Pick<SqliteOptions, "onTrouble" | "onRecov
 const busyTimeoutMs = 10;
 
 /** All stores of a database, on one connection that opens when it is first used. */
-export function openStores(path: string, clock: Clock, events: SqliteEvents = {}): SqliteStores {
-  const { onDropped, ...troubles } = events;
-  const connection = new SqliteConnection({ path, busyTimeoutMs, clock, ...troubles });
+export function openStores(path: string, clock: Clock, options: StoreOptions = {}): SqliteStores {
+  const { onDropped, ...ofConnection } = options;
+  const connection = new SqliteConnection({ path, busyTimeoutMs, clock, ...ofConnection });
   return {
     connection,
     control: new SqliteControlStore(connection),

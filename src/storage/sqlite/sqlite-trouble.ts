@@ -1,4 +1,5 @@
 import { SQLiteError } from "bun:sqlite";
+import { WrongDatabase } from "../errors.ts";
 
 /** Why the database itself, not what was asked of it, failed. */
 export interface SqliteTrouble {
@@ -6,10 +7,13 @@ export interface SqliteTrouble {
   /**
    * `wait`: another process writes, soon no more. `free_space`: only writing fails, on this
    * connection too once there is room. `reopen`: a new connection may write, this one still reads.
-   * `drop`: this connection must not be used any more.
+   * `drop`: this connection must not be used any more. `restore`: nor must the file.
    */
-  readonly cure: "wait" | "free_space" | "reopen" | "drop";
+  readonly cure: "wait" | "free_space" | "reopen" | "drop" | "restore";
 }
+
+/** What SQLite says when it meets a page that cannot be. */
+export const damaged: SqliteTrouble = { what: "is damaged", cure: "restore" };
 
 /** By SQLite's primary result codes, https://sqlite.org/rescode.html. */
 const troubles: ReadonlyMap<number, SqliteTrouble> = new Map([
@@ -19,17 +23,23 @@ const troubles: ReadonlyMap<number, SqliteTrouble> = new Map([
   [7, { what: "got no memory", cure: "free_space" }],
   [8, { what: "is read-only", cure: "reopen" }],
   [10, { what: "cannot be read or written", cure: "drop" }],
-  [11, { what: "is damaged", cure: "drop" }],
+  [11, damaged],
   [13, { what: "has no room left on the disk", cure: "free_space" }],
   [14, { what: "cannot be opened", cure: "drop" }],
   [15, { what: "is locked by another process", cure: "wait" }],
-  [26, { what: "is no database", cure: "drop" }],
+  [26, { what: "is no database", cure: "restore" }],
 ]);
 
-/** Undefined for faults of a statement or its data, and for anything that is not SQLite's. */
+/** Undefined for faults of a statement or its data, and for what callers threw. */
 export function troubleOf(error: unknown): SqliteTrouble | undefined {
+  if (error instanceof WrongDatabase) return { what: error.what, cure: "restore" };
   // The lower byte of an extended code is the primary one.
   return error instanceof SQLiteError ? troubles.get(error.errno & 0xff) : undefined;
+}
+
+/** Whether nothing can be read any more through this connection. */
+export function stopsReading({ cure }: SqliteTrouble): boolean {
+  return cure === "drop" || cure === "restore";
 }
 
 /** SQLite's extended codes of broken constraints that mean something to callers. */

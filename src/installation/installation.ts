@@ -1,0 +1,101 @@
+import { randomBase62, type RandomBytes } from "../domain/base62.ts";
+import type { Secret } from "../domain/secret.ts";
+import { WrongDatabase } from "../storage/errors.ts";
+import type { DatabaseClaim, DatabaseFacts, DatabaseOwner } from "../storage/installation.ts";
+import { DataFolder } from "./data-folder.ts";
+import { keepPepper, loadPepper, markOf, type Pepper } from "./pepper.ts";
+
+export interface InstallationOptions {
+  readonly dataDir: string;
+  readonly configuredPepper: Secret | undefined;
+  readonly random: RandomBytes;
+}
+
+/**
+ * A data directory, a database and a pepper that belong together. The database knows its installation
+ * and its pepper, the directory its installation. What knows neither is taken in, so a first start
+ * asks nothing; what knows of another is refused before anything is written.
+ */
+export class Installation implements DatabaseOwner {
+  readonly folder: DataFolder;
+  readonly #random: RandomBytes;
+  readonly #mark: string;
+  /** Before this process left anything there. */
+  readonly #wasUsed: boolean;
+  #pepper: Pepper;
+  #id: string | undefined;
+
+  constructor({ dataDir, configuredPepper: configured, random }: InstallationOptions) {
+    this.folder = new DataFolder(dataDir);
+    this.#random = random;
+    this.#pepper = loadPepper({ configured, dataDir, random });
+    this.#mark = markOf(this.#pepper);
+    this.#wasUsed = this.folder.wasUsed;
+    this.#id = this.folder.readId();
+  }
+
+  get pepper(): Pepper {
+    return this.#pepper;
+  }
+
+  check(facts: DatabaseFacts): void {
+    if (this.isLost(facts)) {
+      throw new WrongDatabase(facts.path, `is ${facts.state}`, this.#adviceFor("a backup"));
+    }
+    if (this.isForeign(facts)) {
+      const advice = this.#adviceFor("its own backup");
+      throw new WrongDatabase(facts.path, "belongs to another installation", advice);
+    }
+    if (this.hasWrongPepper(facts)) {
+      const { source, isNew } = this.#pepper;
+      const what = isNew ? "a pepper that is gone" : `another pepper than that of ${source}`;
+      throw new WrongDatabase(facts.path, `was used with ${what}`, this.#pepperAdvice());
+    }
+  }
+
+  /** Whether a database must be somewhere, and this is none. */
+  isLost({ state }: DatabaseFacts): boolean {
+    return state !== "filled" && this.#wasUsed;
+  }
+
+  isForeign({ installation }: DatabaseFacts): boolean {
+    return installation !== undefined && this.#id !== undefined && installation !== this.#id;
+  }
+
+  /** Whether keys are, or may be, digested under a pepper that is not this one. */
+  hasWrongPepper({ pepperMark, hasSecrets }: DatabaseFacts): boolean {
+    if (pepperMark !== undefined) return pepperMark !== this.#mark;
+    return hasSecrets && this.#pepper.isNew;
+  }
+
+  claim({ installation }: DatabaseFacts): DatabaseClaim {
+    const id = this.#id ?? installation ?? `inst_${randomBase62(22, this.#random)}`;
+    this.keepPepper();
+    this.folder.keepId(id);
+    this.#id = id;
+    return { installation: id, pepperMark: this.#mark };
+  }
+
+  /** Writes a new pepper to its file; does nothing for one that has its place. */
+  keepPepper(): void {
+    if (!this.#pepper.isNew) return;
+    keepPepper(this.#pepper);
+    this.#pepper = { ...this.#pepper, isNew: false };
+  }
+
+  #adviceFor(backup: string): string {
+    return (
+      `${this.folder.path} belongs to a database that was used before. Restore that from ${backup}, ` +
+      "or correct storage.url or data_dir. To begin anew, start once with `serve --init`."
+    );
+  }
+
+  #pepperAdvice(): string {
+    const { source, isNew } = this.#pepper;
+    const missing = isNew ? `${source} is not there, and auth.pepper is not set. ` : "";
+    return (
+      `${missing}Restore the pepper from a backup: without it no API key works. ` +
+      "To give up all API keys instead, start once with `serve --init`."
+    );
+  }
+}

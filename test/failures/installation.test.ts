@@ -1,0 +1,356 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import {
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { migrations } from "../../src/storage/sqlite/migrations.ts";
+import { createKeyOf } from "../support/process-key.ts";
+import { runSluice, startServing, type ServingProcess } from "../support/sluice-process.ts";
+import { eventually } from "./outage-gateway.ts";
+import { callWith, makeProcessFolder, statusOf, type ProcessFolder } from "./outage-process.ts";
+
+/** A database, a data directory and a pepper that belong together, and starts without one of them. */
+
+interface UsedFolder extends ProcessFolder {
+  readonly key: string;
+  readonly pepperPath: string;
+  readonly spoolPath: string;
+}
+
+/** After a run in which a call was served; its database has its rows. */
+async function makeUsedFolder(pepper: string | null = null): Promise<UsedFolder> {
+  const folder = makeProcessFolder({ pepper });
+  const key = await createKeyOf(folder.configPath);
+  await serveOnce(folder, key);
+  const { dataDir } = folder;
+  return {
+    ...folder,
+    key,
+    pepperPath: join(dataDir, "pepper"),
+    spoolPath: join(dataDir, "spool"),
+    [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
+  };
+}
+
+async function serveOnce({ configPath }: ProcessFolder, key: string, status = 200): Promise<void> {
+  await using serving = await startServing(["--config", configPath]);
+  expect(await callWith(serving, key)).toBe(status);
+  expect(await statusOf(`${serving.dataUrl}/readyz`)).toBe(200);
+  await end(serving);
+}
+
+async function end(serving: ServingProcess): Promise<void> {
+  serving.signal("SIGINT");
+  expect(await serving.exited).toBe(0);
+}
+
+function removeDatabase({ databasePath }: ProcessFolder): void {
+  for (const suffix of ["", "-wal", "-shm"]) rmSync(databasePath + suffix, { force: true });
+}
+
+function editConfig({ configPath }: ProcessFolder, from: string, to: string): void {
+  const text = readFileSync(configPath, "utf8");
+  expect(text).toContain(from);
+  writeFileSync(configPath, text.replace(from, to));
+}
+
+/** As the version before installations were known would have left it. */
+function forgetInstallation({ databasePath, dataDir }: ProcessFolder): void {
+  using database = new Database(databasePath);
+  database.run("DROP TABLE installation");
+  database.run(`PRAGMA user_version = ${migrations.length - 1}`);
+  rmSync(join(dataDir, "installation"));
+}
+
+const filesOf = (path: string): readonly string[] =>
+  existsSync(path) ? readdirSync(path).toSorted() : [];
+
+/** The start ends by itself, with one line that says why and what to do, and made nothing. */
+async function expectRefused(folder: ProcessFolder, reason: string): Promise<void> {
+  const places = [folder.dataDir, join(folder.databasePath, "..")];
+  const before = places.map(filesOf);
+  const { exitCode, output, errors } = await runSluice(["serve", "--config", folder.configPath]);
+  expect([exitCode, output]).toEqual([1, ""]);
+  expect(errors.trimEnd().split("\n")).toHaveLength(1);
+  expect(errors).toStartWith("cannot start: the database ");
+  expect(errors).toContain(reason);
+  expect(errors).toContain("estore");
+  expect(errors).toContain("`serve --init`");
+  const spoolLess = (names: readonly string[] | undefined): readonly string[] =>
+    (names ?? []).filter((name) => name !== "spool");
+  expect(places.map(filesOf).map(spoolLess)).toEqual(before.map(spoolLess));
+}
+
+describe("a start is refused", () => {
+  test("when the database is gone, as often as it is tried", async () => {
+    await using folder = await makeUsedFolder();
+    removeDatabase(folder);
+    await expectRefused(folder, `the database ${folder.databasePath} is missing.`);
+    await expectRefused(folder, `the database ${folder.databasePath} is missing.`);
+    const offline = await runSluice(["accounts", "list", "--offline", "-c", folder.configPath]);
+    expect(offline.exitCode).toBe(1);
+    expect(offline.errors).toStartWith(`the database ${folder.databasePath} is missing.`);
+    expect(existsSync(folder.databasePath)).toBe(false);
+  }, 60_000);
+
+  test.each([
+    ["of 0 bytes", (path: string) => writeFileSync(path, "")],
+    ["without a table", (path: string) => new Database(path, { create: true }).run("VACUUM")],
+  ])(
+    "when the database is one %s",
+    async (_, make) => {
+      await using folder = await makeUsedFolder();
+      removeDatabase(folder);
+      make(folder.databasePath);
+      await expectRefused(folder, `the database ${folder.databasePath} is empty.`);
+      await expectRefused(folder, `the database ${folder.databasePath} is empty.`);
+    },
+    60_000,
+  );
+
+  test("when storage.url names another place by mistake", async () => {
+    await using folder = await makeUsedFolder();
+    editConfig(folder, "sluice.db", "slucie.db");
+    await expectRefused(folder, "slucie.db is missing.");
+  }, 60_000);
+
+  test("when the database is gone and only a pepper of an earlier version is left", async () => {
+    await using folder = await makeUsedFolder();
+    forgetInstallation(folder);
+    removeDatabase(folder);
+    rmSync(folder.spoolPath, { recursive: true });
+    await expectRefused(folder, "is missing.");
+  }, 60_000);
+
+  test("when the database is gone and only calls of an earlier version are left in the spool", async () => {
+    await using folder = await makeUsedFolder("a pepper for tests that is long enough");
+    forgetInstallation(folder);
+    removeDatabase(folder);
+    writeFileSync(join(folder.spoolPath, "99999999.spool"), "calls that were not stored");
+    await expectRefused(folder, "is missing.");
+  }, 60_000);
+
+  test("when the database belongs to another installation", async () => {
+    await using folder = await makeUsedFolder();
+    await using other = await makeUsedFolder();
+    removeDatabase(folder);
+    copyFileSync(other.databasePath, folder.databasePath);
+    await expectRefused(folder, "belongs to another installation.");
+  }, 60_000);
+
+  test("when the pepper is gone, and none is made in its place", async () => {
+    await using folder = await makeUsedFolder();
+    renameSync(folder.pepperPath, `${folder.pepperPath}.away`);
+    await expectRefused(folder, `${folder.pepperPath} is not there`);
+    expect(existsSync(folder.pepperPath)).toBe(false);
+    renameSync(`${folder.pepperPath}.away`, folder.pepperPath);
+    await serveOnce(folder, folder.key);
+  }, 60_000);
+
+  test("when the pepper is gone of a database that was made before it was noted there", async () => {
+    await using folder = await makeUsedFolder();
+    forgetInstallation(folder);
+    rmSync(folder.pepperPath);
+    await expectRefused(folder, `${folder.pepperPath} is not there`);
+  }, 60_000);
+
+  test("when the pepper is another one, in its file", async () => {
+    await using folder = await makeUsedFolder();
+    await using other = await makeUsedFolder();
+    copyFileSync(other.pepperPath, folder.pepperPath);
+    await expectRefused(folder, `another pepper than that of ${folder.pepperPath}`);
+  }, 60_000);
+
+  test("when the pepper is another one, in the configuration", async () => {
+    await using folder = await makeUsedFolder("a pepper for tests that is long enough");
+    editConfig(folder, "a pepper for tests", "one pepper for tests");
+    await expectRefused(folder, "another pepper than that of auth.pepper");
+  }, 60_000);
+});
+
+describe("a start is not refused", () => {
+  test("for the first time, for the second, and after all of it was removed", async () => {
+    await using folder = makeProcessFolder({ pepper: null });
+    const start = async (): Promise<void> => {
+      await using serving = await startServing(["--config", folder.configPath]);
+      expect(await statusOf(`${serving.dataUrl}/readyz`)).toBe(200);
+      await end(serving);
+    };
+    await start();
+    await start();
+    removeDatabase(folder);
+    rmSync(folder.dataDir, { recursive: true });
+    await start();
+  }, 60_000);
+
+  test("when commands made the first account before it", async () => {
+    await using folder = makeProcessFolder({ pepper: null });
+    const config = ["--offline", "-c", folder.configPath];
+    expect((await runSluice(["accounts", "create", "search", ...config])).exitCode).toBe(0);
+    expect((await runSluice(["accounts", "create", "chat", ...config])).exitCode).toBe(0);
+    await using serving = await startServing(["--config", folder.configPath]);
+    expect(await statusOf(`${serving.dataUrl}/readyz`)).toBe(200);
+  }, 60_000);
+
+  test("when the database is an older copy of the same installation", async () => {
+    await using folder = await makeUsedFolder();
+    const { databasePath } = folder;
+    using database = new Database(databasePath);
+    database.run(`VACUUM INTO '${databasePath}.backup'`);
+    database.close();
+    const later = await createKeyOf(folder.configPath);
+    await serveOnce(folder, later);
+    removeDatabase(folder);
+    renameSync(`${databasePath}.backup`, databasePath);
+    await serveOnce(folder, folder.key);
+    await serveOnce(folder, later, 401);
+  }, 60_000);
+
+  test("when all of it is of an earlier version; from then on it belongs together", async () => {
+    await using folder = await makeUsedFolder();
+    forgetInstallation(folder);
+    await serveOnce(folder, folder.key);
+    rmSync(folder.pepperPath);
+    await expectRefused(folder, `${folder.pepperPath} is not there`);
+  }, 60_000);
+
+  test("when the data directory is lost, as long as the pepper is there", async () => {
+    await using folder = await makeUsedFolder();
+    const pepper = readFileSync(folder.pepperPath);
+    rmSync(folder.dataDir, { recursive: true });
+    await expectRefused(folder, `${folder.pepperPath} is not there`);
+    rmSync(folder.spoolPath, { recursive: true });
+    writeFileSync(folder.pepperPath, pepper);
+    await serveOnce(folder, folder.key);
+    removeDatabase(folder);
+    await expectRefused(folder, "is missing.");
+  }, 60_000);
+});
+
+describe("with --init", () => {
+  const init = ({ configPath }: ProcessFolder): readonly string[] => [
+    "--init",
+    "--config",
+    configPath,
+  ];
+
+  test("a lost database is replaced by a new one; what was kept for it is moved aside", async () => {
+    await using folder = await makeUsedFolder();
+    const id = readFileSync(join(folder.dataDir, "installation"), "utf8");
+    removeDatabase(folder);
+    writeFileSync(join(folder.spoolPath, "99999999.spool"), "calls that were not stored");
+    {
+      await using serving = await startServing(init(folder));
+      expect(serving.text()).toContain(`--init: the database ${folder.databasePath} was missing`);
+      expect(await callWith(serving, folder.key)).toBe(401);
+      await end(serving);
+    }
+    const [aside = ""] = filesOf(folder.dataDir).filter((name) => name.startsWith("before-init-"));
+    const keptId = readFileSync(join(folder.dataDir, aside, "installation"), "utf8");
+    expect(keptId).toBe(id);
+    expect(filesOf(join(folder.dataDir, aside, "spool"))).toContain("99999999.spool");
+    expect(readFileSync(join(folder.dataDir, "installation"), "utf8")).not.toBe(id);
+    await serveOnce(folder, await createKeyOf(folder.configPath));
+  }, 60_000);
+
+  test("a database whose pepper is lost is kept, and its keys are given up", async () => {
+    await using folder = await makeUsedFolder();
+    rmSync(folder.pepperPath);
+    {
+      await using serving = await startServing(init(folder));
+      expect(serving.text()).toContain("None of the API keys in it works any more");
+      expect(await callWith(serving, folder.key)).toBe(401);
+      await end(serving);
+    }
+    expect(filesOf(folder.dataDir).filter((name) => name.startsWith("before-"))).toEqual([]);
+    await serveOnce(folder, await createKeyOf(folder.configPath));
+    const offline = ["--offline", "-c", folder.configPath];
+    const { output } = await runSluice(["keys", "list", ...offline]);
+    const ids = output.match(/key_\w+/g) ?? [];
+    expect(new Set(ids).size).toBe(2);
+  }, 60_000);
+
+  test("a database of another installation is taken over with its keys, if their pepper came along", async () => {
+    await using folder = await makeUsedFolder();
+    await using other = await makeUsedFolder();
+    removeDatabase(folder);
+    copyFileSync(other.databasePath, folder.databasePath);
+    copyFileSync(other.pepperPath, folder.pepperPath);
+    {
+      await using serving = await startServing(init(folder));
+      expect(serving.text()).toContain(`${folder.databasePath} is used from now on`);
+      expect(serving.text()).not.toContain("None of the API keys");
+      expect(await callWith(serving, other.key)).toBe(200);
+      await end(serving);
+    }
+    await serveOnce(folder, other.key);
+  }, 60_000);
+
+  test("nothing happens where nothing is missing", async () => {
+    await using folder = await makeUsedFolder();
+    const before = filesOf(folder.dataDir);
+    {
+      await using serving = await startServing(init(folder));
+      expect(serving.text()).toContain("--init: nothing is missing");
+      expect(await callWith(serving, folder.key)).toBe(200);
+      await end(serving);
+    }
+    expect(filesOf(folder.dataDir)).toEqual(before);
+  }, 60_000);
+
+  test("a gateway that runs on the data directory is not disturbed", async () => {
+    await using folder = await makeUsedFolder();
+    await using running = await startServing(["--config", folder.configPath]);
+    editConfig(folder, "sluice.db", "slucie.db");
+    const { exitCode, errors } = await runSluice(["serve", ...init(folder)]);
+    expect(exitCode).toBe(1);
+    expect(errors).toContain("another process");
+    expect(await callWith(running, folder.key)).toBe(200);
+  }, 60_000);
+
+  test("a successor of the first worker begins nothing anew: it waits for what was lost", async () => {
+    await using folder = await makeUsedFolder();
+    rmSync(folder.pepperPath);
+    await using serving = await startServing(init(folder));
+    const key = await createKeyOf(folder.configPath);
+    await eventually("the key works", async () => (await callWith(serving, key)) === 200);
+    const { databasePath } = folder;
+    const away = `${databasePath}.away`;
+    process.kill(serving.workerPid, "SIGKILL");
+    for (const end of ["", "-wal", "-shm"]) {
+      if (existsSync(databasePath + end)) renameSync(databasePath + end, away + end);
+    }
+    await eventually("a successor refuses", () => serving.text().includes("is missing."));
+    expect(existsSync(databasePath)).toBe(false);
+    for (const end of ["-wal", "-shm", ""]) {
+      if (existsSync(away + end)) renameSync(away + end, databasePath + end);
+    }
+    await eventually("a successor serves", async () => {
+      return (await callWith(serving, key).catch(() => 0)) === 200;
+    });
+  }, 60_000);
+});
+
+test("while it runs, an empty file in the place of the database is not taken for it", async () => {
+  await using folder = await makeUsedFolder();
+  await using serving = await startServing(["--config", folder.configPath]);
+  const { databasePath } = folder;
+  renameSync(databasePath, `${databasePath}.away`);
+  writeFileSync(databasePath, "");
+  const ready = `${serving.dataUrl}/readyz`;
+  await eventually("it is not ready", async () => (await statusOf(ready)) === 503);
+  expect(await (await fetch(ready)).text()).toContain("the database is empty now");
+  expect(await callWith(serving, folder.key)).toBe(200);
+  expect(statSync(databasePath).size).toBe(0);
+  renameSync(`${databasePath}.away`, databasePath);
+  await eventually("it is ready", async () => (await statusOf(ready)) === 200);
+  expect(await callWith(serving, folder.key)).toBe(200);
+}, 60_000);
