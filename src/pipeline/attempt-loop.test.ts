@@ -280,6 +280,21 @@ describe("an input that is too long", () => {
   });
 });
 
+test("a target in service that failed once is tried again before one that is paused", async () => {
+  const own: readonly Script[] = [
+    ["unavailable", "answer", "unavailable", "answer"],
+    [{ kind: "throttled", retryAfterMs: 30_000 }],
+  ];
+  const first = await play({ own });
+  expect(first.attempts).toEqual([
+    "up0: unavailable, tried the next target",
+    "up1: throttled, tried again after 30 ms",
+    "up0: answered",
+  ]);
+  const { attempts } = await play({ own }, 2);
+  expect(attempts).toEqual(["up0: unavailable, tried again after 30 ms", "up0: answered"]);
+});
+
 describe("an outage that lasts", () => {
   test.each([...passing, { kind: "throttled", retryAfterMs: 30_000 } as const])(
     "of %p with a fallback is not felt by two hundred calls, and the target is hardly asked",

@@ -10,11 +10,11 @@ import type { Meter } from "./meter.ts";
 import type { Operation } from "./operation.ts";
 import type { Candidate } from "./routing/candidates.ts";
 import { decideRetry, mayBeBilled, type RetryDecision } from "./routing/retry.ts";
-import { decisionName, describeDecision } from "./routing/describe-decision.ts";
+import { decisionName, describeDecision, describeSlowness } from "./routing/describe-decision.ts";
 import type { RunningAttempt } from "./running-attempt.ts";
 import type { PipelineServices } from "./services.ts";
 import { timeoutsOf } from "./timeouts-of.ts";
-import { untilSlow } from "./until-slow.ts";
+import { untilSlow, type Slowness } from "./until-slow.ts";
 import { wait } from "./wait.ts";
 import { whyEnded } from "./why-ended.ts";
 
@@ -58,7 +58,7 @@ class AttemptLoop<Answer> {
   async run(): Promise<Answered<Answer>> {
     const { admission, services } = this.#plan;
     services.budget.hedges.began(admission.model.alias);
-    let attempt = (await this.#turns.next()) ?? (await this.#turns.queue());
+    let attempt = (await this.#turns.first()) ?? (await this.#turns.queue());
     for (;;) {
       try {
         return await this.#answerOf(attempt);
@@ -84,7 +84,8 @@ class AttemptLoop<Answer> {
 
   /** The attempt after one that failed; undefined when there is none. */
   async #following(failed: FailedAttempt): Promise<RunningAttempt | undefined> {
-    const decision = this.#decide(failed, this.#turns.hasOther);
+    this.#turns.refresh();
+    const decision = this.#decide(failed, this.#turns.hasOther(failed.attempt.candidate));
     if (decision.action === "give-up") return undefined;
     const attempt = await this.#again(decision, failed.attempt.candidate);
     if (attempt !== undefined || decision.where === "same-target") return attempt;
@@ -98,40 +99,62 @@ class AttemptLoop<Answer> {
     candidate: Candidate,
   ): Promise<RunningAttempt | undefined> {
     await this.#pause(waitMs);
-    this.#turns.refresh();
     const terms = { ...anyTerms, isPaid: where === "same-target" };
-    if (where === "same-target" && waitMs === 0) {
+    if (where === "next-target") {
+      return this.#turns.next({ ...terms, isFit: this.#turns.betterThan(candidate) });
+    }
+    if (waitMs === 0) {
       const same = await this.#turns.begin(candidate, terms);
       if (same !== undefined) return same;
     }
+    this.#turns.refresh();
     if (waitMs > 0) this.#turns.giveTurnsAgain(candidate);
     return this.#turns.next(terms);
   }
 
   /** One attempt, or two where the first is slow or its target turns out to be silent. */
   async #answerOf(attempt: RunningAttempt): Promise<Answered<Answer>> {
-    const { call, admission, services } = this.#plan;
-    if (!this.#turns.hasOther) return this.#try(attempt, call);
+    if (!this.#turns.hasOther()) return this.#try(attempt, this.#plan.call);
     const first = this.#abortable(attempt);
-    const slowness = await untilSlow(first.answer, {
-      afterMs: admission.model.hedgeAfterMs,
-      whenSilent: (run) => attempt.whenSilent(run),
-      clock: services.clock,
-    });
-    if (slowness === undefined) return first.answer;
-    const second = await this.#hedge(first.answer, attempt.candidate, slowness);
+    const second = await this.#besides(attempt, first.answer);
     if (second === undefined) return first.answer;
     this.#plan.meter.path.hedged();
     return firstToAnswer({ one: first, other: this.#abortable(second) });
   }
 
+  /** The attempt beside one that is slow; undefined once that one has ended by itself. */
+  async #besides(
+    attempt: RunningAttempt,
+    answer: Promise<unknown>,
+  ): Promise<RunningAttempt | undefined> {
+    const { admission, services } = this.#plan;
+    let afterMs = admission.model.hedgeAfterMs;
+    let isSilent = false;
+    for (;;) {
+      const slowness = await untilSlow(answer, {
+        afterMs,
+        attempt: isSilent ? undefined : attempt,
+        // Whoever lists the candidates sees to it that those in doubt are probed.
+        look: () => this.#turns.refresh(),
+        clock: services.clock,
+      });
+      if (slowness === undefined) return undefined;
+      isSilent ||= slowness === "silent";
+      const second = await this.#hedge(answer, attempt, isSilent ? "silent" : slowness);
+      if (second !== undefined) return second;
+      // Later there may be a place, or the target may turn out to be silent.
+      afterMs = isSilent ? lookAgainMs : undefined;
+    }
+  }
+
   /** A second attempt beside one that is slow, if there may be one. Never rejects. */
   async #hedge(
     first: Promise<unknown>,
-    candidate: Candidate,
-    slowness: "slow" | "silent",
+    attempt: RunningAttempt,
+    slowness: Slowness,
   ): Promise<RunningAttempt | undefined> {
     const { call, admission, services } = this.#plan;
+    const { candidate } = attempt;
     const isInTime = services.clock.monotonic() < endOf(call, candidate);
     if (!isInTime || this.#turns.attempts >= this.#attemptLimit) return undefined;
     let isWanted = true;
@@ -144,7 +167,10 @@ class AttemptLoop<Answer> {
     const isFit = (other: Candidate): boolean => other.isReady;
     try {
       this.#turns.refresh();
-      return await this.#turns.next({ isFit, isWanted: () => isWanted, mayBegin, isPaid: false });
+      const terms = { ...anyTerms, isFit, isWanted: () => isWanted, mayBegin, keepsTurn: true };
+      const second = await this.#turns.next(terms);
+      if (second !== undefined) attempt.decided(describeSlowness(slowness));
+      return second;
     } catch {
       // Whatever it was, the first attempt tells better how the call ends.
       return undefined;
@@ -168,7 +194,8 @@ class AttemptLoop<Answer> {
     const { candidate } = attempt;
     const isGuaranteed = this.#turns.classAt(candidate) === "provisioned";
     try {
-      const context = { call, meter, services, isGuaranteed };
+      const hasOther = this.#turns.hasOther(candidate);
+      const context = { call, meter, services, isGuaranteed, hasOther };
       const answer = await operation.attempt(candidate, context);
       attempt.answered();
       return { answer, attempt };
@@ -199,6 +226,7 @@ class AttemptLoop<Answer> {
       attempts: this.#turns.attempts,
       attemptLimit: this.#attemptLimit,
       hasOtherTarget,
+      isOtherInService: this.#turns.isOtherInService(candidate),
       isCallerGone: call.signal.aborted,
       hasFirstEvent: false,
       remainingMs: endOf(call, candidate) - services.clock.monotonic(),
@@ -223,6 +251,9 @@ class AttemptLoop<Answer> {
     if (call.signal.aborted) throw whyEnded(call.signal);
   }
 }
+
+/** How often a call that waits at a silent target looks whether another has room. */
+const lookAgainMs = 100;
 
 type Retry = Extract<RetryDecision, { action: "retry" }>;
 

@@ -22,6 +22,8 @@ export interface AttemptContext {
   /** See `SendOptions`. */
   readonly placeWaitMs?: number;
   readonly isGuaranteed?: boolean;
+  /** Another target could take what this one refuses. */
+  readonly hasOther?: boolean;
 }
 
 /** Sends a request and returns what its whole answer says. */

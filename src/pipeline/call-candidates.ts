@@ -47,6 +47,8 @@ export function candidatesOf(search: CandidateSearch): FoundCandidates {
     } else groups.push(...groupsOf(fallback, true, search));
   }
   const candidates = listCandidates(groups, services.random);
+  // A fallback that would take the input may be closed to this call; then the input is too long.
+  if (candidates.length === 0 && tooSmall !== undefined) operation.check(model);
   if (candidates[0]?.isReady === true) probeDoubtful(groups, candidates[0], search);
   return { candidates, leftOut };
 }
@@ -140,10 +142,9 @@ function probeDoubtful(
   first: Candidate,
   { call, services }: CandidateSearch,
 ): void {
-  for (const { targets } of groups) {
-    for (const found of targets) {
-      const isAlone = found.target === first.target && groups.length === 1 && targets.length === 1;
-      if (found.view.needsProbe && !isAlone) services.prober.probe(found, call.snapshot);
-    }
+  const all = groups.flatMap(({ targets }) => targets);
+  if (all.every(({ target }) => target.id === first.target.id)) return;
+  for (const found of all) {
+    if (found.view.needsProbe) services.prober.probe(found, call.snapshot);
   }
 }

@@ -50,7 +50,7 @@ export class CandidateTurns {
   constructor(candidates: readonly Candidate[], options: TurnsOptions) {
     this.#plan = options;
     this.#candidates = candidates;
-    this.#count = candidates.length;
+    this.#count = new Set(candidates.map(({ target }) => target.id)).size;
   }
 
   /** Of this call, at all candidates. */
@@ -67,8 +67,27 @@ export class CandidateTurns {
     return this.#triesAt.get(target.id) ?? 0;
   }
 
-  get hasOther(): boolean {
-    return this.#candidates.some(({ target }) => !this.#tried.has(target.id));
+  /**
+   * Whether another target may be tried at once, after one that failed. While that one is in service
+   * itself, one that is ejected or paused is no better.
+   */
+  hasOther(failed?: Candidate): boolean {
+    const isFit = this.betterThan(failed);
+    return this.#candidates.some(
+      (other) =>
+        !this.#tried.has(other.turn) && other.target.id !== failed?.target.id && isFit(other),
+    );
+  }
+
+  /** Which candidates may be tried at once after one that failed. */
+  betterThan(failed: Candidate | undefined): (candidate: Candidate) => boolean {
+    const current = this.#candidates.find(({ target }) => target.id === failed?.target.id);
+    return current?.isReady === true ? ({ isReady }) => isReady : () => true;
+  }
+
+  /** Whether another target is neither ejected nor paused, tried or not. */
+  isOtherInService({ target }: Candidate): boolean {
+    return this.#candidates.some((other) => other.isReady && other.target.id !== target.id);
   }
 
   get foundBusy(): boolean {
@@ -95,28 +114,40 @@ export class CandidateTurns {
   /** After a wait all targets have their turn again, but for those that asked for a longer one. */
   giveTurnsAgain(waitedFor: Candidate): void {
     this.#tried.clear();
-    for (const { target, isPaused } of this.#candidates) {
-      if (isPaused && target.id !== waitedFor.target.id) this.#tried.add(target.id);
+    for (const { target, isPaused, turn } of this.#candidates) {
+      if (isPaused && target.id !== waitedFor.target.id) this.#tried.add(turn);
     }
+  }
+
+  /** As `next`, for the first attempt of a call: much may happen while a place is asked for. */
+  async first(): Promise<RunningAttempt | undefined> {
+    const attempt = await this.next();
+    if (attempt !== undefined || this.foundBusy) return attempt;
+    this.refresh();
+    this.#tried.clear();
+    return this.next();
   }
 
   /** Begins at the first candidate that has not had its turn and has a place now. */
   async next(terms: Terms = anyTerms): Promise<RunningAttempt | undefined> {
+    const refused: string[] = [];
     for (const candidate of this.#candidates) {
-      if (this.#tried.has(candidate.target.id) || !terms.isFit(candidate)) continue;
+      if (this.#tried.has(candidate.turn) || !terms.isFit(candidate)) continue;
       const attempt = await this.begin(candidate, terms);
       if (attempt !== undefined || !terms.isWanted()) return attempt;
+      if (terms.keepsTurn) refused.push(candidate.turn);
     }
+    for (const turn of refused) this.#tried.delete(turn);
     return undefined;
   }
 
   async begin(candidate: Candidate, terms = anyTerms): Promise<RunningAttempt | undefined> {
     const { call, services } = this.#plan;
-    this.#tried.add(candidate.target.id);
+    this.#tried.add(candidate.turn);
     const entering = services.capacity.tryEnter(candidate, this.#wish(candidate), call.snapshot);
     const entered = entering instanceof Promise ? await entering : entering;
     if (terms.isWanted()) return this.#enter(candidate, entered, terms);
-    this.#tried.delete(candidate.target.id);
+    this.#tried.delete(candidate.turn);
     if ("place" in entered) entered.place.leave();
     return undefined;
   }
@@ -163,8 +194,17 @@ export class CandidateTurns {
       // What was sold is not held to what others have made of the target.
       isGuaranteed: this.classAt(candidate) === "provisioned",
     });
-    if (watch === undefined) meter.path.passedOver(candidate, "it takes no more calls now");
+    if (watch === undefined) meter.path.passedOver(candidate, this.#whyClosed(candidate));
     return watch;
+  }
+
+  #whyClosed({ target }: Candidate): string {
+    const { call, services } = this.#plan;
+    const view = services.health.view(target.id, call.caller.key.id);
+    if (view.isEjected) return `it was ejected: ${view.because}`;
+    if (view.pausedForMs > 0) return "it was paused, as its provider asked";
+    if (view.inFlight + 1 > view.limit) return "it is at its concurrency limit";
+    return "it came back a moment ago and starts slowly";
   }
 
   /**
@@ -250,6 +290,8 @@ export interface Terms {
   readonly mayBegin: () => boolean;
   /** A retry that a budget has granted already. */
   readonly isPaid: boolean;
+  /** A candidate that takes no attempt now may be asked again. */
+  readonly keepsTurn: boolean;
 }
 
 export const anyTerms: Terms = {
@@ -257,6 +299,7 @@ export const anyTerms: Terms = {
   isWanted: () => true,
   mayBegin: () => true,
   isPaid: false,
+  keepsTurn: false,
 };
 
 interface FoundBusy {

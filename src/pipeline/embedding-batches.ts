@@ -74,6 +74,7 @@ async function sendPatiently(
       return await sendBatch(attempt, batch);
     } catch (error) {
       if (!(error instanceof UpstreamFailure)) throw error;
+      if (context.hasOther === true) throw error;
       const waitMs = waitBeforeItemRetry(error.details, tries, services.random());
       if (waitMs === undefined || services.clock.monotonic() + waitMs > deadline) throw error;
       if (!services.budget.retries.tryTake(candidate.target.id)) throw error;

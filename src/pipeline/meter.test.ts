@@ -55,7 +55,13 @@ function attemptOf(call: Call, model: Model, clock: ManualClock): RunningAttempt
   const [target] = model.targets;
   const upstream = target && call.snapshot.upstreams.get(target.upstream);
   if (target === undefined || upstream === undefined) throw new Error("the model has a target");
-  const ready = { why: "priority 1", isReady: true, isPaused: false, hasToServe: false };
+  const ready = {
+    why: "priority 1",
+    isReady: true,
+    isPaused: false,
+    hasToServe: false,
+    turn: "up/m",
+  };
   const candidate = { model, target, upstream, ...ready };
   const watch = services.health.tryBegin(target, { key: call.caller.key.id, isStreamed: false });
   if (watch === undefined) throw new Error("the target takes an attempt");

@@ -49,6 +49,11 @@ export class RunningAttempt {
     this.#parts.watch.answered();
   }
 
+  /** When the answer is overdue, milliseconds from the begin; Infinity if that is unknown. */
+  get patienceMs(): number {
+    return this.#parts.watch.patienceMs;
+  }
+
   /** Runs something when the target turns out to be silent while the answer is waited for. */
   whenSilent(run: () => void): void {
     this.#parts.watch.whenSilent(run);

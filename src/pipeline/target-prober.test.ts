@@ -9,8 +9,8 @@ import {
 } from "../../test/support/pipeline-fixtures.ts";
 import { systemClock } from "../domain/clock.ts";
 import type { Model } from "../domain/model.ts";
-import type { UpstreamFailureDetails } from "../domain/upstream-failure.ts";
 import type { ProbeWatch } from "./routing/target-health.ts";
+import type { ProbeResult } from "./routing/target-state.ts";
 import { unknownTarget } from "./routing/target-view.ts";
 import { TargetProber } from "./target-prober.ts";
 
@@ -41,7 +41,7 @@ const chunk = (delta: object, finish: string | null = null): string =>
 const pong = (): Response => stream(chunk({ content: "pong" }), chunk({}, "stop"), "[DONE]");
 
 interface ProbeOutcome {
-  readonly ends: readonly (UpstreamFailureDetails["kind"] | "answered")[];
+  readonly ends: readonly string[];
   readonly probed: readonly string[];
 }
 
@@ -59,7 +59,7 @@ async function probe(
   } = {},
 ): Promise<ProbeOutcome> {
   const probed: string[] = [];
-  const ended = Promise.withResolvers<UpstreamFailureDetails | undefined>();
+  const ended = Promise.withResolvers<ProbeResult>();
   const watch: ProbeWatch = { patienceMs, ended: ended.resolve };
   const { services } = pipelineOf();
   const prober = new TargetProber({
@@ -76,30 +76,28 @@ async function probe(
     view: { ...unknownTarget, isEjected },
   };
   prober.probe(found, snapshotOf([upstream]));
-  const failure = await ended.promise;
+  const result = await ended.promise;
   expect(upstream.inFlight.count).toBe(0);
-  return { ends: [failure?.kind ?? "answered"], probed };
+  return { ends: [typeof result === "string" ? result : result.kind], probed };
 }
 
 test("a probe is a small request that streams, and an answer to its end is an answer", async () => {
   const server = serve(pong);
-  expect(await probe(server.url)).toEqual({ ends: ["answered"], probed: ["answered"] });
-  expect(server.seen).toEqual([
-    expect.objectContaining({
-      model: "m",
-      stream: true,
-      max_tokens: 16,
-      messages: [{ role: "user", content: "ping" }],
-    }),
-  ]);
+  expect((await probe(server.url)).ends).toEqual(["answered"]);
+  expect(server.seen[0]).toMatchObject({
+    model: "m",
+    stream: true,
+    max_tokens: 16,
+    messages: [{ role: "user", content: "ping" }],
+  });
 });
 
 test("an embedding model is asked for the vector of one word", async () => {
   const vector = { object: "embedding", index: 0, embedding: [0.1, 0.2] };
   const server = serve(() => Response.json({ object: "list", data: [vector], model: "m" }));
   const model = { kind: "embedding" as const };
-  expect(await probe(server.url, { model })).toEqual({ ends: ["answered"], probed: ["answered"] });
-  expect(server.seen).toEqual([expect.objectContaining({ input: "ping" })]);
+  expect((await probe(server.url, { model })).ends).toEqual(["answered"]);
+  expect(server.seen[0]).toMatchObject({ input: "ping" });
 });
 
 test("an ejected target has to answer twice", async () => {
@@ -110,6 +108,36 @@ test("an ejected target has to answer twice", async () => {
   const flaky = serve(() => (asked++ === 0 ? pong() : new Response("", { status: 503 })));
   const failed = await probe(flaky.url, { isEjected: true });
   expect(failed).toEqual({ ends: ["overloaded"], probed: ["answered", "overloaded"] });
+});
+
+test("a target in service is asked twice at once, and one answer is enough", async () => {
+  let asked = 0;
+  const flaky = serve(() => (asked++ === 0 ? new Response("", { status: 503 }) : pong()));
+  const { ends, probed } = await probe(flaky.url);
+  expect([ends, probed.toSorted()]).toEqual([["answered"], ["answered", "overloaded"]]);
+  const down = serve(() => new Response("", { status: 503 }));
+  expect((await probe(down.url)).ends).toEqual(["overloaded"]);
+});
+
+test("an answer may take long after its first event", async () => {
+  const server = serve(
+    () =>
+      new Response(
+        new ReadableStream({
+          async start(controller) {
+            const send = (frame: string): void =>
+              controller.enqueue(new TextEncoder().encode(`data: ${frame}\n\n`));
+            send(chunk({ content: "p" }));
+            await Bun.sleep(900);
+            send(chunk({}, "stop"));
+            send("[DONE]");
+            controller.close();
+          },
+        }),
+        { headers: { "content-type": "text/event-stream" } },
+      ),
+  );
+  expect((await probe(server.url)).ends).toEqual(["answered"]);
 });
 
 test("a stream that breaks off is no answer", async () => {

@@ -4,6 +4,7 @@ import type { UpstreamRequest } from "../upstreams/adapter.ts";
 import { EventReader } from "./event-reader.ts";
 import type { Destination, FoundTarget } from "./routing/candidates.ts";
 import type { TargetHealth } from "./routing/target-health.ts";
+import type { ProbeResult } from "./routing/target-state.ts";
 import { send, type UpstreamAnswer } from "./send.ts";
 import type { PipelineServices } from "./services.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -11,13 +12,14 @@ import { timeoutsOf } from "./timeouts-of.ts";
 
 /** Tokens that a probe asks for at most. */
 const probeTokens = 16;
-/** The whole of a probe takes no longer than these, whatever is known of the target. */
+/** The first event of a probe is waited for as long as these say, and as an answer usually takes. */
 const leastPatienceMs = 500;
-const longestPatienceMs = 5_000;
-/** A whole probe takes so many times as long as an answer may. */
+const unknownPatienceMs = 5_000;
 const patienceFactor = 2;
-/** An ejected target returns when so many probes in a row were answered. */
-const answersToReturn = 2;
+/** What comes behind the first event takes no longer. */
+const restMs = 5_000;
+/** An ejected target returns when so many probes in a row were answered; one in service is ejected when so many fail. */
+const probesToDecide = 2;
 
 export interface ProberServices extends Pick<PipelineServices, "transport" | "hosts"> {
   readonly clock: Clock;
@@ -41,32 +43,49 @@ export class TargetProber {
   probe(found: FoundTarget, snapshot: Snapshot): void {
     const watch = this.#services.health.tryBeginProbe(found.target.id);
     if (watch === undefined) return;
-    const times = found.view.isEjected ? answersToReturn : 1;
-    const patienceMs = Math.min(
-      longestPatienceMs,
-      Math.max(leastPatienceMs, watch.patienceMs * patienceFactor),
-    );
-    this.#askTimes(times, { ...found, snapshot, patienceMs }).then(
-      (failure) => watch.ended(failure),
-      // A request that cannot even be made tells nothing new of the target.
-      (error: unknown) => watch.ended({ kind: "unavailable", message: String(error) }),
+    const usualMs = Math.max(leastPatienceMs, watch.patienceMs * patienceFactor);
+    const patienceMs = Number.isFinite(usualMs) ? usualMs : unknownPatienceMs;
+    const probe = { ...found, snapshot, patienceMs };
+    const asking = found.view.isEjected ? this.#askInTurn(probe) : this.#askAtOnce(probe);
+    asking.then(
+      (result) => watch.ended(result),
+      // A request that cannot even be made says nothing of the target.
+      () => watch.ended("nothing"),
     );
   }
 
-  async #askTimes(times: number, probe: Probe): Promise<UpstreamFailureDetails | undefined> {
-    for (let time = 0; time < times; time += 1) {
-      const failure = await this.#ask(probe);
-      this.#services.onProbed(probe.target.id, failure);
-      if (failure !== undefined) return failure;
+  /** One that was out has to answer each of them. */
+  async #askInTurn(probe: Probe): Promise<ProbeResult> {
+    let result: ProbeResult = "nothing";
+    for (let time = 0; time < probesToDecide; time += 1) {
+      result = await this.#ask(probe);
+      if (result !== "answered") return result;
     }
-    return undefined;
+    return result;
   }
 
-  async #ask(probe: Probe): Promise<UpstreamFailureDetails | undefined> {
+  /** One in service has to answer one of them: chance alone must not eject it. */
+  async #askAtOnce(probe: Probe): Promise<ProbeResult> {
+    const asked = Array.from({ length: probesToDecide }, () => this.#ask(probe));
+    const results = await Promise.all(asked);
+    return results.find((result) => result === "answered") ?? results[0] ?? "nothing";
+  }
+
+  async #ask(probe: Probe): Promise<ProbeResult> {
+    let result = await this.#askOnce(probe);
+    // The next request brings a fresh credential.
+    if (typeof result !== "string" && result.kind === "stale-credential") {
+      result = await this.#askOnce(probe);
+    }
+    this.#services.onProbed(probe.target.id, typeof result === "string" ? undefined : result);
+    return result;
+  }
+
+  async #askOnce(probe: Probe): Promise<ProbeResult> {
     try {
       if (probe.model.kind === "chat") await this.#askChat(probe);
       else await this.#askEmbedding(probe);
-      return undefined;
+      return "answered";
     } catch (error) {
       if (error instanceof UpstreamFailure) return error.details;
       throw error;
@@ -104,10 +123,12 @@ export class TargetProber {
   #send(request: UpstreamRequest, probe: Probe): Promise<UpstreamAnswer> {
     const { clock, transport, hosts } = this.#services;
     const { upstream, patienceMs } = probe;
+    const timeouts = timeoutsOf(probe);
+    const firstByteMs = Math.min(timeouts.firstByteMs, patienceMs);
     return send(request, {
       upstream,
-      timeouts: timeoutsOf(probe),
-      endsAt: clock.monotonic() + patienceMs,
+      timeouts: { ...timeouts, firstByteMs },
+      endsAt: clock.monotonic() + firstByteMs + restMs,
       clock,
       transport,
       // Nobody leaves: the probe ends by itself.

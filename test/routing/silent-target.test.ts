@@ -65,6 +65,25 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     testTimeoutMs,
   );
 
+  test.each([
+    ["", "without a hedge"],
+    ["\n    hedge_after: 100ms", "with hedges, of which there are few"],
+  ])(
+    "callers that wait at a silent target are served though nobody calls after them: %p (%s)",
+    async (more) => {
+      await using world = await start(kind, more);
+      const load = { model: "two", isStreamed: true, perSecond: 50, seconds: 0.5, leastCalls: 20 };
+      await sendCalls(world.gateway, load);
+      world.simulators[0]?.setFaultPlan([hang]);
+      const waiting = Array.from({ length: 30 }, (_, index) =>
+        sendCall(world.gateway, load, `waiting-${index}`),
+      );
+      const calls = await Promise.all(waiting);
+      expect(calls.filter(({ isWhole }) => !isWhole)).toEqual([]);
+    },
+    testTimeoutMs,
+  );
+
   test(
     "calls that take long by themselves eject nothing: the target answers its probe",
     async () => {

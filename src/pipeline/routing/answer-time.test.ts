@@ -50,7 +50,21 @@ test("a caller that left without an answer counts only where it waited longer th
   time.unanswered(0, 50);
   expect(time.averageAt(0)).toBeCloseTo(100);
   time.unanswered(0, 900);
-  expect(time.averageAt(0)).toBeCloseTo(200);
+  // Of 900 ms, two patiences of 250 ms count.
+  expect(time.averageAt(0)).toBeCloseTo(150);
+});
+
+test("a few very slow answers do not make a target that falls silent look well", () => {
+  const time = new AnswerTime();
+  for (let count = 0; count < 1_000; count += 1) time.answered(0, count % 20 === 0 ? 20_000 : 100);
+  expect(time.patienceMs).toBeLessThan(1_500);
+});
+
+test("a target that has become slower is known as such after some answers", () => {
+  const time = new AnswerTime();
+  sample(time, 100, 50);
+  sample(time, 5_000, 50);
+  expect(time.averageAt(0)).toBeGreaterThan(4_000);
 });
 
 test("the average lies between the shortest and the longest sample, patience is not below it", () => {

@@ -4,6 +4,8 @@ const leastSamples = 10;
 const averageGain = 1 / 8;
 const deviationGain = 1 / 4;
 const deviationFactor = 4;
+/** A sample counts as no more than so many times the patience. */
+const mostPatiences = 2;
 /** Answers that take less than this are never overdue: nobody feels the difference. */
 const leastPatienceMs = 250;
 /** A target that is avoided because it was slow must get the chance to show that it no longer is. */
@@ -31,7 +33,9 @@ export class AnswerTime {
     return Math.max(leastPatienceMs, this.#averageMs + deviationFactor * this.#deviationMs);
   }
 
-  answered(nowMs: number, tookMs: number): void {
+  answered(nowMs: number, sampleMs: number): void {
+    // A few very slow answers, of one key perhaps, must not make everything look quick in future.
+    const tookMs = Math.min(sampleMs, mostPatiences * this.patienceMs);
     this.#samples += 1;
     this.#sampledAtMs = nowMs;
     if (this.#samples === 1) {

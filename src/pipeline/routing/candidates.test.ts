@@ -167,7 +167,7 @@ test("a target whose provider asked for a pause comes last, also behind other pr
   expect(whys(targets, contextOf({ a: { pausedForMs: 2_100 } }))).toEqual([
     "b: priority 1",
     "c: priority 2",
-    "a: last resort; paused for 3 s: the provider limits requests",
+    "a: last resort; paused for 3 s, as the provider asked",
   ]);
 });
 
@@ -176,7 +176,7 @@ test("ejected targets lose their turn to all others, the one that is due first i
   expect(whys([a, b, c, d], contextOf(views))).toEqual([
     "b: priority 1",
     "c: last resort; ejected until it answers: 5 failures in a row",
-    "d: last resort; paused for 1 s: the provider limits requests",
+    "d: last resort; paused for 1 s, as the provider asked",
     "a: last resort; ejected for 12 s: 5 failures in a row",
   ]);
 });
@@ -203,13 +203,15 @@ test("only a target that is ejected or paused is not ready, and serves when noth
   );
 });
 
-test("a target that starts slowly takes all calls only where no other can", () => {
-  const slow = { isStartingSlowly: true };
-  const hasToServe = (views: Views): readonly boolean[] =>
-    listOf([a, b], contextOf(views)).map((candidate) => candidate.hasToServe);
-  expect(hasToServe({ a: slow })).toEqual([false, false]);
-  expect(hasToServe({ a: slow, b: slow })).toEqual([true, true]);
-  expect(hasToServe({ a: slow, b: ejected(1_000) })).toEqual([true, true]);
+test("a target that starts slowly has a second turn, with no bound, before the last resorts", () => {
+  const views = { a: { isStartingSlowly: true }, b: {}, c: ejected(1_000) };
+  const found = listOf([a, b, c], contextOf(views, inTurn()));
+  expect(found.map(({ turn, hasToServe }) => [turn, hasToServe])).toEqual([
+    ["a/m", false],
+    ["b/m", false],
+    ["a/m again", true],
+    ["c/m", true],
+  ]);
 });
 
 const anyTarget = fc.record({

@@ -19,6 +19,8 @@ export interface Candidate extends Destination {
   readonly isPaused: boolean;
   /** Nothing better is left, so it serves although it is ejected, paused or starts slowly. */
   readonly hasToServe: boolean;
+  /** Its turn among those of the call; a target that starts slowly has two. */
+  readonly turn: string;
 }
 
 /** A target that may serve a call, with what is known of it. */
@@ -43,9 +45,6 @@ export function listCandidates(
   groups: readonly TargetGroup[],
   random: () => number,
 ): readonly Candidate[] {
-  const hasBetter = groups.some(({ targets }) =>
-    targets.some(({ view }) => isReady(view) && !view.isStartingSlowly),
-  );
   const ready = groups.flatMap(({ targets, isFallback }) =>
     inOrder(
       targets.filter(({ view }) => isReady(view)),
@@ -53,10 +52,20 @@ export function listCandidates(
     ).map(({ found, why }) => ({
       ...candidateOf(found, isFallback ? `fallback; ${why}` : why),
       isReady: true,
-      hasToServe: found.view.isStartingSlowly && !hasBetter,
+      hasToServe: false,
+      isStartingSlowly: found.view.isStartingSlowly,
     })),
   );
-  return [...ready, ...lastResorts(groups)];
+  // Where no other has room, one that starts slowly takes more than it should.
+  const overflow = ready
+    .filter(({ isStartingSlowly }) => isStartingSlowly)
+    .map((candidate) => ({
+      ...candidate,
+      why: `${candidate.why}; starts slowly`,
+      hasToServe: true,
+      turn: `${candidate.turn} again`,
+    }));
+  return [...ready, ...overflow, ...lastResorts(groups)];
 }
 
 /**
@@ -93,9 +102,12 @@ function dueInMs({ ejectedForMs, pausedForMs }: TargetView): number {
 }
 
 function whyNotReady({ isEjected, ejectedForMs, because, pausedForMs }: TargetView): string {
-  if (!isEjected) return `paused for ${inSeconds(pausedForMs)}: the provider limits requests`;
   const howLong = ejectedForMs === 0 ? "until it answers" : `for ${inSeconds(ejectedForMs)}`;
-  return `ejected ${howLong}: ${because}`;
+  const whys = [
+    ...(isEjected ? [`ejected ${howLong}: ${because}`] : []),
+    ...(pausedForMs > 0 ? [`paused for ${inSeconds(pausedForMs)}, as the provider asked`] : []),
+  ];
+  return whys.join("; ");
 }
 
 interface Place {
@@ -149,7 +161,7 @@ function placesOf(drawn: readonly FoundTarget[]): readonly Place[] {
 }
 
 function candidateOf({ model, target, upstream, view }: FoundTarget, why: string) {
-  return { model, target, upstream, why, isPaused: view.pausedForMs > 0 };
+  return { model, target, upstream, why, isPaused: view.pausedForMs > 0, turn: target.id };
 }
 
 function inSeconds(durationMs: number): string {

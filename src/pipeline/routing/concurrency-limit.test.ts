@@ -5,7 +5,7 @@ import { ConcurrencyLimit } from "./concurrency-limit.ts";
 function enter(limit: ConcurrencyLimit, attempts: number, { key = "k", nowMs = 0 } = {}): number {
   let entered = 0;
   for (let attempt = 0; attempt < attempts; attempt += 1) {
-    if (!limit.hasRoom(nowMs)) continue;
+    if (!limit.hasRoom(key, nowMs)) continue;
     limit.enter(key);
     entered += 1;
   }
@@ -69,6 +69,16 @@ test("overloads of two keys are the target's", () => {
   expect(limit.limitAt(0)).toBe(Infinity);
   overload(limit, 0, "b", 30);
   expect(limit.limitAt(0)).toBe(80);
+});
+
+test("at the limit each key has its equal part: one that fills it takes no place from others", () => {
+  const limit = new ConcurrencyLimit();
+  enter(limit, 100, { key: "bad" });
+  overload(limit, 0, "bad");
+  expect(limit.limitAt(0)).toBe(80);
+  expect(enter(limit, 60, { key: "good" })).toBe(40);
+  expect(enter(limit, 60, { key: "other" })).toBe(26);
+  expect(enter(limit, 60, { key: "bad" })).toBe(0);
 });
 
 test("those under way above a lowered limit keep others out until there is room", () => {
@@ -141,7 +151,7 @@ test("whatever happens, it is at least ten, never rises by overload, and counts 
         const before = limit.limitAt(nowMs);
         if (typeof taken === "number") nowMs += taken;
         else if (taken.what === "enter") {
-          if (!limit.hasRoom(nowMs)) expect(limit.inFlight + 1).toBeGreaterThan(before);
+          if (!limit.hasRoom(taken.key, nowMs)) expect(limit.inFlight + 1).toBeGreaterThan(before);
           else {
             limit.enter(taken.key);
             present.push(taken.key);

@@ -20,7 +20,7 @@ const calmMs = 10_000;
  * (Chiu and Jain 1989, as in TCP, RFC 5681): no limit until a share of the attempts shows overload,
  * then a fifth less than what was under way. It grows by one with each success up to the limit
  * before, and beyond it by one for as many successes as it allows. The key that meets the most
- * overloads does not count while others call.
+ * overloads does not count while others call, and no key can fill the places of the others.
  */
 export class ConcurrencyLimit {
   readonly #share = new KeyedShare();
@@ -41,8 +41,14 @@ export class ConcurrencyLimit {
     return this.#limit;
   }
 
-  hasRoom(nowMs: number): boolean {
-    return this.#inFlight + 1 <= this.limitAt(nowMs);
+  /** At the limit, each key that is there, or comes, still has its equal part of it. */
+  hasRoom(key: string, nowMs: number): boolean {
+    const limit = this.limitAt(nowMs);
+    if (this.#inFlight + 1 <= limit) return true;
+    this.#share.seen(key, nowMs);
+    const own = this.#inFlightByKey.get(key) ?? 0;
+    const keys = this.#inFlightByKey.size + (own === 0 ? 1 : 0);
+    return keys > 1 && own + 1 <= Math.max(1, limit / keys);
   }
 
   /** Whoever enters must leave once. */

@@ -13,6 +13,13 @@ export function describeDecision(decision: RetryDecision): string {
   return where === "next-target" ? "tried the next target" : "tried the same target again";
 }
 
+/** Why a second target was asked while the attempt went on. */
+export function describeSlowness(slowness: "slow" | "silent"): string {
+  return slowness === "slow"
+    ? "asked a second target as well: no answer within hedge_after"
+    : "asked a second target as well: this one does not answer probes either";
+}
+
 const reasons: Readonly<Record<GiveUpReason, string>> = {
   "caller-gone": "the caller had left",
   "answer-began": "the answer had begun",

@@ -33,6 +33,7 @@ export class Ejection {
   #slowStart: SlowStart | undefined;
   #period = 0;
   #because = "";
+  #sinceMs = Number.POSITIVE_INFINITY;
 
   get isEjected(): boolean {
     return this.#dueAtMs !== undefined;
@@ -49,6 +50,11 @@ export class Ejection {
   /** 0 for a target in service, and for one whose ejection is due to end. */
   leftMs(nowMs: number): number {
     return this.#dueAtMs === undefined ? 0 : Math.max(0, this.#dueAtMs - nowMs);
+  }
+
+  /** How long it has been out of service, however often it was ejected again; 0 in service. */
+  outForMs(nowMs: number): number {
+    return this.#dueAtMs === undefined ? 0 : nowMs - this.#sinceMs;
   }
 
   isDue(nowMs: number): boolean {
@@ -70,6 +76,7 @@ export class Ejection {
   eject(nowMs: number, settings: EjectionSettings, because: string): EjectionNotice {
     const wasHealthy = this.#dueAtMs === undefined && nowMs - this.#returnedAtMs >= this.#forMs;
     this.#times = wasHealthy ? 1 : this.#times + 1;
+    if (this.#dueAtMs === undefined) this.#sinceMs = nowMs;
     this.#forMs = Math.min(settings.longestMs, settings.firstMs * 2 ** (this.#times - 1));
     this.#dueAtMs = nowMs + this.#forMs;
     this.#slowStart = undefined;

@@ -1,54 +1,70 @@
 import type { EjectionSettings } from "../../domain/routing-settings.ts";
 import { KeyedShare } from "./keyed-share.ts";
+import { SecondsRing } from "./seconds-ring.ts";
 
 /** Below this a share is chance. */
 const leastForShare = 5;
 /** Keys whose failures are counted apart; those of further ones tell nothing new. */
-const mostKeys = 256;
+const mostKeys = 64;
+const shareSeconds = 10;
+/** A row of failures ejects for all only if it is so much of the attempts of these seconds. */
+const recentSeconds = 2;
+const recentPart = 1 / 8;
+
+/** What is known of a key's attempts since its first failure, or since it was forgotten. */
+interface OwnCount {
+  inRow: number;
+  readonly attempts: SecondsRing;
+  readonly failures: SecondsRing;
+}
 
 /**
  * Failures of the attempts at one target, and whether they are enough to eject it: for the key
- * whose calls failed, or for all. No key's failures alone eject a target for the others.
+ * whose calls failed, or for all. The failures of one key, or of two, never eject it for the others.
  */
 export class FailureTally {
   readonly #share = new KeyedShare();
+  readonly #recent = new SecondsRing(recentSeconds);
   /** Failures one after the other, whoever called. */
   readonly #row = new Map<string, number>();
-  /** Failures one after the other of one key, if there were any. */
-  readonly #rows = new Map<string, number>();
+  readonly #own = new Map<string, OwnCount>();
 
   succeeded(key: string, nowMs: number): void {
     this.#share.succeeded(key, nowMs);
+    this.#recent.add(nowMs);
     if (this.#row.size > 0) this.#row.clear();
-    if (this.#rows.size > 0) this.#rows.delete(key);
+    const own = this.#own.get(key);
+    if (own === undefined) return;
+    own.inRow = 0;
+    own.attempts.add(nowMs);
   }
 
   failed(key: string, nowMs: number): void {
     this.#share.failed(key, nowMs);
-    countUp(this.#row, key);
-    countUp(this.#rows, key);
+    this.#recent.add(nowMs);
+    const inRow = this.#row.get(key);
+    if (inRow !== undefined || this.#row.size < mostKeys) this.#row.set(key, (inRow ?? 0) + 1);
+    const own = this.#ownOf(key);
+    own.inRow += 1;
+    own.attempts.add(nowMs);
+    own.failures.add(nowMs);
   }
 
   /** Why the target is to be ejected for the key; undefined if it is not. */
   reasonForKey(key: string, nowMs: number, settings: EjectionSettings): string | undefined {
-    const inRow = this.#rows.get(key) ?? 0;
-    if (inRow >= settings.failures) return `${inRow} failures in a row`;
-    const { attempts, failures } = this.#share.of(key, nowMs);
-    const isTooMany =
-      attempts >= settings.leastAttempts && failures * 100 >= settings.errorPercent * attempts;
-    return isTooMany ? `${failures} of ${attempts} attempts in ten seconds failed` : undefined;
+    const own = this.#own.get(key);
+    if (own === undefined) return undefined;
+    if (own.inRow >= settings.failures) return `${own.inRow} failures in a row`;
+    return tooMany(own.attempts.sum(nowMs), own.failures.sum(nowMs), settings);
   }
 
   /** Why the target is to be ejected for all; undefined if it is not. */
   reasonForAll(nowMs: number, settings: EjectionSettings): string | undefined {
-    const inRow = this.#weightedRow(settings);
-    if (inRow >= settings.failures) return `${inRow} failures in a row`;
+    const needed = Math.max(settings.failures, this.#recent.sum(nowMs) * recentPart);
+    const inRow = this.#weightedRow(needed);
+    if (inRow >= needed) return `${inRow} failures in a row`;
     const { attempts, failures } = this.#share.withoutWorst(nowMs);
-    const isTooMany =
-      failures > 0 &&
-      attempts >= settings.leastAttempts &&
-      failures * 100 >= settings.errorPercent * attempts;
-    return isTooMany ? `${failures} of ${attempts} attempts in ten seconds failed` : undefined;
+    return tooMany(attempts, failures, settings);
   }
 
   /** From 0 to 1, fair to all keys; 0 where there are too few attempts to tell. */
@@ -57,29 +73,50 @@ export class FailureTally {
     return attempts < leastForShare ? 0 : failures / attempts;
   }
 
+  /** The key begins anew; for the others its failures stay its own. */
   forget(key: string): void {
-    this.#share.forget(key);
     this.#row.delete(key);
-    this.#rows.delete(key);
+    this.#own.delete(key);
   }
 
   clear(): void {
     this.#share.clear();
     this.#row.clear();
-    this.#rows.clear();
+    this.#own.clear();
   }
 
-  /** Of one key, no more than half of the failures that eject count. */
-  #weightedRow({ failures }: EjectionSettings): number {
-    if (this.#row.size < 2) return 0;
-    const most = Math.ceil(failures / 2);
+  /** Of one key, less than half of the failures that eject count. */
+  #weightedRow(needed: number): number {
+    if (this.#row.size < 3) return 0;
+    const most = Math.max(1, Math.floor(needed / 2));
     let sum = 0;
     for (const count of this.#row.values()) sum += Math.min(count, most);
     return sum;
   }
+
+  #ownOf(key: string): OwnCount {
+    const known = this.#own.get(key);
+    if (known !== undefined) return known;
+    if (this.#own.size >= mostKeys) {
+      const [oldest] = this.#own.keys();
+      if (oldest !== undefined) this.#own.delete(oldest);
+    }
+    const own = {
+      inRow: 0,
+      attempts: new SecondsRing(shareSeconds),
+      failures: new SecondsRing(shareSeconds),
+    };
+    this.#own.set(key, own);
+    return own;
+  }
 }
 
-function countUp(counts: Map<string, number>, key: string): void {
-  const count = counts.get(key);
-  if (count !== undefined || counts.size < mostKeys) counts.set(key, (count ?? 0) + 1);
+function tooMany(
+  attempts: number,
+  failures: number,
+  { leastAttempts, errorPercent }: EjectionSettings,
+): string | undefined {
+  const isTooMany =
+    failures > 0 && attempts >= leastAttempts && failures * 100 >= errorPercent * attempts;
+  return isTooMany ? `${failures} of ${attempts} attempts in ten seconds failed` : undefined;
 }

@@ -3,7 +3,7 @@ import { SecondsRing } from "./seconds-ring.ts";
 /** Seconds whose attempts make up a share. */
 const shareSeconds = 10;
 /** Keys whose failures are counted apart; beyond it the one that failed first is forgotten. */
-const mostKeys = 256;
+const mostKeys = 64;
 
 export interface Share {
   readonly attempts: number;
@@ -25,14 +25,21 @@ export class KeyedShare {
   /** When another key than the one before was seen last. */
   #changedAtMs = Number.NEGATIVE_INFINITY;
 
+  /** The key wants something of the target, whatever becomes of it. */
+  seen(key: string, nowMs: number): void {
+    if (key === this.#lastKey) return;
+    if (this.#lastKey !== undefined) this.#changedAtMs = nowMs;
+    this.#lastKey = key;
+  }
+
   succeeded(key: string, nowMs: number): void {
-    this.#seen(key, nowMs);
+    this.seen(key, nowMs);
     this.#attempts.add(nowMs);
     this.#keys.get(key)?.attempts.add(nowMs);
   }
 
   failed(key: string, nowMs: number): void {
-    this.#seen(key, nowMs);
+    this.seen(key, nowMs);
     this.#attempts.add(nowMs);
     this.#failures.add(nowMs);
     const count = this.#countOf(key);
@@ -42,10 +49,6 @@ export class KeyedShare {
 
   all(nowMs: number): Share {
     return { attempts: this.#attempts.sum(nowMs), failures: this.#failures.sum(nowMs) };
-  }
-
-  of(key: string, nowMs: number): Share {
-    return shareOf(this.#keys.get(key), nowMs);
   }
 
   /**
@@ -69,20 +72,10 @@ export class KeyedShare {
     return isOfOneKey ? this.all(nowMs) : this.withoutWorst(nowMs);
   }
 
-  forget(key: string): void {
-    this.#keys.delete(key);
-  }
-
   clear(): void {
     this.#attempts.clear();
     this.#failures.clear();
     this.#keys.clear();
-  }
-
-  #seen(key: string, nowMs: number): void {
-    if (key === this.#lastKey) return;
-    if (this.#lastKey !== undefined) this.#changedAtMs = nowMs;
-    this.#lastKey = key;
   }
 
   #countOf(key: string): KeyCount {

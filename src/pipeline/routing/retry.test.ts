@@ -17,6 +17,7 @@ function factsOf({ kind, retryAfterMs, ...values }: Facts): RetryFacts {
     attempts: 1,
     attemptLimit: 4,
     hasOtherTarget: true,
+    isOtherInService: false,
     isCallerGone: false,
     hasFirstEvent: false,
     remainingMs: Number.POSITIVE_INFINITY,
@@ -120,6 +121,11 @@ test("what the provider asks for is waited first, unless it is longer than anyth
   const alone = { kind: "throttled", hasOtherTarget: false } as const;
   expect(decide({ ...alone, retryAfterMs: 2_000 })).toBe("same-target +2075");
   expect(decide({ ...alone, retryAfterMs: 2_001 })).toBe("asked-to-wait");
+});
+
+test("what it asks for is not waited for where another target is in service", () => {
+  const other = { kind: "throttled", hasOtherTarget: false, isOtherInService: true } as const;
+  expect(decide({ ...other, retryAfterMs: 60_000 })).toBe("same-target +75");
 });
 
 test("at least half of the wait is certain, so that attempts are spread over time", () => {

@@ -10,6 +10,8 @@ export interface RetryFacts {
   readonly attemptLimit: number;
   /** One that was not tried since the last failure, and that may do better than the one that failed. */
   readonly hasOtherTarget: boolean;
+  /** Another that is in service, tried or not: what this one asks for need not be waited for. */
+  readonly isOtherInService: boolean;
   readonly isCallerGone: boolean;
   /** Whether the caller may have got something of an answer. */
   readonly hasFirstEvent: boolean;
@@ -103,7 +105,7 @@ function elsewhere(facts: RetryFacts): RetryDecision {
  * not come back together, and attempts are spread over time.
  */
 function afterBackoff(facts: RetryFacts): RetryDecision {
-  const askedMs = facts.failure.retryAfterMs ?? 0;
+  const askedMs = facts.isOtherInService ? 0 : (facts.failure.retryAfterMs ?? 0);
   // The caller gets the provider's word instead.
   if (askedMs > facts.longestBackoffMs) return giveUp("asked-to-wait");
   const growing = facts.firstBackoffMs * 2 ** (facts.triesAtTarget - 1);

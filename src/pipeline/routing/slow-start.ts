@@ -15,6 +15,7 @@ export class SlowStart {
   #inFlight = 0;
   #answers = 0;
   #hasGoodEnd = false;
+  #failures = 0;
   readonly #failedKeys = new Set<string>();
 
   constructor(nowMs: number, isOnTrust: boolean) {
@@ -48,9 +49,10 @@ export class SlowStart {
     this.#hasGoodEnd = true;
   }
 
-  /** What it returns: of how many keys attempts have failed. */
+  /** What it returns: of how many keys attempts have failed; 0 while most attempts are answered. */
   failed(key: string): number {
+    this.#failures += 1;
     this.#failedKeys.add(key);
-    return this.#failedKeys.size;
+    return 2 * this.#failures > this.#answers ? this.#failedKeys.size : 0;
   }
 }

@@ -18,7 +18,7 @@ test("a raised suspicion warrants one probe at a time, until it has ended", () =
   expect(suspicion.isWarranted(false, 0)).toBe(true);
   expect([suspicion.tryBeginProbe(), suspicion.tryBeginProbe()]).toEqual([true, false]);
   expect(suspicion.isWarranted(false, 0)).toBe(false);
-  suspicion.confirmed();
+  suspicion.ended();
   expect(suspicion.isWarranted(false, 0)).toBe(false);
   expect(suspicion.tryBeginProbe()).toBe(true);
 });
@@ -27,7 +27,7 @@ test("a target that answered is not suspected again at once, whatever is said of
   const suspicion = new Suspicion();
   suspicion.raise();
   suspicion.tryBeginProbe();
-  suspicion.cleared(5_000);
+  suspicion.cleared(0);
   suspicion.raise();
   expect(suspicion.isWarranted(true, 4_999)).toBe(false);
   expect(suspicion.isWarranted(false, 5_000)).toBe(true);

@@ -1,5 +1,7 @@
 /** A late event loop sees silence everywhere; what was late has been read by then. */
-const secondLookMs = 50;
+export const secondLookMs = 50;
+/** A target that answered a probe is not suspected again for so long. */
+const quietMs = 5_000;
 
 /**
  * Whether a target should be probed though it is not ejected for all: an attempt timed out, several
@@ -34,17 +36,14 @@ export class Suspicion {
     return true;
   }
 
-  /** The target answered a probe: it is not suspected again before then. */
-  cleared(quietUntilMs: number): void {
-    this.#end();
-    this.#quietUntilMs = quietUntilMs;
+  /** The target answered the probe. */
+  cleared(nowMs: number): void {
+    this.ended();
+    this.#quietUntilMs = nowMs + quietMs;
   }
 
-  confirmed(): void {
-    this.#end();
-  }
-
-  #end(): void {
+  /** The probe failed, or told nothing. */
+  ended(): void {
     this.#isProbing = false;
     this.#isRaised = false;
     this.#silentSinceMs = undefined;

@@ -36,7 +36,11 @@ function start() {
     return watch;
   };
   const attempt = (outcome: End, times = 1, key = "k"): void => {
-    for (let time = 0; time < times; time += 1) begin(key).ended(endOf(outcome));
+    for (let time = 0; time < times; time += 1) {
+      const watch = begin(key);
+      if (outcome === "ok") watch.answered();
+      watch.ended(endOf(outcome));
+    }
   };
   /** Five failures of three keys. */
   const eject = (kind: End = "unavailable"): void => {
@@ -45,7 +49,7 @@ function start() {
   const probe = (outcome: UpstreamFailureKind | undefined): void => {
     const watch = health.tryBeginProbe(up.id);
     if (watch === undefined) throw new Error("a probe is under way");
-    watch.ended(outcome && { kind: outcome, message: "" });
+    watch.ended(outcome === undefined ? "answered" : { kind: outcome, message: "" });
   };
   const answer = (times: number, key = "k"): void => {
     for (let time = 0; time < times; time += 1) {
@@ -409,6 +413,143 @@ describe("a silent target", () => {
   });
 });
 
+/** A target that serves forty keys, each call as long as it is said, of which some fail. */
+function serveFor(
+  {
+    seconds,
+    perSecond,
+    streamMs,
+    failEvery,
+  }: Record<"seconds" | "perSecond" | "streamMs" | "failEvery", number>,
+  world = start(),
+) {
+  const { clock, tryBegin, ejected, probe, view } = world;
+  const open: { endsMs: number; watch: AttemptWatch; fails: boolean }[] = [];
+  let refused = 0;
+  for (let call = 0; call < seconds * perSecond; call += 1) {
+    clock.advance(1_000 / perSecond);
+    while ((open[0]?.endsMs ?? Infinity) <= clock.monotonic()) {
+      const { watch, fails } = open.shift() ?? {};
+      watch?.ended(fails === true ? endOf("broken-answer") : "ok");
+    }
+    const key = `k${call % 40}`;
+    if (view(key).needsProbe) probe(undefined);
+    const watch = tryBegin({ key });
+    if (watch === undefined) refused += 1;
+    const fails = call % failEvery === failEvery - 1;
+    if (watch === undefined) continue;
+    if (fails && call % 2 === 0) {
+      watch.ended(endOf("unavailable"));
+      continue;
+    }
+    watch.answered();
+    open.push({ endsMs: clock.monotonic() + streamMs, watch, fails });
+  }
+  return { ejected: ejected.filter(({ key }) => key === undefined), refused };
+}
+
+describe("a target of which one call in a hundred fails", () => {
+  test.each([1_000, 30_000])(
+    "is not ejected, with streams of %i ms, for five minutes",
+    (streamMs) => {
+      const load = { seconds: 300, perSecond: 50, streamMs, failEvery: 99 };
+      const { ejected, refused } = serveFor(load);
+      expect(ejected).toEqual([]);
+      // Single keys may meet two of them in a row right after an ejection of their own.
+      expect(refused).toBeLessThan(300 * 50 * 0.01);
+    },
+  );
+
+  test("is in service again soon after an outage, however long its streams are", () => {
+    const world = start();
+    world.eject();
+    world.clock.advance(1_000);
+    world.probe(undefined);
+    const load = { seconds: 60, perSecond: 50, streamMs: 30_000, failEvery: 99 };
+    const { ejected } = serveFor(load, world);
+    expect(ejected).toHaveLength(1);
+  });
+});
+
+describe("two keys whose calls fail", () => {
+  test("in the same moment eject nothing for fifty others whose calls are answered", () => {
+    const { clock, begin, ejected } = start();
+    for (let call = 0; call < 500; call += 1) {
+      clock.advance(2);
+      const watch = begin(`good-${call % 50}`);
+      watch.answered();
+      watch.ended("ok");
+    }
+    for (const key of ["a", "a", "a", "b", "b"]) begin(key).ended(endOf("timed-out"));
+    expect(ejected.filter(({ key }) => key === undefined)).toEqual([]);
+  });
+});
+
+test("the failures of a key that is ejected alone are not blamed on the others", () => {
+  const { clock, attempt, ejected, view } = start();
+  for (let call = 0; call < 60; call += 1) {
+    clock.advance(50);
+    attempt(call % 2 === 0 ? "unavailable" : "ok", 1, "bad");
+    attempt("ok", 1, "good");
+  }
+  expect(ejected.every(({ key }) => key === "bad")).toBe(true);
+  expect(view("good").failureShare).toBeLessThan(0.25);
+  attempt("unavailable", 1, "good");
+  expect(view("other").isEjected).toBe(false);
+});
+
+test("what began in a slow start and fails long after it counts like any other failure", () => {
+  const { clock, eject, probe, begin, answer, ejected, view } = start();
+  eject();
+  clock.advance(1_000);
+  probe(undefined);
+  const long = [begin("a"), begin("b")];
+  for (const watch of long) watch.answered();
+  answer(100);
+  clock.advance(60_000);
+  for (const watch of long) watch.ended(endOf("timed-out"));
+  expect(ejected).toHaveLength(1);
+  expect(view("a").isEjected).toBe(false);
+});
+
+test("the 429s of one key pause the target for it alone while others are answered", () => {
+  const { clock, attempt, view } = start();
+  for (let second = 0; second < 60; second += 1) {
+    attempt("ok", 5, "good");
+    attempt("throttled", 1, "bad");
+    expect([view("good").pausedForMs, view("bad").pausedForMs > 0]).toEqual([0, true]);
+    clock.advance(1_000);
+  }
+  attempt("ok", 1, "good");
+  attempt("throttled", 1, "bad");
+  attempt("throttled", 1, "worse");
+  expect(view("good").pausedForMs).toBeGreaterThan(0);
+});
+
+test("a probe that could not be made tells nothing", () => {
+  const { health, ejected, view } = start();
+  health.tryBeginProbe(up.id)?.ended("nothing");
+  health.tryBeginProbe(up.id)?.ended({ kind: "stale-credential", message: "" });
+  expect([ejected.length, view().isEjected]).toEqual([0, false]);
+});
+
+test("the longer a target is out, the longer its probe is waited for", () => {
+  const { clock, health, eject, probe, answer } = start();
+  answer(20);
+  const patience = (): number => {
+    const watch = health.tryBeginProbe(up.id);
+    watch?.ended({ kind: "timed-out", message: "" });
+    return watch?.patienceMs ?? 0;
+  };
+  eject();
+  clock.advance(1_000);
+  expect(patience()).toBe(250);
+  clock.advance(600_000);
+  expect(patience()).toBeGreaterThan(30_000);
+  clock.advance(20_000);
+  probe(undefined);
+});
+
 test("a throttled target pauses, and is neither cut nor ejected; it then starts slowly", () => {
   const { clock, begin, ejected, tryBegin, view } = start();
   const watches = Array.from({ length: 10 }, () => begin());
@@ -443,9 +584,12 @@ test("a target at its limit takes no attempt until one ends", () => {
   const { inFlight, limit } = view();
   expect([inFlight, Number.isFinite(limit)]).toEqual([30, true]);
   expect(limit).toBeLessThan(60);
-  for (let entered = inFlight; entered < Math.floor(limit); entered += 1) begin();
-  expect(tryBegin({ hasToServe: true })).toBeUndefined();
-  expect(tryBegin({ hasToServe: true, isGuaranteed: true })).toBeDefined();
+  for (let entered = inFlight; entered < Math.floor(limit); entered += 1) begin("k0");
+  const full = { key: "k0", hasToServe: true };
+  expect(tryBegin(full)).toBeUndefined();
+  expect(tryBegin({ ...full, isGuaranteed: true })).toBeDefined();
+  // Another key still has its part.
+  expect(tryBegin({ key: "new", hasToServe: true })).toBeDefined();
 });
 
 test("silence after the first event is no sign of overload", () => {
@@ -527,7 +671,7 @@ test("whatever attempts and probes bring, views stay in bounds and nothing is le
         if ("passedMs" in taken) clock.advance(taken.passedMs);
         else if ("probe" in taken) {
           const kind = taken.probe;
-          health.tryBeginProbe(up.id)?.ended(kind && { kind, message: "" });
+          health.tryBeginProbe(up.id)?.ended(kind ? { kind, message: "" } : "answered");
         } else {
           const { key, end, hasToServe } = taken;
           const before = view(key);

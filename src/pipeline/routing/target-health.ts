@@ -1,9 +1,13 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { Target } from "../../domain/model.ts";
 import type { EjectionSettings } from "../../domain/routing-settings.ts";
-import type { UpstreamFailureDetails } from "../../domain/upstream-failure.ts";
 import type { TargetChange } from "./target-standing.ts";
-import { TargetState, type AttemptEnd, type AttemptTerms } from "./target-state.ts";
+import {
+  TargetState,
+  type AttemptTerms,
+  type ObservedEnd,
+  type ProbeResult,
+} from "./target-state.ts";
 import { unknownTarget, type TargetView } from "./target-view.ts";
 
 export type { TargetView } from "./target-view.ts";
@@ -36,17 +40,18 @@ export interface AttemptWatch {
   /** The first event of a stream came, or a whole answer. */
   answered(): void;
   /** `left`: the caller no longer wants the answer. Only the first end counts. */
-  ended(outcome: AttemptEnd): void;
-  /** Runs once, when the target turns out to be silent before it answers this attempt. */
+  ended(outcome: ObservedEnd): void;
+  /** How long the answer may take before it is overdue, milliseconds; Infinity if that is unknown. */
+  readonly patienceMs: number;
+  /** Runs something when the target is found to be silent and this attempt is overdue. */
   whenSilent(run: () => void): void;
 }
 
 /** Told of one probe. It must be told of the end. */
 export interface ProbeWatch {
-  /** How long the target may take, milliseconds; Infinity where too little is known. */
+  /** How long the first event may take, milliseconds; Infinity where too little is known. */
   readonly patienceMs: number;
-  /** Undefined: the target answered. */
-  ended(failure: UpstreamFailureDetails | undefined): void;
+  ended(result: ProbeResult): void;
 }
 
 /**
@@ -65,9 +70,9 @@ export class TargetHealth {
   }
 
   /**
-   * Undefined when the target takes no further attempt now: it is ejected or paused, starts slowly,
-   * or is at its concurrency limit. Only the last holds for a target that has to serve
-   * (`Candidate.hasToServe`), and only the first for what was sold.
+   * Undefined when the target takes no further attempt of the key now: it is ejected, paused, starts
+   * slowly, or is at its concurrency limit. A target that has to serve is held to its limit alone.
+   * What was sold is held to neither slow start nor limit.
    */
   tryBegin(target: Target, terms: AttemptTerms): AttemptWatch | undefined {
     const state = this.#stateOf(target.id);
@@ -85,9 +90,8 @@ export class TargetHealth {
         isUnderWay = false;
         this.#tell(target.id, state, state.ended(attempt, outcome, this.#moment()));
       },
-      whenSilent: (run) => {
-        attempt.onSilent = run;
-      },
+      patienceMs: state.patienceMs(attempt),
+      whenSilent: (run) => state.whenSilent(attempt, clock.monotonic(), run),
     };
   }
 
@@ -96,8 +100,8 @@ export class TargetHealth {
     const state = this.#stateOf(targetId);
     if (!state.tryBeginProbe()) return undefined;
     return {
-      patienceMs: state.probePatienceMs,
-      ended: (failure) => this.#tell(targetId, state, state.probeEnded(failure, this.#moment())),
+      patienceMs: state.probePatienceMs(this.#options.clock.monotonic()),
+      ended: (result) => this.#tell(targetId, state, state.probeEnded(result, this.#moment())),
     };
   }
 

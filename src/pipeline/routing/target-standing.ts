@@ -23,8 +23,13 @@ export interface Moment {
   readonly settings: EjectionSettings;
 }
 
+export interface FailureMoment extends Moment {
+  /** The target had answered, and the answer broke off. */
+  readonly isAnswered: boolean;
+}
+
 /** Keys for which a target may be ejected alone; the one that was first makes room. */
-const mostKeys = 256;
+const mostKeys = 64;
 const afterReturn = "it failed again after its return";
 
 /**
@@ -34,10 +39,17 @@ const afterReturn = "it failed again after its return";
 export class TargetStanding {
   readonly #forAll = new Ejection();
   readonly #byKey = new Map<string, Ejection>();
-  readonly #tally = new FailureTally();
+  /** Failures before the first event, and failures behind it: an answer clears the first alone. */
+  readonly #unanswered = new FailureTally();
+  readonly #brokenOff = new FailureTally();
 
   isEjectedFor(key: string): boolean {
     return this.#forAll.isEjected || this.#byKey.get(key)?.isEjected === true;
+  }
+
+  /** How long it has been out of service for all; 0 in service. */
+  outForMs(nowMs: number): number {
+    return this.#forAll.outForMs(nowMs);
   }
 
   get isEjectedForAll(): boolean {
@@ -52,7 +64,8 @@ export class TargetStanding {
   }
 
   failureShare(nowMs: number): number {
-    return this.#tally.failureShare(nowMs);
+    const unanswered = this.#unanswered.failureShare(nowMs);
+    return Math.max(unanswered, this.#brokenOff.failureShare(nowMs));
   }
 
   isStartingSlowly(key: string, nowMs: number): boolean {
@@ -77,32 +90,38 @@ export class TargetStanding {
 
   answered(attempt: StandingAttempt, nowMs: number): readonly TargetChange[] {
     for (const scoped of scopesIn(attempt)) scoped.slowStart?.answered();
-    return this.#showedLife(attempt, nowMs);
+    return this.lived(attempt, nowMs);
   }
 
-  /** It was answered to its end, or failed for reasons that are not the target's. */
-  lived(attempt: StandingAttempt, nowMs: number, isWhole: boolean): readonly TargetChange[] {
-    if (isWhole) for (const scoped of scopesIn(attempt)) scoped.slowStart?.endedWell();
+  /** It was answered to its end. */
+  endedWell(attempt: StandingAttempt, nowMs: number): readonly TargetChange[] {
+    for (const scoped of scopesIn(attempt)) scoped.slowStart?.endedWell();
     const changes = this.#showedLife(attempt, nowMs);
-    if (this.#isCurrent(attempt)) this.#tally.succeeded(attempt.key, nowMs);
+    if (this.#isCurrent(attempt)) this.#brokenOff.succeeded(attempt.key, nowMs);
     return changes;
   }
 
-  failed(attempt: StandingAttempt, kind: string, moment: Moment): TargetChange | undefined {
+  /** The target showed that it works, whatever becomes of the attempt. */
+  lived(attempt: StandingAttempt, nowMs: number): readonly TargetChange[] {
+    const changes = this.#showedLife(attempt, nowMs);
+    if (this.#isCurrent(attempt)) this.#unanswered.succeeded(attempt.key, nowMs);
+    return changes;
+  }
+
+  failed(attempt: StandingAttempt, kind: string, moment: FailureMoment): TargetChange | undefined {
     if (!this.#isCurrent(attempt)) return undefined;
     const { key, all, own } = attempt;
     if (all.scope.isEjected || own?.scope.isEjected === true) {
       return this.#failedWhileEjected(attempt, kind, moment);
     }
     const { nowMs, settings } = moment;
-    this.#tally.failed(key, nowMs);
-    const isOfSeveral = (all.slowStart?.failed(key) ?? 0) > 1 && isOnTrust(all);
-    const forAll = isOfSeveral ? afterReturn : this.#tally.reasonForAll(nowMs, settings);
+    const tally = moment.isAnswered ? this.#brokenOff : this.#unanswered;
+    tally.failed(key, nowMs);
+    const failedKeys = failedKeysOnTrust(all, key, nowMs);
+    const forAll = failedKeys > 1 ? afterReturn : tally.reasonForAll(nowMs, settings);
     if (forAll !== undefined) return this.#eject(undefined, moment, lastly(forAll, kind));
-    const forKey =
-      isOnTrust(all) || isOnTrust(own)
-        ? afterReturn
-        : this.#tally.reasonForKey(key, nowMs, settings);
+    const isOnTrust = failedKeys > 0 || failedKeysOnTrust(own, key, nowMs) > 0;
+    const forKey = isOnTrust ? afterReturn : tally.reasonForKey(key, nowMs, settings);
     return forKey === undefined ? undefined : this.#eject(key, moment, lastly(forKey, kind));
   }
 
@@ -148,14 +167,19 @@ export class TargetStanding {
   }
 
   #eject(key: string | undefined, { nowMs, settings }: Moment, because: string): TargetChange {
-    if (key === undefined) this.#tally.clear();
-    else this.#tally.forget(key);
+    for (const tally of [this.#unanswered, this.#brokenOff]) {
+      if (key === undefined) tally.clear();
+      else tally.forget(key);
+    }
     const scope = key === undefined ? this.#forAll : this.#ownOf(key);
     return { key, ejected: scope.eject(nowMs, settings, because) };
   }
 
   #return(key: string | undefined, nowMs: number, attempt?: ScopedAttempt): TargetChange {
-    if (key === undefined) this.#tally.clear();
+    if (key === undefined) {
+      this.#unanswered.clear();
+      this.#brokenOff.clear();
+    }
     const scope = key === undefined ? this.#forAll : this.#ownOf(key);
     scope.return(nowMs, attempt);
     return { key, ejected: undefined };
@@ -183,8 +207,11 @@ function scopesIn({ all, own }: StandingAttempt): readonly ScopedAttempt[] {
   return own === undefined ? [all] : [all, own];
 }
 
-function isOnTrust(scoped: ScopedAttempt | undefined): boolean {
-  return scoped?.slowStart?.isOnTrust === true;
+/** Of how many keys attempts have failed in a slow start after an ejection that still goes on. */
+function failedKeysOnTrust(scoped: ScopedAttempt | undefined, key: string, nowMs: number): number {
+  const slowStart = scoped?.slowStart;
+  const isOn = slowStart?.isOnTrust === true && scoped?.scope.slowStartAt(nowMs) === slowStart;
+  return isOn ? slowStart.failed(key) : 0;
 }
 
 function decides({ scope, isTrial, period }: ScopedAttempt): boolean {

@@ -2,6 +2,7 @@ import type { UpstreamFailureDetails } from "../../domain/upstream-failure.ts";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
 import { evidenceOf, isOverload } from "./failure-evidence.ts";
 import { Suspicion } from "./suspicion.ts";
+import { TargetPause } from "./target-pause.ts";
 import {
   TargetStanding,
   type Moment,
@@ -9,11 +10,13 @@ import {
   type TargetChange,
 } from "./target-standing.ts";
 import type { TargetView } from "./target-view.ts";
-import { ThrottlePause } from "./throttle-pause.ts";
 import { WaitingAttempts } from "./waiting-attempts.ts";
 
 /** How an attempt ended: well, because its caller no longer wanted it, or by a failure. */
-export type AttemptEnd = "ok" | "left" | UpstreamFailureDetails;
+export type ObservedEnd = "ok" | "left" | UpstreamFailureDetails;
+
+/** What a probe found; `nothing` where it could not be made. */
+export type ProbeResult = "answered" | "nothing" | UpstreamFailureDetails;
 
 /** Who makes an attempt, and what it is not held to. */
 export interface AttemptTerms {
@@ -35,14 +38,19 @@ export interface WatchedAttempt {
   onSilent?: () => void;
 }
 
+/** An outage has to last twenty times as long for a probe to be waited for. */
+const probePartOfOutage = 1 / 20;
+
 /** All that is remembered of one target, of bounded size. Callers name the time. */
 export class TargetState {
   readonly #standing = new TargetStanding();
   readonly #limit = new ConcurrencyLimit();
-  readonly #pause = new ThrottlePause();
+  readonly #pause = new TargetPause();
   readonly #streams = new WaitingAttempts<WatchedAttempt>();
   readonly #wholes = new WaitingAttempts<WatchedAttempt>();
   readonly #suspicion = new Suspicion();
+  /** A probe timed out, and nothing was answered since. */
+  #isSilent = false;
 
   /** Undefined when the target takes no further attempt of the key now. */
   tryBegin(nowMs: number, terms: AttemptTerms): WatchedAttempt | undefined {
@@ -50,7 +58,7 @@ export class TargetState {
     if (!hasToServe && this.#isClosed(key, nowMs)) return undefined;
     if (!isGuaranteed) {
       if (!hasToServe && !this.#standing.hasRoom(key, nowMs)) return undefined;
-      if (!this.#limit.hasRoom(nowMs)) return undefined;
+      if (!this.#limit.hasRoom(key, nowMs)) return undefined;
     }
     this.#limit.enter(key);
     const standing = this.#standing.begin(key, nowMs);
@@ -61,33 +69,35 @@ export class TargetState {
 
   /** The first event of a stream came, or a whole answer. */
   answered(attempt: WatchedAttempt, nowMs: number): readonly TargetChange[] {
+    const { key } = attempt.standing;
     attempt.isAnswered = true;
-    this.#waitingOf(attempt).answered(attempt, nowMs, nowMs - attempt.beganMs);
-    this.#pause.answered(nowMs);
-    this.#limit.succeeded(attempt.standing.key, nowMs);
+    this.#isSilent = false;
+    this.#waitingOf(attempt).answered(attempt, nowMs);
+    this.#pause.answered(key, nowMs);
+    this.#limit.succeeded(key, nowMs);
     return this.#standing.answered(attempt.standing, nowMs);
   }
 
-  ended(attempt: WatchedAttempt, end: AttemptEnd, moment: Moment): readonly TargetChange[] {
+  ended(attempt: WatchedAttempt, end: ObservedEnd, moment: Moment): readonly TargetChange[] {
     const { nowMs } = moment;
     const { standing, isAnswered } = attempt;
     this.#waitingOf(attempt).ended(attempt);
-    if (end === "left") this.#leftEarly(attempt, nowMs);
-    else if (end !== "ok") this.#learn(attempt, end, nowMs);
+    if (end === "left" && !isAnswered) {
+      this.#waitingOf(attempt).time.unanswered(nowMs, nowMs - attempt.beganMs);
+    } else if (typeof end !== "string") this.#learn(attempt, end, nowMs);
     this.#limit.leave(standing.key);
     standing.all.slowStart?.leave();
     standing.own?.slowStart?.leave();
-    if (end === "left" && !isAnswered) return [];
-    const evidence = typeof end === "string" ? "life" : evidenceOf(end);
-    if (evidence === "neither") return [];
-    if (evidence === "life" || typeof end === "string") {
-      return this.#standing.lived(standing, nowMs, end === "ok");
+    if (end === "ok") return this.#standing.endedWell(standing, nowMs);
+    if (end === "left") return [];
+    switch (evidenceOf(end)) {
+      case "neither":
+        return [];
+      case "life":
+        return this.#standing.lived(standing, nowMs);
+      case "failure":
+        return this.#failed(attempt, end, moment);
     }
-    const change = this.#standing.failed(standing, end.kind, moment);
-    if (change === undefined) return [];
-    // Is it the target that is broken, or what the key sends?
-    if (change.key !== undefined) this.#suspicion.raise();
-    return [change];
   }
 
   /** False when one is under way. Whoever begins one must end it. */
@@ -95,22 +105,45 @@ export class TargetState {
     return this.#suspicion.tryBeginProbe();
   }
 
-  /** `failure`: what the probe met; undefined: the target answered. */
-  probeEnded(failure: UpstreamFailureDetails | undefined, moment: Moment): readonly TargetChange[] {
-    const { nowMs, settings } = moment;
-    if (failure === undefined || evidenceOf(failure) === "life") {
-      this.#suspicion.cleared(nowMs + settings.longestMs);
+  probeEnded(result: ProbeResult, moment: Moment): readonly TargetChange[] {
+    const { nowMs } = moment;
+    const evidence = typeof result === "string" ? result : evidenceOf(result);
+    if (typeof result !== "string" && result.kind === "throttled") {
+      this.#pause.throttled("", nowMs, result.retryAfterMs);
+    }
+    if (evidence === "answered" || evidence === "life") {
+      this.#isSilent = false;
+      this.#suspicion.cleared(nowMs);
       return this.#standing.probeAnswered(nowMs);
     }
-    this.#suspicion.confirmed();
-    const change = this.#standing.probeFailed(failure.kind, moment);
-    if (failure.kind === "timed-out" || failure.kind === "connect-failed") this.#tellSilent();
+    this.#suspicion.ended();
+    if (evidence !== "failure" || typeof result === "string") return [];
+    const change = this.#standing.probeFailed(result.kind, moment);
+    if (result.kind === "timed-out" || result.kind === "connect-failed") this.#fellSilent(nowMs);
     return change === undefined ? [] : [change];
   }
 
-  /** How long a probe is waited for: as long as the target takes for its quicker kind of answer. */
-  get probePatienceMs(): number {
-    return Math.min(this.#streams.time.patienceMs, this.#wholes.time.patienceMs);
+  /**
+   * How long the first event of a probe is waited for, milliseconds; Infinity where too little is
+   * known. The longer a target is out, the more time it gets: it may have become slower.
+   */
+  probePatienceMs(nowMs: number): number {
+    const learnedMs = this.#streams.time.patienceMs;
+    const usualMs =
+      learnedMs === Number.POSITIVE_INFINITY ? this.#wholes.time.patienceMs : learnedMs;
+    return Math.max(usualMs, this.#standing.outForMs(nowMs) * probePartOfOutage);
+  }
+
+  /** When an attempt that began now would be overdue; Infinity where too little is known. */
+  patienceMs({ isStreamed }: Pick<WatchedAttempt, "isStreamed">): number {
+    return this.#waitingOf({ isStreamed }).time.patienceMs;
+  }
+
+  /** Runs something when the target is found to be silent, if the attempt is overdue by then. */
+  whenSilent(attempt: WatchedAttempt, nowMs: number, run: () => void): void {
+    attempt.onSilent = run;
+    const isWaiting = !attempt.isAnswered && this.#waitingOf(attempt).isOverdue(attempt, nowMs);
+    if (this.#isSilent && isWaiting) run();
   }
 
   viewAt(nowMs: number, key: string): TargetView {
@@ -120,7 +153,7 @@ export class TargetState {
       isEjected: ejection.isEjected,
       ejectedForMs: ejection.leftMs(nowMs),
       because: ejection.because,
-      pausedForMs: this.#pause.leftMs(nowMs),
+      pausedForMs: this.#pause.leftMs(key, nowMs),
       isStartingSlowly: standing.isStartingSlowly(key, nowMs),
       needsProbe: this.#needsProbe(ejection.isDue(nowMs), nowMs),
       failureShare: standing.failureShare(nowMs),
@@ -131,7 +164,7 @@ export class TargetState {
   }
 
   #isClosed(key: string, nowMs: number): boolean {
-    return this.#standing.isEjectedFor(key) || this.#pause.leftMs(nowMs) > 0;
+    return this.#standing.isEjectedFor(key) || this.#pause.leftMs(key, nowMs) > 0;
   }
 
   #needsProbe(isDue: boolean, nowMs: number): boolean {
@@ -145,9 +178,16 @@ export class TargetState {
     return isStreamed ? this.#streams : this.#wholes;
   }
 
-  #leftEarly(attempt: WatchedAttempt, nowMs: number): void {
-    if (attempt.isAnswered) return;
-    this.#waitingOf(attempt).time.unanswered(nowMs, nowMs - attempt.beganMs);
+  #failed(
+    { standing, isAnswered }: WatchedAttempt,
+    { kind }: UpstreamFailureDetails,
+    moment: Moment,
+  ): readonly TargetChange[] {
+    const change = this.#standing.failed(standing, kind, { ...moment, isAnswered });
+    if (change === undefined) return [];
+    // Is it the target that is broken, or what the key sends?
+    if (change.key !== undefined) this.#suspicion.raise();
+    return [change];
   }
 
   /** What a failure teaches beside whether the target is broken. */
@@ -157,15 +197,20 @@ export class TargetState {
     nowMs: number,
   ): void {
     const { kind, retryAfterMs } = failure;
-    if (isOverload(failure, isAnswered)) this.#limit.overloaded(standing.key, nowMs);
+    const { key } = standing;
+    if (isOverload(failure, isAnswered)) this.#limit.overloaded(key, nowMs);
     if (kind === "timed-out" && !isAnswered) this.#suspicion.raise();
-    if (kind === "throttled") this.#pause.throttled(nowMs, retryAfterMs);
-    else if (retryAfterMs !== undefined) this.#pause.asked(nowMs, retryAfterMs);
+    if (kind === "throttled") {
+      if (!this.#pause.throttled(key, nowMs, retryAfterMs)) return;
+    } else if (retryAfterMs !== undefined) this.#pause.asked(nowMs, retryAfterMs);
     else return;
-    this.#standing.startSlowly(nowMs + this.#pause.leftMs(nowMs));
+    this.#standing.startSlowly(nowMs + this.#pause.leftMs(key, nowMs));
   }
 
-  #tellSilent(): void {
-    for (const { onSilent } of [...this.#streams, ...this.#wholes]) onSilent?.();
+  #fellSilent(nowMs: number): void {
+    this.#isSilent = true;
+    for (const { onSilent } of [...this.#streams.overdue(nowMs), ...this.#wholes.overdue(nowMs)]) {
+      onSilent?.();
+    }
   }
 }

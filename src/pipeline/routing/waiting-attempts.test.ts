@@ -9,8 +9,7 @@ function start() {
     waiting.add(attempt);
     return attempt;
   };
-  const answer = (attempt: WaitingAttempt, nowMs: number): void =>
-    waiting.answered(attempt, nowMs, nowMs - attempt.beganMs);
+  const answer = (attempt: WaitingAttempt, nowMs: number): void => waiting.answered(attempt, nowMs);
   for (let count = 0; count < 20; count += 1) answer(begin(0), 100);
   return { waiting, begin, answer };
 }
@@ -30,6 +29,15 @@ test("an answer to a later attempt shows that it is not", () => {
   for (const beganMs of [1_000, 1_010, 1_020]) begin(beganMs);
   answer(begin(1_100), 1_200);
   expect(waiting.isSilent(9_000)).toBe(false);
+});
+
+test("long answers from before hide no silence that came after", () => {
+  const { waiting, begin, answer } = start();
+  for (const beganMs of [1_000, 1_010, 1_020]) begin(beganMs);
+  answer(begin(1_100), 1_200);
+  for (const beganMs of [2_000, 2_010, 2_020]) begin(beganMs);
+  expect([waiting.isSilent(2_270), waiting.isSilent(2_271)]).toEqual([false, true]);
+  expect(waiting.overdue(2_271)).toHaveLength(6);
 });
 
 test("one whose usual time is not known is never silent", () => {

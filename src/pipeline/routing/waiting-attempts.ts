@@ -1,6 +1,6 @@
 import { AnswerTime } from "./answer-time.ts";
 
-/** So many overdue attempts, and no answer since the last of them began, are no chance. */
+/** So many overdue attempts, and no answer since the first of them began, are no chance. */
 const overdueForSilence = 3;
 
 /** An attempt that has no answer yet. */
@@ -14,39 +14,46 @@ export interface WaitingAttempt {
  */
 export class WaitingAttempts<Attempt extends WaitingAttempt> {
   readonly #waiting = new Set<Attempt>();
+  /** Of those, the ones that began after the last answer. */
+  readonly #sinceAnswer = new Set<Attempt>();
   readonly #time = new AnswerTime();
-  #answeredAtMs = Number.NEGATIVE_INFINITY;
 
   get time(): AnswerTime {
     return this.#time;
   }
 
-  [Symbol.iterator](): Iterator<Attempt> {
-    return this.#waiting[Symbol.iterator]();
-  }
-
   add(attempt: Attempt): void {
     this.#waiting.add(attempt);
+    this.#sinceAnswer.add(attempt);
   }
 
-  answered(attempt: Attempt, nowMs: number, tookMs: number): void {
+  answered(attempt: Attempt, nowMs: number): void {
     this.#waiting.delete(attempt);
-    this.#answeredAtMs = nowMs;
-    this.#time.answered(nowMs, tookMs);
+    this.#sinceAnswer.clear();
+    this.#time.answered(nowMs, nowMs - attempt.beganMs);
   }
 
   /** It ended without an answer. */
   ended(attempt: Attempt): void {
     this.#waiting.delete(attempt);
+    this.#sinceAnswer.delete(attempt);
+  }
+
+  isOverdue({ beganMs }: Attempt, nowMs: number): boolean {
+    return nowMs - beganMs > this.#time.patienceMs;
+  }
+
+  overdue(nowMs: number): readonly Attempt[] {
+    return [...this.#waiting].filter((attempt) => this.isOverdue(attempt, nowMs));
   }
 
   isSilent(nowMs: number): boolean {
-    if (this.#waiting.size < overdueForSilence) return false;
+    if (this.#sinceAnswer.size < overdueForSilence) return false;
     let overdue = 0;
-    for (const { beganMs } of this.#waiting) {
-      if (nowMs - beganMs <= this.#time.patienceMs) return false;
+    for (const attempt of this.#sinceAnswer) {
+      if (!this.isOverdue(attempt, nowMs)) return false;
       overdue += 1;
-      if (overdue === overdueForSilence) return this.#answeredAtMs <= beganMs;
+      if (overdue === overdueForSilence) return true;
     }
     return false;
   }
