@@ -3,7 +3,7 @@ import { UpstreamFailure } from "../domain/upstream-failure.ts";
 import type { Admission } from "./admit.ts";
 import type { Call } from "./call.ts";
 import { candidatesOf } from "./call-candidates.ts";
-import { anyTerms, CandidateTurns } from "./candidate-turns.ts";
+import { CandidateTurns } from "./candidate-turns.ts";
 import { FailedAttempt, graver, isFinal, unfitKinds, withoutExcuse } from "./failed-attempt.ts";
 import { firstToAnswer } from "./hedge.ts";
 import type { Meter } from "./meter.ts";
@@ -14,6 +14,7 @@ import { decisionName, describeDecision, describeSlowness } from "./routing/desc
 import type { RunningAttempt } from "./running-attempt.ts";
 import type { PipelineServices } from "./services.ts";
 import { timeoutsOf } from "./timeouts-of.ts";
+import { anyTerms } from "./turn-terms.ts";
 import { untilSlow, type Slowness } from "./until-slow.ts";
 import { wait } from "./wait.ts";
 import { whyEnded } from "./why-ended.ts";
@@ -98,6 +99,8 @@ class AttemptLoop<Answer> {
     { where, waitMs }: Retry,
     candidate: Candidate,
   ): Promise<RunningAttempt | undefined> {
+    // What a target asked for was not waited for where another is in service.
+    const waitedFor = this.#turns.isOtherInService(candidate) ? undefined : candidate;
     await this.#pause(waitMs);
     const terms = { ...anyTerms, isPaid: where === "same-target" };
     if (where === "next-target") {
@@ -108,7 +111,7 @@ class AttemptLoop<Answer> {
       if (same !== undefined) return same;
     }
     this.#turns.refresh();
-    if (waitMs > 0) this.#turns.giveTurnsAgain(candidate);
+    if (waitMs > 0) this.#turns.giveTurnsAgain(waitedFor);
     return this.#turns.next(terms);
   }
 

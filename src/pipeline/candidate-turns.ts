@@ -11,6 +11,7 @@ import type { Operation } from "./operation.ts";
 import type { Candidate } from "./routing/candidates.ts";
 import { RunningAttempt } from "./running-attempt.ts";
 import type { PipelineServices } from "./services.ts";
+import { anyTerms, type Terms } from "./turn-terms.ts";
 import { wait } from "./wait.ts";
 import { whyEnded } from "./why-ended.ts";
 
@@ -112,10 +113,10 @@ export class CandidateTurns {
   }
 
   /** After a wait all targets have their turn again, but for those that asked for a longer one. */
-  giveTurnsAgain(waitedFor: Candidate): void {
+  giveTurnsAgain(waitedFor: Candidate | undefined): void {
     this.#tried.clear();
     for (const { target, isPaused, turn } of this.#candidates) {
-      if (isPaused && target.id !== waitedFor.target.id) this.#tried.add(turn);
+      if (isPaused && target.id !== waitedFor?.target.id) this.#tried.add(turn);
     }
   }
 
@@ -279,28 +280,6 @@ export class CandidateTurns {
     return capacityClass === "provisioned" && isGuest ? "spillover" : capacityClass;
   }
 }
-
-/** Under which an attempt is made that not everybody has to want. */
-export interface Terms {
-  /** Which candidates come into question. */
-  readonly isFit: (candidate: Candidate) => boolean;
-  /** Asked after each wait. */
-  readonly isWanted: () => boolean;
-  /** Asked last, when there is a place. */
-  readonly mayBegin: () => boolean;
-  /** A retry that a budget has granted already. */
-  readonly isPaid: boolean;
-  /** A candidate that takes no attempt now may be asked again. */
-  readonly keepsTurn: boolean;
-}
-
-export const anyTerms: Terms = {
-  isFit: () => true,
-  isWanted: () => true,
-  mayBegin: () => true,
-  isPaid: false,
-  keepsTurn: false,
-};
 
 interface FoundBusy {
   readonly pool: BusyPool;

@@ -14,6 +14,7 @@ export interface HostQuestion {
 export type ConnectProbe = (url: string, timeoutMs: number) => Promise<boolean>;
 
 interface Host {
+  /** When the newest probe that was answered had started. */
   answeredAt: number;
   probe: RunningProbe | undefined;
 }
@@ -59,7 +60,7 @@ export class HostProbes {
     const startedAt = this.#clock.monotonic();
     const finish = (hasAnswered: boolean): void => {
       if (host.probe === probe) host.probe = undefined;
-      if (hasAnswered) host.answeredAt = this.#clock.monotonic();
+      if (hasAnswered) host.answeredAt = Math.max(host.answeredAt, startedAt);
     };
     // A probe that cannot be made says nothing against the host.
     const end = this.#probe(url, timeoutMs).then(finish, () => finish(true));

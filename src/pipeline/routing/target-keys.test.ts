@@ -1,0 +1,176 @@
+import { describe, expect, test } from "bun:test";
+import { endOf, start, up } from "../../../test/support/target-world.ts";
+import type { AttemptWatch } from "./target-health.ts";
+
+/** What the calls of some keys do to a target, and what they must not do to the calls of others. */
+
+describe("failures of one key", () => {
+  test("eject a target for that key alone, however many they are", () => {
+    const { clock, attempt, ejected, view } = start();
+    for (let second = 0; second < 120; second += 1) {
+      attempt("timed-out", 5, "bad");
+      attempt("ok", 1, "good");
+      clock.advance(1_000);
+    }
+    expect(new Set(ejected.map(({ key }) => key))).toEqual(new Set(["bad"]));
+    expect([view("bad").isEjected, view("good").isEjected]).toEqual([true, false]);
+  });
+
+  test("weigh no more than half of what ejects, so that one unlucky other changes nothing", () => {
+    const { attempt, ejected } = start();
+    attempt("unavailable", 4, "bad");
+    attempt("unavailable", 1, "unlucky");
+    expect(ejected).toEqual([]);
+    attempt("unavailable", 1, "unlucky");
+    expect(ejected.map(({ key }) => key)).toEqual([undefined]);
+  });
+
+  test("raise the question whether it is the target: a probe that fails ejects it for all", () => {
+    const { attempt, ejected, probe, view } = start();
+    attempt("unavailable", 5, "only");
+    expect([view("only").isEjected, view("other").isEjected]).toEqual([true, false]);
+    expect(view("other").needsProbe).toBe(true);
+    probe("unavailable");
+    expect(ejected.at(-1)).toMatchObject({
+      key: undefined,
+      because: "a probe failed: unavailable",
+    });
+    expect(view("other").isEjected).toBe(true);
+  });
+
+  test("a probe that is answered leaves it ejected for that key alone", () => {
+    const { clock, attempt, probe, view, returned } = start();
+    attempt("unavailable", 5, "bad");
+    probe(undefined);
+    expect([view("bad").isEjected, view("other").isEjected]).toEqual([true, false]);
+    clock.advance(1_000);
+    expect(view("bad").needsProbe).toBe(true);
+    probe(undefined);
+    expect(returned).toEqual([{ target: up.id, key: "bad" }]);
+    attempt("unavailable", 1, "bad");
+    expect(view("bad")).toMatchObject({ isEjected: true, ejectedForMs: 2_000 });
+  });
+
+  test("of a thousand keys hold no more memory than a bound, and eject nothing for others", () => {
+    const { attempt, view } = start();
+    for (let key = 0; key < 1_000; key += 1) {
+      attempt("unavailable", 5, `bad-${key}`);
+      attempt("ok", 10, "good");
+    }
+    expect([view("bad-999").isEjected, view("bad-0").isEjected]).toEqual([true, false]);
+    expect(view("good").isEjected).toBe(false);
+  });
+});
+
+/** A target that serves forty keys, each call as long as it is said, of which some fail. */
+function serveFor(
+  {
+    seconds,
+    perSecond,
+    streamMs,
+    failEvery,
+  }: Record<"seconds" | "perSecond" | "streamMs" | "failEvery", number>,
+  world = start(),
+) {
+  const { clock, tryBegin, ejected, probe, view } = world;
+  const open: { endsMs: number; watch: AttemptWatch; fails: boolean }[] = [];
+  let refused = 0;
+  for (let call = 0; call < seconds * perSecond; call += 1) {
+    clock.advance(1_000 / perSecond);
+    while ((open[0]?.endsMs ?? Infinity) <= clock.monotonic()) {
+      const { watch, fails } = open.shift() ?? {};
+      watch?.ended(fails === true ? endOf("broken-answer") : "ok");
+    }
+    const key = `k${call % 40}`;
+    if (view(key).needsProbe) probe(undefined);
+    const watch = tryBegin({ key });
+    if (watch === undefined) refused += 1;
+    const fails = call % failEvery === failEvery - 1;
+    if (watch === undefined) continue;
+    if (fails && call % 2 === 0) {
+      watch.ended(endOf("unavailable"));
+      continue;
+    }
+    watch.answered();
+    open.push({ endsMs: clock.monotonic() + streamMs, watch, fails });
+  }
+  return { ejected: ejected.filter(({ key }) => key === undefined), refused };
+}
+
+describe("a target of which one call in a hundred fails", () => {
+  test.each([1_000, 30_000])(
+    "is not ejected, with streams of %i ms, for five minutes",
+    (streamMs) => {
+      const load = { seconds: 300, perSecond: 50, streamMs, failEvery: 99 };
+      const { ejected, refused } = serveFor(load);
+      expect(ejected).toEqual([]);
+      // Single keys may meet two of them in a row right after an ejection of their own.
+      expect(refused).toBeLessThan(300 * 50 * 0.01);
+    },
+  );
+
+  test("is in service again soon after an outage, however long its streams are", () => {
+    const world = start();
+    world.eject();
+    world.clock.advance(1_000);
+    world.probe(undefined);
+    const load = { seconds: 60, perSecond: 50, streamMs: 30_000, failEvery: 99 };
+    const { ejected } = serveFor(load, world);
+    expect(ejected).toHaveLength(1);
+  });
+});
+
+describe("two keys whose calls fail", () => {
+  test("in the same moment eject nothing for fifty others whose calls are answered", () => {
+    const { clock, begin, ejected } = start();
+    for (let call = 0; call < 500; call += 1) {
+      clock.advance(2);
+      const watch = begin(`good-${call % 50}`);
+      watch.answered();
+      watch.ended("ok");
+    }
+    for (const key of ["a", "a", "a", "b", "b"]) begin(key).ended(endOf("timed-out"));
+    expect(ejected.filter(({ key }) => key === undefined)).toEqual([]);
+  });
+});
+
+test("the failures of a key that is ejected alone are not blamed on the others", () => {
+  const { clock, attempt, ejected, view } = start();
+  for (let call = 0; call < 60; call += 1) {
+    clock.advance(50);
+    attempt(call % 2 === 0 ? "unavailable" : "ok", 1, "bad");
+    attempt("ok", 1, "good");
+  }
+  expect(ejected.every(({ key }) => key === "bad")).toBe(true);
+  expect(view("good").failureShare).toBeLessThan(0.25);
+  attempt("unavailable", 1, "good");
+  expect(view("other").isEjected).toBe(false);
+});
+
+test("what began in a slow start and fails long after it counts like any other failure", () => {
+  const { clock, eject, probe, begin, answer, ejected, view } = start();
+  eject();
+  clock.advance(1_000);
+  probe(undefined);
+  const long = [begin("a"), begin("b")];
+  for (const watch of long) watch.answered();
+  answer(100);
+  clock.advance(60_000);
+  for (const watch of long) watch.ended(endOf("timed-out"));
+  expect(ejected).toHaveLength(1);
+  expect(view("a").isEjected).toBe(false);
+});
+
+test("the 429s of one key pause the target for it alone while others are answered", () => {
+  const { clock, attempt, view } = start();
+  for (let second = 0; second < 60; second += 1) {
+    attempt("ok", 5, "good");
+    attempt("throttled", 1, "bad");
+    expect([view("good").pausedForMs, view("bad").pausedForMs > 0]).toEqual([0, true]);
+    clock.advance(1_000);
+  }
+  attempt("ok", 1, "good");
+  attempt("throttled", 1, "bad");
+  attempt("throttled", 1, "worse");
+  expect(view("good").pausedForMs).toBeGreaterThan(0);
+});

@@ -1,0 +1,72 @@
+import type {
+  UpstreamFailureDetails,
+  UpstreamFailureKind,
+} from "../../src/domain/upstream-failure.ts";
+import {
+  TargetHealth,
+  type AttemptWatch,
+  type EjectedTarget,
+  type ReturnedTarget,
+} from "../../src/pipeline/routing/target-health.ts";
+import type { AttemptTerms } from "../../src/pipeline/routing/target-state.ts";
+import { ManualClock } from "./manual-clock.ts";
+import { plainRouting, targetOf } from "./pipeline-fixtures.ts";
+
+/** Five in a row, or half of twenty; one second at first, at most ten. */
+export const ejection = plainRouting.ejection;
+export const up = targetOf("up");
+
+export type End = "ok" | "left" | UpstreamFailureKind | UpstreamFailureDetails;
+
+/** The health of one target, with a clock that moves only when told to. */
+export function start() {
+  const clock = new ManualClock();
+  const ejected: EjectedTarget[] = [];
+  const returned: ReturnedTarget[] = [];
+  const health = new TargetHealth({
+    clock,
+    settings: () => ejection,
+    onEjected: (event) => void ejected.push(event),
+    onReturned: (event) => void returned.push(event),
+  });
+  const tryBegin = (terms: Partial<AttemptTerms> = {}): AttemptWatch | undefined =>
+    health.tryBegin(up, { key: "k", isStreamed: true, ...terms });
+  /** As the last resort, so that ejections keep nobody out. */
+  const begin = (key = "k"): AttemptWatch => {
+    const watch = tryBegin({ key, hasToServe: true });
+    if (watch === undefined) throw new Error("the target takes no attempt");
+    return watch;
+  };
+  const attempt = (outcome: End, times = 1, key = "k"): void => {
+    for (let time = 0; time < times; time += 1) {
+      const watch = begin(key);
+      if (outcome === "ok") watch.answered();
+      watch.ended(endOf(outcome));
+    }
+  };
+  /** Five failures of three keys. */
+  const eject = (kind: End = "unavailable"): void => {
+    for (const key of ["a", "b", "c", "a", "b"]) attempt(kind, 1, key);
+  };
+  const probe = (outcome: UpstreamFailureKind | undefined): void => {
+    const watch = health.tryBeginProbe(up.id);
+    if (watch === undefined) throw new Error("a probe is under way");
+    watch.ended(outcome === undefined ? "answered" : { kind: outcome, message: "" });
+  };
+  const answer = (times: number, key = "k"): void => {
+    for (let time = 0; time < times; time += 1) {
+      const watch = begin(key);
+      watch.answered();
+      watch.ended("ok");
+    }
+  };
+  const view = (key = "k") => health.view(up.id, key);
+  return { clock, health, ejected, returned, tryBegin, begin, attempt, eject, probe, answer, view };
+}
+
+export function endOf(outcome: End): "ok" | "left" | UpstreamFailureDetails {
+  if (typeof outcome !== "string" || outcome === "ok" || outcome === "left") return outcome;
+  return { kind: outcome, message: "" };
+}
+
+/** Whether it counts towards ejection, is a sign of life, or is neither. */
