@@ -2,6 +2,8 @@ import type { Clock } from "../domain/clock.ts";
 import { secondLookMs } from "./routing/suspicion.ts";
 import type { RunningAttempt } from "./running-attempt.ts";
 
+const longestLookMs = 5_000;
+
 export type Slowness = "slow" | "silent";
 
 export interface SlownessOptions {
@@ -9,7 +11,7 @@ export interface SlownessOptions {
   readonly afterMs: number | undefined;
   /** Undefined: its target is known to be silent. */
   readonly attempt: Pick<RunningAttempt, "patienceMs" | "whenSilent"> | undefined;
-  /** Runs twice when the answer is overdue: a suspicion needs a second look. */
+  /** Runs when the answer is overdue, and again ever more rarely: a suspicion needs a second look. */
   readonly look: () => void;
   readonly clock: Pick<Clock, "schedule">;
 }
@@ -24,24 +26,24 @@ export function untilSlow(
 ): Promise<Slowness | undefined> {
   const patienceMs = attempt?.patienceMs ?? Number.POSITIVE_INFINITY;
   return new Promise((resolve) => {
-    const timers: (() => void)[] = [];
+    let isOver = false;
+    let cancelLook = (): void => undefined;
+    const cancelSlow =
+      afterMs === undefined ? undefined : clock.schedule(() => end("slow"), afterMs);
     const end = (slowness?: Slowness): void => {
-      for (const cancel of timers) cancel();
+      isOver = true;
+      cancelSlow?.();
+      cancelLook();
       resolve(slowness);
     };
-    const lookAt = (timeMs: number): void => {
-      timers.push(
-        clock.schedule(() => {
-          look();
-          attempt?.whenSilent(() => end("silent"));
-        }, timeMs),
-      );
+    const lookIn = (timeMs: number, nextMs: number): void => {
+      cancelLook = clock.schedule(() => {
+        look();
+        attempt?.whenSilent(() => end("silent"));
+        if (!isOver) lookIn(nextMs, Math.min(2 * nextMs, longestLookMs));
+      }, timeMs);
     };
-    if (afterMs !== undefined) timers.push(clock.schedule(() => end("slow"), afterMs));
-    if (Number.isFinite(patienceMs)) {
-      lookAt(patienceMs + 1);
-      lookAt(patienceMs + 1 + 2 * secondLookMs);
-    }
+    if (Number.isFinite(patienceMs)) lookIn(patienceMs + 1, 2 * secondLookMs);
     attempt?.whenSilent(() => end("silent"));
     answer.then(
       () => end(),
