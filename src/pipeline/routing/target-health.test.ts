@@ -261,6 +261,18 @@ describe("a silent target", () => {
     expect([view().needsProbe, ejected.length, told.length]).toEqual([false, 0, 0]);
   });
 
+  test("teaches no patience: those who are served elsewhere have not waited as long as is usual", () => {
+    const { clock, begin, hanging, probe, told } = silentTarget();
+    const more = Array.from({ length: 30 }, () => begin());
+    clock.advance(400);
+    probe("timed-out");
+    for (const watch of [...hanging, ...more]) watch.ended("left");
+    const late = begin();
+    clock.advance(260);
+    late.whenSilent(() => told.push("late"));
+    expect(told).toEqual(["one", "two", "three", "late"]);
+  });
+
   test("does not tell attempts that were answered", () => {
     const { clock, hanging, probe, told } = silentTarget();
     hanging[1]?.answered();

@@ -83,7 +83,9 @@ export class TargetState {
     const { standing, isAnswered } = attempt;
     this.#waitingOf(attempt).ended(attempt);
     if (end === "left" && !isAnswered) {
-      this.#waitingOf(attempt).time.unanswered(nowMs, nowMs - attempt.beganMs);
+      // Of a silent target it would teach that silence is usual.
+      const { time } = this.#waitingOf(attempt);
+      if (!this.#isSilent) time.unanswered(nowMs, nowMs - attempt.beganMs);
     } else if (typeof end !== "string") this.#learn(attempt, end, nowMs);
     this.#limit.leave(standing.key);
     standing.all.slowStart?.leave();
