@@ -1,5 +1,6 @@
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { oddKind } from "../domain/file-kind.ts";
 import { Secret } from "../domain/secret.ts";
 
 export interface PepperOptions {
@@ -27,6 +28,8 @@ export function loadPepper(options: PepperOptions): Secret {
 
 function readPepper(path: string): Secret | undefined {
   try {
+    const odd = oddKind(statSync(path));
+    if (odd !== undefined) throw new Error(`${path} is ${odd}; it must be a file`);
     const text = readFileSync(path, "utf8").trim();
     if (text.length < 32) throw new Error(`${path} holds no pepper of 32 characters or more`);
     chmodSync(path, 0o600);
