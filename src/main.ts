@@ -1,12 +1,7 @@
 #!/usr/bin/env bun
 import packageJson from "../package.json" with { type: "json" };
-import {
-  AskedToEnd,
-  exitCodes,
-  sameWishMs,
-  type CommandIo,
-  type EndSignal,
-} from "./cli/command.ts";
+import { AskedToEnd, exitCodes, type CommandIo, type EndSignal } from "./cli/command.ts";
+import { EndWishes } from "./cli/end-wishes.ts";
 import { createProcessInput, createProcessOutput } from "./cli/standard-streams.ts";
 import { connectToSupervisor, disconnectFromSupervisor } from "./cli/supervisor/supervisor-link.ts";
 import { asksForSupervisor, runSupervisor } from "./cli/supervisor/run-supervisor.ts";
@@ -39,15 +34,9 @@ async function runWorker([, ...args]: readonly string[], io: CommandIo): Promise
 
 function createIo(environment: ProcessEnvironment, isWorker: boolean): CommandIo {
   const asked = new AbortController();
-  let askedAt = 0;
   const end = (by: EndSignal): void => {
-    const now = systemClock.monotonic();
-    if (asked.signal.aborted) {
-      // The second one means now: whatever still drains is given up.
-      if (now - askedAt >= sameWishMs) process.exit(exitCodes.failed);
-      return;
-    }
-    askedAt = now;
+    // The second one means now: whatever still drains is given up.
+    if (asked.signal.aborted) process.exit(exitCodes.failed);
     asked.abort(new AskedToEnd(by));
   };
   let reload: () => void = () => undefined;
@@ -58,8 +47,10 @@ function createIo(environment: ProcessEnvironment, isWorker: boolean): CommandIo
       })
     : undefined;
   if (!isWorker) {
-    process.on("SIGTERM", () => end("SIGTERM"));
-    process.on("SIGINT", () => end("SIGINT"));
+    const wishes = new EndWishes(systemClock);
+    for (const name of ["SIGTERM", "SIGINT"] as const) {
+      process.on(name, () => wishes.counts() && end(name));
+    }
   }
   return {
     environment,

@@ -46,12 +46,6 @@ export interface Command {
 /** Exit codes: what a script can tell apart. */
 export const exitCodes = { ok: 0, failed: 1, usage: 2 } as const;
 
-/**
- * Signals so close together are one wish: a terminal sends them to every process in front of it, and
- * some of these, such as npm, send them on.
- */
-export const sameWishMs = 500;
-
 /** Somebody wants the process to end: with SIGTERM a machine, with SIGINT a person who waits. */
 export class AskedToEnd extends Error {
   override readonly name = "AskedToEnd";

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { sameWishMs } from "../end-wishes.ts";
 import type { Crash } from "./crash-report.ts";
 import type { PassedSignal, WorkerMessage } from "./messages.ts";
 import { mostStartsUnserved, Supervisor, type AfterEnd } from "./supervisor.ts";
@@ -155,7 +156,7 @@ test.each([
     const worker = await stage.worker(1);
     worker.serve();
     stage.supervisor.pass("SIGTERM");
-    stage.clock.advance(500);
+    stage.clock.advance(50);
     stage.supervisor.pass("SIGTERM");
     worker.end(how);
     expect(await stage.ended).toBe(exitCode);
@@ -194,12 +195,12 @@ test("a gateway whose workers a signal ends before any of them served gives up",
   ]);
 });
 
-test("one press of a key that arrives twice is one wish: nothing is cut short", async () => {
+test("a signal that comes twice, as npm passes it on, is one wish: nothing is cut short", async () => {
   const stage = new Stage();
   const worker = await stage.worker(1);
   worker.serve();
   stage.supervisor.pass("SIGINT");
-  stage.clock.advance(499);
+  stage.clock.advance(sameWishMs - 1);
   stage.supervisor.pass("SIGINT");
   expect(worker.passed).toEqual(["SIGINT"]);
   worker.end(0);

@@ -1,5 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
-import { exitCodes, sameWishMs } from "../command.ts";
+import { exitCodes } from "../command.ts";
+import { EndWishes } from "../end-wishes.ts";
 import { BackOff } from "./back-off.ts";
 import type { Crash } from "./crash-report.ts";
 import type { PassedSignal, WorkerMessage, WorkerSettings } from "./messages.ts";
@@ -53,12 +54,12 @@ export class Supervisor {
   #isHurried = false;
   #hasHungUp = false;
   #exitCode: number = exitCodes.ok;
-  /** When it was first asked to end; monotonic. */
-  #askedAt = 0;
+  readonly #wishes: EndWishes;
   #others: Promise<void>[] = [];
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
+    this.#wishes = new EndWishes(options.clock);
   }
 
   /** Resolves with the exit code once every worker has ended for good. */
@@ -71,14 +72,10 @@ export class Supervisor {
   /** What this process was sent. A second wish to end means at once. */
   pass(signal: PassedSignal): void {
     if (signal === "SIGHUP") return this.#hangUp();
-    const now = this.#options.clock.monotonic();
+    if (!this.#wishes.counts()) return;
     const isEnding = this.#ending.signal.aborted;
-    if (isEnding && now - this.#askedAt < sameWishMs) return;
     for (const worker of this.#running) worker.pass(signal);
-    if (!isEnding) {
-      this.#askedAt = now;
-      return this.#ending.abort();
-    }
+    if (!isEnding) return this.#ending.abort();
     this.#isHurried = true;
     this.#options.clock.schedule(() => {
       for (const worker of this.#running) worker.kill();
