@@ -2,7 +2,8 @@
 import packageJson from "../package.json" with { type: "json" };
 import { AskedToEnd, exitCodes, type CommandIo, type EndSignal } from "./cli/command.ts";
 import { EndWishes } from "./cli/end-wishes.ts";
-import { createProcessInput, createProcessOutput } from "./cli/standard-streams.ts";
+import { createProcessInput, StandardStreams } from "./cli/standard-streams.ts";
+import { failureFacts } from "./cli/supervisor/failure-facts.ts";
 import { connectToSupervisor, disconnectFromSupervisor } from "./cli/supervisor/supervisor-link.ts";
 import { asksForSupervisor, runSupervisor } from "./cli/supervisor/run-supervisor.ts";
 import { readEnvironment, type ProcessEnvironment } from "./config/environment.ts";
@@ -10,12 +11,17 @@ import { systemClock } from "./domain/clock.ts";
 
 // What Sluice writes (keys' digests, usage, the pepper) is for its own user alone.
 process.umask(0o077);
-process.exitCode = await run(process.argv.slice(2), readEnvironment());
+const streams = new StandardStreams(systemClock);
+const asked = new AbortController();
+await end(await run(process.argv.slice(2), readEnvironment()));
 
 async function run(args: readonly string[], environment: ProcessEnvironment): Promise<number> {
   const { version } = packageJson;
   const isWorker = environment.isWorker === true && process.send !== undefined;
-  if (!isWorker && asksForSupervisor(args)) return runSupervisor(environment, version);
+  if (!isWorker && asksForSupervisor(args)) {
+    streams.outliveReaders();
+    return runSupervisor({ environment, version, log: streams.log });
+  }
   const io = createIo(environment, isWorker);
   // Only now: a supervisor stays small without everything else.
   if (isWorker) return runWorker(args, io);
@@ -32,31 +38,54 @@ async function runWorker([, ...args]: readonly string[], io: CommandIo): Promise
   return exitCode;
 }
 
+/** A write that waits for its reader keeps the process alive, so it is not left to end by itself. */
+async function end(exitCode: number): Promise<void> {
+  const isWritten = await streams.finish(asked.signal);
+  const { failure } = streams;
+  if (failure !== undefined) {
+    streams.report(`sluice: standard output cannot be written (${failure})`);
+    await streams.finish(asked.signal);
+  }
+  process.exitCode = failure === undefined ? exitCode : Math.max(exitCode, exitCodes.failed);
+  if (!isWritten) process.exit();
+}
+
+function askToEnd(by: EndSignal): void {
+  // The second one means now: whatever still drains is given up.
+  if (asked.signal.aborted) process.exit(exitCodes.failed);
+  asked.abort(new AskedToEnd(by));
+}
+
 function createIo(environment: ProcessEnvironment, isWorker: boolean): CommandIo {
-  const asked = new AbortController();
-  const end = (by: EndSignal): void => {
-    // The second one means now: whatever still drains is given up.
-    if (asked.signal.aborted) process.exit(exitCodes.failed);
-    asked.abort(new AskedToEnd(by));
-  };
   let reload: () => void = () => undefined;
   const supervisor = isWorker
     ? connectToSupervisor({
-        onSignal: (signal) => (signal === "SIGHUP" ? reload() : end(signal)),
+        onSignal: (signal) => (signal === "SIGHUP" ? reload() : askToEnd(signal)),
         endNow: () => process.exit(exitCodes.failed),
       })
     : undefined;
   if (!isWorker) {
     const wishes = new EndWishes(systemClock);
     for (const name of ["SIGTERM", "SIGINT"] as const) {
-      process.on(name, () => wishes.counts() && end(name));
+      process.on(name, () => wishes.counts() && askToEnd(name));
     }
   }
+  let hasStarted = false;
   return {
     environment,
-    print: (line) => console.log(line),
-    report: (line) => console.error(line),
-    write: createProcessOutput(),
+    print: (line) => streams.print(line),
+    report: (line) => streams.report(line),
+    write: (bytes) => streams.write(bytes),
+    log: streams.log,
+    outliveReaders() {
+      streams.outliveReaders();
+      endOnFailure((thrown) => {
+        supervisor?.tellFailure(thrown);
+        // A supervisor tells of a gateway that served; messages may quote prompts by then.
+        if (!hasStarted) streams.report(Bun.inspect(thrown));
+        else if (supervisor === undefined) streams.report(describeFailure(thrown));
+      });
+    },
     input: createProcessInput(),
     clock: systemClock,
     random: (target) => crypto.getRandomValues(target),
@@ -66,6 +95,28 @@ function createIo(environment: ProcessEnvironment, isWorker: boolean): CommandIo
       // Without a handler the signal ends the process, as it should where nothing is read again.
       if (!isWorker) process.on("SIGHUP", callback);
     },
+    tellStarted(addresses) {
+      hasStarted = true;
+      supervisor?.tellStarted(addresses);
+    },
     supervisor,
   };
+}
+
+/** The runtime would print what was thrown by itself, and wait for whoever reads that. */
+function endOnFailure(tell: (thrown: unknown) => void): void {
+  let isEnding = false;
+  const onFailure = (thrown: unknown): void => {
+    if (isEnding) return;
+    isEnding = true;
+    tell(thrown);
+    void streams.finish(asked.signal).then(() => process.exit(exitCodes.failed));
+  };
+  process.on("uncaughtException", onFailure);
+  process.on("unhandledRejection", onFailure);
+}
+
+function describeFailure(thrown: unknown): string {
+  const { error, positions } = failureFacts(thrown);
+  return [`sluice crashed: ${error}`, ...positions.map((place) => `    at ${place}`)].join("\n");
 }

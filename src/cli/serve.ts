@@ -36,6 +36,7 @@ const demoPace = { tokensPerSecond: 150, firstTokenDelayMs: 50 };
 
 export const serveCommand: Command = {
   name: "serve",
+  isService: true,
   summary: "run the gateway; without a configuration, a demo with a simulated provider",
   help: () => `Usage: sluice serve [--config FILE] [--data HOST:PORT] [--admin HOST:PORT] [--data-dir DIR]
                     [--unsupervised]
@@ -74,7 +75,7 @@ Exit code: 0 ended as asked, 1 could not start, 2 wrong usage.`,
     const settings = demo === undefined ? initial : loadSettings(values, io, demo);
     const wanted = withListeners(settings.config, values);
     await using app = await start(wanted, { values, io });
-    io.supervisor?.tellStarted(fixedAddresses(wanted, app));
+    io.tellStarted(fixedAddresses(wanted, app));
     if (demo !== undefined) {
       const { introduceDemo } = await import("./introduce-demo.ts");
       await introduceDemo({ app, values }, io);
@@ -136,7 +137,8 @@ interface Told {
 
 async function start(config: Config, told: Told): Promise<App> {
   try {
-    return await createApp(config, { onBootstrapToken: (token) => tellBootstrap(token, told) });
+    const onBootstrapToken = (token: BootstrapToken): void => tellBootstrap(token, told);
+    return await createApp(config, { log: told.io.log, onBootstrapToken });
   } catch (error) {
     throw new CommandError(`cannot start: ${reasonOf(error)}${adviceFor(error)}`);
   }

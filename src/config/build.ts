@@ -42,6 +42,7 @@ export function buildConfig(file: ConfigFile): Config {
     telemetry: {
       logLevel: file.telemetry.log_level,
       logFormat: file.telemetry.log_format,
+      logBufferBytes: file.telemetry.log_buffer,
       logsUpstreamMessages: file.telemetry.upstream_messages,
     },
     upstreamRequests: file.upstream_requests,

@@ -116,6 +116,8 @@ export interface TelemetrySettings {
   readonly logLevel: ConfigFile["telemetry"]["log_level"];
   readonly logFormat: ConfigFile["telemetry"]["log_format"];
   /** Whether the words of upstreams, which may quote prompts, are logged. */
+  /** Most of the log that waits for its reader. */
+  readonly logBufferBytes: number;
   readonly logsUpstreamMessages: boolean;
 }
 

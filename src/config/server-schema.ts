@@ -264,6 +264,13 @@ export const telemetrySchema = z
       .prefault("info")
       .describe("Least severity that is logged."),
     log_format: z.enum(["text", "json"]).prefault("text").describe("Form of a log line."),
+    log_buffer: size({
+      about:
+        "Most of the log that waits for a slow reader; lines beyond it are dropped and counted.",
+      min: "64KiB",
+      max: "1GiB",
+      initial: "1MiB",
+    }),
     upstream_messages: flag(
       "Whether the log has the words of upstreams' errors. They may quote prompts.",
       false,

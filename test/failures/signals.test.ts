@@ -1,13 +1,10 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { fileURLToPath } from "node:url";
 import { Random } from "../../src/simulator/answer/random.ts";
 import { parseStream } from "../support/bodies.ts";
 import { longStreams, planCall, type PlannedCall } from "../support/ledger-truth-mix.ts";
 import { ProcessBench, until } from "../support/ledger-truth-process.ts";
 import { testNeeding } from "../support/requirement.ts";
-
-const root = fileURLToPath(new URL("../..", import.meta.url));
-const direct = [process.execPath, "src/main.ts", "serve"];
+import { serveCommand, TerminalSession } from "../support/terminal-session.ts";
 
 let bench: ProcessBench;
 beforeEach(async () => {
@@ -25,46 +22,8 @@ if (long === undefined) throw new Error("there is no long stream");
 const streamOf = (tokens: number): PlannedCall =>
   planCall([{ ...long, tokens: [tokens, tokens] }], new Random(1), "signalled");
 
-/** A gateway in front of a terminal of its own, as a shell or npm starts it. */
-class TerminalSession implements AsyncDisposable {
-  readonly #child: ReturnType<typeof Bun.spawn>;
-  #text = "";
-
-  constructor(command: readonly string[]) {
-    this.#child = Bun.spawn([...command, "--config", bench.configPath], {
-      cwd: root,
-      env: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "" },
-      terminal: { data: (_, bytes) => void (this.#text += Buffer.from(bytes).toString()) },
-    });
-  }
-
-  get text(): string {
-    return this.#text;
-  }
-
-  get exited(): Promise<number> {
-    return this.#child.exited;
-  }
-
-  async listening(): Promise<{ readonly dataUrl: string }> {
-    await until("it listens", () => this.#text.includes("listening data="));
-    return { dataUrl: /listening data=(\S+)/.exec(this.#text)?.[1] ?? "" };
-  }
-
-  pressControlC(): void {
-    this.#child.terminal?.write("\u0003");
-  }
-
-  /** To every process that runs in front of the terminal, as an init system does. */
-  signalGroup(name: NodeJS.Signals): void {
-    process.kill(-this.#child.pid, name);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#child.exitCode === null) this.signalGroup("SIGKILL");
-    await this.#child.exited;
-    this.#child.terminal?.close();
-  }
+function startSession(command: readonly string[]): TerminalSession {
+  return new TerminalSession([...command, "--config", bench.configPath]);
 }
 
 async function openStream(place: { readonly dataUrl: string }, tokens: number): Promise<string> {
@@ -88,7 +47,7 @@ test.each([
 });
 
 const started = [
-  ["a shell", direct],
+  ["a shell", serveCommand],
   ["npm start", ["npm", "start", "--"]],
   ["npm run", ["npm", "run", "sluice", "--", "serve"]],
 ] as const;
@@ -96,14 +55,14 @@ const started = [
 testNeeding("npm").each(started)(
   "one Ctrl-C under %s lets an open stream end, a second one does not",
   async (_, command) => {
-    await using session = new TerminalSession(command);
+    await using session = startSession(command);
     const place = await session.listening();
     const streams = [openStream(place, 40), openStream(place, 100_000)] as const;
     await until("the streams are open", () => bench.simulator.openCalls === 2);
-    session.pressControlC();
+    session.pressControl("C");
     await until("it drains", () => session.text.includes("shutting down"));
     expect(parseStream(await streams[0]).isDone).toBe(true);
-    session.pressControlC();
+    session.pressControl("C");
     expect(await session.exited).not.toBe(0);
     expect(parseStream(await streams[1]).isDone).toBe(false);
   },
@@ -115,7 +74,7 @@ testNeeding("npm").each(started)(
     const { configPath } = bench;
     const text = await Bun.file(configPath).text();
     await Bun.write(configPath, text.replace("pre_stop: 10m", "pre_stop: 0s"));
-    await using session = new TerminalSession(command);
+    await using session = startSession(command);
     const stream = openStream(await session.listening(), 40);
     await until("the stream is open", () => bench.simulator.openCalls === 1);
     session.signalGroup("SIGTERM");

@@ -29,6 +29,10 @@ const server = Bun.serve({
     return new Response(String(process.pid), { headers: { connection: "close" } });
   },
 });
+process.on("uncaughtException", (thrown) => {
+  link.tellFailure(thrown);
+  process.exit(1);
+});
 link.tellStarted(port === "0" ? ["--port", String(server.port)] : []);
 
 function failWith(message: string): never {

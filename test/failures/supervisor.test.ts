@@ -96,6 +96,7 @@ test(
     isOver = true;
     serving.signal("SIGINT");
     await until("it ends", () => serving.text().includes("shutting down"));
+    await Bun.sleep(50);
     serving.signal("SIGINT");
     await calling;
     await serving.exited;

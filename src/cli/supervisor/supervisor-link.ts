@@ -11,8 +11,10 @@ export interface SupervisorLink {
   tellSettings(settings: WorkerSettings): void;
   /** Whoever tells this must end. */
   askForFetchLimit(fetchLimit: number): void;
-  /** The worker serves. From here on an exception that nobody catches is handed over, and ends it. */
+  /** The worker serves. */
   tellStarted(addresses: readonly string[]): void;
+  /** An exception that nobody caught ends the worker. */
+  tellFailure(thrown: unknown): void;
 }
 
 export interface LinkOptions {
@@ -33,7 +35,7 @@ export function connectToSupervisor({ onSignal, endNow }: LinkOptions): Supervis
   // What is under way is in the spool, and a second gateway must not run unseen.
   process.on("disconnect", endNow);
   ignoreOwnSignals();
-  return new Link(endNow);
+  return new Link();
 }
 
 /** Terminals and init systems signal the whole group: what comes twice would mean `now`. */
@@ -48,12 +50,6 @@ export function disconnectFromSupervisor(): void {
 }
 
 class Link implements SupervisorLink {
-  readonly #endNow: () => void;
-
-  constructor(endNow: () => void) {
-    this.#endNow = endNow;
-  }
-
   tellSettings(settings: WorkerSettings): void {
     this.#tell({ kind: "settings", ...settings });
   }
@@ -64,19 +60,14 @@ class Link implements SupervisorLink {
 
   tellStarted(addresses: readonly string[]): void {
     this.#tell({ kind: "started", addresses });
-    const onFailure = (thrown: unknown): void => {
-      const residentBytes = process.memoryUsage.rss();
-      this.#tell({ kind: "failure", residentBytes, ...failureFacts(thrown, programRoot) });
-      this.#endNow();
-    };
-    process.on("uncaughtException", onFailure);
-    process.on("unhandledRejection", onFailure);
+  }
+
+  tellFailure(thrown: unknown): void {
+    const residentBytes = process.memoryUsage.rss();
+    this.#tell({ kind: "failure", residentBytes, ...failureFacts(thrown) });
   }
 
   #tell(message: WorkerMessage): void {
     process.send?.(message);
   }
 }
-
-/** What places in stacks are told relative to. */
-const programRoot = new URL("../../../", import.meta.url).pathname;
