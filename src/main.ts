@@ -4,7 +4,11 @@ import { AskedToEnd, exitCodes, type CommandIo, type EndSignal } from "./cli/com
 import { EndWishes } from "./cli/end-wishes.ts";
 import { createProcessInput, StandardStreams } from "./cli/standard-streams.ts";
 import { failureFacts } from "./cli/supervisor/failure-facts.ts";
-import { connectToSupervisor, disconnectFromSupervisor } from "./cli/supervisor/supervisor-link.ts";
+import {
+  connectToSupervisor,
+  disconnectFromSupervisor,
+  type SupervisorLink,
+} from "./cli/supervisor/supervisor-link.ts";
 import { asksForSupervisor, runSupervisor } from "./cli/supervisor/run-supervisor.ts";
 import { readEnvironment, type ProcessEnvironment } from "./config/environment.ts";
 import { systemClock } from "./domain/clock.ts";
@@ -24,16 +28,25 @@ async function run(args: readonly string[], environment: ProcessEnvironment): Pr
   }
   const io = createIo(environment, isWorker);
   // Only now: a supervisor stays small without everything else.
-  if (isWorker) return runWorker(args, io);
+  if (io.supervisor !== undefined) return runWorker(args, { ...io, supervisor: io.supervisor });
   const { runCommandLine } = await import("./cli/run-command-line.ts");
   return runCommandLine(args, version, io);
 }
 
+interface WorkerIo extends CommandIo {
+  readonly supervisor: SupervisorLink;
+}
+
 /** Callers wait for a worker: it loads what serves, and none of the other commands. */
-async function runWorker([, ...args]: readonly string[], io: CommandIo): Promise<number> {
+async function runWorker([, ...args]: readonly string[], io: WorkerIo): Promise<number> {
+  io.outliveReaders();
   const { runCommand } = await import("./cli/run-command.ts");
-  const { serveCommand } = await import("./cli/serve.ts");
-  const exitCode = await runCommand(serveCommand, args, io);
+  const { rehearseServe, serve, serveCommand } = await import("./cli/serve.ts");
+  const { prepareMeanwhile } = await import("./cli/supervisor/prepare-meanwhile.ts");
+  const { begun } = io.supervisor;
+  const rehearsed = await prepareMeanwhile(begun, () => rehearseServe(args, io));
+  const command = { ...serveCommand, run: (all: readonly string[]) => serve(all, io, rehearsed) };
+  const exitCode = await runCommand(command, [...args, ...(await begun)], io);
   disconnectFromSupervisor();
   return exitCode;
 }
@@ -70,6 +83,7 @@ function createIo(environment: ProcessEnvironment, isWorker: boolean): CommandIo
       process.on(name, () => wishes.counts() && askToEnd(name));
     }
   }
+  let isService = false;
   let hasStarted = false;
   return {
     environment,
@@ -78,6 +92,8 @@ function createIo(environment: ProcessEnvironment, isWorker: boolean): CommandIo
     write: (bytes) => streams.write(bytes),
     log: streams.log,
     outliveReaders() {
+      if (isService) return;
+      isService = true;
       streams.outliveReaders();
       endOnFailure((thrown) => {
         supervisor?.tellFailure(thrown);

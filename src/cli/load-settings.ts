@@ -29,23 +29,31 @@ export interface Settings {
   readonly text: string;
 }
 
+export interface SettingsSources {
+  /** Of the demo. */
+  readonly simulator?: Pick<Simulator, "origin">;
+  /** As this process read them before: the same text is not checked again. */
+  readonly known?: Settings | undefined;
+}
+
 /** The configuration a command works on: the named file, `SLUICE_CONFIG`, or the demo. */
 export function loadSettings(
   chosen: SettingsArguments,
   io: CommandIo,
-  simulator: Pick<Simulator, "origin"> = { origin: "http://127.0.0.1:1" },
+  { simulator = { origin: "http://127.0.0.1:1" }, known }: SettingsSources = {},
 ): Settings {
   const path = chosen.config ?? io.environment.configPath;
   const text = path === undefined ? demoText(chosen, simulator) : readConfigFile(path);
+  const isKnown = known?.text === text && known.path === path;
+  const fileConfig = isKnown ? known.fileConfig : checkConfig(text, path, io);
+  return { config: withDataDir(fileConfig, chosen, path), fileConfig, path, text };
+}
+
+function checkConfig(text: string, path: string | undefined, { environment }: CommandIo): Config {
   const name = path ?? "built-in demo";
-  const result = parseConfig(text, { name, env: io.environment.variables });
+  const result = parseConfig(text, { name, env: environment.variables });
   if (!result.ok) throw new CommandError(formatProblems(name, result.problems));
-  return {
-    config: withDataDir(result.config, chosen, path),
-    fileConfig: result.config,
-    path,
-    text,
-  };
+  return result.config;
 }
 
 /** Reads `HOST:PORT`. */

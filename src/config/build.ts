@@ -47,6 +47,7 @@ export function buildConfig(file: ConfigFile): Config {
     },
     upstreamRequests: file.upstream_requests,
     workers: file.workers,
+    supervisor: { hasStandby: file.supervisor.standby },
     imageFetch: buildImageFetch(file.image_fetch),
     routing: buildRouting(file.routing),
     overload: buildOverload(file.overload),

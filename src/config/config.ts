@@ -34,6 +34,7 @@ export interface Config {
   readonly upstreamRequests: number;
   /** Processes that serve the same addresses. */
   readonly workers: number;
+  readonly supervisor: SupervisorSettings;
   readonly imageFetch: ImageFetchSettings;
   readonly routing: RoutingSettings;
   readonly overload: OverloadSettings;
@@ -110,6 +111,11 @@ export interface SsoSettings {
   readonly accountClaim: string;
   /** Whether an auditor without the account claim sees all accounts; else it stays outside. */
   readonly auditorsSeeAll: boolean;
+}
+
+export interface SupervisorSettings {
+  /** Whether a worker is started ahead, to take the place of one that ends. */
+  readonly hasStandby: boolean;
 }
 
 export interface TelemetrySettings {

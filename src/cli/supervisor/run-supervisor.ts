@@ -25,12 +25,9 @@ export function runSupervisor({ environment, version, log }: SupervisorSetup): P
   const program = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
   const supervisor = new Supervisor({
     clock: systemClock,
-    start: ({ fetchLimit, addresses }, onMessage) =>
+    start: (fetchLimit, onMessage) =>
       startWorker(
-        {
-          command: [...program, ...addresses],
-          environment: workerVariables(fetchLimit, environment),
-        },
+        { command: program, environment: workerVariables(fetchLimit, environment) },
         onMessage,
       ),
     onCrash: (crash, { nextStartMs, settings }) =>
@@ -38,6 +35,12 @@ export function runSupervisor({ environment, version, log }: SupervisorSetup): P
     onStartRefused: (error, { nextStartMs, settings }) => {
       const fields = { reason: codeOf(error), nextStartMs };
       loggerOf(settings, log).log("error", "a worker cannot be started", fields);
+    },
+    onStandbyLost({ end, error, nextStartMs }, settings) {
+      const { exitCode, signal } = end ?? {};
+      const reason = end === undefined ? codeOf(error) : undefined;
+      const fields = { exitCode, signal, reason, nextStartMs };
+      loggerOf(settings, log).log("warn", "there is no standby worker for now", fields);
     },
   });
   for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {

@@ -8,6 +8,8 @@ import {
 
 /** What a command may tell the process above it, when there is one. */
 export interface SupervisorLink {
+  /** Resolves when this process is to serve, with the arguments behind its own. */
+  readonly begun: Promise<readonly string[]>;
   tellSettings(settings: WorkerSettings): void;
   /** Whoever tells this must end. */
   askForFetchLimit(fetchLimit: number): void;
@@ -28,14 +30,16 @@ export interface LinkOptions {
  * be called before anything is awaited, or a signal of the first moment is lost.
  */
 export function connectToSupervisor({ onSignal, endNow }: LinkOptions): SupervisorLink {
+  const begun = Promise.withResolvers<readonly string[]>();
   process.on("message", (value: unknown) => {
     const message = readSupervisorMessage(value);
-    if (message !== undefined) onSignal(message.name);
+    if (message?.kind === "begin") begun.resolve(message.addresses);
+    if (message?.kind === "signal") onSignal(message.name);
   });
   // What is under way is in the spool, and a second gateway must not run unseen.
   process.on("disconnect", endNow);
   ignoreOwnSignals();
-  return new Link();
+  return new Link(begun.promise);
 }
 
 /** Terminals and init systems signal the whole group: what comes twice would mean `now`. */
@@ -50,6 +54,12 @@ export function disconnectFromSupervisor(): void {
 }
 
 class Link implements SupervisorLink {
+  readonly begun: Promise<readonly string[]>;
+
+  constructor(begun: Promise<readonly string[]>) {
+    this.begun = begun;
+  }
+
   tellSettings(settings: WorkerSettings): void {
     this.#tell({ kind: "settings", ...settings });
   }

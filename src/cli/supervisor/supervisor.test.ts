@@ -21,9 +21,12 @@ class StagedWorker {
 
   serve(workers = 1): void {
     const telemetry = { logLevel: "info", logFormat: "text" } as const;
-    this.say({ kind: "settings", dataDir: "/", workers, isReloadable: true, ...telemetry });
+    const rest = { isReloadable: true, hasStandby: false };
+    this.say({ kind: "settings", dataDir: "/", workers, ...telemetry, ...rest });
     this.say({ kind: "started", addresses: [] });
   }
+
+  begin(): void {}
 
   pass(signal: PassedSignal): void {
     this.passed.push(signal);
@@ -48,7 +51,7 @@ class Stage {
   refusal: Error | undefined;
   readonly supervisor = new Supervisor({
     clock: this.clock,
-    start: (_how, onMessage) => {
+    start: (_fetchLimit, onMessage) => {
       if (this.refusal !== undefined) throw this.refusal;
       const worker = new StagedWorker(this.workers.length + 1, onMessage);
       this.workers.push(worker);
@@ -56,6 +59,7 @@ class Stage {
     },
     onCrash: (crash, after) => void this.crashes.push({ ...crash, ...after }),
     onStartRefused: (error, after) => void this.refusals.push({ error, ...after }),
+    onStandbyLost: () => undefined,
   });
   readonly ended: Promise<number>;
 
