@@ -1,3 +1,4 @@
+import { format } from "node:util";
 import type { Clock } from "../domain/clock.ts";
 import { LogOutput } from "../telemetry/log-output.ts";
 import { OutputQueue, standardError, standardOutput } from "../telemetry/output-queue.ts";
@@ -31,6 +32,10 @@ export class StandardStreams {
   /** From here on what cannot be written at once waits within bounds, or is dropped. */
   outliveReaders(): void {
     this.#outlivesReaders = true;
+    // Libraries print there, and the runtime's own console waits for its reader.
+    const print = (...values: readonly unknown[]): void => this.print(format(...values));
+    const report = (...values: readonly unknown[]): void => this.report(format(...values));
+    Object.assign(console, { log: print, info: print, debug: print, warn: report, error: report });
   }
 
   /** A line on standard output. */
