@@ -3,6 +3,7 @@ import type { RandomBytes } from "./domain/base62.ts";
 import type { Clock } from "./domain/clock.ts";
 import type { PipelineServices } from "./pipeline/services.ts";
 import type { LimitStore } from "./storage/store.ts";
+import type { LogSink } from "./telemetry/log-output.ts";
 
 /** What tests and simulations put in the place of the real thing. */
 export interface AppOverrides {
@@ -11,7 +12,8 @@ export interface AppOverrides {
   readonly randomBytes?: RandomBytes;
   readonly limits?: LimitStore;
   readonly resolveHost?: PipelineServices["resolveHost"];
-  readonly writeLog?: (line: string) => void;
+  /** Where the log goes; nowhere without it. */
+  readonly log?: LogSink;
   /** Told the token that makes the first operator, while there is none. It is never logged. */
   readonly onBootstrapToken?: BootstrapOptions["onBootstrapToken"];
 }

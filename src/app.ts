@@ -28,6 +28,7 @@ import { adminRoutes, dataRoutes } from "./routes.ts";
 import { startListener, type ListenerParts } from "./start-listener.ts";
 import type { AdapterServices } from "./upstreams/adapter.ts";
 import type { TelemetryEvents } from "./telemetry/events.ts";
+import { noLog } from "./telemetry/log-output.ts";
 import { createTelemetry, type Telemetry } from "./telemetry/telemetry.ts";
 
 export type { AppOverrides } from "./app-overrides.ts";
@@ -209,13 +210,13 @@ class RunningApp implements App {
   };
 
   #createTelemetry(overrides: AppOverrides): Telemetry {
-    const { logLevel: level, logFormat: format, logsUpstreamMessages } = this.#config.telemetry;
+    const { logLevel: level, logFormat: format, ...settings } = this.#config.telemetry;
     return createTelemetry({
+      ...settings,
       level,
       format,
-      logsUpstreamMessages,
       clock: this.#clock,
-      write: overrides.writeLog ?? ((line) => void process.stderr.write(`${line}\n`)),
+      log: overrides.log ?? noLog,
       gauges: {
         openRequests: () => this.#data?.pendingRequests ?? 0,
         queuedUsageRows: () => this.#storage.ledger.waiting,

@@ -1,71 +1,107 @@
 #!/usr/bin/env bun
 import packageJson from "../package.json" with { type: "json" };
+import { AskedToEnd, exitCodes, type CommandIo, type EndSignal } from "./cli/command.ts";
+import { EndWishes } from "./cli/end-wishes.ts";
+import { createProcessInput, StandardStreams } from "./cli/standard-streams.ts";
+import { failureFacts } from "./cli/supervisor/failure-facts.ts";
 import {
-  AskedToEnd,
-  exitCodes,
-  sameWishMs,
-  type CommandIo,
-  type EndSignal,
-} from "./cli/command.ts";
-import { createProcessInput, createProcessOutput } from "./cli/standard-streams.ts";
-import { connectToSupervisor, disconnectFromSupervisor } from "./cli/supervisor/supervisor-link.ts";
+  connectToSupervisor,
+  disconnectFromSupervisor,
+  type SupervisorLink,
+} from "./cli/supervisor/supervisor-link.ts";
 import { asksForSupervisor, runSupervisor } from "./cli/supervisor/run-supervisor.ts";
 import { readEnvironment, type ProcessEnvironment } from "./config/environment.ts";
 import { systemClock } from "./domain/clock.ts";
 
 // What Sluice writes (keys' digests, usage, the pepper) is for its own user alone.
 process.umask(0o077);
-process.exitCode = await run(process.argv.slice(2), readEnvironment());
+const streams = new StandardStreams(systemClock);
+const asked = new AbortController();
+await end(await run(process.argv.slice(2), readEnvironment()));
 
 async function run(args: readonly string[], environment: ProcessEnvironment): Promise<number> {
   const { version } = packageJson;
   const isWorker = environment.isWorker === true && process.send !== undefined;
-  if (!isWorker && asksForSupervisor(args)) return runSupervisor(environment, version);
+  if (!isWorker && asksForSupervisor(args)) {
+    streams.outliveReaders();
+    return runSupervisor({ environment, version, log: streams.log });
+  }
   const io = createIo(environment, isWorker);
   // Only now: a supervisor stays small without everything else.
-  if (isWorker) return runWorker(args, io);
+  if (io.supervisor !== undefined) return runWorker(args, { ...io, supervisor: io.supervisor });
   const { runCommandLine } = await import("./cli/run-command-line.ts");
   return runCommandLine(args, version, io);
 }
 
+interface WorkerIo extends CommandIo {
+  readonly supervisor: SupervisorLink;
+}
+
 /** Callers wait for a worker: it loads what serves, and none of the other commands. */
-async function runWorker([, ...args]: readonly string[], io: CommandIo): Promise<number> {
+async function runWorker([, ...args]: readonly string[], io: WorkerIo): Promise<number> {
+  io.outliveReaders();
   const { runCommand } = await import("./cli/run-command.ts");
-  const { serveCommand } = await import("./cli/serve.ts");
-  const exitCode = await runCommand(serveCommand, args, io);
+  const { rehearseServe, serve, serveCommand } = await import("./cli/serve.ts");
+  const { prepareMeanwhile } = await import("./cli/supervisor/prepare-meanwhile.ts");
+  const { begun } = io.supervisor;
+  const rehearsed = await prepareMeanwhile(begun, () => rehearseServe(args, io));
+  const command = { ...serveCommand, run: (all: readonly string[]) => serve(all, io, rehearsed) };
+  const exitCode = await runCommand(command, [...args, ...(await begun)], io);
   disconnectFromSupervisor();
   return exitCode;
 }
 
+/** A write that waits for its reader keeps the process alive, so it is not left to end by itself. */
+async function end(exitCode: number): Promise<void> {
+  const isWritten = await streams.finish(asked.signal);
+  const { failure } = streams;
+  if (failure !== undefined) {
+    streams.report(`sluice: standard output cannot be written (${failure})`);
+    await streams.finish(asked.signal);
+  }
+  process.exitCode = failure === undefined ? exitCode : Math.max(exitCode, exitCodes.failed);
+  if (!isWritten) process.exit();
+}
+
+function askToEnd(by: EndSignal): void {
+  // The second one means now: whatever still drains is given up.
+  if (asked.signal.aborted) process.exit(exitCodes.failed);
+  asked.abort(new AskedToEnd(by));
+}
+
 function createIo(environment: ProcessEnvironment, isWorker: boolean): CommandIo {
-  const asked = new AbortController();
-  let askedAt = 0;
-  const end = (by: EndSignal): void => {
-    const now = systemClock.monotonic();
-    if (asked.signal.aborted) {
-      // The second one means now: whatever still drains is given up.
-      if (now - askedAt >= sameWishMs) process.exit(exitCodes.failed);
-      return;
-    }
-    askedAt = now;
-    asked.abort(new AskedToEnd(by));
-  };
   let reload: () => void = () => undefined;
   const supervisor = isWorker
     ? connectToSupervisor({
-        onSignal: (signal) => (signal === "SIGHUP" ? reload() : end(signal)),
+        onSignal: (signal) => (signal === "SIGHUP" ? reload() : askToEnd(signal)),
         endNow: () => process.exit(exitCodes.failed),
       })
     : undefined;
   if (!isWorker) {
-    process.on("SIGTERM", () => end("SIGTERM"));
-    process.on("SIGINT", () => end("SIGINT"));
+    const wishes = new EndWishes(systemClock);
+    for (const name of ["SIGTERM", "SIGINT"] as const) {
+      process.on(name, () => wishes.counts() && askToEnd(name));
+    }
   }
+  let isService = false;
+  let hasStarted = false;
   return {
     environment,
-    print: (line) => console.log(line),
-    report: (line) => console.error(line),
-    write: createProcessOutput(),
+    print: (line) => streams.print(line),
+    report: (line) => streams.report(line),
+    write: (bytes) => streams.write(bytes),
+    log: streams.log,
+    outliveReaders() {
+      if (isService) return;
+      isService = true;
+      streams.outliveReaders();
+      endOnFailure((thrown) => {
+        supervisor?.tellFailure(thrown);
+        // A supervisor tells of a gateway that served; messages may quote prompts by then.
+        if (!hasStarted) streams.report(Bun.inspect(thrown));
+        else if (supervisor === undefined) streams.report(describeFailure(thrown));
+      });
+    },
     input: createProcessInput(),
     clock: systemClock,
     random: (target) => crypto.getRandomValues(target),
@@ -75,6 +111,28 @@ function createIo(environment: ProcessEnvironment, isWorker: boolean): CommandIo
       // Without a handler the signal ends the process, as it should where nothing is read again.
       if (!isWorker) process.on("SIGHUP", callback);
     },
+    tellStarted(addresses) {
+      hasStarted = true;
+      supervisor?.tellStarted(addresses);
+    },
     supervisor,
   };
+}
+
+/** The runtime would print what was thrown by itself, and wait for whoever reads that. */
+function endOnFailure(tell: (thrown: unknown) => void): void {
+  let isEnding = false;
+  const onFailure = (thrown: unknown): void => {
+    if (isEnding) return;
+    isEnding = true;
+    tell(thrown);
+    void streams.finish(asked.signal).then(() => process.exit(exitCodes.failed));
+  };
+  process.on("uncaughtException", onFailure);
+  process.on("unhandledRejection", onFailure);
+}
+
+function describeFailure(thrown: unknown): string {
+  const { error, positions } = failureFacts(thrown);
+  return [`sluice crashed: ${error}`, ...positions.map((place) => `    at ${place}`)].join("\n");
 }

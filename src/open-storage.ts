@@ -2,6 +2,7 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "./config/config.ts";
 import type { Clock } from "./domain/clock.ts";
+import { oddKind } from "./domain/file-kind.ts";
 import { openLedger, type Ledger } from "./ledger/ledger.ts";
 import { KeyRing } from "./pipeline/key-ring.ts";
 import { LastUse } from "./pipeline/last-use.ts";
@@ -102,7 +103,7 @@ export function openStorage(options: StorageOptions): Storage {
       return ledger.whyNotReady();
     },
     async start() {
-      refuseFolder(config.storage.path);
+      refuseOddFiles(config.storage.path);
       await connection.open().catch(throwUnlessAway);
       hasStarted = true;
       await keyRing.start();
@@ -149,10 +150,17 @@ function withReplies(
   };
 }
 
-/** Nobody makes a file of it while the process waits, so this must be told at once. */
-function refuseFolder(path: string): void {
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return;
-  throw new Error(`storage.url names a folder, ${path}; it must name a file in it`);
+/**
+ * Of the database and of what SQLite keeps beside it. Nobody makes a file of them while the process
+ * waits, and SQLite would wait for a FIFO.
+ */
+function refuseOddFiles(path: string): void {
+  for (const ending of ["", "-journal", "-wal", "-shm"]) {
+    const stats = statSync(`${path}${ending}`, { throwIfNoEntry: false });
+    const odd = stats === undefined ? undefined : oddKind(stats);
+    if (odd === undefined) continue;
+    throw new Error(`storage.url leads to ${path}${ending}, which is ${odd}; it must be a file`);
+  }
 }
 
 function throwUnlessAway(error: unknown): void {

@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import type { ProcessEnvironment } from "../config/environment.ts";
 import type { RandomBytes } from "../domain/base62.ts";
 import type { Clock } from "../domain/clock.ts";
+import type { LogSink } from "../telemetry/log-output.ts";
 import type { SupervisorLink } from "./supervisor/supervisor-link.ts";
 
 /** What a command may touch of the process. */
@@ -12,8 +13,12 @@ export interface CommandIo {
   readonly print: (line: string) => void;
   /** A line on standard error: progress and problems. */
   readonly report: (line: string) => void;
-  /** Bytes on standard output; resolves once they are taken. False when nobody reads on. */
+  /** Bytes on standard output; resolves once they are taken. False when they are not. */
   readonly write: (bytes: Uint8Array) => Promise<boolean>;
+  /** Where a service logs, on standard error. */
+  readonly log: LogSink;
+  /** The command is a service: it runs on whatever becomes of its output. */
+  readonly outliveReaders: () => void;
   readonly input: StandardInput;
   readonly clock: Clock;
   readonly random: RandomBytes;
@@ -21,6 +26,11 @@ export interface CommandIo {
   readonly signal: AbortSignal;
   /** Calls back whenever the process is asked to read its configuration again. */
   readonly onReload: (callback: () => void) => void;
+  /**
+   * The gateway serves; with these arguments a successor serves at the same addresses. An exception
+   * that nobody catches is told without its message from here on.
+   */
+  readonly tellStarted: (addresses: readonly string[]) => void;
   /** The process that starts this one again when it ends unasked. */
   readonly supervisor?: SupervisorLink | undefined;
 }
@@ -37,6 +47,8 @@ export interface StandardInput {
 export interface Command {
   readonly name: string;
   readonly summary: string;
+  /** Whether it runs until it is asked to end. */
+  readonly isService?: boolean;
   /** Shown by `--help`; the arguments tell which part is asked for. */
   help(args: readonly string[]): string;
   /** Resolves with the exit code. Throws `UsageError` for arguments that make no sense. */
@@ -45,12 +57,6 @@ export interface Command {
 
 /** Exit codes: what a script can tell apart. */
 export const exitCodes = { ok: 0, failed: 1, usage: 2 } as const;
-
-/**
- * Signals so close together are one wish: a terminal sends them to every process in front of it, and
- * some of these, such as npm, send them on.
- */
-export const sameWishMs = 500;
 
 /** Somebody wants the process to end: with SIGTERM a machine, with SIGINT a person who waits. */
 export class AskedToEnd extends Error {

@@ -4,7 +4,7 @@ import { Secret } from "../domain/secret.ts";
 import type { AdminClient } from "./admin-client.ts";
 import { CommandError, UsageError, type CommandIo } from "./command.ts";
 import { createHttpClient } from "./http-client.ts";
-import { loadSettings, readConfigFile, type SettingsArguments } from "./load-settings.ts";
+import { loadSettings, readTextFile, type SettingsArguments } from "./load-settings.ts";
 import { createOfflineClient } from "./offline-client.ts";
 import { commandLine } from "./program.ts";
 
@@ -81,7 +81,7 @@ function findGateway(chosen: ConnectionArguments, io: CommandIo): Gateway {
 
 function readToken(chosen: ConnectionArguments, io: CommandIo): Secret | undefined {
   if (chosen.tokenFile === undefined) return io.environment.adminToken;
-  const text = readConfigFile(chosen.tokenFile).trim();
+  const text = readTextFile(chosen.tokenFile).trim();
   // A header cannot hold anything else, and the token is not repeated in a message.
   if (/^[\x21-\x7e]{1,300}$/.test(text)) return new Secret(text);
   throw new CommandError(`${chosen.tokenFile} holds no management token`);

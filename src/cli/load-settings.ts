@@ -1,9 +1,10 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Config } from "../config/config.ts";
 import { demoConfigText } from "../config/demo.ts";
 import { formatProblems, parseConfig } from "../config/load.ts";
 import { listenAddress, type ListenAddress } from "../config/values.ts";
+import { oddKind } from "../domain/file-kind.ts";
 import { CommandError, UsageError, type CommandIo } from "./command.ts";
 import { demoCredentials } from "../simulator/bedrock/credential-book.ts";
 import type { Simulator } from "../simulator/simulator.ts";
@@ -28,23 +29,31 @@ export interface Settings {
   readonly text: string;
 }
 
+export interface SettingsSources {
+  /** Of the demo. */
+  readonly simulator?: Pick<Simulator, "origin">;
+  /** As this process read them before: the same text is not checked again. */
+  readonly known?: Settings | undefined;
+}
+
 /** The configuration a command works on: the named file, `SLUICE_CONFIG`, or the demo. */
 export function loadSettings(
   chosen: SettingsArguments,
   io: CommandIo,
-  simulator: Pick<Simulator, "origin"> = { origin: "http://127.0.0.1:1" },
+  { simulator = { origin: "http://127.0.0.1:1" }, known }: SettingsSources = {},
 ): Settings {
   const path = chosen.config ?? io.environment.configPath;
   const text = path === undefined ? demoText(chosen, simulator) : readConfigFile(path);
+  const isKnown = known?.text === text && known.path === path;
+  const fileConfig = isKnown ? known.fileConfig : checkConfig(text, path, io);
+  return { config: withDataDir(fileConfig, chosen, path), fileConfig, path, text };
+}
+
+function checkConfig(text: string, path: string | undefined, { environment }: CommandIo): Config {
   const name = path ?? "built-in demo";
-  const result = parseConfig(text, { name, env: io.environment.variables });
+  const result = parseConfig(text, { name, env: environment.variables });
   if (!result.ok) throw new CommandError(formatProblems(name, result.problems));
-  return {
-    config: withDataDir(result.config, chosen, path),
-    fileConfig: result.config,
-    path,
-    text,
-  };
+  return result.config;
 }
 
 /** Reads `HOST:PORT`. */
@@ -74,11 +83,27 @@ function withDataDir(config: Config, chosen: SettingsArguments, path: string | u
   return { ...config, dataDir, storage };
 }
 
+/** Each worker and each reload reads it again, so a FIFO that gives its text once is refused. */
 export function readConfigFile(path: string): string {
+  try {
+    const odd = oddKind(statSync(path));
+    if (odd !== undefined) throw new CommandError(`${path}: is ${odd}; it must be a file`);
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw error instanceof CommandError ? error : unreadable(path, error);
+  }
+}
+
+/** The text of a file that is read once, such as what a shell makes of `<(command)`. */
+export function readTextFile(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    const reason = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
-    throw new CommandError(`${path}: cannot be read (${reason})`);
+    throw unreadable(path, error);
   }
+}
+
+function unreadable(path: string, error: unknown): CommandError {
+  const reason = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
+  return new CommandError(`${path}: cannot be read (${reason})`);
 }

@@ -8,6 +8,7 @@ export async function runCommand(
   args: readonly string[],
   io: CommandIo,
 ): Promise<number> {
+  if (command.isService === true) io.outliveReaders();
   try {
     return await command.run(args, io);
   } catch (error) {

@@ -40,6 +40,7 @@ const demoPace = { tokensPerSecond: 150, firstTokenDelayMs: 50 };
 
 export const serveCommand: Command = {
   name: "serve",
+  isService: true,
   summary: "run the gateway; without a configuration, a demo with a simulated provider",
   help: () => `Usage: sluice serve [--config FILE] [--data HOST:PORT] [--admin HOST:PORT] [--data-dir DIR]
                     [--unsupervised] [--init]
@@ -64,37 +65,62 @@ finish (shutdown.drain_timeout), end. SIGINT: the same without shutdown.pre_stop
 at once. SIGHUP: read the configuration again.
 
 Exit code: 0 ended as asked, 1 could not start, 2 wrong usage.`,
-  async run(args, io) {
-    const { values, positionals } = readArguments(args, options);
-    if (positionals.length > 0) throw new UsageError(`serve does not take '${positionals[0]}'`);
-    const initial = loadSettings(values, io);
-    const { path, config } = initial;
-    if (io.supervisor === undefined) restartWithFetchLimit(config.upstreamRequests, io.environment);
-    else if (!isRightlyStarted(io.supervisor, { config, path, io })) return exitCodes.ok;
-    const reload = { now: (): void => undefined };
-    // From the start: before there is a handler, the signal would end the process. The demo has no
-    // file to read again and ends with its terminal.
-    if (path !== undefined) io.onReload(() => reload.now());
-    await using demo = path === undefined ? await simulateProvider() : undefined;
-    // Only the demo's depend on where its simulator listens.
-    const settings = demo === undefined ? initial : loadSettings(values, io, demo);
-    const wanted = withListeners(settings.config, values);
-    const begins = values.init === true && values["no-init"] !== true;
-    if (begins) await startAnew(wanted, io);
-    await using app = await start(wanted, { values, io });
-    const once = begins ? ["--no-init"] : [];
-    io.supervisor?.tellStarted([...fixedAddresses(wanted, app), ...once]);
-    if (demo !== undefined) {
-      const { introduceDemo } = await import("./introduce-demo.ts");
-      await introduceDemo({ app, values }, io);
-    }
-    using watch = follow(app, settings, io);
-    reload.now = () => watch?.reload();
-    await untilAsked(io.signal);
-    await app.drain({ isAnnounced: !isAskedByPerson(io.signal) });
-    return exitCodes.ok;
-  },
+  run: (args, io) => serve(args, io),
 };
+
+/** `known` are the settings that this process read before it was told to begin. */
+export async function serve(
+  args: readonly string[],
+  io: CommandIo,
+  known?: Settings,
+): Promise<number> {
+  const { values, positionals } = readArguments(args, options);
+  if (positionals.length > 0) throw new UsageError(`serve does not take '${positionals[0]}'`);
+  const initial = loadSettings(values, io, { known });
+  const { path, config } = initial;
+  if (io.supervisor === undefined) restartWithFetchLimit(config.upstreamRequests, io.environment);
+  else if (!isRightlyStarted(io.supervisor, { config, path, io })) return exitCodes.ok;
+  const reload = { now: (): void => undefined };
+  // From the start: before there is a handler, the signal would end the process. The demo has no
+  // file to read again and ends with its terminal.
+  if (path !== undefined) io.onReload(() => reload.now());
+  await using simulator = path === undefined ? await simulateProvider() : undefined;
+  // Only the demo's depend on where its simulator listens.
+  const settings = simulator === undefined ? initial : loadSettings(values, io, { simulator });
+  const wanted = withListeners(settings.config, values);
+  const begins = values.init === true && values["no-init"] !== true;
+  if (begins) await startAnew(wanted, io);
+  await using app = await start(wanted, { values, io });
+  const once = begins ? ["--no-init"] : [];
+  io.tellStarted([...fixedAddresses(wanted, app), ...once]);
+  if (simulator !== undefined) {
+    const { introduceDemo } = await import("./introduce-demo.ts");
+    await introduceDemo({ app, values }, io);
+  }
+  using watch = follow(app, settings, io);
+  reload.now = () => watch?.reload();
+  await untilAsked(io.signal);
+  await app.drain({ isAnnounced: !isAskedByPerson(io.signal) });
+  return exitCodes.ok;
+}
+
+/**
+ * What a standby does before it is told to begin: it reads the configuration and loads what serves
+ * it. The start reads the file again, and checks it only if it has changed.
+ */
+export async function rehearseServe(
+  args: readonly string[],
+  io: CommandIo,
+): Promise<Settings | undefined> {
+  try {
+    const settings = loadSettings(readArguments(args, options).values, io);
+    if (settings.path === undefined) await import("../simulator/simulator.ts");
+    return settings;
+  } catch {
+    // The start will say what is wrong, if it still is.
+    return undefined;
+  }
+}
 
 interface Beginning {
   readonly config: Config;
@@ -105,10 +131,15 @@ interface Beginning {
 /** Tells the supervisor what it must know; false when it must start this process otherwise. */
 function isRightlyStarted(supervisor: SupervisorLink, { config, path, io }: Beginning): boolean {
   const { logLevel, logFormat } = config.telemetry;
-  const { workers, upstreamRequests } = config;
+  const {
+    workers,
+    upstreamRequests,
+    supervisor: { hasStandby },
+  } = config;
   const dataDir = resolve(config.dataDir);
   const isReloadable = path !== undefined;
-  supervisor.tellSettings({ dataDir, logLevel, logFormat, workers, isReloadable });
+  const log = { logLevel, logFormat };
+  supervisor.tellSettings({ dataDir, ...log, workers, isReloadable, hasStandby });
   if (hasFetchLimit(upstreamRequests, io.environment)) return true;
   supervisor.askForFetchLimit(upstreamRequests);
   return false;
@@ -145,7 +176,8 @@ interface Told {
 
 async function start(config: Config, told: Told): Promise<App> {
   try {
-    return await createApp(config, { onBootstrapToken: (token) => tellBootstrap(token, told) });
+    const onBootstrapToken = (token: BootstrapToken): void => tellBootstrap(token, told);
+    return await createApp(config, { log: told.io.log, onBootstrapToken });
   } catch (error) {
     throw new CommandError(`cannot start: ${reasonOf(error)}${adviceFor(error)}`);
   }

@@ -42,10 +42,12 @@ export function buildConfig(file: ConfigFile): Config {
     telemetry: {
       logLevel: file.telemetry.log_level,
       logFormat: file.telemetry.log_format,
+      logBufferBytes: file.telemetry.log_buffer,
       logsUpstreamMessages: file.telemetry.upstream_messages,
     },
     upstreamRequests: file.upstream_requests,
     workers: file.workers,
+    supervisor: { hasStandby: file.supervisor.standby },
     imageFetch: buildImageFetch(file.image_fetch),
     routing: buildRouting(file.routing),
     overload: buildOverload(file.overload),

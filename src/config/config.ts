@@ -34,6 +34,7 @@ export interface Config {
   readonly upstreamRequests: number;
   /** Processes that serve the same addresses. */
   readonly workers: number;
+  readonly supervisor: SupervisorSettings;
   readonly imageFetch: ImageFetchSettings;
   readonly routing: RoutingSettings;
   readonly overload: OverloadSettings;
@@ -113,10 +114,17 @@ export interface SsoSettings {
   readonly auditorsSeeAll: boolean;
 }
 
+export interface SupervisorSettings {
+  /** Whether a worker is started ahead, to take the place of one that ends. */
+  readonly hasStandby: boolean;
+}
+
 export interface TelemetrySettings {
   readonly logLevel: ConfigFile["telemetry"]["log_level"];
   readonly logFormat: ConfigFile["telemetry"]["log_format"];
   /** Whether the words of upstreams, which may quote prompts, are logged. */
+  /** Most of the log that waits for its reader. */
+  readonly logBufferBytes: number;
   readonly logsUpstreamMessages: boolean;
 }
 

@@ -5,6 +5,12 @@ import { imageFetchSchema } from "./image-fetch-schema.ts";
 import { environmentsSchema, modelsSchema, plansSchema } from "./model-schema.ts";
 import { overloadSchema, poolsSchema, routingSchema } from "./routing-schema.ts";
 import {
+  supervisorSchema,
+  telemetrySchema,
+  upstreamRequestsSchema,
+  workersSchema,
+} from "./process-schema.ts";
+import {
   authSchema,
   dataDirectorySchema,
   httpSchema,
@@ -14,9 +20,6 @@ import {
   shutdownSchema,
   storageSchema,
   streamsSchema,
-  telemetrySchema,
-  upstreamRequestsSchema,
-  workersSchema,
 } from "./server-schema.ts";
 import { upstreamsSchema } from "./upstream-schema.ts";
 
@@ -40,6 +43,7 @@ export const configFileSchema = z
     telemetry: telemetrySchema,
     upstream_requests: upstreamRequestsSchema,
     workers: workersSchema,
+    supervisor: supervisorSchema,
     image_fetch: imageFetchSchema,
     routing: routingSchema,
     overload: overloadSchema,

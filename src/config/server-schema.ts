@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { isNetwork } from "../domain/network.ts";
 import { Secret } from "../domain/secret.ts";
-import { duration, listenAddress, size, text, wholeNumber, flag } from "./values.ts";
+import { duration, listenAddress, size, text, wholeNumber } from "./values.ts";
 
-/** What the process itself needs: where it listens, what it stores, how long it waits. */
+/** What the gateway needs: where it listens, what it stores, how long it waits. */
 
 export const listenSchema = z
   .strictObject({
@@ -266,32 +266,3 @@ export const ledgerSchema = z
   })
   .prefault({})
   .describe("The record of usage.");
-
-export const telemetrySchema = z
-  .strictObject({
-    log_level: z
-      .enum(["debug", "info", "warn", "error", "off"])
-      .prefault("info")
-      .describe("Least severity that is logged."),
-    log_format: z.enum(["text", "json"]).prefault("text").describe("Form of a log line."),
-    upstream_messages: flag(
-      "Whether the log has the words of upstreams' errors. They may quote prompts.",
-      false,
-    ),
-  })
-  .prefault({})
-  .describe("Logs.");
-
-export const upstreamRequestsSchema = wholeNumber({
-  about: "Most requests to upstreams at one time, of the whole process.",
-  min: 1,
-  max: 65_336,
-  initial: 8192,
-});
-
-export const workersSchema = wholeNumber({
-  about: "Processes that serve the same addresses. More than 1 need a shared `limits.store`.",
-  min: 1,
-  max: 64,
-  initial: 1,
-});

@@ -1,5 +1,6 @@
-import { type FSWatcher, readFileSync, realpathSync, watch } from "node:fs";
+import { type FSWatcher, readFileSync, realpathSync, statSync, watch } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { oddKind } from "../domain/file-kind.ts";
 import type { Config } from "./config.ts";
 import { formatProblems, parseConfig } from "./load.ts";
 import type { Environment } from "./placeholder.ts";
@@ -89,20 +90,24 @@ class FileConfigWatch implements ConfigWatch {
   }
 
   #read(): string | undefined {
-    const { path, onProblems } = this.#options;
+    const { path } = this.#options;
     try {
+      const odd = oddKind(statSync(path));
+      if (odd !== undefined) return this.#unreadable(`is ${odd}; it must be a file`);
       const text = readFileSync(path, "utf8");
       this.#isUnreadable = false;
       return text;
     } catch (error) {
-      if (!this.#isUnreadable) {
-        onProblems(
-          `${path}: cannot be read (${codeOf(error)})\nThe configuration before it stays.`,
-        );
-      }
-      this.#isUnreadable = true;
-      return undefined;
+      return this.#unreadable(`cannot be read (${codeOf(error)})`);
     }
+  }
+
+  #unreadable(reason: string): undefined {
+    const { path, onProblems } = this.#options;
+    if (!this.#isUnreadable) {
+      onProblems(`${path}: ${reason}\nThe configuration before it stays.`);
+    }
+    this.#isUnreadable = true;
   }
 
   #schedule(): void {

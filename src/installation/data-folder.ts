@@ -8,6 +8,7 @@ import {
   statSync,
 } from "node:fs";
 import { basename, join } from "node:path";
+import { oddKind } from "../domain/file-kind.ts";
 import { pepperPath } from "./pepper.ts";
 import { writeOnce } from "./write-once.ts";
 
@@ -22,6 +23,8 @@ export class DataFolder {
   /** Undefined before its first database, and when the file holds none. */
   readId(): string | undefined {
     try {
+      const odd = oddKind(statSync(this.#idPath));
+      if (odd !== undefined) throw new Error(`${this.#idPath} is ${odd}; it must be a file`);
       const id = readFileSync(this.#idPath, "utf8").trim();
       return id === "" ? undefined : id;
     } catch (error) {

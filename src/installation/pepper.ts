@@ -1,6 +1,7 @@
-import { chmodSync, readFileSync } from "node:fs";
+import { chmodSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { RandomBytes } from "../domain/base62.ts";
+import { oddKind } from "../domain/file-kind.ts";
 import { Secret } from "../domain/secret.ts";
 import { writeOnce } from "./write-once.ts";
 
@@ -45,6 +46,8 @@ export function markOf({ secret }: Pepper): string {
 
 function readPepper(path: string): Secret | undefined {
   try {
+    const odd = oddKind(statSync(path));
+    if (odd !== undefined) throw new Error(`${path} is ${odd}; it must be a file`);
     const text = readFileSync(path, "utf8").trim();
     if (text.length < 32) throw new Error(`${path} holds no pepper of 32 characters or more`);
     chmodSync(path, 0o600);

@@ -1,6 +1,19 @@
-import { closeSync, fdatasyncSync, fstatSync, ftruncateSync, openSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fdatasyncSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  writeSync,
+} from "node:fs";
 import { join } from "node:path";
+import { oddKind } from "../domain/file-kind.ts";
 import type { PoisonRow } from "./store-rows.ts";
+
+/** A FIFO that nobody reads is refused instead of being waited for. */
+const appendWithoutWaiting =
+  constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
 
 /**
  * Puts a row aside for the operator, in `dead-letter.ndjson`. When this returns it lies on the
@@ -9,8 +22,11 @@ import type { PoisonRow } from "./store-rows.ts";
 export function writeDeadLetter(folder: string, { record, error }: PoisonRow, at: number): void {
   const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   const line = JSON.stringify({ at: new Date(at).toISOString(), reason, record });
-  const file = openSync(join(folder, "dead-letter.ndjson"), "a", 0o600);
+  const path = join(folder, "dead-letter.ndjson");
+  const file = openSync(path, appendWithoutWaiting, 0o600);
   try {
+    const odd = oddKind(fstatSync(file));
+    if (odd !== undefined) throw new Error(`${path} is ${odd}; remove it, and a file is made`);
     appendWhole(file, Buffer.from(`${line}\n`));
     fdatasyncSync(file);
   } finally {

@@ -1,5 +1,7 @@
 import { Database } from "bun:sqlite";
+import { statSync } from "node:fs";
 import { join } from "node:path";
+import { oddKind } from "../domain/file-kind.ts";
 
 /**
  * Keeps every other process away from a folder, for as long as this one lives: the system frees
@@ -10,7 +12,9 @@ export class FolderLock {
 
   /** Throws when another holds the folder, or when nothing can be written there. */
   constructor(folder: string) {
-    this.#database = new Database(join(folder, "lock"), { create: true });
+    const path = join(folder, "lock");
+    refuseOddFile(path);
+    this.#database = new Database(path, { create: true });
     try {
       this.#database.run("PRAGMA busy_timeout = 0");
       // Nothing is written, so a full disk is no hindrance.
@@ -26,6 +30,13 @@ export class FolderLock {
   release(): void {
     this.#database.close();
   }
+}
+
+/** It cannot be passed over: two processes must find the same lock. */
+function refuseOddFile(path: string): void {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  const odd = stats === undefined ? undefined : oddKind(stats);
+  if (odd !== undefined) throw new Error(`${path} is ${odd}; remove it, and a file is made`);
 }
 
 function isBusy(error: unknown): boolean {

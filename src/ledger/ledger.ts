@@ -47,6 +47,8 @@ export interface LedgerEvents {
   /** Once, after `nearlyFull`. */
   roomyAgain(): void;
   replayed(replayed: Replayed): void;
+  /** At the start: something in the folder of the spool that cannot be read, left as it is. */
+  passedOver(path: string, reason: string): void;
   /** A file of this process had damage when it was read back; it is kept aside. */
   damaged(path: string, skippedBytes: number): void;
   deadLettered(callId: string, error: unknown): void;
@@ -83,7 +85,7 @@ export function openLedger(options: LedgerOptions): Ledger {
   mkdirSync(options.folder, { recursive: true, mode: 0o700 });
   const lock = new FolderLock(options.folder);
   try {
-    return new SpooledLedger(options, lock, findLeftFiles(options.folder));
+    return new SpooledLedger(options, lock, findLeftFiles(options.folder, options.on));
   } catch (error) {
     lock.release();
     throw error;

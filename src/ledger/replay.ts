@@ -1,5 +1,6 @@
-import { readdirSync, statSync } from "node:fs";
+import { accessSync, constants, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { oddKind } from "../domain/file-kind.ts";
 import type { OpenedCall, UsageRecord } from "../domain/usage.ts";
 import { recordsAtOnce, type ReadBack } from "./read-back.ts";
 import { RecordReader } from "./record-reader.ts";
@@ -26,20 +27,40 @@ export interface LeftFiles {
   readonly bytes: number;
 }
 
-export function findLeftFiles(folder: string): LeftFiles {
+export interface LeftFilesEvents {
+  /** What is named like a file of the spool is none, or the system does not let it be read. */
+  passedOver(path: string, reason: string): void;
+}
+
+export function findLeftFiles(folder: string, on: LeftFilesEvents): LeftFiles {
   const files = readdirSync(folder).flatMap((name) => {
     const number = segmentNumber(name);
     return number === undefined ? [] : [{ name, number }];
   });
   files.sort((one, other) => one.number - other.number);
-  const paths = files
-    .filter(({ name }) => name.endsWith(".spool"))
-    .map(({ name }) => join(folder, name));
+  const paths: string[] = [];
+  for (const { name } of files) {
+    if (!name.endsWith(".spool")) continue;
+    const path = join(folder, name);
+    const reason = whyUnreadable(path);
+    if (reason === undefined) paths.push(path);
+    else on.passedOver(path, reason);
+  }
   return {
     paths,
     nextNumber: (files.at(-1)?.number ?? 0) + 1,
     bytes: paths.reduce((sum, path) => sum + statSync(path).size, 0),
   };
+}
+
+function whyUnreadable(path: string): string | undefined {
+  try {
+    const odd = oddKind(statSync(path));
+    if (odd === undefined) accessSync(path, constants.R_OK);
+    return odd;
+  } catch (error) {
+    return error instanceof Error && "code" in error ? String(error.code) : "unreadable";
+  }
 }
 
 export interface ReplayOptions {

@@ -149,6 +149,7 @@ const segmentName = /^(\d{8,})\.(?:spool|damaged)$/;
 
 /** The number in the name of a file of the spool; undefined for any other name. */
 export function segmentNumber(name: string): number | undefined {
-  const digits = segmentName.exec(name)?.[1];
-  return digits === undefined ? undefined : Number(digits);
+  const number = Number(segmentName.exec(name)?.[1]);
+  // One that cannot be counted on from is none of the spool's.
+  return Number.isSafeInteger(number + 1) ? number : undefined;
 }

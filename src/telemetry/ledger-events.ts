@@ -69,6 +69,12 @@ export class LedgerTelemetry {
     this.#logger.log(level, "the spool of the process before was replayed", fields);
   }
 
+  /** Usage that it may hold is replayed by the start that can read it. */
+  passedOver(path: string, reason: string): void {
+    const message = "something in the spool folder cannot be read and is passed over";
+    this.#logger.log("error", message, { path, reason });
+  }
+
   /** A file of the running process had damage when it was read back. */
   damaged(path: string, skippedBytes: number): void {
     this.#logger.log("error", "the spool is damaged; the bytes are put aside", {

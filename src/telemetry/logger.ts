@@ -29,14 +29,29 @@ export interface LoggerOptions {
 /** One line an event: `key=value` text for people, JSON for machines. */
 export function createLogger(options: LoggerOptions): Logger {
   const threshold = logLevels.indexOf(options.level);
-  const format = options.format === "json" ? formatJson : formatText;
   return {
     log(level, message, fields = {}) {
       if (logLevels.indexOf(level) < threshold) return;
-      const time = new Date(options.clock.now()).toISOString();
-      options.write(format({ time, level, message }, fields));
+      options.write(formatLine(options, { level, message }, fields));
     },
   };
+}
+
+type LineForm = Pick<LoggerOptions, "format" | "clock">;
+
+/** Makes the line that tells how many others are missing. */
+export function describeDropped(form: LineForm): (lines: number) => string {
+  const message = "lines were dropped: the log could not be written";
+  return (lines) => formatLine(form, { level: "error", message }, { lines });
+}
+
+function formatLine(
+  { format, clock }: LineForm,
+  event: Omit<LogHead, "time">,
+  fields: LogFields,
+): string {
+  const head = { time: new Date(clock.now()).toISOString(), ...event };
+  return format === "json" ? formatJson(head, fields) : formatText(head, fields);
 }
 
 function formatJson(head: LogHead, fields: LogFields): string {

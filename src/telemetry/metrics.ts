@@ -15,6 +15,8 @@ export interface Gauges {
   /** Since the keys were last read; a number of seconds that grows tells of an outage. */
   readonly keysAgeSeconds: () => number;
   readonly residentBytes: () => number;
+  /** Since the start; never less than before. */
+  readonly droppedLogLines: () => number;
 }
 
 /** Names and labels of all metrics. Labels hold configured names and fixed words only. */
@@ -110,9 +112,8 @@ export class Metrics {
       this.overload,
       this.idempotency,
     ];
-    return [...series.map((each) => each.render()), ...gaugeRows(gauges).map(renderGauge)].join(
-      "\n",
-    );
+    const read = [...gaugeRows(gauges).map(renderGauge), renderDropped(gauges)];
+    return [...series.map((each) => each.render()), ...read].join("\n");
   }
 
   requestHandled(route: string, status: number): void {
@@ -223,6 +224,12 @@ function gaugeRows(gauges: Gauges): readonly GaugeRow[] {
       value: gauges.residentBytes(),
     },
   ];
+}
+
+function renderDropped({ droppedLogLines }: Gauges): string {
+  const name = "sluice_log_lines_dropped_total";
+  const help = "Lines of the log that could not be written, or that nobody read in time.";
+  return `# HELP ${name} ${help}\n# TYPE ${name} counter\n${name} ${droppedLogLines()}\n`;
 }
 
 function renderGauge({ name, help, value }: GaugeRow): string {

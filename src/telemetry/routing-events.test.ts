@@ -14,6 +14,7 @@ function start() {
     spoolBytes: () => 0,
     keysAgeSeconds: () => 0,
     residentBytes: () => 0,
+    droppedLogLines: () => 0,
   });
   const events = new RoutingEvents({
     logger,

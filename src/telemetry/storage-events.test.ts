@@ -16,6 +16,7 @@ function start() {
     spoolBytes: () => 0,
     keysAgeSeconds: () => 0,
     residentBytes: () => 0,
+    droppedLogLines: () => 0,
   });
   const events = new StorageEvents({ logger, clock });
   const ledger = new LedgerTelemetry({ logger, metrics, clock });

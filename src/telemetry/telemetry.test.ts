@@ -23,6 +23,7 @@ function setUp(
     spoolBytes: () => 6,
     keysAgeSeconds: () => 0.5,
     residentBytes: () => 5,
+    droppedLogLines: () => 0,
   };
   const metrics = new Metrics(gauges);
   return { lines, metrics, events: new TelemetryEvents({ logger, metrics, logsUpstreamMessages }) };

@@ -1,7 +1,8 @@
 import type { Clock } from "../domain/clock.ts";
 import { TelemetryEvents } from "./events.ts";
 import { LedgerTelemetry } from "./ledger-events.ts";
-import { createLogger, type LoggerOptions } from "./logger.ts";
+import { createLogger, describeDropped, type LoggerOptions } from "./logger.ts";
+import type { LogSink } from "./log-output.ts";
 import { Metrics, type Gauges } from "./metrics.ts";
 import { OverloadEvents } from "./overload-events.ts";
 import { RoutingEvents } from "./routing-events.ts";
@@ -12,8 +13,10 @@ export interface TelemetrySetup {
   readonly format: LoggerOptions["format"];
   readonly logsUpstreamMessages: boolean;
   readonly clock: Clock;
-  readonly write: LoggerOptions["write"];
-  readonly gauges: Gauges;
+  readonly log: LogSink;
+  /** Most bytes of the log that wait for its reader. */
+  readonly logBufferBytes: number;
+  readonly gauges: Omit<Gauges, "droppedLogLines">;
 }
 
 /** What the parts of the process tell, and where it goes. */
@@ -27,9 +30,13 @@ export interface Telemetry {
 }
 
 export function createTelemetry(setup: TelemetrySetup): Telemetry {
-  const { logsUpstreamMessages, clock, gauges, ...rest } = setup;
-  const logger = createLogger({ ...rest, clock });
-  const metrics = new Metrics(gauges);
+  const { level, format, logsUpstreamMessages, clock, log } = setup;
+  log.configure({
+    limitBytes: setup.logBufferBytes,
+    describeDropped: describeDropped({ format, clock }),
+  });
+  const logger = createLogger({ level, format, clock, write: (line) => log.write(line) });
+  const metrics = new Metrics({ ...setup.gauges, droppedLogLines: () => log.droppedLines });
   return {
     metrics,
     events: new TelemetryEvents({ logger, metrics, logsUpstreamMessages }),

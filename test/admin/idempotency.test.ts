@@ -25,7 +25,7 @@ beforeEach(async () => {
   const onBootstrapToken = ({ text }: { text: string }): void => void bootstrapTokens.push(text);
   gateway = await startGateway({
     sections: { storage },
-    overrides: { clock, onBootstrapToken, writeLog: () => undefined },
+    overrides: { clock, onBootstrapToken },
   });
 });
 afterEach(async () => {
@@ -75,7 +75,7 @@ test("ten equal rotations at once are one rotation with one answer", async () =>
 test("ten equal rotations at once at two gateways of one database are one rotation", async () => {
   const dataDir = join(folder, "second");
   const config = { ...gateway.config, dataDir };
-  const second = await createApp(config, { clock, writeLog: () => undefined });
+  const second = await createApp(config, { clock });
   try {
     const { id } = await gateway.createKey();
     const there = { adminUrl: second.adminUrl, dataDir };
@@ -121,7 +121,7 @@ test("after a restart, the same request gets the same answer, and another one 42
   const before = await ask(path, { overlap_seconds: 60 });
   expect(before.status).toBe(201);
   await gateway.app[Symbol.asyncDispose]();
-  const again = await createApp(gateway.config, { clock, writeLog: () => undefined });
+  const again = await createApp(gateway.config, { clock });
   try {
     const { adminUrl } = again;
     const after = await ask(path, { overlap_seconds: 60 }, { adminUrl });

@@ -2,6 +2,7 @@ import type { ProcessEnvironment } from "../../src/config/environment.ts";
 import type { CommandIo } from "../../src/cli/command.ts";
 import { runCommandLine } from "../../src/cli/run-command-line.ts";
 import { systemClock } from "../../src/domain/clock.ts";
+import { noLog } from "../../src/telemetry/log-output.ts";
 import type { FinishedCommand } from "../support/sluice-process.ts";
 
 export interface RunOptions {
@@ -37,6 +38,9 @@ export async function runHere(
       output += Buffer.from(bytes).toString();
       return Promise.resolve(true);
     },
+    log: noLog,
+    outliveReaders: () => undefined,
+    tellStarted: () => undefined,
     input: {
       isTerminal: false,
       chunks: () => new Response(options.input ?? "").body ?? new ReadableStream<Uint8Array>(),

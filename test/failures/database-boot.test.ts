@@ -109,6 +109,6 @@ test("a folder in the place of the database ends the start with one sentence and
   const { exitCode, output, errors } = await runSluice(["serve", "--config", folder.configPath]);
   expect([exitCode, output]).toEqual([1, ""]);
   expect(errors.trimEnd().split("\n")).toEqual([
-    `cannot start: storage.url names a folder, ${folder.databasePath}; it must name a file in it`,
+    `cannot start: storage.url leads to ${folder.databasePath}, which is a folder; it must be a file`,
   ]);
 }, 30_000);

@@ -1,23 +1,25 @@
 #!/usr/bin/env bun
 /**
- * A worker without a gateway in it: `supervisor-worker.ts WORKERS DATA_DIR [--port PORT]` answers its
+ * A worker without a gateway in it: `supervisor-worker.ts WORKERS DATA_DIR [standby]` answers its
  * process id at a port that it shares with the others, and fails when it is asked to.
  */
 import { connectToSupervisor } from "../../src/cli/supervisor/supervisor-link.ts";
 
-const [workers = "1", dataDir = "", , port = "0"] = process.argv.slice(2);
+const [workers = "1", dataDir = "", standby = ""] = process.argv.slice(2);
 const link = connectToSupervisor({
   onSignal: (signal) => {
     if (signal !== "SIGHUP") process.exit(0);
   },
   endNow: () => process.exit(1),
 });
+const [, port = "0"] = await link.begun;
 link.tellSettings({
   dataDir,
   workers: Number(workers),
   logLevel: "info",
   logFormat: "json",
   isReloadable: true,
+  hasStandby: standby === "standby",
 });
 const server = Bun.serve({
   hostname: "127.0.0.1",
@@ -28,6 +30,10 @@ const server = Bun.serve({
     if (wish !== null) setTimeout(() => failWith(wish), 0);
     return new Response(String(process.pid), { headers: { connection: "close" } });
   },
+});
+process.on("uncaughtException", (thrown) => {
+  link.tellFailure(thrown);
+  process.exit(1);
 });
 link.tellStarted(port === "0" ? ["--port", String(server.port)] : []);
 

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { writeCrashReport, type Crash } from "../../src/cli/supervisor/crash-report.ts";
+import type { StandbyLoss } from "../../src/cli/supervisor/standby.ts";
 import { Supervisor } from "../../src/cli/supervisor/supervisor.ts";
 import { startWorker, type Worker } from "../../src/cli/supervisor/worker.ts";
 import { systemClock } from "../../src/domain/clock.ts";
@@ -17,6 +18,7 @@ class Herd implements AsyncDisposable {
   readonly crashes: Crash[] = [];
   readonly delaysMs: (number | undefined)[] = [];
   readonly started: Worker[] = [];
+  readonly losses: StandbyLoss[] = [];
   readonly supervisor: Supervisor;
   readonly ended: Promise<number>;
   #port: string | undefined;
@@ -24,8 +26,8 @@ class Herd implements AsyncDisposable {
   constructor(workers: number, command: readonly string[] = [process.execPath, program]) {
     this.supervisor = new Supervisor({
       clock: systemClock,
-      start: ({ addresses }, onMessage) => {
-        const words = [...command, String(workers), this.folder, ...addresses];
+      start: (_fetchLimit, onMessage) => {
+        const words = [...command, String(workers), this.folder];
         const worker = startWorker({ command: words, environment: process.env }, (message) => {
           if (message.kind === "started") this.#port ??= message.addresses[1];
           onMessage(message);
@@ -40,6 +42,7 @@ class Herd implements AsyncDisposable {
       onStartRefused: (error) => {
         throw error;
       },
+      onStandbyLost: (loss) => void this.losses.push(loss),
     });
     this.ended = this.supervisor.run();
   }
@@ -164,8 +167,7 @@ test("a worker that does not heed the second request to end is killed", async ()
   await using herd = new Herd(1, ["sh", "-c", "exec sleep 600"]);
   await until("it is started", () => herd.started.length === 1);
   herd.supervisor.pass("SIGTERM");
-  // Signals within half a second are one wish.
-  await Bun.sleep(600);
+  await Bun.sleep(50);
   herd.supervisor.pass("SIGTERM");
   expect(await herd.ended).toBe(1);
 });

@@ -9,6 +9,7 @@ import { RunningCalls } from "../../src/pipeline/running-calls.ts";
 import type { PipelineServices } from "../../src/pipeline/services.ts";
 import type { Snapshot, Upstream } from "../../src/pipeline/snapshot.ts";
 import type { TransportRequest } from "../../src/pipeline/transport.ts";
+import { noLog } from "../../src/telemetry/log-output.ts";
 import { createTelemetry } from "../../src/telemetry/telemetry.ts";
 import { noImageFetch } from "../support/pipeline-fixtures.ts";
 import { auditBudgets } from "./budget-audit.ts";
@@ -116,7 +117,8 @@ export class GatewayProcess {
       format: "text",
       logsUpstreamMessages: false,
       clock,
-      write: () => undefined,
+      log: noLog,
+      logBufferBytes: 0,
       gauges: {
         openRequests: none,
         queuedUsageRows: none,

@@ -14,6 +14,7 @@ import {
   type Simulator,
   type SimulatorOptions,
 } from "../../src/simulator/simulator.ts";
+import { noLog } from "../../src/telemetry/log-output.ts";
 
 export const testPepper = "a pepper for tests that is long enough";
 
@@ -77,8 +78,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
     });
   const config = build({});
   const log: string[] = [];
-  const writeLog = (line: string): void => void log.push(line);
-  const app = await createApp(config, { writeLog, ...options.overrides });
+  const sink = { ...noLog, write: (line: string): void => void log.push(line) };
+  const app = await createApp(config, { log: sink, ...options.overrides });
   const createKey: TestGateway["createKey"] = async (wanted = {}) => {
     const {
       account = "test-account",

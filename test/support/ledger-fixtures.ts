@@ -131,6 +131,9 @@ export class LedgerLog implements LedgerEvents {
   replayed(...said: unknown[]): void {
     this.events.push(["replayed", ...said]);
   }
+  passedOver(...said: unknown[]): void {
+    this.events.push(["passedOver", ...said]);
+  }
   damaged(...said: unknown[]): void {
     this.events.push(["damaged", ...said]);
   }

@@ -92,7 +92,10 @@ export class ProcessBench implements AsyncDisposable {
   }
 
   /** A single call with the first key, which is not noted down. */
-  fetch({ dataUrl }: ServingProcess, { path, body }: PlannedCall): Promise<Response> {
+  fetch(
+    { dataUrl }: Pick<ServingProcess, "dataUrl">,
+    { path, body }: PlannedCall,
+  ): Promise<Response> {
     const headers = {
       authorization: `Bearer ${this.#keys[0]?.text}`,
       "content-type": "application/json",

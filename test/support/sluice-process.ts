@@ -82,10 +82,15 @@ export async function startServing(
   };
 }
 
-/** The first one; undefined without any. */
+/** The one that was started first: of a gateway's, the worker. Undefined without any. */
 export function childOf(pid: number): number | undefined {
+  return childrenOf(pid)[0];
+}
+
+/** In the order in which they were started. */
+export function childrenOf(pid: number): readonly number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
-  return children === "" ? undefined : Number(children.split(" ")[0]);
+  return children === "" ? [] : children.split(" ").map(Number);
 }
 
 function spawnSluice(commandLine: readonly string[], env: Readonly<Record<string, string>>) {

@@ -7,12 +7,15 @@ const plainName = /^[A-Za-z_$][\w$]{0,63}$/;
 const position =
   /^ {4}at (?:(?:async |new )?([\w$.<>[\] ]{1,128}) )?\(?([^()\s]+:\d+(?::\d+)?)\)?$/;
 
+/** What places in stacks are told relative to. */
+const programRoot = new URL("../../../", import.meta.url).pathname;
+
 /**
  * The class of what was thrown and where it came from. The message, which may quote a prompt, also
  * begins the stack, and may hold lines that look like positions: only what comes after it counts,
  * and only places in this program, whose folder is `root`.
  */
-export function failureFacts(thrown: unknown, root: string): FailureFacts {
+export function failureFacts(thrown: unknown, root = programRoot): FailureFacts {
   if (!(thrown instanceof Error)) return { error: typeof thrown, positions: [] };
   const { name } = thrown.constructor;
   return { error: plainName.test(name) ? name : "Error", positions: positionsOf(thrown, root) };

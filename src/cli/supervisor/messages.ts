@@ -12,6 +12,8 @@ export interface WorkerSettings {
   readonly workers: number;
   /** Whether there is a file to read again; without one, SIGHUP ends the gateway. */
   readonly isReloadable: boolean;
+  /** Whether a worker is to wait for one to end. */
+  readonly hasStandby: boolean;
 }
 
 /** What may be told of an exception: its message may quote a prompt, so it stays behind. */
@@ -26,7 +28,7 @@ export type WorkerMessage =
   | ({ readonly kind: "settings" } & WorkerSettings)
   /** It ends at once and wants to be started again with this limit of fetches. */
   | { readonly kind: "again"; readonly fetchLimit: number }
-  /** It serves; these arguments give its successor the addresses that were any before. */
+  /** It serves; with these arguments its successor serves at the addresses that were any before. */
   | { readonly kind: "started"; readonly addresses: readonly string[] }
   /** An exception that nobody caught ends it. */
   | ({ readonly kind: "failure"; readonly residentBytes: number } & FailureFacts);
@@ -34,10 +36,10 @@ export type WorkerMessage =
 /** What the supervisor passes on; a terminal and an init system may signal the worker as well. */
 export type PassedSignal = "SIGTERM" | "SIGINT" | "SIGHUP";
 
-export interface SupervisorMessage {
-  readonly kind: "signal";
-  readonly name: PassedSignal;
-}
+export type SupervisorMessage =
+  | { readonly kind: "signal"; readonly name: PassedSignal }
+  /** It is to serve, with these arguments behind its own; before, it opens nothing. */
+  | { readonly kind: "begin"; readonly addresses: readonly string[] };
 
 /** Undefined for what a worker of this version does not say. */
 export function readWorkerMessage(value: unknown): WorkerMessage | undefined {
@@ -54,7 +56,7 @@ function isWorkerMessage(value: unknown): value is WorkerMessage {
 }
 
 function isSupervisorMessage(value: unknown): value is SupervisorMessage {
-  return kindOf(value) === "signal";
+  return ["signal", "begin"].includes(kindOf(value));
 }
 
 function kindOf(value: unknown): string {

@@ -1,7 +1,7 @@
-import { writeSync } from "node:fs";
 import type { ProcessEnvironment } from "../../config/environment.ts";
 import { systemClock } from "../../domain/clock.ts";
-import { createLogger, type Logger } from "../../telemetry/logger.ts";
+import type { LogSink } from "../../telemetry/log-output.ts";
+import { createLogger, describeDropped, type Logger } from "../../telemetry/logger.ts";
 import { writeCrashReport, type Crash } from "./crash-report.ts";
 import { workerVariables } from "./fetch-limit.ts";
 import type { WorkerSettings } from "./messages.ts";
@@ -14,21 +14,34 @@ export function asksForSupervisor([command, ...rest]: readonly string[]): boolea
   return command === "serve" && !rest.some((argument) => alone.includes(argument));
 }
 
+export interface SupervisorSetup {
+  readonly environment: ProcessEnvironment;
+  readonly version: string;
+  readonly log: LogSink;
+}
+
 /** Runs this program once more, as a worker, and again; resolves with the exit code. */
-export function runSupervisor(environment: ProcessEnvironment, version: string): Promise<number> {
+export function runSupervisor({ environment, version, log }: SupervisorSetup): Promise<number> {
   const program = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
   const supervisor = new Supervisor({
     clock: systemClock,
-    start: ({ fetchLimit, addresses }, onMessage) =>
+    start: (fetchLimit, onMessage) =>
       startWorker(
-        {
-          command: [...program, ...addresses],
-          environment: workerVariables(fetchLimit, environment),
-        },
+        { command: program, environment: workerVariables(fetchLimit, environment) },
         onMessage,
       ),
-    onCrash: (crash, after) => tellCrash(crash, after, version),
-    onStartRefused: tellRefusal,
+    onCrash: (crash, { nextStartMs, settings }) =>
+      tellCrash({ crash, nextStartMs, version, settings }, loggerOf(settings, log)),
+    onStartRefused: (error, { nextStartMs, settings }) => {
+      const fields = { reason: codeOf(error), nextStartMs };
+      loggerOf(settings, log).log("error", "a worker cannot be started", fields);
+    },
+    onStandbyLost({ end, error, nextStartMs }, settings) {
+      const { exitCode, signal } = end ?? {};
+      const reason = end === undefined ? codeOf(error) : undefined;
+      const fields = { exitCode, signal, reason, nextStartMs };
+      loggerOf(settings, log).log("warn", "there is no standby worker for now", fields);
+    },
   });
   for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
     process.on(name, () => supervisor.pass(name));
@@ -36,8 +49,12 @@ export function runSupervisor(environment: ProcessEnvironment, version: string):
   return supervisor.run();
 }
 
-function tellCrash(crash: Crash, { nextStartMs, settings }: AfterEnd, version: string): void {
-  const logger = loggerOf(settings);
+interface ToldCrash extends AfterEnd {
+  readonly crash: Crash;
+  readonly version: string;
+}
+
+function tellCrash({ crash, nextStartMs, settings, version }: ToldCrash, logger: Logger): void {
   let report: string | undefined;
   try {
     // One that did not get so far has said why, and does so again and again: its reports would push
@@ -60,25 +77,13 @@ function tellCrash(crash: Crash, { nextStartMs, settings }: AfterEnd, version: s
   });
 }
 
-function tellRefusal(error: unknown, { nextStartMs, settings }: AfterEnd): void {
-  const fields = { reason: codeOf(error), nextStartMs };
-  loggerOf(settings).log("error", "a worker cannot be started", fields);
-}
-
 function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "unknown";
 }
 
-function loggerOf(settings: WorkerSettings | undefined): Logger {
+function loggerOf(settings: WorkerSettings | undefined, log: LogSink): Logger {
   const { logLevel: level = "info", logFormat: format = "text" } = settings ?? {};
-  return createLogger({ level, format, clock: systemClock, write: writeLine });
-}
-
-/** The supervisor outlives whoever reads its log. */
-function writeLine(line: string): void {
-  try {
-    writeSync(2, `${line}\n`);
-  } catch {
-    // Nobody is left to be told.
-  }
+  const form = { format, clock: systemClock };
+  log.configure({ describeDropped: describeDropped(form) });
+  return createLogger({ ...form, level, write: (line) => log.write(line) });
 }

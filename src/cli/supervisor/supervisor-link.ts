@@ -8,11 +8,15 @@ import {
 
 /** What a command may tell the process above it, when there is one. */
 export interface SupervisorLink {
+  /** Resolves when this process is to serve, with the arguments behind its own. */
+  readonly begun: Promise<readonly string[]>;
   tellSettings(settings: WorkerSettings): void;
   /** Whoever tells this must end. */
   askForFetchLimit(fetchLimit: number): void;
-  /** The worker serves. From here on an exception that nobody catches is handed over, and ends it. */
+  /** The worker serves. */
   tellStarted(addresses: readonly string[]): void;
+  /** An exception that nobody caught ends the worker. */
+  tellFailure(thrown: unknown): void;
 }
 
 export interface LinkOptions {
@@ -26,14 +30,16 @@ export interface LinkOptions {
  * be called before anything is awaited, or a signal of the first moment is lost.
  */
 export function connectToSupervisor({ onSignal, endNow }: LinkOptions): SupervisorLink {
+  const begun = Promise.withResolvers<readonly string[]>();
   process.on("message", (value: unknown) => {
     const message = readSupervisorMessage(value);
-    if (message !== undefined) onSignal(message.name);
+    if (message?.kind === "begin") begun.resolve(message.addresses);
+    if (message?.kind === "signal") onSignal(message.name);
   });
   // What is under way is in the spool, and a second gateway must not run unseen.
   process.on("disconnect", endNow);
   ignoreOwnSignals();
-  return new Link(endNow);
+  return new Link(begun.promise);
 }
 
 /** Terminals and init systems signal the whole group: what comes twice would mean `now`. */
@@ -48,10 +54,10 @@ export function disconnectFromSupervisor(): void {
 }
 
 class Link implements SupervisorLink {
-  readonly #endNow: () => void;
+  readonly begun: Promise<readonly string[]>;
 
-  constructor(endNow: () => void) {
-    this.#endNow = endNow;
+  constructor(begun: Promise<readonly string[]>) {
+    this.begun = begun;
   }
 
   tellSettings(settings: WorkerSettings): void {
@@ -64,19 +70,14 @@ class Link implements SupervisorLink {
 
   tellStarted(addresses: readonly string[]): void {
     this.#tell({ kind: "started", addresses });
-    const onFailure = (thrown: unknown): void => {
-      const residentBytes = process.memoryUsage.rss();
-      this.#tell({ kind: "failure", residentBytes, ...failureFacts(thrown, programRoot) });
-      this.#endNow();
-    };
-    process.on("uncaughtException", onFailure);
-    process.on("unhandledRejection", onFailure);
+  }
+
+  tellFailure(thrown: unknown): void {
+    const residentBytes = process.memoryUsage.rss();
+    this.#tell({ kind: "failure", residentBytes, ...failureFacts(thrown) });
   }
 
   #tell(message: WorkerMessage): void {
     process.send?.(message);
   }
 }
-
-/** What places in stacks are told relative to. */
-const programRoot = new URL("../../../", import.meta.url).pathname;

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { sameWishMs } from "../end-wishes.ts";
 import type { Crash } from "./crash-report.ts";
 import type { PassedSignal, WorkerMessage } from "./messages.ts";
 import { mostStartsUnserved, Supervisor, type AfterEnd } from "./supervisor.ts";
@@ -20,9 +21,12 @@ class StagedWorker {
 
   serve(workers = 1): void {
     const telemetry = { logLevel: "info", logFormat: "text" } as const;
-    this.say({ kind: "settings", dataDir: "/", workers, isReloadable: true, ...telemetry });
+    const rest = { isReloadable: true, hasStandby: false };
+    this.say({ kind: "settings", dataDir: "/", workers, ...telemetry, ...rest });
     this.say({ kind: "started", addresses: [] });
   }
+
+  begin(): void {}
 
   pass(signal: PassedSignal): void {
     this.passed.push(signal);
@@ -47,7 +51,7 @@ class Stage {
   refusal: Error | undefined;
   readonly supervisor = new Supervisor({
     clock: this.clock,
-    start: (_how, onMessage) => {
+    start: (_fetchLimit, onMessage) => {
       if (this.refusal !== undefined) throw this.refusal;
       const worker = new StagedWorker(this.workers.length + 1, onMessage);
       this.workers.push(worker);
@@ -55,6 +59,7 @@ class Stage {
     },
     onCrash: (crash, after) => void this.crashes.push({ ...crash, ...after }),
     onStartRefused: (error, after) => void this.refusals.push({ error, ...after }),
+    onStandbyLost: () => undefined,
   });
   readonly ended: Promise<number>;
 
@@ -155,7 +160,7 @@ test.each([
     const worker = await stage.worker(1);
     worker.serve();
     stage.supervisor.pass("SIGTERM");
-    stage.clock.advance(500);
+    stage.clock.advance(50);
     stage.supervisor.pass("SIGTERM");
     worker.end(how);
     expect(await stage.ended).toBe(exitCode);
@@ -194,12 +199,12 @@ test("a gateway whose workers a signal ends before any of them served gives up",
   ]);
 });
 
-test("one press of a key that arrives twice is one wish: nothing is cut short", async () => {
+test("a signal that comes twice, as npm passes it on, is one wish: nothing is cut short", async () => {
   const stage = new Stage();
   const worker = await stage.worker(1);
   worker.serve();
   stage.supervisor.pass("SIGINT");
-  stage.clock.advance(499);
+  stage.clock.advance(sameWishMs - 1);
   stage.supervisor.pass("SIGINT");
   expect(worker.passed).toEqual(["SIGINT"]);
   worker.end(0);

@@ -1,8 +1,10 @@
 import type { Clock } from "../../domain/clock.ts";
-import { exitCodes, sameWishMs } from "../command.ts";
+import { exitCodes } from "../command.ts";
+import { EndWishes } from "../end-wishes.ts";
 import { BackOff } from "./back-off.ts";
 import type { Crash } from "./crash-report.ts";
 import type { PassedSignal, WorkerMessage, WorkerSettings } from "./messages.ts";
+import { Standby, type FetchLimit, type HearWorker, type StandbyLoss } from "./standby.ts";
 import type { Worker, WorkerEnd, WorkerFailure } from "./worker.ts";
 
 /** What the next start waits for; undefined when none follows. */
@@ -12,21 +14,14 @@ export interface AfterEnd {
   readonly settings: WorkerSettings | undefined;
 }
 
-/** How a worker is to be started. */
-export interface WorkerStart {
-  /** Most simultaneous fetches; undefined: what the operator or the default says. */
-  readonly fetchLimit: number | undefined;
-  /** Arguments behind those of the command line. */
-  readonly addresses: readonly string[];
-}
-
 export interface SupervisorOptions {
   readonly clock: Clock;
-  readonly start: (how: WorkerStart, onMessage: (message: WorkerMessage) => void) => Worker;
+  readonly start: (fetchLimit: FetchLimit, onMessage: HearWorker) => Worker;
   /** Told before the wait for the next start, as is the other. */
   readonly onCrash: (crash: Crash, after: AfterEnd) => void;
   /** The system would not start a worker: its program is gone, or there is no room for one. */
   readonly onStartRefused: (error: unknown, after: AfterEnd) => void;
+  readonly onStandbyLost: (loss: StandbyLoss, settings: WorkerSettings | undefined) => void;
 }
 
 /** What is asked to end for the second time gets so long to do it. */
@@ -48,17 +43,24 @@ export class Supervisor {
   /** Fires when a worker that waits for its next start need not be started any more. */
   readonly #ending = new AbortController();
   #settings: WorkerSettings | undefined;
-  #how: WorkerStart = { fetchLimit: undefined, addresses: [] };
+  readonly #standby: Standby;
+  /** What a worker asked for. */
+  #fetchLimit: FetchLimit;
+  /** Arguments behind those of the command line. */
+  #addresses: readonly string[] = [];
   #hasServed = false;
   #isHurried = false;
   #hasHungUp = false;
   #exitCode: number = exitCodes.ok;
-  /** When it was first asked to end; monotonic. */
-  #askedAt = 0;
+  readonly #wishes: EndWishes;
   #others: Promise<void>[] = [];
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
+    this.#wishes = new EndWishes(options.clock);
+    const onLost = (loss: StandbyLoss): void => options.onStandbyLost(loss, this.#settings);
+    this.#standby = new Standby({ ...options, onLost });
+    this.#ending.signal.addEventListener("abort", () => this.#standby.end());
   }
 
   /** Resolves with the exit code once every worker has ended for good. */
@@ -71,14 +73,10 @@ export class Supervisor {
   /** What this process was sent. A second wish to end means at once. */
   pass(signal: PassedSignal): void {
     if (signal === "SIGHUP") return this.#hangUp();
-    const now = this.#options.clock.monotonic();
+    if (!this.#wishes.counts()) return;
     const isEnding = this.#ending.signal.aborted;
-    if (isEnding && now - this.#askedAt < sameWishMs) return;
     for (const worker of this.#running) worker.pass(signal);
-    if (!isEnding) {
-      this.#askedAt = now;
-      return this.#ending.abort();
-    }
+    if (!isEnding) return this.#ending.abort();
     this.#isHurried = true;
     this.#options.clock.schedule(() => {
       for (const worker of this.#running) worker.kill();
@@ -161,16 +159,22 @@ export class Supervisor {
   async #runWorker(run: WorkerRun): Promise<WorkerEnd> {
     let worker: Worker;
     try {
-      worker = this.#options.start(this.#how, (message) => this.#hear(run, message));
+      worker = this.#findWorker((message) => this.#hear(run, message));
     } catch (error) {
       run.refusal = { error };
       return { exitCode: exitCodes.failed, signal: undefined, peakResidentBytes: undefined };
     }
     run.pid = worker.pid;
     this.#running.add(worker);
+    worker.begin(this.#addresses);
     const end = await worker.ended;
     this.#running.delete(worker);
     return end;
+  }
+
+  #findWorker(hear: HearWorker): Worker {
+    const standby = this.#standby.take(this.#fetchLimit, hear);
+    return standby ?? this.#options.start(this.#fetchLimit, hear);
   }
 
   #hear(run: WorkerRun, message: WorkerMessage): void {
@@ -181,22 +185,19 @@ export class Supervisor {
         return;
       case "again":
         run.wantsAgain = true;
-        this.#how = { ...this.#how, fetchLimit: message.fetchLimit };
+        this.#fetchLimit = message.fetchLimit;
         return;
       case "started":
         run.hasServed = true;
-        this.#addAddresses(message.addresses);
+        // Of those that are given twice the last counts; what was given is not told again.
+        this.#addresses = [...this.#addresses, ...message.addresses];
         if (!this.#hasServed) this.#startOthers();
+        if (this.#settings?.hasStandby === true) this.#standby.prepare(this.#fetchLimit);
         return;
       case "failure":
         run.failure = message;
         return;
     }
-  }
-
-  /** Of those that are given twice the last counts; what was given is not told again. */
-  #addAddresses(addresses: readonly string[]): void {
-    this.#how = { ...this.#how, addresses: [...this.#how.addresses, ...addresses] };
   }
 
   #startOthers(): void {

@@ -13,7 +13,9 @@ export interface Worker {
   readonly pid: number;
   /** Resolves when it has ended; what it said before is told by then. */
   readonly ended: Promise<WorkerEnd>;
-  /** Does nothing once it has ended. */
+  /** Lets it serve, with these arguments behind its own. Does nothing once it has ended. */
+  begin(addresses: readonly string[]): void;
+  /** Likewise. */
   pass(signal: PassedSignal): void;
   /** Ends it without asking. */
   kill(): void;
@@ -33,7 +35,7 @@ export interface WorkerProgram {
 
 const lastWordsMs = 100;
 
-/** Starts a worker with this process's own standard streams. */
+/** Starts a worker with this process's own standard streams. It waits until it is told to begin. */
 export function startWorker(
   { command, environment }: WorkerProgram,
   onMessage: (message: WorkerMessage) => void,
@@ -51,6 +53,13 @@ export function startWorker(
     },
     onDisconnect: () => silenced.resolve(),
   });
+  const send = (message: SupervisorMessage): void => {
+    try {
+      child.send(message);
+    } catch {
+      // It has ended, or is about to: its end will be seen.
+    }
+  };
   return {
     pid: child.pid,
     ended: child.exited.then(async (exitCode) => {
@@ -62,14 +71,8 @@ export function startWorker(
         peakResidentBytes: child.resourceUsage()?.maxRSS,
       };
     }),
-    pass(name) {
-      const message: SupervisorMessage = { kind: "signal", name };
-      try {
-        child.send(message);
-      } catch {
-        // It has ended, or is about to: its end will be seen.
-      }
-    },
+    begin: (addresses) => send({ kind: "begin", addresses }),
+    pass: (name) => send({ kind: "signal", name }),
     kill: () => child.kill("SIGKILL"),
   };
 }

@@ -1,0 +1,141 @@
+import { expect, test } from "bun:test";
+import { ManualTimers } from "../../../test/support/manual-timers.ts";
+import type { WorkerMessage } from "./messages.ts";
+import { Standby, type FetchLimit, type HearWorker, type StandbyLoss } from "./standby.ts";
+import type { Worker, WorkerEnd } from "./worker.ts";
+
+class StagedWorker implements Worker {
+  readonly pid = 1;
+  readonly #end = Promise.withResolvers<WorkerEnd>();
+  readonly ended = this.#end.promise;
+  readonly fetchLimit: FetchLimit;
+  readonly say: HearWorker;
+  isKilled = false;
+
+  constructor(fetchLimit: FetchLimit, say: HearWorker) {
+    this.fetchLimit = fetchLimit;
+    this.say = say;
+  }
+
+  begin(): void {}
+  pass(): void {}
+  kill(): void {
+    this.isKilled = true;
+    this.end();
+  }
+
+  end(): void {
+    this.#end.resolve({ exitCode: 137, signal: "SIGKILL", peakResidentBytes: undefined });
+  }
+}
+
+function setUp() {
+  const timers = new ManualTimers();
+  const started: StagedWorker[] = [];
+  const losses: StandbyLoss[] = [];
+  const stage = { refusal: undefined as Error | undefined };
+  const standby = new Standby({
+    clock: { now: () => 0, monotonic: () => 0, schedule: timers.schedule.bind(timers) },
+    start: (fetchLimit, say) => {
+      if (stage.refusal !== undefined) throw stage.refusal;
+      const worker = new StagedWorker(fetchLimit, say);
+      started.push(worker);
+      return worker;
+    },
+    onLost: (loss) => void losses.push(loss),
+  });
+  return { timers, started, losses, stage, standby };
+}
+
+const ignore = (): void => undefined;
+const message: WorkerMessage = { kind: "started", addresses: [] };
+
+test("there is one a moment after it is asked for, however often, and it is handed over once", () => {
+  const { timers, started, standby } = setUp();
+  standby.prepare(100);
+  standby.prepare(100);
+  expect(started).toHaveLength(0);
+  timers.advance(10_000);
+  standby.prepare(100);
+  timers.advance(10_000);
+  expect(started.map(({ fetchLimit }) => fetchLimit)).toEqual([100]);
+  const heard: WorkerMessage[] = [];
+  const taken = standby.take(100, (said) => void heard.push(said));
+  expect(taken).toBe(started[0]);
+  started[0]?.say(message);
+  expect(heard).toEqual([message]);
+  expect(standby.take(100, ignore)).toBeUndefined();
+  timers.advance(10_000);
+  expect(started).toHaveLength(1);
+  standby.prepare(100);
+  timers.advance(10_000);
+  expect(started).toHaveLength(2);
+});
+
+test("taken before it was started there is none, and none is started behind its back", () => {
+  const { timers, started, standby } = setUp();
+  standby.prepare(undefined);
+  expect(standby.take(undefined, ignore)).toBeUndefined();
+  timers.advance(10_000);
+  expect(started).toHaveLength(0);
+});
+
+test("one with another limit of fetches is of no use", () => {
+  const { timers, started, standby } = setUp();
+  standby.prepare(100);
+  timers.advance(10_000);
+  expect(standby.take(200, ignore)).toBeUndefined();
+  expect(started[0]?.isKilled).toBe(true);
+});
+
+test("one that ends while it waits is replaced, after longer and longer waits", async () => {
+  const { timers, started, losses, standby } = setUp();
+  standby.prepare(100);
+  timers.advance(10_000);
+  for (let end = 1; end <= 3; end += 1) {
+    started[end - 1]?.end();
+    while (losses.length < end) await Bun.sleep(1);
+    timers.advance(10_000);
+    expect(started).toHaveLength(end + 1);
+  }
+  expect(losses.map(({ nextStartMs, end }) => [nextStartMs, end?.signal])).toEqual([
+    [100, "SIGKILL"],
+    [200, "SIGKILL"],
+    [400, "SIGKILL"],
+  ]);
+});
+
+test("one that the system would not start is tried again", () => {
+  const { timers, started, losses, stage, standby } = setUp();
+  stage.refusal = new Error("no process left");
+  standby.prepare(100);
+  timers.advance(500);
+  expect(losses).toEqual([{ end: undefined, error: stage.refusal, nextStartMs: 100 }]);
+  stage.refusal = undefined;
+  timers.advance(100);
+  expect(started).toHaveLength(1);
+});
+
+test("the end of one that works is nobody's loss", async () => {
+  const { timers, started, losses, standby } = setUp();
+  standby.prepare(100);
+  timers.advance(10_000);
+  standby.take(100, ignore)?.kill();
+  await started[0]?.ended;
+  await Bun.sleep(1);
+  timers.advance(10_000);
+  expect([losses.length, started.length]).toEqual([0, 1]);
+});
+
+test("after the end there is none, whatever was under way", async () => {
+  const { timers, started, losses, standby } = setUp();
+  standby.prepare(100);
+  timers.advance(10_000);
+  standby.end();
+  await started[0]?.ended;
+  await Bun.sleep(1);
+  standby.prepare(100);
+  timers.advance(10_000);
+  expect(started.map(({ isKilled }) => isKilled)).toEqual([true]);
+  expect(losses).toEqual([]);
+});

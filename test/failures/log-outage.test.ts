@@ -1,0 +1,271 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { closeSync, existsSync, openSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { canMount, mountDisk } from "../support/ledger-truth-disk.ts";
+import { ProcessBench, until } from "../support/ledger-truth-process.ts";
+import { ReadablePipe } from "../support/readable-pipe.ts";
+import { childOf } from "../support/sluice-process.ts";
+import { serveCommand, TerminalSession } from "../support/terminal-session.ts";
+
+const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+const environment = { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "" };
+
+let bench: ProcessBench;
+beforeEach(async () => {
+  bench = await ProcessBench.create({
+    keys: 1,
+    sections: { telemetry: "{ log_level: debug, log_format: json, log_buffer: 64KiB }" },
+  });
+});
+afterEach(() => bench[Symbol.asyncDispose]());
+
+function freePort(): number {
+  using listener = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: { data: () => undefined },
+  });
+  return listener.port;
+}
+
+interface StartOptions {
+  readonly arguments?: readonly string[];
+  readonly variables?: Readonly<Record<string, string>>;
+}
+
+/** A gateway whose standard error goes to an open file. */
+class LoggingGateway implements AsyncDisposable {
+  readonly dataUrl: string;
+  readonly adminUrl: string;
+  readonly #child: ReturnType<typeof Bun.spawn>;
+
+  private constructor(stderr: number, options: StartOptions) {
+    const [data, admin] = [`127.0.0.1:${freePort()}`, `127.0.0.1:${freePort()}`];
+    this.dataUrl = `http://${data}`;
+    this.adminUrl = `http://${admin}`;
+    const address = ["--data", data, "--admin", admin];
+    const command = [process.execPath, main, "serve", "--config", bench.configPath, ...address];
+    this.#child = Bun.spawn([...command, ...(options.arguments ?? [])], {
+      env: { ...environment, ...options.variables },
+      stdio: ["ignore", "ignore", stderr],
+    });
+  }
+
+  static async start(stderr: number, options: StartOptions = {}): Promise<LoggingGateway> {
+    const gateway = new LoggingGateway(stderr, options);
+    closeSync(stderr);
+    await gateway.untilReady();
+    return gateway;
+  }
+
+  untilReady(): Promise<void> {
+    return until("it serves", async () => {
+      if (this.#child.exitCode !== null) throw new Error("it ended");
+      return (await fetch(`${this.dataUrl}/readyz`).catch(() => undefined))?.status === 200;
+    });
+  }
+
+  get workerPid(): number | undefined {
+    return childOf(this.#child.pid);
+  }
+
+  get exited(): Promise<number> {
+    return this.#child.exited;
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const worker = this.#child.exitCode === null ? this.workerPid : undefined;
+    this.#child.kill("SIGKILL");
+    await this.#child.exited;
+    // It ends after its supervisor, and has the log open as long as it runs.
+    await until("its worker has ended", () => !existsSync(`/proc/${worker}`));
+  }
+}
+
+interface Place {
+  readonly dataUrl: string;
+  readonly adminUrl: string;
+}
+
+/** Requests that each write a line of the log; each must be answered. */
+async function askOften({ dataUrl }: Place, times: number): Promise<void> {
+  for (let asked = 0; asked < times; asked += 50) {
+    const answers = Array.from({ length: 50 }, () => fetch(`${dataUrl}/healthz`));
+    const statuses = (await Promise.all(answers)).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set([200]));
+  }
+}
+
+async function droppedLines({ adminUrl }: Place): Promise<number> {
+  const metrics = await (await fetch(`${adminUrl}/metrics`)).text();
+  return Number(/^sluice_log_lines_dropped_total (\d+)$/m.exec(metrics)?.[1]);
+}
+
+/** The lines of the log that are whole: one that was cut must not have another glued to it. */
+function linesOf(text: string): readonly { readonly message: string; readonly lines?: number }[] {
+  const lines = text.split("\n").filter((line) => line.startsWith("{") && line.endsWith("}"));
+  return lines.map((line) => JSON.parse(line) as { message: string });
+}
+
+function toldIn(text: string): number {
+  const told = text.split("\n").flatMap((line) => {
+    const found = /"lines were dropped: the log could not be written","lines":(\d+)\}$/.exec(line);
+    return found === null ? [] : [Number(found[1])];
+  });
+  return told.reduce((sum, lines) => sum + lines, 0);
+}
+
+async function untilTold(gateway: Place, read: () => string): Promise<void> {
+  await until("what was dropped is told", async () => {
+    const dropped = await droppedLines(gateway);
+    return toldIn(read()) === dropped;
+  });
+}
+
+describe("a log that cannot be written ends nobody, and what it lacks is told when it can", () => {
+  test("a device without room: calls are answered, and a crash is mended and reported", async () => {
+    await using gateway = await LoggingGateway.start(openSync("/dev/full", "a"));
+    const before = gateway.workerPid;
+    await askOften(gateway, 200);
+    expect(gateway.workerPid).toBe(before);
+    await until("all are dropped", async () => (await droppedLines(gateway)) >= 200);
+    process.kill(before ?? 0, "SIGKILL");
+    await until("another one is there", () => ![before, undefined].includes(gateway.workerPid));
+    await gateway.untilReady();
+    await askOften(gateway, 50);
+    expect(readdirSync(join(bench.folder, "data", "crashes"))).toHaveLength(1);
+    gateway.signal("SIGINT");
+    expect(await gateway.exited).toBe(0);
+  });
+
+  const onSmallDisk = canMount ? test : test.skip;
+  onSmallDisk("a full disk that has room again", async () => {
+    using disk = mountDisk("64k");
+    const path = join(disk.path, "log");
+    await using gateway = await LoggingGateway.start(openSync(path, "a"));
+    const before = gateway.workerPid;
+    const read = (): string => readFileSync(path, "utf8");
+    disk.fill();
+    await askOften(gateway, 500);
+    const dropped = await droppedLines(gateway);
+    expect(dropped).toBeGreaterThan(0);
+    expect(toldIn(read())).toBe(0);
+    disk.free();
+    await untilTold(gateway, read);
+    await askOften(gateway, 50);
+    await until("lines are written again", () => linesOf(read()).at(-1)?.message === "request");
+    expect(gateway.workerPid).toBe(before);
+  });
+
+  test("a pipe whose reader goes, and another comes", async () => {
+    using pipe = new ReadablePipe(bench.folder);
+    await using gateway = await LoggingGateway.start(pipe.openWriter());
+    const before = gateway.workerPid;
+    pipe.read();
+    pipe.close();
+    await askOften(gateway, 200);
+    await until("all are dropped", async () => (await droppedLines(gateway)) >= 200);
+    pipe.open();
+    await untilTold(gateway, () => pipe.read());
+    expect(gateway.workerPid).toBe(before);
+    linesOf(pipe.read());
+  });
+
+  test("a pipe whose reader stops and goes on: what waits for it is bounded", async () => {
+    using pipe = new ReadablePipe(bench.folder);
+    await using gateway = await LoggingGateway.start(pipe.openWriter());
+    const before = gateway.workerPid;
+    const readBefore = pipe.read().length;
+    await askOften(gateway, 3_000);
+    const dropped = await droppedLines(gateway);
+    expect(dropped).toBeGreaterThan(0);
+    await untilTold(gateway, () => pipe.read());
+    const lines = linesOf(pipe.read());
+    // What the pipe holds, what waited for it, and a line or two around.
+    const inTime = lines.slice(
+      0,
+      lines.findIndex(({ lines: told }) => told !== undefined),
+    );
+    const waited = JSON.stringify(inTime).length - readBefore;
+    expect(waited).toBeGreaterThan(64 * 1024);
+    expect(waited).toBeLessThan((64 + 64 + 16) * 1024);
+    expect(gateway.workerPid).toBe(before);
+  });
+
+  test("a gateway that is asked to end does, though nobody reads its log", async () => {
+    using pipe = new ReadablePipe(bench.folder);
+    await using gateway = await LoggingGateway.start(pipe.openWriter());
+    await askOften(gateway, 2_000);
+    expect(await droppedLines(gateway)).toBeGreaterThan(0);
+    gateway.signal("SIGINT");
+    expect(await gateway.exited).toBe(0);
+    expect(linesOf(pipe.read()).length).toBeGreaterThan(100);
+  });
+
+  test("a terminal that is stopped and goes on", async () => {
+    await using session = new TerminalSession([...serveCommand, "--config", bench.configPath]);
+    // Lines of a terminal end in two characters.
+    const read = (): string => session.text.replaceAll("\r", "");
+    await until("it listens", () => read().includes('"listening"'));
+    const [, dataUrl = "", adminUrl = ""] = /"data":"([^"]+)","admin":"([^"]+)"/.exec(read()) ?? [];
+    const place = { dataUrl, adminUrl };
+    session.pressControl("S");
+    await askOften(place, 3_000);
+    expect(await droppedLines(place)).toBeGreaterThan(0);
+    session.pressControl("Q");
+    await untilTold(place, read);
+    session.pressControl("C");
+    expect(await session.exited).toBe(0);
+  });
+
+  test("an exception that nobody catches ends a process whose log nobody reads", async () => {
+    using pipe = new ReadablePipe(bench.folder);
+    const bomb = join(bench.folder, "bomb");
+    const preload = fileURLToPath(new URL("supervisor-bomb.ts", import.meta.url));
+    const variables = {
+      SLUICE_TEST_BOMB: bomb,
+      SLUICE_WORKER: "0",
+      BUN_OPTIONS: `--preload ${preload}`,
+    };
+    const options = { variables, arguments: ["--unsupervised"] };
+    await using gateway = await LoggingGateway.start(pipe.openWriter(), options);
+    await askOften(gateway, 2_000);
+    expect(await droppedLines(gateway)).toBeGreaterThan(0);
+    await Bun.write(bomb, "a prompt");
+    expect(await gateway.exited).toBe(1);
+    expect(pipe.read()).not.toContain("a prompt");
+  });
+
+  test("what a library prints waits for nobody either", async () => {
+    using pipe = new ReadablePipe(bench.folder);
+    const preload = fileURLToPath(new URL("chatty-library.ts", import.meta.url));
+    const variables = { BUN_OPTIONS: `--preload ${preload}` };
+    await using gateway = await LoggingGateway.start(pipe.openWriter(), { variables });
+    await until("lines are dropped", async () => (await droppedLines(gateway)) > 0);
+    await askOften(gateway, 100);
+    expect(pipe.read()).toContain("a library prints");
+  });
+
+  test("the simulator answers without anybody who reads what it prints", async () => {
+    const address = `127.0.0.1:${freePort()}`;
+    const full = openSync("/dev/full", "a");
+    const child = Bun.spawn([process.execPath, main, "simulator", "--listen", address], {
+      env: environment,
+      stdio: ["ignore", full, full],
+    });
+    closeSync(full);
+    await until("it answers", async () => {
+      return (await fetch(`http://${address}/truth`).catch(() => undefined))?.status === 200;
+    });
+    // Longer than it takes until what was dropped is told, which fails as well.
+    await Bun.sleep(1_500);
+    expect((await fetch(`http://${address}/truth`)).status).toBe(200);
+    child.kill("SIGTERM");
+    expect(await child.exited).toBe(0);
+  });
+});

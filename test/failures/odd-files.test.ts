@@ -1,0 +1,115 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { planCall, wholeMix } from "../support/ledger-truth-mix.ts";
+import { ProcessBench, until, untilStored } from "../support/ledger-truth-process.ts";
+import { Random } from "../../src/simulator/answer/random.ts";
+
+const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+
+let bench: ProcessBench;
+beforeEach(async () => {
+  bench = await ProcessBench.create({ keys: 1 });
+});
+afterEach(() => bench[Symbol.asyncDispose]());
+
+function makeFifo(path: string): void {
+  const { exitCode } = Bun.spawnSync(["mkfifo", path]);
+  if (exitCode !== 0) throw new Error(`mkfifo ${path} failed`);
+}
+
+function makeSocket(path: string): Disposable {
+  const listener = Bun.listen({ unix: path, socket: { data: () => undefined } });
+  return { [Symbol.dispose]: () => listener.stop(true) };
+}
+
+/** What a command says when it ends by itself; one that hangs is killed, which the code tells. */
+async function sluice(...args: readonly string[]): Promise<{ exitCode: number; errors: string }> {
+  const child = Bun.spawn([process.execPath, main, ...args], {
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "pipe",
+    timeout: 20_000,
+    killSignal: "SIGKILL",
+  });
+  const [errors, exitCode] = await Promise.all([new Response(child.stderr).text(), child.exited]);
+  return { exitCode, errors };
+}
+
+/** One process: a worker that hangs would outlive its supervisor. */
+function startAlone(): Promise<{ exitCode: number; errors: string }> {
+  return sluice("serve", "--unsupervised", "--config", bench.configPath);
+}
+
+test("what is no file in the spool folder is passed over, and each is told once", async () => {
+  await using before = await bench.serve("--unsupervised");
+  const planned = [planCall(wholeMix, new Random(1), "only")];
+  await bench.call(before, { from: 0, count: 1 }, () => planned.pop());
+  before.signal("SIGKILL");
+  await before.exited;
+  const spool = join(bench.folder, "data", "spool");
+  const files = readdirSync(spool).filter((name) => name.endsWith(".spool"));
+  expect(files.length).toBeGreaterThan(0);
+  const odd = (number: number): string => join(spool, `0000${number}.spool`);
+  makeFifo(odd(9001));
+  mkdirSync(odd(9002));
+  using _ = makeSocket(odd(9003));
+  symlinkSync("/dev/null", odd(9004));
+  symlinkSync("00009005.spool", odd(9005));
+  symlinkSync("missing", odd(9006));
+
+  await using serving = await bench.serve("--unsupervised");
+  await untilStored(serving);
+  const told = serving
+    .text()
+    .split("\n")
+    .filter((line) => line.includes("passed over"));
+  expect(told.map((line) => /path=\S*(0000\d+)\.spool reason=(.*)$/.exec(line)?.slice(1))).toEqual([
+    ["00009001", '"a FIFO"'],
+    ["00009002", '"a folder"'],
+    ["00009003", '"a socket"'],
+    ["00009004", '"a device"'],
+    ["00009005", "ELOOP"],
+    ["00009006", "ENOENT"],
+  ]);
+  expect((await fetch(`${serving.dataUrl}/readyz`)).status).toBe(200);
+  serving.signal("SIGINT");
+  expect(await serving.exited).toBe(0);
+  expect((await bench.stored()).rows).toHaveLength(1);
+});
+
+test.each([
+  ["data/pepper", "pepper is a FIFO"],
+  ["data/spool/lock", "lock is a FIFO"],
+  ["sluice.db", "sluice.db, which is a FIFO"],
+  ["sluice.db-journal", "sluice.db-journal, which is a FIFO"],
+  ["sluice.yaml", "sluice.yaml: is a FIFO"],
+])("a FIFO in the place of %s ends the start with a message", async (name, message) => {
+  const path = join(bench.folder, name);
+  mkdirSync(dirname(path), { recursive: true });
+  rmSync(path, { force: true });
+  makeFifo(path);
+  const { exitCode, errors } = await startAlone();
+  expect(errors).toContain(message);
+  expect(exitCode).toBe(1);
+});
+
+test("a command that reads a configuration does not wait for a FIFO either", async () => {
+  const path = join(bench.folder, "fifo.yaml");
+  makeFifo(path);
+  const { exitCode, errors } = await sluice("check-config", path);
+  expect(errors).toContain("fifo.yaml: is a FIFO");
+  expect(exitCode).toBe(1);
+});
+
+test("a configuration that a FIFO replaces is refused, and the gateway serves on", async () => {
+  await using serving = await bench.serve("--unsupervised");
+  renameSync(bench.configPath, `${bench.configPath}.kept`);
+  makeFifo(bench.configPath);
+  serving.signal("SIGHUP");
+  await until("it is told", () => serving.text().includes("is a FIFO"));
+  expect((await fetch(`${serving.dataUrl}/readyz`)).status).toBe(200);
+  serving.signal("SIGINT");
+  expect(await serving.exited).toBe(0);
+});

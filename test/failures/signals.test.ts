@@ -1,0 +1,84 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { Random } from "../../src/simulator/answer/random.ts";
+import { parseStream } from "../support/bodies.ts";
+import { longStreams, planCall, type PlannedCall } from "../support/ledger-truth-mix.ts";
+import { ProcessBench, until } from "../support/ledger-truth-process.ts";
+import { testNeeding } from "../support/requirement.ts";
+import { serveCommand, TerminalSession } from "../support/terminal-session.ts";
+
+let bench: ProcessBench;
+beforeEach(async () => {
+  bench = await ProcessBench.create({
+    keys: 1,
+    simulator: { tokensPerSecond: 20 },
+    // What is not cut by a second wish ends by itself long after the test has failed.
+    sections: { shutdown: "{ pre_stop: 10m, drain_timeout: 10m }" },
+  });
+});
+afterEach(() => bench[Symbol.asyncDispose]());
+
+const [long] = longStreams;
+if (long === undefined) throw new Error("there is no long stream");
+const streamOf = (tokens: number): PlannedCall =>
+  planCall([{ ...long, tokens: [tokens, tokens] }], new Random(1), "signalled");
+
+function startSession(command: readonly string[]): TerminalSession {
+  return new TerminalSession([...command, "--config", bench.configPath]);
+}
+
+async function openStream(place: { readonly dataUrl: string }, tokens: number): Promise<string> {
+  const response = await bench.fetch(place, streamOf(tokens));
+  return response.text().catch(() => "cut");
+}
+
+test.each([
+  ["SIGTERM", []],
+  ["SIGINT", []],
+  ["SIGTERM", ["--unsupervised"]],
+] as const)("two %s 50 ms apart end the gateway at once %p", async (signal, options) => {
+  await using serving = await bench.serve(...options);
+  const stream = openStream(serving, 100_000);
+  await until("the stream is open", () => bench.simulator.openCalls === 1);
+  serving.signal(signal);
+  await Bun.sleep(50);
+  serving.signal(signal);
+  expect(await serving.exited).toBe(1);
+  expect(parseStream(await stream).isDone).toBe(false);
+});
+
+const started = [
+  ["a shell", serveCommand],
+  ["npm start", ["npm", "start", "--"]],
+  ["npm run", ["npm", "run", "sluice", "--", "serve"]],
+] as const;
+
+testNeeding("npm").each(started)(
+  "one Ctrl-C under %s lets an open stream end, a second one does not",
+  async (_, command) => {
+    await using session = startSession(command);
+    const place = await session.listening();
+    const streams = [openStream(place, 40), openStream(place, 100_000)] as const;
+    await until("the streams are open", () => bench.simulator.openCalls === 2);
+    session.pressControl("C");
+    await until("it drains", () => session.text.includes("shutting down"));
+    expect(parseStream(await streams[0]).isDone).toBe(true);
+    session.pressControl("C");
+    expect(await session.exited).not.toBe(0);
+    expect(parseStream(await streams[1]).isDone).toBe(false);
+  },
+);
+
+testNeeding("npm").each(started)(
+  "a SIGTERM to every process of the group under %s is one request to end",
+  async (_, command) => {
+    const { configPath } = bench;
+    const text = await Bun.file(configPath).text();
+    await Bun.write(configPath, text.replace("pre_stop: 10m", "pre_stop: 0s"));
+    await using session = startSession(command);
+    const stream = openStream(await session.listening(), 40);
+    await until("the stream is open", () => bench.simulator.openCalls === 1);
+    session.signalGroup("SIGTERM");
+    expect(parseStream(await stream).isDone).toBe(true);
+    expect(await session.exited).toBe(0);
+  },
+);

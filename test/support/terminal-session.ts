@@ -1,0 +1,53 @@
+import { fileURLToPath } from "node:url";
+import { until } from "./ledger-truth-process.ts";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** As somebody types it in the folder of the program. */
+export const serveCommand = [process.execPath, "src/main.ts", "serve"];
+
+/** A gateway in front of a terminal of its own, started as a shell or npm does. */
+export class TerminalSession implements AsyncDisposable {
+  readonly #child: ReturnType<typeof Bun.spawn>;
+  #text = "";
+
+  constructor(command: readonly string[]) {
+    this.#child = Bun.spawn([...command], {
+      cwd: root,
+      env: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "" },
+      terminal: { data: (_, bytes) => void (this.#text += Buffer.from(bytes).toString()) },
+    });
+  }
+
+  /** Everything that was shown. */
+  get text(): string {
+    return this.#text;
+  }
+
+  get exited(): Promise<number> {
+    return this.#child.exited;
+  }
+
+  async listening(): Promise<{ readonly dataUrl: string; readonly adminUrl: string }> {
+    const pattern = /listening data=(\S+) admin=(\S+)/;
+    await until("it listens", () => pattern.test(this.#text));
+    const [, dataUrl = "", adminUrl = ""] = pattern.exec(this.#text) ?? [];
+    return { dataUrl, adminUrl };
+  }
+
+  /** A letter together with the control key. */
+  pressControl(letter: "C" | "S" | "Q"): void {
+    this.#child.terminal?.write(String.fromCharCode(letter.charCodeAt(0) - 64));
+  }
+
+  /** To every process that runs in front of the terminal, as an init system does. */
+  signalGroup(name: NodeJS.Signals): void {
+    process.kill(-this.#child.pid, name);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#child.exitCode === null) this.signalGroup("SIGKILL");
+    await this.#child.exited;
+    this.#child.terminal?.close();
+  }
+}
