@@ -43,6 +43,7 @@ storage: { url: "sqlite:${join(this.folder, "data", "sluice.db")}" }
 auth: { pepper: ${this.search.make("pepper")} }
 admin: { bootstrap_token: ${this.bootstrapToken}, sign_ins_per_minute: 100 }
 telemetry: { log_level: debug }
+routing: { first_backoff: 1ms, longest_backoff: 1ms }
 environments:
   - { name: test, hosts: ["*"], models: ["*"] }
 upstreams:
