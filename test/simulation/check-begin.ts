@@ -7,8 +7,6 @@ const lastingFaults: ReadonlySet<Fault | undefined> = new Set(["invalid", "conte
 /** Nothing was done, so that another try at the same target takes nothing from the budget. */
 const freeFaults: ReadonlySet<Fault | undefined> = new Set(["stale-credential", "skewed"]);
 const leastMs = 1e-6;
-/** A target that has not answered for less than this is never taken for silent. */
-const leastSilenceMs = 250;
 
 /** What must be so whenever anything is sent upstream. */
 export function checkBegin(world: World, call: CallRecord, attempt: Attempt): void {
@@ -103,7 +101,10 @@ interface Beginning {
   readonly wrong: (text: string) => void;
 }
 
-/** One attempt at a time: two of a hedged call, and then the second is late by its hedge. */
+/**
+ * One attempt at a time: two of a call whose first is slow, and then the second is late by its
+ * hedge, or of a call whose first waits at a target that a probe found silent.
+ */
 function checkOthers(world: World, { call, attempt, wrong }: Beginning): void {
   const running = call.attempts.filter(({ endedAt }) => endedAt === undefined);
   const [first] = running;
@@ -122,7 +123,15 @@ function checkOthers(world: World, { call, attempt, wrong }: Beginning): void {
   }
   // The first may have waited for a place at its upstream before it was sent.
   const afterMs = attempt.startedAt - call.plan.atMs;
-  if (afterMs + leastMs < Math.min(hedgeAfterMs ?? Infinity, leastSilenceMs)) {
-    wrong(`${attempt.id} hedges after ${afterMs} ms`);
-  }
+  if (afterMs + leastMs >= (hedgeAfterMs ?? Infinity) || isFoundSilent(world, first)) return;
+  wrong(`${attempt.id} hedges after ${afterMs} ms`);
+}
+
+/** Whether a probe of its target has failed without an answer since the attempt began. */
+function isFoundSilent({ probes }: World, { process, upstream, model, startedAt }: Attempt) {
+  return probes.some((probe) => {
+    const isOfTarget = probe.upstream === upstream && probe.model === model;
+    const isSince = probe.endedAt !== undefined && probe.endedAt >= startedAt;
+    return isOfTarget && probe.process === process && isSince && probe.how !== "closed";
+  });
 }

@@ -1,6 +1,6 @@
 import type { EventLog } from "./event-log.ts";
 import type { Random } from "./random.ts";
-import type { CallRecord, Violation } from "./records.ts";
+import type { Attempt, CallRecord, Violation } from "./records.ts";
 import type { Scenario } from "./scenario.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 
@@ -13,6 +13,8 @@ export interface World {
   readonly random: Random;
   /** By the id of the call. */
   readonly calls: ReadonlyMap<string, CallRecord>;
+  /** What gateways asked targets on their own account. */
+  readonly probes: Attempt[];
   readonly violations: Violation[];
   /** By the budgets of processes. */
   readonly grantedRetries: RetryCount;
