@@ -1,12 +1,21 @@
 /**
- * Runs seeds of the simulation in `test/simulation`.
+ * Runs seeds of the simulation in `test/simulation`, or its outages.
  *
  * `--seed N` replays one, with `--trace` line by line; `--from A --count N` runs a range. A seed that
  * breaks a rule is made as small as it gets and shown; the exit code is then 1.
+ *
+ * `--outages` runs the cells of the outage grid at 50 calls a second on the simulation's clock and
+ * prints a table; the exit code is 1 when a cell breaks a promise. `--only WORDS`, which may be
+ * repeated, takes the cells whose names have all of these parts (`stall,stream`), `--list` names
+ * them, `--seconds N` is how long the fault lasts (60; twice that where it comes and goes), `--trace`
+ * shows every line.
  */
 import { parseArgs } from "node:util";
 import { describeFailure, formatTrace, tell } from "../test/simulation/describe-failure.ts";
-import { simulateSeed, type RunResult } from "../test/simulation/simulate.ts";
+import { makeScenario } from "../test/simulation/make-scenario.ts";
+import { namesOfOutages, runOutages } from "../test/simulation/outage/run-outages.ts";
+import type { Scenario } from "../test/simulation/scenario.ts";
+import { simulate, type RunResult } from "../test/simulation/simulate.ts";
 
 const { values } = parseArgs({
   options: {
@@ -14,6 +23,10 @@ const { values } = parseArgs({
     from: { type: "string", default: "1" },
     count: { type: "string", default: "1000" },
     trace: { type: "boolean", default: false },
+    outages: { type: "boolean", default: false },
+    only: { type: "string", multiple: true, default: [] },
+    seconds: { type: "string", default: "60" },
+    list: { type: "boolean", default: false },
   },
 });
 /** Seeds that are made small; some more of a range are named, and the others counted. */
@@ -24,11 +37,16 @@ const namedFailures = 20;
 const unhandled: unknown[] = [];
 process.on("unhandledRejection", (reason) => unhandled.push(reason));
 
-process.exitCode = values.seed === undefined ? await runRange() : await replay(Number(values.seed));
+process.exitCode = await main();
 
-/** Runs a seed to where the runtime would have told of rejections that nobody handled. */
-async function run(seed: number, keepsTrace = false): Promise<RunResult> {
-  const result = simulateSeed(seed, keepsTrace);
+function main(): Promise<number> | number {
+  if (values.outages) return values.list ? listOutages() : judgeOutages();
+  return values.seed === undefined ? runRange() : replay(Number(values.seed));
+}
+
+/** Runs a scenario to where the runtime would have told of rejections that nobody handled. */
+async function run(scenario: Scenario, keepsTrace = false): Promise<RunResult> {
+  const result = simulate(scenario, keepsTrace);
   await new Promise((resolve) => setImmediate(resolve));
   const violations = unhandled.splice(0).map((reason) => {
     const text = `nobody handled ${reason instanceof Error ? reason.stack : String(reason)}`;
@@ -37,8 +55,28 @@ async function run(seed: number, keepsTrace = false): Promise<RunResult> {
   return { ...result, violations: [...result.violations, ...violations] };
 }
 
+function listOutages(): number {
+  for (const name of namesOfOutages(values.only)) console.log(name);
+  return 0;
+}
+
+async function judgeOutages(): Promise<number> {
+  const isGood = await runOutages({
+    only: values.only,
+    faultSeconds: Number(values.seconds),
+    flappingSeconds: 2 * Number(values.seconds),
+    print: (line) => console.log(line),
+    run: async (scenario) => {
+      const result = await run(scenario, values.trace);
+      for (const line of formatTrace(result.lines)) console.log(line);
+      return result;
+    },
+  });
+  return isGood ? 0 : 1;
+}
+
 async function replay(seed: number): Promise<number> {
-  const result = await run(seed, values.trace);
+  const result = await run(makeScenario(seed), values.trace);
   for (const line of formatTrace(result.lines)) console.log(line);
   console.log(`seed ${seed} digest ${result.digest} ${JSON.stringify(result.figures)}`);
   if (result.violations.length === 0) return 0;
@@ -55,7 +93,7 @@ async function runRange(): Promise<number> {
   let calls = 0;
   let attempts = 0;
   for (let seed = from; seed < from + count; seed += 1) {
-    const result = await run(seed);
+    const result = await run(makeScenario(seed));
     calls += result.figures.calls;
     attempts += result.figures.attempts;
     const [first] = result.violations;

@@ -15,7 +15,7 @@ const ejectionSchema = z
       about: "Share of failed attempts, in percent of those of ten seconds, that ejects a target.",
       min: 1,
       max: 100,
-      initial: 50,
+      initial: 40,
     }),
     least_attempts: wholeNumber({
       about: "Attempts in ten seconds from which the share counts.",

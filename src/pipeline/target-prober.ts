@@ -14,10 +14,10 @@ import { timeoutsOf } from "./timeouts-of.ts";
 const probeTokens = 16;
 /** The first event of a probe is waited for as long as these say, and as an answer usually takes. */
 const leastPatienceMs = 500;
-const unknownPatienceMs = 5_000;
 const patienceFactor = 2;
-/** What comes behind the first event takes no longer. */
+/** What comes behind the first event takes no longer, and is not silent for so long. */
 const restMs = 5_000;
+const leastIdleMs = 1_000;
 /** An ejected target returns when so many probes in a row were answered; one in service is ejected when so many fail. */
 const probesToDecide = 2;
 
@@ -43,8 +43,7 @@ export class TargetProber {
   probe(found: FoundTarget, snapshot: Snapshot): void {
     const watch = this.#services.health.tryBeginProbe(found.target.id);
     if (watch === undefined) return;
-    const usualMs = Math.max(leastPatienceMs, watch.patienceMs * patienceFactor);
-    const patienceMs = Number.isFinite(usualMs) ? usualMs : unknownPatienceMs;
+    const patienceMs = Math.max(leastPatienceMs, watch.patienceMs * patienceFactor);
     const probe = { ...found, snapshot, patienceMs };
     const asking = found.view.isEjected ? this.#askInTurn(probe) : this.#askAtOnce(probe);
     asking.then(
@@ -127,7 +126,11 @@ export class TargetProber {
     const firstByteMs = Math.min(timeouts.firstByteMs, patienceMs);
     return send(request, {
       upstream,
-      timeouts: { ...timeouts, firstByteMs },
+      timeouts: {
+        ...timeouts,
+        firstByteMs,
+        idleMs: Math.min(timeouts.idleMs, Math.max(leastIdleMs, patienceMs)),
+      },
       endsAt: clock.monotonic() + firstByteMs + restMs,
       clock,
       transport,

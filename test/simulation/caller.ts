@@ -5,6 +5,7 @@ import type { Call } from "../../src/pipeline/call.ts";
 import { openChatStream, runChat } from "../../src/pipeline/chat-call.ts";
 import { runEmbeddings } from "../../src/pipeline/embedding-call.ts";
 import type { MeteredStream } from "../../src/pipeline/metered-stream.ts";
+import type { PipelineServices } from "../../src/pipeline/services.ts";
 import type { GatewayProcess } from "./gateway-process.ts";
 import type { CallRecord } from "./records.ts";
 import { violate, type World } from "./world.ts";
@@ -14,6 +15,7 @@ export class SimulatedCaller {
   readonly #world: World;
   readonly #process: GatewayProcess;
   readonly #record: CallRecord;
+  readonly #services: PipelineServices;
   readonly #controller = new AbortController();
   #cancelStream: () => void = () => undefined;
 
@@ -21,6 +23,7 @@ export class SimulatedCaller {
     this.#world = world;
     this.#process = process;
     this.#record = record;
+    this.#services = process.servicesFor(record.plan.id);
   }
 
   /** Never rejects. */
@@ -79,7 +82,7 @@ export class SimulatedCaller {
   async #stream(call: Call): Promise<void> {
     const { plan } = this.#record;
     const request = { ...this.#chatRequest(), stream: true };
-    const opening = openChatStream(call, sized(request), this.#process.services);
+    const opening = openChatStream(call, sized(request), this.#services);
     this.#cancelStream = () =>
       void opening.then(
         ({ answer }) => answer.cancel(),
@@ -109,7 +112,7 @@ export class SimulatedCaller {
   }
 
   async #whole(call: Call): Promise<void> {
-    const started = await runChat(call, sized(this.#chatRequest()), this.#process.services);
+    const started = await runChat(call, sized(this.#chatRequest()), this.#services);
     if (this.#hasLeft()) return;
     this.#record.servedBy = started.admission.capacityClass;
     this.#checkState(started.admission.state);
@@ -135,7 +138,7 @@ export class SimulatedCaller {
     const bodyBytes = JSON.stringify(request).length;
     const decodeTokens = () => Promise.resolve("");
     const embedding = { request, bodyBytes, decodeTokens };
-    const started = await runEmbeddings(call, embedding, this.#process.services);
+    const started = await runEmbeddings(call, embedding, this.#services);
     if (this.#hasLeft()) return;
     this.#record.servedBy = started.admission.capacityClass;
     this.#deliver();

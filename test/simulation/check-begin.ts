@@ -113,7 +113,10 @@ interface Beginning {
   readonly wrong: (text: string) => void;
 }
 
-/** One attempt at a time: two of a hedged call, and then the second is late by its hedge. */
+/**
+ * One attempt at a time: two of a call whose first is slow, and then the second is late by its
+ * hedge, or of a call whose first waits at a target that a probe found silent.
+ */
 function checkOthers(world: World, { call, attempt, wrong }: Beginning): void {
   const running = call.attempts.filter(({ endedAt }) => endedAt === undefined);
   const [first] = running;

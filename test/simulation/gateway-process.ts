@@ -19,6 +19,7 @@ import { makeAdapter } from "./make-adapter.ts";
 import { ProcessLedger, type SpoolFolder, type UsageDatabase } from "./ledger.ts";
 import type { SharedLimiter } from "./limiter.ts";
 import type { Connection } from "./network.ts";
+import type { Random } from "./random.ts";
 import type { GatewayPlan, Scenario, UpstreamPlan } from "./scenario.ts";
 import type { UpstreamModel } from "./upstream.ts";
 import { ProcessClock } from "./virtual-time.ts";
@@ -53,11 +54,13 @@ export class GatewayProcess {
   readonly places: CapacityAudit;
   readonly pools: RoutingServices["capacity"];
   readonly #around: Surroundings;
+  readonly #random: Random;
 
   constructor({ name, gateway, folder }: ProcessPlan, around: Surroundings) {
     const { world, database, keys, limiter } = around;
     this.name = name;
     this.#around = around;
+    this.#random = world.random.fork(name);
     this.clock = new ProcessClock(world.time, gateway);
     this.running = new RunningCalls((id) => keys.isLive(id), undefined, this.clock);
     this.ledger = new ProcessLedger({
@@ -96,6 +99,11 @@ export class GatewayProcess {
     return { name: "test", models };
   }
 
+  /** What is drawn for one call changes nothing of what is drawn for another. */
+  servicesFor(callId: string): PipelineServices {
+    return { ...this.services, random: this.#random.fork(callId).next };
+  }
+
   callerOf(keyId: string, secret: number): Caller {
     return this.#around.keys.callerOf(keyId, secret);
   }
@@ -110,7 +118,6 @@ export class GatewayProcess {
   #makeServices(name: string): PipelineServices & RoutingServices {
     const { world, limiter, keys } = this.#around;
     const { clock, running } = this;
-    const random = world.random.fork(name);
     const none = (): number => 0;
     const telemetry = createTelemetry({
       level: "off",
@@ -143,7 +150,7 @@ export class GatewayProcess {
       clock,
       running,
       ledger: this.ledger.calls,
-      random: random.next,
+      random: this.#random.next,
       limits: limiter.clientOf({ process: name, clock }),
       transport: (url, request) => this.#send(url, request),
       probe: (url, timeoutMs) => this.#upstreamAt(url).canConnect(timeoutMs, clock),

@@ -87,6 +87,8 @@ export interface CallPlan {
   readonly leave: LeavePlan | undefined;
   /** How long its reader takes for each batch. */
   readonly readMs: number;
+  /** What its requests meet wherever they go, as if its input were the cause. */
+  readonly fault?: Fault;
 }
 
 export interface LeavePlan {
@@ -118,6 +120,7 @@ export const faults = [
   "stall-before-headers",
   "stall-after-headers",
   "stall-mid",
+  "stall-halfway",
   "cut-mid",
   "reset-mid",
   "garbage",
@@ -149,4 +152,6 @@ export interface Trouble {
   readonly forMs: number;
   readonly fault: Fault;
   readonly share: number;
+  /** The share is exact and evenly spread, not drawn: of a half, every second request. */
+  readonly isEven?: boolean;
 }

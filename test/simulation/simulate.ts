@@ -6,7 +6,7 @@ import { SpoolFolder, UsageDatabase } from "./ledger.ts";
 import { SharedLimiter } from "./limiter.ts";
 import { makeScenario } from "./make-scenario.ts";
 import { Random } from "./random.ts";
-import { CallRecord, type Violation } from "./records.ts";
+import { CallRecord, type Attempt, type Violation } from "./records.ts";
 import type { EventPlan, Scenario } from "./scenario.ts";
 import { UpstreamModel } from "./upstream.ts";
 import { VirtualTime } from "./virtual-time.ts";
@@ -19,6 +19,9 @@ export interface RunResult {
   readonly digest: string;
   readonly lines: readonly LogLine[];
   readonly figures: RunFigures;
+  readonly calls: readonly CallRecord[];
+  /** All that upstreams were asked, probes among them. */
+  readonly attempts: readonly Attempt[];
 }
 
 export interface RunFigures {
@@ -39,6 +42,8 @@ const longestRestMs = 15 * 60_000;
 const restMs = 80_000;
 const settledMs = 8_000;
 const mostSteps = 300_000;
+/** And for each call so many more. */
+const stepsOfCall = 200;
 
 export function simulateSeed(seed: number, keepsLines = false): RunResult {
   return simulate(makeScenario(seed), keepsLines);
@@ -82,8 +87,8 @@ class Run implements Stage {
       log: new EventLog(time, options.keepsLines),
       random: new Random(scenario.seed).fork("run"),
       calls: new Map(this.#records.map((record) => [record.plan.id, record])),
-      violations: [],
       probes: [],
+      violations: [],
       grantedRetries: new RetryCount(),
       madeRetries: new RetryCount(),
     };
@@ -104,7 +109,8 @@ class Run implements Stage {
     for (const event of scenario.events) time.schedule(() => this.#happen(event), event.atMs);
     for (const record of this.#records) time.schedule(() => this.#arrive(record), record.plan.atMs);
     const lastMs = Math.max(0, ...scenario.calls.map(({ atMs }) => atMs));
-    const limits = { untilMs: lastMs + longestRestMs, steps: mostSteps };
+    const steps = mostSteps + stepsOfCall * this.#records.length;
+    const limits = { untilMs: lastMs + longestRestMs, steps };
     time.runUntil(() => this.#isQuiet(lastMs), limits);
     this.#rest();
     checkEnd(this);
@@ -115,6 +121,8 @@ class Run implements Stage {
       digest: world.log.digest(),
       lines: world.log.lines,
       figures: this.#figures(),
+      calls: this.#records,
+      attempts: [...this.upstreams.values()].flatMap(({ attempts }) => attempts),
     };
   }
 

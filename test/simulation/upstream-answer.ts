@@ -139,6 +139,10 @@ function afflict(draft: Draft, { fault, wire }: AnswerFrame, random: Random): Sc
       return { ...draft, pieces: [], ending: "silent", truth: none };
     case "stall-mid":
       return { ...draft, pieces: some, ending: "silent", truth };
+    case "stall-halfway": {
+      const half = firstBytes(pieces, Math.floor(finishedBytes / 2));
+      return { ...draft, pieces: half, ending: "silent", truth: none };
+    }
     case "cut-mid":
       return { ...draft, pieces: some, ending: "closed", truth };
     case "reset-mid":
@@ -164,7 +168,11 @@ function afflict(draft: Draft, { fault, wire }: AnswerFrame, random: Random): Sc
 
 /** At least one byte comes, and at least one is missing. */
 function cutShort(pieces: readonly Piece[], random: Random): readonly Piece[] {
-  let rest = random.whole(1, Math.max(1, bytesIn(pieces) - 1));
+  return firstBytes(pieces, random.whole(1, Math.max(1, bytesIn(pieces) - 1)));
+}
+
+function firstBytes(pieces: readonly Piece[], count: number): readonly Piece[] {
+  let rest = count;
   const kept: Piece[] = [];
   for (const { afterMs, bytes } of pieces) {
     if (rest <= 0) break;

@@ -63,15 +63,24 @@ interface Begun {
   readonly id: string;
   readonly callId: string;
   readonly outputTokens: number;
+  /** Of the call itself. */
+  readonly fault: Fault | undefined;
+}
+
+interface RunningTrouble extends Trouble {
+  /** Since it began. */
+  requests: number;
 }
 
 /** A stand-in for a provider that speaks OpenAI's wire, with a record of all it was asked. */
 export class UpstreamModel {
   readonly plan: UpstreamPlan;
+  /** All that it was asked, probes among them. */
+  readonly attempts: Attempt[] = [];
   readonly #world: World;
   readonly #wire: Wire;
   readonly #random: Random;
-  readonly #troubles = new Map<object, Trouble>();
+  readonly #troubles = new Set<RunningTrouble>();
   #unreachableUntil = 0;
   #probes = 0;
 
@@ -84,8 +93,9 @@ export class UpstreamModel {
 
   /** For some time, a share of the requests meets a fault. */
   trouble(trouble: Trouble): void {
-    this.#troubles.set(trouble, trouble);
-    this.#world.time.schedule(() => this.#troubles.delete(trouble), trouble.forMs);
+    const running = { ...trouble, requests: 0 };
+    this.#troubles.add(running);
+    this.#world.time.schedule(() => this.#troubles.delete(running), trouble.forMs);
   }
 
   /** All is well from now on. */
@@ -130,9 +140,9 @@ export class UpstreamModel {
   #ask(asked: UpstreamRequest, sender: Sender): Attempt {
     const call = this.#world.calls.get(asked.call);
     if (call === undefined) throw new Error(`an upstream was asked for no call: ${asked.call}`);
-    const { id: callId, outputTokens } = call.plan;
+    const { id: callId, outputTokens, fault: own } = call.plan;
     const id = `${callId}.${call.attempts.length}`;
-    const attempt = this.#begin(asked, sender, { id, callId, outputTokens });
+    const attempt = this.#begin(asked, sender, { id, callId, outputTokens, fault: own });
     checkBegin(this.#world, call, attempt);
     this.#checkPlaces(call, attempt, sender);
     call.attempts.push(attempt);
@@ -143,15 +153,18 @@ export class UpstreamModel {
   #probe(asked: UpstreamRequest, sender: Sender): Attempt {
     this.#probes += 1;
     const id = `probe.${this.plan.name}.${this.#probes}`;
-    const probe = this.#begin(asked, sender, { id, callId: id, outputTokens: asked.cap ?? 0 });
+    const begun = { id, callId: id, outputTokens: asked.cap ?? 0, fault: undefined };
+    const probe = this.#begin(asked, sender, begun);
     this.#world.probes.push(probe);
     return probe;
   }
 
-  #begin(asked: UpstreamRequest, sender: Sender, { id, callId, outputTokens }: Begun): Attempt {
+  #begin(asked: UpstreamRequest, sender: Sender, begun: Begun): Attempt {
+    const { id, callId, outputTokens } = begun;
     const { time, log } = this.#world;
     const random = this.#random.fork(id);
-    const fault = this.#isSkewed(asked) ? "skewed" : this.#drawFault(random);
+    const drawn = this.#drawFault(random);
+    const fault = this.#isSkewed(asked) ? "skewed" : (begun.fault ?? drawn);
     if (fault === "hanging-connect") this.#unreachableUntil = time.now + connectMemoryMs;
     const wire = this.#wire;
     const frame = { plan: this.plan, wire, request: asked, tag: id, outputTokens, fault };
@@ -171,6 +184,7 @@ export class UpstreamModel {
       endedAt: undefined,
       how: undefined,
     };
+    this.attempts.push(attempt);
     log.note(`${id} at ${this.plan.name}/${asked.model}: ${fault ?? "fine"}`, callId);
     return attempt;
   }
@@ -206,9 +220,14 @@ export class UpstreamModel {
   }
 
   #drawFault(random: Random): Fault | undefined {
-    for (const { share, fault } of this.#troubles.values()) {
-      if (random.chance(share)) return fault;
-    }
+    for (const running of this.#troubles) if (isHit(running, random)) return running.fault;
     return random.chance(this.plan.faultShare) ? random.weighted(usualFaults) : undefined;
   }
+}
+
+function isHit(running: RunningTrouble, random: Random): boolean {
+  const { share, isEven, requests } = running;
+  running.requests += 1;
+  if (isEven !== true) return random.chance(share);
+  return Math.floor(running.requests * share) > Math.floor(requests * share);
 }

@@ -8,6 +8,8 @@ const deviationFactor = 4;
 const mostPatiences = 2;
 /** Answers that take less than this are never overdue: nobody feels the difference. */
 const leastPatienceMs = 250;
+/** What is overdue at a target of which little is known; a probe then tells. */
+const unknownPatienceMs = 3_000;
 /** A target that is avoided because it was slow must get the chance to show that it no longer is. */
 const averageLifetimeMs = 60_000;
 
@@ -27,15 +29,16 @@ export class AnswerTime {
     return isStale || this.#samples < leastSamples ? undefined : this.#averageMs;
   }
 
-  /** An attempt that has waited longer is overdue; Infinity where too little is known. */
+  /** An attempt that has waited longer is overdue. */
   get patienceMs(): number {
-    if (this.#samples < leastSamples) return Number.POSITIVE_INFINITY;
+    if (this.#samples < leastSamples) return unknownPatienceMs;
     return Math.max(leastPatienceMs, this.#averageMs + deviationFactor * this.#deviationMs);
   }
 
   answered(nowMs: number, sampleMs: number): void {
     // A few very slow answers, of one key perhaps, must not make everything look quick in future.
-    const tookMs = Math.min(sampleMs, mostPatiences * this.patienceMs);
+    const isKnown = this.#samples >= leastSamples;
+    const tookMs = isKnown ? Math.min(sampleMs, mostPatiences * this.patienceMs) : sampleMs;
     this.#samples += 1;
     this.#sampledAtMs = nowMs;
     if (this.#samples === 1) {

@@ -1,5 +1,7 @@
 /** So many answers, and one that came to a good end, show that a target is back. */
 const answersToEnd = 10;
+/** One failure in so many answers is no sign of an outage. */
+const fewPart = 4;
 /** A target that has not failed for so long is back, however few its answers were. */
 const longestMs = 10_000;
 
@@ -49,10 +51,10 @@ export class SlowStart {
     this.#hasGoodEnd = true;
   }
 
-  /** What it returns: of how many keys attempts have failed; 0 while most attempts are answered. */
-  failed(key: string): number {
+  /** What it returns: whether attempts of several keys fail, and they are more than a few. */
+  failed(key: string): boolean {
     this.#failures += 1;
     this.#failedKeys.add(key);
-    return 2 * this.#failures > this.#answers ? this.#failedKeys.size : 0;
+    return this.#failedKeys.size > 1 && this.#failures * fewPart > this.#answers;
   }
 }

@@ -117,11 +117,11 @@ export class TargetStanding {
     const { nowMs, settings } = moment;
     const tally = moment.isAnswered ? this.#brokenOff : this.#unanswered;
     tally.failed(key, nowMs);
-    const failedKeys = failedKeysOnTrust(all, key, nowMs);
-    const forAll = failedKeys > 1 ? afterReturn : tally.reasonForAll(nowMs, settings);
+    const isOfSeveral = isOnTrust(all, nowMs) && all.slowStart?.failed(key) === true;
+    const forAll = isOfSeveral ? afterReturn : tally.reasonForAll(nowMs, settings);
     if (forAll !== undefined) return this.#eject(undefined, moment, lastly(forAll, kind));
-    const isOnTrust = failedKeys > 0 || failedKeysOnTrust(own, key, nowMs) > 0;
-    const forKey = isOnTrust ? afterReturn : tally.reasonForKey(key, nowMs, settings);
+    const isBack = isOnTrust(all, nowMs) || (own !== undefined && isOnTrust(own, nowMs));
+    const forKey = isBack ? afterReturn : tally.reasonForKey(key, nowMs, settings);
     return forKey === undefined ? undefined : this.#eject(key, moment, lastly(forKey, kind));
   }
 
@@ -207,11 +207,9 @@ function scopesIn({ all, own }: StandingAttempt): readonly ScopedAttempt[] {
   return own === undefined ? [all] : [all, own];
 }
 
-/** Of how many keys attempts have failed in a slow start after an ejection that still goes on. */
-function failedKeysOnTrust(scoped: ScopedAttempt | undefined, key: string, nowMs: number): number {
-  const slowStart = scoped?.slowStart;
-  const isOn = slowStart?.isOnTrust === true && scoped?.scope.slowStartAt(nowMs) === slowStart;
-  return isOn ? slowStart.failed(key) : 0;
+/** Whether the attempt is part of a slow start after an ejection, and that still goes on. */
+function isOnTrust({ scope, slowStart }: ScopedAttempt, nowMs: number): boolean {
+  return slowStart?.isOnTrust === true && scope.slowStartAt(nowMs) === slowStart;
 }
 
 function decides({ scope, isTrial, period }: ScopedAttempt): boolean {

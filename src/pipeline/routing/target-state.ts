@@ -126,17 +126,15 @@ export class TargetState {
   }
 
   /**
-   * How long the first event of a probe is waited for, milliseconds; Infinity where too little is
-   * known. The longer a target is out, the more time it gets: it may have become slower.
+   * How long the first event of a probe is waited for, milliseconds. The longer a target is out, the more time it gets: it may have become slower.
    */
   probePatienceMs(nowMs: number): number {
-    const learnedMs = this.#streams.time.patienceMs;
-    const usualMs =
-      learnedMs === Number.POSITIVE_INFINITY ? this.#wholes.time.patienceMs : learnedMs;
+    // Whole answers take at least as long as their first event.
+    const usualMs = Math.min(this.#streams.time.patienceMs, this.#wholes.time.patienceMs);
     return Math.max(usualMs, this.#standing.outForMs(nowMs) * probePartOfOutage);
   }
 
-  /** When an attempt that began now would be overdue; Infinity where too little is known. */
+  /** When an attempt that began now would be overdue. */
   patienceMs({ isStreamed }: Pick<WatchedAttempt, "isStreamed">): number {
     return this.#waitingOf({ isStreamed }).time.patienceMs;
   }

@@ -1,7 +1,7 @@
 import { percentile } from "../../support/fault-callers.ts";
 import type { Call } from "../load/load-plan.ts";
 import { countLine, type Finding, type Row } from "../report/table.ts";
-import type { Cell } from "./cells.ts";
+import type { Cell, Left } from "./cells.ts";
 
 /** What was seen of a cell. Times are wall clock, milliseconds. */
 export interface CellRun {
@@ -55,29 +55,34 @@ const returnMs = 10_000;
 const standardDeviations = 4;
 
 export function judgeCell(run: CellRun, limits: Limits): CellVerdict {
-  const { cell, calls, control, brokenAt, noticedMs, mendedAt } = run;
-  const during = startedWithin(calls, brokenAt + noticedMs, mendedAt);
+  const { cell, primary, calls, control, warmedUpAt, brokenAt, noticedMs, mendedAt } = run;
+  const noticedUntil = brokenAt + noticedMs;
+  const before = startedWithin(calls, warmedUpAt, brokenAt);
+  const during = startedWithin(calls, noticedUntil, mendedAt);
+  const beside = startedWithin(control, noticedUntil, mendedAt);
   const after = startedWithin(calls, mendedAt, Infinity);
+  const attempts = { count: run.attemptsAtFailing, seconds: (mendedAt - noticedUntil) / 1000 };
   const findings = {
     served: judgeServed(during, limits),
-    "added p99": judgeLatency(run, limits),
-    attempts: judgeAttempts(run, limits),
-    share: judgeShare(run, limits),
+    "added p99": judgeLatency({ before, during, beside }, limits),
+    attempts: judgeAttempts(attempts, limits),
+    share: judgeShare({ left: cell.left, primary, after, mendedAt }, limits),
     return: judgeServed(after, limits),
     beside: judgeServed(startedWithin(control, brokenAt, Infinity), limits),
   };
-  const notes = [
+  const notes = failureNotes([
     ["during the fault", during],
     ["after it", after],
     ["calls beside it", control],
-  ] as const;
-  return {
-    name: cell.name,
-    findings,
-    notes: notes
-      .filter(([, some]) => some.some(isFailed))
-      .map(([what, some]) => countLine(what, countFailures(some))),
-  };
+  ]);
+  return { name: cell.name, findings, notes };
+}
+
+/** What callers got in place of answers, for those of these groups that have failures. */
+export function failureNotes(groups: readonly (readonly [string, readonly Call[]])[]) {
+  return groups
+    .filter(([, calls]) => calls.some(isFailed))
+    .map(([what, calls]) => countLine(what, countFailures(calls)));
 }
 
 /** Whether enough of these calls were served; how many were not. No calls at all are a failure. */
@@ -89,35 +94,50 @@ export function judgeServed(calls: readonly Call[], limits: Limits): Finding {
   return { isMet, text: `${percent(share, 2)} (${failed}/${calls.length})` };
 }
 
+export interface LatencyGroups {
+  readonly before: readonly Call[];
+  readonly during: readonly Call[];
+  /** Undefined: nobody calls beside them who could slow them down. */
+  readonly beside?: readonly Call[];
+}
+
 /**
  * The p99 against the larger of two others: before the fault, and beside it. The text shows the
  * difference, and the three: before > during, beside.
  */
-function judgeLatency(run: CellRun, { mostAddedMs }: Limits): Finding {
-  const { calls, control, warmedUpAt, brokenAt, noticedMs, mendedAt } = run;
-  const from = brokenAt + noticedMs;
-  const before = p99(startedWithin(calls, warmedUpAt, brokenAt));
-  const during = p99(startedWithin(calls, from, mendedAt));
-  const beside = p99(startedWithin(control, from, mendedAt));
+export function judgeLatency(groups: LatencyGroups, { mostAddedMs }: Limits): Finding {
+  const [before, during] = [p99(groups.before), p99(groups.during)];
+  const beside = groups.beside === undefined ? before : p99(groups.beside);
   const addedMs = during - Math.max(before, beside);
+  const others = groups.beside === undefined ? "" : `, ${whole(beside)}`;
   return {
     isMet: mostAddedMs === undefined || addedMs <= mostAddedMs,
-    text: `${whole(addedMs)} ms (${whole(before)} > ${whole(during)}, ${whole(beside)})`,
+    text: `${whole(addedMs)} ms (${whole(before)} > ${whole(during)}${others})`,
   };
 }
 
-function judgeAttempts(run: CellRun, { mostAttemptsPerSecond }: Limits): Finding {
-  const seconds = (run.mendedAt - run.brokenAt - run.noticedMs) / 1000;
-  const perSecond = run.attemptsAtFailing / seconds;
+export function judgeAttempts(
+  { count, seconds }: { readonly count: number; readonly seconds: number },
+  { mostAttemptsPerSecond }: Limits,
+): Finding {
+  const perSecond = count / seconds;
   return { isMet: perSecond <= mostAttemptsPerSecond, text: `${perSecond.toFixed(2)}/s` };
 }
 
+export interface Return {
+  readonly left: Left;
+  readonly primary: string;
+  readonly mendedAt: number;
+  /** Calls since then. */
+  readonly after: readonly Call[];
+}
+
 /** What the target serves of the calls that start ten seconds after its return or later. */
-function judgeShare(run: CellRun, { leastShareBack }: Limits): Finding {
-  const calls = startedWithin(run.calls, run.mendedAt + returnMs, Infinity);
+export function judgeShare(run: Return, { leastShareBack }: Limits): Finding {
+  const calls = startedWithin(run.after, run.mendedAt + returnMs, Infinity);
   const served = calls.filter(({ servedBy }) => servedBy === run.primary).length;
   const share = served / calls.length;
-  const least = run.cell.left === "equal" ? leastOfHalf(calls.length) : leastShareBack;
+  const least = run.left === "equal" ? leastOfHalf(calls.length) : leastShareBack;
   const inTime = secondsUntilBack(run, least);
   return { isMet: share >= least, text: `${percent(share, 0)} (${inTime})` };
 }
@@ -128,11 +148,11 @@ function leastOfHalf(count: number): number {
 }
 
 /** After how many whole seconds the target first had its share. */
-function secondsUntilBack({ calls, mendedAt, primary }: CellRun, least: number): string {
-  const last = Math.max(...calls.map(({ startedAt }) => startedAt));
+function secondsUntilBack({ after, mendedAt, primary }: Return, least: number): string {
+  const last = Math.max(...after.map(({ startedAt }) => startedAt));
   for (let second = 0; mendedAt + second * 1000 < last; second += 1) {
     const from = mendedAt + second * 1000;
-    const ofSecond = startedWithin(calls, from, from + 1000);
+    const ofSecond = startedWithin(after, from, from + 1000);
     const served = ofSecond.filter(({ servedBy }) => servedBy === primary).length;
     if (ofSecond.length > 0 && served / ofSecond.length >= least) return `after ${second} s`;
   }

@@ -16,7 +16,7 @@ export function isMet({ findings }: Row): boolean {
 }
 
 /** Lines of a row: its findings, those that fail marked, and its notes below if it fails. */
-export function rowLines(row: Row): readonly string[] {
+export function rowLines(row: Row, nameWidth = usualNameWidth): readonly string[] {
   const cells = Object.values(row.findings).map(({ isMet: isGood, text }) =>
     `${isGood ? "  " : "! "}${text}`.padEnd(findingWidth),
   );
@@ -25,12 +25,12 @@ export function rowLines(row: Row): readonly string[] {
   return [line.trimEnd(), ...(passes ? [] : row.notes.map((note) => `       ${note}`))];
 }
 
-export function headLine(columns: readonly string[]): string {
+export function headLine(columns: readonly string[], nameWidth = usualNameWidth): string {
   const cells = columns.map((column) => `  ${column}`.padEnd(findingWidth));
   return `     ${"cell".padEnd(nameWidth)} ${cells.join(" ")}`.trimEnd();
 }
 
-const nameWidth = 43;
+const usualNameWidth = 43;
 const findingWidth = 27;
 
 /** How many rows keep each column's promise, and how many keep all. */

@@ -1,7 +1,7 @@
 import { percentile } from "../../support/fault-callers.ts";
-import { countFailures, isFailed, startedWithin } from "../grid/verdict.ts";
+import { failureNotes, isFailed, startedWithin } from "../grid/verdict.ts";
 import type { Call } from "../load/load-plan.ts";
-import { countLine, type Finding, type Row } from "../report/table.ts";
+import type { Finding, Row } from "../report/table.ts";
 import type { TenantRun } from "./run-scenario.ts";
 
 export const tenantColumns = ["served", "refused", "p50", "p99"] as const;
@@ -46,25 +46,23 @@ export function judgeTenants(run: TenantRun, limits: TenantLimits): TenantVerdic
     p50: judgeAdded(run, "p50", limits),
     p99: judgeAdded(run, "p99", limits),
   };
-  const notes = [
-    ["the others, without it", without],
-    ["the others, beside it", beside],
-    ["the one that causes the faults", causing],
-  ] as const;
-  return {
-    name: scenario.name,
-    findings,
-    notes: notes
-      .filter(([, some]) => some.some(isFailed))
-      .map(([what, some]) => countLine(`${what}, ${some.length} calls`, countFailures(some))),
-  };
+  return { name: scenario.name, findings, notes: tenantNotes({ without, beside, causing }) };
+}
+
+export function tenantNotes(run: Pick<TenantRun, "without" | "beside" | "causing">) {
+  const { without, beside, causing } = run;
+  return failureNotes([
+    [`the others, without it, ${without.length} calls`, without],
+    [`the others, beside it, ${beside.length} calls`, beside],
+    [`the one that causes the faults, ${causing.length} calls`, causing],
+  ]);
 }
 
 /** The text shows the share beside the one that causes faults, and the share without it. */
-function judgeLost(
+export function judgeLost(
   without: readonly Call[],
   beside: readonly Call[],
-  { mostLost }: TenantLimits,
+  { mostLost }: Pick<TenantLimits, "mostLost">,
 ): Finding {
   const [shareWithout, shareBeside] = [servedShare(without), servedShare(beside)];
   return {
@@ -74,7 +72,7 @@ function judgeLost(
 }
 
 /** Nobody but the one that causes the faults may be told to wait. No calls at all are a failure. */
-function judgeRefused(beside: readonly Call[]): Finding {
+export function judgeRefused(beside: readonly Call[]): Finding {
   const refused = beside.filter(({ failure }) => /^(429|503) /.test(failure)).length;
   return { isMet: beside.length > 0 && refused === 0, text: `${refused} of ${beside.length}` };
 }
@@ -130,7 +128,7 @@ interface Added {
 const parts = { p50: 0.5, p99: 0.99 } as const;
 const blockMs = 5_000;
 
-function latencyOf(calls: readonly Call[], which: "p50" | "p99"): number {
+export function latencyOf(calls: readonly Call[], which: "p50" | "p99"): number {
   return percentile(
     calls.map(({ latencyMs }) => latencyMs),
     parts[which],

@@ -1,10 +1,10 @@
 import { startFaultProcess, type FaultProcess } from "../../support/fault-process.ts";
 import { startDoubles } from "../doubles/start-doubles.ts";
 import { gridSections } from "../grid/run-wave.ts";
-import { upstreamAt } from "../grid/cell-models.ts";
 import type { Call, Load } from "../load/load-plan.ts";
 import { runLoad } from "../load/start-load.ts";
 import { loadsOf, type Scenario } from "./scenarios.ts";
+import { sharedModel, sharedSections, tenantAccounts } from "./shared-model.ts";
 
 /** How long the others call alone, beside the one that causes faults, and alone again. */
 export interface TenantPlan {
@@ -27,8 +27,7 @@ export interface TenantRun {
   readonly causing: readonly Call[];
 }
 
-const tenantCount = 20;
-const model = "shared";
+const model = sharedModel;
 const leadMs = 1_500;
 
 export async function runScenario(
@@ -77,21 +76,8 @@ async function startWorld(
 ): Promise<World> {
   await using started = new AsyncDisposableStack();
   const doubles = started.use(await startDoubles(targets));
-  const names = doubles.ports.map((_, index) => `upstream-${index}`);
-  const upstreams = doubles.ports.map(
-    (port, index) => `\n  ${names[index]}: ${upstreamAt({ wire: "openai", port, timeouts })}`,
-  );
-  const targetList = names.map((upstream) => `{ upstream: ${upstream}, model: double }`);
-  const facts = "kind: chat, context_window: 200000, max_output_tokens: 64000";
-  const sections = {
-    ...gridSections,
-    upstreams: upstreams.join(""),
-    models: `\n  ${model}: { ${facts}, targets: [${targetList.join(", ")}] }`,
-  };
-  const accounts = Array.from({ length: tenantCount }, (_, index) =>
-    isOneAccount ? "all" : `tenant-${index}`,
-  );
-  const gateway = started.use(await startFaultProcess(sections, accounts));
+  const sections = { ...gridSections, ...sharedSections({ ports: doubles.ports, timeouts }) };
+  const gateway = started.use(await startFaultProcess(sections, tenantAccounts(isOneAccount)));
   const running = started.move();
   return { gateway, [Symbol.asyncDispose]: () => running.disposeAsync() };
 }

@@ -1,0 +1,65 @@
+import type { Config, UpstreamSettings } from "../../../src/config/config.ts";
+import { formatProblems, parseConfig } from "../../../src/config/load.ts";
+import { plainKey } from "../../support/plain-key.ts";
+import { startOfTime, type KeyPlan, type Scenario, type UpstreamPlan } from "../scenario.ts";
+
+/** Sections of a configuration file; all else is as an operator gets it by default. */
+export interface Configured {
+  readonly sections: Readonly<Record<string, string>>;
+  /** There is a key, `k0` and so on, for each time that an account is named. */
+  readonly accounts: readonly string[];
+}
+
+/** More than anybody calls here. */
+const limits = { requestsPerMinute: 1e9, tokensPerMinute: 1e12 };
+
+/** One gateway with this configuration, and upstreams that are well. Nobody calls yet. */
+export function configuredScenario({ sections, accounts }: Configured): Scenario {
+  const config = readConfig(sections);
+  return {
+    seed: 1,
+    gateways: [{ name: "g0", monotonicMs: 1_000_000, wallMs: startOfTime }],
+    limiter: { isNetworked: false, delayMs: 0, slowShare: 0 },
+    upstreams: [...config.upstreams.values()].map(upstreamPlan),
+    pools: [],
+    models: config.environments.flatMap(({ models }) => [...models.values()]),
+    routing: config.routing,
+    maxCalls: config.overload.maxCalls,
+    keys: accounts.map(keyPlan),
+    calls: [],
+    events: [],
+  };
+}
+
+function readConfig(sections: Configured["sections"]): Config {
+  const all = { environments: `[{ name: test, hosts: ["*"], models: ["*"] }]`, ...sections };
+  const text = Object.entries(all).map(([name, section]) => `${name}: ${section}\n`);
+  const result = parseConfig(text.join(""), { name: "the simulation", env: {} });
+  if (result.ok) return result.config;
+  throw new Error(formatProblems("the simulation", result.problems));
+}
+
+function upstreamPlan(settings: UpstreamSettings): UpstreamPlan {
+  const { name, kind, timeouts, maxInFlight, drain } = settings;
+  return {
+    name,
+    kind,
+    timeouts,
+    maxInFlight,
+    drain,
+    embeddingBatchLimit: "embeddingBatchLimit" in settings ? settings.embeddingBatchLimit : 1,
+    thinkMs: 20,
+    pieceMs: 3,
+    faultShare: 0,
+    tokensPerByte: 0.25,
+  };
+}
+
+function keyPlan(accountId: string, index: number): KeyPlan {
+  return {
+    key: plainKey({ id: `k${index}`, accountId, applicationId: `application-${index}` }),
+    publicIds: [`public-${index}`],
+    limits,
+    patienceMs: 0,
+  };
+}

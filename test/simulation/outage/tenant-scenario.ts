@@ -1,0 +1,160 @@
+import { allScenarios, type Behaviour, type Scenario } from "../../outage/tenants/scenarios.ts";
+import { sharedModel, sharedSections, tenantAccounts } from "../../outage/tenants/shared-model.ts";
+import { times } from "../random.ts";
+import type { CallPlan, Scenario as RunPlan } from "../scenario.ts";
+import { timeLimits, type TimeLimits } from "./cells.ts";
+import { configuredScenario } from "./configured.ts";
+import { plainCall } from "./plain-call.ts";
+
+/** `even`: the twentieth calls as often as the others; `bursts`: four times as often, twenty at once. */
+const paces = {
+  even: { factor: 1, atOnce: 1 },
+  bursts: { factor: 4, atOnce: 20 },
+} as const;
+type Pace = keyof typeof paces;
+
+/** A scenario of `test/outage` under one of the sets of time limits. */
+export interface SimulatedTenants {
+  readonly name: string;
+  readonly scenario: Scenario;
+  readonly limits: TimeLimits;
+  readonly pace: Pace;
+}
+
+/** How long the others call alone, beside the one that causes faults, and alone again. */
+export interface TenantTimes {
+  readonly perSecondOfEach: number;
+  readonly warmSeconds: number;
+  readonly faultSeconds: number;
+  readonly afterSeconds: number;
+}
+
+/** The same calls of nineteen tenants, without the twentieth and beside it. */
+export interface TenantRuns {
+  readonly without: RunPlan;
+  readonly beside: RunPlan;
+  /** When the twentieth begins. */
+  readonly disturbedAt: number;
+}
+
+/** The key of the tenant that causes faults. */
+export const causingKey = "k0";
+
+export function allSimulatedTenants(): readonly SimulatedTenants[] {
+  return allScenarios().flatMap((scenario) =>
+    pacesOf(scenario).flatMap((pace) =>
+      (["short", "default"] as const).map((limits) => {
+        const name = ["tenants", scenario.name, limits, pace].join("/");
+        return { name, scenario, limits, pace };
+      }),
+    ),
+  );
+}
+
+/** A crowd is one already. */
+function pacesOf({ behaviour, isOneAccount }: Scenario): readonly Pace[] {
+  const isEven = isOneAccount || behaviour === "none" || behaviour === "crowd";
+  return isEven ? ["even"] : ["even", "bursts"];
+}
+
+export function placeTenants(
+  { scenario, limits, pace }: SimulatedTenants,
+  { perSecondOfEach: perSecond, ...tenantTimes }: TenantTimes,
+): TenantRuns {
+  const accounts = tenantAccounts(scenario.isOneAccount);
+  const empty = configuredScenario({
+    sections: sharedSections({
+      ports: times(scenario.targets, (index) => 1 + index),
+      timeouts: timeLimits[limits],
+    }),
+    accounts,
+  });
+  const { warmSeconds, faultSeconds, afterSeconds } = tenantTimes;
+  const disturbedAt = warmSeconds * 1_000;
+  const untilMs = disturbedAt + faultSeconds * 1_000;
+  // The last call of the twentieth may hang for so long.
+  const longestMs = Math.max(...empty.upstreams.map(({ timeouts }) => timeouts.firstByteMs));
+  const all = { fromMs: 0, untilMs: untilMs + longestMs + afterSeconds * 1_000 };
+  const gapMs = 1_000 / perSecond;
+  const others = times(accounts.length - 1, (index) => {
+    const fromMs = (gapMs * index) / (accounts.length - 1);
+    const kind = index % 2 === 0 ? "whole" : "stream";
+    return series({ name: `o${index}`, perSecond, kind, ...all, fromMs }, `k${1 + index}`);
+  }).flat();
+  const { factor, atOnce } = paces[pace];
+  const causing = loadsOf(scenario.behaviour, perSecond * factor).flatMap((load) =>
+    series({ ...load, atOnce, fromMs: disturbedAt, untilMs }, causingKey),
+  );
+  return {
+    without: { ...empty, calls: others },
+    beside: { ...empty, calls: [...others, ...causing] },
+    disturbedAt,
+  };
+}
+
+/** Calls of one kind at a steady pace. */
+interface Load {
+  readonly name: string;
+  readonly perSecond: number;
+  readonly kind: CallPlan["kind"];
+  /** So many come together. */
+  readonly atOnce?: number;
+  readonly more?: Partial<CallPlan>;
+}
+
+interface Series extends Load {
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
+function series(
+  { name, perSecond, kind, atOnce = 1, more, fromMs, untilMs }: Series,
+  key: string,
+): readonly CallPlan[] {
+  const gapMs = 1_000 / perSecond;
+  return times(Math.ceil((untilMs - fromMs) / gapMs), (index) =>
+    plainCall({
+      id: `${name}-${index}`,
+      atMs: fromMs + (index - (index % atOnce)) * gapMs,
+      key,
+      alias: sharedModel,
+      kind,
+      ...more,
+    }),
+  );
+}
+
+/** Streams of the crowd take two seconds, as their reader takes his time. */
+const crowdReadMs = 500;
+const crowdPerSecond = 30;
+const leavesAfterMs = 15;
+const hugeBytes = 400_000;
+
+/** What the twentieth sends, as the suite over sockets has it; huge inputs time out as well. */
+function loadsOf(behaviour: Behaviour, perSecond: number): readonly Load[] {
+  const silent = "stall-before-headers";
+  const stalls = { fault: "stall-halfway" } as const;
+  switch (behaviour) {
+    case "none":
+      return [{ name: "none", perSecond, kind: "whole" }];
+    case "timeouts":
+      return [{ name: "timeouts", perSecond, kind: "whole", more: { fault: silent } }];
+    case "huge-inputs": {
+      const more = { promptBytes: hugeBytes, fault: silent } as const;
+      return [{ name: "huge", perSecond, kind: "whole", more }];
+    }
+    case "stalls":
+      return [{ name: "stalls", perSecond, kind: "stream", more: stalls }];
+    case "disconnects": {
+      const leave = { afterMs: leavesAfterMs, batches: 0, cancelsFirst: false };
+      return [{ name: "leaves", perSecond, kind: "stream", more: { leave } }];
+    }
+    case "crowd": {
+      const more = { readMs: crowdReadMs };
+      return [
+        { name: "crowd", perSecond: crowdPerSecond, kind: "stream", more },
+        { name: "stalls", perSecond: 1, kind: "stream", more: stalls },
+      ];
+    }
+  }
+}
