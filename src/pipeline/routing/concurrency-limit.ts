@@ -23,7 +23,7 @@ const calmMs = 10_000;
  * overloads does not count while others call, and no key can fill the places of the others.
  */
 export class ConcurrencyLimit {
-  readonly #share = new KeyedShare();
+  readonly #share = new KeyedShare({ countsFromFailure: false });
   readonly #inFlightByKey = new Map<string, number>();
   #limit = Number.POSITIVE_INFINITY;
   /** Up to here it grows fast. */

@@ -23,7 +23,7 @@ interface OwnCount {
  * whose calls failed, or for all. The failures of one key, or of two, never eject it for the others.
  */
 export class FailureTally {
-  readonly #share = new KeyedShare();
+  readonly #share = new KeyedShare({ countsFromFailure: true });
   readonly #recent = new SecondsRing(recentSeconds);
   /** Failures one after the other, whoever called. */
   readonly #row = new Map<string, number>();

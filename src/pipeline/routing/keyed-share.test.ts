@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { KeyedShare } from "./keyed-share.ts";
 
 test("attempts and failures of ten seconds are counted", () => {
-  const share = new KeyedShare();
+  const share = new KeyedShare({ countsFromFailure: false });
   share.succeeded("a", 0);
   share.failed("a", 1_000);
   share.failed("b", 1_000);
@@ -13,7 +13,7 @@ test("attempts and failures of ten seconds are counted", () => {
 });
 
 test("the key that failed most is left out, with its attempts", () => {
-  const share = new KeyedShare();
+  const share = new KeyedShare({ countsFromFailure: false });
   for (let count = 0; count < 10; count += 1) share.failed("bad", count);
   for (let count = 0; count < 10; count += 1) share.succeeded("good", count);
   share.failed("unlucky", 10);
@@ -21,7 +21,7 @@ test("the key that failed most is left out, with its attempts", () => {
 });
 
 test("a key that calls alone is judged by all that it did, another one ends that", () => {
-  const share = new KeyedShare();
+  const share = new KeyedShare({ countsFromFailure: false });
   share.failed("only", 0);
   expect(share.fair(0)).toEqual({ attempts: 1, failures: 1 });
   share.succeeded("other", 1);
@@ -32,7 +32,7 @@ test("a key that calls alone is judged by all that it did, another one ends that
 });
 
 test("a thousand keys that fail hold no more memory than a bound", () => {
-  const share = new KeyedShare();
+  const share = new KeyedShare({ countsFromFailure: false });
   for (let count = 0; count < 1_000; count += 1) share.failed(`k${count}`, 0);
   expect(share.all(0).failures).toBe(1_000);
   expect(share.withoutWorst(0).failures).toBe(999);
@@ -45,8 +45,8 @@ test("whatever one key does, the share without the worst is that of the others a
   );
   fc.assert(
     fc.property(steps, (taken) => {
-      const share = new KeyedShare();
-      const others = new KeyedShare();
+      const share = new KeyedShare({ countsFromFailure: false });
+      const others = new KeyedShare({ countsFromFailure: false });
       let nowMs = 0;
       for (const { isBad, fails, passedMs } of taken) {
         nowMs += passedMs;
@@ -57,4 +57,13 @@ test("whatever one key does, the share without the worst is that of the others a
       }
     }),
   );
+});
+
+test("what was well before the first failure can be left out of the share", () => {
+  const share = new KeyedShare({ countsFromFailure: true });
+  for (let count = 0; count < 500; count += 1) share.succeeded(`k${count % 20}`, count);
+  share.failed("a", 1_000);
+  share.succeeded("b", 1_001);
+  share.failed("c", 1_002);
+  expect(share.all(1_002)).toEqual({ attempts: 3, failures: 2 });
 });

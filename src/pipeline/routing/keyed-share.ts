@@ -18,12 +18,21 @@ interface KeyCount {
 
 /** Attempts of the last ten seconds, and which of them failed, by key. */
 export class KeyedShare {
+  readonly #countsFromFailure: boolean;
   readonly #attempts = new SecondsRing(shareSeconds);
   readonly #failures = new SecondsRing(shareSeconds);
   readonly #keys = new Map<string, KeyCount>();
   #lastKey: string | undefined;
   /** When another key than the one before was seen last. */
   #changedAtMs = Number.NEGATIVE_INFINITY;
+
+  /**
+   * `countsFromFailure`: attempts count from the first failure on, so that those of the time when all
+   * was well do not hide what began a moment ago.
+   */
+  constructor({ countsFromFailure }: { readonly countsFromFailure: boolean }) {
+    this.#countsFromFailure = countsFromFailure;
+  }
 
   /** The key wants something of the target, whatever becomes of it. */
   seen(key: string, nowMs: number): void {
@@ -40,6 +49,7 @@ export class KeyedShare {
 
   failed(key: string, nowMs: number): void {
     this.seen(key, nowMs);
+    if (this.#countsFromFailure && this.#failures.sum(nowMs) === 0) this.#attempts.clear();
     this.#attempts.add(nowMs);
     this.#failures.add(nowMs);
     const count = this.#countOf(key);
