@@ -107,15 +107,24 @@ export class ScopeAudit {
   /** I1 after the fact: what was used in any 60 s, beside what nobody could know beforehand. */
   windows(): readonly Problem[] {
     const problems: Problem[] = [];
+    let tokens = 0;
+    let overruns = 0;
+    const add = ({ reserved, tokens: used }: Admitted, sign: 1 | -1): void => {
+      tokens += sign * used;
+      overruns += sign * Math.max(0, used - reserved);
+    };
+    const entering = this.admissions.values();
+    const leaving = this.admissions.values();
+    let next = entering.next();
+    let oldest = leaving.next();
     for (const last of this.admissions) {
-      if (last.scope.guarantee !== undefined) continue;
-      let tokens = 0;
-      let overruns = 0;
-      for (const { at, reserved, tokens: used } of this.admissions) {
-        if (at > last.at || at < last.at - 60_000) continue;
-        tokens += used;
-        overruns += Math.max(0, used - reserved);
+      for (; next.done !== true && next.value.at <= last.at; next = entering.next()) {
+        add(next.value, 1);
       }
+      for (; oldest.done !== true && oldest.value.at < last.at - 60_000; oldest = leaving.next()) {
+        add(oldest.value, -1);
+      }
+      if (last.scope.guarantee !== undefined) continue;
       const limit = last.scope.limits.tokensPerMinute;
       if (tokens <= limit + overruns) continue;
       problems.push(["I1", `${this.id} used ${tokens} of ${limit} tokens in 60 s`]);

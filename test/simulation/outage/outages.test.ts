@@ -3,6 +3,7 @@ import { pickNamed } from "../../outage/report/pick-named.ts";
 import { isMet, rowLines } from "../../outage/report/table.ts";
 import { isComplete } from "../../support/requirement.ts";
 import { simulate } from "../simulate.ts";
+import { namesOfOutages } from "./run-outages.ts";
 import { allOutages, type Outage } from "./run-suite.ts";
 import { secondsIn, withoutSpans } from "./spans.ts";
 
@@ -19,19 +20,26 @@ const sample = [
   "tenants,timeouts,two-targets,own-accounts,short,bursts",
 ];
 const sampleLengths = { faultSeconds: 6, flappingSeconds: 12 };
-const allLengths = { faultSeconds: 10, flappingSeconds: 36 };
+const allLengths = { faultSeconds: 8, flappingSeconds: 36 };
 
-/** Cells whose promise is not kept yet, as filters of their names. Whoever keeps one takes it out. */
-const broken: readonly string[] = [];
+/** Cells of which docs/reliability.md promises nothing, as filters of their names: see it for why. */
+const notPromised: readonly string[] = [
+  "stall,whole,default",
+  "stall,embeddings,default",
+  "black-hole,default,flapping",
+  "slow-headers,default,flapping",
+  "black-hole,default,restart",
+  "slow-headers,default,restart",
+];
 
 describe("at fifty calls a second, on the simulation's clock:", () => {
-  const outages = isComplete ? byTurns(allOutages()) : pickNamed(allOutages(), sample);
-  const failing = broken.length === 0 ? [] : pickNamed(allOutages(), broken);
-  const brokenNames = new Set(failing.map(({ name }) => name));
+  const left = new Set(namesOfOutages(notPromised));
+  const outages = (isComplete ? byTurns(allOutages()) : pickNamed(allOutages(), sample)).filter(
+    ({ name }) => !left.has(name),
+  );
   const lengths = isComplete ? allLengths : sampleLengths;
   for (const outage of outages) {
-    const check = brokenNames.has(outage.name) ? test.failing : test;
-    check(`callers do not notice ${outage.name}`, async () => {
+    test(`callers do not notice ${outage.name}`, async () => {
       const row = await outage.judge({ ...lengths, run: (scenario) => simulate(scenario) });
       expect(isMet(row) ? [] : rowLines(row)).toEqual([]);
     });
