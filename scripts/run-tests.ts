@@ -1,18 +1,31 @@
 /**
  * Runs the test suites and ends with the line `N passed, N failed, N skipped`.
  *
- * `npm test` skips what needs a program that is not installed; `npm run test:all` fails instead.
- * Arguments after the options are passed on as filters of `bun test`.
+ * `npm test` leaves out the files named `.long.test.ts`, which take more than some seconds each;
+ * `npm run test:long` runs those. Both skip what needs a program that is not installed.
+ * `npm run test:all` runs everything at full size, one file after the other, and fails where a
+ * program is missing. Arguments after the options are passed on as filters of `bun test`.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-const isComplete = process.argv.includes("--all");
-const filters = process.argv.slice(2).filter((argument) => argument !== "--all");
+/** Suites of real processes mostly wait, but more than two at once would wait for each other. */
+const inParallel = "--parallel=2";
+const choices = {
+  "--quick": [inParallel, "--path-ignore-patterns=**/*.long.test.ts"],
+  "--long": [inParallel],
+  "--all": [],
+} as const;
+
+const [option = "--quick", ...filters] = process.argv.slice(2);
 process.exitCode = await main();
 
 async function main(): Promise<number> {
+  if (!isChoice(option)) {
+    console.error(`run-tests: ${option} is none of ${Object.keys(choices).join(", ")}`);
+    return 2;
+  }
   const folder = mkdtempSync(join(tmpdir(), "sluice-tests-"));
   const report = join(folder, "report.xml");
   try {
@@ -22,15 +35,18 @@ async function main(): Promise<number> {
         "test",
         // Bounds what hangs; a busy machine must not fail what works.
         "--timeout=60000",
+        // What passes is counted; what fails is to be seen.
+        "--only-failures",
+        ...choices[option],
         "--reporter=junit",
         `--reporter-outfile=${report}`,
-        ...filters,
+        ...(option === "--long" ? longFiles() : filters),
       ],
       {
         stdio: ["ignore", "inherit", "inherit"],
         env: {
           ...process.env,
-          SLUICE_TEST_ALL: isComplete ? "1" : "0",
+          SLUICE_TEST_ALL: option === "--all" ? "1" : "0",
           // Tests start more simultaneous fetches than the runtime allows by default.
           BUN_CONFIG_MAX_HTTP_REQUESTS: "8192",
         },
@@ -43,6 +59,16 @@ async function main(): Promise<number> {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+function isChoice(text: string): text is keyof typeof choices {
+  return Object.hasOwn(choices, text);
+}
+
+function longFiles(): readonly string[] {
+  return [...new Bun.Glob("{src,test}/**/*.long.test.ts").scanSync(".")]
+    .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)))
+    .map((file) => `./${file}`);
 }
 
 interface Counts {

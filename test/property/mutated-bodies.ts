@@ -174,13 +174,19 @@ function mutate(root: unknown, { way, kind, key, value: shared }: Mutation): unk
       parent = child;
       continue;
     }
-    if (name === undefined || kind === "add") Reflect.set(parent, key, value);
+    if (name === undefined || kind === "add") add(parent, key, value);
     else if (kind === "replace") Reflect.set(parent, name, value);
     else if (kind === "remove") Reflect.deleteProperty(parent, name);
     else if (Array.isArray(parent)) parent.push(...parent.slice(0, 200));
     return root;
   }
   return root;
+}
+
+/** An array's own properties are not in its JSON, and its length takes only numbers. */
+function add(parent: Container, key: string, value: unknown): void {
+  if (Array.isArray(parent)) parent.push(value);
+  else Reflect.set(parent, key, value);
 }
 
 type TextAccident = (text: string, place: number) => Uint8Array<ArrayBuffer>;

@@ -78,9 +78,17 @@ class Bench {
     writeFileSync(this.path, readFileSync(this.path).fill(0xa5, pages * 4_096));
   }
 
-  /** So that nothing is left in the log, and the file alone is the database. */
-  async checkpoint(): Promise<void> {
-    await this.connection.use((database) => database.run("PRAGMA wal_checkpoint(TRUNCATE)"));
+  /**
+   * So that nothing is left in the log, and the file alone is the database. Waits for the
+   * examination, which may be reading.
+   */
+  checkpoint(): Promise<void> {
+    return until(() =>
+      this.connection.use((database) => {
+        const query = "PRAGMA wal_checkpoint(TRUNCATE)";
+        return database.query<{ busy: number }, []>(query).get()?.busy === 0;
+      }),
+    );
   }
 
   async fails(attempt: () => Promise<unknown>): Promise<StorageUnavailable> {

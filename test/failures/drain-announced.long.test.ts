@@ -24,10 +24,10 @@ afterEach(async () => {
   await bench[Symbol.asyncDispose]();
 });
 
-const stream = [
-  { ...longStreams[0], name: "short", tokens: [5, 5] as const },
-] as typeof longStreams;
-const call = (): PlannedCall => planCall(stream, new Random(1), "announced");
+const streamOf = (tokens: number): typeof longStreams =>
+  longStreams.map((part) => ({ ...part, tokens: [tokens, tokens] as const }));
+const call = (): PlannedCall => planCall(streamOf(5), new Random(1), "announced");
+const tenSeconds = (): PlannedCall => planCall(streamOf(200), new Random(1), "beside");
 const longCall = (): PlannedCall => planCall(longStreams, new Random(1), "long");
 
 async function statusOf(url: string): Promise<number> {
@@ -51,6 +51,9 @@ test("before anything is refused, a gateway that is asked to end says so and ser
   const before = await bench.fetch(serving, call());
   expect(before.headers.get("connection")).not.toBe("close");
   await before.text();
+  // As long as it runs, calls are refused rather than not connected.
+  const running = await bench.fetch(serving, tenSeconds());
+  const whole = running.text();
   serving.signal("SIGTERM");
   const askedAt = performance.now();
   await until("it is not ready", isNotReady(dataUrl));
@@ -76,10 +79,11 @@ test("before anything is refused, a gateway that is asked to end says so and ser
   }
   expect(performance.now() - askedAt).toBeGreaterThan(2_900);
   expect(served).toBeGreaterThan(1);
+  expect(parseStream(await whole).isDone).toBe(true);
   expect(await serving.exited).toBe(0);
   const { rows } = await bench.stored();
   expect(rows.map(({ outcome }) => outcome)).toEqual(
-    Array.from({ length: served + 1 }, () => "completed"),
+    Array.from({ length: served + 2 }, () => "completed"),
   );
 });
 

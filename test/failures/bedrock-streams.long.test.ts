@@ -159,7 +159,7 @@ describe("streams of a gateway in a process of its own", () => {
       `
 listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
 storage: { url: "sqlite:${folder}/${name}.db" }
-data_dir: ${folder}
+data_dir: ${folder}/${name}
 shutdown: { pre_stop: 0s }
 overload: { loop_delay: 10s }
 environments: [{ name: test, hosts: ["*"], models: ["*"] }]
