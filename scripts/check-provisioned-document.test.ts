@@ -15,7 +15,7 @@ import {
   type Pool,
 } from "../src/domain/capacity.ts";
 import type { CapacityClass } from "../src/domain/usage.ts";
-import { guaranteeLimits } from "../src/limits/window.ts";
+import { guaranteeLimits } from "../src/limits/slots.ts";
 
 const path = "docs/provisioned-throughput.md";
 const text = readFileSync(new URL(`../${path}`, import.meta.url), "utf8");

@@ -1,6 +1,6 @@
 import type { Clock } from "./domain/clock.ts";
 import type { Ledger } from "./ledger/ledger.ts";
-import { longestGuaranteeSeconds } from "./limits/window.ts";
+import { longestGuaranteeSeconds } from "./limits/slots.ts";
 import { keyScopeId } from "./pipeline/admit.ts";
 import { guaranteeScopeId } from "./pipeline/capacity/guarantee.ts";
 import type { LimitStore, PastAdmission } from "./storage/store.ts";

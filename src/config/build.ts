@@ -167,6 +167,8 @@ function buildPlans(plans: ConfigFile["plans"]): ReadonlyMap<string, Plan> {
       provisioned: plan.provisioned,
       queueTimeoutMs: plan.queue_timeout,
       isIdempotent: plan.idempotency,
+      uncapped: plan.uncapped,
+      overrunFactor: plan.overrun_factor,
     });
   }
   return built;

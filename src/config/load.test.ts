@@ -192,6 +192,8 @@ describe("a valid file", () => {
       provisioned: true,
       queueTimeoutMs: 0,
       isIdempotent: false,
+      uncapped: "debt",
+      overrunFactor: 3,
     });
     expect(plans.get("mine")?.provisioned).toBe(false);
   });

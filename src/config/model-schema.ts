@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { uncappedOutputs } from "../domain/plan.ts";
 import { bedrockChatTargetSchema, bedrockEmbeddingTargetSchema } from "./bedrock-target-schema.ts";
 import {
   duration,
@@ -216,6 +217,22 @@ export const planSchema = z
         "then stored, encrypted, for 24 hours.",
       false,
     ),
+    uncapped: z
+      .enum(uncappedOutputs)
+      .default("debt")
+      .describe(
+        "Calls that do not cap their output: `debt` reserves a guess, and what is used beyond the " +
+          "limit is paid by the minutes that follow; `cap` sends the guess upstream as the cap; " +
+          "`maximum` reserves all that the model can answer, so that most callers must set a cap.",
+      ),
+    overrun_factor: wholeNumber({
+      about:
+        "How many times `tokens_per_minute` all uncapped calls under way may use at most beyond what " +
+        "is counted for them; 429 beyond it. Under `uncapped: debt`.",
+      min: 0,
+      max: 1_000,
+      initial: 3,
+    }),
   })
   .superRefine((plan, context) => {
     for (const key of ["requests_per_minute", "tokens_per_minute"] as const) {

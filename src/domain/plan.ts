@@ -14,4 +14,18 @@ export interface Plan {
   readonly queueTimeoutMs: number;
   /** Whether answers are kept for calls that are repeated with their `Idempotency-Key`. */
   readonly isIdempotent: boolean;
+  readonly uncapped: UncappedOutput;
+  /**
+   * How many times the limit of tokens all calls under way may use beyond what is charged for them,
+   * under `debt`.
+   */
+  readonly overrunFactor: number;
 }
+
+/**
+ * What holds for calls that do not cap their output. `debt`: a guess is reserved, and what they use
+ * beyond the limit is paid by the minutes that follow. `cap`: the guess is sent upstream as the cap.
+ * `maximum`: all that the model can answer is reserved.
+ */
+export const uncappedOutputs = ["debt", "cap", "maximum"] as const;
+export type UncappedOutput = (typeof uncappedOutputs)[number];

@@ -45,6 +45,7 @@ export const refusalRules = [
   "requests_per_minute",
   "tokens_per_minute",
   "request_too_large",
+  "uncapped_output",
   "guarantee_used_up",
   "pool_busy",
   "queue_full",

@@ -8,8 +8,8 @@ import {
   longestGuaranteeSeconds,
   slotAt,
   slotLifeMs,
-  UsageWindow,
-} from "./window.ts";
+} from "./slots.ts";
+import { UsageWindow } from "./window.ts";
 
 const limits = { requestsPerMinute: 3, tokensPerMinute: 100 };
 
@@ -95,7 +95,7 @@ describe("usage window", () => {
   test("counts a debt in the current slot, and not as a request", () => {
     const window = new UsageWindow(0);
     window.advance(7);
-    window.chargeDebt(30);
+    window.chargeMore(30);
     const state = window.state(limits, 7_500);
     expect(state).toMatchObject({ remainingRequests: 3, remainingTokens: 70 });
     expect(state).toMatchObject({ resetRequestsMs: 0, resetTokensMs: 60_500 });
@@ -148,7 +148,7 @@ describe("slots of a window", () => {
     const window = new UsageWindow(100);
     window.charge(5);
     window.advance(130);
-    window.chargeDebt(7);
+    window.chargeMore(7);
     window.advance(160);
     window.charge(0);
     expect(window.slots(160_400.7)).toEqual([

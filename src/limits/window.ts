@@ -1,55 +1,17 @@
 import type { LimitDimension, LimitState } from "../domain/limit-state.ts";
 import type { Limits } from "../domain/plan.ts";
 import type { WindowSlot } from "../domain/refusal.ts";
+import { countedSlots, impossibleDimension, slotLifeMs, slotMs } from "./slots.ts";
 
-export const slotMs = 1_000;
-
-/**
- * The slot in progress and the 60 before it. Two admissions at most 60 s apart are always counted
- * together, so no 60 seconds, wherever they begin, hold more than the limit.
- */
-export const countedSlots = 61;
-
-/** Longest time that a guarantee may count. */
-export const longestGuaranteeSeconds = 3_600;
-
-/**
- * Slots that a guarantee of so many seconds counts: the one in progress and those before it, one
- * less than it has seconds. What is sent that long apart is then never counted together, wherever
- * in a slot it falls.
- */
-export function guaranteeSlots(seconds: number): number {
-  return Math.min(Math.max(Math.floor(seconds), 2), longestGuaranteeSeconds) - 1;
-}
-
-/** What a guarantee may use in all of its time, its limits being those of a minute. */
-export function guaranteeLimits(limits: Limits, seconds: number): Limits {
-  const minutes = (guaranteeSlots(seconds) + 1) / 60;
-  return {
-    requestsPerMinute: Math.floor(limits.requestsPerMinute * minutes),
-    tokensPerMinute: Math.floor(limits.tokensPerMinute * minutes),
-  };
-}
-
-export function slotAt(nowMs: number): number {
-  return Math.floor(nowMs / slotMs);
-}
-
-/** Milliseconds from now until a slot is no longer counted. */
-export function slotLifeMs(slot: number, nowMs: number, counted = countedSlots): number {
-  return (slot + counted) * slotMs - nowMs;
-}
-
-/** The limit that a request breaks even in an empty window, if any. */
-export function impossibleDimension(limits: Limits, tokens: number): LimitDimension | undefined {
-  if (tokens > limits.tokensPerMinute) return "tokens";
-  return limits.requestsPerMinute < 1 ? "requests" : undefined;
-}
+/** So far ahead, in slots, a wait is worked out exactly. */
+const longestWaitSlots = 3_600;
 
 /**
  * Requests and tokens of the latest one-second slots, in a ring with running sums: 61 of them for a
- * cap, and for a guarantee as many as it is told to count. Callers name the time: `advance` first,
- * then ask or charge. Amounts are whole numbers.
+ * cap, and for a guarantee as many as it is told to count. What was used beyond its limit is a debt:
+ * it takes whatever becomes free until it is paid, so that over any time no more than the limit is
+ * used but for the debt at its end. Callers name the time: `advance` first, then ask or charge.
+ * Amounts are whole numbers.
  */
 export class UsageWindow {
   #requests: Int32Array;
@@ -62,6 +24,11 @@ export class UsageWindow {
   #kept: number;
   #requestSum = 0;
   #tokenSum = 0;
+  /** Of tokens, in all that is counted. */
+  #limit = Number.POSITIVE_INFINITY;
+  #debt = 0;
+  /** What calls under way may still use beyond what is charged for them. */
+  #openOverrun = 0;
 
   constructor(slot: number, counted = countedSlots) {
     const size = ringSizeFor(counted);
@@ -87,25 +54,26 @@ export class UsageWindow {
       this.#requestSum += this.#requests[slot & this.#mask] ?? 0;
       this.#tokenSum += this.#tokens[slot & this.#mask] ?? 0;
     }
+    this.#payDebt();
+  }
+
+  /** What is used beyond so many tokens is a debt. */
+  holdTo(tokens: number): void {
+    this.#limit = tokens;
+    this.#payDebt();
   }
 
   /** Drops what is no longer counted at `slot`. Never goes back to an earlier slot. */
   advance(slot: number): void {
-    const previous = this.#slot;
-    if (slot <= previous) return;
-    this.#slot = slot;
-    if (slot - previous > this.#mask) {
+    while (this.#debt > 0 && this.#slot < slot) {
+      this.#enterNext();
+      this.#payDebt();
+    }
+    if (slot - this.#slot > this.#mask) {
+      this.#slot = slot;
       this.#clear();
-      return;
     }
-    for (let entering = previous + 1; entering <= slot; entering++) {
-      const leaving = (entering - this.#counted) & this.#mask;
-      this.#requestSum -= this.#requests[leaving] ?? 0;
-      this.#tokenSum -= this.#tokens[leaving] ?? 0;
-      const place = entering & this.#mask;
-      this.#requests[place] = 0;
-      this.#tokens[place] = 0;
-    }
+    while (this.#slot < slot) this.#enterNext();
   }
 
   /** Tokens that count now. */
@@ -113,10 +81,31 @@ export class UsageWindow {
     return this.#tokenSum;
   }
 
+  /** Tokens that were used beyond the limit and that no time has paid yet. */
+  get debt(): number {
+    return this.#debt;
+  }
+
+  /** Whether forgetting the window once its slots have left would forgive anything. */
+  get owes(): boolean {
+    return this.#debt > 0 || this.#openOverrun > 0;
+  }
+
+  /** What calls under way may still use beyond what is charged for them, the debt included. */
+  get overrun(): number {
+    return this.#debt + this.#openOverrun;
+  }
+
+  /** A call begins, or ends when negative, that may use so many tokens beyond what is charged. */
+  openOverrun(tokens: number): void {
+    this.#openOverrun = Math.max(0, this.#openOverrun + tokens);
+  }
+
   /** The limit that one more request of so many tokens would break now, if any. */
   brokenDimension(limits: Limits, tokens: number): LimitDimension | undefined {
     if (this.#requestSum + 1 > limits.requestsPerMinute) return "requests";
-    return this.#tokenSum + tokens > limits.tokensPerMinute ? "tokens" : undefined;
+    const used = this.#tokenSum + this.#debt;
+    return used + tokens > limits.tokensPerMinute ? "tokens" : undefined;
   }
 
   /** Counts one request of so many tokens in the current slot. */
@@ -136,9 +125,10 @@ export class UsageWindow {
     this.#addTokens(place, tokens);
   }
 
-  /** Counts tokens that were used beyond a reservation whose own slot has left. */
-  chargeDebt(tokens: number): void {
-    this.#addTokens(this.#slot & this.#mask, tokens);
+  /** Counts tokens that were used beyond a reservation, as far as they fit now; the rest is a debt. */
+  chargeMore(tokens: number): void {
+    this.#debt += tokens;
+    this.#payDebt();
   }
 
   counts(slot: number): boolean {
@@ -147,23 +137,32 @@ export class UsageWindow {
 
   /**
    * Corrects the tokens of the slot that admitted them. A refund anywhere else would let a later
-   * burst spend them a second time. False, and nothing done, when the slot has left.
+   * burst spend them a second time. What does not fit is a debt. False, and nothing done, when the
+   * slot has left.
    */
   adjust(slot: number, difference: number): boolean {
     if (slot > this.#slot || slot <= this.#slot - this.#kept) return false;
     const place = slot & this.#mask;
-    if (this.counts(slot)) this.#addTokens(place, difference);
-    else this.#tokens[place] = (this.#tokens[place] ?? 0) + difference;
+    if (!this.counts(slot)) {
+      this.#tokens[place] = (this.#tokens[place] ?? 0) + difference;
+      return true;
+    }
+    const fitting = Math.min(difference, Math.max(0, this.#limit - this.#tokenSum));
+    this.#addTokens(place, fitting);
+    this.#debt += difference - fitting;
+    this.#payDebt();
     return true;
   }
 
   /**
    * Milliseconds until a request fits if nothing else is charged: the end of the life of the
-   * youngest slot that must leave first. 0 when it fits now, undefined when it never does.
+   * youngest slot that must leave first. 0 when it fits now, undefined when it never does. A debt
+   * of more than an hour is told as an hour.
    */
   waitMs(request: { limits: Limits; tokens: number }, nowMs: number): number | undefined {
     const { limits, tokens } = request;
     if (impossibleDimension(limits, tokens) !== undefined) return undefined;
+    if (this.#debt > 0) return this.#waitInDebtMs(request, nowMs);
     let excessRequests = this.#requestSum + 1 - limits.requestsPerMinute;
     let excessTokens = this.#tokenSum + tokens - limits.tokensPerMinute;
     if (excessRequests <= 0 && excessTokens <= 0) return 0;
@@ -182,7 +181,7 @@ export class UsageWindow {
       remainingRequests: Math.max(0, limits.requestsPerMinute - this.#requestSum),
       remainingTokens: Math.max(0, limits.tokensPerMinute - this.#tokenSum),
       resetRequestsMs: this.#requestSum === 0 ? 0 : this.#resetMs(this.#requests, nowMs),
-      resetTokensMs: this.#tokenSum === 0 ? 0 : this.#resetMs(this.#tokens, nowMs),
+      resetTokensMs: this.#tokenSum === 0 ? 0 : this.#resetMs(this.#tokens, nowMs) + this.#debtMs(),
     };
   }
 
@@ -197,6 +196,49 @@ export class UsageWindow {
       if (requests > 0 || tokens > 0) held.push({ ageMs, requests, tokens });
     }
     return held;
+  }
+
+  #enterNext(): void {
+    this.#slot += 1;
+    const leaving = (this.#slot - this.#counted) & this.#mask;
+    this.#requestSum -= this.#requests[leaving] ?? 0;
+    this.#tokenSum -= this.#tokens[leaving] ?? 0;
+    const place = this.#slot & this.#mask;
+    this.#requests[place] = 0;
+    this.#tokens[place] = 0;
+  }
+
+  #payDebt(): void {
+    if (this.#debt === 0) return;
+    const paid = Math.min(this.#debt, this.#limit - this.#tokenSum);
+    if (paid <= 0) return;
+    this.#debt -= paid;
+    this.#addTokens(this.#slot & this.#mask, paid);
+  }
+
+  /** What is free goes to the debt first, second after second: tried out on a copy. */
+  #waitInDebtMs(request: { limits: Limits; tokens: number }, nowMs: number): number {
+    const copy = new UsageWindow(this.#slot, this.#counted);
+    copy.#requests = this.#requests.slice();
+    copy.#tokens = this.#tokens.slice();
+    copy.#mask = this.#mask;
+    copy.#requestSum = this.#requestSum;
+    copy.#tokenSum = this.#tokenSum;
+    copy.#debt = this.#debt;
+    copy.holdTo(request.limits.tokensPerMinute);
+    let slot = this.#slot;
+    do copy.advance(++slot);
+    while (
+      slot < this.#slot + longestWaitSlots &&
+      copy.brokenDimension(request.limits, request.tokens) !== undefined
+    );
+    return slot * slotMs - nowMs;
+  }
+
+  /** How long the debt takes beyond the slots that are held now, if nothing more is used. */
+  #debtMs(): number {
+    if (this.#debt === 0) return 0;
+    return Math.ceil(this.#debt / Math.max(1, this.#limit)) * this.#counted * slotMs;
   }
 
   #addTokens(place: number, tokens: number): void {

@@ -31,7 +31,7 @@ function setUp(limits: Partial<Limits>) {
       call: callOf({ id: `req_${calls}`, caller }),
       resolved: { model: modelOf() },
       estimate: { inputTokens: tokens, outputTokens: 0, likelyInputTokens: tokens },
-      isCapped: true,
+      output: { cap: 0, choices: 1 },
     };
     return admit(request, { limits: store, clock });
   };
@@ -151,7 +151,7 @@ function setUpGuarantee(units = 3, contextWindow = 200) {
       }),
       resolved: { model: models[alias] },
       estimate: { inputTokens: input, outputTokens: output, likelyInputTokens: input },
-      isCapped,
+      output: { cap: isCapped ? output : undefined, choices: 1 },
     };
   };
   const services = { limits: store, clock };

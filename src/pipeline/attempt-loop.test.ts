@@ -30,6 +30,8 @@ const patientPlan: Plan = {
   provisioned: false,
   queueTimeoutMs: 60_000,
   isIdempotent: false,
+  uncapped: "debt",
+  overrunFactor: 3,
 };
 
 /** Calls of one kind after the other, with the attempts and the waits of each. */

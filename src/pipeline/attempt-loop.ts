@@ -198,7 +198,8 @@ class AttemptLoop<Answer> {
     const isGuaranteed = this.#turns.classAt(candidate) === "provisioned";
     try {
       const hasOther = this.#turns.hasOther(candidate);
-      const context = { call, meter, services, isGuaranteed, hasOther };
+      const { outputCap } = this.#plan.admission;
+      const context = { call, meter, services, isGuaranteed, hasOther, outputCap };
       const answer = await operation.attempt(candidate, context);
       attempt.answered();
       return { answer, attempt };

@@ -24,6 +24,8 @@ export interface AttemptContext {
   readonly isGuaranteed?: boolean;
   /** Another target could take what this one refuses. */
   readonly hasOther?: boolean;
+  /** Where the plan caps what the caller did not. */
+  readonly outputCap?: number | undefined;
 }
 
 /** Sends a request and returns what its whole answer says. */

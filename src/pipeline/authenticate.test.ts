@@ -20,6 +20,8 @@ const standard: Plan = {
   provisioned: false,
   queueTimeoutMs: 0,
   isIdempotent: false,
+  uncapped: "debt",
+  overrunFactor: 3,
 };
 
 function newText(): string {

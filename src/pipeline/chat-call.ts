@@ -79,7 +79,7 @@ function wholeAnswer(chat: ChatCall, images: CallImages): Operation<ChatResult> 
     ...commonParts(chat, false),
     async attempt(candidate, context) {
       const target = { codec: chatCodec(candidate), candidate };
-      const request = await images.requestFor(target, context);
+      const request = capped(await images.requestFor(target, context), context);
       const result = await attemptChat({ ...target, request, context }, progress);
       context.meter.answering();
       return result;
@@ -94,13 +94,18 @@ function streamedAnswer(chat: ChatCall, images: CallImages): Operation<OpenAnswe
     ...commonParts(chat, true),
     async attempt(candidate, context) {
       const target = { codec: chatCodec(candidate), candidate };
-      const request = await images.requestFor(target, context);
+      const request = capped(await images.requestFor(target, context), context);
       const drain = drainOf(target, request, context);
       const answer = await openAnswer({ ...target, request, context }, drain);
       context.meter.answering();
       return answer;
     },
   };
+}
+
+/** With the cap of the plan, where the caller set none. */
+function capped(request: ChatRequest, { outputCap }: AttemptContext): ChatRequest {
+  return outputCap === undefined ? request : { ...request, max_completion_tokens: outputCap };
 }
 
 /** Choices that are asked for one after the other are not asked for once the caller has left. */

@@ -39,7 +39,7 @@ async function setUp({ takes = true } = {}) {
       onSettleFailed: () => undefined,
     },
   );
-  const request = { call, resolved: { model }, estimate, isCapped: true };
+  const request = { call, resolved: { model }, estimate, output: { cap: 0, choices: 1 } };
   const admission = await admit(request, { limits, clock });
   ledger.takes = takes;
   if (takes) meter.admitted(admission);

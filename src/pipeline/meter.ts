@@ -40,6 +40,8 @@ export interface MeterSubject {
   readonly isStreamed: boolean;
 }
 
+/** How many tokens beyond its reservation a stream may deliver before the limits hear of it. */
+const overrunTokens = 256;
 /** How much of a stream may be delivered, in tokens or time, before the ledger hears of it. */
 const checkpointTokens = 1_000;
 const checkpointIntervalMs = 5_000;
@@ -60,6 +62,8 @@ export class Meter {
   #deliveredPieces = 0;
   #deliveredCharacters = 0;
   #checkpoint = { tokens: 0, at: 0 };
+  /** What the limits know of. */
+  #countedTokens = 0;
   #isOpen = false;
   #isClosed = false;
 
@@ -73,6 +77,7 @@ export class Meter {
   /** The call may run. Throws when the ledger cannot take it: it must then not run. */
   admitted(admission: Admission): void {
     this.#admission = admission;
+    this.#countedTokens = admission.reservedTokens;
     this.#services.ledger.open(this.#openedCall(admission));
     this.#isOpen = true;
     this.#checkpoint = { tokens: 0, at: this.#services.clock.monotonic() };
@@ -86,7 +91,10 @@ export class Meter {
   delivering(characters: number): void {
     this.#deliveredPieces += 1;
     this.#deliveredCharacters += characters;
-    if (this.#subject.isStreamed && this.#isOpen) this.#keepCheckpoint();
+    if (!this.#subject.isStreamed || !this.#isOpen) return;
+    const tokens = this.#deliveredTokens();
+    this.#keepCheckpoint(tokens);
+    this.#countOverrun(tokens);
   }
 
   /** The latest report counts; undefined when the upstream did not say. */
@@ -176,8 +184,17 @@ export class Meter {
     return Math.max(this.#deliveredPieces, Math.ceil(this.#deliveredCharacters / 4));
   }
 
-  #keepCheckpoint(): void {
-    const tokens = this.#deliveredTokens();
+  /** The reservation of a stream grows with what it delivers. */
+  #countOverrun(outputTokens: number): void {
+    const used = this.#subject.estimate.inputTokens + outputTokens;
+    if (used < this.#countedTokens + overrunTokens) return;
+    this.#countedTokens = used;
+    const { limits, onSettleFailed } = this.#services;
+    const callId = this.#subject.call.id;
+    limits.use(callId, used)?.catch((error: unknown) => onSettleFailed(callId, error));
+  }
+
+  #keepCheckpoint(tokens: number): void {
     const now = this.#services.clock.monotonic();
     const before = this.#checkpoint;
     const isDue =

@@ -196,6 +196,7 @@ test("a call that the ledger does not take is refused, gives its tokens back and
     ledger,
     limits: {
       acquire: (request) => limits.acquire(request),
+      use: () => undefined,
       settle: (callId, tokens) => {
         settled.push([callId, tokens]);
         return limits.settle(callId, tokens);
@@ -215,6 +216,7 @@ test("a call that is refused by a limit has a row and was never opened", async (
     ledger,
     limits: {
       acquire: (request) => refuse.acquire({ ...request, tokens: 10_000_000 }),
+      use: () => undefined,
       settle: (callId, tokens) => refuse.settle(callId, tokens),
     },
   });

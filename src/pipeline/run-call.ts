@@ -55,8 +55,7 @@ export async function runCall<Answer>(
   const meter = new Meter({ call, model, size, output, estimate, isStreamed }, services);
   try {
     checkModels(model, { call, operation });
-    const isCapped = operation.output.cap !== undefined;
-    const request = { call, resolved, estimate, isCapped };
+    const request = { call, resolved, estimate, output };
     const admission = await admit(
       canEverFit(request) ? request : await counted(request, operation, { call, meter, services }),
       services,

@@ -80,6 +80,11 @@ export interface LimitScope {
   readonly limits: Limits;
   /** Undefined: a cap, never exceeded in any 60 seconds, wherever they begin. */
   readonly guarantee?: GuaranteeTime | undefined;
+  /**
+   * How many times the limit all calls under way may use beyond what is charged for them. Undefined:
+   * without end.
+   */
+  readonly overrunFactor?: number | undefined;
 }
 
 /**
@@ -102,6 +107,8 @@ export interface LimitRequest {
   readonly scopes: readonly LimitScope[];
   /** Tokens to reserve in every scope. */
   readonly tokens: number;
+  /** The most that the call can use, where that is more. */
+  readonly mostTokens?: number | undefined;
 }
 
 export type LimitDecision =
@@ -116,6 +123,8 @@ export type LimitDecision =
       readonly dimension: LimitDimension;
       /** When the same request fits if nothing else is admitted; undefined: it never fits. */
       readonly freeAfterMs: number | undefined;
+      /** Set when calls under way could use too much beyond what is charged for them, in tokens. */
+      readonly overrun?: { readonly limit: number; readonly used: number; readonly asked: number };
       /** What to tell the caller: that, or longer, so that not all come back at once. */
       readonly retryAfterMs: number | undefined;
       /** Of the scope that refused. */
@@ -131,7 +140,16 @@ export type LimitDecision =
 export interface LimitStore {
   /** One atomic step over all scopes. A refusal changes nothing. */
   acquire(request: LimitRequest): LimitDecision | Promise<LimitDecision>;
-  /** Replaces a reservation by what was used, once; unknown calls are left alone. */
+  /**
+   * A call under way has used so many tokens by now: what is more than was charged for it is charged
+   * now. Unknown calls are left alone.
+   */
+  use(callId: string, tokens: number): void | Promise<void>;
+  /**
+   * Replaces a reservation by what was used, once; unknown calls are left alone. What was used beyond
+   * the limit is a debt, which takes what becomes free until it is paid. A count that makes no sense
+   * leaves what was charged.
+   */
   settle(callId: string, tokens: number): void | Promise<void>;
   /**
    * Counts what was admitted before this store began, by the process before. A backend that

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { guaranteeSeconds } from "../../src/domain/capacity.ts";
-import { guaranteeLimits } from "../../src/limits/window.ts";
+import { guaranteeLimits } from "../../src/limits/slots.ts";
 import {
   createMemoryLimitStore,
   type MemoryLimitStore,

@@ -220,6 +220,7 @@ function answeringAfter(answerMs: number) {
       await time.sleep(answerMs);
       return decision;
     },
+    use: (callId, tokens) => store.use(callId, tokens),
     settle: (callId, tokens) => store.settle(callId, tokens),
   });
 }

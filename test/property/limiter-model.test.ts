@@ -11,7 +11,8 @@ const scopeIds = ["key", "account", "pool"] as const;
 type Step =
   | { kind: "wait"; ms: number }
   | { kind: "jump-wall"; ms: number }
-  | { kind: "acquire"; scopeIds: readonly string[]; tokens: number }
+  | { kind: "acquire"; scopeIds: readonly string[]; tokens: number; overrun: number }
+  | { kind: "use"; call: number; tokens: number }
   | { kind: "settle"; call: number; tokens: number }
   | { kind: "set-limits"; scopeId: string; requestsPerMinute: number; tokensPerMinute: number }
   | { kind: "obey-refusal" };
@@ -39,6 +40,15 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       kind: fc.constant("acquire" as const),
       scopeIds: fc.shuffledSubarray([...scopeIds], { minLength: 1 }),
       tokens,
+      overrun: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 150 })),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant("use" as const),
+      call: fc.nat(50),
+      tokens: fc.integer({ min: 0, max: 300 }),
     }),
   },
   {
@@ -46,7 +56,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant("settle" as const),
       call: fc.nat(50),
-      tokens: fc.integer({ min: 0, max: 70 }),
+      tokens: fc.integer({ min: 0, max: 400 }),
     }),
   },
   {
@@ -94,7 +104,7 @@ class Comparison {
     });
     for (const [index, id] of scopeIds.entries()) {
       const values = limits[index] ?? { requestsPerMinute: 1, tokensPerMinute: 1 };
-      this.#scopes.set(id, { id, limits: values });
+      this.#scopes.set(id, { id, limits: values, overrunFactor: 3 });
     }
   }
 
@@ -110,15 +120,21 @@ class Comparison {
         break;
       case "acquire": {
         const scopes = next.scopeIds.flatMap((id) => this.#scopes.get(id) ?? []);
-        const decision = this.#acquire(scopes, next.tokens);
+        const decision = this.#acquire(scopes, next.tokens, next.tokens + next.overrun);
         if (!decision.isAdmitted) expect(this.#states()).toEqual(before);
+        break;
+      }
+      case "use": {
+        const callId = this.#calls[next.call % (this.#calls.length + 1)] ?? "unknown";
+        this.#store.use(callId, next.tokens);
+        this.#model.use(callId, next.tokens, this.#clock.monotonic());
         break;
       }
       case "settle":
         this.#settle(this.#calls[next.call % (this.#calls.length + 1)], next.tokens);
         break;
       case "set-limits":
-        this.#scopes.set(next.scopeId, { id: next.scopeId, limits: next });
+        this.#scopes.set(next.scopeId, { id: next.scopeId, limits: next, overrunFactor: 3 });
         this.#lastRefused = undefined;
         break;
       case "obey-refusal":
@@ -134,14 +150,15 @@ class Comparison {
     expect(this.#store.reservationCount).toBeLessThanOrEqual(this.#calls.length);
   }
 
-  #acquire(scopes: readonly LimitScope[], wanted: number): LimitDecision {
-    const request = { callId: `call ${this.#calls.length}`, scopes, tokens: wanted };
+  #acquire(scopes: readonly LimitScope[], wanted: number, mostTokens = wanted): LimitDecision {
+    const request = { callId: `call ${this.#calls.length}`, scopes, tokens: wanted, mostTokens };
     const decision = this.#store.acquire(request);
     expect(decision).toEqual(this.#model.acquire(request, this.#clock.monotonic()));
     this.#lastRefused = undefined;
     if (decision.isAdmitted) this.#calls.push(request.callId);
-    else if (decision.retryAfterMs !== undefined) {
-      this.#lastRefused = { scopes, tokens: wanted, waitMs: decision.retryAfterMs };
+    // How soon a call ends nobody knows, nor whether an hour pays a debt that is larger.
+    else if ((decision.retryAfterMs ?? Infinity) < 3_599_000 && decision.overrun === undefined) {
+      this.#lastRefused = { scopes, tokens: wanted, waitMs: decision.retryAfterMs ?? 0 };
     }
     return decision;
   }
@@ -158,7 +175,6 @@ class Comparison {
     const refused = this.#lastRefused;
     if (refused === undefined) return;
     expect(refused.waitMs).toBeGreaterThan(0);
-    expect(refused.waitMs).toBeLessThanOrEqual(61_000);
     this.#clock.advance(refused.waitMs);
     expect(this.#acquire(refused.scopes, refused.tokens).isAdmitted).toBe(true);
   }
@@ -174,6 +190,6 @@ test("in every history the limiter answers and counts as its plain model does", 
       const comparison = new Comparison(drawn);
       for (const next of drawn.steps) comparison.run(next);
     }),
-    { numRuns: 2_500 },
+    { numRuns: 2_500, includeErrorInReport: true },
   );
 }, 60_000);

@@ -73,6 +73,8 @@ export class KeyRegister {
       provisioned: true,
       queueTimeoutMs: patienceMs,
       isIdempotent: false,
+      uncapped: "debt",
+      overrunFactor: 3,
     }));
   }
 

@@ -83,6 +83,7 @@ export class SharedLimiter {
     if (!isNetworked) {
       return {
         acquire: (request) => this.#decide(request, client),
+        use: (callId, tokens) => this.#use(callId, tokens),
         settle: (callId, tokens) => this.#settle(callId, tokens),
       };
     }
@@ -96,6 +97,13 @@ export class SharedLimiter {
             const answerMs = this.#world.time.now + backMs - askedAt;
             this.#longestAnswerMs = Math.max(this.#longestAnswerMs, answerMs);
             client.clock.schedule(() => resolve(decision), backMs);
+          });
+        }),
+      use: (callId, tokens) =>
+        new Promise((resolve) => {
+          this.#deliver(() => {
+            this.#use(callId, tokens);
+            client.clock.schedule(resolve, this.#delay());
           });
         }),
       settle: (callId, tokens) =>
@@ -237,6 +245,14 @@ export class SharedLimiter {
       remainingRequests <= limits.requestsPerMinute &&
       remainingTokens <= limits.tokensPerMinute;
     if (!isRight) violate(this.#world, "I6", `${audit?.id} told ${JSON.stringify(state)}`);
+  }
+
+  #use(callId: string, tokens: number): void {
+    const reservation = this.reservations.get(callId);
+    this.#store.use(callId, tokens);
+    if (reservation === undefined || reservation.settledTokens !== undefined) return;
+    const now = this.#world.time.now;
+    for (const scope of reservation.scopes) this.#auditOf(scope).used(callId, tokens, now);
   }
 
   #settle(callId: string, tokens: number): void {

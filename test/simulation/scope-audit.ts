@@ -6,6 +6,8 @@ interface Admitted {
   readonly reserved: number;
   /** What held for it. */
   readonly scope: LimitScope;
+  /** What is charged for it. */
+  charged: number;
   tokens: number;
 }
 
@@ -48,7 +50,7 @@ export class ScopeAudit {
     now,
   }: Asked & { readonly callId: string }): readonly Problem[] {
     this.#latest = scope;
-    this.admissions.push({ callId, at: now, reserved: tokens, scope, tokens });
+    this.admissions.push({ callId, at: now, reserved: tokens, scope, charged: tokens, tokens });
     const { seconds, limits } = boundsOf(scope);
     this.#grow(seconds, now);
     const since = Math.max(now - (seconds - 1) * 1_000, this.#unknownBefore);
@@ -71,37 +73,60 @@ export class ScopeAudit {
     this.#latest = scope;
     const { seconds, limits } = boundsOf(scope);
     this.#grow(seconds, now);
-    const since = now - seconds * 1_000;
-    const held = this.#heldSince(since, now);
-    const debts = this.#debts.reduce(
-      (sum, { at, tokens: debt }) => sum + (at > since ? debt : 0),
-      0,
-    );
+    const held = this.#heldSince(now - seconds * 1_000, now);
     const isJust =
       dimension === "requests"
         ? held.requests + 1 > limits.requestsPerMinute
-        : held.tokens + debts + tokens > limits.tokensPerMinute;
+        : this.#owedAtMost(now) + tokens > limits.tokensPerMinute;
     if (isJust) return [];
     const rule = scope.guarantee === undefined ? "refusals" : "P1";
     const what = `${held.tokens} tokens and ${held.requests} requests, and ${tokens} more`;
     return [[rule, `${this.id} refused ${what} of ${JSON.stringify(limits)} in ${seconds} s`]];
   }
 
-  settled(callId: string, tokens: number, now: number): void {
+  /** So far, by a call under way. */
+  used(callId: string, tokens: number, now: number): void {
     const admission = this.admissions.findLast((one) => one.callId === callId);
-    if (admission === undefined) return;
-    if (tokens > admission.reserved) {
-      this.#debts.push({ at: now, tokens: tokens - admission.reserved });
-    }
-    admission.tokens = tokens;
+    if (admission === undefined || tokens <= admission.charged) return;
+    this.#debts.push({ at: now, tokens: tokens - admission.charged });
+    admission.charged = tokens;
+  }
+
+  settled(callId: string, tokens: number, now: number): void {
+    this.used(callId, tokens, now);
+    const admission = this.admissions.findLast((one) => one.callId === callId);
+    if (admission !== undefined) admission.tokens = tokens;
   }
 
   heldAtMost(now: number): { requests: number; tokens: number } {
     const { seconds } = boundsOf(this.latest);
     const held = this.#heldSince(now - seconds * 1_000, now);
-    const since = now - seconds * 1_000;
-    const debts = this.#debts.reduce((sum, { at, tokens }) => sum + (at > since ? tokens : 0), 0);
-    return { requests: held.requests, tokens: held.tokens + debts };
+    return { requests: held.requests, tokens: this.#owedAtMost(now) };
+  }
+
+  /**
+   * What is held and owed: each time that a window counts has paid its limit of what was used in it
+   * and before, for as long as there was anything to pay.
+   */
+  #owedAtMost(now: number): number {
+    const { seconds } = boundsOf(this.latest);
+    const first = this.admissions[0]?.at ?? now;
+    let most = 0;
+    let paid = 0;
+    for (let times = 1; ; times += 1) {
+      const since = now - times * seconds * 1_000;
+      const debts = this.#debts.reduce((sum, { at, tokens }) => sum + (at > since ? tokens : 0), 0);
+      most = Math.max(most, this.#heldSince(since, now).tokens + debts - paid);
+      if (since < first) return most;
+      paid += this.#leastLimitSince(since);
+    }
+  }
+
+  #leastLimitSince(since: number): number {
+    const limits = this.admissions.map(({ at, scope }) =>
+      at > since ? boundsOf(scope).limits.tokensPerMinute : Infinity,
+    );
+    return Math.min(boundsOf(this.latest).limits.tokensPerMinute, ...limits);
   }
 
   /** I1 after the fact: what was used in any 60 s, beside what nobody could know beforehand. */

@@ -190,7 +190,8 @@ const testPlatform: Platform = {
 
 function planOf(name: string, requestsPerMinute: number, provisioned: boolean): Plan {
   const limits = { requestsPerMinute, tokensPerMinute: 1_000_000 };
-  return { name, limits, provisioned, queueTimeoutMs: 0, isIdempotent: false };
+  const rest = { queueTimeoutMs: 0, isIdempotent: false, overrunFactor: 3 };
+  return { name, limits, provisioned, uncapped: "debt", ...rest };
 }
 
 /** A shared pool of which 78 units can be sold. */

@@ -1,10 +1,9 @@
 import type { WindowSlot } from "../../src/domain/refusal.ts";
 import type { LimitState } from "../../src/domain/limit-state.ts";
-import { slotAt } from "../../src/limits/window.ts";
+import { slotAt } from "../../src/limits/slots.ts";
 import type { LimitDecision, LimitRequest, LimitScope } from "../../src/storage/store.ts";
 
 interface Charge {
-  readonly scopeId: string;
   readonly slot: number;
   readonly requests: number;
   tokens: number;
@@ -13,8 +12,69 @@ interface Charge {
 interface Reservation {
   readonly atMs: number;
   readonly slot: number;
-  readonly tokens: number;
-  readonly charges: readonly Charge[];
+  readonly reserved: number;
+  tokens: number;
+  overrun: number;
+  readonly charges: readonly { readonly scope: LimitScope; readonly charge: Charge }[];
+}
+
+/** All that a scope was ever charged, and what it owes. */
+class Account {
+  readonly charges: Charge[] = [];
+  debt = 0;
+  overrun = 0;
+  #limit = Infinity;
+  #slot: number;
+
+  constructor(slot: number) {
+    this.#slot = slot;
+  }
+
+  /** Second by second, what is free pays what is owed. */
+  advance(slot: number): void {
+    while (this.#slot < slot) {
+      this.#slot += 1;
+      this.pay();
+    }
+  }
+
+  holdTo(limit: number): void {
+    this.#limit = limit;
+    this.pay();
+  }
+
+  get free(): number {
+    return Math.max(0, this.#limit - this.sum().tokens);
+  }
+
+  pay(): void {
+    const tokens = Math.min(this.debt, this.free);
+    if (tokens === 0) return;
+    this.debt -= tokens;
+    this.charges.push({ slot: this.#slot, requests: 0, tokens });
+  }
+
+  sum(): { requests: number; tokens: number } {
+    let requests = 0;
+    let tokens = 0;
+    for (const charge of this.counted()) {
+      requests += charge.requests;
+      tokens += charge.tokens;
+    }
+    return { requests, tokens };
+  }
+
+  counted(): Charge[] {
+    return this.charges.filter((charge) => isCounted(charge, this.#slot));
+  }
+
+  copy(): Account {
+    const copy = new Account(this.#slot);
+    copy.charges.push(...this.charges.map((charge) => ({ ...charge })));
+    copy.debt = this.debt;
+    copy.#limit = this.#limit;
+    return copy;
+  }
 }
 
 /**
@@ -23,7 +83,7 @@ interface Reservation {
  */
 export class LimitModel {
   readonly #reservationTtlMs: number;
-  readonly #charges: Charge[] = [];
+  readonly #accounts = new Map<string, Account>();
   readonly #reservations = new Map<string, Reservation>();
 
   constructor(reservationTtlMs: number) {
@@ -31,16 +91,18 @@ export class LimitModel {
   }
 
   acquire(request: LimitRequest, nowMs: number): LimitDecision {
-    const { callId, scopes, tokens } = request;
+    const { callId, scopes, tokens, mostTokens = tokens } = request;
     const slot = slotAt(nowMs);
+    const overrun = Math.max(0, mostTokens - tokens);
     const tooSmall = scopes.find(
       ({ limits }) => limits.tokensPerMinute < tokens || limits.requestsPerMinute < 1,
     );
-    const refusing = tooSmall ?? scopes.find((scope) => !this.#fits(scope, tokens, slot));
+    const refusing =
+      tooSmall ?? scopes.find((scope) => !fits(this.#account(scope, slot), scope, tokens));
     if (refusing !== undefined) {
       const isOverRequests =
         tooSmall === undefined
-          ? this.#sum(refusing.id, slot).requests + 1 > refusing.limits.requestsPerMinute
+          ? this.#account(refusing, slot).sum().requests + 1 > refusing.limits.requestsPerMinute
           : refusing.limits.tokensPerMinute >= tokens;
       const waitMs = tooSmall === undefined ? this.#waitMs(request, nowMs) : undefined;
       return {
@@ -50,50 +112,100 @@ export class LimitModel {
         freeAfterMs: waitMs,
         retryAfterMs: waitMs,
         state: this.state(refusing, nowMs),
-        slots: this.#slots(refusing.id, nowMs),
+        slots: this.#slots(refusing, nowMs),
       };
     }
-    const charges = scopes.map(({ id }) => ({ scopeId: id, slot, requests: 1, tokens }));
-    this.#charges.push(...charges);
-    this.#reservations.set(callId, { atMs: nowMs, slot, tokens, charges });
+    const overrunning = scopes.find((scope) => {
+      const { debt, overrun: open } = this.#account(scope, slot);
+      return overrun > 0 && debt + open + overrun > overrunLimit(scope);
+    });
+    if (overrunning !== undefined) {
+      const { debt, overrun: open } = this.#account(overrunning, slot);
+      const limit = overrunLimit(overrunning);
+      return {
+        isAdmitted: false,
+        scopeId: overrunning.id,
+        dimension: "tokens",
+        freeAfterMs: undefined,
+        retryAfterMs: overrun > limit ? undefined : 2_000,
+        overrun: { limit, used: debt + open, asked: overrun },
+        state: this.state(overrunning, nowMs),
+        slots: this.#slots(overrunning, nowMs),
+      };
+    }
+    const charges = scopes.map((scope) => {
+      const charge = { slot, requests: 1, tokens };
+      const account = this.#account(scope, slot);
+      account.charges.push(charge);
+      account.overrun += overrun;
+      return { scope, charge };
+    });
+    const reservation = { atMs: nowMs, slot, reserved: tokens, tokens, overrun, charges };
+    this.#reservations.set(callId, reservation);
     const first = scopes[0];
     if (first === undefined) throw new Error("no scopes");
     return { isAdmitted: true, state: this.state(first, nowMs) };
   }
 
-  settle(callId: string, tokens: number, nowMs: number): void {
+  use(callId: string, tokens: number, nowMs: number): void {
     const reservation = this.#reservations.get(callId);
-    this.#reservations.delete(callId);
     if (reservation === undefined || nowMs - reservation.atMs >= this.#reservationTtlMs) return;
-    const slot = slotAt(nowMs);
-    const overrun = tokens - reservation.tokens;
-    for (const charge of reservation.charges) {
-      if (isCounted(charge, slot)) charge.tokens = tokens;
-      else if (overrun > 0) {
-        this.#charges.push({ scopeId: charge.scopeId, slot, requests: 0, tokens: overrun });
-      }
+    const more = tokens - reservation.tokens;
+    if (more <= 0) return;
+    const overrun = Math.min(more, reservation.overrun);
+    reservation.tokens = tokens;
+    reservation.overrun -= overrun;
+    for (const { scope } of reservation.charges) {
+      const account = this.#account(scope, slotAt(nowMs));
+      account.overrun -= overrun;
+      account.debt += more;
+      account.pay();
     }
   }
 
-  state({ id, limits }: LimitScope, nowMs: number): LimitState {
+  settle(callId: string, tokens: number, nowMs: number): void {
+    const reservation = this.#reservations.get(callId);
+    this.#reservations.delete(callId);
+    if (reservation === undefined) return;
+    const isInTime = nowMs - reservation.atMs < this.#reservationTtlMs;
     const slot = slotAt(nowMs);
-    const { requests, tokens } = this.#sum(id, slot);
+    const change = isInTime ? tokens - reservation.tokens : 0;
+    const difference = Math.max(change, -reservation.reserved);
+    if (difference === 0 && reservation.overrun === 0) return;
+    for (const { scope, charge } of reservation.charges) {
+      const account = this.#account(scope, slot);
+      account.overrun -= reservation.overrun;
+      if (difference < 0) charge.tokens += difference;
+      else {
+        const fitting = isCounted(charge, slot) ? Math.min(difference, account.free) : 0;
+        charge.tokens += fitting;
+        account.debt += difference - fitting;
+      }
+      account.pay();
+    }
+  }
+
+  state(scope: LimitScope, nowMs: number): LimitState {
+    const { limits } = scope;
+    const account = this.#account(scope, slotAt(nowMs));
+    const { requests, tokens } = account.sum();
     const newest = (of: (charge: Charge) => number) => {
-      const slots = this.#counted(id, slot).filter((charge) => of(charge) > 0);
+      const slots = account.counted().filter((charge) => of(charge) > 0);
       return Math.max(...slots.map((charge) => (charge.slot + 61) * 1_000 - nowMs), 0);
     };
+    const debtMs = Math.ceil(account.debt / limits.tokensPerMinute) * 61_000;
     return {
       limits,
       remainingRequests: Math.max(0, limits.requestsPerMinute - requests),
       remainingTokens: Math.max(0, limits.tokensPerMinute - tokens),
       resetRequestsMs: newest((charge) => charge.requests),
-      resetTokensMs: newest((charge) => charge.tokens),
+      resetTokensMs: newest((charge) => charge.tokens) + debtMs,
     };
   }
 
-  #slots(scopeId: string, nowMs: number): WindowSlot[] {
+  #slots(scope: LimitScope, nowMs: number): WindowSlot[] {
     const bySlot = new Map<number, WindowSlot>();
-    const charges = this.#counted(scopeId, slotAt(nowMs));
+    const charges = this.#account(scope, slotAt(nowMs)).counted();
     for (const { slot, requests, tokens } of charges.toSorted((a, b) => a.slot - b.slot)) {
       const before = bySlot.get(slot);
       bySlot.set(slot, {
@@ -105,33 +217,42 @@ export class LimitModel {
     return [...bySlot.values()].filter(({ requests, tokens }) => requests > 0 || tokens > 0);
   }
 
-  /** Tries one second after the other until all scopes have room. */
+  /** Tries one second after the other until each scope has room: the longest of their waits. */
   #waitMs({ scopes, tokens }: LimitRequest, nowMs: number): number {
-    let slot = slotAt(nowMs);
-    while (!scopes.every((scope) => this.#fits(scope, tokens, slot))) slot++;
-    return Math.ceil(slot * 1_000 - nowMs);
+    const first = slotAt(nowMs);
+    const waits = scopes.map((scope) => {
+      const account = this.#account(scope, first).copy();
+      if (fits(account, scope, tokens)) return 0;
+      let slot = first;
+      do account.advance(++slot);
+      while (slot < first + 3_600 && !fits(account, scope, tokens));
+      return slot * 1_000 - nowMs;
+    });
+    return Math.ceil(Math.max(...waits));
   }
 
-  #fits({ id, limits }: LimitScope, tokens: number, slot: number): boolean {
-    const sum = this.#sum(id, slot);
-    return (
-      sum.requests + 1 <= limits.requestsPerMinute && sum.tokens + tokens <= limits.tokensPerMinute
-    );
-  }
-
-  #sum(scopeId: string, slot: number): { requests: number; tokens: number } {
-    let requests = 0;
-    let tokens = 0;
-    for (const charge of this.#counted(scopeId, slot)) {
-      requests += charge.requests;
-      tokens += charge.tokens;
+  #account({ id, limits }: LimitScope, slot: number): Account {
+    let account = this.#accounts.get(id);
+    if (account === undefined) {
+      account = new Account(slot);
+      this.#accounts.set(id, account);
     }
-    return { requests, tokens };
+    account.advance(slot);
+    account.holdTo(limits.tokensPerMinute);
+    return account;
   }
+}
 
-  #counted(scopeId: string, slot: number): Charge[] {
-    return this.#charges.filter((charge) => charge.scopeId === scopeId && isCounted(charge, slot));
-  }
+function fits(account: Account, { limits }: LimitScope, tokens: number): boolean {
+  const sum = account.sum();
+  return (
+    sum.requests + 1 <= limits.requestsPerMinute &&
+    sum.tokens + account.debt + tokens <= limits.tokensPerMinute
+  );
+}
+
+function overrunLimit({ limits, overrunFactor = Infinity }: LimitScope): number {
+  return limits.tokensPerMinute * overrunFactor;
 }
 
 function isCounted(charge: Charge, slot: number): boolean {

@@ -138,7 +138,10 @@ export class Idempotency {
   async #charge({ call, alias, endpoint }: AskedCall): Promise<void> {
     const resolved = resolveModel(call, alias, kinds[endpoint]);
     const estimate = { inputTokens: 0, outputTokens: 0, likelyInputTokens: 0 };
-    await chargeRequest({ call, resolved, estimate, isCapped: true }, this.#services);
+    await chargeRequest(
+      { call, resolved, estimate, output: { cap: 0, choices: 1 } },
+      this.#services,
+    );
   }
 }
 

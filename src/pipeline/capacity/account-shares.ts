@@ -1,5 +1,6 @@
 import { AgingMap } from "../../limits/aging-map.ts";
-import { countedSlots, slotAt, slotMs, UsageWindow } from "../../limits/window.ts";
+import { countedSlots, slotAt, slotMs } from "../../limits/slots.ts";
+import { UsageWindow } from "../../limits/window.ts";
 
 /** Who wants how much of how many tokens per minute. */
 export interface ShareRequest {

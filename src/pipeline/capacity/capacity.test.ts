@@ -286,6 +286,7 @@ describe("a store that answers later", () => {
         if (fails) throw new Error("the store is away");
         return store.acquire(request);
       },
+      use: (callId, tokens) => store.use(callId, tokens),
       settle: (callId, tokens) => store.settle(callId, tokens),
     });
 
@@ -339,6 +340,7 @@ describe("a store that answers later", () => {
           answers += 1;
           return decision;
         },
+        use: (callId, tokens) => store.use(callId, tokens),
         settle: (callId, tokens) => store.settle(callId, tokens),
       }),
     });

@@ -1,6 +1,6 @@
 import { guaranteedTokens, guaranteeSeconds } from "../../domain/capacity.ts";
 import type { Model } from "../../domain/model.ts";
-import { guaranteeLimits } from "../../limits/window.ts";
+import { guaranteeLimits } from "../../limits/slots.ts";
 import type { LimitScope } from "../../storage/store.ts";
 import type { Call } from "../call.ts";
 

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { guaranteeContract } from "./limit-guarantee-contract.ts";
+import { debtContract } from "./limit-debt-contract.ts";
 import { lateSettlementContract, settlementContract } from "./limit-settlement-contract.ts";
 import {
   LimitStoreFixture,
@@ -22,6 +23,7 @@ export function limitStoreContract(name: string, create: CreateLimitStore): void
     describe("refusal", () => refusalContract(fixture));
     describe("what a refusal tells", () => windowContract(fixture));
     describe("settlement", () => settlementContract(fixture));
+    describe("debt", () => debtContract(fixture));
     describe("late settlement", () => lateSettlementContract(fixture));
     describe("a guarantee", () => guaranteeContract(fixture));
     describe("known attacks", () => attackContract(fixture));

@@ -57,10 +57,24 @@ describe("memory limit store", () => {
       const scopes = [{ id: "key", limits: { ...limits, requestsPerMinute: 1 } }];
       clock.advance(0.25);
       store.acquire({ callId: "a", scopes, tokens: 1 });
+      clock.advance(21_000);
       const decision = store.acquire({ callId: "b", scopes, tokens: 1 });
       return decision.isAdmitted ? undefined : decision.retryAfterMs;
     });
-    expect(waitsMs).toEqual([61_000, 64_050, 67_100]);
+    expect(waitsMs).toEqual([40_000, 42_000, 44_000]);
+  });
+
+  test.each([
+    [1_000, 60_000],
+    [2_500, 60_000],
+    [500, 60_500],
+  ])("jitter lengthens no wait beyond what clients honour: %d ms later", (laterMs, waitMs) => {
+    const { store, clock } = setUp({ random: 1 });
+    const scopes = [{ id: "key", limits: { ...limits, requestsPerMinute: 1 } }];
+    store.acquire({ callId: "a", scopes, tokens: 1 });
+    clock.advance(laterMs);
+    const decision = store.acquire({ callId: "b", scopes, tokens: 1 });
+    expect(decision).toMatchObject({ retryAfterMs: waitMs });
   });
 
   test("a refused request of an unknown scope leaves no trace", () => {

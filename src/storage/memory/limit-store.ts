@@ -1,17 +1,15 @@
 import type { Clock } from "../../domain/clock.ts";
-import type { LimitDimension, LimitState } from "../../domain/limit-state.ts";
+import type { LimitState } from "../../domain/limit-state.ts";
 import type { Limits } from "../../domain/plan.ts";
-import { AgingMap } from "../../limits/aging-map.ts";
 import {
   countedSlots,
   guaranteeLimits,
   guaranteeSlots,
-  impossibleDimension,
   longestGuaranteeSeconds,
   slotAt,
   slotMs,
-  UsageWindow,
-} from "../../limits/window.ts";
+} from "../../limits/slots.ts";
+import { UsageWindow } from "../../limits/window.ts";
 import type {
   LimitDecision,
   LimitRequest,
@@ -19,6 +17,17 @@ import type {
   LimitStore,
   PastAdmission,
 } from "../store.ts";
+import { isTokenCount, Reservations, type Reservation } from "./reservations.ts";
+import { withJitter } from "./retry-jitter.ts";
+import {
+  countDistinct,
+  findRefusal,
+  isOverLimit,
+  isOverrunning,
+  type RefusedRequest,
+  type ScopeCharge,
+} from "./scope-charge.ts";
+import { WindowShelf } from "./window-shelf.ts";
 
 export interface MemoryLimitStoreOptions {
   /** Only its monotonic side is read, so wall clock jumps change nothing. */
@@ -34,6 +43,7 @@ export interface MemoryLimitStoreOptions {
 /** A limit store that answers at once, with what tests and metrics may look at. */
 export interface MemoryLimitStore extends LimitStore {
   acquire(request: LimitRequest): LimitDecision;
+  use(callId: string, tokens: number): void;
   settle(callId: string, tokens: number): void;
   restore(admitted: readonly PastAdmission[]): void;
   /** What a scope has left, without charging it or keeping it alive. */
@@ -50,48 +60,26 @@ export function createMemoryLimitStore(options: MemoryLimitStoreOptions): Memory
   return new WindowLimitStore(options);
 }
 
-/** A scope of a request with its window, which is advanced to the current slot. */
-interface ScopeCharge {
-  readonly id: string;
-  /** Of all the time that the window counts. */
-  readonly limits: Limits;
-  /** Where its window is remembered. */
-  readonly shelf: Shelf;
-  readonly window: UsageWindow;
-  /** New windows are remembered on admission only; a scope named again is charged once. */
-  readonly origin: "known" | "new" | "repeated";
-}
-
-type Shelf = AgingMap<UsageWindow>;
-
-interface Reservation {
-  readonly slot: number;
-  readonly tokens: number;
-  readonly charges: readonly ScopeCharge[];
-  readonly expiresAtMs: number;
-}
-
-const largestJitter = 0.1;
-// Far above any model's answer, and small enough that sums of a window stay exact integers.
-const largestTokenCount = 2 ** 40;
+/** After what time a call is tried again that must wait for the end of others. */
+const overrunWaitMs = 2_000;
 
 class WindowLimitStore implements MemoryLimitStore {
   readonly #options: MemoryLimitStoreOptions;
   // A window untouched for `countedSlots` has nothing left to count, so forgetting it is exact.
-  readonly #caps: Shelf;
-  readonly #guarantees: Shelf;
-  readonly #shelves: readonly Shelf[];
-  readonly #reservations: AgingMap<Reservation>;
+  readonly #caps: WindowShelf;
+  readonly #guarantees: WindowShelf;
+  readonly #shelves: readonly WindowShelf[];
+  readonly #reservations: Reservations;
   #slot: number;
 
   constructor(options: MemoryLimitStoreOptions) {
     const now = options.clock.monotonic();
     this.#options = options;
     this.#slot = slotAt(now);
-    this.#caps = new AgingMap(countedSlots, this.#slot);
-    this.#guarantees = new AgingMap(longestGuaranteeSeconds, this.#slot);
+    this.#caps = new WindowShelf(countedSlots, this.#slot);
+    this.#guarantees = new WindowShelf(longestGuaranteeSeconds, this.#slot);
     this.#shelves = [this.#caps, this.#guarantees];
-    this.#reservations = new AgingMap(options.reservationTtlMs, now);
+    this.#reservations = new Reservations(options.reservationTtlMs, now);
   }
 
   get scopeCount(): number {
@@ -103,8 +91,9 @@ class WindowLimitStore implements MemoryLimitStore {
   }
 
   acquire(request: LimitRequest): LimitDecision {
-    const { callId, tokens } = request;
+    const { callId, tokens, mostTokens = tokens } = request;
     if (!isTokenCount(tokens)) throw new RangeError(`cannot reserve ${tokens} tokens`);
+    const overrun = Math.max(0, mostTokens - tokens);
     const now = this.#advance();
     const charges = this.#prepare(request.scopes);
     const first = charges[0];
@@ -114,27 +103,48 @@ class WindowLimitStore implements MemoryLimitStore {
     if (roomWaitMs !== 0 || isOverLimit(charges, tokens)) {
       return this.#refuse({ first, charges, tokens, roomWaitMs, now });
     }
-    this.#charge(charges, tokens);
-    const expiresAtMs = now + this.#options.reservationTtlMs;
-    this.#reservations.set(callId, { slot: this.#slot, tokens, charges, expiresAtMs });
+    const overrunning = charges.find((charge) => isOverrunning(charge, overrun));
+    if (overrunning !== undefined) return this.#refuseOverrun(overrunning, overrun, now);
+    this.#charge(charges, tokens, overrun);
+    this.#reservations.set(callId, {
+      slot: this.#slot,
+      reserved: tokens,
+      charges,
+      expiresAtMs: now + this.#options.reservationTtlMs,
+      tokens,
+      overrun,
+    });
     return { isAdmitted: true, state: first.window.state(first.limits, now) };
   }
 
-  settle(callId: string, tokens: number): void {
-    // Runs where calls end, so it must not throw: a count that makes no sense leaves the
-    // reservation standing as if all of it had been used.
+  use(callId: string, tokens: number): void {
     if (!isTokenCount(tokens)) return;
     const now = this.#advance();
-    const reservation = this.#reservations.take(callId);
+    const reservation = this.#reservations.touch(callId);
     if (reservation === undefined || now >= reservation.expiresAtMs) return;
-    const difference = tokens - reservation.tokens;
-    if (difference === 0) return;
-    for (const charge of reservation.charges) {
-      if (charge.origin === "repeated") continue;
-      charge.window.advance(this.#slot);
-      if (charge.window.adjust(reservation.slot, difference)) continue;
-      if (difference > 0) this.#windowOf(charge.id, charge.shelf).chargeDebt(difference);
-    }
+    const more = tokens - reservation.tokens;
+    if (more <= 0) return;
+    const overrun = Math.min(more, reservation.overrun);
+    reservation.tokens = tokens;
+    reservation.overrun -= overrun;
+    this.#correct(reservation, overrun, (window) => window.chargeMore(more));
+  }
+
+  settle(callId: string, tokens: number): void {
+    const now = this.#advance();
+    const reservation = this.#reservations.take(callId);
+    if (reservation === undefined) return;
+    // Runs where calls end, so it must not throw: a count that makes no sense leaves what was
+    // charged standing as if all of it had been used.
+    const isInTime = now < reservation.expiresAtMs;
+    const used = isInTime && isTokenCount(tokens) ? tokens : reservation.tokens;
+    const difference = Math.max(used - reservation.tokens, -reservation.reserved);
+    if (difference === 0 && reservation.overrun === 0) return;
+    this.#correct(reservation, reservation.overrun, (window) => {
+      if (!window.adjust(reservation.slot, difference) && difference > 0) {
+        window.chargeMore(difference);
+      }
+    });
   }
 
   restore(admitted: readonly PastAdmission[]): void {
@@ -142,11 +152,8 @@ class WindowLimitStore implements MemoryLimitStore {
     for (const { scopeId: id, isGuarantee = false, ageMs, requests, tokens } of admitted) {
       if (!isTokenCount(tokens) || !isTokenCount(requests)) continue;
       const slot = Math.min(slotAt(now - ageMs), this.#slot);
-      this.#windowOf(id, isGuarantee ? this.#guarantees : this.#caps).restore(
-        slot,
-        requests,
-        tokens,
-      );
+      const shelf = isGuarantee ? this.#guarantees : this.#caps;
+      this.#windowOf(id, shelf).restore(slot, requests, tokens);
     }
   }
 
@@ -175,7 +182,9 @@ class WindowLimitStore implements MemoryLimitStore {
       const known = earlier?.window ?? shelf.touch(id);
       const window = known ?? this.#newWindow(shelf);
       const origin = earlier !== undefined ? "repeated" : known === undefined ? "new" : "known";
-      charges.push({ id, limits: this.#bring(window, scope), shelf, window, origin });
+      const limits = this.#bring(window, scope);
+      const overrunLimit = limits.tokensPerMinute * (scope.overrunFactor ?? Infinity);
+      charges.push({ id, limits, overrunLimit, shelf, window, origin });
     }
     return charges;
   }
@@ -183,21 +192,45 @@ class WindowLimitStore implements MemoryLimitStore {
   /** Brings a window to the current slot and to what the scope counts; returns its limits. */
   #bring(window: UsageWindow, { limits, guarantee }: LimitScope): Limits {
     window.advance(this.#slot);
-    if (guarantee === undefined) return limits;
+    if (guarantee === undefined) {
+      window.holdTo(limits.tokensPerMinute);
+      return limits;
+    }
     window.count(guaranteeSlots(guarantee.seconds));
-    return guaranteeLimits(limits, guarantee.seconds);
+    const ofAll = guaranteeLimits(limits, guarantee.seconds);
+    window.holdTo(ofAll.tokensPerMinute);
+    return ofAll;
   }
 
-  #charge(charges: readonly ScopeCharge[], tokens: number): void {
+  #charge(charges: readonly ScopeCharge[], tokens: number, overrun: number): void {
     for (const { id, shelf, window, origin } of charges) {
       if (origin === "repeated") continue;
       if (origin === "new") shelf.set(id, window);
       window.charge(tokens);
+      if (overrun === 0) continue;
+      window.openOverrun(overrun);
+      shelf.keep(id, window);
+    }
+  }
+
+  /** In all windows of a call, each of which may have been forgotten since. */
+  #correct(
+    { charges }: Reservation,
+    overrun: number,
+    correct: (window: UsageWindow) => void,
+  ): void {
+    for (const { id, shelf, limits, origin } of charges) {
+      if (origin === "repeated") continue;
+      const window = this.#windowOf(id, shelf);
+      window.holdTo(limits.tokensPerMinute);
+      window.openOverrun(-overrun);
+      correct(window);
+      shelf.keep(id, window);
     }
   }
 
   /** May remember more scopes than allowed, at most those of reservations: no debt is lost. */
-  #windowOf(id: string, shelf: Shelf): UsageWindow {
+  #windowOf(id: string, shelf: WindowShelf): UsageWindow {
     let window = shelf.touch(id);
     if (window === undefined) {
       window = this.#newWindow(shelf);
@@ -207,11 +240,11 @@ class WindowLimitStore implements MemoryLimitStore {
     return window;
   }
 
-  #shelfOf({ guarantee }: LimitScope): Shelf {
+  #shelfOf({ guarantee }: LimitScope): WindowShelf {
     return guarantee === undefined ? this.#caps : this.#guarantees;
   }
 
-  #newWindow(shelf: Shelf): UsageWindow {
+  #newWindow(shelf: WindowShelf): UsageWindow {
     return new UsageWindow(this.#slot, shelf === this.#caps ? countedSlots : guaranteeSlots(60));
   }
 
@@ -236,63 +269,27 @@ class WindowLimitStore implements MemoryLimitStore {
     const { id: scopeId, limits, window } = scope;
     const state = window.state(limits, request.now);
     const freeAfterMs = waitMs === undefined ? undefined : Math.ceil(waitMs);
-    const retryAfterMs = this.#jittered(waitMs);
+    const retryAfterMs = withJitter(waitMs, this.#options.random);
     const slots = window.slots(request.now);
     return { isAdmitted: false, scopeId, dimension, freeAfterMs, retryAfterMs, state, slots };
   }
 
-  #jittered(waitMs: number | undefined): number | undefined {
-    if (waitMs === undefined) return undefined;
-    // Only ever longer: a caller that comes back early would be refused again.
-    return Math.ceil(waitMs * (1 + largestJitter * this.#options.random()));
+  #refuseOverrun(
+    { id: scopeId, limits, window, overrunLimit }: ScopeCharge,
+    overrun: number,
+    now: number,
+  ): LimitDecision {
+    // Calls under way end when they end: not to be foreseen, and most soon.
+    const waitMs = overrun > overrunLimit ? undefined : overrunWaitMs;
+    return {
+      isAdmitted: false,
+      scopeId,
+      dimension: "tokens",
+      freeAfterMs: undefined,
+      retryAfterMs: withJitter(waitMs, this.#options.random),
+      overrun: { limit: overrunLimit, used: window.overrun, asked: overrun },
+      state: window.state(limits, now),
+      slots: window.slots(now),
+    };
   }
-}
-
-interface RefusedRequest {
-  readonly first: ScopeCharge;
-  readonly charges: readonly ScopeCharge[];
-  readonly tokens: number;
-  readonly roomWaitMs: number | undefined;
-  readonly now: number;
-}
-
-interface Refusal {
-  readonly scope: ScopeCharge;
-  readonly dimension: LimitDimension;
-  readonly waitMs: number | undefined;
-}
-
-/**
- * Names a scope that can never take the request, else the first that cannot take it now. The wait
- * is the longest of all, so a caller that obeys it is not refused by the next scope.
- */
-function findRefusal({ first, charges, tokens, roomWaitMs, now }: RefusedRequest): Refusal {
-  let refusal: Refusal | undefined;
-  let longestMs = roomWaitMs ?? 0;
-  for (const scope of charges) {
-    const { limits, window } = scope;
-    const dimension = window.brokenDimension(limits, tokens);
-    if (dimension === undefined) continue;
-    const impossible = impossibleDimension(limits, tokens);
-    if (impossible !== undefined) return { scope, dimension: impossible, waitMs: undefined };
-    longestMs = Math.max(longestMs, window.waitMs({ limits, tokens }, now) ?? 0);
-    refusal ??= { scope, dimension, waitMs: longestMs };
-  }
-  const waitMs = roomWaitMs === undefined ? undefined : longestMs;
-  return { ...(refusal ?? { scope: first, dimension: "requests" }), waitMs };
-}
-
-function isTokenCount(tokens: number): boolean {
-  return Number.isInteger(tokens) && tokens >= 0 && tokens <= largestTokenCount;
-}
-
-function isOverLimit(charges: readonly ScopeCharge[], tokens: number): boolean {
-  for (const { limits, window } of charges) {
-    if (window.brokenDimension(limits, tokens) !== undefined) return true;
-  }
-  return false;
-}
-
-function countDistinct(charges: readonly ScopeCharge[]): number {
-  return charges.filter(({ origin }) => origin !== "repeated").length;
 }

@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { longestGuaranteeSeconds } from "../../limits/window.ts";
+import { longestGuaranteeSeconds } from "../../limits/slots.ts";
 import type { AdmittedUsage } from "../usage-reports.ts";
 
 interface AdmittedRow {

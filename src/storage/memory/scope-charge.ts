@@ -1,0 +1,68 @@
+import type { LimitDimension } from "../../domain/limit-state.ts";
+import type { Limits } from "../../domain/plan.ts";
+import { impossibleDimension } from "../../limits/slots.ts";
+import type { UsageWindow } from "../../limits/window.ts";
+import type { WindowShelf } from "./window-shelf.ts";
+
+/** A scope of a request with its window, which is advanced to the current slot. */
+export interface ScopeCharge {
+  readonly id: string;
+  /** Of all the time that the window counts. */
+  readonly limits: Limits;
+  /** Where its window is remembered. */
+  readonly shelf: WindowShelf;
+  readonly window: UsageWindow;
+  /** Most that calls under way may use beyond what is charged for them. */
+  readonly overrunLimit: number;
+  /** New windows are remembered on admission only; a scope named again is charged once. */
+  readonly origin: "known" | "new" | "repeated";
+}
+
+export function isOverLimit(charges: readonly ScopeCharge[], tokens: number): boolean {
+  for (const { limits, window } of charges) {
+    if (window.brokenDimension(limits, tokens) !== undefined) return true;
+  }
+  return false;
+}
+
+export function isOverrunning({ window, overrunLimit }: ScopeCharge, overrun: number): boolean {
+  return overrun > 0 && window.overrun + overrun > overrunLimit;
+}
+
+export function countDistinct(charges: readonly ScopeCharge[]): number {
+  return charges.filter(({ origin }) => origin !== "repeated").length;
+}
+
+export interface RefusedRequest {
+  readonly first: ScopeCharge;
+  readonly charges: readonly ScopeCharge[];
+  readonly tokens: number;
+  readonly roomWaitMs: number | undefined;
+  readonly now: number;
+}
+
+interface Refusal {
+  readonly scope: ScopeCharge;
+  readonly dimension: LimitDimension;
+  readonly waitMs: number | undefined;
+}
+
+/**
+ * Names a scope that can never take the request, else the first that cannot take it now. The wait
+ * is the longest of all, so a caller that obeys it is not refused by the next scope.
+ */
+export function findRefusal({ first, charges, tokens, roomWaitMs, now }: RefusedRequest): Refusal {
+  let refusal: Refusal | undefined;
+  let longestMs = roomWaitMs ?? 0;
+  for (const scope of charges) {
+    const { limits, window } = scope;
+    const dimension = window.brokenDimension(limits, tokens);
+    if (dimension === undefined) continue;
+    const impossible = impossibleDimension(limits, tokens);
+    if (impossible !== undefined) return { scope, dimension: impossible, waitMs: undefined };
+    longestMs = Math.max(longestMs, window.waitMs({ limits, tokens }, now) ?? 0);
+    refusal ??= { scope, dimension, waitMs: longestMs };
+  }
+  const waitMs = roomWaitMs === undefined ? undefined : longestMs;
+  return { ...(refusal ?? { scope: first, dimension: "requests" }), waitMs };
+}
