@@ -10,7 +10,8 @@ import { systemClock, type Clock } from "./domain/clock.ts";
 import { randomBase62, type RandomBytes } from "./domain/base62.ts";
 import { createRequestId } from "./domain/request-id.ts";
 import { CorsPolicy } from "./http/cors.ts";
-import type { DispatchOptions, EdgeSettings } from "./http/dispatch.ts";
+import type { DispatchOptions } from "./http/dispatch-options.ts";
+import type { EdgeSettings } from "./http/edge-settings.ts";
 import { draining } from "./http/edge-refusal.ts";
 import type { Listener } from "./http/listen.ts";
 import { RouteTable } from "./http/route-table.ts";
@@ -144,14 +145,14 @@ class RunningApp implements App {
 
   async start(): Promise<void> {
     await this.#storage.start();
-    await restoreWindows({ ...this.#services, ...this.#storage });
+    await restoreWindows({ ...this.#services, ...this.#storage, plans: this.#snapshot.plans });
     reportKeys(this.#config, this.#storage.keyRing, this.events);
     const { data, admin } = this.#config.listen;
     const parts = this.#listenerParts();
     const edge = (): EdgeSettings => this.#edge;
-    const { overload } = this.#services;
+    const { overload, count } = this.#services;
     const routes = this.#dataTable();
-    this.#data = startListener({ ...parts, address: data, routes, edge, overload });
+    this.#data = startListener({ ...parts, address: data, routes, edge, count, overload });
     overload.start();
     // Pages on other origins have no business with the control plane.
     const cors = new CorsPolicy([]);

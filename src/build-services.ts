@@ -2,7 +2,9 @@ import type { Config } from "./config/config.ts";
 import { buildRouting, type RoutingServices } from "./build-routing.ts";
 import type { RoutingSettings } from "./domain/routing-settings.ts";
 import type { Clock } from "./domain/clock.ts";
+import type { CountArrival } from "./http/dispatch-options.ts";
 import { connectProbe } from "./pipeline/connect-probe.ts";
+import { countRequest } from "./pipeline/count-request.ts";
 import { TokenEstimator } from "./pipeline/estimate.ts";
 import { HostProbes, type ConnectProbe } from "./pipeline/host-probes.ts";
 import { ImageMemory, imageMemoryBytes } from "./pipeline/image-memory.ts";
@@ -45,6 +47,8 @@ export interface BuiltServices
   extends Omit<PipelineServices, keyof RoutingServices>, RoutingServices {
   /** To be started and stopped by whoever runs it. */
   readonly overload: OverloadGuard;
+  /** For the listener, before a body is read. */
+  readonly count: CountArrival;
 }
 
 /** What the steps of a call need from outside. */
@@ -76,6 +80,7 @@ export function buildServices(options: ServiceOptions): BuiltServices {
     imageMemory: new ImageMemory(imageMemoryBytes),
     resolveHost: resolve,
     limits,
+    count: (kind, request) => countRequest(kind, request, { limits, clock }),
     estimator: new TokenEstimator({ defaultOutputTokens, nowMs: clock.monotonic() }),
     ledger,
     running,

@@ -4,7 +4,7 @@ import { createNetworkList } from "./domain/network.ts";
 import { isSameValue } from "./domain/same-value.ts";
 import type { DrainSettings } from "./domain/upstream-settings.ts";
 import { CorsPolicy } from "./http/cors.ts";
-import type { EdgeSettings } from "./http/dispatch.ts";
+import type { EdgeSettings } from "./http/edge-settings.ts";
 import type { Draining } from "./pipeline/drain.ts";
 import { InFlight } from "./pipeline/in-flight.ts";
 import type { Snapshot, Upstream } from "./pipeline/snapshot.ts";

@@ -13,14 +13,16 @@ async function restored(admitted: (now: number) => readonly AdmittedUsage[]) {
   const options = { clock, random: () => 0, reservationTtlMs: 60_000, scopeLimit: 10 };
   const store = createMemoryLimitStore(options);
   const reports = { admitted: () => Promise.resolve(admitted(clock.now())) };
-  await restoreWindows({ ledger: { isReplaying: false }, reports, limits: store, clock });
+  const ledger = { isReplaying: false };
+  const plans = new Map([["plan", { overrunFactor: 3 }]]);
+  await restoreWindows({ ledger, reports, limits: store, clock, plans });
   const left = (seconds: number): number =>
     store.peek({ id: "guarantee:a", limits, guarantee: { seconds } }).remainingTokens;
   return { clock, store, left };
 }
 
 test("guarantees remember an hour, apart from plans, whatever time they count", async () => {
-  const usage = { keyId: "a", isGuarantee: true, requests: 1 };
+  const usage = { limitScope: "a", isGuarantee: true, requests: 1 };
   const { clock, store, left } = await restored((now) => [
     { ...usage, at: now - 3_500_000, tokens: 1_000 },
     { ...usage, at: now - 1_500_000, tokens: 200 },
@@ -39,7 +41,7 @@ test("guarantees remember an hour, apart from plans, whatever time they count", 
 
 test("a customer that comes again after its time is not refused for the restart", async () => {
   const { store, left } = await restored((now) => [
-    { keyId: "a", isGuarantee: true, at: now - 60_000, requests: 1, tokens: 100 },
+    { limitScope: "a", isGuarantee: true, at: now - 60_000, requests: 1, tokens: 100 },
   ]);
   expect(left(60)).toBe(100);
   expect(store.peek(plan).remainingTokens).toBe(100);

@@ -1,5 +1,6 @@
 import type { ListenAddress } from "./config/config.ts";
-import { createDispatch, type DispatchOptions } from "./http/dispatch.ts";
+import { createDispatch } from "./http/dispatch.ts";
+import type { DispatchOptions } from "./http/dispatch-options.ts";
 import { errorReply, toGatewayError } from "./http/error-reply.ts";
 import { listen, type Listener } from "./http/listen.ts";
 import type { Shutdown } from "./http/shutdown.ts";
@@ -20,7 +21,7 @@ export interface ListenerParts extends Omit<
 }
 
 export interface ListenerPlan
-  extends ListenerParts, Pick<DispatchOptions, "routes" | "edge" | "gate"> {
+  extends ListenerParts, Pick<DispatchOptions, "routes" | "edge" | "gate" | "count"> {
   readonly address: ListenAddress;
 }
 

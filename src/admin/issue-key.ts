@@ -68,19 +68,29 @@ export interface KeyToInsert {
   readonly now: number;
 }
 
-/** A key with its first secret, of which only a digest is kept. */
+/** How long what a revoked key used may still count. */
+const limitHistoryMs = 3_600_000;
+
+/**
+ * A key with its first secret, of which only a digest is kept. Its limits go on from those of a key
+ * of its account that was revoked before: else issuing and revoking keys in turn would give their
+ * owner a new minute each time.
+ */
 export async function insertKey(
   transaction: ControlTransaction,
   { application, settings, now }: KeyToInsert,
   services: Pick<AdminServices, "digest" | "random">,
 ): Promise<IssuedKey> {
+  const id = `key_${randomBase62(16, services.random)}`;
+  const left = await transaction.keys.freeLimitScope(application, now - limitHistoryMs);
   const key: Key = {
-    id: `key_${randomBase62(16, services.random)}`,
+    id,
     accountId: application.accountId,
     applicationId: application.id,
     application: application.name,
     environment: application.environment,
     plan: settings.plan,
+    limitScope: left ?? id,
     limits: settings.limits,
     provisionedUnits: settings.provisionedUnits ?? 0,
     provisionedPool: settings.provisionedPool,

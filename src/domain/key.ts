@@ -10,6 +10,8 @@ export interface Key {
   readonly application: string;
   readonly environment: string;
   readonly plan: string;
+  /** Where its limits are counted: its own id, or what a key that was revoked has left to it. */
+  readonly limitScope: string;
   /** Values of this key alone, for custom plans; undefined means the plan's. */
   readonly limits: Limits | undefined;
   /** Units of provisioned throughput bought for the key. */

@@ -55,6 +55,8 @@ export interface UsageRecord {
   readonly routing?: CallRouting | undefined;
   /** Whether an attempt that nobody got anything of may be on the provider's bill as well. */
   readonly mayBeBilledTwice?: boolean;
+  /** What admission reserved for it; undefined for a call that was refused, and in old rows. */
+  readonly reservedTokens?: number | undefined;
 }
 
 /** A call that is under way: what is known before it is sent to an upstream. */
@@ -70,6 +72,7 @@ export interface OpenedCall extends Pick<
   | "model"
   | "capacityClass"
   | "isStreamed"
+  | "reservedTokens"
 > {
   /** The likely count: what is billed when nobody lives to say better. */
   readonly inputTokens: number;

@@ -6,7 +6,9 @@ import { createNetworkList } from "../domain/network.ts";
 import type { Principal } from "../domain/user.ts";
 import type { AdminGate } from "./admin-gate.ts";
 import { CorsPolicy } from "./cors.ts";
-import { createDispatch, type DispatchOptions, type HandledRequest } from "./dispatch.ts";
+import { createDispatch } from "./dispatch.ts";
+import type { DispatchOptions } from "./dispatch-options.ts";
+import type { HandledRequest } from "./handled-request.ts";
 import { listen, type Listener } from "./listen.ts";
 import { jsonReply, type Reply } from "./reply.ts";
 import type { AnonymousAdminCall, KeyCall, Route } from "./route.ts";
@@ -269,7 +271,9 @@ describe("the control plane", () => {
 
 describe("the data plane", () => {
   const keyed = (handle: (call: KeyCall) => Reply): RouteTable =>
-    new RouteTable([{ method: "GET", path: "/v1/models", access: "key", handle }]);
+    new RouteTable([
+      { method: "GET", path: "/v1/models", access: "key", counts: "listing", handle },
+    ]);
   const refuse = (explanation: GatewayError["explanation"]): (() => never) => {
     return () => {
       const details = { message: "No.", ...(explanation !== undefined && { explanation }) };

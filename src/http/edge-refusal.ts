@@ -20,3 +20,14 @@ export function unknownHost(host: string): GatewayError {
 export function callerLeft(): GatewayError {
   return new GatewayError("caller_left", { message: "The caller closed the connection." });
 }
+
+/** Says no more than that the key is wrong: it is sent to one address many times a second. */
+export function repeatedlyWrongKey(): GatewayError {
+  return new GatewayError("invalid_api_key", {
+    message:
+      "Incorrect API key provided. Your network address sends many requests with wrong keys. Send " +
+      "the key of your application for this environment in the Authorization header " +
+      "(Authorization: Bearer YOUR_KEY).",
+    headers: { "www-authenticate": "Bearer" },
+  });
+}

@@ -1,7 +1,9 @@
 import type { Caller } from "../domain/key.ts";
 import type { Environment } from "../domain/model.ts";
 import type { Principal, Role, Scope } from "../domain/user.ts";
+import type { RequestKind } from "../pipeline/count-request.ts";
 import type { Snapshot } from "../pipeline/snapshot.ts";
+import type { CountedRequest } from "../storage/store.ts";
 import type { StreamEnd } from "./event-stream.ts";
 import type { Reply } from "./reply.ts";
 
@@ -23,6 +25,8 @@ export interface KeyCall extends PublicCall {
   readonly caller: Caller;
   readonly environment: Environment;
   readonly snapshot: Snapshot;
+  /** Its request, as the limits of the key have counted it. */
+  readonly counted?: CountedRequest | undefined;
   /** Reads the body; only once, only on POST. */
   readBody(): Promise<Uint8Array>;
   /** To be called at the end of a streamed body. */
@@ -53,16 +57,20 @@ interface RouteShape {
   readonly path: string;
 }
 
+export interface KeyRoute extends RouteShape {
+  readonly access: "key";
+  /** Which requests of the plan it takes: those of calls, or the ones beside them. */
+  readonly counts: RequestKind;
+  handle(call: KeyCall): Reply | Promise<Reply>;
+}
+
 /** `access` is required: a route cannot be read without seeing who may call it. */
 export type Route =
   | (RouteShape & {
       readonly access: "public";
       handle(call: PublicCall): Reply | Promise<Reply>;
     })
-  | (RouteShape & {
-      readonly access: "key";
-      handle(call: KeyCall): Reply | Promise<Reply>;
-    })
+  | KeyRoute
   | (RouteShape & {
       /** For requests of the control plane without a principal; origin and rate are checked. */
       readonly access: "anonymous";

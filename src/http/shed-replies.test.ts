@@ -4,7 +4,8 @@ import { ManualClock } from "../../test/support/manual-clock.ts";
 import { callerOf, snapshotOf } from "../../test/support/pipeline-fixtures.ts";
 import { createNetworkList } from "../domain/network.ts";
 import { CorsPolicy } from "./cors.ts";
-import { createDispatch, type HandledRequest } from "./dispatch.ts";
+import { createDispatch } from "./dispatch.ts";
+import type { HandledRequest } from "./handled-request.ts";
 import { listen, type Listener } from "./listen.ts";
 import { jsonReply } from "./reply.ts";
 import { RouteTable } from "./route-table.ts";
@@ -34,6 +35,7 @@ function start() {
         method: "POST",
         path: "/v1/chat/completions",
         access: "key",
+        counts: "call",
         handle: async (call) => {
           lengths.push((await call.readBody()).byteLength);
           return jsonReply({});

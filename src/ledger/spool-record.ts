@@ -66,6 +66,7 @@ function parseCall(fields: Fields): OpenedCall {
     capacityClass: fields.oneOf("capacityClass", ["provisioned", "spillover", "on-demand"]),
     isStreamed: fields.flag("isStreamed"),
     inputTokens: fields.number("inputTokens"),
+    ...(fields.has("reservedTokens") && { reservedTokens: fields.number("reservedTokens") }),
   };
 }
 

@@ -39,8 +39,14 @@ export function slotLifeMs(slot: number, nowMs: number, counted = countedSlots):
   return (slot + counted) * slotMs - nowMs;
 }
 
-/** The limit that a request breaks even in an empty window, if any. */
-export function impossibleDimension(limits: Limits, tokens: number): LimitDimension | undefined {
-  if (tokens > limits.tokensPerMinute) return "tokens";
-  return limits.requestsPerMinute < 1 ? "requests" : undefined;
+/** What is asked of a window. */
+export interface Demand {
+  readonly requests: number;
+  readonly tokens: number;
+}
+
+/** The limit that a demand breaks even in an empty window, if any. */
+export function impossibleDimension(limits: Limits, demand: Demand): LimitDimension | undefined {
+  if (demand.tokens > limits.tokensPerMinute) return "tokens";
+  return demand.requests > limits.requestsPerMinute ? "requests" : undefined;
 }

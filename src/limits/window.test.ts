@@ -13,10 +13,13 @@ import { UsageWindow } from "./window.ts";
 
 const limits = { requestsPerMinute: 3, tokensPerMinute: 100 };
 
+/** Asked by one request. */
+const one = (tokens: number) => ({ requests: 1, tokens });
+
 describe("usage window", () => {
   test("counts a slot from its own second until 60 further slots have begun", () => {
     const window = new UsageWindow(10);
-    window.charge(40);
+    window.charge(one(40));
     window.advance(10 + countedSlots - 1);
     expect(window.counts(10)).toBe(true);
     expect(window.state(limits, 70_000).remainingTokens).toBe(60);
@@ -29,7 +32,7 @@ describe("usage window", () => {
     const window = new UsageWindow(0);
     for (let slot = 0; slot < 1_000; slot++) {
       window.advance(slot);
-      window.charge(slot);
+      window.charge(one(slot));
       const oldest = Math.max(0, slot - countedSlots + 1);
       let counted = 0;
       for (let recent = oldest; recent <= slot; recent++) counted += recent;
@@ -42,9 +45,9 @@ describe("usage window", () => {
 
   test.each([61, 62, 64, 125, 128, 100_000])("is empty after %d slots of silence", (silence) => {
     const window = new UsageWindow(5);
-    window.charge(7);
+    window.charge(one(7));
     window.advance(6);
-    window.charge(7);
+    window.charge(one(7));
     window.advance(6 + silence);
     const state = window.state(limits, (6 + silence) * 1_000);
     expect(state).toMatchObject({ remainingRequests: 3, remainingTokens: 100 });
@@ -53,9 +56,9 @@ describe("usage window", () => {
 
   test("never goes back to an earlier slot", () => {
     const window = new UsageWindow(100);
-    window.charge(10);
+    window.charge(one(10));
     window.advance(39);
-    window.charge(10);
+    window.charge(one(10));
     window.advance(160);
     expect(window.state(limits, 160_000).remainingTokens).toBe(80);
     window.advance(161);
@@ -64,20 +67,20 @@ describe("usage window", () => {
 
   test("takes exactly up to its limits", () => {
     const window = new UsageWindow(0);
-    expect(window.brokenDimension(limits, 100)).toBeUndefined();
-    expect(window.brokenDimension(limits, 101)).toBe("tokens");
-    for (let count = 0; count < 2; count++) window.charge(20);
-    expect(window.brokenDimension(limits, 60)).toBeUndefined();
-    expect(window.brokenDimension(limits, 61)).toBe("tokens");
-    window.charge(0);
-    expect(window.brokenDimension(limits, 0)).toBe("requests");
+    expect(window.brokenDimension(limits, one(100))).toBeUndefined();
+    expect(window.brokenDimension(limits, one(101))).toBe("tokens");
+    for (let count = 0; count < 2; count++) window.charge(one(20));
+    expect(window.brokenDimension(limits, one(60))).toBeUndefined();
+    expect(window.brokenDimension(limits, one(61))).toBe("tokens");
+    window.charge(one(0));
+    expect(window.brokenDimension(limits, one(0))).toBe("requests");
   });
 
   test("corrects the slot that was charged, and no slot that has left", () => {
     const window = new UsageWindow(0);
-    window.charge(80);
+    window.charge(one(80));
     window.advance(30);
-    window.charge(10);
+    window.charge(one(10));
     expect(window.adjust(0, -50)).toBe(true);
     expect(window.state(limits, 30_000).remainingTokens).toBe(60);
     window.advance(61);
@@ -103,32 +106,32 @@ describe("usage window", () => {
 
   test("waits not at all when the request fits, and without end when it never does", () => {
     const window = new UsageWindow(0);
-    expect(window.waitMs({ limits, tokens: 100 }, 500)).toBe(0);
-    expect(window.waitMs({ limits, tokens: 101 }, 500)).toBeUndefined();
+    expect(window.waitMs(limits, one(100), 500)).toBe(0);
+    expect(window.waitMs(limits, one(101), 500)).toBeUndefined();
     const closed = { requestsPerMinute: 0, tokensPerMinute: 100 };
-    expect(window.waitMs({ limits: closed, tokens: 1 }, 500)).toBeUndefined();
+    expect(window.waitMs(closed, one(1), 500)).toBeUndefined();
   });
 
   test("waits for the later of requests and tokens", () => {
     const window = new UsageWindow(0);
-    window.charge(90);
+    window.charge(one(90));
     window.advance(10);
-    window.charge(5);
+    window.charge(one(5));
     window.advance(20);
-    window.charge(5);
-    expect(window.waitMs({ limits, tokens: 80 }, 20_000)).toBe(41_000);
-    expect(window.waitMs({ limits, tokens: 91 }, 20_000)).toBe(51_000);
-    expect(window.waitMs({ limits, tokens: 96 }, 20_000)).toBe(61_000);
-    expect(window.waitMs({ limits, tokens: 0 }, 20_250.5)).toBe(40_749.5);
+    window.charge(one(5));
+    expect(window.waitMs(limits, one(80), 20_000)).toBe(41_000);
+    expect(window.waitMs(limits, one(91), 20_000)).toBe(51_000);
+    expect(window.waitMs(limits, one(96), 20_000)).toBe(61_000);
+    expect(window.waitMs(limits, one(0), 20_250.5)).toBe(40_749.5);
     const oneRequest = { requestsPerMinute: 1, tokensPerMinute: 100 };
-    expect(window.waitMs({ limits: oneRequest, tokens: 0 }, 20_000)).toBe(61_000);
+    expect(window.waitMs(oneRequest, one(0), 20_000)).toBe(61_000);
   });
 
   test("resets tokens and requests each when their own newest slot leaves", () => {
     const window = new UsageWindow(0);
-    window.charge(10);
+    window.charge(one(10));
     window.advance(3);
-    window.charge(0);
+    window.charge(one(0));
     expect(window.state(limits, 3_000)).toMatchObject({
       resetRequestsMs: 61_000,
       resetTokensMs: 58_000,
@@ -137,7 +140,7 @@ describe("usage window", () => {
 
   test("has nothing left, and not less, when the limits were lowered below what is counted", () => {
     const window = new UsageWindow(0);
-    for (let count = 0; count < 3; count++) window.charge(30);
+    for (let count = 0; count < 3; count++) window.charge(one(30));
     const lowered = { requestsPerMinute: 1, tokensPerMinute: 50 };
     expect(window.state(lowered, 0)).toMatchObject({ remainingRequests: 0, remainingTokens: 0 });
   });
@@ -146,11 +149,11 @@ describe("usage window", () => {
 describe("slots of a window", () => {
   test("are those that count, oldest first, in whole milliseconds of age", () => {
     const window = new UsageWindow(100);
-    window.charge(5);
+    window.charge(one(5));
     window.advance(130);
     window.chargeMore(7);
     window.advance(160);
-    window.charge(0);
+    window.charge(one(0));
     expect(window.slots(160_400.7)).toEqual([
       { ageMs: 60_400, requests: 1, tokens: 5 },
       { ageMs: 30_400, requests: 0, tokens: 7 },
@@ -163,7 +166,7 @@ describe("slots of a window", () => {
   test("are none when nothing counts any more", () => {
     const window = new UsageWindow(0);
     expect(window.slots(0)).toEqual([]);
-    window.charge(5);
+    window.charge(one(5));
     window.advance(61);
     expect(window.slots(61_000)).toEqual([]);
   });
@@ -198,7 +201,7 @@ describe("a window that is told how much to count", () => {
               }
               break;
             case "charge":
-              window.charge(next.tokens);
+              window.charge(one(next.tokens));
               charges.push({ slot, tokens: next.tokens });
               break;
             case "count":
@@ -227,7 +230,7 @@ describe("a window that is told how much to count", () => {
 
   test("counts again with a longer time what a shorter one left out", () => {
     const window = new UsageWindow(0, 120);
-    window.charge(10);
+    window.charge(one(10));
     window.advance(100);
     window.count(59);
     expect(window.state(roomy, 100_000).remainingTokens).toBe(1e9);
@@ -236,9 +239,7 @@ describe("a window that is told how much to count", () => {
     expect(window.state(roomy, 100_000).remainingTokens).toBe(1e9 - 10);
     expect(window.slots(100_000)).toEqual([{ ageMs: 100_000, requests: 1, tokens: 10 }]);
     window.advance(999);
-    expect(window.waitMs({ limits: { ...limits, tokensPerMinute: 10 }, tokens: 1 }, 999_000)).toBe(
-      1_000,
-    );
+    expect(window.waitMs({ ...limits, tokensPerMinute: 10 }, one(1), 999_000)).toBe(1_000);
     window.advance(1_000);
     expect(window.state(roomy, 1_000_000).remainingTokens).toBe(1e9);
   });
@@ -268,7 +269,7 @@ test("a slot is one second, and lives until 61 have begun since", () => {
 });
 
 test("a request is impossible only where even an empty window has no room", () => {
-  expect(impossibleDimension(limits, 100)).toBeUndefined();
-  expect(impossibleDimension(limits, 101)).toBe("tokens");
-  expect(impossibleDimension({ ...limits, requestsPerMinute: 0 }, 1)).toBe("requests");
+  expect(impossibleDimension(limits, one(100))).toBeUndefined();
+  expect(impossibleDimension(limits, one(101))).toBe("tokens");
+  expect(impossibleDimension({ ...limits, requestsPerMinute: 0 }, one(1))).toBe("requests");
 });

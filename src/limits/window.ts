@@ -1,7 +1,7 @@
 import type { LimitDimension, LimitState } from "../domain/limit-state.ts";
 import type { Limits } from "../domain/plan.ts";
 import type { WindowSlot } from "../domain/refusal.ts";
-import { countedSlots, impossibleDimension, slotLifeMs, slotMs } from "./slots.ts";
+import { countedSlots, impossibleDimension, slotLifeMs, slotMs, type Demand } from "./slots.ts";
 
 /** So far ahead, in slots, a wait is worked out exactly. */
 const longestWaitSlots = 3_600;
@@ -101,28 +101,28 @@ export class UsageWindow {
     this.#openOverrun = Math.max(0, this.#openOverrun + tokens);
   }
 
-  /** The limit that one more request of so many tokens would break now, if any. */
-  brokenDimension(limits: Limits, tokens: number): LimitDimension | undefined {
-    if (this.#requestSum + 1 > limits.requestsPerMinute) return "requests";
+  /** The limit that so much more would break now, if any. */
+  brokenDimension(limits: Limits, { requests, tokens }: Demand): LimitDimension | undefined {
+    if (requests > 0 && this.#requestSum + requests > limits.requestsPerMinute) return "requests";
     const used = this.#tokenSum + this.#debt;
     return used + tokens > limits.tokensPerMinute ? "tokens" : undefined;
   }
 
-  /** Counts one request of so many tokens in the current slot. */
-  charge(tokens: number): void {
+  /** Counts requests and tokens in the current slot. */
+  charge({ requests, tokens }: Demand): void {
     const place = this.#slot & this.#mask;
-    this.#requests[place] = (this.#requests[place] ?? 0) + 1;
-    this.#requestSum += 1;
-    this.#addTokens(place, tokens);
-  }
-
-  /** Counts what another process admitted in a slot; what is no longer counted changes nothing. */
-  restore(slot: number, requests: number, tokens: number): void {
-    if (!this.counts(slot)) return;
-    const place = slot & this.#mask;
     this.#requests[place] = (this.#requests[place] ?? 0) + requests;
     this.#requestSum += requests;
     this.#addTokens(place, tokens);
+  }
+
+  /** Takes back a request that a slot has counted. */
+  uncount(slot: number): void {
+    const place = slot & this.#mask;
+    const requests = this.#requests[place] ?? 0;
+    if (!this.counts(slot) || requests === 0) return;
+    this.#requests[place] = requests - 1;
+    this.#requestSum -= 1;
   }
 
   /** Counts tokens that were used beyond a reservation, as far as they fit now; the rest is a debt. */
@@ -159,11 +159,11 @@ export class UsageWindow {
    * youngest slot that must leave first. 0 when it fits now, undefined when it never does. A debt
    * of more than an hour is told as an hour.
    */
-  waitMs(request: { limits: Limits; tokens: number }, nowMs: number): number | undefined {
-    const { limits, tokens } = request;
-    if (impossibleDimension(limits, tokens) !== undefined) return undefined;
-    if (this.#debt > 0) return this.#waitInDebtMs(request, nowMs);
-    let excessRequests = this.#requestSum + 1 - limits.requestsPerMinute;
+  waitMs(limits: Limits, demand: Demand, nowMs: number): number | undefined {
+    const { requests, tokens } = demand;
+    if (impossibleDimension(limits, demand) !== undefined) return undefined;
+    if (this.#debt > 0) return this.#waitInDebtMs(limits, demand, nowMs);
+    let excessRequests = requests > 0 ? this.#requestSum + requests - limits.requestsPerMinute : 0;
     let excessTokens = this.#tokenSum + tokens - limits.tokensPerMinute;
     if (excessRequests <= 0 && excessTokens <= 0) return 0;
     let slot = this.#slot - this.#counted;
@@ -217,7 +217,7 @@ export class UsageWindow {
   }
 
   /** What is free goes to the debt first, second after second: tried out on a copy. */
-  #waitInDebtMs(request: { limits: Limits; tokens: number }, nowMs: number): number {
+  #waitInDebtMs(limits: Limits, demand: Demand, nowMs: number): number {
     const copy = new UsageWindow(this.#slot, this.#counted);
     copy.#requests = this.#requests.slice();
     copy.#tokens = this.#tokens.slice();
@@ -225,12 +225,12 @@ export class UsageWindow {
     copy.#requestSum = this.#requestSum;
     copy.#tokenSum = this.#tokenSum;
     copy.#debt = this.#debt;
-    copy.holdTo(request.limits.tokensPerMinute);
+    copy.holdTo(limits.tokensPerMinute);
     let slot = this.#slot;
     do copy.advance(++slot);
     while (
       slot < this.#slot + longestWaitSlots &&
-      copy.brokenDimension(request.limits, request.tokens) !== undefined
+      copy.brokenDimension(limits, demand) !== undefined
     );
     return slot * slotMs - nowMs;
   }

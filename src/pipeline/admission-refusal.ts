@@ -7,7 +7,11 @@ import type { Call } from "./call.ts";
 import type { ResolvedModel } from "./resolve-model.ts";
 
 export interface RefusedAdmission {
-  readonly request: { readonly call: Call; readonly resolved: ResolvedModel };
+  readonly request: {
+    readonly call: Pick<Call, "caller" | "environment">;
+    /** Undefined for a request that was refused before its body was read. */
+    readonly resolved?: ResolvedModel;
+  };
   /** Undefined: the plan refused. */
   readonly guarantee?: Guarantee;
   readonly decision: Extract<LimitDecision, { isAdmitted: false }>;
@@ -86,7 +90,8 @@ function limitRefusal(refused: RefusedAdmission): GatewayError {
 function subjectOf({ request, guarantee }: RefusedAdmission, ofPlan: string): string {
   const { resolved, call } = request;
   const what = guarantee === undefined ? ofPlan : `provisioned tokens per ${guarantee.seconds} s`;
-  return `${resolved.model.alias} in application ${call.caller.key.application} on ${what}`;
+  const model = resolved === undefined ? "" : `${resolved.model.alias} in `;
+  return `${model}application ${call.caller.key.application} on ${what}`;
 }
 
 function whose({ request }: RefusedAdmission) {
@@ -98,7 +103,7 @@ function whose({ request }: RefusedAdmission) {
     accountId: key.accountId,
     application: key.application,
     environment: environment.name,
-    model: request.resolved.model.alias,
+    ...(request.resolved !== undefined && { model: request.resolved.model.alias }),
   };
 }
 

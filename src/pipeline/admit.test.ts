@@ -11,9 +11,10 @@ import {
 import { plainKey } from "../../test/support/plain-key.ts";
 import type { CapacityMode } from "../domain/capacity.ts";
 import type { GatewayError } from "../domain/gateway-error.ts";
-import type { Limits } from "../domain/plan.ts";
+import type { Limits, Plan } from "../domain/plan.ts";
 import { createMemoryLimitStore } from "../storage/memory/limit-store.ts";
-import { admit, canEverFit, chargeRequest, type AdmissionRequest } from "./admit.ts";
+import { admit, canEverFit, type AdmissionRequest } from "./admit.ts";
+import { countRequest } from "./count-request.ts";
 
 function setUp(limits: Partial<Limits>) {
   const clock = new ManualClock({ wallMs: 1_000_000, monotonicMs: 70_000 });
@@ -36,7 +37,7 @@ function setUp(limits: Partial<Limits>) {
     return admit(request, { limits: store, clock });
   };
   const refused = (tokens: number): Promise<GatewayError> => gatewayErrorOf(ask(tokens));
-  return { ask, refused, clock };
+  return { ask, refused, clock, store, caller };
 }
 
 test("a refusal for tokens says what the window held and when the request would have fitted", async () => {
@@ -306,9 +307,119 @@ describe("a key with provisioned throughput", () => {
     );
   });
 
-  test("is charged work before admission as a request of its plan", async () => {
+  test("gives the request back that its plan counted, when its guarantee takes the call", async () => {
     const { requestOf, leftOfPlan, services } = setUpGuarantee();
-    await chargeRequest(requestOf({ input: 10 }), services);
-    expect(leftOfPlan()).toMatchObject({ remainingRequests: 99, remainingTokens: 1_000 });
+    const { call, ...rest } = requestOf({ input: 10 });
+    const counted = await countRequest("call", call, services);
+    expect(leftOfPlan().remainingRequests).toBe(99);
+    const admission = await admit({ ...rest, call: { ...call, counted } }, services);
+    expect(admission.capacityClass).toBe("provisioned");
+    expect(leftOfPlan()).toMatchObject({ remainingRequests: 100, remainingTokens: 1_000 });
+  });
+
+  test("is let in beyond the requests of its plan, for its guarantee alone", async () => {
+    const { ask, requestOf, services } = setUpGuarantee();
+    for (let index = 0; index < 100; index += 1) {
+      const { call } = requestOf({ input: 1 });
+      expect(await countRequest("call", call, services)).toBeDefined();
+    }
+    const { call } = requestOf({ input: 1 });
+    expect(await countRequest("call", call, services)).toBeUndefined();
+    expect((await ask({ input: 10 })).capacityClass).toBe("provisioned");
+    const refused = await gatewayErrorOf(ask({ input: 10, capacity: "on-demand-only" }));
+    expect(refused.explanation?.rule).toBe("requests_per_minute");
+  });
+});
+
+describe("a request that was counted when it came", () => {
+  async function counted(tokens: number, used = 0) {
+    const { ask, store, clock, caller } = setUp({});
+    if (used > 0) await ask(used);
+    const call = callOf({ id: "req_counted", caller });
+    const counting = await countRequest("call", call, { limits: store, clock });
+    const request = {
+      call: { ...call, counted: counting },
+      resolved: { model: modelOf() },
+      estimate: { inputTokens: tokens, outputTokens: 0, likelyInputTokens: tokens },
+      output: { cap: 0, choices: 1 },
+    };
+    const scope = { id: "key:key_a", limits: caller.limits };
+    const left = () => store.peek(scope);
+    return { admitting: admit(request, { limits: store, clock }), left };
+  }
+
+  test("is one request with its tokens", async () => {
+    const { admitting, left } = await counted(300);
+    expect((await admitting).state).toMatchObject({ remainingRequests: 99, remainingTokens: 700 });
+    expect(left()).toMatchObject({ remainingRequests: 99, remainingTokens: 700 });
+  });
+
+  test("is given back when it came too early", async () => {
+    const { admitting, left } = await counted(300, 900);
+    expect((await gatewayErrorOf(admitting)).headers["retry-after"]).toBeDefined();
+    expect(left().remainingRequests).toBe(99);
+  });
+
+  test("has cost a request when it is too large for the plan", async () => {
+    const { admitting, left } = await counted(1_001);
+    expect((await gatewayErrorOf(admitting)).message).toStartWith("Request too large");
+    expect(left().remainingRequests).toBe(99);
+  });
+});
+
+describe("a call without a cap", () => {
+  const wish = { inputTokens: 100, outputTokens: 500, likelyInputTokens: 100 };
+
+  function setUpPlan(terms: Pick<Plan, "uncapped"> & Partial<Plan>) {
+    const { store, clock, caller } = setUp({});
+    const plan: Plan = {
+      name: "standard",
+      limits: undefined,
+      provisioned: false,
+      queueTimeoutMs: 0,
+      isIdempotent: false,
+      overrunFactor: 3,
+      ...terms,
+    };
+    const snapshot = { ...snapshotOf(["up"]), plans: new Map([["standard", plan]]) };
+    let calls = 0;
+    const ask = (choices = 1, estimate = wish) => {
+      calls += 1;
+      const call = callOf({ id: `req_${calls}`, caller, snapshot });
+      const resolved = { model: modelOf({ maxOutputTokens: 1_000 }) };
+      const output = { cap: undefined, choices };
+      return admit({ call, resolved, estimate, output }, { limits: store, clock });
+    };
+    return { ask };
+  }
+
+  test("reserves its guess, and may use the maximum of the model beyond it", async () => {
+    const { ask } = setUpPlan({ uncapped: "debt", overrunFactor: 1 });
+    expect(await ask()).toMatchObject({ reservedTokens: 600, outputCap: undefined });
+    // The first can use 500 more, the second 700 beyond the 400 that are left to it.
+    const refused = await gatewayErrorOf(ask(1, { ...wish, outputTokens: 300 }));
+    expect(refused.message).toContain("set `max_completion_tokens`");
+    expect(refused.explanation?.rule).toBe("uncapped_output");
+    expect(refused.headers["retry-after"]).toBeDefined();
+  });
+
+  test("is refused for good when it alone could use too much, choices included", async () => {
+    const { ask } = setUpPlan({ uncapped: "debt", overrunFactor: 3 });
+    const refused = await gatewayErrorOf(ask(128));
+    expect(refused).toMatchObject({ status: 429 });
+    expect(refused.headers["x-should-retry"]).toBe("false");
+    expect(refused.message).toContain("set `max_completion_tokens`");
+  });
+
+  test("is sent with its guess as the cap where the plan says so", async () => {
+    const { ask } = setUpPlan({ uncapped: "cap" });
+    expect(await ask(4)).toMatchObject({ reservedTokens: 600, outputCap: 125 });
+  });
+
+  test("reserves all that the model can answer where the plan says so", async () => {
+    const { ask } = setUpPlan({ uncapped: "maximum" });
+    const refused = await gatewayErrorOf(ask());
+    expect(refused.explanation).toMatchObject({ window: { requested: 1_100 } });
+    expect(refused.message).toStartWith("Request too large");
   });
 });

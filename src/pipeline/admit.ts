@@ -2,10 +2,11 @@ import { GatewayError } from "../domain/gateway-error.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { CapacityClass } from "../domain/usage.ts";
 import type { LimitState } from "../domain/limit-state.ts";
-import type { LimitDecision, LimitRequest, LimitScope, LimitStore } from "../storage/store.ts";
+import type { LimitStore } from "../storage/store.ts";
 import { admissionRefusal, type RefusedAdmission } from "./admission-refusal.ts";
 import type { Call } from "./call.ts";
 import { guaranteeOf, type Guarantee } from "./capacity/guarantee.ts";
+import { planScopes } from "./plan-scopes.ts";
 import {
   reservationUnder,
   uncappedTerms,
@@ -34,13 +35,14 @@ export interface AdmissionServices {
 
 /**
  * Reserves what a call needs, in its guarantee or else under the plan of the key, or throws 429 and
- * charges nothing. What the guarantee takes is not charged to the plan at all.
+ * reserves nothing. What the guarantee takes is not charged to the plan at all, nor is its request.
  */
 export async function admit(
   request: AdmissionRequest,
   services: AdmissionServices,
 ): Promise<Admission> {
   const { call, resolved } = request;
+  const { limits } = services;
   const guarantee = wantedGuarantee(request);
   const used = guarantee && (await tryGuarantee(request, guarantee, services));
   if (used !== undefined && "admission" in used) return used.admission;
@@ -49,11 +51,16 @@ export async function admit(
     throw used === undefined ? noGuarantee(request) : admissionRefusal(used.refused);
   }
   const reservation = reservationUnder(call.caller.limits.tokensPerMinute, request);
-  const decision = await acquireOfPlan(request, { callId: call.id, ...reservation }, services);
+  const { tokens, mostTokens } = reservation;
+  const { counted } = call;
+  const scopes = counted?.scopes ?? planScopes(call);
+  const decision = await limits.acquire({ callId: call.id, scopes, tokens, mostTokens, counted });
   if (decision.isAdmitted) {
     const capacityClass = used === undefined ? "on-demand" : "spillover";
     return admissionOf(resolved, reservation, { capacityClass, state: decision.state });
   }
+  // What is too large for the plan has cost a request; what came too early comes again.
+  if (decision.retryAfterMs !== undefined) await uncount(call, services);
   const askedTokens = reservation.tokens;
   const refused = { request, decision, askedTokens, now: services.clock.now() };
   throw admissionRefusal(soonerOf(refused, used?.refused));
@@ -65,26 +72,13 @@ function soonerOf(plan: RefusedAdmission, guarantee: RefusedAdmission | undefine
   return guarantee !== undefined && waitOf(guarantee) < waitOf(plan) ? guarantee : plan;
 }
 
-/** Charges a request of the key and no tokens, for work before admission. Throws 429. */
-export async function chargeRequest(
-  request: AdmissionRequest,
-  services: AdmissionServices,
-): Promise<void> {
-  const callId = `${request.call.id}/count`;
-  const decision = await acquireOfPlan(request, { callId, tokens: 0, mostTokens: 0 }, services);
-  if (decision.isAdmitted) {
-    await services.limits.settle(callId, 0);
-    return;
-  }
-  throw admissionRefusal({ request, decision, askedTokens: 0, now: services.clock.now() });
-}
-
 async function tryGuarantee(
   request: AdmissionRequest,
   guarantee: Guarantee,
-  { limits, clock }: AdmissionServices,
+  services: AdmissionServices,
 ): Promise<{ readonly admission: Admission } | { readonly refused: RefusedAdmission }> {
   const { call, resolved } = request;
+  const { limits, clock } = services;
   const reservation = reservationUnder(guarantee.tokens, request);
   const { tokens, mostTokens } = reservation;
   const { overrunFactor } = uncappedTerms(call);
@@ -93,6 +87,7 @@ async function tryGuarantee(
   if (!decision.isAdmitted) {
     return { refused: { request, guarantee, decision, askedTokens: tokens, now: clock.now() } };
   }
+  await uncount(call, services);
   const { state } = decision;
   return { admission: admissionOf(resolved, reservation, { capacityClass: "provisioned", state }) };
 }
@@ -105,20 +100,8 @@ function admissionOf(
   return { ...resolved, reservedTokens, outputCap, ...granted };
 }
 
-function acquireOfPlan(
-  { call }: AdmissionRequest,
-  { callId, tokens, mostTokens }: Omit<LimitRequest, "scopes">,
-  { limits }: AdmissionServices,
-): LimitDecision | Promise<LimitDecision> {
-  const { key, limits: keyLimits } = call.caller;
-  const { overrunFactor } = uncappedTerms(call);
-  const scope: LimitScope = { id: keyScopeId(key.id), limits: keyLimits, overrunFactor };
-  return limits.acquire({ callId, tokens, mostTokens, scopes: [scope] });
-}
-
-/** The scope in which a key's requests and tokens are counted, whatever secret they came with. */
-export function keyScopeId(keyId: string): string {
-  return `key:${keyId}`;
+async function uncount({ counted }: Call, { limits }: AdmissionServices): Promise<void> {
+  if (counted !== undefined) await limits.uncount(counted);
 }
 
 /** False when the request is larger than every limit it may be under: no waiting would help. */

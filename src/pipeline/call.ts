@@ -1,6 +1,7 @@
 import type { CapacityMode } from "../domain/capacity.ts";
 import type { Caller } from "../domain/key.ts";
 import type { Environment } from "../domain/model.ts";
+import type { CountedRequest } from "../storage/store.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 /** What a caller says of one call beside its body. */
@@ -24,4 +25,6 @@ export interface Call {
   /** Monotonic milliseconds. */
   readonly receivedAt: number;
   readonly options: CallOptions;
+  /** Its request, as it was counted when it came; undefined: admission counts it. */
+  readonly counted?: CountedRequest | undefined;
 }

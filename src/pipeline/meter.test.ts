@@ -167,6 +167,7 @@ test("a call is opened before it may be tried, with what its row will say", asyn
   expect(ledger.opened).toEqual([
     {
       id: "req_1",
+      reservedTokens: 150,
       startedAt: clock.now(),
       environment: "test",
       accountId: key.accountId,

@@ -226,6 +226,7 @@ export class Meter {
       capacityClass: admission?.capacityClass ?? "on-demand",
       isStreamed,
       inputTokens: estimate.likelyInputTokens,
+      reservedTokens: admission?.reservedTokens,
     };
   }
 

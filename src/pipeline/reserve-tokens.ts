@@ -21,7 +21,7 @@ export interface ReservationRequest {
 const usualTerms = { uncapped: "debt", overrunFactor: 3 } as const;
 
 /** How the plan of a key treats calls that do not cap their output. */
-export function uncappedTerms({ caller, snapshot }: ReservationRequest["call"]) {
+export function uncappedTerms({ caller, snapshot }: Pick<Call, "caller" | "snapshot">) {
   return snapshot.plans.get(caller.key.plan) ?? usualTerms;
 }
 

@@ -196,6 +196,8 @@ test("a call that the ledger does not take is refused, gives its tokens back and
     ledger,
     limits: {
       acquire: (request) => limits.acquire(request),
+      count: (scopes) => limits.count(scopes),
+      uncount: () => undefined,
       use: () => undefined,
       settle: (callId, tokens) => {
         settled.push([callId, tokens]);
@@ -216,6 +218,8 @@ test("a call that is refused by a limit has a row and was never opened", async (
     ledger,
     limits: {
       acquire: (request) => refuse.acquire({ ...request, tokens: 10_000_000 }),
+      count: (scopes) => refuse.count(scopes),
+      uncount: () => undefined,
       use: () => undefined,
       settle: (callId, tokens) => refuse.settle(callId, tokens),
     },

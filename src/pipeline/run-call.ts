@@ -1,13 +1,7 @@
 import { GatewayError, internalError } from "../domain/gateway-error.ts";
 import type { Model } from "../domain/model.ts";
 import { UpstreamFailure } from "../domain/upstream-failure.ts";
-import {
-  admit,
-  canEverFit,
-  chargeRequest,
-  type Admission,
-  type AdmissionRequest,
-} from "./admit.ts";
+import { admit, canEverFit, type Admission, type AdmissionRequest } from "./admit.ts";
 import type { AttemptContext } from "./attempt.ts";
 import { attemptInTurn } from "./attempt-loop.ts";
 import type { Call } from "./call.ts";
@@ -82,8 +76,8 @@ export async function runCall<Answer>(
 
 /**
  * An estimate errs on the safe side, so a request that seems larger than the limit is counted, if
- * it can be, before it is refused for good. Counting is a request of its own: it is charged as one,
- * so that no key makes more work than its plan allows.
+ * it can be, before it is refused for good. Only for calls whose request was counted when it came, so
+ * that no key makes more work than its plan allows.
  */
 async function counted<Answer>(
   request: AdmissionRequest,
@@ -91,8 +85,9 @@ async function counted<Answer>(
   context: AttemptContext,
 ): Promise<AdmissionRequest> {
   const { model } = request.resolved;
-  if (operation.countInput === undefined || !canCount(model, context.call.snapshot)) return request;
-  await chargeRequest(request, context.services);
+  const { counted: countedRequest, snapshot } = context.call;
+  if (operation.countInput === undefined || countedRequest === undefined) return request;
+  if (!canCount(model, snapshot)) return request;
   const inputTokens = await operation.countInput(model, context);
   if (inputTokens === undefined) return request;
   return { ...request, estimate: { ...request.estimate, inputTokens } };

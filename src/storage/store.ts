@@ -109,7 +109,19 @@ export interface LimitRequest {
   readonly tokens: number;
   /** The most that the call can use, where that is more. */
   readonly mostTokens?: number | undefined;
+  /** Set when the scopes have counted the request before: only its tokens are new. */
+  readonly counted?: CountedRequest | undefined;
 }
+
+/** A request that was counted before it was known what it asks for. */
+export interface CountedRequest {
+  readonly scopes: readonly LimitScope[];
+  /** In the store's own time. */
+  readonly slot: number;
+}
+
+export type CountDecision =
+  { readonly isAdmitted: true; readonly counted: CountedRequest } | RefusedByLimit;
 
 export type LimitDecision =
   | {
@@ -117,27 +129,33 @@ export type LimitDecision =
       /** Of the first scope named. */
       readonly state: LimitState;
     }
-  | {
-      readonly isAdmitted: false;
-      readonly scopeId: string;
-      readonly dimension: LimitDimension;
-      /** When the same request fits if nothing else is admitted; undefined: it never fits. */
-      readonly freeAfterMs: number | undefined;
-      /** Set when calls under way could use too much beyond what is charged for them, in tokens. */
-      readonly overrun?: { readonly limit: number; readonly used: number; readonly asked: number };
-      /** What to tell the caller: that, or longer, so that not all come back at once. */
-      readonly retryAfterMs: number | undefined;
-      /** Of the scope that refused. */
-      readonly state: LimitState;
-      /** What its window held, oldest first, empty seconds left out. */
-      readonly slots: readonly WindowSlot[];
-    };
+  | RefusedByLimit;
+
+export interface RefusedByLimit {
+  readonly isAdmitted: false;
+  readonly scopeId: string;
+  readonly dimension: LimitDimension;
+  /** When the same request fits if nothing else is admitted; undefined: it never fits. */
+  readonly freeAfterMs: number | undefined;
+  /** Set when calls under way could use too much beyond what is charged for them, in tokens. */
+  readonly overrun?: { readonly limit: number; readonly used: number; readonly asked: number };
+  /** What to tell the caller: that, or longer, so that not all come back at once. */
+  readonly retryAfterMs: number | undefined;
+  /** Of the scope that refused. */
+  readonly state: LimitState;
+  /** What its window held, oldest first, empty seconds left out. */
+  readonly slots: readonly WindowSlot[];
+}
 
 /**
  * Requests and tokens per minute. Every backend passes `contract/limit-store-contract.ts`.
  * A backend in this process may answer without a promise.
  */
 export interface LimitStore {
+  /** Counts a request in all scopes, of each of which it is one. A refusal changes nothing. */
+  count(scopes: readonly LimitScope[]): CountDecision | Promise<CountDecision>;
+  /** Takes a counted request back, once. */
+  uncount(counted: CountedRequest): void | Promise<void>;
   /** One atomic step over all scopes. A refusal changes nothing. */
   acquire(request: LimitRequest): LimitDecision | Promise<LimitDecision>;
   /**
@@ -157,6 +175,9 @@ export interface LimitStore {
    */
   restore?(admitted: readonly PastAdmission[]): void;
 }
+
+/** What reserves tokens alone, such as those of a pool. */
+export type TokenLimits = Pick<LimitStore, "acquire" | "settle">;
 
 /** Requests that a scope was admitted for at a time. */
 export interface PastAdmission {

@@ -12,15 +12,16 @@ export interface UsageReports {
   calls(filter: CallFilter, page: PageRequest): Promise<Page<UsageRecord>>;
   call(id: string): Promise<UsageRecord | undefined>;
   /**
-   * What keys were admitted for since a time, by the second: what their limits must remember. Within
+   * What was admitted since a time, by the second: what limits must remember. Within
    * their guarantees, since as long before that time as a guarantee may count.
    */
   admitted(since: number): Promise<readonly AdmittedUsage[]>;
 }
 
-/** Of one key in one second. */
+/** What keys that share their limits used in one second. */
 export interface AdmittedUsage {
-  readonly keyId: string;
+  /** As `Key.limitScope`. */
+  readonly limitScope: string;
   /** Whether it was within the key's guarantee, and so not charged to its plan. */
   readonly isGuarantee: boolean;
   /** Milliseconds since the epoch, when the second begins. */

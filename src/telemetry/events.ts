@@ -14,6 +14,8 @@ export interface HandledRequestEvent {
   readonly durationMs: number;
   readonly error: GatewayError | undefined;
   readonly refusal?: Refusal | undefined;
+  /** Whose refusals come so fast that they are made once and sent again as they are. */
+  readonly repeatedOf?: "key" | "address" | undefined;
 }
 
 export interface TelemetryOptions {
@@ -39,7 +41,8 @@ export class TelemetryEvents {
 
   requestHandled(event: HandledRequestEvent): void {
     this.#metrics.requestHandled(event.route, event.status);
-    const { id, method, route, status, error } = event;
+    const { id, method, route, status, error, repeatedOf } = event;
+    if (repeatedOf !== undefined) this.#metrics.repeated(repeatedOf);
     const explanation = event.refusal?.explanation ?? error?.explanation;
     if (explanation !== undefined) this.#metrics.refused(explanation.rule);
     if (error?.row.code === "internal_error") {

@@ -70,6 +70,11 @@ export class Metrics {
     help: "Requests that the gateway itself refused, by the rule.",
     labelNames: ["rule"],
   });
+  readonly #repeated = new Counter({
+    name: "sluice_repeated_refusals_total",
+    help: "Refusals of a key or an address within a second of the same one, answered unread.",
+    labelNames: ["of"],
+  });
   readonly #durations = new DurationHistogram({
     name: "sluice_call_duration_seconds",
     help: "Time from the arrival of a call to its end.",
@@ -105,6 +110,7 @@ export class Metrics {
       this.#ledgerFailures,
       this.#deadLetters,
       this.#refusals,
+      this.#repeated,
       this.#durations,
       this.#firstEvents,
       this.routing,
@@ -163,6 +169,10 @@ export class Metrics {
       this.#seriesOfRefusals.set(rule, series);
     }
     series.add(1);
+  }
+
+  repeated(of: "key" | "address"): void {
+    this.#repeated.series([of]).add(1);
   }
 
   #callSeries(record: UsageRecord): CallSeries {

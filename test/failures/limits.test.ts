@@ -47,7 +47,7 @@ test("100 parallel calls on a small token limit never use more than the limit", 
   expect(rows).toHaveLength(100);
 });
 
-test("no token limit is so small that a fitting first call without a cap is stuck", async () => {
+test("no token limit is so small that a first call is stuck, once it sets a cap", async () => {
   await using gateway = await startGateway();
   const sizes = [
     ...Array.from({ length: 60 }, (_, index) => index + 1),
@@ -58,10 +58,16 @@ test("no token limit is so small that a fitting first call without a cap is stuc
     2_000,
   ];
   for (const tokensPerMinute of sizes) {
-    const { text } = await gateway.createKey(custom(1_000, tokensPerMinute));
-    const headers = { authorization: `Bearer ${text}` };
-    const response = await gateway.post("/v1/chat/completions", chat("echo: a"), { headers });
+    const key = await gateway.createKey(custom(1_000, tokensPerMinute));
+    const headers = { authorization: `Bearer ${key.text}` };
+    const uncapped = await gateway.post("/v1/chat/completions", chat("echo: a"), { headers });
+    const { status } = uncapped;
+    const text = await uncapped.text();
+    if (status === 200) continue;
+    const body = chat("echo: a", { max_tokens: 1 });
+    const response = await gateway.post("/v1/chat/completions", body, { headers });
     if (response.status === 200) {
+      expect(text).toContain("set `max_completion_tokens`");
       await response.text();
       continue;
     }
@@ -135,4 +141,74 @@ test("the larger of two caps is reserved", async () => {
   const response = await gateway.post("/v1/chat/completions", chat("echo: hi", caps));
   expect(response.status).toBe(429);
   expect((await errorOf(response)).message).toContain("Request too large");
+});
+
+test("every request counts when it comes, whatever becomes of it", async () => {
+  const clock = new ManualClock();
+  await using gateway = await startGateway({ key: custom(6, 1_000), overrides: { clock } });
+  const send = async (body: unknown): Promise<number> => {
+    const response = await gateway.post("/v1/chat/completions", body);
+    await response.text();
+    return response.status;
+  };
+  const statuses = [
+    await send("{ not json"),
+    await send({ model: "nobody", messages: [{ role: "user", content: "a" }] }),
+    await send(chat("a", { max_tokens: 1_000_000_000 })),
+    await send(chat("long ".repeat(20_000), { max_tokens: 1 })),
+    await send(chat("echo: a", { max_tokens: 1 })),
+    await send(chat("echo: a", { max_tokens: 1 })),
+    await send(chat("echo: a", { max_tokens: 1 })),
+    await send("{ not json"),
+  ];
+  expect(statuses).toEqual([400, 400, 400, 429, 200, 200, 429, 429]);
+  const models = await Promise.all(Array.from({ length: 8 }, () => gateway.get("/v1/models")));
+  const listed = models.map(({ status }) => status).toSorted((one, other) => one - other);
+  expect(listed).toEqual([200, 200, 200, 200, 200, 200, 429, 429]);
+  const metrics = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
+  expect(metrics).toMatch(/sluice_repeated_refusals_total\{of="key"\} [12]\b/);
+  clock.advance(61_000);
+  expect(await send(chat("echo: a", { max_tokens: 1 }))).toBe(200);
+});
+
+test("a call refused for its tokens may come again without having used a request", async () => {
+  const clock = new ManualClock();
+  await using gateway = await startGateway({ key: custom(2, 1_000), overrides: { clock } });
+  const body = chat("echo: a", { max_tokens: 900 });
+  const streams = Array.from({ length: 5 }, () => gateway.post("/v1/chat/completions", body));
+  const statuses = (await Promise.all(streams)).map(({ status }) => status);
+  expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(1);
+  const rest = await gateway.post("/v1/chat/completions", chat("echo: a", { max_tokens: 1 }));
+  expect([200, 429]).toContain(rest.status);
+});
+
+test("issuing and revoking keys in turn gives nobody a new minute", async () => {
+  const clock = new ManualClock();
+  await using gateway = await startGateway({ key: custom(5, 100_000), overrides: { clock } });
+  const statuses: number[] = [];
+  const use = async ({ id, text }: { id: string; text: string }): Promise<void> => {
+    for (let index = 0; index < 6; index += 1) {
+      const headers = { authorization: `Bearer ${text}` };
+      const response = await gateway.post("/v1/chat/completions", chat("echo: a"), { headers });
+      await response.text();
+      statuses.push(response.status);
+    }
+    expect((await gateway.admin("DELETE", `/admin/v1/keys/${id}`)).status).toBe(200);
+    clock.advance(1_000);
+  };
+  for (let cycle = 0; cycle < 4; cycle += 1) {
+    // Another application of the same account is no way around it.
+    const application = `application ${cycle % 2}`;
+    await use(await gateway.createKey({ ...custom(5, 100_000), account: "cycler", application }));
+  }
+  expect(statuses.filter((status) => status === 200)).toHaveLength(5);
+  const other = await gateway.createKey({ ...custom(5, 100_000), account: "bystander" });
+  const headers = { authorization: `Bearer ${other.text}` };
+  const response = await gateway.post("/v1/chat/completions", chat("echo: a"), { headers });
+  expect(response.status).toBe(200);
+  await response.text();
+  clock.advance(61_000);
+  statuses.length = 0;
+  await use(await gateway.createKey({ ...custom(5, 100_000), account: "cycler" }));
+  expect(statuses).toEqual([200, 200, 200, 200, 200, 429]);
 });

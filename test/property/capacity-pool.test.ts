@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { openPlaces, openTokens, sellableUnits, type Pool } from "../../src/domain/capacity.ts";
 import type { CapacityClass } from "../../src/domain/usage.ts";
 import type { Place } from "../../src/pipeline/capacity/place.ts";
-import type { LimitStore } from "../../src/storage/store.ts";
+import type { TokenLimits } from "../../src/storage/store.ts";
 import {
   CapacityWorld,
   isServed,
@@ -213,14 +213,13 @@ class Witness {
 const classes = ["provisioned", "spillover", "on-demand"] as const;
 
 function answeringAfter(answerMs: number) {
-  return (store: LimitStore, time: CapacityWorld["time"]): LimitStore => ({
+  return (store: TokenLimits, time: CapacityWorld["time"]): TokenLimits => ({
     async acquire(request) {
       await time.sleep(answerMs);
       const decision = store.acquire(request);
       await time.sleep(answerMs);
       return decision;
     },
-    use: (callId, tokens) => store.use(callId, tokens),
     settle: (callId, tokens) => store.settle(callId, tokens),
   });
 }

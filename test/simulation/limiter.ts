@@ -80,14 +80,18 @@ export class SharedLimiter {
 
   clientOf(client: LimiterClient): LimitStore {
     const { isNetworked } = this.#world.scenario.limiter;
+    // Calls of the simulation come without having been counted: admission does it.
+    const counting = { count: notCounted, uncount: notCounted };
     if (!isNetworked) {
       return {
+        ...counting,
         acquire: (request) => this.#decide(request, client),
         use: (callId, tokens) => this.#use(callId, tokens),
         settle: (callId, tokens) => this.#settle(callId, tokens),
       };
     }
     return {
+      ...counting,
       acquire: (request) =>
         new Promise((resolve) => {
           const askedAt = this.#world.time.now;
@@ -289,4 +293,8 @@ export class SharedLimiter {
     }
     return audit;
   }
+}
+
+function notCounted(): never {
+  throw new Error("a call of the simulation was counted before its admission");
 }

@@ -6,7 +6,7 @@ import type { EnterResult, Place, PlaceRequest } from "../../src/pipeline/capaci
 import type { Waited } from "../../src/pipeline/capacity/waiter.ts";
 import type { Snapshot, Upstream } from "../../src/pipeline/snapshot.ts";
 import { createMemoryLimitStore } from "../../src/storage/memory/limit-store.ts";
-import type { LimitStore } from "../../src/storage/store.ts";
+import type { TokenLimits } from "../../src/storage/store.ts";
 import { ProcessClock, VirtualTime } from "../simulation/virtual-time.ts";
 import { snapshotOf, targetOf, upstreamOf } from "./pipeline-fixtures.ts";
 
@@ -42,7 +42,7 @@ export interface WorldOptions {
   readonly upstreams?: readonly Upstream[];
   readonly queueLimit?: number;
   /** Makes another store of the one in memory, such as one that answers later. */
-  readonly wrap?: (store: LimitStore, time: VirtualTime) => LimitStore;
+  readonly wrap?: (store: TokenLimits, time: VirtualTime) => TokenLimits;
 }
 
 /** Pools in a time that stands still until told to pass. */

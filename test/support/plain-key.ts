@@ -9,6 +9,7 @@ export function plainKey(values: Partial<Key> = {}): Key {
     application: "search",
     environment: "test",
     plan: "standard",
+    limitScope: values.id ?? "key_a",
     limits: undefined,
     provisionedUnits: 0,
     allowedModels: undefined,

@@ -2,7 +2,6 @@ import type { Clock } from "../../domain/clock.ts";
 import { keepAliveComment } from "../../http/event-stream.ts";
 import type { Reply } from "../../http/reply.ts";
 import type { KeyCall } from "../../http/route.ts";
-import { chargeRequest, type AdmissionServices } from "../../pipeline/admit.ts";
 import type { Call } from "../../pipeline/call.ts";
 import type { KeptAnswer } from "../../pipeline/idempotency/answer-seal.ts";
 import { nameCall, type CallNames } from "../../pipeline/idempotency/call-names.ts";
@@ -15,8 +14,7 @@ import { readIdempotencyKey } from "./read-key.ts";
 import { ReplayedFrames } from "./replayed-frames.ts";
 import { SharedCall } from "./shared-call.ts";
 
-export type IdempotencyServices = KeptAnswersServices &
-  AdmissionServices & { readonly clock: Clock };
+export type IdempotencyServices = KeptAnswersServices & { readonly clock: Clock };
 
 export interface AskedCall {
   readonly call: KeyCall & Call;
@@ -94,7 +92,7 @@ export class Idempotency {
     if (running !== undefined) return this.#join(asked, names, running);
     if (known === undefined) return this.#begin(asked, names, run);
     const answer = this.#kept.open(known, names);
-    await this.#charge(asked);
+    checkModel(asked);
     this.#services.onAnswer("replayed");
     return asReplayed(replayed(shownTo(call, answer)));
   }
@@ -102,14 +100,8 @@ export class Idempotency {
   async #join(asked: AskedCall, names: CallNames, running: SharedCall): Promise<Answer> {
     if (running.requestDigest !== names.requestDigest) throw keyReused();
     if (running.isTooLarge) throw answerNotKept();
-    // Who joins before it is charged cannot miss the answer meanwhile.
+    checkModel(asked);
     const reader = running.join(asked.call);
-    try {
-      await this.#charge(asked);
-    } catch (error) {
-      reader.cancel();
-      throw error;
-    }
     this.#services.onAnswer("joined");
     return asReplayed(await reader.answer());
   }
@@ -133,16 +125,11 @@ export class Idempotency {
     shared.start();
     return reader.answer();
   }
+}
 
-  /** A repeat takes no tokens, but it is a request. Throws 400 for a model that is gone, and 429. */
-  async #charge({ call, alias, endpoint }: AskedCall): Promise<void> {
-    const resolved = resolveModel(call, alias, kinds[endpoint]);
-    const estimate = { inputTokens: 0, outputTokens: 0, likelyInputTokens: 0 };
-    await chargeRequest(
-      { call, resolved, estimate, output: { cap: 0, choices: 1 } },
-      this.#services,
-    );
-  }
+/** Throws 400 for a model that is gone since the answer was kept. */
+function checkModel({ call, alias, endpoint }: AskedCall): void {
+  resolveModel(call, alias, kinds[endpoint]);
 }
 
 /** Which target serves may have become the operator's own affair since the answer was kept. */

@@ -53,21 +53,21 @@ export class AccountShares {
     const kept = Math.min(Math.ceil(tokensPerMinute * keptShare), used);
     if (spare >= kept || kept === 0) return 0;
     const limits = { requestsPerMinute: Infinity, tokensPerMinute: used };
-    const untilBackMs = this.#all.waitMs({ limits, tokens: kept }, nowMs) ?? 0;
+    const untilBackMs = this.#all.waitMs(limits, { requests: 1, tokens: kept }, nowMs) ?? 0;
     return Math.max(0, untilBackMs - countedMs * (Math.max(0, spare) / kept));
   }
 
   /** Counts what was granted; says in which slot, for `adjust`. */
   charge(accountId: string, tokens: number, nowMs: number): number {
     this.#advance(nowMs);
-    this.#all.charge(tokens);
+    this.#all.charge({ requests: 1, tokens });
     let own = this.#accounts.touch(accountId);
     if (own === undefined && this.#accounts.size < mostAccounts) {
       own = new UsageWindow(this.#slot);
       this.#accounts.set(accountId, own);
     }
     own?.advance(this.#slot);
-    own?.charge(tokens);
+    own?.charge({ requests: 1, tokens });
     return this.#slot;
   }
 

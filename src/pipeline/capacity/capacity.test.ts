@@ -6,7 +6,7 @@ import {
   plainPool,
 } from "../../../test/support/capacity-world.ts";
 import { upstreamOf } from "../../../test/support/pipeline-fixtures.ts";
-import type { LimitStore } from "../../storage/store.ts";
+import type { TokenLimits } from "../../storage/store.ts";
 import { InFlight } from "../in-flight.ts";
 
 const upstream = upstreamOf("up", { inFlight: new InFlight(2) });
@@ -280,13 +280,12 @@ test("who is served leaves no timer behind", () => {
 describe("a store that answers later", () => {
   const slowly =
     (answerMs: number, fails = false) =>
-    (store: LimitStore, time: CapacityWorld["time"]): LimitStore => ({
+    (store: TokenLimits, time: CapacityWorld["time"]): TokenLimits => ({
       async acquire(request) {
         await time.sleep(answerMs);
         if (fails) throw new Error("the store is away");
         return store.acquire(request);
       },
-      use: (callId, tokens) => store.use(callId, tokens),
       settle: (callId, tokens) => store.settle(callId, tokens),
     });
 
@@ -340,7 +339,6 @@ describe("a store that answers later", () => {
           answers += 1;
           return decision;
         },
-        use: (callId, tokens) => store.use(callId, tokens),
         settle: (callId, tokens) => store.settle(callId, tokens),
       }),
     });

@@ -1,7 +1,7 @@
 import type { Pool } from "../../domain/capacity.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { CapacityClass } from "../../domain/usage.ts";
-import type { LimitStore } from "../../storage/store.ts";
+import type { TokenLimits } from "../../storage/store.ts";
 import type { Candidate } from "../routing/candidates.ts";
 import type { Snapshot, Upstream } from "../snapshot.ts";
 import type { CapacityGate, EnterResult, PlaceRequest, PlaceWait } from "./place.ts";
@@ -11,7 +11,7 @@ import type { Waited } from "./waiter.ts";
 
 export interface CapacityOptions {
   readonly clock: Clock;
-  readonly limits: LimitStore;
+  readonly limits: TokenLimits;
   readonly settings: () => { readonly queueLimit: number };
   /** Units of a pool that live keys hold. */
   readonly soldUnits: (pool: string) => number;

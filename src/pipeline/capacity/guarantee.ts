@@ -18,7 +18,7 @@ export function guaranteeOf(
   { caller, snapshot }: Pick<Call, "caller" | "snapshot">,
   model: Model,
 ): Guarantee | undefined {
-  const { id, provisionedUnits, provisionedPool } = caller.key;
+  const { limitScope, provisionedUnits, provisionedPool } = caller.key;
   if (provisionedUnits === 0 || provisionedPool === undefined) return undefined;
   const pool = snapshot.pools.get(provisionedPool);
   if (pool === undefined) return undefined;
@@ -27,13 +27,13 @@ export function guaranteeOf(
   const seconds = guaranteeSeconds(tokensPerMinute, model.contextWindow);
   const limits = { requestsPerMinute: Infinity, tokensPerMinute };
   return {
-    scope: { id: guaranteeScopeId(id), limits, guarantee: { seconds } },
+    scope: { id: guaranteeScopeId(limitScope), limits, guarantee: { seconds } },
     seconds,
     tokens: guaranteeLimits(limits, seconds).tokensPerMinute,
   };
 }
 
 /** The scope in which a key's guarantee is counted, at all models and pools. */
-export function guaranteeScopeId(keyId: string): string {
-  return `guarantee:${keyId}`;
+export function guaranteeScopeId(limitScope: string): string {
+  return `guarantee:${limitScope}`;
 }

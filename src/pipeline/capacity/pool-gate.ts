@@ -1,6 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { CapacityClass } from "../../domain/usage.ts";
-import type { LimitDecision, LimitStore } from "../../storage/store.ts";
+import type { LimitDecision, TokenLimits } from "../../storage/store.ts";
 import { FairQueue } from "./fair-queue.ts";
 import { HeldCount } from "./held-count.ts";
 import { HeldPlace, type PlaceKeeper } from "./held-place.ts";
@@ -13,7 +13,7 @@ import { Waiter, type Patience, type Waited } from "./waiter.ts";
 
 export interface PoolGateOptions {
   readonly clock: Clock;
-  readonly limits: LimitStore;
+  readonly limits: TokenLimits;
   /** In which tokens of calls without a guarantee are counted. */
   readonly scopeId: string;
   readonly bounds: () => PoolBounds;

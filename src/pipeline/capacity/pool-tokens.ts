@@ -1,5 +1,5 @@
 import type { Clock } from "../../domain/clock.ts";
-import type { LimitDecision, LimitStore } from "../../storage/store.ts";
+import type { LimitDecision, TokenLimits } from "../../storage/store.ts";
 import { AccountShares } from "./account-shares.ts";
 import type { PlaceRequest } from "./place.ts";
 
@@ -15,7 +15,7 @@ export interface Reservation {
 
 export interface PoolTokensOptions {
   readonly clock: Pick<Clock, "monotonic">;
-  readonly limits: LimitStore;
+  readonly limits: TokenLimits;
   /** In which the store counts them. */
   readonly scopeId: string;
 }

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
+import { countingContract } from "./limit-counting-contract.ts";
 import { guaranteeContract } from "./limit-guarantee-contract.ts";
 import { debtContract } from "./limit-debt-contract.ts";
 import { lateSettlementContract, settlementContract } from "./limit-settlement-contract.ts";
@@ -19,6 +20,7 @@ export function limitStoreContract(name: string, create: CreateLimitStore): void
     const fixture = new LimitStoreFixture(create);
     beforeEach(() => fixture.reset());
     describe("admission", () => admissionContract(fixture));
+    describe("counting", () => countingContract(fixture));
     describe("several scopes", () => scopesContract(fixture));
     describe("refusal", () => refusalContract(fixture));
     describe("what a refusal tells", () => windowContract(fixture));

@@ -81,12 +81,13 @@ export function usageReportsContract(name: string, create: () => Ledger): void {
         recordOf("3", { startedAt: at(61), keyId: "key_b" }),
         recordOf("too old for a plan", { startedAt: at(3_600) }),
         recordOf("refused", { startedAt: at(10), attempts: 0, outcome: "failed", status: 429 }),
-        recordOf("5", { ...provisioned, startedAt: at(10), inputTokens: 70 }),
+        recordOf("5", { ...provisioned, startedAt: at(10), inputTokens: 70, reservedTokens: 900 }),
         recordOf("6", {
           ...provisioned,
           startedAt: at(3_661),
           attempts: 0,
           outcome: "interrupted",
+          reservedTokens: 500,
         }),
         recordOf("too old for a guarantee", { ...provisioned, startedAt: at(3_662) }),
       ]);
@@ -94,10 +95,10 @@ export function usageReportsContract(name: string, create: () => Ledger): void {
       expect(
         found.toSorted((one, other) => one.at - other.at || one.tokens - other.tokens),
       ).toEqual([
-        { keyId: "key_a", isGuarantee: true, at: at(3_661), requests: 1, tokens: 30 },
-        { keyId: "key_b", isGuarantee: false, at: at(61), requests: 1, tokens: 30 },
-        { keyId: "key_a", isGuarantee: false, at: at(10), requests: 2, tokens: 60 },
-        { keyId: "key_a", isGuarantee: true, at: at(10), requests: 1, tokens: 90 },
+        { limitScope: "key_a", isGuarantee: true, at: at(3_661), requests: 1, tokens: 500 },
+        { limitScope: "key_b", isGuarantee: false, at: at(61), requests: 1, tokens: 30 },
+        { limitScope: "key_a", isGuarantee: false, at: at(10), requests: 2, tokens: 60 },
+        { limitScope: "key_a", isGuarantee: true, at: at(10), requests: 1, tokens: 90 },
       ]);
     });
 

@@ -1,33 +1,20 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { LimitState } from "../../domain/limit-state.ts";
-import type { Limits } from "../../domain/plan.ts";
-import {
-  countedSlots,
-  guaranteeLimits,
-  guaranteeSlots,
-  longestGuaranteeSeconds,
-  slotAt,
-  slotMs,
-} from "../../limits/slots.ts";
-import { UsageWindow } from "../../limits/window.ts";
+import { slotAt, type Demand } from "../../limits/slots.ts";
 import type {
+  CountDecision,
+  CountedRequest,
   LimitDecision,
   LimitRequest,
   LimitScope,
   LimitStore,
   PastAdmission,
+  RefusedByLimit,
 } from "../store.ts";
-import { isTokenCount, Reservations, type Reservation } from "./reservations.ts";
+import { isTokenCount, Reservations } from "./reservations.ts";
 import { withJitter } from "./retry-jitter.ts";
-import {
-  countDistinct,
-  findRefusal,
-  isOverLimit,
-  isOverrunning,
-  type RefusedRequest,
-  type ScopeCharge,
-} from "./scope-charge.ts";
-import { WindowShelf } from "./window-shelf.ts";
+import { findRefusal, isOverLimit, isOverrunning, type ScopeCharge } from "./scope-charge.ts";
+import { ScopeWindows } from "./scope-windows.ts";
 
 export interface MemoryLimitStoreOptions {
   /** Only its monotonic side is read, so wall clock jumps change nothing. */
@@ -42,6 +29,8 @@ export interface MemoryLimitStoreOptions {
 
 /** A limit store that answers at once, with what tests and metrics may look at. */
 export interface MemoryLimitStore extends LimitStore {
+  count(scopes: readonly LimitScope[]): CountDecision;
+  uncount(counted: CountedRequest): void;
   acquire(request: LimitRequest): LimitDecision;
   use(callId: string, tokens: number): void;
   settle(callId: string, tokens: number): void;
@@ -65,10 +54,7 @@ const overrunWaitMs = 2_000;
 
 class WindowLimitStore implements MemoryLimitStore {
   readonly #options: MemoryLimitStoreOptions;
-  // A window untouched for `countedSlots` has nothing left to count, so forgetting it is exact.
-  readonly #caps: WindowShelf;
-  readonly #guarantees: WindowShelf;
-  readonly #shelves: readonly WindowShelf[];
+  readonly #windows: ScopeWindows;
   readonly #reservations: Reservations;
   #slot: number;
 
@@ -76,36 +62,47 @@ class WindowLimitStore implements MemoryLimitStore {
     const now = options.clock.monotonic();
     this.#options = options;
     this.#slot = slotAt(now);
-    this.#caps = new WindowShelf(countedSlots, this.#slot);
-    this.#guarantees = new WindowShelf(longestGuaranteeSeconds, this.#slot);
-    this.#shelves = [this.#caps, this.#guarantees];
+    this.#windows = new ScopeWindows(options.scopeLimit, this.#slot);
     this.#reservations = new Reservations(options.reservationTtlMs, now);
   }
 
   get scopeCount(): number {
-    return this.#caps.size + this.#guarantees.size;
+    return this.#windows.size;
   }
 
   get reservationCount(): number {
     return this.#reservations.size;
   }
 
+  count(scopes: readonly LimitScope[]): CountDecision {
+    const now = this.#advance();
+    const charges = this.#windows.prepare(scopes);
+    const demand = { requests: 1, tokens: 0 };
+    const refusal = this.#refusal(charges, demand, now);
+    if (refusal !== undefined) return refusal;
+    this.#windows.charge(charges, demand, 0);
+    return { isAdmitted: true, counted: { scopes, slot: this.#slot } };
+  }
+
+  uncount({ scopes, slot }: CountedRequest): void {
+    this.#advance();
+    for (const { window, origin } of this.#windows.prepare(scopes)) {
+      if (origin === "known") window.uncount(slot);
+    }
+  }
+
   acquire(request: LimitRequest): LimitDecision {
-    const { callId, tokens, mostTokens = tokens } = request;
+    const { callId, tokens, mostTokens = tokens, counted } = request;
     if (!isTokenCount(tokens)) throw new RangeError(`cannot reserve ${tokens} tokens`);
     const overrun = Math.max(0, mostTokens - tokens);
     const now = this.#advance();
-    const charges = this.#prepare(request.scopes);
-    const first = charges[0];
-    if (first === undefined) throw new RangeError("a limit request names at least one scope");
-
-    const roomWaitMs = this.#roomWaitMs(charges, now);
-    if (roomWaitMs !== 0 || isOverLimit(charges, tokens)) {
-      return this.#refuse({ first, charges, tokens, roomWaitMs, now });
-    }
+    const charges = this.#windows.prepare(request.scopes);
+    const demand = { requests: counted === undefined ? 1 : 0, tokens };
+    const refusal = this.#refusal(charges, demand, now);
+    if (refusal !== undefined) return refusal;
     const overrunning = charges.find((charge) => isOverrunning(charge, overrun));
     if (overrunning !== undefined) return this.#refuseOverrun(overrunning, overrun, now);
-    this.#charge(charges, tokens, overrun);
+    this.#windows.charge(charges, demand, overrun);
     this.#reservations.set(callId, {
       slot: this.#slot,
       reserved: tokens,
@@ -114,7 +111,8 @@ class WindowLimitStore implements MemoryLimitStore {
       tokens,
       overrun,
     });
-    return { isAdmitted: true, state: first.window.state(first.limits, now) };
+    const { window, limits } = firstOf(charges);
+    return { isAdmitted: true, state: window.state(limits, now) };
   }
 
   use(callId: string, tokens: number): void {
@@ -127,150 +125,55 @@ class WindowLimitStore implements MemoryLimitStore {
     const overrun = Math.min(more, reservation.overrun);
     reservation.tokens = tokens;
     reservation.overrun -= overrun;
-    this.#correct(reservation, overrun, (window) => window.chargeMore(more));
+    this.#windows.correct(reservation.charges, overrun, (window) => window.chargeMore(more));
   }
 
   settle(callId: string, tokens: number): void {
     const now = this.#advance();
     const reservation = this.#reservations.take(callId);
     if (reservation === undefined) return;
+    const { charges, slot, overrun } = reservation;
     // Runs where calls end, so it must not throw: a count that makes no sense leaves what was
     // charged standing as if all of it had been used.
     const isInTime = now < reservation.expiresAtMs;
     const used = isInTime && isTokenCount(tokens) ? tokens : reservation.tokens;
     const difference = Math.max(used - reservation.tokens, -reservation.reserved);
-    if (difference === 0 && reservation.overrun === 0) return;
-    this.#correct(reservation, reservation.overrun, (window) => {
-      if (!window.adjust(reservation.slot, difference) && difference > 0) {
-        window.chargeMore(difference);
-      }
+    if (difference === 0 && overrun === 0) return;
+    this.#windows.correct(charges, overrun, (window) => {
+      if (!window.adjust(slot, difference) && difference > 0) window.chargeMore(difference);
     });
   }
 
   restore(admitted: readonly PastAdmission[]): void {
-    const now = this.#advance();
-    for (const { scopeId: id, isGuarantee = false, ageMs, requests, tokens } of admitted) {
-      if (!isTokenCount(tokens) || !isTokenCount(requests)) continue;
-      const slot = Math.min(slotAt(now - ageMs), this.#slot);
-      const shelf = isGuarantee ? this.#guarantees : this.#caps;
-      this.#windowOf(id, shelf).restore(slot, requests, tokens);
-    }
+    this.#windows.restore(admitted, this.#advance());
   }
 
   peek(scope: LimitScope): LimitState {
-    const now = this.#advance();
-    const shelf = this.#shelfOf(scope);
-    const window = shelf.peek(scope.id) ?? this.#newWindow(shelf);
-    return window.state(this.#bring(window, scope), now);
+    return this.#windows.peek(scope, this.#advance());
   }
 
   #advance(): number {
     const now = this.#options.clock.monotonic();
     this.#slot = Math.max(this.#slot, slotAt(now));
-    this.#caps.advance(this.#slot);
-    this.#guarantees.advance(this.#slot);
+    this.#windows.advance(this.#slot);
     this.#reservations.advance(now);
     return now;
   }
 
-  #prepare(scopes: readonly LimitScope[]): readonly ScopeCharge[] {
-    const charges: ScopeCharge[] = [];
-    for (const scope of scopes) {
-      const { id } = scope;
-      const shelf = this.#shelfOf(scope);
-      const earlier = charges.find((one) => one.id === id && one.shelf === shelf);
-      const known = earlier?.window ?? shelf.touch(id);
-      const window = known ?? this.#newWindow(shelf);
-      const origin = earlier !== undefined ? "repeated" : known === undefined ? "new" : "known";
-      const limits = this.#bring(window, scope);
-      const overrunLimit = limits.tokensPerMinute * (scope.overrunFactor ?? Infinity);
-      charges.push({ id, limits, overrunLimit, shelf, window, origin });
-    }
-    return charges;
-  }
-
-  /** Brings a window to the current slot and to what the scope counts; returns its limits. */
-  #bring(window: UsageWindow, { limits, guarantee }: LimitScope): Limits {
-    window.advance(this.#slot);
-    if (guarantee === undefined) {
-      window.holdTo(limits.tokensPerMinute);
-      return limits;
-    }
-    window.count(guaranteeSlots(guarantee.seconds));
-    const ofAll = guaranteeLimits(limits, guarantee.seconds);
-    window.holdTo(ofAll.tokensPerMinute);
-    return ofAll;
-  }
-
-  #charge(charges: readonly ScopeCharge[], tokens: number, overrun: number): void {
-    for (const { id, shelf, window, origin } of charges) {
-      if (origin === "repeated") continue;
-      if (origin === "new") shelf.set(id, window);
-      window.charge(tokens);
-      if (overrun === 0) continue;
-      window.openOverrun(overrun);
-      shelf.keep(id, window);
-    }
-  }
-
-  /** In all windows of a call, each of which may have been forgotten since. */
-  #correct(
-    { charges }: Reservation,
-    overrun: number,
-    correct: (window: UsageWindow) => void,
-  ): void {
-    for (const { id, shelf, limits, origin } of charges) {
-      if (origin === "repeated") continue;
-      const window = this.#windowOf(id, shelf);
-      window.holdTo(limits.tokensPerMinute);
-      window.openOverrun(-overrun);
-      correct(window);
-      shelf.keep(id, window);
-    }
-  }
-
-  /** May remember more scopes than allowed, at most those of reservations: no debt is lost. */
-  #windowOf(id: string, shelf: WindowShelf): UsageWindow {
-    let window = shelf.touch(id);
-    if (window === undefined) {
-      window = this.#newWindow(shelf);
-      shelf.set(id, window);
-    }
-    window.advance(this.#slot);
-    return window;
-  }
-
-  #shelfOf({ guarantee }: LimitScope): WindowShelf {
-    return guarantee === undefined ? this.#caps : this.#guarantees;
-  }
-
-  #newWindow(shelf: WindowShelf): UsageWindow {
-    return new UsageWindow(this.#slot, shelf === this.#caps ? countedSlots : guaranteeSlots(60));
-  }
-
-  /** Until the scopes of a request can be remembered: 0 now, undefined never. */
-  #roomWaitMs(charges: readonly ScopeCharge[], now: number): number | undefined {
-    let waitMs = 0;
-    const { scopeLimit } = this.#options;
-    for (const shelf of this.#shelves) {
-      let newCount = 0;
-      for (const charge of charges) {
-        if (charge.origin === "new" && charge.shelf === shelf) newCount += 1;
-      }
-      if (newCount === 0 || shelf.size + newCount <= scopeLimit) continue;
-      if (countDistinct(charges) > scopeLimit) return undefined;
-      waitMs = Math.max(waitMs, shelf.emptyAt * slotMs - now);
-    }
-    return waitMs;
-  }
-
-  #refuse(request: RefusedRequest): LimitDecision {
-    const { scope, dimension, waitMs } = findRefusal(request);
+  #refusal(
+    charges: readonly ScopeCharge[],
+    demand: Demand,
+    now: number,
+  ): RefusedByLimit | undefined {
+    const roomWaitMs = this.#windows.roomWaitMs(charges, now);
+    const first = firstOf(charges);
+    if (roomWaitMs === 0 && !isOverLimit(charges, demand)) return undefined;
+    const { scope, dimension, waitMs } = findRefusal({ first, charges, demand, roomWaitMs, now });
     const { id: scopeId, limits, window } = scope;
-    const state = window.state(limits, request.now);
+    const state = window.state(limits, now);
     const freeAfterMs = waitMs === undefined ? undefined : Math.ceil(waitMs);
     const retryAfterMs = withJitter(waitMs, this.#options.random);
-    const slots = window.slots(request.now);
+    const slots = window.slots(now);
     return { isAdmitted: false, scopeId, dimension, freeAfterMs, retryAfterMs, state, slots };
   }
 
@@ -278,7 +181,7 @@ class WindowLimitStore implements MemoryLimitStore {
     { id: scopeId, limits, window, overrunLimit }: ScopeCharge,
     overrun: number,
     now: number,
-  ): LimitDecision {
+  ): RefusedByLimit {
     // Calls under way end when they end: not to be foreseen, and most soon.
     const waitMs = overrun > overrunLimit ? undefined : overrunWaitMs;
     return {
@@ -292,4 +195,10 @@ class WindowLimitStore implements MemoryLimitStore {
       slots: window.slots(now),
     };
   }
+}
+
+function firstOf(charges: readonly ScopeCharge[]): ScopeCharge {
+  const [first] = charges;
+  if (first === undefined) throw new RangeError("a limit request names at least one scope");
+  return first;
 }

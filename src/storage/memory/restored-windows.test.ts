@@ -42,3 +42,28 @@ test("an age before the clock's beginning, or in the future, is counted in a slo
   store.restore([{ scopeId: "key:a", ageMs: -5_000, requests: 2, tokens: 20 }]);
   expect(store.peek(scope).remainingRequests).toBe(8);
 });
+
+test("what was used beyond the limit before is a debt still, as long as it would have been", () => {
+  const { clock, store } = storeAt(250);
+  // 3500 tokens of 1000: the first window pays 1000, and each that follows as many.
+  store.restore([
+    { scopeId: "key:a", ageMs: 100_000, requests: 1, tokens: 3_500 },
+    { scopeId: "key:b", ageMs: 100_000, requests: 1, tokens: 900 },
+  ]);
+  expect(store.peek({ ...scope, id: "key:b" }).remainingTokens).toBe(1_000);
+  expect(store.peek(scope).remainingTokens).toBe(0);
+  expect(store.acquire({ callId: "1", scopes: [scope], tokens: 1 }).isAdmitted).toBe(false);
+  clock.advance(83_000);
+  expect(store.peek(scope).remainingTokens).toBe(500);
+  clock.advance(61_000);
+  expect(store.peek(scope).remainingTokens).toBe(1_000);
+});
+
+test("a debt of before is kept for a key that comes back late", () => {
+  const { clock, store } = storeAt(250);
+  store.restore([{ scopeId: "key:a", ageMs: 1_000, requests: 1, tokens: 10_000 }]);
+  clock.advance(9 * 61_000 - 2_000);
+  expect(store.peek(scope).remainingTokens).toBe(0);
+  clock.advance(61_000 + 2_000);
+  expect(store.peek(scope).remainingTokens).toBe(1_000);
+});

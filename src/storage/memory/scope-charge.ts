@@ -1,6 +1,6 @@
 import type { LimitDimension } from "../../domain/limit-state.ts";
 import type { Limits } from "../../domain/plan.ts";
-import { impossibleDimension } from "../../limits/slots.ts";
+import { impossibleDimension, type Demand } from "../../limits/slots.ts";
 import type { UsageWindow } from "../../limits/window.ts";
 import type { WindowShelf } from "./window-shelf.ts";
 
@@ -18,9 +18,9 @@ export interface ScopeCharge {
   readonly origin: "known" | "new" | "repeated";
 }
 
-export function isOverLimit(charges: readonly ScopeCharge[], tokens: number): boolean {
+export function isOverLimit(charges: readonly ScopeCharge[], demand: Demand): boolean {
   for (const { limits, window } of charges) {
-    if (window.brokenDimension(limits, tokens) !== undefined) return true;
+    if (window.brokenDimension(limits, demand) !== undefined) return true;
   }
   return false;
 }
@@ -36,7 +36,7 @@ export function countDistinct(charges: readonly ScopeCharge[]): number {
 export interface RefusedRequest {
   readonly first: ScopeCharge;
   readonly charges: readonly ScopeCharge[];
-  readonly tokens: number;
+  readonly demand: Demand;
   readonly roomWaitMs: number | undefined;
   readonly now: number;
 }
@@ -51,16 +51,16 @@ interface Refusal {
  * Names a scope that can never take the request, else the first that cannot take it now. The wait
  * is the longest of all, so a caller that obeys it is not refused by the next scope.
  */
-export function findRefusal({ first, charges, tokens, roomWaitMs, now }: RefusedRequest): Refusal {
+export function findRefusal({ first, charges, demand, roomWaitMs, now }: RefusedRequest): Refusal {
   let refusal: Refusal | undefined;
   let longestMs = roomWaitMs ?? 0;
   for (const scope of charges) {
     const { limits, window } = scope;
-    const dimension = window.brokenDimension(limits, tokens);
+    const dimension = window.brokenDimension(limits, demand);
     if (dimension === undefined) continue;
-    const impossible = impossibleDimension(limits, tokens);
+    const impossible = impossibleDimension(limits, demand);
     if (impossible !== undefined) return { scope, dimension: impossible, waitMs: undefined };
-    longestMs = Math.max(longestMs, window.waitMs({ limits, tokens }, now) ?? 0);
+    longestMs = Math.max(longestMs, window.waitMs(limits, demand, now) ?? 0);
     refusal ??= { scope, dimension, waitMs: longestMs };
   }
   const waitMs = roomWaitMs === undefined ? undefined : longestMs;

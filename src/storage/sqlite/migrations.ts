@@ -5,6 +5,7 @@ import { controlPlane } from "./migrations/control-plane.ts";
 import { firstSchema } from "./migrations/first-schema.ts";
 import { installation } from "./migrations/installation.ts";
 import { lateRows } from "./migrations/late-rows.ts";
+import { limitHistory } from "./migrations/limit-history.ts";
 import { provisionedPools } from "./migrations/provisioned-pools.ts";
 import { rareFilters } from "./migrations/rare-filters.ts";
 import { usageRollups } from "./migrations/usage-rollups.ts";
@@ -24,4 +25,5 @@ export const migrations: readonly string[] = [
   callReplies,
   callReplyShares,
   installation,
+  limitHistory,
 ];

@@ -3,7 +3,7 @@ import { longestGuaranteeSeconds } from "../../limits/slots.ts";
 import type { AdmittedUsage } from "../usage-reports.ts";
 
 interface AdmittedRow {
-  readonly key_id: string;
+  readonly scope: string;
   readonly second: number;
   readonly requests: number;
   readonly tokens: number;
@@ -12,7 +12,7 @@ interface AdmittedRow {
 /**
  * What keys were admitted for since a time, by the second; within their guarantees, since as long
  * before that as a guarantee may count. Calls that no target was tried for were refused, unless the
- * process ended under them.
+ * process ended under them: nobody knows what those used, so at least what was reserved counts.
  */
 export function readAdmitted(database: Database, since: number): readonly AdmittedUsage[] {
   const guaranteedSince = since - longestGuaranteeSeconds * 1_000;
@@ -22,22 +22,27 @@ export function readAdmitted(database: Database, since: number): readonly Admitt
   ];
 }
 
-const sums = `SELECT key_id, started_at / 1000 AS second, count(*) AS requests,
-    sum(input_tokens + output_tokens) AS tokens FROM usage`;
 const isAdmitted = "(attempts > 0 OR outcome = 'interrupted')";
 
-const ofPlans = `${sums}
-  WHERE started_at >= ? AND capacity_class <> 'provisioned' AND ${isAdmitted}
-  GROUP BY key_id, second`;
+function sumsWhere(condition: string): string {
+  return `
+    SELECT coalesce(keys.limit_scope, key_id) AS scope, second, requests, tokens FROM (
+      SELECT key_id, started_at / 1000 AS second, count(*) AS requests,
+        sum(max(input_tokens + output_tokens,
+          CASE outcome WHEN 'interrupted' THEN coalesce(reserved_tokens, 0) ELSE 0 END)) AS tokens
+      FROM usage WHERE ${condition} AND ${isAdmitted} GROUP BY key_id, second
+    ) LEFT JOIN keys ON keys.id = key_id`;
+}
+
+const ofPlans = sumsWhere("started_at >= ? AND capacity_class <> 'provisioned'");
 
 // By the few keys that ever had a guarantee: an hour of everybody's calls is too much to read.
-const ofGuarantees = `${sums}
-  WHERE key_id IN (SELECT key_id FROM usage_groups WHERE capacity_class = 'provisioned' AND detail = 0)
-    AND started_at >= ? AND capacity_class = 'provisioned' AND ${isAdmitted}
-  GROUP BY key_id, second`;
+const ofGuarantees = sumsWhere(`
+  key_id IN (SELECT key_id FROM usage_groups WHERE capacity_class = 'provisioned' AND detail = 0)
+  AND started_at >= ? AND capacity_class = 'provisioned'`);
 
 function toUsage(rows: readonly AdmittedRow[], isGuarantee: boolean): readonly AdmittedUsage[] {
-  return rows.map(({ key_id: keyId, second, requests, tokens }) => {
-    return { keyId, isGuarantee, at: second * 1_000, requests, tokens };
+  return rows.map(({ scope, second, requests, tokens }) => {
+    return { limitScope: scope, isGuarantee, at: second * 1_000, requests, tokens };
   });
 }

@@ -26,6 +26,7 @@ export const usageColumns = [
   "duration_ms",
   "routing",
   "may_be_billed_twice",
+  "reserved_tokens",
 ] as const;
 
 export type ColumnValue = string | number | null;
@@ -55,6 +56,7 @@ export interface UsageRow {
   readonly duration_ms: number;
   readonly routing: string | null;
   readonly may_be_billed_twice: number;
+  readonly reserved_tokens: number | null;
 }
 
 /** In the order of `usageColumns`. */
@@ -83,6 +85,7 @@ export function toValues(record: UsageRecord): ColumnValue[] {
     record.durationMs,
     record.routing === undefined ? null : JSON.stringify(keptRouting(record.routing)),
     record.mayBeBilledTwice === true ? 1 : 0,
+    record.reservedTokens ?? null,
   ];
 }
 
@@ -111,6 +114,7 @@ export function toRecord(row: UsageRow): UsageRecord {
     durationMs: row.duration_ms,
     ...(row.routing !== null && { routing: parseRouting(row.routing) }),
     ...(row.may_be_billed_twice === 1 && { mayBeBilledTwice: true }),
+    ...(row.reserved_tokens !== null && { reservedTokens: row.reserved_tokens }),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Database } from "bun:sqlite";
+import type { Application } from "../../../domain/account.ts";
 import type { Key } from "../../../domain/key.ts";
 import type { Role } from "../../../domain/user.ts";
 import type { KeyFilter, SoldUnitsFilter } from "../../control-store.ts";
@@ -20,6 +21,7 @@ export interface KeyRow {
   readonly application_id: string;
   readonly account_id: string;
   readonly plan: string;
+  readonly limit_scope: string;
   readonly requests_per_minute: number | null;
   readonly tokens_per_minute: number | null;
   readonly provisioned_units: number;
@@ -48,6 +50,7 @@ export const keyTable: TableSpec<Key, KeyRow, KeyFilter> = {
     application_id: key.applicationId,
     account_id: key.accountId,
     plan: key.plan,
+    limit_scope: key.limitScope,
     requests_per_minute: key.limits?.requestsPerMinute ?? null,
     tokens_per_minute: key.limits?.tokensPerMinute ?? null,
     provisioned_units: key.provisionedUnits,
@@ -77,6 +80,17 @@ export const countLiveSql = `
   SELECT count(*) AS keys FROM (
     SELECT 1 FROM keys WHERE account_id = ? AND revoked_at IS NULL LIMIT ?)`;
 
+/**
+ * What keys of an account that were revoked lately leave behind, and nobody has taken over: of one
+ * application first, the latest first.
+ */
+export const freeLimitScopeSql = `
+  SELECT limit_scope FROM keys
+  WHERE account_id = ?1 AND revoked_at >= ?2
+    AND NOT EXISTS (SELECT 1 FROM keys AS holder
+      WHERE holder.limit_scope = keys.limit_scope AND holder.revoked_at IS NULL)
+  ORDER BY application_id = ?3 DESC, revoked_at DESC LIMIT 1`;
+
 /** Of one pool, or of all of them; of one account, or of all. */
 export function soldUnitsStatement({ pool, accountId, now }: SoldUnitsFilter): Condition {
   const conditions = [
@@ -96,6 +110,15 @@ export class KeyTable extends Table<Key, KeyRow, KeyFilter> {
     return this.scope.run((database) => {
       const query = database.query<{ keys: number }, [string, number]>(countLiveSql);
       return query.get(accountId, upTo)?.keys ?? 0;
+    });
+  }
+
+  freeLimitScope({ accountId, id }: Application, since: number): Promise<string | undefined> {
+    return this.scope.run((database) => {
+      const query = database.query<{ limit_scope: string }, [string, number, string]>(
+        freeLimitScopeSql,
+      );
+      return query.get(accountId, since, id)?.limit_scope;
     });
   }
 
@@ -125,6 +148,7 @@ export function readKey(row: KeyRow): Key {
     application: row.application,
     environment: row.environment,
     plan: row.plan,
+    limitScope: row.limit_scope,
     limits:
       requestsPerMinute === null || tokensPerMinute === null
         ? undefined

@@ -1,0 +1,118 @@
+import { GatewayError } from "../domain/gateway-error.ts";
+import type { Caller } from "../domain/key.ts";
+import type { ArrivingRequest } from "../pipeline/count-request.ts";
+import { environmentAt } from "../pipeline/snapshot.ts";
+import type { CountedRequest } from "../storage/store.ts";
+import type { CountArrival } from "./dispatch-options.ts";
+import { draining, unknownHost } from "./edge-refusal.ts";
+import type { HandledRequest } from "./handled-request.ts";
+import type { PreparedRefusal } from "./repeated-refusals.ts";
+import type { Reply } from "./reply.ts";
+import {
+  addressOf,
+  callOf,
+  readBodyOf,
+  streamEndOf,
+  type RequestContext,
+} from "./request-context.ts";
+import type { KeyCall, KeyRoute } from "./route.ts";
+import type { Overload } from "./shed-replies.ts";
+import { closingUnread } from "./to-response.ts";
+
+/** A request for a route that needs a key. */
+export interface KeyedRequest {
+  readonly context: RequestContext;
+  readonly route: KeyRoute;
+  readonly parameter: string;
+  readonly host: string;
+}
+
+export function handleWithKey(keyed: KeyedRequest): Reply | Promise<Reply> {
+  const { context, host } = keyed;
+  const { options } = context;
+  if (options.isDraining()) throw draining();
+  const snapshot = options.snapshot();
+  const environment = environmentAt(snapshot, host);
+  if (environment === undefined) throw unknownHost(host);
+  const authorization = context.request.headers.get("authorization");
+  let caller: Caller;
+  try {
+    caller = options.authenticate(authorization, environment, () => addressOf(context));
+  } catch (error) {
+    if (!(error instanceof GatewayError) || error.status !== 401) throw error;
+    const prepared = context.repeated.ofAddress(addressOf(context), context.receivedAt);
+    if (prepared === undefined) throw error;
+    return repeat(prepared, "address", context);
+  }
+  context.caller = caller;
+  const known = { caller, environment, snapshot };
+  return countThen(keyed, known, (counted) => {
+    if (options.overload?.refusesUnread(caller.key) === true)
+      return shed(context, options.overload);
+    return serve(keyed, { ...known, counted });
+  });
+}
+
+/** Counts a request and goes on; who is refused again in the same second gets the same answer. */
+function countThen(
+  { context, route }: KeyedRequest,
+  known: ArrivingRequest,
+  then: (counted: CountedRequest | undefined) => Reply | Promise<Reply>,
+): Reply | Promise<Reply> {
+  const { count } = context.options;
+  if (count === undefined) return then(undefined);
+  const name = `${route.counts} ${known.caller.key.id}`;
+  const prepared = context.repeated.ofKey(name, context.receivedAt);
+  if (prepared !== undefined) return repeat(prepared, "key", context);
+  const refuse = (error: unknown): never => {
+    if (error instanceof GatewayError && error.status === 429) {
+      context.repeated.keepOfKey(name, error, context.receivedAt);
+    }
+    throw error;
+  };
+  let counted: ReturnType<CountArrival>;
+  try {
+    counted = count(route.counts, known);
+  } catch (error) {
+    return refuse(error);
+  }
+  return counted instanceof Promise ? counted.then(then, refuse) : then(counted);
+}
+
+function repeat(
+  { error, reply }: PreparedRefusal,
+  repeatedOf: HandledRequest["repeatedOf"],
+  context: RequestContext,
+): Reply {
+  context.error = error;
+  context.isExplained = false;
+  context.repeatedOf = repeatedOf;
+  return closingUnread(reply, context);
+}
+
+function shed(context: RequestContext, overload: Overload): Reply | Promise<Reply> {
+  const { error, reply } = context.shed.next();
+  const refused = closingUnread(reply, context);
+  context.error = error;
+  context.isExplained = context.shed.isExplained(context.receivedAt);
+  return overload.answersAfter?.then(() => refused) ?? refused;
+}
+
+async function serve(
+  { context, route, parameter }: KeyedRequest,
+  known: Pick<KeyCall, "caller" | "environment" | "snapshot" | "counted">,
+): Promise<Reply> {
+  const { request, connections } = context;
+  // The idle timer would cut long answers; the pipeline's own deadlines hold from here.
+  connections.pauseIdleTimer(request);
+  let isStreamed = false;
+  try {
+    const streamEnded = streamEndOf(context);
+    const call = { ...callOf(context, parameter), ...known, streamEnded };
+    const reply = await route.handle({ ...call, readBody: () => readBodyOf(context) });
+    isStreamed = reply.body instanceof ReadableStream;
+    return reply;
+  } finally {
+    if (!isStreamed) connections.resumeIdleTimer(request);
+  }
+}

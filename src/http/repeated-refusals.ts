@@ -1,0 +1,59 @@
+import type { GatewayError } from "../domain/gateway-error.ts";
+import { repeatedlyWrongKey } from "./edge-refusal.ts";
+import { errorReply } from "./error-reply.ts";
+import type { Reply } from "./reply.ts";
+
+/** A refusal that is sent again as it is. */
+export interface PreparedRefusal {
+  readonly error: GatewayError;
+  readonly reply: Reply;
+}
+
+/** Limits free requests by the second, so what refused a key holds until the second is over. */
+const secondMs = 1_000;
+/** Wrong keys of one address in a second that are looked at one by one. */
+const strangersASecond = 20;
+/** Keys and addresses of one second; more are refused one by one. */
+const mostNames = 10_000;
+
+/**
+ * Refusals of this second that may come again: who is refused over and over costs next to nothing.
+ * Times are monotonic milliseconds.
+ */
+export class RepeatedRefusals {
+  readonly #ofKeys = new Map<string, PreparedRefusal>();
+  readonly #ofAddresses = new Map<string, number>();
+  readonly #wrongKey = prepare(repeatedlyWrongKey());
+  #second = 0;
+
+  ofKey(name: string, nowMs: number): PreparedRefusal | undefined {
+    this.#advance(nowMs);
+    return this.#ofKeys.get(name);
+  }
+
+  /** A key was refused for its requests. */
+  keepOfKey(name: string, error: GatewayError, nowMs: number): void {
+    this.#advance(nowMs);
+    if (this.#ofKeys.size < mostNames) this.#ofKeys.set(name, prepare(error));
+  }
+
+  /** Counts a wrong key of an address; how to refuse it where they come one after the other. */
+  ofAddress(address: string, nowMs: number): PreparedRefusal | undefined {
+    this.#advance(nowMs);
+    const count = (this.#ofAddresses.get(address) ?? 0) + 1;
+    if (count > 1 || this.#ofAddresses.size < mostNames) this.#ofAddresses.set(address, count);
+    return count > strangersASecond ? this.#wrongKey : undefined;
+  }
+
+  #advance(nowMs: number): void {
+    const second = Math.floor(nowMs / secondMs);
+    if (second === this.#second) return;
+    this.#second = second;
+    this.#ofKeys.clear();
+    this.#ofAddresses.clear();
+  }
+}
+
+function prepare(error: GatewayError): PreparedRefusal {
+  return { error, reply: errorReply(error) };
+}
