@@ -12,11 +12,13 @@ import { openStores } from "../../src/storage/sqlite/open-stores.ts";
 import { makeCall, type CallPlace, type SeenCall } from "./ledger-truth-caller.ts";
 import { mixSections, type PlannedCall } from "./ledger-truth-mix.ts";
 import { sumRollUps, type LedgerSums } from "./ledger-truth.ts";
-import { createKeysOf } from "./process-key.ts";
+import { createKeysOf, type KeyPlan } from "./process-key.ts";
 import { startServing, type ServingProcess } from "./sluice-process.ts";
 
 export interface ProcessBenchOptions {
   readonly keys: number;
+  /** Of each key; default: one that holds nothing back. */
+  readonly plan?: KeyPlan;
   readonly simulator?: SimulatorOptions;
   /** Default: `data` in the bench's folder. */
   readonly dataDir?: string;
@@ -61,7 +63,7 @@ export class ProcessBench implements AsyncDisposable {
     };
     const lines = Object.entries(sections).map(([name, section]) => `${name}: ${section}\n`);
     await Bun.write(bench.configPath, lines.join(""));
-    bench.#keys = await createKeysOf(bench.configPath, options.keys);
+    bench.#keys = await createKeysOf(bench.configPath, options.keys, options.plan);
     return bench;
   }
 
@@ -94,7 +96,7 @@ export class ProcessBench implements AsyncDisposable {
   /** A single call with the first key, which is not noted down. */
   fetch(
     { dataUrl }: Pick<ServingProcess, "dataUrl">,
-    { path, body }: PlannedCall,
+    { path, body }: Pick<PlannedCall, "path" | "body">,
   ): Promise<Response> {
     const headers = {
       authorization: `Bearer ${this.#keys[0]?.text}`,

@@ -9,7 +9,7 @@ import { createKeyDigest } from "../../src/pipeline/authenticate.ts";
 import { openStores } from "../../src/storage/sqlite/open-stores.ts";
 import { unlimited } from "./gateway.ts";
 
-type KeyPlan = Pick<NewKey, "plan" | "limits">;
+export type KeyPlan = Pick<NewKey, "plan" | "limits">;
 
 const unheld: KeyPlan = { plan: "enterprise", limits: unlimited };
 
