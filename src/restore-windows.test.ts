@@ -22,7 +22,7 @@ async function restored(admitted: (now: number) => readonly AdmittedUsage[]) {
 }
 
 test("guarantees remember an hour, apart from plans, whatever time they count", async () => {
-  const usage = { limitScope: "a", isGuarantee: true, requests: 1 };
+  const usage = { limitScope: "a", accountId: "acct_a", isGuarantee: true, requests: 1 };
   const { clock, store, left } = await restored((now) => [
     { ...usage, at: now - 3_500_000, tokens: 1_000 },
     { ...usage, at: now - 1_500_000, tokens: 200 },
@@ -41,8 +41,25 @@ test("guarantees remember an hour, apart from plans, whatever time they count", 
 
 test("a customer that comes again after its time is not refused for the restart", async () => {
   const { store, left } = await restored((now) => [
-    { limitScope: "a", isGuarantee: true, at: now - 60_000, requests: 1, tokens: 100 },
+    {
+      limitScope: "a",
+      accountId: "acct_a",
+      isGuarantee: true,
+      at: now - 60_000,
+      requests: 1,
+      tokens: 100,
+    },
   ]);
   expect(left(60)).toBe(100);
   expect(store.peek(plan).remainingTokens).toBe(100);
+});
+
+test("keys of an account count together under its own limit", async () => {
+  const usage = { accountId: "acct_a", isGuarantee: false, requests: 2, tokens: 20 };
+  const { store } = await restored((now) => [
+    { ...usage, limitScope: "a", at: now - 10_000 },
+    { ...usage, limitScope: "b", at: now - 5_000 },
+  ]);
+  const account = { id: "account:acct_a", limits: plan.limits };
+  expect(store.peek(account)).toMatchObject({ remainingRequests: 6, remainingTokens: 60 });
 });

@@ -3,7 +3,7 @@ import type { Plan } from "./domain/plan.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import { countedSlots, slotMs } from "./limits/slots.ts";
 import { guaranteeScopeId } from "./pipeline/capacity/guarantee.ts";
-import { keyScopeId } from "./pipeline/plan-scopes.ts";
+import { accountScopeId, keyScopeId } from "./pipeline/plan-scopes.ts";
 import type { LimitStore, PastAdmission } from "./storage/store.ts";
 import type { AdmittedUsage, UsageReports } from "./storage/usage-reports.ts";
 
@@ -36,16 +36,16 @@ export async function restoreWindows(options: RestoreOptions): Promise<void> {
   const historyMs = Math.min((1 + overrunFactor) * countedSlots * slotMs, longestHistoryMs);
   const admitted = await reports.admitted(clock.now() - historyMs).catch(() => []);
   const now = clock.now();
-  limits.restore(admitted.map((usage) => pastAdmission(usage, now)));
+  limits.restore(admitted.flatMap((usage) => pastAdmissions(usage, now)));
 }
 
-function pastAdmission(
-  { limitScope, isGuarantee, at, requests, tokens }: AdmittedUsage,
-  now: number,
-): PastAdmission {
-  const scopeId = isGuarantee ? guaranteeScopeId(limitScope) : keyScopeId(limitScope);
+function pastAdmissions(usage: AdmittedUsage, now: number): readonly PastAdmission[] {
+  const { limitScope, accountId, isGuarantee, at, requests, tokens } = usage;
   // It was admitted at some time in its second: for a plan at its end, on the side of the operator,
   // for a guarantee at its begin, on the side of the customer.
   const ageMs = Math.max(0, now - at - (isGuarantee ? 0 : 1_000));
-  return { scopeId, isGuarantee, ageMs, requests, tokens };
+  const counted = { isGuarantee, ageMs, requests, tokens };
+  if (isGuarantee) return [{ ...counted, scopeId: guaranteeScopeId(limitScope) }];
+  const scopeIds = [keyScopeId(limitScope), accountScopeId(accountId)];
+  return scopeIds.map((scopeId) => ({ ...counted, scopeId }));
 }

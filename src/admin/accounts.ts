@@ -10,11 +10,12 @@ import {
   newAccountSchema,
   type AccountView,
 } from "./contract/accounts.ts";
-import { listOf, removedSchema } from "./contract/values.ts";
+import { listOf, removedSchema, type LimitsView } from "./contract/values.ts";
 import { defineOperation } from "./define-operation.ts";
 import { requireRevision } from "./key-access.ts";
 import { ordinaryPlans, requirePlan } from "./key-rules.ts";
 import { disabledSince } from "./key-settings.ts";
+import { readLimits, viewLimits } from "./limits-view.ts";
 import { listAnswer, pageRequest } from "./list-page.ts";
 import type { Operation } from "./operation.ts";
 import { permissions } from "./permissions.ts";
@@ -58,6 +59,7 @@ function createAccount(services: AdminServices): Operation {
           note: body.note ?? "",
           plans: body.plans ?? ordinaryPlans(platform),
           maxKeys: body.max_keys ?? defaultMaxKeys,
+          limits: body.limits ? readLimits(body.limits) : undefined,
           createdAt: changing.now,
           disabledAt: undefined,
           revision: 1,
@@ -128,6 +130,7 @@ function updateAccount(services: AdminServices): Operation {
           note: body.note ?? before.note,
           plans: body.plans ?? before.plans,
           maxKeys: body.max_keys ?? before.maxKeys,
+          limits: limitsOf(body.limits, before),
           disabledAt: disabledSince(before, body.disabled, changing.now),
         };
         if (isSameValue(before, wanted)) return viewAccount(before);
@@ -195,6 +198,12 @@ function checkPlans(plans: readonly string[], platform: Platform): void {
   for (const [index, plan] of plans.entries()) requirePlan(platform, plan, `plans[${index}]`);
 }
 
+/** Null takes the limits away, undefined leaves them. */
+function limitsOf(wanted: LimitsView | null | undefined, before: Account): Account["limits"] {
+  if (wanted === undefined) return before.limits;
+  return wanted === null ? undefined : readLimits(wanted);
+}
+
 function viewAccount(account: Account): AccountView {
   return {
     id: account.id,
@@ -202,6 +211,7 @@ function viewAccount(account: Account): AccountView {
     note: account.note,
     plans: [...account.plans],
     max_keys: account.maxKeys,
+    limits: viewLimits(account.limits),
     created_at: timeText(account.createdAt),
     disabled_at: timeText(account.disabledAt),
     revision: account.revision,

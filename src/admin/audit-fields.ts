@@ -2,6 +2,7 @@ import type { Account, Application } from "../domain/account.ts";
 import type { AuditFields } from "../domain/audit.ts";
 import type { Key } from "../domain/key.ts";
 import type { ManagementToken, User } from "../domain/user.ts";
+import { viewLimits } from "./limits-view.ts";
 import { timeText } from "./time-text.ts";
 
 /**
@@ -11,7 +12,8 @@ import { timeText } from "./time-text.ts";
 
 export function accountFields(account: Account): AuditFields {
   const { name, note, plans, maxKeys, disabledAt } = account;
-  return { name, note, plans, max_keys: maxKeys, disabled_at: timeText(disabledAt) };
+  const limits = viewLimits(account.limits);
+  return { name, note, plans, max_keys: maxKeys, limits, disabled_at: timeText(disabledAt) };
 }
 
 export function applicationFields(application: Application): AuditFields {
@@ -26,13 +28,7 @@ export function keyFields(key: Key): AuditFields {
     application: key.application,
     environment: key.environment,
     plan: key.plan,
-    limits:
-      key.limits === undefined
-        ? null
-        : {
-            requests_per_minute: key.limits.requestsPerMinute,
-            tokens_per_minute: key.limits.tokensPerMinute,
-          },
+    limits: viewLimits(key.limits),
     provisioned_units: key.provisionedUnits,
     provisioned_pool: key.provisionedPool ?? null,
     allowed_models: key.allowedModels ?? null,

@@ -65,6 +65,7 @@ async function ensureAccount(
     note: "",
     plans: ordinaryPlans(services.platform()),
     maxKeys: 100,
+    limits: undefined,
     createdAt: now,
     disabledAt: undefined,
     revision: 1,

@@ -2,6 +2,7 @@ import type { Key } from "../domain/key.ts";
 import type { KeySettings } from "./issue-key.ts";
 import type { WantedSettings } from "./key-rules.ts";
 import { namesCapacity } from "./provisioned-rules.ts";
+import { readLimits } from "./limits-view.ts";
 import type { Platform } from "./services.ts";
 
 export type SettingsOfBody = WantedSettings & {
@@ -57,12 +58,7 @@ function limitsOf(
   platform: Platform,
 ): KeySettings["limits"] {
   if (limits === null) return undefined;
-  if (limits !== undefined) {
-    return {
-      requestsPerMinute: limits.requests_per_minute,
-      tokensPerMinute: limits.tokens_per_minute,
-    };
-  }
+  if (limits !== undefined) return readLimits(limits);
   // Values of a custom plan mean nothing on a plan that has its own.
   const hasOwn = plan !== undefined && platform.plans.get(plan)?.limits !== undefined;
   return hasOwn ? undefined : current?.limits;

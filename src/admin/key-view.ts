@@ -1,7 +1,7 @@
 import type { Key, KeySecret } from "../domain/key.ts";
-import type { Limits } from "../domain/plan.ts";
 import type { ControlView } from "../storage/control-store.ts";
 import type { KeyStatus, KeyView, SecretView } from "./contract/keys.ts";
+import { viewLimits } from "./limits-view.ts";
 import { OwnerStates } from "./owner-states.ts";
 import type { AdminServices } from "./services.ts";
 import { timeText } from "./time-text.ts";
@@ -124,12 +124,4 @@ function viewSecret(secret: KeySecret, services: ViewServices): Omit<SecretView,
 
 export function hintOf(publicId: string): string {
   return `sk-slc_${publicId}`;
-}
-
-function viewLimits(limits: Limits | undefined): KeyView["limits"] {
-  if (limits === undefined) return null;
-  return {
-    requests_per_minute: limits.requestsPerMinute,
-    tokens_per_minute: limits.tokensPerMinute,
-  };
 }

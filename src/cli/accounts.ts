@@ -9,6 +9,7 @@ import {
 } from "./entity-verbs.ts";
 import { findAccount, pathOf } from "./find-entity.ts";
 import { definedFields, idempotencyOption } from "./change-fields.ts";
+import { limitOptions, readLimits } from "./limit-options.ts";
 import { readText } from "./reply-fields.ts";
 import { createResourceCommand } from "./resource-command.ts";
 import { pageOptions, showList, showRecord } from "./show-reply.ts";
@@ -39,6 +40,7 @@ const columns = [
 const fieldOptions = {
   plans: { type: "string", value: "A,B", about: "plans its account holders may issue keys on" },
   "max-keys": { type: "string", value: "N", about: "for account holders: most keys not revoked" },
+  ...limitOptions("what all its keys may use together"),
   note: { type: "string", value: "TEXT", about: "for operators" },
 } as const;
 
@@ -57,6 +59,7 @@ const createVerb = defineVerb({
       name: args.one("name for the account"),
       plans: args.list("plans"),
       max_keys: args.count("max-keys"),
+      limits: readLimits(args),
       note: args.text("note"),
     });
     const idempotencyKey = args.text("idempotency-key");
@@ -81,15 +84,23 @@ const listVerb = defineVerb({
 const updateVerb = defineVerb({
   name: "update",
   takes,
-  summary: "change the name, plans, number of keys or note",
-  options: { name: { type: "string", value: "NAME", about: "a new name" }, ...fieldOptions },
-  examples: ['accounts update "Example Shop" --plans standard,pro --max-keys 50'],
+  summary: "change the name, plans, number of keys, limits or note",
+  options: {
+    name: { type: "string", value: "NAME", about: "a new name" },
+    ...fieldOptions,
+    "no-limits": { type: "boolean", about: "its keys have no limit together any more" },
+  },
+  examples: [
+    'accounts update "Example Shop" --plans standard,pro --max-keys 50',
+    'accounts update "Example Shop" --requests-per-minute 2000 --tokens-per-minute 3000000',
+  ],
   async run(call) {
     const { args } = call;
     const fields = definedFields({
       name: args.text("name"),
       plans: args.list("plans"),
       max_keys: args.count("max-keys"),
+      limits: args.flag("no-limits") ? null : readLimits(args),
       note: args.text("note"),
     });
     if (Object.keys(fields).length === 0) throw new UsageError("say what to change");

@@ -4,18 +4,14 @@ import { exitCodes, UsageError, type CommandIo } from "./command.ts";
 import { changeEntity } from "./entity-verbs.ts";
 import { findApplication } from "./find-entity.ts";
 import { keyEntity } from "./keys-list.ts";
+import { limitOptions, readLimits } from "./limit-options.ts";
 import { cellOf, readPart, readRecord, readText, type ReplyRecord } from "./reply-fields.ts";
 import { showRecord } from "./show-reply.ts";
 import { defineVerb, type VerbCall } from "./verb.ts";
 
 const fieldOptions = {
   plan: { type: "string", value: "PLAN", about: "a plan of the configuration" },
-  "requests-per-minute": {
-    type: "string",
-    value: "N",
-    about: "this key's own limits, for custom plans; with --tokens-per-minute",
-  },
-  "tokens-per-minute": { type: "string", value: "N", about: "with --requests-per-minute" },
+  ...limitOptions("this key's own limits, for custom plans"),
   "provisioned-units": {
     type: "string",
     value: "N",
@@ -145,16 +141,4 @@ function readFields(
     expires_at: args.text("expires") === "never" ? null : args.time("expires", io.clock.now()),
     note: args.text("note"),
   });
-}
-
-function readLimits(args: Arguments<keyof typeof fieldOptions>): object | undefined {
-  const requests = args.count("requests-per-minute");
-  const tokens = args.count("tokens-per-minute");
-  if (requests === undefined && tokens === undefined) return undefined;
-  if (requests === undefined || tokens === undefined || requests === 0 || tokens === 0) {
-    throw new UsageError(
-      "--requests-per-minute and --tokens-per-minute go together and are above 0",
-    );
-  }
-  return { requests_per_minute: requests, tokens_per_minute: tokens };
 }

@@ -1,3 +1,4 @@
+import type { Limits } from "./plan.ts";
 import type { Role } from "./user.ts";
 
 /** The customer: owns applications and their keys. */
@@ -9,6 +10,8 @@ export interface Account {
   readonly plans: readonly string[];
   /** Most keys that are not revoked, of all its applications together. */
   readonly maxKeys: number;
+  /** What all its keys may use together, their provisioned throughput apart; undefined: no limit. */
+  readonly limits: Limits | undefined;
   /** Milliseconds since the epoch, as all times of an entity. */
   readonly createdAt: number;
   /** Since when none of its keys may call. */

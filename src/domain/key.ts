@@ -53,4 +53,6 @@ export interface Caller {
   readonly key: Key;
   readonly publicId: string;
   readonly limits: Limits;
+  /** What all keys of its account may use together; undefined: no limit. */
+  readonly accountLimits?: Limits | undefined;
 }

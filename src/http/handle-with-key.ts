@@ -61,18 +61,19 @@ function countThen(
 ): Reply | Promise<Reply> {
   const { count } = context.options;
   if (count === undefined) return then(undefined);
-  const name = `${route.counts} ${known.caller.key.id}`;
-  const prepared = context.repeated.ofKey(name, context.receivedAt);
+  const { counts: kind } = route;
+  const { caller } = known;
+  const prepared = context.repeated.ofKey(kind, caller, context.receivedAt);
   if (prepared !== undefined) return repeat(prepared, "key", context);
   const refuse = (error: unknown): never => {
     if (error instanceof GatewayError && error.status === 429) {
-      context.repeated.keepOfKey(name, error, context.receivedAt);
+      context.repeated.keepOfKey({ kind, caller }, error, context.receivedAt);
     }
     throw error;
   };
   let counted: ReturnType<CountArrival>;
   try {
-    counted = count(route.counts, known);
+    counted = count(kind, known);
   } catch (error) {
     return refuse(error);
   }
@@ -85,7 +86,7 @@ function repeat(
   context: RequestContext,
 ): Reply {
   context.error = error;
-  context.isExplained = false;
+  context.isExplained = context.shed.isExplained(context.receivedAt);
   context.repeatedOf = repeatedOf;
   return closingUnread(reply, context);
 }

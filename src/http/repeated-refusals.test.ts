@@ -1,17 +1,23 @@
 import { expect, test } from "bun:test";
+import { callerOf } from "../../test/support/pipeline-fixtures.ts";
 import { GatewayError } from "../domain/gateway-error.ts";
 import { RepeatedRefusals } from "./repeated-refusals.ts";
 
+const usual = callerOf();
+const callerNamed = (id: string) => ({ ...usual, key: { ...usual.key, id } });
 const limited = new GatewayError("rate_limit_exceeded", { message: "Too many." });
 
 test("a refusal of a key holds for the rest of its second, and for no other key", () => {
   const repeated = new RepeatedRefusals();
-  expect(repeated.ofKey("call a", 5_100)).toBeUndefined();
-  repeated.keepOfKey("call a", limited, 5_100);
-  expect(repeated.ofKey("call a", 5_999)?.error).toBe(limited);
-  expect(repeated.ofKey("call b", 5_999)).toBeUndefined();
-  expect(repeated.ofKey("listing a", 5_999)).toBeUndefined();
-  expect(repeated.ofKey("call a", 6_000)).toBeUndefined();
+  const caller = callerNamed("a");
+  expect(repeated.ofKey("call", caller, 5_100)).toBeUndefined();
+  repeated.keepOfKey({ kind: "call", caller }, limited, 5_100);
+  expect(repeated.ofKey("call", caller, 5_999)?.error).toBe(limited);
+  expect(repeated.ofKey("call", callerNamed("b"), 5_999)).toBeUndefined();
+  expect(repeated.ofKey("listing", caller, 5_999)).toBeUndefined();
+  const raised = { ...caller, limits: { ...caller.limits } };
+  expect(repeated.ofKey("call", raised, 5_999)).toBeUndefined();
+  expect(repeated.ofKey("call", caller, 6_000)).toBeUndefined();
 });
 
 test("an address with many wrong keys in one second gets an answer that names none of them", () => {
@@ -26,11 +32,11 @@ test("an address with many wrong keys in one second gets an answer that names no
 test("memory stays bounded however many keys and addresses are refused in one second", () => {
   const repeated = new RepeatedRefusals();
   for (let index = 0; index < 20_000; index += 1) {
-    repeated.keepOfKey(`call ${index}`, limited, 1_000);
+    repeated.keepOfKey({ kind: "call", caller: callerNamed(`${index}`) }, limited, 1_000);
     repeated.ofAddress(`address ${index}`, 1_000);
   }
-  expect(repeated.ofKey("call 9999", 1_000)).toBeDefined();
-  expect(repeated.ofKey("call 10000", 1_000)).toBeUndefined();
+  expect(repeated.ofKey("call", callerNamed("9999"), 1_000)).toBeDefined();
+  expect(repeated.ofKey("call", callerNamed("10000"), 1_000)).toBeUndefined();
   const late = Array.from({ length: 30 }, () => repeated.ofAddress("address 19999", 1_000));
   expect(late.every((each) => each === undefined)).toBe(true);
 });

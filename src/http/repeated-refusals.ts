@@ -1,4 +1,6 @@
 import type { GatewayError } from "../domain/gateway-error.ts";
+import type { Caller } from "../domain/key.ts";
+import type { RequestKind } from "../pipeline/count-request.ts";
 import { repeatedlyWrongKey } from "./edge-refusal.ts";
 import { errorReply } from "./error-reply.ts";
 import type { Reply } from "./reply.ts";
@@ -7,6 +9,12 @@ import type { Reply } from "./reply.ts";
 export interface PreparedRefusal {
   readonly error: GatewayError;
   readonly reply: Reply;
+}
+
+/** Of which a refusal was made. */
+export interface RefusedRequest {
+  readonly kind: RequestKind;
+  readonly caller: Caller;
 }
 
 /** Limits free requests by the second, so what refused a key holds until the second is over. */
@@ -21,20 +29,28 @@ const mostNames = 10_000;
  * Times are monotonic milliseconds.
  */
 export class RepeatedRefusals {
-  readonly #ofKeys = new Map<string, PreparedRefusal>();
+  readonly #ofKeys = new Map<string, RefusedKey>();
   readonly #ofAddresses = new Map<string, number>();
   readonly #wrongKey = prepare(repeatedlyWrongKey());
   #second = 0;
 
-  ofKey(name: string, nowMs: number): PreparedRefusal | undefined {
+  /** Undefined as well when the limits of the caller have changed meanwhile. */
+  ofKey(kind: RequestKind, caller: Caller, nowMs: number): PreparedRefusal | undefined {
     this.#advance(nowMs);
-    return this.#ofKeys.get(name);
+    if (this.#ofKeys.size === 0) return undefined;
+    const refused = this.#ofKeys.get(nameOf(kind, caller));
+    const isSame =
+      refused?.limits === caller.limits && refused.accountLimits === caller.accountLimits;
+    return isSame ? refused.prepared : undefined;
   }
 
   /** A key was refused for its requests. */
-  keepOfKey(name: string, error: GatewayError, nowMs: number): void {
+  keepOfKey(refused: RefusedRequest, error: GatewayError, nowMs: number): void {
     this.#advance(nowMs);
-    if (this.#ofKeys.size < mostNames) this.#ofKeys.set(name, prepare(error));
+    if (this.#ofKeys.size >= mostNames) return;
+    const { limits, accountLimits } = refused.caller;
+    const name = nameOf(refused.kind, refused.caller);
+    this.#ofKeys.set(name, { limits, accountLimits, prepared: prepare(error) });
   }
 
   /** Counts a wrong key of an address; how to refuse it where they come one after the other. */
@@ -52,6 +68,14 @@ export class RepeatedRefusals {
     this.#ofKeys.clear();
     this.#ofAddresses.clear();
   }
+}
+
+interface RefusedKey extends Pick<Caller, "limits" | "accountLimits"> {
+  readonly prepared: PreparedRefusal;
+}
+
+function nameOf(kind: RequestKind, { key }: Caller): string {
+  return `${kind} ${key.id}`;
 }
 
 function prepare(error: GatewayError): PreparedRefusal {

@@ -4,6 +4,7 @@ import { formatGoDuration, rateLimitHeaders, retryHeaders } from "../limits/head
 import type { LimitDecision } from "../storage/store.ts";
 import type { Guarantee } from "./capacity/guarantee.ts";
 import type { Call } from "./call.ts";
+import { accountScopeId } from "./plan-scopes.ts";
 import type { ResolvedModel } from "./resolve-model.ts";
 
 export interface RefusedAdmission {
@@ -87,11 +88,14 @@ function limitRefusal(refused: RefusedAdmission): GatewayError {
   });
 }
 
-function subjectOf({ request, guarantee }: RefusedAdmission, ofPlan: string): string {
+function subjectOf({ request, guarantee, decision }: RefusedAdmission, ofPlan: string): string {
   const { resolved, call } = request;
+  const { application, accountId } = call.caller.key;
   const what = guarantee === undefined ? ofPlan : `provisioned tokens per ${guarantee.seconds} s`;
   const model = resolved === undefined ? "" : `${resolved.model.alias} in `;
-  return `${model}application ${call.caller.key.application} on ${what}`;
+  const isOfAccount = decision.scopeId === accountScopeId(accountId);
+  const whose = isOfAccount ? "all applications of the account" : `application ${application}`;
+  return `${model}${whose} on ${what}`;
 }
 
 function whose({ request }: RefusedAdmission) {

@@ -91,7 +91,7 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate {
       throw planMissing(sent, key);
     }
     onUsed(publicId, now);
-    return { key, publicId, limits };
+    return { key, publicId, limits, accountLimits: stored.accountLimits };
   };
 }
 

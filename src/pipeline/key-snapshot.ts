@@ -75,10 +75,12 @@ export class KeySnapshotDraft {
     this.#byKey.delete(keyId);
     if (live === undefined) return;
     this.#byKey.set(keyId, publicIds);
-    const { key } = live;
+    const { key, accountLimits } = live;
     const networks =
       key.allowedNetworks === undefined ? undefined : createNetworkList(key.allowedNetworks);
-    for (const secret of secrets) this.#byPublicId.set(secret.publicId, { key, secret, networks });
+    for (const secret of secrets) {
+      this.#byPublicId.set(secret.publicId, { key, accountLimits, secret, networks });
+    }
   }
 
   /** Nothing may be applied afterwards. */

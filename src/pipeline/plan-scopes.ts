@@ -4,9 +4,16 @@ import { uncappedTerms } from "./reserve-tokens.ts";
 
 /** Everything under which a call of a key is counted, its guarantee apart. */
 export function planScopes(call: Pick<Call, "caller" | "snapshot">): readonly LimitScope[] {
-  const { key, limits } = call.caller;
+  const { key, limits, accountLimits } = call.caller;
   const { overrunFactor } = uncappedTerms(call);
-  return [{ id: keyScopeId(key.limitScope), limits, overrunFactor }];
+  const ofKey = { id: keyScopeId(key.limitScope), limits, overrunFactor };
+  if (accountLimits === undefined) return [ofKey];
+  return [ofKey, { id: accountScopeId(key.accountId), limits: accountLimits, overrunFactor }];
+}
+
+/** The scope in which all that keys of an account use is counted, where they have a common limit. */
+export function accountScopeId(accountId: string): string {
+  return `account:${accountId}`;
 }
 
 /** The scope in which requests and tokens are counted, whatever secret they came with. */

@@ -23,9 +23,16 @@ export interface KeyChanges {
 export interface KeyChange {
   readonly keyId: string;
   /** Undefined when it may not be used: revoked, disabled, or of a disabled application or account. */
-  readonly live: { readonly key: Key; readonly secrets: readonly KeySecret[] } | undefined;
+  readonly live: LiveKey | undefined;
   /** Of a key that may not be used; undefined when it was removed. */
   readonly ended?: EndedKey | undefined;
+}
+
+export interface LiveKey {
+  readonly key: Key;
+  /** What all keys of its account may use together. */
+  readonly accountLimits?: Limits | undefined;
+  readonly secrets: readonly KeySecret[];
 }
 
 /** Why and since when a key may not be used, for explanations alone. */
@@ -44,6 +51,7 @@ export type KeyEndReason =
 /** One live secret, as authentication finds it. */
 export interface StoredSecret {
   readonly key: Key;
+  readonly accountLimits?: Limits | undefined;
   readonly secret: KeySecret;
 }
 

@@ -22,6 +22,7 @@ export interface UsageReports {
 export interface AdmittedUsage {
   /** As `Key.limitScope`. */
   readonly limitScope: string;
+  readonly accountId: string;
   /** Whether it was within the key's guarantee, and so not charged to its plan. */
   readonly isGuarantee: boolean;
   /** Milliseconds since the epoch, when the second begins. */

@@ -212,3 +212,35 @@ test("issuing and revoking keys in turn gives nobody a new minute", async () => 
   await use(await gateway.createKey({ ...custom(5, 100_000), account: "cycler" }));
   expect(statuses).toEqual([200, 200, 200, 200, 200, 429]);
 });
+
+test("all keys of an account share its ceiling, whatever their plans", async () => {
+  const clock = new ManualClock();
+  await using gateway = await startGateway({ overrides: { clock } });
+  const wanted = { ...custom(100, 100_000), account: "shared" };
+  const keys = [await gateway.createKey(wanted), await gateway.createKey(wanted)];
+  const found = await gateway.admin("GET", "/admin/v1/accounts?name=shared");
+  const [account] = ((await found.json()) as { data: { id: string; revision: number }[] }).data;
+  const path = `/admin/v1/accounts/${account?.id}`;
+  const change = async (revision: number | undefined, limits: object | null): Promise<void> => {
+    expect((await gateway.admin("PATCH", path, { revision, limits })).status).toBe(200);
+  };
+  const use = async (calls: number): Promise<number> => {
+    let served = 0;
+    for (let index = 0; index < calls; index += 1) {
+      const headers = { authorization: `Bearer ${keys[index % 2]?.text}` };
+      const response = await gateway.post("/v1/chat/completions", chat("echo: a"), { headers });
+      const text = await response.text();
+      if (response.status === 200) served += 1;
+      else expect(text).toContain("all applications of the account");
+    }
+    return served;
+  };
+  expect(await use(4)).toBe(4);
+  await change(account?.revision, { requests_per_minute: 6, tokens_per_minute: 1_000_000 });
+  expect(await use(10)).toBe(6);
+  expect(await (await gateway.admin("GET", path)).json()).toMatchObject({
+    limits: { requests_per_minute: 6, tokens_per_minute: 1_000_000 },
+  });
+  await change((account?.revision ?? 0) + 1, null);
+  expect(await use(4)).toBe(4);
+});

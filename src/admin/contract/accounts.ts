@@ -4,6 +4,7 @@ import {
   applicationNameSchema,
   disabledBySchema,
   idSchema,
+  limitsSchema,
   noteSchema,
   pageFields,
   revisionSchema,
@@ -17,6 +18,7 @@ export const accountSchema = z
     note: z.string(),
     plans: z.array(z.string()).describe("Plans on which its account holders may issue keys."),
     max_keys: z.int().describe("Most keys that are not revoked, of all its applications together."),
+    limits: limitsSchema.nullable().describe("What all its keys may use together; null: no limit."),
     created_at: timeSchema,
     disabled_at: timeSchema.nullable().describe("Since when none of its keys may call."),
     revision: revisionSchema,
@@ -29,6 +31,9 @@ const plans = z
   .max(100)
   .describe("Names of plans of the configuration.");
 const maxKeys = z.int().min(0).max(1_000_000).describe("Most keys that are not revoked.");
+const limits = limitsSchema
+  .nullable()
+  .describe("What all its keys may use together, beside the plan of each; null: no limit.");
 const disabled = z.boolean().describe("True: none of its keys may call, until it is false again.");
 
 export const newAccountSchema = z
@@ -39,6 +44,7 @@ export const newAccountSchema = z
       .optional()
       .describe("Default: those with limits of their own and without provisioned throughput."),
     max_keys: maxKeys.optional().describe("Default 100."),
+    limits: limits.optional(),
   })
   .meta({ id: "NewAccount", examples: [{ name: "Example Ltd", plans: ["standard"] }] });
 
@@ -49,6 +55,7 @@ export const accountChangeSchema = z
     note: noteSchema.optional(),
     plans: plans.optional(),
     max_keys: maxKeys.optional(),
+    limits: limits.optional(),
     disabled: disabled.optional(),
   })
   .meta({ id: "AccountChange", examples: [{ revision: 1, disabled: true }] });

@@ -2,16 +2,12 @@ import { z } from "zod";
 import {
   disabledBySchema,
   idSchema,
+  limitsSchema,
   noteSchema,
   pageFields,
   revisionSchema,
   timeSchema,
 } from "./values.ts";
-
-const limit = z.int().min(1).max(999_999_999_999);
-const limitsSchema = z
-  .strictObject({ requests_per_minute: limit, tokens_per_minute: limit })
-  .meta({ id: "Limits", description: "What a key may use in any 60 seconds." });
 
 export const secretSchema = z
   .object({

@@ -69,3 +69,9 @@ export function numberText({ min, max, initial }: NumberTextOptions) {
 export const removedSchema = z
   .object({ id: z.string(), deleted: z.literal(true) })
   .meta({ id: "Removed", description: "What was removed for good." });
+
+const limit = z.int().min(1).max(999_999_999_999);
+export const limitsSchema = z
+  .strictObject({ requests_per_minute: limit, tokens_per_minute: limit })
+  .meta({ id: "Limits", description: "What may be used in any 60 seconds." });
+export type LimitsView = z.infer<typeof limitsSchema>;

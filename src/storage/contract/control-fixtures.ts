@@ -14,6 +14,7 @@ export function accountOf(id: string, values: Partial<Account> = {}): Account {
     note: "",
     plans: ["pilot", "standard"],
     maxKeys: 100,
+    limits: undefined,
     createdAt: 1_000,
     disabledAt: undefined,
     revision: 1,

@@ -95,10 +95,38 @@ export function usageReportsContract(name: string, create: () => Ledger): void {
       expect(
         found.toSorted((one, other) => one.at - other.at || one.tokens - other.tokens),
       ).toEqual([
-        { limitScope: "key_a", isGuarantee: true, at: at(3_661), requests: 1, tokens: 500 },
-        { limitScope: "key_b", isGuarantee: false, at: at(61), requests: 1, tokens: 30 },
-        { limitScope: "key_a", isGuarantee: false, at: at(10), requests: 2, tokens: 60 },
-        { limitScope: "key_a", isGuarantee: true, at: at(10), requests: 1, tokens: 90 },
+        {
+          limitScope: "key_a",
+          accountId: "acct_a",
+          isGuarantee: true,
+          at: at(3_661),
+          requests: 1,
+          tokens: 500,
+        },
+        {
+          limitScope: "key_b",
+          accountId: "acct_a",
+          isGuarantee: false,
+          at: at(61),
+          requests: 1,
+          tokens: 30,
+        },
+        {
+          limitScope: "key_a",
+          accountId: "acct_a",
+          isGuarantee: false,
+          at: at(10),
+          requests: 2,
+          tokens: 60,
+        },
+        {
+          limitScope: "key_a",
+          accountId: "acct_a",
+          isGuarantee: true,
+          at: at(10),
+          requests: 1,
+          tokens: 90,
+        },
       ]);
     });
 

@@ -5,6 +5,7 @@ import type { EndedKey, KeyChange, KeyChanges, KeyStore } from "../store.ts";
 import type { SqliteConnection } from "./connection.ts";
 import { currentEpoch } from "./key-epochs.ts";
 import { type KeyRow, readKey } from "./tables/key-table.ts";
+import { readLimits } from "./tables/limits-columns.ts";
 import { readSecret, type SecretRow } from "./tables/secret-table.ts";
 
 /** For how long secrets that ended are still told of: their refusals can then say so. */
@@ -16,6 +17,8 @@ interface ChangeRow extends KeyRow {
   readonly changed_epoch: number;
   readonly application_disabled_at: number | null;
   readonly account_disabled_at: number | null;
+  readonly account_requests_per_minute: number | null;
+  readonly account_tokens_per_minute: number | null;
 }
 
 interface RemovalRow {
@@ -64,7 +67,9 @@ export class SqliteKeyStore implements KeyStore {
 export const changesSql = `
   SELECT keys.*, applications.name AS application, applications.environment,
     applications.disabled_at AS application_disabled_at,
-    accounts.disabled_at AS account_disabled_at
+    accounts.disabled_at AS account_disabled_at,
+    accounts.requests_per_minute AS account_requests_per_minute,
+    accounts.tokens_per_minute AS account_tokens_per_minute
   FROM keys CROSS JOIN applications ON applications.id = keys.application_id
     CROSS JOIN accounts ON accounts.id = applications.account_id
   WHERE keys.changed_epoch > ? ORDER BY keys.changed_epoch LIMIT ?`;
@@ -95,7 +100,13 @@ function toChange(database: Database, row: ChangeRow | RemovalRow, now: number):
   const key = readKey(row);
   const end = findEnd(row);
   const secrets = (): KeySecret[] => findSecrets(database, key.id, now - endedSecretsMs);
-  if (end === undefined) return { keyId: key.id, live: { key, secrets: secrets() } };
+  if (end === undefined) {
+    const accountLimits = readLimits({
+      requests_per_minute: row.account_requests_per_minute,
+      tokens_per_minute: row.account_tokens_per_minute,
+    });
+    return { keyId: key.id, live: { key, accountLimits, secrets: secrets() } };
+  }
   const isRecent = end.at > now - endedKeysMs;
   const ended = { ...end, key, secrets: isRecent ? secrets() : [] };
   return { keyId: key.id, live: undefined, ended };

@@ -4,6 +4,7 @@ import type { AdmittedUsage } from "../usage-reports.ts";
 
 interface AdmittedRow {
   readonly scope: string;
+  readonly account_id: string;
   readonly second: number;
   readonly requests: number;
   readonly tokens: number;
@@ -26,12 +27,13 @@ const isAdmitted = "(attempts > 0 OR outcome = 'interrupted')";
 
 function sumsWhere(condition: string): string {
   return `
-    SELECT coalesce(keys.limit_scope, key_id) AS scope, second, requests, tokens FROM (
-      SELECT key_id, started_at / 1000 AS second, count(*) AS requests,
+    SELECT coalesce(keys.limit_scope, key_id) AS scope, admitted.account_id, second, requests, tokens
+    FROM (
+      SELECT key_id, account_id, started_at / 1000 AS second, count(*) AS requests,
         sum(max(input_tokens + output_tokens,
           CASE outcome WHEN 'interrupted' THEN coalesce(reserved_tokens, 0) ELSE 0 END)) AS tokens
-      FROM usage WHERE ${condition} AND ${isAdmitted} GROUP BY key_id, second
-    ) LEFT JOIN keys ON keys.id = key_id`;
+      FROM usage WHERE ${condition} AND ${isAdmitted} GROUP BY key_id, account_id, second
+    ) AS admitted LEFT JOIN keys ON keys.id = key_id`;
 }
 
 const ofPlans = sumsWhere("started_at >= ? AND capacity_class <> 'provisioned'");
@@ -42,7 +44,7 @@ const ofGuarantees = sumsWhere(`
   AND started_at >= ? AND capacity_class = 'provisioned'`);
 
 function toUsage(rows: readonly AdmittedRow[], isGuarantee: boolean): readonly AdmittedUsage[] {
-  return rows.map(({ scope, second, requests, tokens }) => {
-    return { limitScope: scope, isGuarantee, at: second * 1_000, requests, tokens };
+  return rows.map(({ scope, account_id: accountId, second, requests, tokens }) => {
+    return { limitScope: scope, accountId, isGuarantee, at: second * 1_000, requests, tokens };
   });
 }

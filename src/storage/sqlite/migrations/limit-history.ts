@@ -7,4 +7,8 @@ export const limitHistory = `
   ALTER TABLE keys ADD COLUMN limit_scope TEXT NOT NULL DEFAULT '';
   UPDATE keys SET limit_scope = id;
   CREATE INDEX keys_by_limit_scope ON keys (limit_scope) WHERE revoked_at IS NULL;
+
+  -- What all keys of an account may use together; NULL: no limit.
+  ALTER TABLE accounts ADD COLUMN requests_per_minute INTEGER;
+  ALTER TABLE accounts ADD COLUMN tokens_per_minute INTEGER;
 `;

@@ -1,11 +1,13 @@
 import type { Database } from "bun:sqlite";
 import type { Account } from "../../../domain/account.ts";
+import { isSameValue } from "../../../domain/same-value.ts";
 import type { AccountFilter } from "../../control-store.ts";
 import { bumpKeys } from "../key-epochs.ts";
 import { equals, Table, type TableSpec } from "../table.ts";
+import { readLimits, writeLimits, type LimitsColumns } from "./limits-columns.ts";
 import { readTexts } from "./text-list.ts";
 
-export interface AccountRow {
+export interface AccountRow extends LimitsColumns {
   readonly id: string;
   readonly name: string;
   readonly note: string;
@@ -25,6 +27,7 @@ export const accountTable: TableSpec<Account, AccountRow, AccountFilter> = {
     note: account.note,
     plans: JSON.stringify(account.plans),
     max_keys: account.maxKeys,
+    ...writeLimits(account.limits),
     created_at: account.createdAt,
     disabled_at: account.disabledAt ?? null,
     revision: account.revision,
@@ -35,13 +38,16 @@ export const accountTable: TableSpec<Account, AccountRow, AccountFilter> = {
     note: row.note,
     plans: readTexts(row.plans),
     maxKeys: row.max_keys,
+    limits: readLimits(row),
     createdAt: row.created_at,
     disabledAt: row.disabled_at ?? undefined,
     revision: row.revision,
   }),
   conditions: (filter) => [equals("id", filter.id), equals("name", filter.name)],
   onChange: (database, id, { before, after }) => {
-    if (before?.disabledAt !== after.disabledAt) bumpKeys(database, "account_id", id);
+    const isSame =
+      before?.disabledAt === after.disabledAt && isSameValue(before?.limits, after.limits);
+    if (!isSame) bumpKeys(database, "account_id", id);
   },
 };
 

@@ -14,16 +14,15 @@ import {
   type TableSpec,
   whereAll,
 } from "../table.ts";
+import { readLimits, writeLimits, type LimitsColumns } from "./limits-columns.ts";
 import { readTexts } from "./text-list.ts";
 
-export interface KeyRow {
+export interface KeyRow extends LimitsColumns {
   readonly id: string;
   readonly application_id: string;
   readonly account_id: string;
   readonly plan: string;
   readonly limit_scope: string;
-  readonly requests_per_minute: number | null;
-  readonly tokens_per_minute: number | null;
   readonly provisioned_units: number;
   readonly provisioned_pool: string | null;
   readonly allowed_models: string | null;
@@ -51,8 +50,7 @@ export const keyTable: TableSpec<Key, KeyRow, KeyFilter> = {
     account_id: key.accountId,
     plan: key.plan,
     limit_scope: key.limitScope,
-    requests_per_minute: key.limits?.requestsPerMinute ?? null,
-    tokens_per_minute: key.limits?.tokensPerMinute ?? null,
+    ...writeLimits(key.limits),
     provisioned_units: key.provisionedUnits,
     provisioned_pool: key.provisionedPool ?? null,
     allowed_models: writeTexts(key.allowedModels),
@@ -140,7 +138,6 @@ export class KeyTable extends Table<Key, KeyRow, KeyFilter> {
 }
 
 export function readKey(row: KeyRow): Key {
-  const { requests_per_minute: requestsPerMinute, tokens_per_minute: tokensPerMinute } = row;
   return {
     id: row.id,
     accountId: row.account_id,
@@ -149,10 +146,7 @@ export function readKey(row: KeyRow): Key {
     environment: row.environment,
     plan: row.plan,
     limitScope: row.limit_scope,
-    limits:
-      requestsPerMinute === null || tokensPerMinute === null
-        ? undefined
-        : { requestsPerMinute, tokensPerMinute },
+    limits: readLimits(row),
     provisionedUnits: row.provisioned_units,
     provisionedPool: row.provisioned_pool ?? undefined,
     allowedModels: row.allowed_models === null ? undefined : readTexts(row.allowed_models),
