@@ -95,16 +95,26 @@ function checkWait(call: CallRecord, attempt: Attempt, wrong: (text: string) => 
   }
 }
 
-/** Whether a probe of the target of an attempt failed since the call came. */
-function isFoundSilent({ probes }: World, call: CallRecord, attempt: Attempt): boolean {
-  return probes.some(
-    ({ process, upstream, model, endedAt }) =>
-      process === attempt.process &&
-      upstream === attempt.upstream &&
-      model === attempt.model &&
-      endedAt !== undefined &&
-      endedAt >= call.plan.atMs,
+/**
+ * Whether a probe of the target of an attempt ended since the call came, or before that one failed
+ * and the target has answered nothing until the attempt began.
+ */
+function isFoundSilent(world: World, call: CallRecord, attempt: Attempt): boolean {
+  const isSame = ({ process, upstream, model }: Attempt): boolean =>
+    process === attempt.process && upstream === attempt.upstream && model === attempt.model;
+  const others = [...world.probes, ...[...world.calls.values()].flatMap((each) => each.attempts)];
+  const answers = others.flatMap((other) =>
+    isSame(other) && other.how === "closed" ? (other.endedAt ?? []) : [],
   );
+  const lastAnswerAt = Math.max(
+    Number.NEGATIVE_INFINITY,
+    ...answers.filter((at) => at <= attempt.startedAt),
+  );
+  return world.probes.some((probe) => {
+    const { endedAt = Number.NEGATIVE_INFINITY, how } = probe;
+    if (!isSame(probe)) return false;
+    return endedAt >= call.plan.atMs || (how !== "closed" && endedAt > lastAnswerAt);
+  });
 }
 
 interface Beginning {

@@ -10,6 +10,7 @@ interface KnownKey {
   limits: Limits;
   readonly publicIds: readonly string[];
   readonly patienceMs: number;
+  readonly uncapped: KeyPlan["uncapped"];
   /** Time of the run. */
   revokedAt: number | undefined;
 }
@@ -22,8 +23,8 @@ export class KeyRegister {
 
   constructor(keys: readonly KeyPlan[]) {
     this.#keys = new Map(
-      keys.map(({ key, limits, publicIds, patienceMs }) => {
-        const known = { key: { ...key, plan: `plan-${key.id}` }, limits, publicIds, patienceMs };
+      keys.map(({ key, ...rest }) => {
+        const known = { ...rest, key: { ...key, plan: `plan-${key.id}` } };
         return [key.id, { ...known, revokedAt: undefined }];
       }),
     );
@@ -67,14 +68,13 @@ export class KeyRegister {
 
   /** One for each key: how long its calls wait is the plan's. */
   plans(): readonly Plan[] {
-    return [...this.#keys.values()].map(({ key, patienceMs }) => ({
+    return [...this.#keys.values()].map(({ key, patienceMs, uncapped }) => ({
       name: key.plan,
       limits: undefined,
       provisioned: true,
       queueTimeoutMs: patienceMs,
       isIdempotent: false,
-      uncapped: "debt",
-      overrunFactor: 3,
+      ...uncapped,
     }));
   }
 

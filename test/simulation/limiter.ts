@@ -149,7 +149,7 @@ export class SharedLimiter {
   }
 
   #decide(request: LimitRequest, { process }: LimiterClient): LimitDecision {
-    const { callId, scopes, tokens } = request;
+    const { callId, scopes, tokens, mostTokens: most = tokens } = request;
     const audits = scopes.map((scope) => this.#auditOf(scope.id));
     const before = scopes.map((scope) => this.#store.peek(scope));
     const decision = this.#store.acquire(request);
@@ -163,7 +163,7 @@ export class SharedLimiter {
     const problems: readonly (readonly [string, string])[] = decision.isAdmitted
       ? audits.flatMap((audit, index) => {
           const scope = scopes[index];
-          return scope === undefined ? [] : audit.admitted({ callId, scope, tokens, now });
+          return scope === undefined ? [] : audit.admitted({ callId, scope, tokens, most, now });
         })
       : this.#checkRefusal(request, decision, before);
     for (const [rule, text] of problems) violate(this.#world, rule, text, call);
@@ -217,7 +217,7 @@ export class SharedLimiter {
     decision: Extract<LimitDecision, { isAdmitted: false }>,
     before: readonly ReturnType<MemoryLimitStore["peek"]>[],
   ): readonly (readonly [string, string])[] {
-    const { scopes, tokens } = request;
+    const { scopes, tokens, mostTokens: most = tokens } = request;
     const problems: (readonly [string, string])[] = [];
     scopes.forEach((scope, index) => {
       const after = this.#store.peek(scope);
@@ -230,9 +230,13 @@ export class SharedLimiter {
     if (refusing === undefined || audit === undefined) {
       problems.push(["I7", `${decision.scopeId} refused and was not asked`]);
     } else {
-      const { dimension } = decision;
-      const now = this.#world.time.now;
-      problems.push(...audit.refused({ scope: refusing, tokens, now }, dimension));
+      const { dimension, overrun } = decision;
+      const asked = { scope: refusing, tokens, most, now: this.#world.time.now };
+      problems.push(
+        ...(overrun === undefined
+          ? audit.refused(asked, dimension)
+          : audit.refusedForOverrun(asked)),
+      );
     }
     return problems;
   }

@@ -1,7 +1,7 @@
 import type { CapacityMode, Pool } from "../../src/domain/capacity.ts";
 import type { Key } from "../../src/domain/key.ts";
 import type { Model } from "../../src/domain/model.ts";
-import type { Limits } from "../../src/domain/plan.ts";
+import type { Limits, Plan } from "../../src/domain/plan.ts";
 import type { RoutingSettings } from "../../src/domain/routing-settings.ts";
 import type { Timeouts } from "../../src/domain/upstream-settings.ts";
 
@@ -65,6 +65,7 @@ export interface KeyPlan {
   readonly limits: Limits;
   /** How long its calls wait in the queue of a pool. */
   readonly patienceMs: number;
+  readonly uncapped: Pick<Plan, "uncapped" | "overrunFactor">;
 }
 
 export interface CallPlan {

@@ -6,6 +6,8 @@ interface Admitted {
   readonly reserved: number;
   /** What held for it. */
   readonly scope: LimitScope;
+  /** The most that it was admitted for. */
+  readonly most: number;
   /** What is charged for it. */
   charged: number;
   tokens: number;
@@ -14,6 +16,7 @@ interface Admitted {
 interface Asked {
   readonly scope: LimitScope;
   readonly tokens: number;
+  readonly most: number;
   readonly now: number;
 }
 
@@ -28,6 +31,8 @@ export class ScopeAudit {
   readonly admissions: Admitted[] = [];
   /** Tokens used beyond a reservation, charged when it was settled. */
   readonly #debts: { readonly at: number; readonly tokens: number }[] = [];
+  /** Calls under way that may use more than is charged for them. */
+  readonly #overrunning = new Set<Admitted>();
   #latest: LimitScope | undefined;
   /** Of the windows so far. */
   #longestSeconds = 0;
@@ -47,10 +52,13 @@ export class ScopeAudit {
     callId,
     scope,
     tokens,
+    most,
     now,
   }: Asked & { readonly callId: string }): readonly Problem[] {
     this.#latest = scope;
-    this.admissions.push({ callId, at: now, reserved: tokens, scope, charged: tokens, tokens });
+    const admission = { callId, at: now, reserved: tokens, scope, most, charged: tokens, tokens };
+    this.admissions.push(admission);
+    if (most > tokens) this.#overrunning.add(admission);
     const { seconds, limits } = boundsOf(scope);
     this.#grow(seconds, now);
     const since = Math.max(now - (seconds - 1) * 1_000, this.#unknownBefore);
@@ -65,11 +73,33 @@ export class ScopeAudit {
       const text = `${this.id} holds ${held.requests} of ${limits.requestsPerMinute} requests`;
       problems.push(["I1", text]);
     }
+    if (most > tokens && this.#openOverrun > overrunLimitOf(scope)) {
+      problems.push(["O1", `${this.id} may use ${this.#openOverrun} tokens beyond its charges`]);
+    }
     return problems;
   }
 
+  /** A refusal for what calls could use must have had its reason. */
+  refusedForOverrun({ scope, tokens, most, now }: Asked): readonly Problem[] {
+    this.#latest = scope;
+    this.#grow(boundsOf(scope).seconds, now);
+    const could = this.#openOverrun + this.#owedAtMost(now) + most - tokens;
+    if (could > overrunLimitOf(scope)) return [];
+    return [["O2", `${this.id} refused for ${could} tokens of ${overrunLimitOf(scope)}`]];
+  }
+
+  /** What calls under way may use beyond what is charged for them. */
+  get #openOverrun(): number {
+    let tokens = 0;
+    for (const { most, charged } of this.#overrunning) tokens += Math.max(0, most - charged);
+    return tokens;
+  }
+
   /** A refusal must have had its reason. */
-  refused({ scope, tokens, now }: Asked, dimension: "requests" | "tokens"): readonly Problem[] {
+  refused(
+    { scope, tokens, now }: Omit<Asked, "most">,
+    dimension: "requests" | "tokens",
+  ): readonly Problem[] {
     this.#latest = scope;
     const { seconds, limits } = boundsOf(scope);
     this.#grow(seconds, now);
@@ -95,7 +125,9 @@ export class ScopeAudit {
   settled(callId: string, tokens: number, now: number): void {
     this.used(callId, tokens, now);
     const admission = this.admissions.findLast((one) => one.callId === callId);
-    if (admission !== undefined) admission.tokens = tokens;
+    if (admission === undefined) return;
+    admission.tokens = tokens;
+    this.#overrunning.delete(admission);
   }
 
   heldAtMost(now: number): { requests: number; tokens: number } {
@@ -118,14 +150,13 @@ export class ScopeAudit {
       const debts = this.#debts.reduce((sum, { at, tokens }) => sum + (at > since ? tokens : 0), 0);
       most = Math.max(most, this.#heldSince(since, now).tokens + debts - paid);
       if (since < first) return most;
-      paid += this.#leastLimitSince(since);
+      paid += this.#leastLimit;
     }
   }
 
-  #leastLimitSince(since: number): number {
-    const limits = this.admissions.map(({ at, scope }) =>
-      at > since ? boundsOf(scope).limits.tokensPerMinute : Infinity,
-    );
+  /** Of all limits that it ever had: which one held when a debt was paid is not known here. */
+  get #leastLimit(): number {
+    const limits = this.admissions.map(({ scope }) => boundsOf(scope).limits.tokensPerMinute);
     return Math.min(boundsOf(this.latest).limits.tokensPerMinute, ...limits);
   }
 
@@ -176,6 +207,10 @@ export class ScopeAudit {
     }
     return { requests, tokens };
   }
+}
+
+function overrunLimitOf(scope: LimitScope): number {
+  return boundsOf(scope).limits.tokensPerMinute * (scope.overrunFactor ?? Infinity);
 }
 
 /** How many slots a window counts, and what it may hold. */

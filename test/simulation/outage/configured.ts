@@ -61,5 +61,6 @@ function keyPlan(accountId: string, index: number): KeyPlan {
     publicIds: [`public-${index}`],
     limits,
     patienceMs: 0,
+    uncapped: { uncapped: "debt", overrunFactor: 3 },
   };
 }
