@@ -68,10 +68,10 @@ function overrunRefusal(
 }
 
 function limitRefusal(refused: RefusedAdmission): GatewayError {
-  const { dimension, retryAfterMs, state } = refused.decision;
+  const { dimension, retryAfterMs, state, debt } = refused.decision;
   const isTokens = dimension === "tokens";
   const limit = isTokens ? state.limits.tokensPerMinute : state.limits.requestsPerMinute;
-  const used = limit - (isTokens ? state.remainingTokens : state.remainingRequests);
+  const used = isTokens ? limit - state.remainingTokens + debt : limit - state.remainingRequests;
   const asked = isTokens ? refused.askedTokens : 1;
   const subject = subjectOf(refused, isTokens ? "tokens per min (TPM)" : "requests per min (RPM)");
   const message =
@@ -116,16 +116,21 @@ function explain(
   { limit, used, asked }: BrokenLimit,
 ): RefusalExplanation {
   const { guarantee, decision, now } = refused;
-  const { scopeId, dimension, freeAfterMs, slots } = decision;
+  const { scopeId, dimension, freeAfterMs, slots, debt } = decision;
   const rule = brokenRule(decision, guarantee);
   const seconds = guarantee?.seconds ?? 60;
+  const debtOf = dimension === "tokens" ? debt : 0;
+  const owed =
+    debtOf === 0
+      ? ""
+      : ` Calls before it used ${debtOf} tokens beyond the limit, which are paid first.`;
   return {
     rule,
     summary:
       rule === "request_too_large"
         ? `The request asks for ${asked} tokens, more than the ${limit} of ${wholeTime(guarantee)}.`
-        : `The last ${seconds} s hold ${used} of ${limit} ${dimension}, and the request asks for ` +
-          `${asked}.`,
+        : `The last ${seconds} s hold ${used - debtOf} of ${limit} ${dimension}, and the request ` +
+          `asks for ${asked}.${owed}`,
     ...whose(refused),
     window: {
       scopeId,

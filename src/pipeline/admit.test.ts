@@ -73,6 +73,18 @@ test("a refusal for tokens says what the window held and when the request would 
   });
 });
 
+test("a refusal in debt says what is owed, and when it is paid", async () => {
+  const { ask, refused, store } = setUp({});
+  await ask(300);
+  await store.settle("req_1", 2_500);
+  const error = await refused(100);
+  expect(error.message).toContain("Limit 1000, Used 2500, Requested 100.");
+  expect(error.explanation?.summary).toBe(
+    "The last 60 s hold 1000 of 1000 tokens, and the request asks for 100. Calls before it used " +
+      "1500 tokens beyond the limit, which are paid first.",
+  );
+});
+
 test("a refusal for requests counts requests", async () => {
   const { ask, refused } = setUp({ requestsPerMinute: 2 });
   await ask(1);

@@ -151,6 +151,8 @@ export interface RefusedByLimit {
   readonly retryAfterMs: number | undefined;
   /** Of the scope that refused. */
   readonly state: LimitState;
+  /** Tokens that it was used beyond its limit, and that are not paid yet. */
+  readonly debt: number;
   /** What its window held, oldest first, empty seconds left out. */
   readonly slots: readonly WindowSlot[];
 }

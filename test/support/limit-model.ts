@@ -112,6 +112,7 @@ export class LimitModel {
         freeAfterMs: waitMs,
         retryAfterMs: waitMs,
         state: this.state(refusing, nowMs),
+        debt: this.#account(refusing, slot).debt,
         slots: this.#slots(refusing, nowMs),
       };
     }
@@ -130,6 +131,7 @@ export class LimitModel {
         retryAfterMs: overrun > limit ? undefined : 2_000,
         overrun: { limit, used: debt + open, asked: overrun },
         state: this.state(overrunning, nowMs),
+        debt,
         slots: this.#slots(overrunning, nowMs),
       };
     }

@@ -173,8 +173,16 @@ class WindowLimitStore implements MemoryLimitStore {
     const state = window.state(limits, now);
     const freeAfterMs = waitMs === undefined ? undefined : Math.ceil(waitMs);
     const retryAfterMs = withJitter(waitMs, this.#options.random);
-    const slots = window.slots(now);
-    return { isAdmitted: false, scopeId, dimension, freeAfterMs, retryAfterMs, state, slots };
+    return {
+      isAdmitted: false,
+      scopeId,
+      dimension,
+      freeAfterMs,
+      retryAfterMs,
+      state,
+      debt: window.debt,
+      slots: window.slots(now),
+    };
   }
 
   #refuseOverrun(
@@ -192,6 +200,7 @@ class WindowLimitStore implements MemoryLimitStore {
       retryAfterMs: withJitter(waitMs, this.#options.random),
       overrun: { limit: overrunLimit, used: window.overrun, asked: overrun },
       state: window.state(limits, now),
+      debt: window.debt,
       slots: window.slots(now),
     };
   }
