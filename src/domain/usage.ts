@@ -71,6 +71,6 @@ export interface OpenedCall extends Pick<
   | "capacityClass"
   | "isStreamed"
 > {
-  /** The likely count: what is billed when nobody lives to say better. */
+  /** As reserved: what is billed when nobody lives to say better. */
   readonly inputTokens: number;
 }

@@ -30,7 +30,7 @@ function setUp(limits: Partial<Limits>) {
     const request: AdmissionRequest = {
       call: callOf({ id: `req_${calls}`, caller }),
       resolved: { model: modelOf() },
-      estimate: { inputTokens: tokens, outputTokens: 0, likelyInputTokens: tokens },
+      estimate: { inputTokens: tokens, outputTokens: 0 },
       output: { cap: 0, choices: 1 },
     };
     return admit(request, { limits: store, clock });
@@ -150,7 +150,7 @@ function setUpGuarantee(units = 3, contextWindow = 200) {
         options: { capacity, deadlineAt: undefined },
       }),
       resolved: { model: models[alias] },
-      estimate: { inputTokens: input, outputTokens: output, likelyInputTokens: input },
+      estimate: { inputTokens: input, outputTokens: output },
       output: { cap: isCapped ? output : undefined, choices: 1 },
     };
   };

@@ -54,12 +54,11 @@ export async function attemptChat(
   try {
     if (codec.takesChoiceCount) await sendTogether(attempt, progress);
     else await sendApart(attempt, progress);
-  } catch (error) {
+    return progress.result();
+  } finally {
     // Choices that were answered before another failed have used their tokens.
-    context.meter.reported(progress.usage);
-    throw error;
+    context.meter.reportedPart(progress.reportedUsage);
   }
-  return progress.result();
 }
 
 async function sendTogether(

@@ -43,6 +43,7 @@ export async function runCall<Answer>(
   const resolved = resolveModel(arriving, operation.alias, operation.kind);
   const { model } = resolved;
   const subject = {
+    accountId: arriving.caller.key.accountId,
     keyId: arriving.caller.key.id,
     model,
     nowMs: services.clock.monotonic(),
@@ -95,6 +96,9 @@ async function counted<Answer>(
   await chargeRequest(request, context.services);
   const inputTokens = await operation.countInput(model, context);
   if (inputTokens === undefined) return request;
+  context.meter.inputCounted(inputTokens);
+  // What is too long for the model is so under any plan.
+  checkModels(model, { call: context.call, operation });
   return { ...request, estimate: { ...request.estimate, inputTokens } };
 }
 

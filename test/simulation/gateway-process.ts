@@ -191,6 +191,7 @@ export class GatewayProcess {
         jsonDepth: 64,
         answerLimitBytes: 1_000_000,
         malformedEvents: 10,
+        usageTimeoutMs: 5_000,
         imageFetch: noImageFetch,
       },
     };

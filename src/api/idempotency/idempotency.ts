@@ -137,7 +137,7 @@ export class Idempotency {
   /** A repeat takes no tokens, but it is a request. Throws 400 for a model that is gone, and 429. */
   async #charge({ call, alias, endpoint }: AskedCall): Promise<void> {
     const resolved = resolveModel(call, alias, kinds[endpoint]);
-    const estimate = { inputTokens: 0, outputTokens: 0, likelyInputTokens: 0 };
+    const estimate = { inputTokens: 0, outputTokens: 0 };
     await chargeRequest(
       { call, resolved, estimate, output: { cap: 0, choices: 1 } },
       this.#services,
