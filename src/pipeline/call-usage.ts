@@ -28,9 +28,9 @@ export class CallUsage {
     this.#inputTokens = inputTokens;
   }
 
-  /** What is billed of the input when no upstream counts it. */
+  /** What is billed of the input as far as is known. */
   get inputTokens(): number {
-    return this.#inputTokens;
+    return this.#soFar?.inputTokens || this.#inputTokens;
   }
 
   /** An upstream counted the input before it was admitted. */
@@ -92,8 +92,7 @@ export class CallUsage {
   /** Of an answer that ended early: all of its input, and the output that came. */
   get ofDelivery(): CountedUsage {
     const said = this.#saidEarly;
-    const inputTokens =
-      this.#soFar?.inputTokens || Math.max(this.#inputTokens, this.#part?.inputTokens ?? 0);
+    const inputTokens = Math.max(this.inputTokens, this.#part?.inputTokens ?? 0);
     const usage = {
       inputTokens,
       outputTokens: Math.max(this.deliveredTokens, said?.outputTokens ?? 0),

@@ -116,7 +116,7 @@ export class Meter {
     this.#tokens.reportedPart(usage);
   }
 
-  /** What is billed of the input when the upstream never says its count. */
+  /** What is billed of the input as far as is known. */
   get inputTokens(): number {
     return this.#tokens.inputTokens;
   }
