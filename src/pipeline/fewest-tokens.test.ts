@@ -39,12 +39,24 @@ test.each(Object.entries(texts))("%s has no fewer tokens than are promised", (_n
   }
 });
 
+/** Four ideographs a token hold for running text, not for the longest tokens. */
+const withoutIdeographs = (text: string): string =>
+  text.replaceAll(/[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af]/g, "");
+
+test("no token of a vocabulary is promised to be more than one", () => {
+  for (const { decode, size } of tokenizers) {
+    const wrong = Array.from({ length: size }, (_, token) => withoutIdeographs(decode([token])))
+      .filter((text) => fewestTokens(text) > 1)
+      .slice(0, 10);
+    expect(wrong).toEqual([]);
+  }
+});
+
 test("no text of a vocabulary's own tokens has fewer than are promised", () => {
   for (const { decode, encode, size } of tokenizers) {
     const token = fc.integer({ min: 0, max: size - 1 });
     const property = fc.property(fc.array(token, { maxLength: 40 }), (tokens) => {
-      // Four ideographs a token hold for running text, not for the longest tokens.
-      const text = decode(tokens).replaceAll(/[\u2e80-\u9fff\uac00-\ud7af]/g, "");
+      const text = withoutIdeographs(decode(tokens));
       expect(fewestTokens(text)).toBeLessThanOrEqual(encode(text).length);
     });
     fc.assert(property, { numRuns: 300 });
@@ -70,4 +82,10 @@ test("several texts count together, or the longest of them alone", () => {
 test("texts that are shorter than the limit are not looked at", () => {
   const read = new ReadTexts(["one two three", "four five"]);
   expect([read.sumFor(22), read.mostFor(13)]).toEqual([0, 0]);
+});
+
+test("of very long texts only the beginning is looked at", () => {
+  const read = new ReadTexts([" ".repeat(4_000_000), "word ".repeat(1_000)]);
+  expect(read.sumFor(10)).toBe(0);
+  expect(new ReadTexts(["word ".repeat(1_000_000)]).sumFor(10)).toBe(800_000);
 });
