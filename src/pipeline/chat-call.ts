@@ -135,12 +135,12 @@ function commonParts({ request, bodyBytes }: ChatCall, isStreamed: boolean): Com
     alias: request.model,
     kind: "chat",
     isStreamed,
-    measure: (model, snapshot) => repeatedInput(size, inputReadings(request, model, snapshot)),
+    measure: (model, call) => repeatedInput(size, inputReadings(request, model, call)),
     async countInput(model, context) {
       const tokens = await countInput(request, model, context);
       if (tokens === undefined) return undefined;
       counted = { alias: model.alias, tokens };
-      return tokens * inputReadings(request, model, context.call.snapshot);
+      return tokens * inputReadings(request, model, context.call);
     },
     output: { cap: outputCap(request), choices: choiceCount(request) },
     check(model) {

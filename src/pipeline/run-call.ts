@@ -49,7 +49,7 @@ export async function runCall<Answer>(
     nowMs: services.clock.monotonic(),
   };
   const { output, isStreamed } = operation;
-  const size = operation.measure(model, arriving.snapshot);
+  const size = operation.measure(model, arriving);
   const estimate = services.estimator.estimate(subject, size, output);
   // From here the meter tells of the end of the call, however it comes.
   const call = services.running.enter(arriving);
