@@ -48,6 +48,7 @@ export function buildSnapshot(config: Config, services: ServicesOf, before?: Rep
       answerLimitBytes,
       malformedEvents: config.streams.malformedEvent === "skip" ? mostMalformedEvents : 0,
       imageFetch: config.imageFetch,
+      usageTimeoutMs: config.streams.usageTimeoutMs,
     },
   };
 }

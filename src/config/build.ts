@@ -84,6 +84,7 @@ function buildStreams(streams: ConfigFile["streams"]): StreamSettings {
     holdHeadersMs: streams.hold_headers,
     writeTimeoutMs: streams.write_timeout,
     malformedEvent: streams.malformed_event,
+    usageTimeoutMs: streams.usage_timeout,
   };
 }
 

@@ -78,6 +78,7 @@ export interface StreamSettings {
   readonly holdHeadersMs: number;
   readonly writeTimeoutMs: number;
   readonly malformedEvent: ConfigFile["streams"]["malformed_event"];
+  readonly usageTimeoutMs: number;
 }
 
 export interface LedgerSettings {

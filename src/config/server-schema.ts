@@ -163,6 +163,14 @@ export const streamsSchema = z
       max: "10m",
       initial: "30s",
     }),
+    usage_timeout: duration({
+      about:
+        "How long the upstream's count of tokens is awaited when an answer is finished and its " +
+        "caller has left.",
+      min: "100ms",
+      max: "1m",
+      initial: "5s",
+    }),
     malformed_event: z
       .enum(["skip", "end"])
       .prefault("skip")

@@ -67,7 +67,8 @@ export const drain = z
   .optional()
   .describe(
     "Reads a stream on when its caller has left, to get the upstream's own count. For upstreams " +
-      "that bill the whole answer anyway; without it the answer is aborted at once.",
+      "that bill the whole answer anyway; without it an answer that is not finished is aborted at " +
+      "once.",
   );
 
 const urlProblem = "must be an http:// or https:// URL without user, query or fragment";

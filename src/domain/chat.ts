@@ -174,7 +174,12 @@ export type ChatEvent =
       readonly choice: number;
       readonly finishReason: FinishReason;
     }
-  | { readonly type: "usage-report"; readonly usage: TokenUsage }
+  | {
+      readonly type: "usage-report";
+      readonly usage: TokenUsage;
+      /** Of some choices only, each of which took a request of its own. */
+      readonly isPart?: true;
+    }
   | {
       readonly type: "answer-start";
       readonly systemFingerprint: string | undefined;

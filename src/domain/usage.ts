@@ -74,6 +74,6 @@ export interface OpenedCall extends Pick<
   | "isStreamed"
   | "reservedTokens"
 > {
-  /** The likely count: what is billed when nobody lives to say better. */
+  /** As reserved: what is billed when nobody lives to say better. */
   readonly inputTokens: number;
 }

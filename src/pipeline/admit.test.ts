@@ -31,7 +31,7 @@ function setUp(limits: Partial<Limits>) {
     const request: AdmissionRequest = {
       call: callOf({ id: `req_${calls}`, caller }),
       resolved: { model: modelOf() },
-      estimate: { inputTokens: tokens, outputTokens: 0, likelyInputTokens: tokens },
+      estimate: { inputTokens: tokens, outputTokens: 0 },
       output: { cap: 0, choices: 1 },
     };
     return admit(request, { limits: store, clock });
@@ -163,7 +163,7 @@ function setUpGuarantee(units = 3, contextWindow = 200) {
         options: { capacity, deadlineAt: undefined },
       }),
       resolved: { model: models[alias] },
-      estimate: { inputTokens: input, outputTokens: output, likelyInputTokens: input },
+      estimate: { inputTokens: input, outputTokens: output },
       output: { cap: isCapped ? output : undefined, choices: 1 },
     };
   };
@@ -352,7 +352,7 @@ describe("a request that was counted when it came", () => {
     const request = {
       call: { ...call, counted: counting },
       resolved: { model: modelOf() },
-      estimate: { inputTokens: tokens, outputTokens: 0, likelyInputTokens: tokens },
+      estimate: { inputTokens: tokens, outputTokens: 0 },
       output: { cap: 0, choices: 1 },
     };
     const scope = { id: "key:key_a", limits: caller.limits };
@@ -380,7 +380,7 @@ describe("a request that was counted when it came", () => {
 });
 
 describe("a call without a cap", () => {
-  const wish = { inputTokens: 100, outputTokens: 500, likelyInputTokens: 100 };
+  const wish = { inputTokens: 100, outputTokens: 500 };
 
   function setUpPlan(terms: Pick<Plan, "uncapped"> & Partial<Plan>) {
     const { store, clock, caller } = setUp({});

@@ -86,7 +86,7 @@ interface Scene {
   /** Context windows of the fallbacks; the model's is 1,000. */
   readonly windows?: readonly number[];
   readonly options?: Partial<CallOptions>;
-  readonly promptBytes?: number;
+  readonly prompt?: string;
 }
 
 interface Played {
@@ -130,8 +130,9 @@ async function play(scene: Scene, calls = 1): Promise<Played> {
       snapshot,
       options: { ...plainCall, ...scene.options },
     });
-    const messages = [{ role: "user" as const, content: "hi" }];
-    const chat = { request: { model: model.alias, messages }, bodyBytes: scene.promptBytes ?? 100 };
+    const { prompt = "hi" } = scene;
+    const messages = [{ role: "user" as const, content: prompt }];
+    const chat = { request: { model: model.alias, messages }, bodyBytes: 100 + prompt.length };
     error = undefined;
     try {
       await runChat(call, chat, pipeline.services);
@@ -281,7 +282,8 @@ describe("an input that is too long", () => {
   });
 
   test("for certain, is not even asked where it does not fit", async () => {
-    const scene = { own: [["answer"]], fallbacks: [["answer"]], promptBytes: 60_000 } as const;
+    const prompt = "word ".repeat(1_001);
+    const scene = { own: [["answer"]], fallbacks: [["answer"]], prompt } as const;
     const { attempts, routing } = await play({ ...scene, windows: [20_000] });
     expect(attempts).toEqual(["up1: answered"]);
     expect(routing?.candidates.at(-1)?.why).toContain("exceeds its context window of 1000 tokens");

@@ -188,7 +188,7 @@ class AttemptLoop<Answer> {
       answer: this.#try(attempt, { ...call, signal }),
       abort: () => end.abort(),
       isFinalFor: (error: unknown) => isFinal(error, attempt),
-      discard: (late: Answered<Answer>) => late.attempt.end("given-up", meter.likelyInputTokens),
+      discard: (late: Answered<Answer>) => late.attempt.end("given-up", meter.inputTokens),
     };
   }
 
@@ -206,12 +206,12 @@ class AttemptLoop<Answer> {
     } catch (error) {
       // What the provider has read by now it may bill, and a pool has served.
       if (!(error instanceof UpstreamFailure)) {
-        attempt.end("given-up", meter.likelyInputTokens);
+        attempt.end("given-up", meter.inputTokens);
         throw error;
       }
       const failure = this.#turns.triesAt(candidate) > 1 ? withoutExcuse(error) : error;
       const hasWorked = mayBeBilled(failure.details.kind, false);
-      attempt.end(failure.details, hasWorked ? meter.likelyInputTokens : 0);
+      attempt.end(failure.details, hasWorked ? meter.inputTokens : 0);
       services.onAttemptFailed(call, candidate, failure);
       this.#gravest = graver(this.#gravest, failure);
       if (unfitKinds.has(failure.details.kind)) this.#turns.leaveOut(candidate);

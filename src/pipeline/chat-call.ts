@@ -12,12 +12,12 @@ import {
   choiceCount,
   inputReadings,
   type ChatAttempt,
-  type ChatTarget,
 } from "./choices.ts";
 import { ChoiceProgress } from "./choice-progress.ts";
 import { countInput } from "./count-input.ts";
-import { CallerSignal, type DrainableAnswer } from "./drain.ts";
+import { CallerSignal } from "./drain.ts";
 import { measureChatInput, repeatedInput } from "./estimate.ts";
+import { ReadTexts } from "./fewest-tokens.ts";
 import { MeteredStream, type MeteredStreamOptions } from "./metered-stream.ts";
 import type { Operation } from "./operation.ts";
 import { runCall, type StartedCall } from "./run-call.ts";
@@ -60,6 +60,7 @@ export async function openChatStream(
     meter: started.meter,
     model,
     clock: services.clock,
+    usageTimeoutMs: call.snapshot.settings.usageTimeoutMs,
     choices: choiceCount(chat.request),
   });
   return { ...started, answer };
@@ -87,7 +88,7 @@ function wholeAnswer(chat: ChatCall, images: CallImages): Operation<ChatResult> 
   };
 }
 
-type OpenAnswer = Pick<MeteredStreamOptions, "open" | "drain">;
+type OpenAnswer = Pick<MeteredStreamOptions, "open" | "caller" | "drain">;
 
 function streamedAnswer(chat: ChatCall, images: CallImages): Operation<OpenAnswer> {
   return {
@@ -95,8 +96,7 @@ function streamedAnswer(chat: ChatCall, images: CallImages): Operation<OpenAnswe
     async attempt(candidate, context) {
       const target = { codec: chatCodec(candidate), candidate };
       const request = capped(await images.requestFor(target, context), context);
-      const drain = drainOf(target, request, context);
-      const answer = await openAnswer({ ...target, request, context }, drain);
+      const answer = await openAnswer({ ...target, request, context });
       context.meter.answering();
       return answer;
     },
@@ -108,29 +108,19 @@ function capped(request: ChatRequest, { outputCap }: AttemptContext): ChatReques
   return outputCap === undefined ? request : { ...request, max_completion_tokens: outputCap };
 }
 
-/** Choices that are asked for one after the other are not asked for once the caller has left. */
-function drainOf(
-  { codec, candidate }: ChatTarget,
-  request: ChatRequest,
-  { call }: AttemptContext,
-): DrainableAnswer | undefined {
-  const { drain } = candidate.upstream;
+/** The answer outlives its caller where its count is still to come. */
+async function openAnswer(attempt: ChatAttempt): Promise<OpenAnswer> {
+  const { request, codec, candidate, context } = attempt;
+  const caller = new CallerSignal(context.call.signal);
+  const call = { ...context.call, signal: caller.signal };
+  // Choices that are asked for one after the other are not asked for once the caller has left.
   const isOneRequest = choiceCount(request) === 1 || codec.takesChoiceCount;
-  if (drain === undefined || !isOneRequest) return undefined;
-  return { ...drain, caller: new CallerSignal(call.signal) };
-}
-
-async function openAnswer(
-  attempt: ChatAttempt,
-  drain: DrainableAnswer | undefined,
-): Promise<OpenAnswer> {
-  if (drain === undefined) return { open: await attemptChatStream(attempt), drain };
-  const { context } = attempt;
-  const call = { ...context.call, signal: drain.caller.signal };
+  const drain = isOneRequest ? candidate.upstream.drain : undefined;
   try {
-    return { open: await attemptChatStream({ ...attempt, context: { ...context, call } }), drain };
+    const open = await attemptChatStream({ ...attempt, context: { ...context, call } });
+    return { open, caller, drain };
   } catch (error) {
-    drain.caller.release();
+    caller.release();
     throw error;
   }
 }
@@ -139,22 +129,38 @@ type CommonParts = Omit<Operation<unknown>, "attempt">;
 
 function commonParts({ request, bodyBytes }: ChatCall, isStreamed: boolean): CommonParts {
   const size = measureChatInput(request, bodyBytes);
+  const texts = new ReadTexts(textsOf(request));
+  let counted: { readonly alias: string; readonly tokens: number } | undefined;
   return {
     alias: request.model,
     kind: "chat",
     isStreamed,
-    measure: (model, snapshot) => repeatedInput(size, inputReadings(request, model, snapshot)),
+    measure: (model, call) => repeatedInput(size, inputReadings(request, model, call)),
     async countInput(model, context) {
       const tokens = await countInput(request, model, context);
-      const readings = inputReadings(request, model, context.call.snapshot);
-      return tokens === undefined ? undefined : tokens * readings;
+      if (tokens === undefined) return undefined;
+      counted = { alias: model.alias, tokens };
+      return tokens * inputReadings(request, model, context.call);
     },
     output: { cap: outputCap(request), choices: choiceCount(request) },
     check(model) {
       checkOutputCap(request, model);
-      checkContextWindow(size, model);
+      const { alias, contextWindow } = model;
+      const length =
+        counted?.alias === alias
+          ? { tokens: counted.tokens, isCounted: true }
+          : { tokens: texts.sumFor(contextWindow), isCounted: false };
+      checkContextWindow(length, model);
     },
   };
+}
+
+/** What the model certainly reads, beside names, tools and attachments. */
+function textsOf({ messages }: ChatRequest): readonly string[] {
+  return messages.flatMap(({ content }) => {
+    if (typeof content === "string") return content;
+    return content?.flatMap((part) => (part.type === "text" ? part.text : [])) ?? [];
+  });
 }
 
 function chatCodec({ upstream }: Candidate): ChatCodec {

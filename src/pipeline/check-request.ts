@@ -1,7 +1,6 @@
 import type { ChatRequest } from "../domain/chat.ts";
 import { GatewayError } from "../domain/gateway-error.ts";
 import type { Model } from "../domain/model.ts";
-import { leastTokens, type InputSize } from "./estimate.ts";
 
 /** The larger of the caller's two caps: reserving the smaller one would let the other run over. */
 export function outputCap(request: ChatRequest): number | undefined {
@@ -26,14 +25,21 @@ export function checkOutputCap(request: ChatRequest, model: Model): void {
   }
 }
 
-/** Refuses only what certainly does not fit; the upstream counts exactly. */
-export function checkContextWindow(size: InputSize, model: Model): void {
-  const least = leastTokens(size);
-  if (least <= model.contextWindow) return;
+/** What is known of the number of tokens that a model will read. */
+export interface KnownLength {
+  readonly tokens: number;
+  /** Whether an upstream counted; else the input has these at least. */
+  readonly isCounted: boolean;
+}
+
+/** Refuses only what certainly does not fit; the upstream counts exactly. Text as OpenAI's API. */
+export function checkContextWindow({ tokens, isCounted }: KnownLength, model: Model): void {
+  if (tokens <= model.contextWindow) return;
+  const count = isCounted ? tokens : `at least ${tokens}`;
   throw new GatewayError("context_length_exceeded", {
     message:
       `This model's maximum context length is ${model.contextWindow} tokens. However, your ` +
-      `messages resulted in at least ${least} tokens. Please reduce the length of the messages.`,
+      `messages resulted in ${count} tokens. Please reduce the length of the messages.`,
     param: model.kind === "chat" ? "messages" : "input",
   });
 }

@@ -1,7 +1,7 @@
 import type { ChatChoice, ChatResult } from "../domain/chat.ts";
 import { UpstreamFailure } from "../domain/upstream-failure.ts";
 import type { TokenUsage } from "../domain/usage.ts";
-import { sumUsage } from "./sum-usage.ts";
+import { sumReported, sumUsage } from "./sum-usage.ts";
 
 /** What is done of a call for several choices. It outlives attempts: no choice is made twice. */
 export class ChoiceProgress {
@@ -31,9 +31,9 @@ export class ChoiceProgress {
     }
   }
 
-  /** Of what is done; undefined when nothing is or when a part was not reported. */
-  get usage(): TokenUsage | undefined {
-    return sumUsage(this.#results.map(({ usage }) => usage));
+  /** Of what is done and was counted. */
+  get reportedUsage(): TokenUsage | undefined {
+    return sumReported(this.#results.map(({ usage }) => usage));
   }
 
   /** Meaningful when nothing is missing. */
@@ -41,7 +41,7 @@ export class ChoiceProgress {
     const [first] = this.#results;
     return {
       choices: this.#choices.filter((choice) => choice !== undefined),
-      usage: this.usage,
+      usage: sumUsage(this.#results.map(({ usage }) => usage)),
       systemFingerprint: first?.systemFingerprint,
       serviceTier: first?.serviceTier,
     };

@@ -2,12 +2,12 @@ import type { ChatEvent, ChatRequest, ChatResult } from "../domain/chat.ts";
 import type { Model } from "../domain/model.ts";
 import type { ChatCodec } from "../upstreams/adapter.ts";
 import { attemptStream, attemptWhole, type AttemptContext } from "./attempt.ts";
+import type { Call } from "./call.ts";
 import { placesAt, type Candidate } from "./routing/candidates.ts";
 import { noChoice, type ChoiceProgress } from "./choice-progress.ts";
 import type { OpenStream } from "./event-batches.ts";
 import { inParallel } from "./in-parallel.ts";
 import { MergedChoices } from "./merged-choices.ts";
-import type { Snapshot } from "./snapshot.ts";
 import { timeoutsOf } from "./timeouts-of.ts";
 
 export interface ChatTarget {
@@ -28,9 +28,18 @@ export function choiceCount(request: ChatRequest): number {
   return request.n ?? 1;
 }
 
-/** How often the upstreams of a model may read the input of a request: once for each choice, or once. */
-export function inputReadings(request: ChatRequest, model: Model, snapshot: Snapshot): number {
-  const isReadAgain = model.targets.some(
+/**
+ * How often the upstreams of a model, or of its fallbacks, may read the input of a request: once for
+ * each choice, or once.
+ */
+export function inputReadings(
+  request: ChatRequest,
+  model: Model,
+  { snapshot, environment }: Pick<Call, "snapshot" | "environment">,
+): number {
+  const fallbacks = model.fallbacks?.map((alias) => environment.models.get(alias)) ?? [];
+  const targets = [model, ...fallbacks].flatMap((each) => each?.targets ?? []);
+  const isReadAgain = targets.some(
     ({ upstream }) => snapshot.upstreams.get(upstream)?.adapter.chat?.takesChoiceCount === false,
   );
   return isReadAgain ? choiceCount(request) : 1;
@@ -54,12 +63,11 @@ export async function attemptChat(
   try {
     if (codec.takesChoiceCount) await sendTogether(attempt, progress);
     else await sendApart(attempt, progress);
-  } catch (error) {
+    return progress.result();
+  } finally {
     // Choices that were answered before another failed have used their tokens.
-    context.meter.reported(progress.usage);
-    throw error;
+    context.meter.reportedPart(progress.reportedUsage);
   }
-  return progress.result();
 }
 
 async function sendTogether(

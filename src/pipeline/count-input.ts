@@ -11,7 +11,8 @@ export function canCount({ targets }: Model, { upstreams }: Snapshot): boolean {
 
 /**
  * The exact number of input tokens, where an upstream of the model tells it without running the
- * request; undefined where none does, or it cannot at the moment. Throws when the caller leaves.
+ * request; undefined where none does, or it cannot at the moment. Throws when the caller leaves, and
+ * `context-overflow` where the upstream says that the input is too long for the model.
  */
 export async function countInput(
   request: ChatRequest,
@@ -30,6 +31,7 @@ export async function countInput(
     } catch (error) {
       if (!(error instanceof UpstreamFailure)) throw error;
       context.services.onAttemptFailed(context.call, candidate, error);
+      if (error.details.kind === "context-overflow") throw error;
     }
   }
   return undefined;

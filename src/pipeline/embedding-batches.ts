@@ -43,10 +43,9 @@ export async function sendMissing(attempt: EmbeddingAttempt): Promise<void> {
       const own = { ...attempt, context: { ...context, call: { ...call, signal } } };
       return sendPatiently(own, batches[index] ?? [], deadline);
     });
-  } catch (error) {
+  } finally {
     // Batches that were answered before another failed have used their tokens.
-    context.meter.reported(progress.usage);
-    throw error;
+    context.meter.reportedPart(progress.reportedUsage);
   }
 }
 

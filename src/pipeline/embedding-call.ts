@@ -6,6 +6,7 @@ import type { Candidate } from "./routing/candidates.ts";
 import { checkContextWindow } from "./check-request.ts";
 import { sendMissing } from "./embedding-batches.ts";
 import { EmbeddingProgress } from "./embedding-progress.ts";
+import { ReadTexts } from "./fewest-tokens.ts";
 import type { Operation } from "./operation.ts";
 import { runCall, type StartedCall } from "./run-call.ts";
 import type { PipelineServices } from "./services.ts";
@@ -34,6 +35,8 @@ function embeddingOperation(embedding: EmbeddingCall): Operation<EmbeddingResult
   const { request, bodyBytes } = embedding;
   const size = { textBytes: bodyBytes, attachmentTokens: 0 };
   const progress = new EmbeddingProgress(request.inputs.length);
+  // How many tokens the ids of one model are to another is not known.
+  const texts = new ReadTexts(request.inputs.filter((input) => typeof input === "string"));
   return {
     alias: request.model,
     kind: "embedding",
@@ -41,8 +44,9 @@ function embeddingOperation(embedding: EmbeddingCall): Operation<EmbeddingResult
     measure: () => size,
     output: { cap: 0, choices: 1 },
     check(model) {
-      // The window holds for each input; only a single one can be judged by the body's length.
-      if (request.inputs.length === 1) checkContextWindow(size, model);
+      // The window holds for each input.
+      const tokens = texts.mostFor(model.contextWindow);
+      checkContextWindow({ tokens, isCounted: false }, model);
     },
     async attempt(candidate, context) {
       const codec = embeddingCodec(candidate);

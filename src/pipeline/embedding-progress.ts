@@ -1,6 +1,6 @@
 import type { EmbeddingResult, EmbeddingVector } from "../domain/embedding.ts";
 import type { TokenUsage } from "../domain/usage.ts";
-import { sumUsage } from "./sum-usage.ts";
+import { sumReported, sumUsage } from "./sum-usage.ts";
 
 /** What is done of an embeddings call. It outlives attempts: no input is sent again once answered. */
 export class EmbeddingProgress {
@@ -23,13 +23,14 @@ export class EmbeddingProgress {
     this.#usages.push(result.usage);
   }
 
-  /** Of what is done; undefined when nothing is or when a part was not reported. */
-  get usage(): TokenUsage | undefined {
-    return sumUsage(this.#usages);
+  /** Of what is done and was counted. */
+  get reportedUsage(): TokenUsage | undefined {
+    return sumReported(this.#usages);
   }
 
   /** Meaningful when nothing is missing. */
   result(): EmbeddingResult {
-    return { vectors: this.#vectors.filter((vector) => vector !== undefined), usage: this.usage };
+    const vectors = this.#vectors.filter((vector) => vector !== undefined);
+    return { vectors, usage: sumUsage(this.#usages) };
   }
 }

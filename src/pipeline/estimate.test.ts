@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
+import fc from "fast-check";
 import { modelOf } from "../../test/support/pipeline-fixtures.ts";
 import type { ChatRequest } from "../domain/chat.ts";
 import { measureChatInput, TokenEstimator } from "./estimate.ts";
 
 const model = modelOf({ maxOutputTokens: 5_000, contextWindow: 100_000 });
-const subject = { keyId: "key_a", model, nowMs: 0 };
+const subject = { accountId: "acct_a", keyId: "key_a", model, nowMs: 0 };
 const size = { textBytes: 3_000, attachmentTokens: 0 };
 const uncapped = { cap: undefined, choices: 1 };
 
@@ -36,24 +37,117 @@ test("a cap is taken as it is for every choice, but never above what the model c
 test("the ratio follows what the upstream counts, and stays an upper bound of most calls", () => {
   const learning = estimator();
   for (let index = 0; index < 2_000; index += 1) {
-    const inputTokens = 600 + (index % 100);
+    const inputTokens = 1_800 + (index % 100);
     learning.learn(subject, { size, output: uncapped, usage: usageOf(inputTokens, 50) });
   }
-  const estimate = learning.estimate(subject, size, uncapped);
-  expect(estimate.inputTokens).toBeGreaterThanOrEqual(670);
-  expect(estimate.inputTokens).toBeLessThan(800);
-  expect(estimate.likelyInputTokens).toBeGreaterThan(600);
-  expect(estimate.likelyInputTokens).toBeLessThan(700);
+  const { inputTokens } = learning.estimate(subject, size, uncapped);
+  expect(inputTokens).toBeGreaterThanOrEqual(1_870);
+  expect(inputTokens).toBeLessThan(2_100);
 });
 
-test("output lengths are learned for each key and model apart", () => {
+test("no count teaches a ratio that no tokenizer reaches, nor one below the first", () => {
+  const after = (inputTokens: number): number => {
+    const learning = estimator();
+    for (let index = 0; index < 500; index += 1) {
+      learning.learn(subject, { size, output: uncapped, usage: usageOf(inputTokens, 50) });
+    }
+    return learning.estimate(subject, size, uncapped).inputTokens;
+  };
+  expect(after(1)).toBe(1_000);
+  expect(after(2 ** 40)).toBe(3_000);
+});
+
+test("what was learned is forgotten a day after the last lesson, and not before", () => {
   const learning = estimator();
   for (let index = 0; index < 500; index += 1) {
-    learning.learn(subject, { size, output: uncapped, usage: usageOf(900, 400) });
+    learning.learn(subject, { size, output: uncapped, usage: usageOf(2_000, 50) });
   }
-  expect(learning.estimate(subject, size, uncapped).outputTokens).toBeLessThan(500);
-  const stranger = { ...subject, keyId: "key_b" };
-  expect(learning.estimate(stranger, size, uncapped).outputTokens).toBe(1_000);
+  const at = (hours: number): number =>
+    learning.estimate({ ...subject, nowMs: hours * 3_600_000 }, size, uncapped).inputTokens;
+  expect(at(23.9)).toBeGreaterThan(1_900);
+  expect(at(24)).toBe(1_000);
+});
+
+test("an account that goes through keys forgets its oldest, and no other account's", () => {
+  const learning = estimator();
+  const teach = (accountId: string, keyId: string): void => {
+    const usage = usageOf(3_000, 50);
+    learning.learn({ ...subject, accountId, keyId }, { size, output: uncapped, usage });
+  };
+  const inputOf = (accountId: string, keyId: string): number =>
+    learning.estimate({ ...subject, accountId, keyId }, size, uncapped).inputTokens;
+  teach("acct_b", "key_b");
+  const before = inputOf("acct_b", "key_b");
+  for (let key = 0; key < 5_000; key += 1) teach("acct_a", `key_${key}`);
+  expect(before).toBeGreaterThan(1_000);
+  expect(inputOf("acct_a", "key_0")).toBe(1_000);
+  expect(inputOf("acct_a", "key_4999")).toBe(before);
+  expect(inputOf("acct_b", "key_b")).toBe(before);
+});
+
+interface Step {
+  readonly key: string;
+  readonly input: number;
+  readonly output: number;
+  readonly isCapped: boolean;
+  readonly waitHours: number;
+}
+
+const step = fc.record({
+  key: fc.constantFrom("key_1", "key_2"),
+  input: fc.nat({ max: 10_000 }),
+  output: fc.nat({ max: 10_000 }),
+  isCapped: fc.boolean(),
+  waitHours: fc.constantFrom(0, 0, 0, 1, 13, 25, 50),
+});
+
+test("whatever one account does, another's estimates stay as they would be without it", () => {
+  const own = fc.array(fc.tuple(fc.array(step, { maxLength: 5 }), step), { maxLength: 20 });
+  const property = fc.property(own, (rounds) => {
+    const alone = estimator();
+    const shared = estimator();
+    let hours = 0;
+    for (const [others, mine] of rounds) {
+      for (const other of others) {
+        hours += other.waitHours;
+        teachStep(shared, { accountId: "acct_b", step: other, hours });
+      }
+      hours += mine.waitHours;
+      teachStep(alone, { accountId: "acct_a", step: mine, hours });
+      teachStep(shared, { accountId: "acct_a", step: mine, hours });
+      for (const keyId of ["key_1", "key_2"]) {
+        const asked = { ...subject, keyId, nowMs: (hours + 7) * 3_600_000 };
+        const expected = alone.estimate(asked, size, uncapped);
+        expect(shared.estimate(asked, size, uncapped)).toEqual(expected);
+      }
+    }
+  });
+  fc.assert(property, { numRuns: 300 });
+});
+
+function teachStep(
+  learning: TokenEstimator,
+  { accountId, step: taught, hours }: { accountId: string; step: Step; hours: number },
+): void {
+  const { key: keyId, input, output, isCapped } = taught;
+  const by = { ...subject, accountId, keyId, nowMs: hours * 3_600_000 };
+  const expectation = { cap: isCapped ? 10_000 : undefined, choices: 1 };
+  learning.learn(by, { size, output: expectation, usage: usageOf(input, output) });
+}
+
+test("ratios and lengths are learned for each key and model apart", () => {
+  const learning = estimator();
+  for (let index = 0; index < 500; index += 1) {
+    learning.learn(subject, { size, output: uncapped, usage: usageOf(2_500, 400) });
+  }
+  const learned = learning.estimate(subject, size, uncapped);
+  expect(learned.outputTokens).toBeLessThan(500);
+  expect(learned.inputTokens).toBeGreaterThan(2_400);
+  const otherModel = modelOf({ ...model, alias: "beta-3-70b" });
+  for (const other of [{ keyId: "key_b" }, { model: otherModel }]) {
+    const estimate = learning.estimate({ ...subject, ...other }, size, uncapped);
+    expect(estimate).toEqual({ inputTokens: 1_000, outputTokens: 1_000 });
+  }
 });
 
 test("a key cannot train its reservations down with tiny caps or tiny answers", () => {
@@ -68,7 +162,7 @@ test("a key cannot train its reservations down with tiny caps or tiny answers", 
   }
   const estimate = learning.estimate(subject, size, uncapped);
   expect(estimate.outputTokens).toBe(256);
-  expect(estimate.inputTokens).toBeGreaterThanOrEqual(450);
+  expect(estimate.inputTokens).toBe(1_000);
 });
 
 test("lengths are learned for one choice and expected for each", () => {

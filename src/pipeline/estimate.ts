@@ -18,26 +18,27 @@ export interface OutputExpectation {
 }
 
 export interface TokenEstimate {
-  /** Rarely below the truth: what admission reserves. */
+  /** Rarely below the truth: what admission reserves, and what is billed if no upstream counts. */
   readonly inputTokens: number;
   readonly outputTokens: number;
-  /** Near the truth: what is billed when the upstream does not say. */
-  readonly likelyInputTokens: number;
 }
 
-/** Before anything was learned: at least as many tokens as English, code and CJK text take. */
-const startTokensPerByte = 1 / 3;
-/** English takes about as many; text that takes fewer must not lower what other text reserves. */
-const leastTokensPerByte = 0.25;
+/**
+ * English, code and most CJK text take fewer. A key starts here and never gets below, so that text
+ * that takes few tokens does not lower what other text reserves and pays.
+ */
+const leastTokensPerByte = 1 / 3;
+/** Tokenizers fall back to a token a byte for what they do not know. */
+const mostTokensPerByte = 1;
 /** What a large image takes at most of the common models. */
 const tokensPerImage = 1_600;
 /** A page of a document is some 50 kB and 2,000 tokens, a minute of speech 500 kB and 1,000. */
 const attachmentBytesPerToken = 25;
 /** Short answers so far promise nothing about the next one. */
 const leastExpectedOutput = 256;
-/** No common tokenizer packs more bytes of varied text into a token; used to refuse, so generous. */
-const mostBytesPerToken = 20;
-const learnedOutputsLifetimeMs = 24 * 3_600_000;
+const learnedLifetimeMs = 24 * 3_600_000;
+/** Pairs of a key and a model of one account; those that taught something last are kept. */
+const mostLearnedPerAccount = 4_096;
 
 /** Bytes of the body that are text, in time that depends on the number of parts, not on their length. */
 export function measureChatInput(request: ChatRequest, bodyBytes: number): InputSize {
@@ -109,36 +110,36 @@ const documentMediaTypes =
   /^application\/(?:pdf|msword|vnd\.ms-excel|vnd\.openxmlformats-officedocument\.(?:wordprocessingml\.document|spreadsheetml\.sheet))$/i;
 const documentExtensions = /\.(?:pdf|docx?|xlsx?|pptx?)$/i;
 
-/** Fewer tokens than this the text cannot have. */
-export function leastTokens(size: InputSize): number {
-  return Math.ceil(size.textBytes / mostBytesPerToken);
+/** What the answers to one key from one model have taught. */
+interface Learned {
+  /** Tokens of a byte of input; few calls have more. */
+  readonly ratio: QuantileEstimator;
+  /** Tokens of an answer without a cap; few answers have more. */
+  readonly output: QuantileEstimator;
+  /** Monotonic. */
+  readonly at: number;
 }
 
-interface LearnedRatio {
-  readonly high: QuantileEstimator;
-  readonly median: QuantileEstimator;
-}
-
-/** Guesses tokens from bytes, and gets better with every count an upstream reports. */
+/**
+ * Guesses tokens from bytes, and gets better with every count an upstream reports. What it learns is
+ * kept for each key and model apart, and forgotten by rules of their account alone: nothing that one
+ * account does changes an estimate of another.
+ */
 export class TokenEstimator {
-  readonly #ratios = new Map<string, LearnedRatio>();
-  readonly #outputs: AgingMap<QuantileEstimator>;
+  readonly #accounts: AgingMap<Map<string, Learned>>;
   readonly #defaultOutputTokens: number;
 
   constructor(options: { defaultOutputTokens: number; nowMs: number }) {
     this.#defaultOutputTokens = options.defaultOutputTokens;
-    this.#outputs = new AgingMap(learnedOutputsLifetimeMs, options.nowMs);
+    this.#accounts = new AgingMap(learnedLifetimeMs, options.nowMs);
   }
 
   estimate(subject: Subject, size: InputSize, output: OutputExpectation): TokenEstimate {
-    const ratio = this.#ratios.get(subject.model.alias);
-    const attachments = size.attachmentTokens;
-    const high = ratio?.high.value ?? startTokensPerByte;
-    const median = ratio?.median.value ?? startTokensPerByte;
+    const learned = this.#learnedOf(subject);
+    const tokensPerByte = learned?.ratio.value ?? leastTokensPerByte;
     return {
-      inputTokens: Math.ceil(size.textBytes * high) + attachments,
-      likelyInputTokens: Math.max(1, Math.round(size.textBytes * median)) + attachments,
-      outputTokens: this.#expectOutput(subject, output),
+      inputTokens: Math.ceil(size.textBytes * tokensPerByte) + size.attachmentTokens,
+      outputTokens: this.#expectOutput(subject.model, output, learned),
     };
   }
 
@@ -149,53 +150,63 @@ export class TokenEstimator {
    */
   learn(subject: Subject, { size, output, usage }: Observation): void {
     const isReadOnce = output.choices === 1 && size.attachmentTokens === 0;
-    if (isReadOnce && size.textBytes > 0 && usage.inputTokens > 0) {
-      const ratio = this.#ratioOf(subject.model.alias);
-      const observed = usage.inputTokens / size.textBytes;
-      ratio.high.observe(observed);
-      ratio.median.observe(observed);
-    }
-    if (output.cap !== undefined || usage.outputTokens === 0) return;
-    this.#outputOf(subject).observe(usage.outputTokens / output.choices);
+    const tellsRatio = isReadOnce && size.textBytes > 0 && usage.inputTokens > 0;
+    const tellsLength = output.cap === undefined && usage.outputTokens > 0;
+    if (!tellsRatio && !tellsLength) return;
+    const learned = this.#keep(subject);
+    if (tellsRatio) learned.ratio.observe(usage.inputTokens / size.textBytes);
+    if (tellsLength) learned.output.observe(usage.outputTokens / output.choices);
   }
 
-  #expectOutput(subject: Subject, output: OutputExpectation): number {
-    const { maxOutputTokens } = subject.model;
+  #expectOutput(
+    { maxOutputTokens }: Model,
+    output: OutputExpectation,
+    learned: Learned | undefined,
+  ): number {
     if (maxOutputTokens === undefined) return 0;
     if (output.cap !== undefined) return output.choices * Math.min(output.cap, maxOutputTokens);
-    this.#outputs.advance(subject.nowMs);
-    const learned = this.#outputs.peek(outputKey(subject))?.value;
-    const expected = Math.max(learned ?? this.#defaultOutputTokens, this.#leastExpected());
+    const usual = learned?.output.value ?? this.#defaultOutputTokens;
+    const expected = Math.max(usual, Math.min(leastExpectedOutput, this.#defaultOutputTokens));
     return output.choices * Math.ceil(Math.min(expected, maxOutputTokens));
   }
 
-  #leastExpected(): number {
-    return Math.min(leastExpectedOutput, this.#defaultOutputTokens);
+  /** The map forgets when others use it, but never too early: the lifetime is looked at here. */
+  #learnedOf(subject: Subject): Learned | undefined {
+    const learned = this.#accounts.peek(subject.accountId)?.get(nameOf(subject));
+    const isFresh = learned !== undefined && subject.nowMs - learned.at < learnedLifetimeMs;
+    return isFresh ? learned : undefined;
   }
 
-  #ratioOf(alias: string): LearnedRatio {
-    const known = this.#ratios.get(alias);
-    if (known !== undefined) return known;
-    const bounds = { start: startTokensPerByte, maximum: 2 };
-    const ratio = {
-      high: new QuantileEstimator({ quantile: 0.98, minimum: leastTokensPerByte, ...bounds }),
-      median: new QuantileEstimator({ quantile: 0.5, minimum: 0.01, ...bounds }),
-    };
-    this.#ratios.set(alias, ratio);
-    return ratio;
+  /** What is known of the subject, as what was taught last of its account. */
+  #keep(subject: Subject): Learned {
+    this.#accounts.advance(subject.nowMs);
+    const known = this.#learnedOf(subject) ?? this.#newLearned();
+    const learned = { ...known, at: subject.nowMs };
+    const account = this.#accounts.touch(subject.accountId) ?? new Map<string, Learned>();
+    const name = nameOf(subject);
+    account.delete(name);
+    account.set(name, learned);
+    this.#accounts.set(subject.accountId, account);
+    const [oldest] = account.keys();
+    if (account.size > mostLearnedPerAccount && oldest !== undefined) account.delete(oldest);
+    return learned;
   }
 
-  #outputOf(subject: Subject): QuantileEstimator {
-    this.#outputs.advance(subject.nowMs);
-    const key = outputKey(subject);
-    const known = this.#outputs.touch(key);
-    if (known !== undefined) return known;
+  #newLearned(): Omit<Learned, "at"> {
     const start = Math.max(1, this.#defaultOutputTokens);
-    const estimator = new QuantileEstimator({ quantile: 0.95, start, minimum: 1, maximum: 1e7 });
-    this.#outputs.set(key, estimator);
-    return estimator;
+    return {
+      ratio: new QuantileEstimator(ratioOptions),
+      output: new QuantileEstimator({ quantile: 0.95, start, minimum: 1, maximum: 1e7 }),
+    };
   }
 }
+
+const ratioOptions = {
+  quantile: 0.98,
+  start: leastTokensPerByte,
+  minimum: leastTokensPerByte,
+  maximum: mostTokensPerByte,
+};
 
 export interface Observation {
   readonly size: InputSize;
@@ -203,14 +214,15 @@ export interface Observation {
   readonly usage: TokenUsage;
 }
 
-/** Whose answers are estimated; lengths differ by key and by model. */
+/** Whose answers are estimated; texts and lengths differ by key and by model. */
 export interface Subject {
+  readonly accountId: string;
   readonly keyId: string;
   readonly model: Model;
   /** Monotonic. */
   readonly nowMs: number;
 }
 
-function outputKey(subject: Subject): string {
-  return `${subject.keyId} ${subject.model.alias}`;
+function nameOf({ keyId, model }: Subject): string {
+  return `${keyId} ${model.alias}`;
 }

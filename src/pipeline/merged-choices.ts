@@ -1,7 +1,7 @@
 import type { ChatEvent } from "../domain/chat.ts";
 import type { TokenUsage } from "../domain/usage.ts";
 import type { EventBatches, OpenStream } from "./event-batches.ts";
-import { sumUsage } from "./sum-usage.ts";
+import { largest, sumReported, sumUsage } from "./sum-usage.ts";
 
 export interface MergedChoicesOptions {
   readonly choices: number;
@@ -111,11 +111,18 @@ export class MergedChoices implements EventBatches<ChatEvent> {
     return usage === undefined ? [] : [{ type: "usage-report", usage }];
   }
 
+  /** What all choices together have said so far. */
+  #keepUsage(choice: number, usage: TokenUsage): TokenUsage {
+    this.#usages[choice] = largest(this.#usages[choice], usage);
+    return sumReported(this.#usages) ?? usage;
+  }
+
   #translate(choice: number, event: ChatEvent): readonly ChatEvent[] {
     switch (event.type) {
       case "usage-report":
-        this.#usages[choice] = event.usage;
-        return [];
+        return [
+          { type: "usage-report", usage: this.#keepUsage(choice, event.usage), isPart: true },
+        ];
       case "answer-start": {
         const isFirst = !this.#hasBegun;
         this.#hasBegun = true;

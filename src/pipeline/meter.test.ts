@@ -20,7 +20,7 @@ async function setUp({ takes = true } = {}) {
   const limits = createMemoryLimitStore(options);
   const model = modelOf();
   const call = callOf({ receivedAt: 0 });
-  const estimate = { inputTokens: 100, likelyInputTokens: 80, outputTokens: 50 };
+  const estimate = { inputTokens: 100, outputTokens: 50 };
   const meter = new Meter(
     {
       call,
@@ -126,8 +126,8 @@ test("a call that failed later pays for its input and what was delivered", async
   meter.delivering(4);
   meter.delivering(40);
   meter.failed(unavailable);
-  expect(records[0]).toMatchObject({ inputTokens: 80, outputTokens: 11, usageSource: "counted" });
-  expect(used()).toBe(91);
+  expect(records[0]).toMatchObject({ inputTokens: 100, outputTokens: 11, usageSource: "counted" });
+  expect(used()).toBe(111);
 });
 
 test("a caller that leaves pays for its input and what was delivered", async () => {
@@ -137,7 +137,7 @@ test("a caller that leaves pays for its input and what was delivered", async () 
   expect(records[0]).toMatchObject({
     outcome: "abandoned",
     status: 499,
-    inputTokens: 80,
+    inputTokens: 100,
     outputTokens: 9,
     usageSource: "counted",
   });
@@ -147,7 +147,7 @@ test("a whole answer without counts is never free", async () => {
   const { meter, records } = await setUp();
   meter.delivering(100);
   meter.completed();
-  expect(records[0]).toMatchObject({ inputTokens: 80, outputTokens: 25, usageSource: "counted" });
+  expect(records[0]).toMatchObject({ inputTokens: 100, outputTokens: 25, usageSource: "counted" });
 });
 
 test("times are measured from the arrival of the call", async () => {
@@ -177,7 +177,7 @@ test("a call is opened before it may be tried, with what its row will say", asyn
       model: "alpha-sonnet-4",
       capacityClass: "on-demand",
       isStreamed: true,
-      inputTokens: 80,
+      inputTokens: 100,
     },
   ]);
   meter.completed();
@@ -221,13 +221,58 @@ test("a whole answer of nothing has a token, unless the upstream says that it ha
   silent.meter.completed();
   expect(silent.records[0]).toMatchObject({ outputTokens: 1, usageSource: "estimated" });
   const told = await setUp();
-  told.meter.reported({ ...usage, inputTokens: 0, outputTokens: 0 });
+  told.meter.reported({ ...usage, outputTokens: 0 });
   told.meter.completed();
-  expect(told.records[0]).toMatchObject({
-    inputTokens: 0,
-    outputTokens: 0,
+  expect(told.records[0]).toMatchObject({ outputTokens: 0, usageSource: "upstream" });
+});
+
+test("a count of 0 for a prompt, or for an answer that came, is none", async () => {
+  const { meter, records, used } = await setUp();
+  meter.delivering(40);
+  meter.reported({ ...usage, inputTokens: 0, outputTokens: 0, cachedInputTokens: 0 });
+  meter.completed();
+  expect(records[0]).toMatchObject({ inputTokens: 100, outputTokens: 10, usageSource: "counted" });
+  expect(used()).toBe(110);
+});
+
+test("of two reports on one answer the larger counts hold", async () => {
+  const { meter, records } = await setUp();
+  meter.reported(usage);
+  meter.reported({ ...usage, inputTokens: 3, outputTokens: 9 });
+  meter.completed();
+  expect(records[0]).toMatchObject({ inputTokens: 90, outputTokens: 9, usageSource: "upstream" });
+});
+
+test("an input that was counted while the answer ran is billed as counted to who leaves", async () => {
+  const { meter, records } = await setUp();
+  meter.reportedSoFar({ ...usage, inputTokens: 40, outputTokens: 1 });
+  for (let piece = 0; piece < 9; piece += 1) meter.delivering(2);
+  meter.abandoned();
+  expect(records[0]).toMatchObject({ inputTokens: 40, outputTokens: 9, cachedInputTokens: 5 });
+});
+
+test("a call that is left pays at least what its choices have used that were counted", async () => {
+  const few = await setUp();
+  few.meter.reportedPart({ ...usage, inputTokens: 60, outputTokens: 700 });
+  few.meter.delivering(2);
+  few.meter.abandoned();
+  expect(few.records[0]).toMatchObject({ inputTokens: 100, outputTokens: 700 });
+  const many = await setUp();
+  many.meter.reportedPart({ ...usage, inputTokens: 160, outputTokens: 700 });
+  many.meter.failed(unavailable);
+  expect(many.records[0]).toMatchObject({
+    inputTokens: 160,
+    outputTokens: 700,
     usageSource: "upstream",
   });
+});
+
+test("an input that was counted before it was admitted is what is billed without another count", async () => {
+  const { meter, records } = await setUp();
+  meter.inputCounted(33);
+  meter.delivering(4);
+  meter.abandoned();
+  expect(records[0]).toMatchObject({ inputTokens: 33, outputTokens: 1 });
 });
 
 test("a call that the ledger does not take gets its tokens back when it fails", async () => {

@@ -14,6 +14,7 @@ import type { Admission } from "./admit.ts";
 import type { Call } from "./call.ts";
 import type { InputSize, OutputExpectation, TokenEstimate, TokenEstimator } from "./estimate.ts";
 import { CallPath } from "./call-path.ts";
+import { CallUsage, type CountedUsage } from "./call-usage.ts";
 import type { CallLedger } from "./ledger.ts";
 import type { AttemptEnd } from "./running-attempt.ts";
 
@@ -58,9 +59,7 @@ export class Meter {
   /** Filled by who makes the attempts. */
   readonly path = new CallPath();
   #firstEventAt: number | undefined;
-  #usage: TokenUsage | undefined;
-  #deliveredPieces = 0;
-  #deliveredCharacters = 0;
+  readonly #tokens: CallUsage;
   #checkpoint = { tokens: 0, at: 0 };
   /** What the limits know of. */
   #countedTokens = 0;
@@ -70,6 +69,7 @@ export class Meter {
   constructor(subject: MeterSubject, services: MeterServices) {
     this.#subject = subject;
     this.#services = services;
+    this.#tokens = new CallUsage(subject.model.kind, subject.estimate.inputTokens);
     const { clock } = services;
     this.#startedAt = Math.round(clock.now() - (clock.monotonic() - subject.call.receivedAt));
   }
@@ -89,27 +89,41 @@ export class Meter {
 
   /** Output that goes to the caller: what is billed when the upstream never says its count. */
   delivering(characters: number): void {
-    this.#deliveredPieces += 1;
-    this.#deliveredCharacters += characters;
+    this.#tokens.delivering(characters);
     if (!this.#subject.isStreamed || !this.#isOpen) return;
-    const tokens = this.#deliveredTokens();
+    const tokens = this.#tokens.deliveredTokens;
     this.#keepCheckpoint(tokens);
     this.#countOverrun(tokens);
   }
 
-  /** The latest report counts; undefined when the upstream did not say. */
-  reported(usage: TokenUsage | undefined): void {
-    this.#usage = usage;
+  /** An upstream counted the input before it was admitted. */
+  inputCounted(tokens: number): void {
+    this.#tokens.inputCounted(tokens);
   }
 
-  /** Of the input: what is billed when the upstream never says its count. */
-  get likelyInputTokens(): number {
-    return this.#subject.estimate.likelyInputTokens;
+  /** The upstream's counts of the whole answer; undefined when it did not say. */
+  reported(usage: TokenUsage | undefined): void {
+    this.#tokens.reported(usage);
+  }
+
+  /** Its counts of an answer that goes on: all of the input, and the output until now. */
+  reportedSoFar(usage: TokenUsage): void {
+    this.#tokens.reportedSoFar(usage);
+  }
+
+  /** Counts of those choices, or batches of inputs, of the call that are done. */
+  reportedPart(usage: TokenUsage | undefined): void {
+    this.#tokens.reportedPart(usage);
+  }
+
+  /** What is billed of the input as far as is known. */
+  get inputTokens(): number {
+    return this.#tokens.inputTokens;
   }
 
   /** Counts of the answer as they will be recorded. */
   get usage(): TokenUsage {
-    return this.#usage ?? this.#wholeAnswerUsage();
+    return this.#tokens.ofAnswer.usage;
   }
 
   completed(): void {
@@ -117,8 +131,9 @@ export class Meter {
     const { estimator, clock } = this.#services;
     const { call, size, output } = this.#subject;
     const model = this.path.serving?.candidate.model ?? this.#subject.model;
-    const subject = { keyId: call.caller.key.id, model, nowMs: clock.monotonic() };
-    const usage = this.#usage;
+    const { id: keyId, accountId } = call.caller.key;
+    const subject = { accountId, keyId, model, nowMs: clock.monotonic() };
+    const usage = this.#tokens.whole;
     this.#close({ outcome: "completed", status: 200 });
     if (usage !== undefined) estimator.learn(subject, { size, output, usage });
   }
@@ -144,14 +159,12 @@ export class Meter {
     this.#services.onCallEnded(record, error);
   }
 
-  #finalUsage(outcome: CallOutcome, status: number): { usage: TokenUsage; source: UsageSource } {
-    if (this.#usage !== undefined) return { usage: this.#usage, source: "upstream" };
-    const source = this.#deliveredPieces > 0 ? "counted" : "estimated";
-    if (outcome === "completed") return { usage: this.#wholeAnswerUsage(), source };
+  #finalUsage(outcome: CallOutcome, status: number): CountedUsage {
+    const tokens = this.#tokens;
+    if (tokens.whole !== undefined || outcome === "completed") return tokens.ofAnswer;
     // A caller that leaves while the upstream reads its prompt has used the prompt.
     const isWorking = this.path.attempts > 0 && this.#isEndedByCaller(outcome, status);
-    if (source === "estimated" && !isWorking) return { usage: noUsage, source };
-    return { usage: this.#deliveredUsage(), source };
+    return tokens.hasDelivered || isWorking ? tokens.ofDelivery : tokens.ofFailure;
   }
 
   /** By its leaving, by a deadline of its own, or because its key was ended. */
@@ -159,34 +172,9 @@ export class Meter {
     return outcome === "abandoned" || (status < 500 && this.#subject.call.signal.aborted);
   }
 
-  #deliveredUsage(): TokenUsage {
-    return {
-      inputTokens: this.#subject.estimate.likelyInputTokens,
-      outputTokens: this.#deliveredTokens(),
-      cachedInputTokens: 0,
-      reasoningTokens: 0,
-    };
-  }
-
-  /** Unless the upstream says so, no answer is without tokens; vectors alone are no output. */
-  #wholeAnswerUsage(): TokenUsage {
-    const delivered = this.#deliveredUsage();
-    const leastOutput = this.#subject.model.kind === "chat" ? 1 : 0;
-    return {
-      ...delivered,
-      inputTokens: Math.max(1, delivered.inputTokens),
-      outputTokens: Math.max(leastOutput, delivered.outputTokens),
-    };
-  }
-
-  /** Most upstreams send a token a piece; where they send more, four characters make a token. */
-  #deliveredTokens(): number {
-    return Math.max(this.#deliveredPieces, Math.ceil(this.#deliveredCharacters / 4));
-  }
-
   /** The reservation of a stream grows with what it delivers. */
   #countOverrun(outputTokens: number): void {
-    const used = this.#subject.estimate.inputTokens + outputTokens;
+    const used = this.#tokens.inputTokens + outputTokens;
     if (used < this.#countedTokens + overrunTokens) return;
     this.#countedTokens = used;
     const { limits, onSettleFailed } = this.#services;
@@ -212,7 +200,7 @@ export class Meter {
   }
 
   #openedCall(admission: Admission | undefined): OpenedCall {
-    const { call, model, estimate, isStreamed } = this.#subject;
+    const { call, model, isStreamed } = this.#subject;
     const { key } = call.caller;
     return {
       id: call.id,
@@ -225,7 +213,7 @@ export class Meter {
       model: model.alias,
       capacityClass: admission?.capacityClass ?? "on-demand",
       isStreamed,
-      inputTokens: estimate.likelyInputTokens,
+      inputTokens: this.#tokens.inputTokens,
       reservedTokens: admission?.reservedTokens,
     };
   }
@@ -273,10 +261,3 @@ interface CallEnd {
   readonly usage: TokenUsage;
   readonly source: UsageSource;
 }
-
-const noUsage: TokenUsage = {
-  inputTokens: 0,
-  outputTokens: 0,
-  cachedInputTokens: 0,
-  reasoningTokens: 0,
-};

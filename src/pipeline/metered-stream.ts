@@ -1,10 +1,10 @@
 import { abortable } from "../domain/abortable.ts";
 import type { ChatEvent } from "../domain/chat.ts";
 import type { Clock } from "../domain/clock.ts";
-import type { GatewayError } from "../domain/gateway-error.ts";
+import { GatewayError } from "../domain/gateway-error.ts";
 import type { Model } from "../domain/model.ts";
 import type { TokenUsage } from "../domain/usage.ts";
-import type { DrainableAnswer } from "./drain.ts";
+import type { CallerSignal, Draining } from "./drain.ts";
 import type { OpenStream } from "./event-batches.ts";
 import type { Meter } from "./meter.ts";
 import { toCallError } from "./run-call.ts";
@@ -16,13 +16,17 @@ export interface MeteredStreamOptions {
   readonly clock: Pick<Clock, "schedule">;
   /** Choices that were asked for. */
   readonly choices: number;
-  /** Undefined: the upstream is aborted when the caller leaves. */
-  readonly drain: DrainableAnswer | undefined;
+  /** The upstream's answer runs under its signal. */
+  readonly caller: CallerSignal;
+  /** How long the count of a finished answer is awaited when the caller is not there any more. */
+  readonly usageTimeoutMs: number;
+  /** Undefined: an answer that is not finished is aborted when the caller leaves. */
+  readonly drain: Draining | undefined;
 }
 
 /**
  * A streamed answer that accounts for itself: when it ends, fails or is left, the meter learns of
- * it before the caller does, once.
+ * it before the caller does, once. Only what is read on for nobody is accounted for later.
  */
 export class MeteredStream {
   readonly #options: MeteredStreamOptions;
@@ -30,13 +34,15 @@ export class MeteredStream {
   /** A batch that was asked for and that nobody has looked at. */
   #reading: Promise<readonly ChatEvent[] | undefined> | undefined;
   #finishedChoices = 0;
-  #isReported = false;
+  /** Whether the upstream has said all that the account needs. */
+  #isTold = false;
   #isOver = false;
+  #failure: GatewayError | undefined;
 
   constructor(options: MeteredStreamOptions) {
     this.#options = options;
     this.#first = options.open.first;
-    options.drain?.caller.handOver(() => this.cancel());
+    options.caller.handOver((reason) => this.#endFor(reason));
   }
 
   /** Counts of the whole answer; meaningful after `next` has returned undefined. */
@@ -49,61 +55,89 @@ export class MeteredStream {
    * Throws `GatewayError`.
    */
   async next(): Promise<readonly ChatEvent[] | undefined> {
-    if (this.#isOver) return undefined;
+    if (this.#isOver) return this.#afterEnd();
     try {
-      const events = await this.#read();
-      if (this.#isLeft()) return undefined;
-      this.#reading = undefined;
-      for (const event of events ?? []) this.#observe(event, true);
-      if (events === undefined) this.#end(() => this.#options.meter.completed());
-      return events;
+      const events = await this.#readForCaller();
+      if (!this.#hasEnded()) return this.#deliver(events);
     } catch (error) {
-      if (this.#isLeft()) return undefined;
-      const failure = toCallError(error, this.#options.model);
-      this.#end(() => this.#fail(failure));
-      throw failure;
+      if (!this.#hasEnded()) this.#fail(toCallError(error, this.#options.model));
     }
+    return this.#afterEnd();
   }
 
   /**
-   * The caller is gone. Closes the upstream, or reads it on for its count; after the end of the
-   * answer it changes nothing.
+   * The caller is gone. Closes the upstream, or reads it on for its count: always when the answer is
+   * finished. After the end of the answer it changes nothing.
    */
   cancel(): void {
     if (this.#isOver) return;
-    const { open, drain } = this.#options;
-    if (!this.#isTold() && drain?.places.tryEnter() === true) {
-      this.#end(() => void this.#readOn(drain));
-      return;
+    const { drain, usageTimeoutMs } = this.#options;
+    const isDelivered = this.#isWhole();
+    const account = (): void => this.#leave(isDelivered);
+    this.#observeFirst();
+    if (this.#awaitsCount()) {
+      this.#end(() => void this.#readOn(usageTimeoutMs, account));
+    } else if (!this.#isTold && drain?.places.tryEnter() === true) {
+      const leavePlace = (): void => {
+        drain.places.leave();
+        account();
+      };
+      this.#end(() => void this.#readOn(drain.timeoutMs, leavePlace));
+    } else {
+      this.#options.open.rest.cancel();
+      this.#end(account);
     }
-    open.rest.cancel();
-    this.#end(() => this.#leave(this.#isWhole()));
   }
 
-  /** Whether the caller left while a batch was awaited; whoever reads on accounts for it. */
-  #isLeft(): boolean {
+  /** What was read for the caller may end here, by itself or because somebody else ended it. */
+  #hasEnded(): boolean {
     return this.#isOver;
   }
 
-  /** Whether the caller has got all there is. */
+  #afterEnd(): undefined {
+    if (this.#failure !== undefined) throw this.#failure;
+    return undefined;
+  }
+
+  /** The caller has left, or the gateway ends its call for another reason and tells it. */
+  #endFor(reason: unknown): void {
+    if (this.#isOver) return;
+    if (!(reason instanceof GatewayError)) return this.cancel();
+    const isProcessEnding = reason.row.status >= 500;
+    if (isProcessEnding || !this.#awaitsCount()) return this.#options.caller.abort(reason);
+    this.#failure = reason;
+    const { meter, usageTimeoutMs } = this.#options;
+    this.#end(() => void this.#readOn(usageTimeoutMs, () => meter.failed(reason)));
+  }
+
+  /** Whether every choice is finished. */
   #isWhole(): boolean {
     return this.#finishedChoices >= this.#options.choices;
   }
 
-  /** Whether the upstream has said all that the account needs. */
-  #isTold(): boolean {
-    return this.#isReported && this.#isWhole();
+  #awaitsCount(): boolean {
+    return this.#isWhole() && !this.#isTold;
   }
 
   #end(account: () => void): void {
     this.#isOver = true;
-    this.#options.drain?.caller.release();
+    this.#options.caller.release();
     account();
   }
 
+  #deliver(events: readonly ChatEvent[] | undefined): readonly ChatEvent[] | undefined {
+    this.#reading = undefined;
+    for (const event of events ?? []) this.#observe(event, true);
+    if (events === undefined) this.#end(() => this.#options.meter.completed());
+    return events;
+  }
+
   #fail(failure: GatewayError): void {
-    if (failure.row.status === 499) this.#leave(this.#isWhole());
-    else this.#options.meter.failed(failure);
+    this.#failure = failure;
+    this.#end(() => {
+      if (failure.row.status === 499) this.#leave(this.#isWhole());
+      else this.#options.meter.failed(failure);
+    });
   }
 
   /** Finished wins over closed: nobody has to wait for the connection to end. */
@@ -113,27 +147,40 @@ export class MeteredStream {
     else meter.abandoned();
   }
 
-  /** To the upstream's count, or as long as it may take; what comes is not delivered to anybody. */
-  async #readOn({ timeoutMs, places }: DrainableAnswer): Promise<void> {
-    const { rest } = this.#options.open;
-    const wasWhole = this.#isWhole();
+  /**
+   * To the upstream's count, or as long as it may take; what comes is not delivered to anybody. An
+   * answer that is finished meanwhile gets its time for the count from then on.
+   */
+  async #readOn(timeoutMs: number, account: () => void): Promise<void> {
+    const { open, clock, usageTimeoutMs } = this.#options;
     const end = new AbortController();
-    const cancel = this.#options.clock.schedule(() => end.abort(), timeoutMs);
-    const deadline = end.signal;
+    let cancel = clock.schedule(() => end.abort(), timeoutMs);
     try {
-      let events = await abortable(this.#reading ?? this.#read(), deadline);
+      let isWhole = this.#isWhole();
+      let events = await abortable(this.#reading ?? this.#read(), end.signal);
       while (events !== undefined) {
         for (const event of events) this.#observe(event, false);
-        events = this.#isTold() ? undefined : await abortable(rest.next(), deadline);
+        if (this.#isTold) break;
+        if (!isWhole && this.#isWhole()) {
+          isWhole = true;
+          cancel();
+          cancel = clock.schedule(() => end.abort(), usageTimeoutMs);
+        }
+        events = await abortable(open.rest.next(), end.signal);
       }
     } catch {
       // Whatever ended it: what the upstream did not say is counted as delivered.
     } finally {
       cancel();
-      rest.cancel();
-      places.leave();
-      this.#leave(wasWhole);
+      open.rest.cancel();
+      account();
     }
+  }
+
+  /** A finished answer goes on without its caller, who need not wait for it. */
+  #readForCaller(): Promise<readonly ChatEvent[] | undefined> {
+    const reading = this.#read();
+    return this.#isWhole() ? abortable(reading, this.#options.caller.source) : reading;
   }
 
   #read(): Promise<readonly ChatEvent[] | undefined> {
@@ -141,6 +188,12 @@ export class MeteredStream {
     this.#first = undefined;
     this.#reading = first === undefined ? this.#options.open.rest.next() : Promise.resolve(first);
     return this.#reading;
+  }
+
+  /** What came at once and was never asked for may hold the count. */
+  #observeFirst(): void {
+    for (const event of this.#first ?? []) this.#observe(event, false);
+    this.#first = undefined;
   }
 
   #observe(event: ChatEvent, isDelivered: boolean): void {
@@ -156,8 +209,7 @@ export class MeteredStream {
         if (isDelivered) meter.delivering(event.arguments.length);
         return;
       case "usage-report":
-        this.#isReported = true;
-        meter.reported(event.usage);
+        this.#report(event);
         return;
       case "choice-finish":
         this.#finishedChoices += 1;
@@ -167,5 +219,14 @@ export class MeteredStream {
       case "function-call-start":
         return;
     }
+  }
+
+  /** Only what is said of a finished answer is said of the whole. */
+  #report({ usage, isPart }: Extract<ChatEvent, { type: "usage-report" }>): void {
+    const { meter } = this.#options;
+    if (isPart === true) return meter.reportedPart(usage);
+    if (!this.#isWhole()) return meter.reportedSoFar(usage);
+    this.#isTold = true;
+    meter.reported(usage);
   }
 }

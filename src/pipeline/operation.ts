@@ -1,8 +1,8 @@
 import type { Model, ModelKind } from "../domain/model.ts";
 import type { AttemptContext } from "./attempt.ts";
+import type { Call } from "./call.ts";
 import type { InputSize, OutputExpectation } from "./estimate.ts";
 import type { Candidate } from "./routing/candidates.ts";
-import type { Snapshot } from "./snapshot.ts";
 
 /** One kind of call: what differs between chat, streamed chat and embeddings. */
 export interface Operation<Answer> {
@@ -10,8 +10,8 @@ export interface Operation<Answer> {
   readonly kind: ModelKind;
   readonly isStreamed: boolean;
   readonly output: OutputExpectation;
-  /** What the upstreams of this model may read at most, all requests of the call together. */
-  measure(model: Model, snapshot: Snapshot): InputSize;
+  /** What the upstreams that may serve may read at most, all requests of the call together. */
+  measure(model: Model, call: Pick<Call, "snapshot" | "environment">): InputSize;
   /** Refuses, with 400, what this model cannot take. */
   check(model: Model): void;
   /** The exact number of those tokens, where it can be had without an answer. */

@@ -37,12 +37,13 @@ export async function runCall<Answer>(
   const resolved = resolveModel(arriving, operation.alias, operation.kind);
   const { model } = resolved;
   const subject = {
+    accountId: arriving.caller.key.accountId,
     keyId: arriving.caller.key.id,
     model,
     nowMs: services.clock.monotonic(),
   };
   const { output, isStreamed } = operation;
-  const size = operation.measure(model, arriving.snapshot);
+  const size = operation.measure(model, arriving);
   const estimate = services.estimator.estimate(subject, size, output);
   // From here the meter tells of the end of the call, however it comes.
   const call = services.running.enter(arriving);
@@ -90,6 +91,9 @@ async function counted<Answer>(
   if (!canCount(model, snapshot)) return request;
   const inputTokens = await operation.countInput(model, context);
   if (inputTokens === undefined) return request;
+  context.meter.inputCounted(inputTokens);
+  // What is too long for the model is so under any plan.
+  checkModels(model, { call: context.call, operation });
   return { ...request, estimate: { ...request.estimate, inputTokens } };
 }
 

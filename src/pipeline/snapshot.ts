@@ -41,6 +41,8 @@ export interface CallSettings {
   /** Events without sense that are skipped in one streamed answer. */
   readonly malformedEvents: number;
   readonly imageFetch: ImageFetchSettings;
+  /** How long the count of a finished answer is awaited when its caller has left. */
+  readonly usageTimeoutMs: number;
 }
 
 export function environmentAt(snapshot: Snapshot, host: string): Environment | undefined {

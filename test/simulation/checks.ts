@@ -3,6 +3,7 @@ import type { Timeouts } from "../../src/domain/upstream-settings.ts";
 import type { UsageRecord } from "../../src/domain/usage.ts";
 import { checkAnswer } from "./check-answer.ts";
 import { isOneByOne } from "./check-begin.ts";
+import { finishedAt, usageTimeoutMs } from "./finished-answer.ts";
 import type { Attempt, CallRecord } from "./records.ts";
 import type { Stage } from "./simulate.ts";
 import { violate } from "./world.ts";
@@ -217,7 +218,8 @@ class CallCheck {
   }
 
   /** Nothing goes on upstream for nobody. */
-  #checkAttemptEnd({ id, upstream, endedAt, startedAt, mustEndAtOnce }: Attempt): void {
+  #checkAttemptEnd(attempt: Attempt): void {
+    const { id, upstream, endedAt, startedAt, mustEndAtOnce } = attempt;
     const { leftAt, deadlineAt, endedAt: overAt, crashedAt, plan } = this.#record;
     if (endedAt === undefined) return this.#wrong("attempts", `${id} never ended`);
     if (crashedAt !== undefined) return;
@@ -226,7 +228,10 @@ class CallCheck {
     }
     const drainMs = this.#drainMsAt(upstream);
     const end = (at: number | undefined, mayTakeMs: number, what: string): void => {
-      const isLate = at !== undefined && endedAt > at + mayTakeMs + leastMs;
+      if (at === undefined) return;
+      // The count of a finished answer is awaited for nobody.
+      const countMs = finishedAt(attempt) <= at + leastMs ? usageTimeoutMs + finishPatienceMs : 0;
+      const isLate = endedAt > at + Math.max(mayTakeMs, countMs) + leastMs;
       if (!isLate || (overAt !== undefined && overAt < at)) return;
       this.#wrong("attempts", `${id} went on ${endedAt - at} ms after ${what}`);
     };

@@ -14,6 +14,7 @@ import { createTelemetry } from "../../src/telemetry/telemetry.ts";
 import { noImageFetch } from "../support/pipeline-fixtures.ts";
 import { auditBudgets } from "./budget-audit.ts";
 import { CapacityAudit } from "./capacity-audit.ts";
+import { usageTimeoutMs } from "./finished-answer.ts";
 import type { KeyRegister } from "./key-register.ts";
 import { makeAdapter } from "./make-adapter.ts";
 import { ProcessLedger, type SpoolFolder, type UsageDatabase } from "./ledger.ts";
@@ -191,6 +192,7 @@ export class GatewayProcess {
         jsonDepth: 64,
         answerLimitBytes: 1_000_000,
         malformedEvents: 10,
+        usageTimeoutMs,
         imageFetch: noImageFetch,
       },
     };

@@ -13,6 +13,8 @@ export interface Script {
   readonly pieces: readonly Piece[];
   readonly ending: "closed" | "reset" | "silent";
   readonly truth: Truth;
+  /** From so many bytes on a reader may take it for whole; Infinity: never. */
+  readonly finishedBytes: number;
 }
 
 export interface Piece {
@@ -43,12 +45,6 @@ export interface AnswerFrame {
   readonly fault: Fault | undefined;
 }
 
-/** An answer before anything goes wrong with it. */
-interface Draft extends Script {
-  /** From so many bytes on a reader may take it for whole. */
-  readonly finishedBytes: number;
-}
-
 const encoder = new TextEncoder();
 const nothing: Truth = { texts: [], usage: undefined, isWhole: false, mayComplete: false };
 
@@ -72,6 +68,7 @@ function plainScript(): Script {
     pieces: [],
     ending: "closed",
     truth: nothing,
+    finishedBytes: Number.POSITIVE_INFINITY,
   };
 }
 
@@ -122,7 +119,7 @@ function jsonScript(body: unknown): Script {
 }
 
 /** The answer as it would be, with what goes wrong with it. */
-function afflict(draft: Draft, { fault, wire }: AnswerFrame, random: Random): Script {
+function afflict(draft: Script, { fault, wire }: AnswerFrame, random: Random): Script {
   const { pieces, finishedBytes } = draft;
   const some = cutShort(pieces, random);
   const mayComplete = bytesIn(some) >= finishedBytes;
@@ -207,7 +204,7 @@ function wordsOf(frame: AnswerFrame, steps: number): AnswerWords & { readonly tr
   return { pieces, usages, vectors: request.inputs, truth };
 }
 
-function whole(frame: AnswerFrame, random: Random): Draft {
+function whole(frame: AnswerFrame, random: Random): Script {
   const { fault, plan, wire } = frame;
   const words = wordsOf(frame, 1);
   const script = { ...jsonScript(wire.whole(words)), truth: words.truth };
@@ -223,7 +220,7 @@ function whole(frame: AnswerFrame, random: Random): Draft {
   return { ...script, headers, pieces, finishedBytes };
 }
 
-function streamed(frame: AnswerFrame, random: Random): Draft {
+function streamed(frame: AnswerFrame, random: Random): Script {
   const { fault, plan, wire } = frame;
   const words = wordsOf(frame, random.whole(1, 6));
   const { contentType, chunks, finishedBytes } = wire.streamed(words);

@@ -76,6 +76,7 @@ export function snapshotOf(
       jsonDepth: 64,
       answerLimitBytes: 1_000_000,
       malformedEvents: 10,
+      usageTimeoutMs: 5_000,
       imageFetch: { ...noImageFetch, ...imageFetch },
     },
   };

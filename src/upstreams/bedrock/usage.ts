@@ -1,16 +1,20 @@
 import type { TokenUsage } from "../../domain/usage.ts";
 import { countOf, objectOf } from "../shared/json-fields.ts";
 
-/** The service counts what it reads from and writes to its cache apart from the other input. */
+/**
+ * The service counts what it reads from and writes to its cache apart from the other input. Undefined
+ * when it has no count; a count that is missing beside others is 0.
+ */
 export function readUsage(value: unknown): TokenUsage | undefined {
   const usage = objectOf(value);
   const uncachedTokens = countOf(usage?.["inputTokens"]);
-  if (usage === undefined || uncachedTokens === undefined) return undefined;
+  const outputTokens = countOf(usage?.["outputTokens"]);
+  if (usage === undefined || (uncachedTokens ?? outputTokens) === undefined) return undefined;
   const cachedInputTokens = countOf(usage["cacheReadInputTokens"]) ?? 0;
+  const cacheWriteTokens = countOf(usage["cacheWriteInputTokens"]) ?? 0;
   return {
-    inputTokens:
-      uncachedTokens + cachedInputTokens + (countOf(usage["cacheWriteInputTokens"]) ?? 0),
-    outputTokens: countOf(usage["outputTokens"]) ?? 0,
+    inputTokens: (uncachedTokens ?? 0) + cachedInputTokens + cacheWriteTokens,
+    outputTokens: outputTokens ?? 0,
     cachedInputTokens,
     // The service does not say which part of the output was reasoning.
     reasoningTokens: 0,

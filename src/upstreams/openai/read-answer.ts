@@ -55,15 +55,17 @@ function notAnAnswer(cause?: unknown): UpstreamFailure {
   return brokenAnswer("the upstream's answer is not the JSON it should be", cause);
 }
 
+/** Undefined when it has no count; a count that is missing beside others is 0. */
 export function readUsage(value: unknown): TokenUsage | undefined {
   const usage = objectOf(value);
   const inputTokens = countOf(usage?.["prompt_tokens"]);
-  if (usage === undefined || inputTokens === undefined) return undefined;
+  const outputTokens = countOf(usage?.["completion_tokens"]);
+  if (usage === undefined || (inputTokens ?? outputTokens) === undefined) return undefined;
   const inputDetails = objectOf(usage["prompt_tokens_details"]);
   const outputDetails = objectOf(usage["completion_tokens_details"]);
   return {
-    inputTokens,
-    outputTokens: countOf(usage["completion_tokens"]) ?? 0,
+    inputTokens: inputTokens ?? 0,
+    outputTokens: outputTokens ?? 0,
     cachedInputTokens: countOf(inputDetails?.["cached_tokens"]) ?? 0,
     reasoningTokens: countOf(outputDetails?.["reasoning_tokens"]) ?? 0,
   };

@@ -1,0 +1,123 @@
+import { describe, expect, test } from "bun:test";
+import { errorOf } from "../support/bodies.ts";
+import { bedrockUpstream, startGateway, type TestGateway } from "../support/gateway.ts";
+import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
+
+const smallPlan = {
+  plan: "enterprise",
+  limits: { requestsPerMinute: 100, tokensPerMinute: 1_000 },
+};
+
+const chat = (content: unknown) => ({
+  model: "chat-model",
+  max_tokens: 5,
+  messages: [{ role: "user", content }],
+});
+
+const openAiModels = `
+  chat-model:
+    kind: chat
+    context_window: 8000
+    targets: [{ upstream: simulator, model: simulated-chat }]
+  vectors:
+    kind: embedding
+    context_window: 8000
+    targets: [{ upstream: simulator, model: simulated-embedding }]`;
+
+async function refusalOf(gateway: TestGateway, path: string, body: object) {
+  const response = await gateway.post(path, body);
+  const { code, message, param } = await errorOf(response);
+  return { status: response.status, code, message, param };
+}
+
+const tooLong = { status: 400, code: "context_length_exceeded" };
+const tooLarge = { status: 429, code: "rate_limit_exceeded" };
+
+describe("without a count of the upstream", () => {
+  test("an input that surely exceeds the window is 400, however small the plan", async () => {
+    await using gateway = await startGateway({
+      sections: { models: openAiModels },
+      key: smallPlan,
+    });
+    const words = "word ".repeat(8_001);
+    const parts = Array.from({ length: 9 }, () => ({ type: "text", text: "word ".repeat(1_000) }));
+    for (const content of [words, parts]) {
+      const refusal = await refusalOf(gateway, "/v1/chat/completions", chat(content));
+      expect(refusal).toMatchObject({ ...tooLong, param: "messages" });
+      expect(refusal.message).toStartWith(
+        "This model's maximum context length is 8000 tokens. However, your messages resulted in " +
+          "at least ",
+      );
+    }
+    for (const input of [words, ["short", words]]) {
+      const refusal = await refusalOf(gateway, "/v1/embeddings", { model: "vectors", input });
+      expect(refusal).toMatchObject({ ...tooLong, param: "input" });
+    }
+  });
+
+  test("what the model could take is too large for the plan, or answered under a larger one", async () => {
+    await using gateway = await startGateway({
+      sections: { models: openAiModels },
+      key: smallPlan,
+    });
+    // 20 bytes a token would be far over the window; runs of spaces are not.
+    const spaces = `echo: ${" ".repeat(30_000)}hi`;
+    const refusal = await refusalOf(gateway, "/v1/chat/completions", chat(spaces));
+    expect(refusal).toMatchObject(tooLarge);
+    expect(refusal.message).toContain("Request too large");
+    const large = await gateway.createKey();
+    const headers = { authorization: `Bearer ${large.text}` };
+    const body = { model: "vectors", input: ["word ".repeat(5_000), "word ".repeat(5_000)] };
+    for (const [path, sent] of [
+      ["/v1/chat/completions", chat(spaces)],
+      ["/v1/embeddings", body],
+    ] as const) {
+      const response = await gateway.post(path, sent, { headers });
+      await response.text();
+      expect(response.status).toBe(200);
+    }
+  });
+});
+
+describe("with the upstream's count", () => {
+  async function withCounting(
+    use: (gateway: TestGateway, simulator: Simulator) => Promise<void>,
+  ): Promise<void> {
+    await using simulator = startSimulator();
+    const upstream = bedrockUpstream(simulator.origin, "count_tokens: true");
+    await using gateway = await startGateway({
+      sections: {
+        upstreams: `
+  bedrock: ${upstream}`,
+        models: `
+  chat-model:
+    kind: chat
+    context_window: 2000
+    targets: [{ upstream: bedrock, model: "us.anthropic.claude-sonnet-4-20250514-v1:0" }]`,
+      },
+      key: smallPlan,
+    });
+    await use(gateway, simulator);
+  }
+
+  test("an input that it finds longer than the window is 400 with its count", async () => {
+    await withCounting(async (gateway, simulator) => {
+      // A word of three of its tokens: 1,000 words seem to fit.
+      const content = "internationality ".repeat(1_000);
+      const refusal = await refusalOf(gateway, "/v1/chat/completions", chat(content));
+      const [counted] = simulator.truth.entries;
+      expect(counted?.kind).toBe("count-tokens");
+      expect(refusal).toMatchObject(tooLong);
+      expect(refusal.message).toContain(`resulted in ${counted?.promptTokens} tokens.`);
+    });
+  });
+
+  test("an input that it finds shorter is only too large for the plan", async () => {
+    await withCounting(async (gateway) => {
+      const content = "internationality ".repeat(400);
+      const refusal = await refusalOf(gateway, "/v1/chat/completions", chat(content));
+      expect(refusal).toMatchObject(tooLarge);
+      expect(refusal.message).toContain("Request too large");
+    });
+  });
+});

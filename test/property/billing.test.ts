@@ -1,0 +1,197 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { UsageRecord } from "../../src/domain/usage.ts";
+import { openChatStream, runChat } from "../../src/pipeline/chat-call.ts";
+import type { PipelineServices } from "../../src/pipeline/services.ts";
+import {
+  adapterOf,
+  callerOf,
+  callOf,
+  modelOf,
+  pipelineOf,
+  snapshotOf,
+  targetOf,
+  upstreamOf,
+} from "../support/pipeline-fixtures.ts";
+import { ToldUpstream } from "../support/told-upstream.ts";
+
+/** Whatever upstreams say, and whenever callers leave: what is billed of one call, and of others. */
+
+const bodyBytes = 3_000;
+const reservedInput = 1_000;
+const usageTimeoutMs = 100;
+
+let upstream: ToldUpstream;
+beforeAll(() => {
+  upstream = new ToldUpstream();
+});
+afterAll(async () => {
+  await upstream.stop();
+});
+
+/** A count as upstreams say it: right, or none at all. */
+const count = fc.oneof(
+  { weight: 3, arbitrary: fc.integer({ min: 1, max: 5_000 }) },
+  { weight: 2, arbitrary: fc.constantFrom(0, -5, null, "many", 1e300, 2 ** 30) },
+);
+const action = fc.oneof(
+  fc.record({ type: fc.constant("text" as const), length: fc.integer({ min: 1, max: 40 }) }),
+  fc.record({ type: fc.constant("usage" as const), input: count, output: count }),
+  fc.constant({ type: "finish" as const }),
+);
+type Action = typeof action extends fc.Arbitrary<infer Value> ? Value : never;
+
+const script = fc.record({
+  choices: fc.constantFrom(1, 1, 3),
+  actions: fc.array(action, { maxLength: 8 }),
+  /** After so many actions; later ones find nobody. */
+  leavesAfter: fc.nat({ max: 9 }),
+});
+type Script = typeof script extends fc.Arbitrary<infer Value> ? Value : never;
+
+function said(value: unknown): number {
+  return typeof value === "number" && value > 0 && value <= 2 ** 40 ? value : 0;
+}
+
+/** Plays a script and tells what the upstream said while it was listened to. */
+async function play({ choices, actions, leavesAfter }: Script) {
+  const model = modelOf({ targets: [targetOf("up")] });
+  const snapshot = snapshotOf([upstreamOf("up", { adapter: adapterOf(upstream.url) })]);
+  const caller = new AbortController();
+  const call = callOf({
+    environment: { name: "test", models: new Map([[model.alias, model]]) },
+    snapshot: { ...snapshot, settings: { ...snapshot.settings, usageTimeoutMs } },
+    signal: caller.signal,
+  });
+  const { services, records } = pipelineOf();
+  const messages = [{ role: "user" as const, content: "hi" }];
+  const request = { model: model.alias, messages, stream: true, n: choices };
+  const { answer } = await openChatStream(call, { request, bodyBytes }, services);
+  await answer.next();
+  const stream = upstream.last;
+  const told = { input: 0, output: 0 };
+  let finished = 0;
+  let delivered = 1;
+  const send = (each: Action): void => {
+    if (each.type === "text") stream.text("x".repeat(each.length));
+    if (each.type === "finish") stream.finish(finished);
+    if (each.type === "finish") finished += 1;
+    if (each.type !== "usage") return;
+    stream.usage(each.input, each.output);
+    told.input = Math.max(told.input, said(each.input));
+    told.output = Math.max(told.output, said(each.output));
+  };
+  const isHeard = ({ type, ...counts }: Action): boolean =>
+    type !== "usage" || Object.values(counts).some((value) => said(value) > 0 || value === 0);
+  for (const each of actions.slice(0, leavesAfter)) {
+    if (each.type === "finish" && finished >= choices) continue;
+    send(each);
+    if (isHeard(each)) await answer.next();
+    if (each.type === "text") delivered += 1;
+  }
+  const isWhole = finished >= choices;
+  caller.abort();
+  answer.cancel();
+  // A finished answer is read on for its count; of any other nothing is heard any more.
+  const later = actions.slice(leavesAfter).filter(({ type }) => type === "usage");
+  const [first] = later.filter(isHeard);
+  if (isWhole && records.length === 0 && first !== undefined) send(first);
+  const deadline = performance.now() + 10_000;
+  while (records.length === 0 && performance.now() < deadline) await Bun.sleep(1);
+  return { row: records[0], rows: records.length, told, delivered };
+}
+
+test("no row is below what the upstream said, nor below the reservation of what nobody counted", async () => {
+  const property = fc.asyncProperty(script, async (played) => {
+    const { row, rows, told, delivered } = await play(played);
+    expect(rows).toBe(1);
+    expect(row?.outputTokens).toBeGreaterThanOrEqual(told.output > 0 ? told.output : delivered);
+    expect(row?.inputTokens).toBe(told.input > 0 ? told.input : reservedInput);
+  });
+  await fc.assert(property, { numRuns: 150, endOnFailure: true });
+}, 120_000);
+
+interface Answered {
+  readonly input: unknown;
+  readonly output: unknown;
+  readonly bodyBytes: number;
+}
+
+const answered = fc.record({
+  input: count,
+  output: count,
+  bodyBytes: fc.integer({ min: 1, max: 10_000 }),
+});
+
+/** Calls of one account, one after the other, to an upstream that says these counts. */
+async function callAs(
+  accountId: string,
+  calls: readonly Answered[],
+  services: PipelineServices,
+): Promise<void> {
+  for (const { input, output, bodyBytes: length } of calls) {
+    await using server = countingServer({ prompt_tokens: input, completion_tokens: output });
+    const model = modelOf({ targets: [targetOf("up")] });
+    const caller = callerOf({ requestsPerMinute: 1_000, tokensPerMinute: 1e15 });
+    const call = callOf({
+      id: `req_${accountId}_${crypto.randomUUID()}`,
+      caller: { ...caller, key: { ...caller.key, id: `key_${accountId}`, accountId } },
+      environment: { name: "test", models: new Map([[model.alias, model]]) },
+      snapshot: snapshotOf([upstreamOf("up", { adapter: adapterOf(server.url) })]),
+    });
+    const messages = [{ role: "user" as const, content: "hi" }];
+    const chat = { request: { model: model.alias, messages }, bodyBytes: length };
+    await runChat(call, chat, services);
+  }
+}
+
+function countingServer(usage: object) {
+  const message = { role: "assistant", content: "hello" };
+  const choices = [{ index: 0, message, finish_reason: "stop" }];
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: () => Response.json({ choices, usage }),
+  });
+  return {
+    url: `http://127.0.0.1:${server.port}/v1`,
+    [Symbol.asyncDispose]: () => server.stop(true),
+  };
+}
+
+const billOf = ({ inputTokens, outputTokens, usageSource, accountId }: UsageRecord) => ({
+  inputTokens,
+  outputTokens,
+  usageSource,
+  accountId,
+});
+
+test("whatever one account's upstreams say, another's calls reserve and are billed the same", async () => {
+  const calls = fc.array(answered, { minLength: 1, maxLength: 4 });
+  const property = fc.asyncProperty(calls, calls, async (others, own) => {
+    const outcomes = [];
+    for (const isShared of [false, true]) {
+      const plain = pipelineOf();
+      const reserved: number[] = [];
+      const { limits } = plain.services;
+      const acquire: typeof limits.acquire = (request) => {
+        if (request.callId.startsWith("req_acct_a")) reserved.push(request.tokens);
+        return limits.acquire(request);
+      };
+      const settle: typeof limits.settle = (callId, tokens) => limits.settle(callId, tokens);
+      const use: typeof limits.use = (callId, tokens) => limits.use(callId, tokens);
+      const count: typeof limits.count = (scopes) => limits.count(scopes);
+      const uncount: typeof limits.uncount = (counted) => limits.uncount(counted);
+      const services = {
+        ...plain.services,
+        limits: { acquire, settle, use, count, uncount },
+      };
+      if (isShared) await callAs("acct_b", others, services);
+      await callAs("acct_a", own, services);
+      const bills = plain.records.filter(({ accountId }) => accountId === "acct_a").map(billOf);
+      outcomes.push({ reserved, bills });
+    }
+    expect(outcomes[1]).toEqual(outcomes[0]);
+  });
+  await fc.assert(property, { numRuns: 40, endOnFailure: true });
+}, 120_000);

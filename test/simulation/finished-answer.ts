@@ -1,0 +1,16 @@
+import type { Attempt } from "./records.ts";
+
+/** How long gateways await the count of a finished answer that nobody waits for. */
+export const usageTimeoutMs = 5_000;
+
+/** When the upstream has sent all but its count, at the earliest. */
+export function finishedAt({ startedAt, script }: Attempt): number {
+  let at = startedAt + script.headersAfterMs;
+  let missingBytes = script.finishedBytes;
+  for (const { afterMs, bytes } of script.pieces) {
+    at += afterMs;
+    missingBytes -= bytes.length;
+    if (missingBytes <= 0) return at;
+  }
+  return Number.POSITIVE_INFINITY;
+}
