@@ -27,7 +27,7 @@ export function createChatCompletions(
   return async (plain) => {
     const call = withOptions(plain);
     const bytes = await call.readBody();
-    const { value, text } = parseJson(bytes, call.snapshot.settings.jsonDepth);
+    const { value, text } = await parseJson(bytes);
     const request = restoreLargeSeed(parseChatRequest(value), text);
     const chat: ChatCall = { request, bodyBytes: bytes.byteLength };
     const asked = {

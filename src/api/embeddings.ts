@@ -20,7 +20,7 @@ export function createEmbeddings(
   return async (plain) => {
     const call = withOptions(plain);
     const bytes = await call.readBody();
-    const { value } = parseJson(bytes, call.snapshot.settings.jsonDepth);
+    const { value } = await parseJson(bytes);
     const request = parseEmbeddingRequest(value);
     const embedding = { request, bodyBytes: bytes.byteLength, decodeTokens };
     const asked = { call, endpoint: "embeddings", alias: request.model, body: bytes } as const;

@@ -10,6 +10,7 @@ import type { Reply } from "./reply.ts";
 import type { AdminCall } from "./route.ts";
 import { RouteTable } from "./route-table.ts";
 import { watchedBody } from "./watched-body.ts";
+import { bodyLimitsOf } from "../../test/support/body-limits.ts";
 
 const operator: Principal = {
   kind: "local",
@@ -54,7 +55,7 @@ function dispatchTo(handle: Handle, onHandled: (event: HandledRequest) => void =
     gate: { identify: () => Promise.resolve(operator), checkAnonymous() {} },
     edge: () => ({
       cors: new CorsPolicy([]),
-      bodyLimits: { bodyLimitBytes: 1, decompressedLimitBytes: 1, bodyTimeoutMs: 1_000 },
+      bodyLimits: bodyLimitsOf({ bodyLimitBytes: 1, decompressedLimitBytes: 1 }),
       maxHeaders: 100,
       trustedProxies: createNetworkList([]),
     }),
@@ -87,6 +88,9 @@ class CountedConnections implements Connections {
   }
   cutSoon(): void {
     this.asked.push("cut");
+  }
+  sentSegments(): readonly string[] {
+    return [];
   }
   peerAddress(): string {
     return "127.0.0.1";

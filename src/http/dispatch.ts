@@ -7,10 +7,11 @@ import type { Refusal } from "../domain/refusal.ts";
 import { environmentAt, type Snapshot } from "../pipeline/snapshot.ts";
 import { adminBodyLimits, handleAdmin, securedReply, type AdminRoute } from "./admin-dispatch.ts";
 import type { AdminGate } from "./admin-gate.ts";
+import { BodyMemory, type BodyHold } from "./body-memory.ts";
 import { clientAddress } from "./client-address.ts";
 import type { Connections } from "./connections.ts";
 import type { CorsPolicy } from "./cors.ts";
-import { callerLeft, draining, unknownHost } from "./edge-refusal.ts";
+import { callerLeft, draining, hasLeft, unknownHost } from "./edge-refusal.ts";
 import { errorReply, toGatewayError } from "./error-reply.ts";
 import type { StreamEnd } from "./event-stream.ts";
 import { notingGate } from "./noting-gate.ts";
@@ -18,7 +19,7 @@ import { hasBody, readBody, type BodyLimits } from "./read-body.ts";
 import { refusalOf } from "./refusal-of.ts";
 import type { Reply } from "./reply.ts";
 import { closingUnread, toResponse } from "./to-response.ts";
-import { queryOf, readTarget } from "./request-target.ts";
+import { encodedSlash, queryOf, readTarget } from "./request-target.ts";
 import type { KeyCall, PublicCall, Route } from "./route.ts";
 import type { RouteMatch, RouteTable } from "./route-table.ts";
 import { ShedReplies, type Overload } from "./shed-replies.ts";
@@ -79,6 +80,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   requireGate(options);
   const isAdmin = options.routes.listener === "admin";
   const shed = new ShedReplies();
+  const bodyMemory = new BodyMemory(options.clock);
   return (request, connections) => {
     const receivedAt = options.clock.monotonic();
     const id = options.newRequestId();
@@ -86,6 +88,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     const context: RequestContext = {
       options,
       shed,
+      bodyMemory,
       isAdmin,
       edge: isAdmin ? { ...edge, bodyLimits: adminBodyLimits(edge.bodyLimits) } : edge,
       request,
@@ -95,7 +98,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       route: "other",
       caller: undefined,
       accountId: undefined,
-      hasReadBody: false,
+      body: undefined,
       error: undefined,
       isExplained: true,
     };
@@ -119,6 +122,7 @@ function failed(thrown: unknown, context: RequestContext): Reply {
 
 /** Reports the request and makes the response. */
 function finish(reply: Reply, context: RequestContext): Response {
+  context.body?.release();
   const { options, request, id, route, caller, accountId, error, connections, edge } = context;
   const { status } = reply;
   const durationMs = options.clock.monotonic() - context.receivedAt;
@@ -141,6 +145,7 @@ function requireGate({ routes, gate }: DispatchOptions): void {
 interface RequestContext {
   readonly options: DispatchOptions;
   readonly shed: ShedReplies;
+  readonly bodyMemory: BodyMemory;
   readonly isAdmin: boolean;
   readonly edge: EdgeSettings;
   readonly request: Request;
@@ -153,7 +158,8 @@ interface RequestContext {
   caller: Caller | undefined;
   /** Of who is signed in, once it is known. */
   accountId: string | undefined;
-  hasReadBody: boolean;
+  /** What it holds, once it is read; given back when the answer is made. */
+  body: BodyHold | undefined;
   /** Set when the answer is one. */
   error: GatewayError | undefined;
   /** False for an error of which nothing is kept. */
@@ -162,7 +168,8 @@ interface RequestContext {
 
 function handle(context: RequestContext): Reply | Promise<Reply> {
   const { options, edge, request } = context;
-  const target = readTarget(request, edge.maxHeaders);
+  const target = readTarget(request, edge.maxHeaders, context.connections.sentSegments(request));
+  if (target.hasEncodedSlash && !options.routes.takesSlash(target.path)) throw encodedSlash();
   if (request.method === "OPTIONS") {
     const methods = options.routes.methods(target.path);
     if (methods.length > 0) return edge.cors.preflight(request, methods);
@@ -224,7 +231,8 @@ async function serve(
   try {
     const streamEnded = streamEndOf(context);
     const call = { ...callOf(context, parameter), ...known, streamEnded };
-    const reply = await route.handle({ ...call, readBody: () => readBodyOf(context) });
+    const readsBody = (): Promise<Uint8Array> => readBodyOf(context, known.caller.key.id);
+    const reply = await route.handle({ ...call, readBody: readsBody });
     isStreamed = reply.body instanceof ReadableStream;
     return reply;
   } finally {
@@ -252,12 +260,13 @@ const unreadTimeoutMs = 5 * 60_000;
 async function handleControl({ context, route, call, match }: ControlRequest): Promise<Reply> {
   const { options, request, connections } = context;
   if (options.gate === undefined) throw new Error("a route of the control plane has no gate");
+  const address = addressOf(context);
   const admin = {
     ...call,
-    address: addressOf(context),
+    address,
     parameters: match.parameters,
     query: queryOf(request.url),
-    readBody: () => (hasBody(request) ? readBodyOf(context) : Promise.resolve(new Uint8Array(0))),
+    readBody: () => readBodyOf(context, address),
   };
   // The idle timer would cut erasures, verifications of the audit and downloads that pause.
   connections.pauseIdleTimer(request);
@@ -276,15 +285,12 @@ async function handleControl({ context, route, call, match }: ControlRequest): P
   }
 }
 
-/** What was stopped because its caller left is nobody's failure. */
-function hasLeft({ signal }: Request, thrown: unknown): boolean {
-  if (!signal.aborted || !(thrown instanceof Error)) return false;
-  return thrown === signal.reason || thrown.name === "AbortError";
-}
-
-function readBodyOf(context: RequestContext): Promise<Uint8Array> {
-  context.hasReadBody = true;
-  return readBody(context.request, context.edge.bodyLimits);
+/** `owner` is whose memory the body takes. */
+function readBodyOf(context: RequestContext, owner: string): Promise<Uint8Array> {
+  const { request, edge, bodyMemory, isAdmin } = context;
+  if (isAdmin && !hasBody(request)) return Promise.resolve(new Uint8Array(0));
+  context.body = bodyMemory.hold({ name: owner, request }, edge.bodyLimits);
+  return readBody(request, edge.bodyLimits, context.body);
 }
 
 function addressOf({ connections, request, edge }: RequestContext): string {

@@ -20,3 +20,9 @@ export function unknownHost(host: string): GatewayError {
 export function callerLeft(): GatewayError {
   return new GatewayError("caller_left", { message: "The caller closed the connection." });
 }
+
+/** What was stopped because its caller left is nobody's failure. */
+export function hasLeft({ signal }: Request, thrown: unknown): boolean {
+  if (!signal.aborted || !(thrown instanceof Error)) return false;
+  return thrown === signal.reason || thrown.name === "AbortError";
+}

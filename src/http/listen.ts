@@ -40,8 +40,11 @@ export function listen(options: ListenOptions): Listener {
     pauseIdleTimer: (request) => server.timeout(request, 0),
     resumeIdleTimer: (request) => server.timeout(request, idleSeconds),
     cutSoon: (request) => server.timeout(request, 1),
+    sentSegments: segmentsOf,
     peerAddress: (request) => server.requestIP(request)?.address,
   };
+  const handle = (request: Request): Response | Promise<Response> =>
+    options.handle(request, connections);
   const server = explained(options, () =>
     Bun.serve({
       hostname: options.hostname,
@@ -52,7 +55,8 @@ export function listen(options: ListenOptions): Listener {
       development: false,
       // Outside of development the runtime shares ports; a second gateway must be told instead.
       reusePort: options.sharesPort ?? false,
-      fetch: (request) => options.handle(request, connections),
+      fetch: handle,
+      routes: segmentRoutes(handle),
       error: (error) => options.onError(error),
     }),
   );
@@ -63,6 +67,33 @@ export function listen(options: ListenOptions): Listener {
     },
     cut: () => server.stop(true),
   };
+}
+
+/** One more than any path that is served has. */
+const mostSegments = 12;
+
+type Handle = (request: Request) => Response | Promise<Response>;
+
+/**
+ * The runtime matches routes with the path as it was sent, and normalises it only for the address of
+ * the request. So a route for each number of segments, with and without a slash behind, tells what
+ * they were. The names of the parameters are in the order of the segments.
+ */
+function segmentRoutes(handle: Handle): Record<string, Handle> {
+  const routes: Record<string, Handle> = {};
+  let path = "";
+  for (let count = 1; count <= mostSegments; count += 1) {
+    path += `/:s${count}`;
+    routes[path] = handle;
+    routes[`${path}/`] = handle;
+  }
+  return routes;
+}
+
+function segmentsOf(request: Request): readonly string[] | undefined {
+  if (!("params" in request) || typeof request.params !== "object") return undefined;
+  const segments = Object.values(request.params ?? {}).map(String);
+  return segments.length === 0 ? undefined : segments;
 }
 
 /** The runtime does not say which address it could not take. */

@@ -42,6 +42,11 @@ export class RouteTable {
     return { route, parameter: found.parameter, parameters };
   }
 
+  /** Whether the path ends in a name that may have slashes. */
+  takesSlash(path: string): boolean {
+    return this.#find(path).parameter !== "";
+  }
+
   /** Methods for an answer to OPTIONS; empty when nothing has this path. */
   methods(path: string): readonly string[] {
     return methodsOf(this.#find(path).routes);

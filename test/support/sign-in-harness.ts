@@ -15,6 +15,7 @@ import { userOf } from "../../src/storage/contract/control-fixtures.ts";
 import { SqliteConnection } from "../../src/storage/sqlite/connection.ts";
 import { SqliteControlStore } from "../../src/storage/sqlite/control-store.ts";
 import { ManualClock } from "./manual-clock.ts";
+import { bodyLimitsOf } from "./body-limits.ts";
 
 export const testPassword = "nine purple lamps hum";
 
@@ -94,6 +95,7 @@ export class SignInHarness implements AsyncDisposable {
       pauseIdleTimer() {},
       resumeIdleTimer() {},
       cutSoon() {},
+      sentSegments: () => [],
       peerAddress: () => address,
     });
   }
@@ -104,11 +106,7 @@ export class SignInHarness implements AsyncDisposable {
 
   #createDispatch(routes: readonly Route[]): Dispatch {
     let requests = 0;
-    const bodyLimits = {
-      bodyLimitBytes: 1_048_576,
-      decompressedLimitBytes: 1_048_576,
-      bodyTimeoutMs: 5_000,
-    };
+    const bodyLimits = bodyLimitsOf();
     const edge = {
       cors: new CorsPolicy([]),
       bodyLimits,

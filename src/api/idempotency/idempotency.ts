@@ -5,7 +5,7 @@ import type { KeyCall } from "../../http/route.ts";
 import { chargeRequest, type AdmissionServices } from "../../pipeline/admit.ts";
 import type { Call } from "../../pipeline/call.ts";
 import type { KeptAnswer } from "../../pipeline/idempotency/answer-seal.ts";
-import { nameCall, type CallNames } from "../../pipeline/idempotency/call-names.ts";
+import { digestOfBody, nameCall, type CallNames } from "../../pipeline/idempotency/call-names.ts";
 import { KeptAnswers, type KeptAnswersServices } from "../../pipeline/idempotency/kept-answers.ts";
 import { answerNotKept, keyReused } from "../../pipeline/idempotency/refusals.ts";
 import { resolveModel } from "../../pipeline/resolve-model.ts";
@@ -83,8 +83,9 @@ export class Idempotency {
     if (idempotencyKey === undefined) return run(call);
     const { id: keyId } = call.caller.key;
     const { capacity } = call.options;
+    const bodyDigest = await digestOfBody(body);
     const names = nameCall(
-      { keyId, idempotencyKey, endpoint, capacity, body },
+      { keyId, idempotencyKey, endpoint, capacity, bodyDigest },
       this.#services.digest,
     );
     const known = this.#running.has(names.id) ? undefined : await this.#kept.look(names);
