@@ -6,7 +6,7 @@ import { runEmbeddings, type EmbeddingCall } from "../pipeline/embedding-call.ts
 import type { PipelineServices } from "../pipeline/services.ts";
 import { withOptions } from "./call-options.ts";
 import { decodeTokens } from "./decode-tokens.ts";
-import { withoutSharing, type AnswerSharing } from "./idempotency/idempotency.ts";
+import { digestToShare, withoutSharing, type AnswerSharing } from "./idempotency/idempotency.ts";
 import { parseJson } from "./parse-json.ts";
 import { parseEmbeddingRequest } from "./schemas/embedding-request.ts";
 import { servedHeaders } from "./served-headers.ts";
@@ -20,10 +20,12 @@ export function createEmbeddings(
   return async (plain) => {
     const call = withOptions(plain);
     const bytes = await call.readBody();
+    const bodyBytes = bytes.byteLength;
+    const bodyDigest = await digestToShare(call, bytes);
     const { value } = await parseJson(bytes);
     const request = parseEmbeddingRequest(value);
-    const embedding = { request, bodyBytes: bytes.byteLength, decodeTokens };
-    const asked = { call, endpoint: "embeddings", alias: request.model, body: bytes } as const;
+    const embedding = { request, bodyBytes, decodeTokens };
+    const asked = { call, endpoint: "embeddings", alias: request.model, bodyDigest } as const;
     return sharing.whole(asked, (run) => reply(run, embedding, services));
   };
 }

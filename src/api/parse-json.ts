@@ -1,5 +1,6 @@
 import { GatewayError } from "../domain/gateway-error.ts";
 import { nextTurn, oneTurnBytes } from "../domain/next-turn.ts";
+import { releaseBytes } from "../domain/release-bytes.ts";
 import { notJson } from "./schemas/messages.ts";
 
 export interface JsonBody {
@@ -9,12 +10,14 @@ export interface JsonBody {
 
 /**
  * Parses a request body whose depth and number of values are bounded already. Throws 400 for what is
- * no JSON or not UTF-8. Each step of a large body has a turn of the event loop of its own.
+ * no JSON or not UTF-8. Each step of a large body has a turn of the event loop of its own. The bytes
+ * cannot be read afterwards: they would take as much memory again as what is made of them.
  */
 export async function parseJson(bytes: Uint8Array): Promise<JsonBody> {
   const isLarge = bytes.byteLength > oneTurnBytes;
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    releaseBytes(bytes);
     if (isLarge) await nextTurn();
     const value: unknown = JSON.parse(text);
     if (isLarge) await nextTurn();

@@ -32,11 +32,11 @@ export const httpSchema = z
     }),
     json_values: wholeNumber({
       about:
-        "Most values of a JSON body. A list or an object counts as 4, a field as 10, and 4 escapes " +
-        "in texts as one: what they cost to parse. The default takes about 50 ms at worst.",
+        "Most values of a JSON body. A list or an object counts as 4, a field as 20, and 2 escapes " +
+        "in texts as one: what they cost to parse. The default takes up to about 50 ms.",
       min: 1_000,
       max: 10_000_000,
-      initial: 500_000,
+      initial: 600_000,
     }),
     body_memory: size({
       about: "Most memory of the bodies whose requests have no answer yet, as they arrive.",

@@ -60,7 +60,7 @@ describe("a valid file", () => {
         decompressedLimitBytes: 16 * 1024 ** 2,
         decompressionRatio: 100,
         jsonDepth: 64,
-        jsonValues: 500_000,
+        jsonValues: 600_000,
         bodyMemoryBytes: 512 * 1024 ** 2,
         bodyMemoryPerKeyBytes: 128 * 1024 ** 2,
         bodyMemoryWaitMs: 5_000,

@@ -6,6 +6,7 @@ import {
   createZstdDecompress,
 } from "node:zlib";
 import { GatewayError } from "../domain/gateway-error.ts";
+import { joinChunks } from "./join-chunks.ts";
 
 export interface DecompressionLimits {
   readonly decompressedLimitBytes: number;
@@ -60,7 +61,7 @@ export async function decompress(
   } finally {
     decompressor.destroy();
   }
-  return Buffer.concat(pieces, size);
+  return joinChunks(pieces, size);
 }
 
 /** Throws for an output that is too large for the input. */

@@ -1,7 +1,9 @@
 import { GatewayError } from "../domain/gateway-error.ts";
 import { nextTurn, oneTurnBytes } from "../domain/next-turn.ts";
+import { releaseBytes } from "../domain/release-bytes.ts";
 import type { BodyHold, BodyMemoryLimits } from "./body-memory.ts";
 import { decompress, type DecompressionLimits } from "./decompress.ts";
+import { joinChunks } from "./join-chunks.ts";
 import { JsonScan, scanJson, type JsonLimits } from "./json-scan.ts";
 
 export interface BodyLimits extends DecompressionLimits, JsonLimits, BodyMemoryLimits {
@@ -52,6 +54,7 @@ async function readEncoded(
     return hold.grow(piece.byteLength);
   });
   hold.shrink(sent.body.byteLength);
+  releaseBytes(sent.body);
   return body;
 }
 
@@ -131,7 +134,7 @@ async function readChunks(
     }
   }
   if (size > limitBytes) throw tooLarge(limitBytes, size, {});
-  return Buffer.concat(chunks, size);
+  return joinChunks(chunks, size);
 }
 
 const nothing = (): void => undefined;

@@ -174,33 +174,33 @@ export const heavyBodies: readonly BombPlan[] = [
   plain("2,000 messages and 128 tools", (bytes) => longConversation(bytes)),
   plain("the most parts of a message", () =>
     chat(
-      `[{"role":"user","content":${list('{"type":"text","text":"a"},', 500_000, '{"type":"text","text":"a"}')}}]`,
+      `[{"role":"user","content":${list('{"type":"text","text":"a"},', 330_000, '{"type":"text","text":"a"}')}}]`,
       "messages",
     ),
   ),
   plain("the most distinct names", () =>
     chat(
-      numbered(480_000, (index) => `"k${index}":1,`, "{", '"z":1}'),
+      numbered(300_000, (index) => `"k${index}":1,`, "{", '"z":1}'),
       "other",
     ),
   ),
   plain("the most names that are numbers", () =>
     chat(
-      numbered(540_000, (index) => `"${index * 1000}":1,`, "{", '"z":1}'),
+      numbered(350_000, (index) => `"${index * 1000}":1,`, "{", '"z":1}'),
       "other",
     ),
   ),
   plain("the most objects of one distinct name", () =>
     chat(
-      numbered(420_000, (index) => `{"k${index}":1},`, "[", "1]"),
+      numbered(260_000, (index) => `{"k${index}":1},`, "[", "1]"),
       "other",
     ),
   ),
-  plain("the most empty lists", () => chat(list("[],", 290_000), "other")),
-  plain("the most short escapes", (bytes) => text("\\n", Math.min(bytes, 3_900_000))),
-  plain("escaped characters", (bytes) => text("\\u4e2d", bytes)),
-  plain("halves of surrogates", (bytes) => text("\\ud800", bytes)),
-  plain("a text that is escaped everywhere", (bytes) => text("aaaa\\n", bytes)),
+  plain("the most empty lists", () => chat(list("[],", 350_000), "other")),
+  plain("the most short escapes", (bytes) => text("\\n", Math.min(bytes, 2_300_000))),
+  plain("escaped characters", (bytes) => text("\\u4e2d", Math.min(bytes, 7_000_000))),
+  plain("halves of surrogates", (bytes) => text("\\ud800", Math.min(bytes, 7_000_000))),
+  plain("a text that is escaped everywhere", (bytes) => text("aaaaaaa\\n", bytes)),
   plain("a text of letters beyond Latin", (bytes) => say("中".repeat(bytes / 3))),
   plain("a text with one such letter", (bytes) => say(`中${"a".repeat(bytes)}`)),
   plain("a text of accents", (bytes) => say("é".repeat(bytes / 2))),

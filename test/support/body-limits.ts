@@ -8,7 +8,7 @@ export function bodyLimitsOf(limits: Partial<BodyLimits> = {}): BodyLimits {
     decompressionRatio: 100,
     bodyTimeoutMs: 5_000,
     jsonDepth: 64,
-    jsonValues: 500_000,
+    jsonValues: 600_000,
     bodyMemoryBytes: 512 * 1024 ** 2,
     bodyMemoryPerKeyBytes: 128 * 1024 ** 2,
     bodyMemoryWaitMs: 5_000,

@@ -22,8 +22,8 @@ export interface AskedCall {
   readonly call: KeyCall & Call;
   readonly endpoint: keyof typeof kinds;
   readonly alias: string;
-  /** Decompressed. */
-  readonly body: Uint8Array;
+  /** See `digestToShare`. */
+  readonly bodyDigest: string;
 }
 
 /** What models the endpoints take. */
@@ -39,6 +39,11 @@ export const withoutSharing: AnswerSharing = {
   whole: ({ call }, run) => run(call),
   streamed: ({ call }, run) => run(call),
 };
+
+/** Digest of a decompressed body whose call may be shared; empty for the others, which need none. */
+export function digestToShare(call: KeyCall, body: Uint8Array): Promise<string> {
+  return readIdempotencyKey(call) === undefined ? Promise.resolve("") : digestOfBody(body);
+}
 
 /**
  * Makes a call once for all requests of one key with one `Idempotency-Key`: while it runs, equal
@@ -78,12 +83,11 @@ export class Idempotency {
   }
 
   async #answer(asked: AskedCall, run: Run<Answer>): Promise<Answer> {
-    const { call, endpoint, body } = asked;
+    const { call, endpoint, bodyDigest } = asked;
     const idempotencyKey = readIdempotencyKey(call);
     if (idempotencyKey === undefined) return run(call);
     const { id: keyId } = call.caller.key;
     const { capacity } = call.options;
-    const bodyDigest = await digestOfBody(body);
     const names = nameCall(
       { keyId, idempotencyKey, endpoint, capacity, bodyDigest },
       this.#services.digest,
