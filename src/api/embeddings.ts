@@ -5,7 +5,7 @@ import type { Call } from "../pipeline/call.ts";
 import { runEmbeddings, type EmbeddingCall } from "../pipeline/embedding-call.ts";
 import type { PipelineServices } from "../pipeline/services.ts";
 import { withOptions } from "./call-options.ts";
-import { decodeTokens } from "./decode-tokens.ts";
+import { createTokenDecoder } from "./decode-tokens.ts";
 import { digestToShare, withoutSharing, type AnswerSharing } from "./idempotency/idempotency.ts";
 import { parseJson } from "./parse-json.ts";
 import { parseEmbeddingRequest } from "./schemas/embedding-request.ts";
@@ -17,6 +17,7 @@ export function createEmbeddings(
   services: PipelineServices,
   sharing: AnswerSharing = withoutSharing,
 ): (call: KeyCall) => Promise<Reply> {
+  const decodeTokens = createTokenDecoder();
   return async (plain) => {
     const call = withOptions(plain);
     const bytes = await call.readBody();

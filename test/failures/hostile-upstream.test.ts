@@ -72,11 +72,11 @@ test("as many tool calls as are allowed reach the caller, streamed and whole", a
 
 test.each([
   ["in one event", 1],
-  ["in an event each", 50_000],
+  ["in an event each", 20_000],
 ])(
-  "50,000 tool calls %s end the stream with an error at the first that is too many",
+  "20,000 tool calls %s end the stream with an error at the first that is too many",
   async (_, events) => {
-    const each = 50_000 / events;
+    const each = 20_000 / events;
     answer = () =>
       eventStream(
         Array.from({ length: events }, (_unused, event) =>
@@ -101,25 +101,44 @@ test("choices without end end the stream", async () => {
       })),
     );
   const { chunks, isDone } = parseStream((await streamed()).text);
-  expect(chunks.length).toBeLessThanOrEqual(2 * mostChoices);
+  expect(chunks.length).toBeLessThanOrEqual(2 * mostChoices + 1);
   expect([chunks.at(-1)?.error?.code, isDone]).toEqual(["model_unavailable", false]);
 });
 
+/** A body without an end, and what became of it. A failed call may be made again. */
+class Endless {
+  sentBytes = 0;
+  cancelled = 0;
+  opened = 0;
+
+  answer(begin: string, contentType: string): Response {
+    this.opened += 1;
+    const part = new Uint8Array(256 * 1024).fill(0x20);
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => controller.enqueue(new TextEncoder().encode(begin)),
+      pull: async (controller) => {
+        await Bun.sleep(1);
+        this.sentBytes += part.byteLength;
+        controller.enqueue(part);
+      },
+      cancel: () => void (this.cancelled += 1),
+    });
+    return new Response(body, { headers: { "content-type": contentType } });
+  }
+
+  async allCancelled(): Promise<void> {
+    const deadline = Date.now() + 20_000;
+    while (this.cancelled < this.opened && Date.now() < deadline) await Bun.sleep(10);
+    expect(this.cancelled).toBe(this.opened);
+  }
+}
+
 test("an event that never ends is given up", async () => {
-  const part = new Uint8Array(256 * 1024).fill(0x61);
-  let sent = 0;
-  const endless = new ReadableStream<Uint8Array>({
-    start: (controller) => controller.enqueue(new TextEncoder().encode("data: ")),
-    async pull(controller) {
-      await Bun.sleep(0);
-      sent += part.byteLength;
-      controller.enqueue(part);
-    },
-  });
-  answer = () => new Response(endless, { headers: { "content-type": "text/event-stream" } });
-  const { status, text } = await streamed();
-  expect([status, text.includes("model_unavailable")]).toEqual([503, true]);
-  expect(sent).toBeLessThan(64 * 1024 * 1024);
+  const endless = new Endless();
+  answer = () => endless.answer("data: ", "text/event-stream");
+  await expectUnavailable("/v1/chat/completions", { ...chat, stream: true });
+  await endless.allCancelled();
+  expect(endless.sentBytes / endless.opened).toBeLessThan(32 * 1024 * 1024);
 });
 
 test.each([
@@ -142,22 +161,11 @@ test.each([
     const giant = new Uint8Array(8 * limitBytes).fill(0x20);
     answer = () => new Response(giant, { headers: { "content-type": "application/json" } });
     await expectUnavailable(path, body);
-    let sent = 0;
-    let isCancelled = false;
-    const endless = new ReadableStream<Uint8Array>({
-      async pull(controller) {
-        await Bun.sleep(0);
-        sent += 64 * 1024;
-        controller.enqueue(giant.subarray(0, 64 * 1024));
-      },
-      cancel: () => void (isCancelled = true),
-    });
-    answer = () => new Response(endless, { headers: { "content-type": "application/json" } });
+    const endless = new Endless();
+    answer = () => endless.answer("{", "application/json");
     await expectUnavailable(path, body);
-    const deadline = Date.now() + 10_000;
-    while (!isCancelled && Date.now() < deadline) await Bun.sleep(10);
-    expect(isCancelled).toBeTrue();
-    expect(sent).toBeLessThan(64 * limitBytes);
+    await endless.allCancelled();
+    expect(endless.sentBytes / endless.opened).toBeLessThan(32 * limitBytes);
   },
 );
 
