@@ -10,12 +10,6 @@ export interface Connections {
   resumeIdleTimer(request: Request): void;
   /** Closes a connection whose answer broke off, within seconds. */
   cutSoon(request: Request): void;
-  /**
-   * The segments of the path as it was sent, percent-decoded: the address of a `Request` is what
-   * the runtime made of it. Undefined for a path that is empty, has an empty segment before its end,
-   * or has too many of them.
-   */
-  sentSegments(request: Request): readonly string[] | undefined;
   /** Who is at the other end; undefined once it has left. */
   peerAddress(request: Request): string | undefined;
 }

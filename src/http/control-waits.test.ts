@@ -89,9 +89,6 @@ class CountedConnections implements Connections {
   cutSoon(): void {
     this.asked.push("cut");
   }
-  sentSegments(): readonly string[] {
-    return [];
-  }
   peerAddress(): string {
     return "127.0.0.1";
   }
@@ -129,10 +126,10 @@ test("the idle timer rests while a request is handled, and runs again after it",
     expect(connections.asked).toEqual(["pause"]);
     return Promise.resolve({ status: 200, headers: json, body: "{}" });
   });
-  await handle(request(), connections);
+  await handle(request(), connections, ["admin", "v1", "slow"]);
   expect(connections.asked).toEqual(["pause", "resume"]);
   const failing = dispatchTo(() => Promise.reject(new Error("broken")));
-  expect((await failing(request(), connections)).status).toBe(500);
+  expect((await failing(request(), connections, ["admin", "v1", "slow"])).status).toBe(500);
   expect(connections.asked).toEqual(["pause", "resume", "pause", "resume"]);
 });
 
@@ -141,12 +138,12 @@ test("while a download is read the idle timer rests until its end; when the read
     Promise.resolve({ status: 200, headers: {}, body: streamOf(["one", "two"]) }),
   );
   const whole = new CountedConnections();
-  const response = await handle(request(), whole);
+  const response = await handle(request(), whole, ["admin", "v1", "slow"]);
   expect(whole.asked).toEqual(["pause"]);
   expect(await response.text()).toBe("onetwo");
   expect(whole.asked).toEqual(["pause", "resume"]);
   const left = new CountedConnections();
-  const reader = (await handle(request(), left)).body?.getReader();
+  const reader = (await handle(request(), left, ["admin", "v1", "slow"])).body?.getReader();
   await reader?.read();
   expect(left.asked).toEqual(["pause"]);
   await reader?.cancel();
@@ -166,7 +163,7 @@ test("a download that fails half way ends as a failure, and its connection is cl
     });
     return Promise.resolve({ status: 200, headers: {}, body });
   });
-  const response = await handle(request(), connections);
+  const response = await handle(request(), connections, ["admin", "v1", "slow"]);
   expect(response.arrayBuffer()).rejects.toThrow("went away");
   await Bun.sleep(0);
   expect(connections.asked).toEqual(["pause", "cut"]);

@@ -14,6 +14,7 @@ import type { CorsPolicy } from "./cors.ts";
 import { callerLeft, draining, hasLeft, unknownHost } from "./edge-refusal.ts";
 import { errorReply, toGatewayError } from "./error-reply.ts";
 import type { StreamEnd } from "./event-stream.ts";
+import type { ListenOptions } from "./listen.ts";
 import { notingGate } from "./noting-gate.ts";
 import { hasBody, readBody, type BodyLimits } from "./read-body.ts";
 import { refusalOf } from "./refusal-of.ts";
@@ -22,6 +23,7 @@ import { closingUnread, toResponse } from "./to-response.ts";
 import { encodedSlash, queryOf, readTarget } from "./request-target.ts";
 import type { KeyCall, PublicCall, Route } from "./route.ts";
 import type { RouteMatch, RouteTable } from "./route-table.ts";
+import type { SentSegments } from "./segment-routes.ts";
 import { ShedReplies, type Overload } from "./shed-replies.ts";
 import { watchedBody } from "./watched-body.ts";
 
@@ -73,7 +75,7 @@ export interface HandledRequest {
 }
 
 /** What needs no wait is answered at once, so that a refusal costs as little as it can. */
-export type Dispatch = (request: Request, connections: Connections) => Response | Promise<Response>;
+export type Dispatch = ListenOptions["handle"];
 
 /** The way of every request: find its route, check who calls, handle, answer, report. */
 export function createDispatch(options: DispatchOptions): Dispatch {
@@ -81,7 +83,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   const isAdmin = options.routes.listener === "admin";
   const shed = new ShedReplies();
   const bodyMemory = new BodyMemory(options.clock);
-  return (request, connections) => {
+  return (request, connections, segments) => {
     const receivedAt = options.clock.monotonic();
     const id = options.newRequestId();
     const edge = options.edge();
@@ -104,7 +106,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     };
     let reply: Reply | Promise<Reply>;
     try {
-      reply = handle(context);
+      reply = handle(context, segments);
     } catch (thrown) {
       reply = failed(thrown, context);
     }
@@ -166,9 +168,9 @@ interface RequestContext {
   isExplained: boolean;
 }
 
-function handle(context: RequestContext): Reply | Promise<Reply> {
+function handle(context: RequestContext, segments: SentSegments): Reply | Promise<Reply> {
   const { options, edge, request } = context;
-  const target = readTarget(request, edge.maxHeaders, context.connections.sentSegments(request));
+  const target = readTarget(request, edge.maxHeaders, segments);
   if (target.hasEncodedSlash && !options.routes.takesSlash(target.path)) throw encodedSlash();
   if (request.method === "OPTIONS") {
     const methods = options.routes.methods(target.path);
@@ -231,8 +233,7 @@ async function serve(
   try {
     const streamEnded = streamEndOf(context);
     const call = { ...callOf(context, parameter), ...known, streamEnded };
-    const readsBody = (): Promise<Uint8Array> => readBodyOf(context, known.caller.key.id);
-    const reply = await route.handle({ ...call, readBody: readsBody });
+    const reply = await route.handle({ ...call, readBody: () => readBodyOf(context) });
     isStreamed = reply.body instanceof ReadableStream;
     return reply;
   } finally {
@@ -260,13 +261,12 @@ const unreadTimeoutMs = 5 * 60_000;
 async function handleControl({ context, route, call, match }: ControlRequest): Promise<Reply> {
   const { options, request, connections } = context;
   if (options.gate === undefined) throw new Error("a route of the control plane has no gate");
-  const address = addressOf(context);
   const admin = {
     ...call,
-    address,
+    address: addressOf(context),
     parameters: match.parameters,
     query: queryOf(request.url),
-    readBody: () => readBodyOf(context, address),
+    readBody: () => readBodyOf(context),
   };
   // The idle timer would cut erasures, verifications of the audit and downloads that pause.
   connections.pauseIdleTimer(request);
@@ -285,11 +285,11 @@ async function handleControl({ context, route, call, match }: ControlRequest): P
   }
 }
 
-/** `owner` is whose memory the body takes. */
-function readBodyOf(context: RequestContext, owner: string): Promise<Uint8Array> {
+function readBodyOf(context: RequestContext): Promise<Uint8Array> {
   const { request, edge, bodyMemory, isAdmin } = context;
   if (isAdmin && !hasBody(request)) return Promise.resolve(new Uint8Array(0));
-  context.body = bodyMemory.hold({ name: owner, request }, edge.bodyLimits);
+  const name = context.caller?.key.id ?? addressOf(context);
+  context.body = bodyMemory.hold({ name, request }, edge.bodyLimits);
   return readBody(request, edge.bodyLimits, context.body);
 }
 

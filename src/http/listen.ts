@@ -1,4 +1,5 @@
 import type { Connections } from "./connections.ts";
+import { segmentRoutes, type HandleSent, type SentSegments } from "./segment-routes.ts";
 
 export interface ListenOptions {
   readonly hostname: string;
@@ -11,7 +12,18 @@ export interface ListenOptions {
   readonly idleTimeoutMs: number;
   /** Whether other processes may listen at the same address; the system deals out connections. */
   readonly sharesPort?: boolean;
-  handle(request: Request, connections: Connections): Response | Promise<Response>;
+  /** Plain paths that are asked for most. */
+  readonly paths?: readonly string[];
+  /**
+   * `segments` are those of the path as it was sent, percent-decoded: the address of a `Request` is
+   * what the runtime made of it. Undefined for a path that is empty, has an empty segment, or has
+   * too many of them.
+   */
+  handle(
+    request: Request,
+    connections: Connections,
+    segments: SentSegments,
+  ): Response | Promise<Response>;
   /** For failures outside of `handle`, which answers everything itself. */
   onError(error: unknown): Response;
 }
@@ -40,11 +52,9 @@ export function listen(options: ListenOptions): Listener {
     pauseIdleTimer: (request) => server.timeout(request, 0),
     resumeIdleTimer: (request) => server.timeout(request, idleSeconds),
     cutSoon: (request) => server.timeout(request, 1),
-    sentSegments: segmentsOf,
     peerAddress: (request) => server.requestIP(request)?.address,
   };
-  const handle = (request: Request): Response | Promise<Response> =>
-    options.handle(request, connections);
+  const handle: HandleSent = (request, segments) => options.handle(request, connections, segments);
   const server = explained(options, () =>
     Bun.serve({
       hostname: options.hostname,
@@ -55,8 +65,8 @@ export function listen(options: ListenOptions): Listener {
       development: false,
       // Outside of development the runtime shares ports; a second gateway must be told instead.
       reusePort: options.sharesPort ?? false,
-      fetch: handle,
-      routes: segmentRoutes(handle),
+      fetch: (request) => handle(request, undefined),
+      routes: segmentRoutes(options.paths ?? [], handle),
       error: (error) => options.onError(error),
     }),
   );
@@ -67,33 +77,6 @@ export function listen(options: ListenOptions): Listener {
     },
     cut: () => server.stop(true),
   };
-}
-
-/** One more than any path that is served has. */
-const mostSegments = 12;
-
-type Handle = (request: Request) => Response | Promise<Response>;
-
-/**
- * The runtime matches routes with the path as it was sent, and normalises it only for the address of
- * the request. So a route for each number of segments, with and without a slash behind, tells what
- * they were. The names of the parameters are in the order of the segments.
- */
-function segmentRoutes(handle: Handle): Record<string, Handle> {
-  const routes: Record<string, Handle> = {};
-  let path = "";
-  for (let count = 1; count <= mostSegments; count += 1) {
-    path += `/:s${count}`;
-    routes[path] = handle;
-    routes[`${path}/`] = handle;
-  }
-  return routes;
-}
-
-function segmentsOf(request: Request): readonly string[] | undefined {
-  if (!("params" in request) || typeof request.params !== "object") return undefined;
-  const segments = Object.values(request.params ?? {}).map(String);
-  return segments.length === 0 ? undefined : segments;
 }
 
 /** The runtime does not say which address it could not take. */

@@ -1,4 +1,5 @@
 import { GatewayError } from "../domain/gateway-error.ts";
+import type { SentSegments } from "./segment-routes.ts";
 
 /** Where a request goes, read without building a URL: `Host` is the caller's text. */
 export interface RequestTarget {
@@ -13,12 +14,12 @@ export interface RequestTarget {
 /**
  * Refuses what the runtime's HTTP parser lets through and must not reach a handler: ambiguous
  * messages are how requests are smuggled past a proxy in front. So are paths that two readers
- * understand differently: `segments` are those of the path as it was sent (`Connections`).
+ * understand differently: `segments` are those of the path as it was sent (see `ListenOptions`).
  */
 export function readTarget(
   request: Request,
   maxHeaders: number,
-  segments: readonly string[] | undefined,
+  segments: SentSegments,
 ): RequestTarget {
   const { headers } = request;
   if (headers.count > maxHeaders) {
@@ -57,7 +58,7 @@ export function encodedSlash(): GatewayError {
  * A proxy may compare the path as it was sent with its rules, where the runtime has resolved dots,
  * turned backslashes and dropped what follows a `#`.
  */
-function refuseAmbiguousPath(path: string, segments: readonly string[] | undefined): void {
+function refuseAmbiguousPath(path: string, segments: SentSegments): void {
   if (segments === undefined) {
     if (path !== "/") throw badRequest("The path has an empty segment, or too many segments.");
     return;

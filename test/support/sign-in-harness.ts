@@ -90,14 +90,15 @@ export class SignInHarness implements AsyncDisposable {
 
   async send(request: Request, address = "192.0.2.1"): Promise<Response> {
     request.headers.set("host", new URL(this.publicUrl).host);
-    return this.#dispatch(request, {
+    const connections = {
       keepAliveHint: "timeout=70",
       pauseIdleTimer() {},
       resumeIdleTimer() {},
       cutSoon() {},
-      sentSegments: () => [],
       peerAddress: () => address,
-    });
+    };
+    const segments = new URL(request.url).pathname.slice(1).split("/");
+    return this.#dispatch(request, connections, segments);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
