@@ -11,9 +11,6 @@ import type { Snapshot, Upstream } from "./pipeline/snapshot.ts";
 import type { AdapterServices } from "./upstreams/adapter.ts";
 import { createAdapter } from "./upstreams/registry.ts";
 
-/** Largest whole answer read from an upstream: 2048 vectors of 4096 numbers as JSON fit. */
-const answerLimitBytes = 256 * 1024 * 1024;
-
 /** Events of one answer that are skipped; more than a few are no accident. */
 const mostMalformedEvents = 10;
 
@@ -44,8 +41,10 @@ export function buildSnapshot(config: Config, services: ServicesOf, before?: Rep
     routing: config.routing,
     upstreams: buildUpstreams(config, services, before),
     settings: {
-      jsonDepth: config.http.jsonDepth,
-      answerLimitBytes,
+      answerLimitBytes: {
+        chat: config.answers.chatLimitBytes,
+        embedding: config.answers.embeddingLimitBytes,
+      },
       malformedEvents: config.streams.malformedEvent === "skip" ? mostMalformedEvents : 0,
       imageFetch: config.imageFetch,
       usageTimeoutMs: config.streams.usageTimeoutMs,

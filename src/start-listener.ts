@@ -41,5 +41,6 @@ export function startListener(options: ListenerPlan): Listener {
     const { status, headers, body } = errorReply(toGatewayError(error));
     return new Response(body, { status, headers: { ...headers, "x-request-id": id } });
   };
-  return listen({ ...address, idleTimeoutMs, sharesPort, handle, onError });
+  const paths = plan.routes.plainPaths;
+  return listen({ ...address, paths, idleTimeoutMs, sharesPort, handle, onError });
 }

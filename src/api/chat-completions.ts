@@ -12,7 +12,7 @@ import { chatBody } from "./chat-body.ts";
 import { ChatChunkWriter } from "./chat-chunks.ts";
 import { ChatFrames } from "./chat-frames.ts";
 import type { StreamedAnswer } from "./idempotency/answer.ts";
-import { withoutSharing, type AnswerSharing } from "./idempotency/idempotency.ts";
+import { digestToShare, withoutSharing, type AnswerSharing } from "./idempotency/idempotency.ts";
 import { parseJson } from "./parse-json.ts";
 import { parseChatRequest } from "./schemas/chat-request.ts";
 import { servedHeaders } from "./served-headers.ts";
@@ -27,14 +27,16 @@ export function createChatCompletions(
   return async (plain) => {
     const call = withOptions(plain);
     const bytes = await call.readBody();
-    const { value, text } = parseJson(bytes, call.snapshot.settings.jsonDepth);
+    const bodyBytes = bytes.byteLength;
+    const bodyDigest = await digestToShare(call, bytes);
+    const { value, text } = await parseJson(bytes);
     const request = restoreLargeSeed(parseChatRequest(value), text);
-    const chat: ChatCall = { request, bodyBytes: bytes.byteLength };
+    const chat: ChatCall = { request, bodyBytes };
     const asked = {
       call,
       endpoint: "chat/completions",
       alias: request.model,
-      body: bytes,
+      bodyDigest,
     } as const;
     if (request.stream !== true) {
       return sharing.whole(asked, (run) => wholeReply(run, chat, services));

@@ -5,8 +5,8 @@ import type { Call } from "../pipeline/call.ts";
 import { runEmbeddings, type EmbeddingCall } from "../pipeline/embedding-call.ts";
 import type { PipelineServices } from "../pipeline/services.ts";
 import { withOptions } from "./call-options.ts";
-import { decodeTokens } from "./decode-tokens.ts";
-import { withoutSharing, type AnswerSharing } from "./idempotency/idempotency.ts";
+import { createTokenDecoder } from "./decode-tokens.ts";
+import { digestToShare, withoutSharing, type AnswerSharing } from "./idempotency/idempotency.ts";
 import { parseJson } from "./parse-json.ts";
 import { parseEmbeddingRequest } from "./schemas/embedding-request.ts";
 import { servedHeaders } from "./served-headers.ts";
@@ -17,13 +17,16 @@ export function createEmbeddings(
   services: PipelineServices,
   sharing: AnswerSharing = withoutSharing,
 ): (call: KeyCall) => Promise<Reply> {
+  const decodeTokens = createTokenDecoder();
   return async (plain) => {
     const call = withOptions(plain);
     const bytes = await call.readBody();
-    const { value } = parseJson(bytes, call.snapshot.settings.jsonDepth);
+    const bodyBytes = bytes.byteLength;
+    const bodyDigest = await digestToShare(call, bytes);
+    const { value } = await parseJson(bytes);
     const request = parseEmbeddingRequest(value);
-    const embedding = { request, bodyBytes: bytes.byteLength, decodeTokens };
-    const asked = { call, endpoint: "embeddings", alias: request.model, body: bytes } as const;
+    const embedding = { request, bodyBytes, decodeTokens };
+    const asked = { call, endpoint: "embeddings", alias: request.model, bodyDigest } as const;
     return sharing.whole(asked, (run) => reply(run, embedding, services));
   };
 }

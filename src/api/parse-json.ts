@@ -1,5 +1,6 @@
 import { GatewayError } from "../domain/gateway-error.ts";
-import { exceedsDepth } from "./schemas/json-depth.ts";
+import { nextTurn, oneTurnBytes } from "../domain/next-turn.ts";
+import { releaseBytes } from "../domain/release-bytes.ts";
 import { notJson } from "./schemas/messages.ts";
 
 export interface JsonBody {
@@ -7,16 +8,20 @@ export interface JsonBody {
   readonly text: string;
 }
 
-/** Parses a request body. Throws 400 for what is no JSON, is not UTF-8, or nests too deep. */
-export function parseJson(bytes: Uint8Array, depthLimit: number): JsonBody {
-  if (exceedsDepth(bytes, depthLimit)) {
-    throw new GatewayError("invalid_json", {
-      message: `The JSON body of your request nests deeper than ${depthLimit} levels.`,
-    });
-  }
+/**
+ * Parses a request body whose depth and number of values are bounded already. Throws 400 for what is
+ * no JSON or not UTF-8. Each step of a large body has a turn of the event loop of its own. The bytes
+ * cannot be read afterwards: they would take as much memory again as what is made of them.
+ */
+export async function parseJson(bytes: Uint8Array): Promise<JsonBody> {
+  const isLarge = bytes.byteLength > oneTurnBytes;
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    return { value: JSON.parse(text), text };
+    releaseBytes(bytes);
+    if (isLarge) await nextTurn();
+    const value: unknown = JSON.parse(text);
+    if (isLarge) await nextTurn();
+    return { value, text };
   } catch (error) {
     throw new GatewayError("invalid_json", { message: notJson(), cause: error });
   }

@@ -1,10 +1,11 @@
 import type { Model, Target } from "../domain/model.ts";
 import type { Plan } from "../domain/plan.ts";
 import type { ImageFetchSettings } from "../domain/upstream-settings.ts";
-import type { Config, ConfiguredEnvironment, HttpSettings, StreamSettings } from "./config.ts";
+import type { Config, ConfiguredEnvironment, StreamSettings } from "./config.ts";
 import { defaultPlans, planSchema } from "./model-schema.ts";
 import type { ConfigFile } from "./schema.ts";
 import { buildAdmin, buildRetention } from "./build-admin.ts";
+import { buildHttp } from "./build-http.ts";
 import { buildIdempotency } from "./build-idempotency.ts";
 import { buildOverload, buildPools, buildRouting } from "./build-routing.ts";
 import { buildUpstream } from "./build-upstream.ts";
@@ -24,6 +25,10 @@ export function buildConfig(file: ConfigFile): Config {
     },
     http: buildHttp(file.http),
     streams: buildStreams(file.streams),
+    answers: {
+      chatLimitBytes: file.answers.chat_limit,
+      embeddingLimitBytes: file.answers.embedding_limit,
+    },
     shutdown: {
       preStopMs: file.shutdown.pre_stop,
       drainTimeoutMs: file.shutdown.drain_timeout,
@@ -61,19 +66,6 @@ export function buildConfig(file: ConfigFile): Config {
     ),
     pools: buildPools(file.pools),
     plans: buildPlans(file.plans),
-  };
-}
-
-function buildHttp(http: ConfigFile["http"]): HttpSettings {
-  return {
-    bodyLimitBytes: http.body_limit,
-    decompressedLimitBytes: http.decompressed_limit,
-    jsonDepth: http.json_depth,
-    maxHeaders: http.max_headers,
-    bodyTimeoutMs: http.body_timeout,
-    idleTimeoutMs: http.idle_timeout,
-    trustedProxies: http.trusted_proxies,
-    allowedOrigins: http.allowed_origins,
   };
 }
 

@@ -21,6 +21,8 @@ export interface Config {
   readonly limits: LimitSettings;
   readonly http: HttpSettings;
   readonly streams: StreamSettings;
+  /** Of whole answers of upstreams. */
+  readonly answers: { readonly chatLimitBytes: number; readonly embeddingLimitBytes: number };
   readonly shutdown: { readonly preStopMs: number; readonly drainTimeoutMs: number };
   readonly auth: {
     readonly pepper: Secret | undefined;
@@ -62,7 +64,13 @@ export interface LimitSettings {
 export interface HttpSettings {
   readonly bodyLimitBytes: number;
   readonly decompressedLimitBytes: number;
+  readonly decompressionRatio: number;
   readonly jsonDepth: number;
+  readonly jsonValues: number;
+  readonly bodyMemoryBytes: number;
+  readonly bodyMemoryPerKeyBytes: number;
+  readonly bodyMemoryWaitMs: number;
+  readonly bodyMemoryQueue: number;
   readonly maxHeaders: number;
   readonly bodyTimeoutMs: number;
   readonly idleTimeoutMs: number;

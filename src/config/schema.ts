@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { adminSchema, retentionSchema } from "./admin-schema.ts";
+import { answersSchema } from "./answers-schema.ts";
 import { idempotencySchema } from "./idempotency-schema.ts";
 import { imageFetchSchema } from "./image-fetch-schema.ts";
 import { environmentsSchema, modelsSchema, plansSchema } from "./model-schema.ts";
@@ -13,7 +14,6 @@ import {
 import {
   authSchema,
   dataDirectorySchema,
-  httpSchema,
   ledgerSchema,
   limitsSchema,
   listenSchema,
@@ -21,6 +21,7 @@ import {
   storageSchema,
   streamsSchema,
 } from "./server-schema.ts";
+import { httpSchema } from "./http-schema.ts";
 import { upstreamsSchema } from "./upstream-schema.ts";
 
 /**
@@ -35,6 +36,7 @@ export const configFileSchema = z
     limits: limitsSchema,
     http: httpSchema,
     streams: streamsSchema,
+    answers: answersSchema,
     shutdown: shutdownSchema,
     auth: authSchema,
     admin: adminSchema,

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { isNetwork } from "../domain/network.ts";
 import { Secret } from "../domain/secret.ts";
 import { duration, listenAddress, size, text, wholeNumber } from "./values.ts";
 
@@ -69,73 +68,6 @@ export const limitsSchema = z
   })
   .prefault({})
   .describe("Rate limits.");
-
-const originProblem = "must be '*' or an origin such as https://app.example.com";
-
-export const httpSchema = z
-  .strictObject({
-    body_limit: size({
-      about: "Largest request body, as sent.",
-      min: "1KiB",
-      max: "1GiB",
-      initial: "10MiB",
-    }),
-    decompressed_limit: size({
-      about: "Largest request body after decompression.",
-      min: "1KiB",
-      max: "1GiB",
-      initial: "32MiB",
-    }),
-    json_depth: wholeNumber({
-      about: "Deepest nesting of a JSON body.",
-      min: 8,
-      max: 1024,
-      initial: 64,
-    }),
-    max_headers: wholeNumber({
-      about: "Most headers of a request.",
-      min: 16,
-      max: 1000,
-      initial: 100,
-    }),
-    body_timeout: duration({
-      about: "How long a request body may take to arrive.",
-      min: "1s",
-      max: "10m",
-      initial: "30s",
-    }),
-    idle_timeout: duration({
-      about:
-        "How long a connection is kept for its next request, in whole seconds; longer than that of " +
-        "the balancer in front.",
-      min: "1s",
-      max: "255s",
-      initial: "75s",
-    }),
-    trusted_proxies: z
-      .array(z.string().refine(isNetwork, "must be a CIDR block such as 10.0.0.0/8 or ::1/128"))
-      .max(100)
-      .prefault([])
-      .describe(
-        "Proxies in front, as CIDR blocks: what they say in `x-forwarded-for` is believed. Keys and " +
-          "the audit see the caller's address through them.",
-      ),
-    allowed_origins: z
-      .array(z.string().refine(isOrigin, originProblem))
-      .max(100)
-      .prefault(["*"])
-      .describe("Origins whose browser pages may call the data plane; `*` is any, none is `[]`."),
-  })
-  .refine((http) => http.decompressed_limit >= http.body_limit, {
-    path: ["decompressed_limit"],
-    error: "must not be smaller than http.body_limit",
-  })
-  .prefault({})
-  .describe("What the listeners accept.");
-
-function isOrigin(value: string): boolean {
-  return value === "*" || (URL.canParse(value) && new URL(value).origin === value);
-}
 
 export const streamsSchema = z
   .strictObject({

@@ -4,7 +4,7 @@ export const bodyErrors = {
     status: 400,
     type: "invalid_request_error",
     code: null,
-    when: "The body is not JSON, nests deeper than allowed, or its content encoding cannot be decoded.",
+    when: "The body is not JSON, nests deeper or holds more values than allowed, or its content encoding cannot be decoded.",
   },
   invalid_body: {
     status: 400,

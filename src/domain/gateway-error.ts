@@ -42,7 +42,7 @@ export const gatewayErrors = {
     status: 503,
     type: "server_error",
     code: "model_unavailable",
-    when: "The upstream model is temporarily unavailable and every target was tried, or Sluice has too much to do or is shutting down.",
+    when: "The upstream model is temporarily unavailable and every target was tried, or Sluice has too much to do, holds as many large requests as it can, or is shutting down.",
   },
   internal_error: {
     status: 500,
@@ -67,7 +67,7 @@ export const gatewayErrors = {
     status: 400,
     type: "invalid_request_error",
     code: null,
-    when: "The HTTP message is ambiguous: several `Host` or `Authorization` headers, a malformed `Host`, or a body on a GET.",
+    when: "The HTTP message is ambiguous: several `Host` or `Authorization` headers, a malformed `Host`, a body on a GET, or a path with dot segments, backslashes, encoded slashes or dots, empty segments or a `#`.",
   },
   model_not_found: {
     status: 404,
@@ -97,7 +97,7 @@ export const gatewayErrors = {
     status: 413,
     type: "invalid_request_error",
     code: "request_too_large",
-    when: "The body, as sent or after decompression, is larger than allowed.",
+    when: "The body, as sent or after decompression, is larger than allowed, or expands to more times its size than allowed.",
   },
   unsupported_content_type: {
     status: 415,

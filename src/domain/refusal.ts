@@ -63,6 +63,7 @@ export const refusalRules = [
   "storage_unavailable",
   "single_sign_on_unavailable",
   "image_memory_full",
+  "body_memory_full",
 ] as const;
 export type RefusalRule = (typeof refusalRules)[number];
 

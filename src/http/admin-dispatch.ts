@@ -10,14 +10,23 @@ export type AdminRoute = Extract<Route, { access: "anonymous" | "principal" }>;
 type PrincipalRoute = Extract<Route, { access: "principal" }>;
 
 /** No request of the control plane needs more. */
-const adminBodyLimitBytes = 1_048_576;
+const most = {
+  bodyBytes: 1_048_576,
+  depth: 32,
+  memoryBytes: 64 * 1_048_576,
+  /** Of all bodies from one address. */
+  memoryPerAddressBytes: 8 * 1_048_576,
+} as const;
 
 /** Limits of bodies on the admin listener: those of the data plane, within its own. */
 export function adminBodyLimits(limits: BodyLimits): BodyLimits {
   return {
-    bodyLimitBytes: Math.min(limits.bodyLimitBytes, adminBodyLimitBytes),
-    decompressedLimitBytes: Math.min(limits.decompressedLimitBytes, adminBodyLimitBytes),
-    bodyTimeoutMs: limits.bodyTimeoutMs,
+    ...limits,
+    bodyLimitBytes: Math.min(limits.bodyLimitBytes, most.bodyBytes),
+    decompressedLimitBytes: Math.min(limits.decompressedLimitBytes, most.bodyBytes),
+    jsonDepth: Math.min(limits.jsonDepth, most.depth),
+    bodyMemoryBytes: Math.min(limits.bodyMemoryBytes, most.memoryBytes),
+    bodyMemoryPerKeyBytes: Math.min(limits.bodyMemoryPerKeyBytes, most.memoryPerAddressBytes),
   };
 }
 

@@ -11,6 +11,7 @@ import type { Reply } from "./reply.ts";
 import type { AdminCall } from "./route.ts";
 import { RouteTable } from "./route-table.ts";
 import { watchedBody } from "./watched-body.ts";
+import { bodyLimitsOf } from "../../test/support/body-limits.ts";
 
 const operator: Principal = {
   kind: "local",
@@ -55,7 +56,7 @@ function dispatchTo(handle: Handle, onHandled: (event: HandledRequest) => void =
     gate: { identify: () => Promise.resolve(operator), checkAnonymous() {} },
     edge: () => ({
       cors: new CorsPolicy([]),
-      bodyLimits: { bodyLimitBytes: 1, decompressedLimitBytes: 1, bodyTimeoutMs: 1_000 },
+      bodyLimits: bodyLimitsOf({ bodyLimitBytes: 1, decompressedLimitBytes: 1 }),
       maxHeaders: 100,
       trustedProxies: createNetworkList([]),
     }),
@@ -126,10 +127,10 @@ test("the idle timer rests while a request is handled, and runs again after it",
     expect(connections.asked).toEqual(["pause"]);
     return Promise.resolve({ status: 200, headers: json, body: "{}" });
   });
-  await handle(request(), connections);
+  await handle(request(), connections, ["admin", "v1", "slow"]);
   expect(connections.asked).toEqual(["pause", "resume"]);
   const failing = dispatchTo(() => Promise.reject(new Error("broken")));
-  expect((await failing(request(), connections)).status).toBe(500);
+  expect((await failing(request(), connections, ["admin", "v1", "slow"])).status).toBe(500);
   expect(connections.asked).toEqual(["pause", "resume", "pause", "resume"]);
 });
 
@@ -138,12 +139,12 @@ test("while a download is read the idle timer rests until its end; when the read
     Promise.resolve({ status: 200, headers: {}, body: streamOf(["one", "two"]) }),
   );
   const whole = new CountedConnections();
-  const response = await handle(request(), whole);
+  const response = await handle(request(), whole, ["admin", "v1", "slow"]);
   expect(whole.asked).toEqual(["pause"]);
   expect(await response.text()).toBe("onetwo");
   expect(whole.asked).toEqual(["pause", "resume"]);
   const left = new CountedConnections();
-  const reader = (await handle(request(), left)).body?.getReader();
+  const reader = (await handle(request(), left, ["admin", "v1", "slow"])).body?.getReader();
   await reader?.read();
   expect(left.asked).toEqual(["pause"]);
   await reader?.cancel();
@@ -163,7 +164,7 @@ test("a download that fails half way ends as a failure, and its connection is cl
     });
     return Promise.resolve({ status: 200, headers: {}, body });
   });
-  const response = await handle(request(), connections);
+  const response = await handle(request(), connections, ["admin", "v1", "slow"]);
   expect(response.arrayBuffer()).rejects.toThrow("went away");
   await Bun.sleep(0);
   expect(connections.asked).toEqual(["pause", "cut"]);

@@ -13,6 +13,7 @@ import { listen, type Listener } from "./listen.ts";
 import { jsonReply, type Reply } from "./reply.ts";
 import type { AnonymousAdminCall, KeyCall, Route } from "./route.ts";
 import { RouteTable } from "./route-table.ts";
+import { bodyLimitsOf } from "../../test/support/body-limits.ts";
 
 let listeners: Listener[] = [];
 
@@ -108,11 +109,7 @@ function start(options: Partial<DispatchOptions> = {}) {
   let requests = 0;
   const edge = {
     cors: new CorsPolicy([]),
-    bodyLimits: {
-      bodyLimitBytes: 4_000_000,
-      decompressedLimitBytes: 4_000_000,
-      bodyTimeoutMs: 5_000,
-    },
+    bodyLimits: bodyLimitsOf(),
     maxHeaders: 100,
     trustedProxies: createNetworkList(["127.0.0.0/8"]),
   };
@@ -154,9 +151,9 @@ async function codeOf(response: Response): Promise<unknown> {
 describe("the control plane", () => {
   test("a handler gets parameters, query, body, address and who asks", async () => {
     const { ask } = start();
-    const read = await ask("/admin/v1/keys/a%2Fb?limit=5&x=%20", { headers: asOperator });
+    const read = await ask("/admin/v1/keys/a%20b?limit=5&x=%20", { headers: asOperator });
     expect(await read.json()).toEqual({
-      parameters: { id: "a/b" },
+      parameters: { id: "a b" },
       address: "127.0.0.1",
       query: "limit=5&x=+",
       body: "",

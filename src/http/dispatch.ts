@@ -1,11 +1,11 @@
 import { adminBodyLimits, handleAdmin, securedReply, type AdminRoute } from "./admin-dispatch.ts";
-import type { Connections } from "./connections.ts";
+import { BodyMemory } from "./body-memory.ts";
 import type { DispatchOptions } from "./dispatch-options.ts";
-import { callerLeft } from "./edge-refusal.ts";
+import { callerLeft, hasLeft } from "./edge-refusal.ts";
 import { errorReply, toGatewayError } from "./error-reply.ts";
 import { handleWithKey } from "./handle-with-key.ts";
+import type { ListenOptions } from "./listen.ts";
 import { notingGate } from "./noting-gate.ts";
-import { hasBody } from "./read-body.ts";
 import { refusalOf } from "./refusal-of.ts";
 import type { Reply } from "./reply.ts";
 import { RepeatedRefusals } from "./repeated-refusals.ts";
@@ -16,15 +16,16 @@ import {
   streamEndOf,
   type RequestContext,
 } from "./request-context.ts";
-import { queryOf, readTarget } from "./request-target.ts";
+import { encodedSlash, queryOf, readTarget } from "./request-target.ts";
 import type { PublicCall } from "./route.ts";
 import type { RouteMatch } from "./route-table.ts";
+import type { SentSegments } from "./segment-routes.ts";
 import { ShedReplies } from "./shed-replies.ts";
 import { closingUnread, toResponse } from "./to-response.ts";
 import { watchedBody } from "./watched-body.ts";
 
 /** What needs no wait is answered at once, so that a refusal costs as little as it can. */
-export type Dispatch = (request: Request, connections: Connections) => Response | Promise<Response>;
+export type Dispatch = ListenOptions["handle"];
 
 /** The way of every request: find its route, check who calls, handle, answer, report. */
 export function createDispatch(options: DispatchOptions): Dispatch {
@@ -32,7 +33,8 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   const isAdmin = options.routes.listener === "admin";
   const shed = new ShedReplies();
   const repeated = new RepeatedRefusals();
-  return (request, connections) => {
+  const bodyMemory = new BodyMemory(options.clock);
+  return (request, connections, segments) => {
     const receivedAt = options.clock.monotonic();
     const id = options.newRequestId();
     const edge = options.edge();
@@ -40,6 +42,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       options,
       shed,
       repeated,
+      bodyMemory,
       isAdmin,
       edge: isAdmin ? { ...edge, bodyLimits: adminBodyLimits(edge.bodyLimits) } : edge,
       request,
@@ -49,14 +52,14 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       route: "other",
       caller: undefined,
       accountId: undefined,
-      hasReadBody: false,
+      body: undefined,
       error: undefined,
       isExplained: true,
       repeatedOf: undefined,
     };
     let reply: Reply | Promise<Reply>;
     try {
-      reply = handle(context);
+      reply = handle(context, segments);
     } catch (thrown) {
       reply = failed(thrown, context);
     }
@@ -74,6 +77,7 @@ function failed(thrown: unknown, context: RequestContext): Reply {
 
 /** Reports the request and makes the response. */
 function finish(reply: Reply, context: RequestContext): Response {
+  context.body?.release();
   const { options, request, id, route, caller, accountId, error, connections, edge } = context;
   const { repeatedOf } = context;
   const { status } = reply;
@@ -95,9 +99,10 @@ function requireGate({ routes, gate }: DispatchOptions): void {
   if (needy !== undefined && gate === undefined) throw new Error(`${needy.path} needs a gate`);
 }
 
-function handle(context: RequestContext): Reply | Promise<Reply> {
+function handle(context: RequestContext, segments: SentSegments): Reply | Promise<Reply> {
   const { options, edge, request } = context;
-  const target = readTarget(request, edge.maxHeaders);
+  const target = readTarget(request, edge.maxHeaders, segments);
+  if (target.hasEncodedSlash && !options.routes.takesSlash(target.path)) throw encodedSlash();
   if (request.method === "OPTIONS") {
     const methods = options.routes.methods(target.path);
     if (methods.length > 0) return edge.cors.preflight(request, methods);
@@ -134,7 +139,7 @@ async function handleControl({ context, route, call, match }: ControlRequest): P
     address: addressOf(context),
     parameters: match.parameters,
     query: queryOf(request.url),
-    readBody: () => (hasBody(request) ? readBodyOf(context) : Promise.resolve(new Uint8Array(0))),
+    readBody: () => readBodyOf(context),
   };
   // The idle timer would cut erasures, verifications of the audit and downloads that pause.
   connections.pauseIdleTimer(request);
@@ -151,10 +156,4 @@ async function handleControl({ context, route, call, match }: ControlRequest): P
   } finally {
     if (!isStreamed) connections.resumeIdleTimer(request);
   }
-}
-
-/** What was stopped because its caller left is nobody's failure. */
-function hasLeft({ signal }: Request, thrown: unknown): boolean {
-  if (!signal.aborted || !(thrown instanceof Error)) return false;
-  return thrown === signal.reason || thrown.name === "AbortError";
 }

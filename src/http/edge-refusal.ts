@@ -31,3 +31,9 @@ export function repeatedlyWrongKey(): GatewayError {
     headers: { "www-authenticate": "Bearer" },
   });
 }
+
+/** What was stopped because its caller left is nobody's failure. */
+export function hasLeft({ signal }: Request, thrown: unknown): boolean {
+  if (!signal.aborted || !(thrown instanceof Error)) return false;
+  return thrown === signal.reason || thrown.name === "AbortError";
+}

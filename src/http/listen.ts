@@ -1,4 +1,5 @@
 import type { Connections } from "./connections.ts";
+import { segmentRoutes, type HandleSent, type SentSegments } from "./segment-routes.ts";
 
 export interface ListenOptions {
   readonly hostname: string;
@@ -11,7 +12,18 @@ export interface ListenOptions {
   readonly idleTimeoutMs: number;
   /** Whether other processes may listen at the same address; the system deals out connections. */
   readonly sharesPort?: boolean;
-  handle(request: Request, connections: Connections): Response | Promise<Response>;
+  /** Plain paths that are asked for most. */
+  readonly paths?: readonly string[];
+  /**
+   * `segments` are those of the path as it was sent, percent-decoded: the address of a `Request` is
+   * what the runtime made of it. Undefined for a path that is empty, has an empty segment, or has
+   * too many of them.
+   */
+  handle(
+    request: Request,
+    connections: Connections,
+    segments: SentSegments,
+  ): Response | Promise<Response>;
   /** For failures outside of `handle`, which answers everything itself. */
   onError(error: unknown): Response;
 }
@@ -42,6 +54,7 @@ export function listen(options: ListenOptions): Listener {
     cutSoon: (request) => server.timeout(request, 1),
     peerAddress: (request) => server.requestIP(request)?.address,
   };
+  const handle: HandleSent = (request, segments) => options.handle(request, connections, segments);
   const server = explained(options, () =>
     Bun.serve({
       hostname: options.hostname,
@@ -52,7 +65,8 @@ export function listen(options: ListenOptions): Listener {
       development: false,
       // Outside of development the runtime shares ports; a second gateway must be told instead.
       reusePort: options.sharesPort ?? false,
-      fetch: (request) => options.handle(request, connections),
+      fetch: (request) => handle(request, undefined),
+      routes: segmentRoutes(options.paths ?? [], handle),
       error: (error) => options.onError(error),
     }),
   );

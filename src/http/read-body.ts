@@ -1,11 +1,14 @@
 import { GatewayError } from "../domain/gateway-error.ts";
-import { decompress } from "./decompress.ts";
+import { nextTurn, oneTurnBytes } from "../domain/next-turn.ts";
+import { releaseBytes } from "../domain/release-bytes.ts";
+import type { BodyHold, BodyMemoryLimits } from "./body-memory.ts";
+import { decompress, type DecompressionLimits } from "./decompress.ts";
+import { joinChunks } from "./join-chunks.ts";
+import { JsonScan, scanJson, type JsonLimits } from "./json-scan.ts";
 
-export interface BodyLimits {
+export interface BodyLimits extends DecompressionLimits, JsonLimits, BodyMemoryLimits {
   /** As sent on the wire. */
   readonly bodyLimitBytes: number;
-  /** After decompression. */
-  readonly decompressedLimitBytes: number;
   /** For the whole body: an idle timer does not bound a body that dribbles. */
   readonly bodyTimeoutMs: number;
 }
@@ -16,21 +19,43 @@ export function hasBody({ body, headers }: Request): boolean {
 }
 
 /**
- * Reads a JSON request body as bytes, decompressed. Throws 408, 413 or 415, and the reason of the
- * request's signal when its connection ends with it.
+ * Reads a JSON request body as bytes, decompressed and within the bounds of what a parser may be
+ * given. Throws 400, 408, 413, 415 or 503, and the reason of the request's signal when its
+ * connection ends with it.
  */
-export async function readBody(request: Request, limits: BodyLimits): Promise<Uint8Array> {
+export async function readBody(
+  request: Request,
+  limits: BodyLimits,
+  hold: BodyHold,
+): Promise<Uint8Array> {
   requireJson(request.headers.get("content-type"));
   const declared = request.headers.get("content-length");
   const length = declared === null ? undefined : Number(declared);
   if (length !== undefined && length > limits.bodyLimitBytes) {
     throw await refuseLong(request, length, limits);
   }
-  const body = await withDeadline(readBytes(request, length, limits), request, limits);
+  const reading = readBytes(request, { length, limitBytes: limits.bodyLimitBytes, hold });
+  const body = await withDeadline(reading, request, limits);
   await untilPacketIsRead(request);
-  const encoding = request.headers.get("content-encoding");
-  if (encoding === null || encoding.toLowerCase() === "identity") return body;
-  return decompress(body, encoding.toLowerCase(), limits.decompressedLimitBytes);
+  const encoding = request.headers.get("content-encoding")?.toLowerCase() ?? "identity";
+  if (encoding !== "identity") return readEncoded({ body, encoding }, limits, hold);
+  await scanJson(body, limits);
+  return body;
+}
+
+async function readEncoded(
+  sent: { readonly body: Uint8Array; readonly encoding: string },
+  limits: BodyLimits,
+  hold: BodyHold,
+): Promise<Uint8Array> {
+  const scan = new JsonScan(limits);
+  const body = await decompress(sent, limits, (piece) => {
+    scan.push(piece);
+    return hold.grow(piece.byteLength);
+  });
+  hold.shrink(sent.body.byteLength);
+  releaseBytes(sent.body);
+  return body;
 }
 
 /**
@@ -51,7 +76,7 @@ async function refuseLong(
   }
   const patience = { ...limits, bodyTimeoutMs: Math.min(discardTimeoutMs, bodyTimeoutMs) };
   try {
-    await withDeadline(readChunks(request.body, bodyLimitBytes), request, patience);
+    await withDeadline(readChunks(request.body, bodyLimitBytes, nothing), request, patience);
   } catch (error) {
     const isWhole = error instanceof GatewayError && error.row.code === "request_too_large";
     return tooLarge(bodyLimitBytes, length, isWhole ? error.headers : closeConnection);
@@ -72,19 +97,30 @@ function requireJson(contentType: string | null): void {
   });
 }
 
-function readBytes(
-  request: Request,
-  length: number | undefined,
-  limits: BodyLimits,
-): Promise<Uint8Array> {
-  // With a declared length the runtime never reads more than that, and reads it fastest.
-  if (length !== undefined || request.body === null) return request.bytes();
-  return readChunks(request.body, limits.bodyLimitBytes);
+interface Reading {
+  readonly length: number | undefined;
+  readonly limitBytes: number;
+  readonly hold: BodyHold;
 }
 
+async function readBytes(
+  request: Request,
+  { length, limitBytes, hold }: Reading,
+): Promise<Uint8Array> {
+  if (request.body === null) return new Uint8Array(0);
+  // The runtime reads fastest what it reads as a whole; what it holds meanwhile is not seen.
+  if (length === undefined || length > oneTurnBytes) {
+    return readChunks(request.body, limitBytes, (chunk) => hold.grow(chunk.byteLength));
+  }
+  await hold.grow(length);
+  return request.bytes();
+}
+
+/** Reads no further than `onChunk` lets it: the sender then waits too. */
 async function readChunks(
   body: ReadableStream<Uint8Array>,
   limitBytes: number,
+  onChunk: (chunk: Uint8Array) => void | Promise<void>,
 ): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -92,11 +128,16 @@ async function readChunks(
     size += chunk.byteLength;
     if (size > discardFactor * limitBytes) throw tooLarge(limitBytes, size, closeConnection);
     if (size > limitBytes) chunks.length = 0;
-    else chunks.push(chunk);
+    else {
+      await onChunk(chunk);
+      chunks.push(chunk);
+    }
   }
   if (size > limitBytes) throw tooLarge(limitBytes, size, {});
-  return Buffer.concat(chunks, size);
+  return joinChunks(chunks, size);
 }
+
+const nothing = (): void => undefined;
 
 /**
  * What came in one packet with the end of the body is read by the runtime after this turn of the
@@ -104,7 +145,7 @@ async function readChunks(
  * answer to what the body asks for, so it must not be begun.
  */
 async function untilPacketIsRead({ signal }: Request): Promise<void> {
-  await new Promise((resolve) => setImmediate(resolve));
+  await nextTurn();
   signal.throwIfAborted();
 }
 

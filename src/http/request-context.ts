@@ -1,12 +1,13 @@
 import type { GatewayError } from "../domain/gateway-error.ts";
 import type { Caller } from "../domain/key.ts";
+import type { BodyHold, BodyMemory } from "./body-memory.ts";
 import { clientAddress } from "./client-address.ts";
 import type { Connections } from "./connections.ts";
 import type { DispatchOptions } from "./dispatch-options.ts";
 import type { EdgeSettings } from "./edge-settings.ts";
 import type { StreamEnd } from "./event-stream.ts";
 import type { HandledRequest } from "./handled-request.ts";
-import { readBody } from "./read-body.ts";
+import { hasBody, readBody } from "./read-body.ts";
 import type { RepeatedRefusals } from "./repeated-refusals.ts";
 import type { PublicCall } from "./route.ts";
 import type { ShedReplies } from "./shed-replies.ts";
@@ -16,6 +17,7 @@ export interface RequestContext {
   readonly options: DispatchOptions;
   readonly shed: ShedReplies;
   readonly repeated: RepeatedRefusals;
+  readonly bodyMemory: BodyMemory;
   readonly isAdmin: boolean;
   readonly edge: EdgeSettings;
   readonly request: Request;
@@ -28,7 +30,8 @@ export interface RequestContext {
   caller: Caller | undefined;
   /** Of who is signed in, once it is known. */
   accountId: string | undefined;
-  hasReadBody: boolean;
+  /** What it holds, once it is read; given back when the answer is made. */
+  body: BodyHold | undefined;
   /** Set when the answer is one. */
   error: GatewayError | undefined;
   /** False for an error of which nothing is kept. */
@@ -49,8 +52,11 @@ export function streamEndOf({ connections, request }: RequestContext): (end: Str
 }
 
 export function readBodyOf(context: RequestContext): Promise<Uint8Array> {
-  context.hasReadBody = true;
-  return readBody(context.request, context.edge.bodyLimits);
+  const { request, edge, bodyMemory, isAdmin } = context;
+  if (isAdmin && !hasBody(request)) return Promise.resolve(new Uint8Array(0));
+  const name = context.caller?.key.id ?? addressOf(context);
+  context.body = bodyMemory.hold({ name, request }, edge.bodyLimits);
+  return readBody(request, edge.bodyLimits, context.body);
 }
 
 export function addressOf({ connections, request, edge }: RequestContext): string {

@@ -42,6 +42,16 @@ export class RouteTable {
     return { route, parameter: found.parameter, parameters };
   }
 
+  /** Those without parameters. */
+  get plainPaths(): readonly string[] {
+    return this.routes.map(({ path }) => path).filter((path) => !/[{*]/.test(path));
+  }
+
+  /** Whether the path ends in a name that may have slashes. */
+  takesSlash(path: string): boolean {
+    return this.#find(path).parameter !== "";
+  }
+
   /** Methods for an answer to OPTIONS; empty when nothing has this path. */
   methods(path: string): readonly string[] {
     return methodsOf(this.#find(path).routes);

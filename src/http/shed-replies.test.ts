@@ -10,6 +10,7 @@ import { listen, type Listener } from "./listen.ts";
 import { jsonReply } from "./reply.ts";
 import { RouteTable } from "./route-table.ts";
 import { ShedReplies } from "./shed-replies.ts";
+import { bodyLimitsOf } from "../../test/support/body-limits.ts";
 
 let listener: Listener | undefined;
 afterEach(() => listener?.cut());
@@ -21,11 +22,7 @@ function start() {
   let requests = 0;
   const edge = {
     cors: new CorsPolicy([]),
-    bodyLimits: {
-      bodyLimitBytes: 4_000_000,
-      decompressedLimitBytes: 4_000_000,
-      bodyTimeoutMs: 5_000,
-    },
+    bodyLimits: bodyLimitsOf(),
     maxHeaders: 100,
     trustedProxies: createNetworkList([]),
   };

@@ -1,11 +1,9 @@
 import { GatewayError } from "../domain/gateway-error.ts";
 
-/** Far above what requests of the control plane need. */
-const depthLimit = 32;
-
 /**
  * Parses a JSON body of the control plane. Refuses, with 400, what two readers could understand
- * differently: duplicate keys, `__proto__`, text that is not Unicode, deep nesting.
+ * differently: duplicate keys, `__proto__`, text that is not Unicode. How deep and how much it is must
+ * be bounded already.
  */
 export function parseStrictJson(bytes: Uint8Array): unknown {
   const text = decode(bytes);
@@ -48,7 +46,6 @@ function inspect(text: string): void {
     switch (text.charCodeAt(position)) {
       case openBrace:
       case openBracket:
-        if (open.length === depthLimit) throw tooDeep();
         isNameNext = text.charCodeAt(position) === openBrace;
         open.push(isNameNext ? new Set() : undefined);
         break;
@@ -111,12 +108,6 @@ function refusedName(name: string): GatewayError {
         ? "The field '__proto__' is not allowed in the body of your request."
         : `The JSON body of your request has the field '${shown}' more than once.`,
     param: shown,
-  });
-}
-
-function tooDeep(): GatewayError {
-  return new GatewayError("invalid_json", {
-    message: `The JSON body of your request nests deeper than ${depthLimit} levels.`,
   });
 }
 

@@ -1,3 +1,4 @@
+import type { BodyHold } from "./body-memory.ts";
 import type { Connections } from "./connections.ts";
 import type { CorsPolicy } from "./cors.ts";
 import type { BodyLimits } from "./read-body.ts";
@@ -36,16 +37,17 @@ function closes({ headers }: Reply, { request, isEnding }: Answered): boolean {
 interface UnreadBody {
   readonly request: Request;
   readonly edge: { readonly bodyLimits: BodyLimits };
-  readonly hasReadBody: boolean;
+  /** What was read of it holds; undefined when nothing was read. */
+  readonly body: BodyHold | undefined;
 }
 
 /**
  * A body that was refused unread and has no end in sight must not keep its connection busy for
  * ever. A short one may come in: closing under a client that still writes would hide the answer.
  */
-export function closingUnread(reply: Reply, { request, edge, hasReadBody }: UnreadBody): Reply {
+export function closingUnread(reply: Reply, { request, edge, body }: UnreadBody): Reply {
   const length = request.headers.get("content-length");
   const isShort = length !== null && Number(length) <= edge.bodyLimits.bodyLimitBytes;
-  if (hasReadBody || isShort || request.body === null) return reply;
+  if (body !== undefined || isShort || request.body === null) return reply;
   return { ...reply, headers: { ...reply.headers, connection: "close" } };
 }

@@ -35,7 +35,9 @@ export async function attemptWhole<Result>(
   context: AttemptContext,
 ): Promise<Result> {
   const answer = await sendTo(exchange.request, candidate, context);
-  const body = await answer.readAll(context.call.snapshot.settings.answerLimitBytes);
+  const body = await answer.readAll(
+    context.call.snapshot.settings.answerLimitBytes[candidate.model.kind],
+  );
   try {
     return exchange.decode({ headers: answer.headers, body });
   } catch (error) {

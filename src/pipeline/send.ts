@@ -1,5 +1,6 @@
 import type { Clock } from "../domain/clock.ts";
 import { GatewayError } from "../domain/gateway-error.ts";
+import { nextTurn, oneTurnBytes } from "../domain/next-turn.ts";
 import { UpstreamFailure, type UpstreamFailureKind } from "../domain/upstream-failure.ts";
 import type { UpstreamRequest } from "../upstreams/adapter.ts";
 import type { HostProbes } from "./host-probes.ts";
@@ -57,8 +58,10 @@ export async function send(
   });
   try {
     const authorized = await upstream.adapter.authorize(request, watchdog.signal);
-    watchdog.signal.throwIfAborted();
     const { method, headers, body } = authorized;
+    // Writing the request took its time, and so will handing it to the runtime.
+    if (body.length > oneTurnBytes) await nextTurn();
+    watchdog.signal.throwIfAborted();
     const { signal } = watchdog;
     const response = await options.transport(authorized.url, { method, headers, body, signal });
     watchdog.connected();

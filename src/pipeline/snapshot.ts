@@ -1,5 +1,5 @@
 import type { Pool } from "../domain/capacity.ts";
-import type { Environment } from "../domain/model.ts";
+import type { Environment, Model } from "../domain/model.ts";
 import type { Plan } from "../domain/plan.ts";
 import type { RoutingSettings } from "../domain/routing-settings.ts";
 import type { ImageFetchSettings, Timeouts } from "../domain/upstream-settings.ts";
@@ -35,9 +35,8 @@ export interface Upstream {
 }
 
 export interface CallSettings {
-  readonly jsonDepth: number;
-  /** Largest whole answer read from an upstream. */
-  readonly answerLimitBytes: number;
+  /** Largest whole answer read from an upstream, by the kind of the model. */
+  readonly answerLimitBytes: Readonly<Record<Model["kind"], number>>;
   /** Events without sense that are skipped in one streamed answer. */
   readonly malformedEvents: number;
   readonly imageFetch: ImageFetchSettings;

@@ -115,7 +115,7 @@ export class TargetProber {
     } as const;
     const exchange = embeddings.encode(request, probe.target.model);
     const answer = await this.#send(exchange.request, probe);
-    const body = await answer.readAll(probe.snapshot.settings.answerLimitBytes);
+    const body = await answer.readAll(probe.snapshot.settings.answerLimitBytes.embedding);
     exchange.decode({ headers: answer.headers, body });
   }
 

@@ -150,12 +150,10 @@ test("unknown paths and methods get 404 and 405 that speak of the admin API", as
     "/admin/v2/keys",
     "/admin/v1/keys/a/b",
     "/admin/v1/keys/a/rotate/b",
-    "/admin/v1//keys",
     "/admin/v1/keys/%zz",
     "/v1/models",
     "/v1/chat/completions",
     "/admin/v1/KEYS",
-    "/admin/v1/..%2fkeys",
     "/favicon.ico",
   ];
   for (const path of paths) {

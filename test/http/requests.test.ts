@@ -144,7 +144,6 @@ describe("paths and methods", () => {
     "/models",
     "/v1/v1/models",
     "/v1/models/",
-    "/v1/models//",
     "/v1/models/chat-model",
     "/models/chat-model/",
   ];

@@ -189,8 +189,7 @@ export class GatewayProcess {
       routing: scenario.routing,
       upstreams: new Map(scenario.upstreams.map((plan) => [plan.name, this.#upstreamOf(plan)])),
       settings: {
-        jsonDepth: 64,
-        answerLimitBytes: 1_000_000,
+        answerLimitBytes: { chat: 1_000_000, embedding: 1_000_000 },
         malformedEvents: 10,
         usageTimeoutMs,
         imageFetch: noImageFetch,

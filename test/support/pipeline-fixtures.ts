@@ -73,8 +73,7 @@ export function snapshotOf(
     routing: plainRouting,
     upstreams: new Map(built.map((upstream) => [upstream.name, upstream])),
     settings: {
-      jsonDepth: 64,
-      answerLimitBytes: 1_000_000,
+      answerLimitBytes: { chat: 1_000_000, embedding: 1_000_000 },
       malformedEvents: 10,
       usageTimeoutMs: 5_000,
       imageFetch: { ...noImageFetch, ...imageFetch },

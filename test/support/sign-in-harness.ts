@@ -15,6 +15,7 @@ import { userOf } from "../../src/storage/contract/control-fixtures.ts";
 import { SqliteConnection } from "../../src/storage/sqlite/connection.ts";
 import { SqliteControlStore } from "../../src/storage/sqlite/control-store.ts";
 import { ManualClock } from "./manual-clock.ts";
+import { bodyLimitsOf } from "./body-limits.ts";
 
 export const testPassword = "nine purple lamps hum";
 
@@ -89,13 +90,15 @@ export class SignInHarness implements AsyncDisposable {
 
   async send(request: Request, address = "192.0.2.1"): Promise<Response> {
     request.headers.set("host", new URL(this.publicUrl).host);
-    return this.#dispatch(request, {
+    const connections = {
       keepAliveHint: "timeout=70",
       pauseIdleTimer() {},
       resumeIdleTimer() {},
       cutSoon() {},
       peerAddress: () => address,
-    });
+    };
+    const segments = new URL(request.url).pathname.slice(1).split("/");
+    return this.#dispatch(request, connections, segments);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -104,11 +107,7 @@ export class SignInHarness implements AsyncDisposable {
 
   #createDispatch(routes: readonly Route[]): Dispatch {
     let requests = 0;
-    const bodyLimits = {
-      bodyLimitBytes: 1_048_576,
-      decompressedLimitBytes: 1_048_576,
-      bodyTimeoutMs: 5_000,
-    };
+    const bodyLimits = bodyLimitsOf();
     const edge = {
       cors: new CorsPolicy([]),
       bodyLimits,

@@ -4,7 +4,7 @@ import type { Reply } from "../../http/reply.ts";
 import type { KeyCall } from "../../http/route.ts";
 import type { Call } from "../../pipeline/call.ts";
 import type { KeptAnswer } from "../../pipeline/idempotency/answer-seal.ts";
-import { nameCall, type CallNames } from "../../pipeline/idempotency/call-names.ts";
+import { digestOfBody, nameCall, type CallNames } from "../../pipeline/idempotency/call-names.ts";
 import { KeptAnswers, type KeptAnswersServices } from "../../pipeline/idempotency/kept-answers.ts";
 import { answerNotKept, keyReused } from "../../pipeline/idempotency/refusals.ts";
 import { resolveModel } from "../../pipeline/resolve-model.ts";
@@ -20,8 +20,8 @@ export interface AskedCall {
   readonly call: KeyCall & Call;
   readonly endpoint: keyof typeof kinds;
   readonly alias: string;
-  /** Decompressed. */
-  readonly body: Uint8Array;
+  /** See `digestToShare`. */
+  readonly bodyDigest: string;
 }
 
 /** What models the endpoints take. */
@@ -37,6 +37,11 @@ export const withoutSharing: AnswerSharing = {
   whole: ({ call }, run) => run(call),
   streamed: ({ call }, run) => run(call),
 };
+
+/** Digest of a decompressed body whose call may be shared; empty for the others, which need none. */
+export function digestToShare(call: KeyCall, body: Uint8Array): Promise<string> {
+  return readIdempotencyKey(call) === undefined ? Promise.resolve("") : digestOfBody(body);
+}
 
 /**
  * Makes a call once for all requests of one key with one `Idempotency-Key`: while it runs, equal
@@ -76,13 +81,13 @@ export class Idempotency {
   }
 
   async #answer(asked: AskedCall, run: Run<Answer>): Promise<Answer> {
-    const { call, endpoint, body } = asked;
+    const { call, endpoint, bodyDigest } = asked;
     const idempotencyKey = readIdempotencyKey(call);
     if (idempotencyKey === undefined) return run(call);
     const { id: keyId } = call.caller.key;
     const { capacity } = call.options;
     const names = nameCall(
-      { keyId, idempotencyKey, endpoint, capacity, body },
+      { keyId, idempotencyKey, endpoint, capacity, bodyDigest },
       this.#services.digest,
     );
     const known = this.#running.has(names.id) ? undefined : await this.#kept.look(names);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createKeyDigest } from "../authenticate.ts";
 import { openAnswer, sealAnswer, type KeptAnswer } from "./answer-seal.ts";
-import { nameCall, type CallNames, type RepeatableCall } from "./call-names.ts";
+import { digestOfBody, nameCall, type CallNames, type RepeatableCall } from "./call-names.ts";
 
 const digest = createKeyDigest("a pepper for tests that is long enough");
 const random = (target: Uint8Array): Uint8Array => crypto.getRandomValues(target);
@@ -17,16 +17,18 @@ function namesOf(values: Partial<RepeatableCall> = {}, pepper = digest): CallNam
     idempotencyKey: "order-17",
     endpoint: "chat",
     capacity: "auto",
-    body: Buffer.from("{}"),
+    bodyDigest: "00",
     ...values,
   };
   return nameCall(call, pepper);
 }
 
 describe("the names of a call", () => {
-  test("are the same for the same call, and hold neither its key nor what it says", () => {
+  test("are the same for the same call, and hold neither its key nor what it says", async () => {
     expect(namesOf()).toEqual(namesOf());
-    const { id, requestDigest } = namesOf({ body: Buffer.from("a prompt") });
+    const { id, requestDigest } = namesOf({
+      bodyDigest: await digestOfBody(Buffer.from("a prompt")),
+    });
     expect(`${id} ${requestDigest}`).toMatch(/^[0-9a-f]{64} [0-9a-f]{64}$/);
     const plain = new Bun.CryptoHasher("sha256").update("a prompt").digest("hex");
     expect(requestDigest).not.toContain(plain);
@@ -46,7 +48,7 @@ describe("the names of a call", () => {
   test("another body, endpoint or capacity is another request of the same name", () => {
     const all = [
       namesOf(),
-      namesOf({ body: Buffer.from("{ }") }),
+      namesOf({ bodyDigest: "01" }),
       namesOf({ endpoint: "embeddings" }),
       namesOf({ capacity: "on-demand-only" }),
     ];
@@ -79,7 +81,7 @@ describe("a sealed answer", () => {
   test.each([
     ["another Idempotency-Key", { idempotencyKey: "order-18" }],
     ["another key", { keyId: "key_b" }],
-    ["another request", { body: Buffer.from("other") }],
+    ["another request", { bodyDigest: "02" }],
   ])("does not open for %s", (_, values) => {
     const sealed = sealAnswer(answer, namesOf(), services);
     expect(() => openAnswer(sealed, namesOf(values), services)).toThrow();

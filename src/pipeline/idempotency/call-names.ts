@@ -1,4 +1,5 @@
 import type { CapacityMode } from "../../domain/capacity.ts";
+import { nextTurn } from "../../domain/next-turn.ts";
 import type { KeyDigest } from "../authenticate.ts";
 
 /** What tells a call that may be repeated from all others. */
@@ -9,8 +10,8 @@ export interface RepeatableCall {
   /** What is called; the paths that lead there do not matter. */
   readonly endpoint: string;
   readonly capacity: CapacityMode;
-  /** Decompressed. */
-  readonly body: Uint8Array;
+  /** Of the decompressed body (`digestOfBody`). */
+  readonly bodyDigest: string;
 }
 
 export interface CallNames {
@@ -24,13 +25,25 @@ export interface CallNames {
 
 /** Digests under the pepper: who has them can neither read a request nor try out what it was. */
 export function nameCall(call: RepeatableCall, digest: KeyDigest): CallNames {
-  const { keyId, idempotencyKey, endpoint, capacity } = call;
-  const body = new Bun.CryptoHasher("sha256").update(call.body).digest("hex");
+  const { keyId, idempotencyKey, endpoint, capacity, bodyDigest } = call;
   const digestOf = (...parts: readonly string[]): string =>
     Buffer.from(digest(JSON.stringify(parts))).toString("hex");
   return {
     idempotencyKey,
     id: digestOf("call that may be repeated", keyId, idempotencyKey),
-    requestDigest: digestOf("request of a call", endpoint, capacity, body),
+    requestDigest: digestOf("request of a call", endpoint, capacity, bodyDigest),
   };
+}
+
+/** So much is hashed in one turn of the event loop, which takes some milliseconds. */
+const turnBytes = 2 * 1024 * 1024;
+
+/** SHA-256 of a body, in hexadecimal digits. */
+export async function digestOfBody(body: Uint8Array): Promise<string> {
+  const hasher = new Bun.CryptoHasher("sha256");
+  for (let start = 0; start < body.byteLength; start += turnBytes) {
+    if (start > 0) await nextTurn();
+    hasher.update(body.subarray(start, start + turnBytes));
+  }
+  return hasher.digest("hex");
 }

@@ -93,7 +93,7 @@ function make(): KeptAnswers {
 
 function namesOf(idempotencyKey: string, body = "{}"): CallNames {
   const call = { keyId: "key_a", endpoint: "chat", capacity: "auto" } as const;
-  return nameCall({ ...call, idempotencyKey, body: Buffer.from(body) }, digest);
+  return nameCall({ ...call, idempotencyKey, bodyDigest: body }, digest);
 }
 
 function answerOf(text: string): KeptAnswer {

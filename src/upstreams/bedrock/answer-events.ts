@@ -1,5 +1,6 @@
 import type { ChatEvent } from "../../domain/chat.ts";
 import type { TokenUsage } from "../../domain/usage.ts";
+import { checkToolCallCount } from "../shared/answer-bounds.ts";
 import { nonEmpty, type JsonObject } from "../shared/json-fields.ts";
 import type { AnswerContext } from "./answer-context.ts";
 import { brokenAnswer } from "./broken-answer.ts";
@@ -128,6 +129,7 @@ export class AnswerEvents {
   #startToolCall(id: string, name: string, isText: boolean): ToolInput {
     const call = this.#callCount;
     this.#callCount += 1;
+    checkToolCallCount(this.#callCount);
     const kind = isText ? "custom" : "function";
     this.#events.push({ type: "tool-call-start", choice, call, id, kind, name });
     const say = (text: string): void => {

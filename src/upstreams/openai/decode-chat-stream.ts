@@ -2,6 +2,7 @@ import type { ChatEvent, FinishReason } from "../../domain/chat.ts";
 import { UpstreamFailure } from "../../domain/upstream-failure.ts";
 import type { TokenUsage } from "../../domain/usage.ts";
 import type { DecoderLimits, StreamDecoder } from "../adapter.ts";
+import { checkChoiceCount } from "../shared/answer-bounds.ts";
 import { JsonBody } from "../shared/json-body.ts";
 import { isObject, listOf, nonEmpty, numberOf, objectOf, textOf } from "../shared/json-fields.ts";
 import type { JsonObject } from "../shared/json-fields.ts";
@@ -17,8 +18,8 @@ import {
 import { readChunk } from "./read-chunk.ts";
 import { ToolCallTracker } from "./tool-call-tracker.ts";
 
-/** Largest single event that is read; a delta is a few hundred bytes. */
-const eventLimitCharacters = 32 * 1024 * 1024;
+/** Largest single event that is read; a delta is a few hundred bytes, a whole tool call more. */
+const eventLimitCharacters = 4 * 1024 * 1024;
 
 interface ChoiceState {
   readonly tools: ToolCallTracker;
@@ -180,6 +181,7 @@ export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
   #stateOf(index: number): ChoiceState {
     const known = this.#choices.get(index);
     if (known !== undefined) return known;
+    checkChoiceCount(this.#choices.size + 1);
     const tools = new ToolCallTracker(index, this.#newToolCallId);
     const state = { tools, hasFunctionCall: false, finishReason: undefined };
     this.#choices.set(index, state);

@@ -1,4 +1,5 @@
 import type { ChatChoice, ChatResult, ResultToolCall } from "../../domain/chat.ts";
+import { checkChoiceCount, checkToolCallCount } from "../shared/answer-bounds.ts";
 import { isObject, listOf, nonEmpty, numberOf, objectOf, textOf } from "../shared/json-fields.ts";
 import type { JsonObject } from "../shared/json-fields.ts";
 import {
@@ -14,6 +15,7 @@ export function decodeChat(body: Uint8Array, newToolCallId: () => string): ChatR
   const answer = parseAnswer(new TextDecoder().decode(body), "choices");
   const choices = listOf(answer["choices"]) ?? [];
   if (choices.length === 0) throw brokenAnswer("the answer has no choices");
+  checkChoiceCount(choices.length);
   return {
     choices: choices.map((choice, position) => readChoice(choice, position, newToolCallId)),
     usage: readUsage(answer["usage"]),
@@ -48,6 +50,7 @@ type Said = Pick<ChatChoice, "content" | "refusal" | "reasoning" | "toolCalls" |
 function readMessage(message: JsonObject, newToolCallId: () => string): Said {
   const calls = message["tool_calls"] ?? [];
   if (!Array.isArray(calls)) throw brokenAnswer("the tool calls of a message are no list");
+  checkToolCallCount(calls.length);
   return {
     content: readContent(message["content"]),
     refusal: nonEmpty(message["refusal"]),

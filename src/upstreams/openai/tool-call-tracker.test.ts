@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import type { ChatEvent } from "../../domain/chat.ts";
+import { mostToolCalls } from "../shared/answer-bounds.ts";
 import { ToolCallTracker } from "./tool-call-tracker.ts";
 
 /** The calls that a client would put together from the events. */
@@ -120,4 +121,15 @@ test("arguments that are an object become its text", () => {
 
 test("what is no fragment is passed over", () => {
   expect(callsOf([null, 1, "x", [], undefined, begin(0, "a", "f")])).toEqual([call("a", "f", "")]);
+});
+
+test("one call more than any model makes is a broken answer, whether its number is new or not", () => {
+  for (const indexOf of [(call: number) => call, () => 0, () => undefined]) {
+    const fragments = Array.from({ length: mostToolCalls }, (_, call) =>
+      begin(indexOf(call), `id_${call}`, "f"),
+    );
+    expect(callsOf(fragments)).toHaveLength(mostToolCalls);
+    const more = [...fragments, begin(indexOf(mostToolCalls), "one too many", "f")];
+    expect(() => callsOf(more)).toThrow("more than 1024 tool calls");
+  }
 });

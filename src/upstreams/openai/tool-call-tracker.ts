@@ -1,24 +1,27 @@
 import type { ChatEvent, ToolCallKind } from "../../domain/chat.ts";
+import { checkToolCallCount } from "../shared/answer-bounds.ts";
 import { isObject, nonEmpty, numberOf, objectOf, type JsonObject } from "../shared/json-fields.ts";
 import { readArguments } from "./decode-chat.ts";
 
 interface OpenCall {
   /** Counted from 0 without gaps, whatever the upstream's numbers are. */
   readonly call: number;
-  readonly upstreamIndex: number | undefined;
-  id: string;
-  kind: ToolCallKind;
+  readonly id: string;
+  readonly kind: ToolCallKind;
   name: string;
   hasStarted: boolean;
   /** Arguments that came before the name. */
   pending: string;
 }
 
-/** Follows the tool calls of one choice through a stream's fragments. */
+/** Follows the tool calls of one choice through a stream's fragments, in linear time. */
 export class ToolCallTracker {
   readonly #choice: number;
   readonly #newId: () => string;
   readonly #calls: OpenCall[] = [];
+  readonly #byId = new Map<string, OpenCall>();
+  /** The latest call of each of the upstream's numbers. */
+  readonly #byIndex = new Map<number, OpenCall>();
 
   constructor(choice: number, newId: () => string) {
     this.#choice = choice;
@@ -59,21 +62,20 @@ export class ToolCallTracker {
    */
   #find(fragment: JsonObject, name: string | undefined): OpenCall | undefined {
     const id = nonEmpty(fragment["id"]);
-    const known = id === undefined ? undefined : this.#calls.find((open) => open.id === id);
+    const known = id === undefined ? undefined : this.#byId.get(id);
     if (known !== undefined) return known;
     const index = numberOf(fragment["index"]);
-    const latest = this.#calls.findLast(
-      (open) => index === undefined || open.upstreamIndex === index,
-    );
+    const latest = index === undefined ? this.#calls.at(-1) : this.#byIndex.get(index);
     if (latest === undefined || name === undefined || latest.name === "") return latest;
     return id === undefined && name === latest.name ? latest : undefined;
   }
 
   #open(fragment: JsonObject, isCustom: boolean): OpenCall {
     const call = this.#calls.length;
+    checkToolCallCount(call + 1);
+    const index = numberOf(fragment["index"]);
     const open: OpenCall = {
       call,
-      upstreamIndex: numberOf(fragment["index"]),
       id: nonEmpty(fragment["id"]) ?? this.#newId(),
       kind: isCustom ? "custom" : "function",
       name: "",
@@ -81,6 +83,8 @@ export class ToolCallTracker {
       pending: "",
     };
     this.#calls.push(open);
+    this.#byId.set(open.id, open);
+    if (index !== undefined) this.#byIndex.set(index, open);
     return open;
   }
 

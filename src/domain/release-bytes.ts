@@ -1,0 +1,9 @@
+/**
+ * Gives the memory of bytes back at once, where the collector would leave it for a while. For bytes
+ * that nobody reads any more; of a part of a larger buffer nothing is given back.
+ */
+export function releaseBytes(bytes: Uint8Array): void {
+  const { buffer } = bytes;
+  if (!(buffer instanceof ArrayBuffer) || buffer.byteLength !== bytes.byteLength) return;
+  buffer.transfer(0);
+}

@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { errorOf } from "../support/bodies.ts";
+import { startGateway, type TestGateway } from "../support/gateway.ts";
+import { errorShapeProblem } from "./error-shape.ts";
+import { RawConnection } from "./raw-connection.ts";
+
+const KiB = 1024;
+const path = "/v1/chat/completions";
+
+let gateway: TestGateway;
+let other: string;
+beforeAll(async () => {
+  gateway = await startGateway({
+    sections: {
+      http:
+        "{ body_limit: 512KiB, decompressed_limit: 512KiB, body_memory: 2MiB, " +
+        "body_memory_per_key: 1MiB, body_memory_wait: 1s, body_timeout: 30s }",
+    },
+  });
+  other = (await gateway.createKey()).text;
+});
+afterAll(() => gateway[Symbol.asyncDispose]());
+
+function bodyOf(bytes: number): string {
+  const call = { model: "chat-model", messages: [{ role: "user", content: "echo: hi" }] };
+  return JSON.stringify(call).padEnd(bytes, " ");
+}
+
+/** Sends so much of a body and no more. */
+async function stall(key: string, sentBytes: number): Promise<RawConnection> {
+  const connection = await RawConnection.open(gateway.port);
+  connection.write(
+    `POST ${path} HTTP/1.1\r\nHost: a.example\r\nAuthorization: Bearer ${key}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${500 * KiB}\r\n\r\n` +
+      bodyOf(500 * KiB).slice(0, sentBytes),
+  );
+  return connection;
+}
+
+function send(key: string, bytes: number): Promise<Response> {
+  const headers = { authorization: `Bearer ${key}` };
+  return gateway.post(path, bodyOf(bytes), { headers });
+}
+
+test("stalled bodies of a key hold what the key may hold, and nobody else", async () => {
+  using first = await stall(gateway.key, 400 * KiB);
+  using second = await stall(gateway.key, 400 * KiB);
+  using third = await stall(gateway.key, 400 * KiB);
+  // One has no room; what came of it stays with the system until then.
+  const stalled = [first, second, third];
+  const answer = await Promise.race(stalled.map((connection) => connection.answer()));
+  expect(answer?.status).toBe(503);
+  expect(answer?.headers.get("retry-after")).toBe("2");
+  expect(answer && errorShapeProblem(answer.headers, answer.body)).toBeUndefined();
+  const refused = await send(gateway.key, 400 * KiB);
+  expect([refused.status, (await errorOf(refused)).code]).toEqual([503, "model_unavailable"]);
+  expect((await send(other, 400 * KiB)).status).toBe(200);
+  expect((await send(gateway.key, 1 * KiB)).status).toBe(200);
+  expect(stalled.filter(({ isClosed }) => !isClosed).length).toBe(2);
+});
+
+test("a body that waits goes on when another is done with", async () => {
+  const first = await stall(gateway.key, 400 * KiB);
+  using second = await stall(gateway.key, 400 * KiB);
+  const waiting = send(gateway.key, 400 * KiB);
+  await Bun.sleep(100);
+  first[Symbol.dispose]();
+  expect((await waiting).status).toBe(200);
+  expect(second.isClosed).toBeFalse();
+});
+
+test("bodies of all keys together hold what all may hold", async () => {
+  const keys = await Promise.all([1, 2, 3].map(() => gateway.createKey()));
+  const stalled = await Promise.all(
+    keys.flatMap(({ text }) => [stall(text, 450 * KiB), stall(text, 450 * KiB)]),
+  );
+  const answers = await Promise.all(
+    stalled.map(async (connection) =>
+      Promise.race([connection.answer(), Bun.sleep(2_500).then(() => undefined)]),
+    ),
+  );
+  const refused = answers.filter((answer) => answer !== undefined);
+  expect(refused.map(({ status }) => status)).toEqual(refused.map(() => 503));
+  // Of 2 MiB, four bodies hold 1.8.
+  expect(refused.length).toBeGreaterThanOrEqual(2);
+  for (const connection of stalled) connection[Symbol.dispose]();
+  await Bun.sleep(50);
+  expect((await send(other, 500 * KiB)).status).toBe(200);
+});

@@ -1,0 +1,18 @@
+import type { BodyLimits } from "../../src/http/read-body.ts";
+
+/** The defaults of the configuration, but for what a test is about. */
+export function bodyLimitsOf(limits: Partial<BodyLimits> = {}): BodyLimits {
+  return {
+    bodyLimitBytes: 4_000_000,
+    decompressedLimitBytes: 4_000_000,
+    decompressionRatio: 100,
+    bodyTimeoutMs: 5_000,
+    jsonDepth: 64,
+    jsonValues: 600_000,
+    bodyMemoryBytes: 512 * 1024 ** 2,
+    bodyMemoryPerKeyBytes: 128 * 1024 ** 2,
+    bodyMemoryWaitMs: 5_000,
+    bodyMemoryQueue: 1_000,
+    ...limits,
+  };
+}
