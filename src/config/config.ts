@@ -160,6 +160,7 @@ export interface OpenaiUpstreamSettings extends SharedUpstreamSettings {
   /** Names in lower case. Values may be secret: print the names only. */
   readonly headers: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
+  readonly forwardFields: readonly string[];
   readonly dropFields: readonly string[];
   readonly maxTokensField: OpenaiFile["max_tokens_field"];
   readonly instructionRole: OpenaiFile["instruction_role"];

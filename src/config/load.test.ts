@@ -96,6 +96,7 @@ describe("a valid file", () => {
       apiKeyHeader: "authorization",
       headers: {},
       query: {},
+      forwardFields: [],
       dropFields: [],
       maxTokensField: "as_sent",
       instructionRole: "as_sent",

@@ -139,6 +139,7 @@ export function adapterOf(
     apiKeyHeader: "authorization",
     headers: {},
     query: {},
+    forwardFields: [],
     dropFields: [],
     maxTokensField: "as_sent",
     instructionRole: "as_sent",
