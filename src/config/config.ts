@@ -92,6 +92,8 @@ export interface LedgerSettings {
 export interface AdminSettings {
   /** Without a slash at its end; undefined: that of the listener. */
   readonly publicUrl: string | undefined;
+  /** At which the listener answers beside those that it has anyway; see `createHostList`. */
+  readonly hosts: readonly string[];
   readonly bootstrapToken: Secret | undefined;
   readonly sessionIdleMs: number;
   readonly sessionAbsoluteMs: number;

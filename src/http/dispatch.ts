@@ -170,6 +170,7 @@ function handle(context: RequestContext): Reply | Promise<Reply> {
   const match = options.routes.match(request.method, target.path);
   const { route, parameter } = match;
   context.route = route.path;
+  if (route.answersAnyHost !== true) options.gate?.checkHost(target.host);
   switch (route.access) {
     case "public":
       return route.handle(callOf(context, parameter));

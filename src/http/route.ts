@@ -51,6 +51,8 @@ interface RouteShape {
    * segments such as `{id}`.
    */
   readonly path: string;
+  /** For probes, which ask by address: on the admin listener all others answer to known hosts. */
+  readonly answersAnyHost?: true;
 }
 
 /** `access` is required: a route cannot be read without seeing who may call it. */
