@@ -217,7 +217,7 @@ function routingOf(clock: Clock, limits: LimitStore): RoutingServices {
   return buildRouting({
     clock,
     limits,
-    soldUnits: () => 0,
+    units: { holdings: () => new Map(), unitsOf: () => 0 },
     settings: () => plainRouting,
     events,
     transport: fetchTransport,
