@@ -9,6 +9,7 @@ import {
   guaranteedTokens,
   guaranteeSeconds,
   heldTokens,
+  keyPlaces,
   openPlaces,
   openTokens,
   sellableUnits,
@@ -103,6 +104,10 @@ describe("the numbers of docs/provisioned-throughput.md", () => {
       ]);
     }
     expect(prose).toContain(`of its ${main.maxInFlight} places`);
+    const own = keyPlaces(40, main);
+    expect(prose).toContain(
+      `40 units of the pool \`main\` above have ${own} of its ${main.maxInFlight} places`,
+    );
   });
 
   test("of the time of a guarantee are those of the code", () => {

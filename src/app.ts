@@ -120,7 +120,7 @@ class RunningApp implements App {
       ledger: this.#storage.ledger,
       routing: () => this.#config.routing,
       routingEvents: this.#telemetry.routing,
-      soldUnits: (pool) => this.#storage.keyRing.soldUnits(pool),
+      units: this.#storage.keyRing,
       overload: {
         settings: () => this.#config.overload,
         callsUnderWay: () => this.#data?.pendingRequests ?? 0,

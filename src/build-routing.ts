@@ -1,6 +1,7 @@
 import type { Config } from "./config/config.ts";
 import type { Clock } from "./domain/clock.ts";
 import type { RoutingSettings } from "./domain/routing-settings.ts";
+import type { PoolUnits } from "./pipeline/capacity/pool-bounds.ts";
 import { Capacity } from "./pipeline/capacity/capacity.ts";
 import { RetryBudget } from "./pipeline/routing/retry-budget.ts";
 import { TargetHealth } from "./pipeline/routing/target-health.ts";
@@ -20,7 +21,7 @@ export interface RoutingOptions {
     "targetEjected" | "targetReturned" | "targetProbed" | "waited"
   >;
   /** Units of a pool that live keys hold. */
-  readonly soldUnits: (pool: string) => number;
+  readonly units: PoolUnits;
   readonly limits: LimitStore;
   /** For probes. */
   readonly transport: Transport;
@@ -36,7 +37,7 @@ export interface RoutingServices {
 
 /** What calls know of targets together, for as long as the process runs. */
 export function buildRouting(options: RoutingOptions): RoutingServices {
-  const { clock, settings, events, limits, soldUnits, transport, hosts } = options;
+  const { clock, settings, events, limits, units, transport, hosts } = options;
   const health = new TargetHealth({
     clock,
     settings: () => settings().ejection,
@@ -60,7 +61,7 @@ export function buildRouting(options: RoutingOptions): RoutingServices {
       clock,
       limits,
       settings,
-      soldUnits,
+      units,
       onWaited: (pool, waited) => events.waited({ pool, ...waited }),
     }),
   };

@@ -3,6 +3,7 @@ import { buildRouting, type RoutingServices } from "./build-routing.ts";
 import type { RoutingSettings } from "./domain/routing-settings.ts";
 import type { Clock } from "./domain/clock.ts";
 import type { CountArrival } from "./http/dispatch-options.ts";
+import type { PoolUnits } from "./pipeline/capacity/pool-bounds.ts";
 import { connectProbe } from "./pipeline/connect-probe.ts";
 import { countRequest } from "./pipeline/count-request.ts";
 import { TokenEstimator } from "./pipeline/estimate.ts";
@@ -28,7 +29,7 @@ export interface ServiceOptions extends Partial<
   readonly routing: () => RoutingSettings;
   readonly routingEvents: RoutingEvents;
   /** Units of a pool that live keys hold. */
-  readonly soldUnits: (pool: string) => number;
+  readonly units: PoolUnits;
   /** Default: a TCP connection. */
   readonly probe?: ConnectProbe;
   readonly clock: Clock;
@@ -58,7 +59,7 @@ export function buildServices(options: ServiceOptions): BuiltServices {
   const resolve = options.resolveHost ?? resolveHost;
   const limits =
     options.limits ?? createMemoryLimitStore({ clock, random, reservationTtlMs, scopeLimit });
-  const { routingEvents, soldUnits } = options;
+  const { routingEvents, units } = options;
   const { defaultOutputTokens } = config.limits;
   const transport = options.transport ?? fetchTransport;
   const probe = options.probe ?? connectProbe({ resolveHost: resolve, clock });
@@ -67,7 +68,7 @@ export function buildServices(options: ServiceOptions): BuiltServices {
     ...buildRouting({
       clock,
       limits,
-      soldUnits,
+      units,
       settings: options.routing,
       events: routingEvents,
       transport,

@@ -8,13 +8,15 @@ import { Passwords } from "./admin/sign-in/passwords.ts";
 import type { SignInServices } from "./admin/sign-in/services.ts";
 import { signInRoutes } from "./admin/sign-in/routes.ts";
 import type { Config } from "./config/config.ts";
+import { configWarnings } from "./config/warnings.ts";
 import type { Pool } from "./domain/capacity.ts";
+import { createHostList, loopbackHosts, type HostList } from "./domain/host-list.ts";
 import type { AdminGate } from "./http/admin-gate.ts";
 import type { Route } from "./http/route.ts";
 import type { TelemetryEvents } from "./telemetry/events.ts";
 
 export interface ControlPlaneOptions {
-  readonly config: Pick<Config, "admin" | "dataDir">;
+  readonly config: Pick<Config, "admin" | "dataDir" | "listen">;
   readonly services: AdminServices;
   readonly events: TelemetryEvents;
   readonly onBootstrapToken: BootstrapOptions["onBootstrapToken"];
@@ -39,11 +41,13 @@ export class ControlPlane {
     const { config, services, onBootstrapToken } = options;
     const { store, clock, random } = services;
     const token = config.admin.bootstrapToken;
+    const hosts = adminHosts(config);
     this.#bootstrap = new Bootstrap({ store, clock, random, token, onBootstrapToken });
     this.gate = createAdminGate({
       ...services,
       settings: config.admin,
       publicUrl: () => this.#publicUrl(),
+      isOwnHost: (host) => hosts.has(host),
       isLocalToken: (text) => this.#local?.isToken(text) ?? false,
     });
     const signIn = this.#signInServices();
@@ -57,6 +61,7 @@ export class ControlPlane {
   async start(url: string): Promise<void> {
     this.#url = url;
     const { config, services, events } = this.#options;
+    for (const warning of configWarnings(config)) events.configNotice(warning);
     this.#local = createLocalAccess({ dataDir: config.dataDir, url, random: services.random });
     await this.#local.write().catch((error: unknown) => events.localAccessFailed(error));
     await this.#startBootstrap();
@@ -94,6 +99,12 @@ export class ControlPlane {
         events.signInRefused({ id, address, how, reason }),
     };
   }
+}
+
+/** Those that the operator names, and those that are the listener's anyway. */
+function adminHosts({ admin, listen }: ControlPlaneOptions["config"]): HostList {
+  const publicHosts = admin.publicUrl === undefined ? [] : [new URL(admin.publicUrl).hostname];
+  return createHostList([...loopbackHosts, listen.admin.hostname, ...publicHosts, ...admin.hosts]);
 }
 
 /** What the control plane must know of the configuration. */

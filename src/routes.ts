@@ -60,13 +60,15 @@ export interface AdminRouteOptions {
   readonly control: readonly Route[];
 }
 
+const probe = { method: "GET", access: "public", answersAnyHost: true } as const;
+
 /** Every path of the admin listener. */
 export function adminRoutes(options: AdminRouteOptions): readonly Route[] {
   const { renderMetrics, whyNotReady, control } = options;
   return [
     { method: "GET", path: "/metrics", access: "public", handle: createMetricsPage(renderMetrics) },
-    { method: "GET", path: "/healthz", access: "public", handle: health },
-    { method: "GET", path: "/readyz", access: "public", handle: createReadiness(whyNotReady) },
+    { ...probe, path: "/healthz", handle: health },
+    { ...probe, path: "/readyz", handle: createReadiness(whyNotReady) },
     ...control,
   ];
 }

@@ -169,6 +169,7 @@ test("what is said of signing in is what is served, with who may ask", () => {
     ...admin.services,
     settings: {
       publicUrl: undefined,
+      hosts: [],
       bootstrapToken: undefined,
       sessionIdleMs: 1,
       sessionAbsoluteMs: 1,

@@ -1,4 +1,5 @@
 import { formatProblems, parseConfig } from "../config/load.ts";
+import { configWarnings } from "../config/warnings.ts";
 import { exitCodes, readArguments, UsageError, type Command } from "./command.ts";
 import { readConfigFile } from "./load-settings.ts";
 
@@ -10,7 +11,7 @@ export const checkConfigCommand: Command = {
 Checks a configuration file without starting anything.
 
 Options:
-  --json   print {"ok": ..., "problems": [...]} instead of text
+  --json   print {"ok": ..., "problems": [...], "warnings": [...]} instead of text
 
 Exit code: 0 the file is good, 1 it has problems, 2 wrong usage.`,
   run(args, io) {
@@ -20,9 +21,13 @@ Exit code: 0 the file is good, 1 it has problems, 2 wrong usage.`,
     const env = io.environment.variables;
     const result = parseConfig(readConfigFile(path), { name: path, env });
     const problems = result.ok ? [] : result.problems;
-    if (values.json === true) io.print(JSON.stringify({ ok: result.ok, problems }));
-    else if (result.ok) io.print(`${path}: good`);
-    else io.report(formatProblems(path, problems));
+    const warnings = result.ok ? configWarnings(result.config) : [];
+    if (values.json === true) {
+      io.print(JSON.stringify({ ok: result.ok, problems, warnings }));
+    } else if (result.ok) {
+      io.print(`${path}: good`);
+      for (const warning of warnings) io.report(`warning: ${warning}`);
+    } else io.report(formatProblems(path, problems));
     return Promise.resolve(result.ok ? exitCodes.ok : exitCodes.failed);
   },
 };

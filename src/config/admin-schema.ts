@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { credential, duration, flag, text, wholeNumber } from "./values.ts";
 import { httpUrl } from "./upstream-fields.ts";
+import { isNetwork } from "../domain/network.ts";
 
 /** The control plane: sessions, single sign-on, and how long what is kept. */
 
@@ -36,12 +37,31 @@ const ssoSchema = z
   })
   .describe("OpenID Connect. Without it, users sign in with passwords only.");
 
+const hostPattern =
+  /^(?:\*|\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,252}[A-Za-z0-9_])?)$/;
+const hostProblem =
+  "must be a host without port, such as metrics.internal, a network such as 10.0.0.0/8, or '*'";
+
 export const adminSchema = z
   .strictObject({
     public_url: httpUrl(
       "Address at which browsers reach the admin listener: decides cookies, origins and redirects. " +
         "Without it, `http://` and `listen.admin`.",
     ).optional(),
+    hosts: z
+      .array(
+        z
+          .string()
+          .refine((host) => isNetwork(host) || hostPattern.test(host), hostProblem)
+          .transform((host) => host.toLowerCase()),
+      )
+      .max(100)
+      .prefault([])
+      .describe(
+        "Hosts, without port, at which the admin listener answers beside loopback names, that of " +
+          "`listen.admin` and that of `public_url`: names, addresses, networks such as " +
+          "`10.0.0.0/8`, or `*` for any. Others get 421, but for `/healthz` and `/readyz`.",
+      ),
     bootstrap_token: credential(
       "One-time token that makes the first operator, at least 16 characters. Without it, one is " +
         "printed at the first start.",

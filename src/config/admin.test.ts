@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Config } from "./config.ts";
 import { formatProblems, parseConfig } from "./load.ts";
+import { configWarnings } from "./warnings.ts";
 
 const plainUpstream = "{ kind: openai, base_url: http://127.0.0.1:8000/v1 }";
 
@@ -28,6 +29,7 @@ describe("the settings of the control plane", () => {
   test("have defaults that need no file", () => {
     expect(read("").admin).toEqual({
       publicUrl: undefined,
+      hosts: [],
       bootstrapToken: undefined,
       sessionIdleMs: 30 * 60_000,
       sessionAbsoluteMs: 12 * 3_600_000,
@@ -63,6 +65,16 @@ describe("the settings of the control plane", () => {
     });
   }
 
+  test("take hosts as names, addresses, networks and for any", () => {
+    const { hosts } = read(
+      "admin: { hosts: [Prom.internal, 10.0.0.0/8, '::1', '[::2]', '*'] }",
+    ).admin;
+    expect(hosts).toEqual(["prom.internal", "10.0.0.0/8", "::1", "[::2]", "*"]);
+    for (const host of ["prom.internal:8081", "http://prom.internal", "*.internal", "", "a/8"]) {
+      expect(refuse(`admin: { hosts: ["${host}"] }`)).toContain("must be a host without port");
+    }
+  });
+
   test("refuse sessions that are silent for longer than they live", () => {
     expect(refuse("admin: { session_idle: 2h, session_absolute: 1h }")).toContain(
       "must not be shorter than admin.session_idle",
@@ -71,6 +83,27 @@ describe("the settings of the control plane", () => {
 
   test("refuse a bootstrap token that could be guessed", () => {
     expect(refuse("admin: { bootstrap_token: secret }")).toContain("16");
+  });
+});
+
+describe("an admin address that other machines reach", () => {
+  const warningsOf = (sections: string): readonly string[] => configWarnings(read(sections));
+  const open = "listen: { admin: 0.0.0.0:8081 }";
+
+  test("is warned of unless TLS is in front or only this machine is meant", () => {
+    for (const sections of [open, `${open}\nadmin: { public_url: "http://admin.example.com" }`]) {
+      const [warning, ...others] = warningsOf(sections);
+      expect(warning).toContain("listen.admin: 0.0.0.0");
+      expect(warning).toContain("admin.public_url");
+      expect(others).toEqual([]);
+    }
+    for (const url of ["https://admin.example.com", "http://localhost:8081"]) {
+      expect(warningsOf(`${open}\nadmin: { public_url: "${url}" }`)).toEqual([]);
+    }
+    for (const host of ["127.0.0.1", "localhost", "[::1]"]) {
+      expect(warningsOf(`listen: { admin: "${host}:8081" }`)).toEqual([]);
+    }
+    expect(warningsOf("")).toEqual([]);
   });
 });
 

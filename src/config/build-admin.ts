@@ -5,6 +5,7 @@ import type { ConfigFile } from "./schema.ts";
 export function buildAdmin(admin: ConfigFile["admin"]): AdminSettings {
   return {
     publicUrl: admin.public_url,
+    hosts: admin.hosts,
     bootstrapToken: admin.bootstrap_token,
     sessionIdleMs: admin.session_idle,
     sessionAbsoluteMs: admin.session_absolute,

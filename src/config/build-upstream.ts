@@ -49,6 +49,7 @@ function buildOpenaiUpstream(
       Object.entries(upstream.headers).map(([header, value]) => [header.toLowerCase(), value]),
     ),
     query: upstream.query,
+    forwardFields: upstream.forward_fields,
     dropFields: upstream.drop_fields,
     maxTokensField: upstream.max_tokens_field,
     instructionRole: upstream.instruction_role,

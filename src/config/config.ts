@@ -101,6 +101,8 @@ export interface LedgerSettings {
 export interface AdminSettings {
   /** Without a slash at its end; undefined: that of the listener. */
   readonly publicUrl: string | undefined;
+  /** At which the listener answers beside those that it has anyway; see `createHostList`. */
+  readonly hosts: readonly string[];
   readonly bootstrapToken: Secret | undefined;
   readonly sessionIdleMs: number;
   readonly sessionAbsoluteMs: number;
@@ -169,6 +171,7 @@ export interface OpenaiUpstreamSettings extends SharedUpstreamSettings {
   /** Names in lower case. Values may be secret: print the names only. */
   readonly headers: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
+  readonly forwardFields: readonly string[];
   readonly dropFields: readonly string[];
   readonly maxTokensField: OpenaiFile["max_tokens_field"];
   readonly instructionRole: OpenaiFile["instruction_role"];

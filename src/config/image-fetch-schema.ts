@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { duration, flag, size, wholeNumber } from "./values.ts";
 
-/** Reading images that callers name by address makes the gateway send requests at their word. */
+/** Images that callers name by address make the gateway, or a model's server, send requests. */
 
 const hostProblem = "must be a host name without port, such as images.example.com";
 
@@ -19,13 +19,16 @@ export const imageFetchSchema = z
       initial: "10MiB",
     }),
     timeout: duration({
-      about: "How long one image may take to arrive.",
+      about:
+        "How long one image may take to arrive, and the hosts of images that a model reads itself " +
+        "to be looked up.",
       min: "100ms",
       max: "1m",
       initial: "5s",
     }),
     max_images: wholeNumber({
-      about: "Most images read for one request.",
+      about:
+        "Most images read for one request, and most hosts of images that a model reads itself.",
       min: 1,
       max: 100,
       initial: 16,
@@ -41,11 +44,12 @@ export const imageFetchSchema = z
       .prefault([])
       .describe(
         "Hosts that images may come from, exactly, without port; `[]` is any host. Named hosts may " +
-          "use any port, others 80 and 443.",
+          "use any port, others 80 and 443. Holds for images that a model reads itself as well.",
       ),
     allow_private: flag(
       "Whether images may come from loopback and private addresses. Callers then reach what the " +
-        "gateway's network reaches; link-local and metadata addresses stay refused.",
+        "gateway's network, or that of a model's server, reaches; link-local and metadata " +
+        "addresses stay refused.",
       false,
     ),
   })

@@ -103,6 +103,7 @@ describe("a valid file", () => {
       apiKeyHeader: "authorization",
       headers: {},
       query: {},
+      forwardFields: [],
       dropFields: [],
       maxTokensField: "as_sent",
       instructionRole: "as_sent",

@@ -57,6 +57,16 @@ export const openaiUpstreamSchema = z
       .record(text("Name."), z.string())
       .prefault({})
       .describe("Query parameters added to every request."),
+    forward_fields: z
+      .array(text("Name."))
+      .max(100)
+      .prefault([])
+      .describe(
+        "Fields of a caller's body that reach this upstream beyond those of OpenAI's public API, at " +
+          "its top level, in messages and in their parts. What such a field makes the upstream do " +
+          "is not bounded by plans: name none that chooses models, addresses or credentials, or " +
+          "asks for more output.",
+      ),
     drop_fields: z
       .array(text("Name."))
       .max(100)

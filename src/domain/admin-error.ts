@@ -33,6 +33,12 @@ export const adminErrors = {
     code: "not_permitted",
     when: "The role, the account or the token's scopes do not allow the request.",
   },
+  unknown_host: {
+    status: 421,
+    type: "invalid_request_error",
+    code: "unknown_host",
+    when: "The admin listener does not answer to the request's `Host`; `admin.hosts` names those it answers to.",
+  },
   not_found: {
     status: 404,
     type: "invalid_request_error",

@@ -88,7 +88,7 @@ export const bodyErrors = {
     status: 400,
     type: "invalid_request_error",
     code: "invalid_image_url",
-    when: "The model takes images only as data, and the image at the address cannot be read; `param` names the field.",
+    when: "An image is at an address that may not be read, or cannot be; `param` names the field.",
   },
   unsupported_parameter: {
     status: 400,

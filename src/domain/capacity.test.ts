@@ -5,9 +5,12 @@ import {
   guaranteedTokens,
   guaranteeSeconds,
   heldTokens,
+  keptPlaces,
+  keyPlaces,
   openPlaces,
   openTokens,
   sellableUnits,
+  unitsIn,
   type Pool,
 } from "./capacity.ts";
 
@@ -99,5 +102,42 @@ describe("what is not sold of a pool", () => {
     expect(openPlaces({ ...pool, maxInFlight: 1 }, 10)).toBe(0);
     const unbounded = { ...smaller, maxInFlight: undefined };
     expect(openPlaces(unbounded, 50)).toBe(Infinity);
+  });
+});
+
+describe("the places of keys", () => {
+  test("are the share that their units are of the pool, in whole places", () => {
+    const small = { ...pool, maxInFlight: 8 };
+    expect([0, 1, 40].map((units) => keyPlaces(units, pool))).toEqual([0, 1, 40]);
+    expect([1, 12, 13, 40].map((units) => keyPlaces(units, small))).toEqual([0, 0, 1, 3]);
+    expect(keyPlaces(40, { ...pool, maxInFlight: undefined })).toBe(0);
+  });
+
+  test("are kept for all keys together, and never more than leaves what others may have", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.integer({ min: 1, max: 30 }), { maxLength: 20 }),
+        fc.integer({ min: 1, max: 200 }),
+        (sales, maxInFlight) => {
+          const sized = { ...pool, maxInFlight };
+          let left = sellableUnits(sized);
+          const holdings = new Map<number, number>();
+          let own = 0;
+          for (const wanted of sales) {
+            const units = Math.min(wanted, left);
+            if (units === 0) break;
+            left -= units;
+            holdings.set(units, (holdings.get(units) ?? 0) + 1);
+            own += keyPlaces(units, sized);
+          }
+          expect(keptPlaces(sized, holdings)).toBe(own);
+          expect(own + openPlaces(sized, unitsIn(holdings))).toBeLessThanOrEqual(maxInFlight);
+        },
+      ),
+    );
+  });
+
+  test("leave one to whoever comes where more is sold than there is", () => {
+    expect(keptPlaces(pool, new Map([[70, 2]]))).toBe(99);
   });
 });

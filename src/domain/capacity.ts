@@ -62,6 +62,32 @@ export function openPlaces(pool: Pool, soldUnits: number): number {
   return Math.max(places - held, places > 1 ? 1 : 0);
 }
 
+/** The units of a pool that are sold: how many keys have so many, by that number. */
+export type UnitHoldings = ReadonlyMap<number, number>;
+
+export function unitsIn(holdings: UnitHoldings): number {
+  let sum = 0;
+  for (const [units, keys] of holdings) sum += units * keys;
+  return sum;
+}
+
+/**
+ * Places of a pool that so many units guarantee to their key: the share of all that their tokens
+ * are, in whole places. None where places have no limit.
+ */
+export function keyPlaces(units: number, pool: Pool): number {
+  const { maxInFlight, tokensPerMinute } = pool;
+  if (maxInFlight === undefined) return 0;
+  return Math.floor((maxInFlight * guaranteedTokens(units, pool)) / tokensPerMinute);
+}
+
+/** What all keys are guaranteed; where more is sold than there is, one place is left to whoever comes. */
+export function keptPlaces(pool: Pool, holdings: UnitHoldings): number {
+  let sum = 0;
+  for (const [units, keys] of holdings) sum += keyPlaces(units, pool) * keys;
+  return Math.min(sum, Math.max(0, (pool.maxInFlight ?? 0) - 1));
+}
+
 /** Tokens per minute of a pool that are never sold. */
 export function floorTokens(pool: Pool): number {
   return Math.ceil((pool.tokensPerMinute * pool.onDemandFloorPercent) / 100);

@@ -3,7 +3,7 @@ import type { TokenUsage } from "./usage.ts";
 /**
  * The canonical chat form: OpenAI's wire shape, field names included, as
  * `api/schemas/chat-request.ts` has validated it. Fields that Sluice does not
- * know stay on the objects and reach OpenAI-compatible upstreams.
+ * know stay on the objects; an adapter sends only what it knows, or its operator named.
  */
 export interface ChatRequest {
   readonly model: string;

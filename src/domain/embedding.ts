@@ -9,6 +9,8 @@ export interface EmbeddingRequest {
   readonly inputs: readonly EmbeddingInput[];
   readonly dimensions: number | undefined;
   readonly user: string | undefined;
+  /** The caller's whole body, of which an adapter sends what its operator named beside these. */
+  readonly sent?: Readonly<Record<string, unknown>>;
   /** What the caller gets; asking the upstream for the same saves transcoding. */
   readonly encodingFormat: "float" | "base64";
 }

@@ -1,3 +1,5 @@
+import { removeTexts } from "./remove-texts.ts";
+
 /** What went wrong at an upstream, in terms that do not depend on its protocol. */
 export type UpstreamFailureKind =
   /** The provider's quota for the operator's account is used up. */
@@ -64,12 +66,16 @@ export class UpstreamFailure extends Error {
 
   /** The same failure in words that repeat none of these texts. */
   withoutTexts(texts: readonly string[]): UpstreamFailure {
-    const { message, param } = this.details;
-    const isQuoting = texts.some((text) => message.includes(text) || param?.includes(text));
-    if (!isQuoting) return this;
-    const clean = (words: string): string =>
-      texts.reduce((rest, text) => rest.replaceAll(text, "[removed]"), words);
-    const details = { ...this.details, message: clean(message), param: param && clean(param) };
-    return new UpstreamFailure(details, { cause: this.cause });
+    const { message, param, code } = this.details;
+    const clean = (words: string): string => removeTexts(words, texts);
+    const details = {
+      ...this.details,
+      message: clean(message),
+      param: param && clean(param),
+      code: code && clean(code),
+    };
+    const isQuoting =
+      details.message !== message || details.param !== param || details.code !== code;
+    return isQuoting ? new UpstreamFailure(details, { cause: this.cause }) : this;
   }
 }

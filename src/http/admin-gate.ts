@@ -9,6 +9,8 @@ export interface AdminRequest {
 
 /** Who may come in to the control plane; `admin/sign-in` decides. */
 export interface AdminGate {
+  /** Throws 421 for a host, without port, to which the listener does not answer. */
+  checkHost(host: string): void;
   /**
    * The principal of a session or a token. Throws 401 without one, 403 for a wrong origin or a
    * missing CSRF token, 429 for too many requests.

@@ -53,7 +53,7 @@ function dispatchTo(handle: Handle, onHandled: (event: HandledRequest) => void =
     newRequestId: () => "req_1",
     snapshot: nothing,
     authenticate: nothing,
-    gate: { identify: () => Promise.resolve(operator), checkAnonymous() {} },
+    gate: { identify: () => Promise.resolve(operator), checkHost() {}, checkAnonymous() {} },
     edge: () => ({
       cors: new CorsPolicy([]),
       bodyLimits: bodyLimitsOf({ bodyLimitBytes: 1, decompressedLimitBytes: 1 }),

@@ -51,6 +51,8 @@ class HeaderGate implements AdminGate {
     });
   }
 
+  checkHost(): void {}
+
   checkAnonymous({ request, address }: Parameters<AdminGate["checkAnonymous"]>[0]): void {
     this.seen.push(address);
     if (request.headers.get("origin") === "https://elsewhere.example") {

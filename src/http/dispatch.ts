@@ -110,6 +110,7 @@ function handle(context: RequestContext, segments: SentSegments): Reply | Promis
   const match = options.routes.match(request.method, target.path);
   const { route, parameter } = match;
   context.route = route.path;
+  if (route.answersAnyHost !== true) options.gate?.checkHost(target.host);
   switch (route.access) {
     case "public":
       return route.handle(callOf(context, parameter));

@@ -55,6 +55,8 @@ interface RouteShape {
    * segments such as `{id}`.
    */
   readonly path: string;
+  /** For probes, which ask by address: on the admin listener all others answer to known hosts. */
+  readonly answersAnyHost?: true;
 }
 
 export interface KeyRoute extends RouteShape {

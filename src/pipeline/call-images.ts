@@ -2,6 +2,7 @@ import type { ChatRequest } from "../domain/chat.ts";
 import { GatewayError } from "../domain/gateway-error.ts";
 import type { AttemptContext } from "./attempt.ts";
 import type { ChatTarget } from "./choices.ts";
+import { withCheckedAddresses } from "./handed-on-images.ts";
 import { ImageFailure } from "./image-failure.ts";
 import type { ImageShare } from "./image-memory.ts";
 import { checkAllowed, findAddresses, readImages, replaceAddresses } from "./inline-images.ts";
@@ -15,11 +16,13 @@ const largestImagesPerCall = 4;
 const standIn = "data:image/png;base64,iVBORw0KGgo=";
 
 /**
- * The images that a call names by address. Each is read once, however many targets are tried, and
- * counts as memory until the call has an answer; then this must be disposed of.
+ * The images that a call names by address. Each is checked or read once, however many targets are
+ * tried. One that was read counts as memory until the call has an answer; then this must be
+ * disposed of.
  */
 export class CallImages implements Disposable {
   readonly #request: ChatRequest;
+  #checked: Promise<ChatRequest> | undefined;
   #inlined: Promise<ChatRequest> | undefined;
   #share: ImageShare | undefined;
 
@@ -29,12 +32,12 @@ export class CallImages implements Disposable {
 
   /**
    * The request as the target takes it. Nothing is read before it is known that the target can be
-   * asked at all. Throws as `encode` and `readImages` do.
+   * asked at all. Throws as `encode`, `readImages` and `withCheckedAddresses` do.
    */
   async requestFor(target: ChatTarget, context: AttemptContext): Promise<ChatRequest> {
     const request = this.#request;
     const { codec, candidate } = target;
-    if (codec.takesImageUrls) return request;
+    if (codec.takesImageUrls) return (this.#checked ??= this.#check(context));
     const params = findAddresses(request);
     if (params.size === 0) return request;
     if (this.#inlined === undefined) {
@@ -50,6 +53,13 @@ export class CallImages implements Disposable {
 
   [Symbol.dispose](): void {
     this.#share?.release();
+  }
+
+  #check({ call, services }: AttemptContext): Promise<ChatRequest> {
+    const { signal, snapshot } = call;
+    const { imageFetch: settings } = snapshot.settings;
+    const { resolveHost } = services;
+    return withCheckedAddresses(this.#request, { settings, resolveHost, signal });
   }
 
   async #inline(

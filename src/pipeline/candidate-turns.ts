@@ -279,10 +279,10 @@ export class CandidateTurns {
   }
 
   #wish(candidate: Candidate): PlaceRequest {
-    const { call, admission } = this.#plan;
-    const { accountId } = call.caller.key;
-    const capacityClass = this.classAt(candidate);
-    return { callId: call.id, capacityClass, accountId, tokens: admission.reservedTokens };
+    const { id: callId, caller } = this.#plan.call;
+    const { id: keyId, accountId } = caller.key;
+    const { reservedTokens: tokens } = this.#plan.admission;
+    return { callId, capacityClass: this.classAt(candidate), keyId, accountId, tokens };
   }
 
   /** A provisioned call that has to go elsewhere is a guest there like any other. */

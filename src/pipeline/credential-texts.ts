@@ -3,18 +3,29 @@ import type { UpstreamRequest } from "../upstreams/adapter.ts";
 const plainHeaders: ReadonlySet<string> = new Set(["content-type", "accept", "accept-encoding"]);
 
 /**
- * What the headers of a request may hold of a credential: their values, and words of them that are
- * no plain words. Longest first, so that no rest of one stays behind where another was removed.
+ * What a request may hold of a credential: the values of its headers and of its query, and words
+ * of them that are no plain words.
  */
-export function credentialTexts(headers: UpstreamRequest["headers"]): readonly string[] {
+export function credentialTexts({
+  url,
+  headers,
+}: Pick<UpstreamRequest, "url" | "headers">): readonly string[] {
   const texts = new Set<string>();
-  for (const [name, value] of Object.entries(headers)) {
-    if (plainHeaders.has(name.toLowerCase())) continue;
+  for (const value of secretValues(url, headers)) {
     const unprefixed = value.slice(value.indexOf(" ") + 1);
     for (const text of [value, unprefixed]) if (text.length >= 8) texts.add(text);
     for (const word of value.split(/[\s,=/]+/)) if (isNoPlainWord(word)) texts.add(word);
   }
-  return [...texts].toSorted((one, other) => other.length - one.length);
+  return [...texts];
+}
+
+function* secretValues(url: string, headers: UpstreamRequest["headers"]): Iterable<string> {
+  for (const [name, value] of Object.entries(headers)) {
+    if (!plainHeaders.has(name.toLowerCase())) yield value;
+  }
+  // Some servers take their key as a parameter.
+  const query = url.indexOf("?");
+  if (query !== -1) yield* new URLSearchParams(url.slice(query + 1)).values();
 }
 
 function isNoPlainWord(word: string): boolean {

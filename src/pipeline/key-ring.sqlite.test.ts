@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import { unitsIn } from "../domain/capacity.ts";
 import { existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -241,7 +242,7 @@ test("units that another process sells, raises and takes back reach every gatewa
   const units = async (): Promise<readonly number[]> => {
     await Promise.all([one.poll(), other.poll()]);
     expect(one.ring.find(text.slice(7, 15))?.key.provisionedPool).toBe("main");
-    return [one.ring.soldUnits("main"), other.ring.soldUnits("main")];
+    return [unitsIn(one.ring.holdings("main")), unitsIn(other.ring.holdings("main"))];
   };
   expect(await units()).toEqual([7, 7]);
   await admin.update("key_a", { provisionedUnits: 10 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { unitsIn } from "../domain/capacity.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { applicationOf, keyOf, secretOf } from "../storage/contract/control-fixtures.ts";
 import type { Key } from "../domain/key.ts";
@@ -204,11 +205,11 @@ test("units sold follow each change of a key: bought, raised, moved, expired, di
     const loading = ring.reload();
     await store.answer((epoch += 1), [change]);
     await loading;
-    const units = [ring.soldUnits("main"), ring.soldUnits("other")];
-    expect(ring.unitsByPool.get("main") ?? 0).toBe(ring.soldUnits("main"));
+    const units = [unitsIn(ring.holdings("main")), unitsIn(ring.holdings("other"))];
+    expect(ring.unitsByPool.get("main") ?? 0).toBe(unitsIn(ring.holdings("main")));
     return units;
   };
-  expect([ring.soldUnits("main"), ring.unitsByPool.size]).toEqual([0, 0]);
+  expect([unitsIn(ring.holdings("main")), ring.unitsByPool.size]).toEqual([0, 0]);
   expect(await unitsAfter(holding({ ...main, provisionedUnits: 3 }))).toEqual([3, 0]);
   expect(await unitsAfter(holding({ ...main, provisionedUnits: 5 }))).toEqual([5, 0]);
   const moved = { provisionedPool: "other", provisionedUnits: 5 };
@@ -217,18 +218,18 @@ test("units sold follow each change of a key: bought, raised, moved, expired, di
   const ending = holding({ ...moved, expiresAt: now + 5_000 });
   expect(await unitsAfter(ending)).toEqual([0, 5]);
   clock.advance(5_000);
-  expect(ring.soldUnits("other")).toBe(0);
+  expect(unitsIn(ring.holdings("other"))).toBe(0);
 });
 
 test("units of another database in the place of the first are its own", async () => {
   const key = keyOf("key_a", application, { provisionedPool: "main", provisionedUnits: 4 });
   const { ring, store } = await setUpLoaded({ keyId: "key_a", live: { key, secrets: [] } });
-  expect(ring.soldUnits("main")).toBe(4);
+  expect(unitsIn(ring.holdings("main"))).toBe(4);
   const loading = ring.reload();
   await store.answer(4, []);
   await store.answer(4, [liveOf("key_b", "bbbbbbbb")]);
   await loading;
-  expect(ring.soldUnits("main")).toBe(0);
+  expect(unitsIn(ring.holdings("main"))).toBe(0);
 });
 
 test("networks are read once, when the key is", async () => {

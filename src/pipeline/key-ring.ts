@@ -1,3 +1,4 @@
+import type { UnitHoldings } from "../domain/capacity.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { KeyChanges, KeyStore } from "../storage/store.ts";
 import {
@@ -68,11 +69,14 @@ export class KeyRing {
   }
 
   /** Units of a pool that live keys hold, as far as this process knows; the same cost at any size. */
-  soldUnits(pool: string): number {
-    return this.#snapshot.soldUnits.of(pool, this.#options.clock.now());
-  }
+  readonly holdings = (pool: string): UnitHoldings =>
+    this.#snapshot.soldUnits.of(pool, this.#options.clock.now());
 
-  /** The same of every pool of which there are any. */
+  /** Those of one key. */
+  readonly unitsOf = (pool: string, keyId: string): number =>
+    this.#snapshot.soldUnits.ofKey({ pool, keyId }, this.#options.clock.now());
+
+  /** The sum of them, for every pool of which there are any. */
   get unitsByPool(): ReadonlyMap<string, number> {
     return this.#snapshot.soldUnits.all(this.#options.clock.now());
   }

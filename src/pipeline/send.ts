@@ -65,7 +65,8 @@ export async function send(
     const { signal } = watchdog;
     const response = await options.transport(authorized.url, { method, headers, body, signal });
     watchdog.connected();
-    const answer = new UpstreamAnswer({ response, watchdog, sent: authorized.headers }, options);
+    const sent = { url: authorized.url, headers };
+    const answer = new UpstreamAnswer({ response, watchdog, sent }, options);
     if (!response.ok) throw await readFailure({ answer, response, authorized }, upstream);
     refuseEncoded(response);
     return answer;
@@ -94,15 +95,15 @@ export function noPlace(): UpstreamFailure {
 interface AnswerParts {
   readonly response: TransportResponse;
   readonly watchdog: Watchdog;
-  /** Headers of the request, its credential among them. */
-  readonly sent: UpstreamRequest["headers"];
+  /** What of the request may hold its credential. */
+  readonly sent: Pick<UpstreamRequest, "url" | "headers">;
 }
 
 /** The body of an answer, read under the deadlines of its attempt. */
 export class UpstreamAnswer {
   readonly #response: TransportResponse;
   readonly #watchdog: Watchdog;
-  readonly #sent: UpstreamRequest["headers"];
+  readonly #sent: AnswerParts["sent"];
   readonly #options: SendOptions;
   #reader: TransportReader | undefined;
 

@@ -1,3 +1,4 @@
+import { unitsIn, type UnitHoldings } from "../domain/capacity.ts";
 import type { Key } from "../domain/key.ts";
 import { ShardedMap, type ShardedMapEdit } from "./sharded-map.ts";
 
@@ -9,30 +10,35 @@ interface Holding {
   readonly expiresAt: number | undefined;
 }
 
-/** What holdings that end add to the sums, for as long as none of them ends. */
-interface EndingUnits {
+/** Holdings by pool. */
+type PoolHoldings = ReadonlyMap<string, UnitHoldings>;
+
+/** All holdings, with those that end, for as long as none of them ends. */
+interface HoldingsNow {
   readonly from: number;
   readonly until: number;
-  readonly byPool: ReadonlyMap<string, number>;
+  readonly byPool: PoolHoldings;
 }
+
+const none: UnitHoldings = new Map();
 
 /**
  * Units of provisioned throughput that live keys hold, by pool. Never edited: changes make another
- * one. Sums are kept as keys change; of keys that expire, which are few, they are made anew when one
- * of them does.
+ * one. Counts are kept as keys change; those of keys that expire, which are few, are added anew when
+ * one of them does.
  */
 export class SoldUnits {
   /** Of every key that holds units. */
   readonly #holdings: ShardedMap<Holding>;
   /** Of keys that never expire. */
-  readonly #lasting: ReadonlyMap<string, number>;
+  readonly #lasting: PoolHoldings;
   /** By key id: those that expire. */
   readonly #ending: ReadonlyMap<string, Holding>;
-  #sums: EndingUnits | undefined;
+  #now: HoldingsNow | undefined;
 
   private constructor(
     holdings: ShardedMap<Holding>,
-    lasting: ReadonlyMap<string, number>,
+    lasting: PoolHoldings,
     ending: ReadonlyMap<string, Holding>,
   ) {
     this.#holdings = holdings;
@@ -45,15 +51,19 @@ export class SoldUnits {
   }
 
   /** Units of a pool at a time, in milliseconds since the epoch. */
-  of(pool: string, now: number): number {
-    const lasting = this.#lasting.get(pool) ?? 0;
-    return this.#ending.size === 0 ? lasting : lasting + (this.#endingAt(now).get(pool) ?? 0);
+  of(pool: string, now: number): UnitHoldings {
+    return this.#at(now).get(pool) ?? none;
   }
 
-  /** By pool; a pool of which no unit is sold is absent. */
+  ofKey({ pool, keyId }: { pool: string; keyId: string }, now: number): number {
+    const holding = this.#holdings.get(keyId);
+    if (holding?.pool !== pool || (holding.expiresAt ?? Infinity) <= now) return 0;
+    return holding.units;
+  }
+
+  /** Sums by pool; a pool of which no unit is sold is absent. */
   all(now: number): ReadonlyMap<string, number> {
-    const pools = new Set([...this.#lasting.keys(), ...this.#endingAt(now).keys()]);
-    return new Map([...pools].map((pool) => [pool, this.of(pool, now)]));
+    return new Map([...this.#at(now)].map(([pool, holdings]) => [pool, unitsIn(holdings)]));
   }
 
   edit(): SoldUnitsEdit {
@@ -65,25 +75,53 @@ export class SoldUnits {
     );
   }
 
-  #endingAt(now: number): ReadonlyMap<string, number> {
-    const known = this.#sums;
+  #at(now: number): PoolHoldings {
+    if (this.#ending.size === 0) return this.#lasting;
+    const known = this.#now;
     // A clock that was set back brings keys back.
     if (known !== undefined && known.from <= now && now < known.until) return known.byPool;
-    const byPool = new Map<string, number>();
+    const byPool = new PoolHoldingsEdit(this.#lasting);
     let until = Infinity;
-    for (const { pool, units, expiresAt = Infinity } of this.#ending.values()) {
+    for (const { expiresAt = Infinity, ...holding } of this.#ending.values()) {
       if (expiresAt <= now) continue;
-      byPool.set(pool, (byPool.get(pool) ?? 0) + units);
+      byPool.add(holding, 1);
       until = Math.min(until, expiresAt);
     }
-    this.#sums = { from: now, until, byPool };
-    return byPool;
+    this.#now = { from: now, until, byPool: byPool.edited };
+    return byPool.edited;
+  }
+}
+
+/** Copies of what changes, made by the first change of each. */
+class PoolHoldingsEdit {
+  readonly #base: PoolHoldings;
+  #pools: Map<string, UnitHoldings> | undefined;
+  readonly #own = new Map<string, Map<number, number>>();
+
+  constructor(base: PoolHoldings) {
+    this.#base = base;
+  }
+
+  get edited(): PoolHoldings {
+    return this.#pools ?? this.#base;
+  }
+
+  /** `keys` more keys have so many units; fewer when it is negative. */
+  add({ pool, units }: Pick<Holding, "pool" | "units">, keys: number): void {
+    const pools = (this.#pools ??= new Map(this.#base));
+    const own = this.#own.get(pool) ?? new Map(pools.get(pool));
+    this.#own.set(pool, own);
+    const count = (own.get(units) ?? 0) + keys;
+    if (count === 0) own.delete(units);
+    else own.set(units, count);
+    if (own.size === 0) pools.delete(pool);
+    else pools.set(pool, own);
   }
 }
 
 interface Parts<Holdings> {
   readonly holdings: Holdings;
-  readonly lasting: ReadonlyMap<string, number>;
+  readonly lasting: PoolHoldings;
   readonly ending: ReadonlyMap<string, Holding>;
 }
 
@@ -91,10 +129,9 @@ interface Parts<Holdings> {
 export class SoldUnitsEdit {
   readonly #holdings: ShardedMapEdit<Holding>;
   readonly #finish: (parts: Parts<ShardedMap<Holding>>) => SoldUnits;
-  #lasting: ReadonlyMap<string, number>;
+  readonly #lasting: PoolHoldingsEdit;
   #ending: ReadonlyMap<string, Holding>;
-  /** Copies of the two, made by the first change of each. */
-  #ownLasting: Map<string, number> | undefined;
+  /** A copy, made by the first change. */
   #ownEnding: Map<string, Holding> | undefined;
 
   constructor(
@@ -102,7 +139,7 @@ export class SoldUnitsEdit {
     finish: (parts: Parts<ShardedMap<Holding>>) => SoldUnits,
   ) {
     this.#holdings = holdings;
-    this.#lasting = lasting;
+    this.#lasting = new PoolHoldingsEdit(lasting);
     this.#ending = ending;
     this.#finish = finish;
   }
@@ -119,27 +156,19 @@ export class SoldUnitsEdit {
   /** Nothing may be set afterwards. */
   finish(): SoldUnits {
     const holdings = this.#holdings.finish();
-    return this.#finish({ holdings, lasting: this.#lasting, ending: this.#ending });
+    return this.#finish({ holdings, lasting: this.#lasting.edited, ending: this.#ending });
   }
 
-  #take(keyId: string, { pool, units, expiresAt }: Holding): void {
+  #take(keyId: string, holding: Holding): void {
     this.#holdings.delete(keyId);
-    if (expiresAt === undefined) this.#add(pool, -units);
+    if (holding.expiresAt === undefined) this.#lasting.add(holding, -1);
     else this.#endingCopy().delete(keyId);
   }
 
   #give(keyId: string, holding: Holding): void {
     this.#holdings.set(keyId, holding);
-    if (holding.expiresAt === undefined) this.#add(holding.pool, holding.units);
+    if (holding.expiresAt === undefined) this.#lasting.add(holding, 1);
     else this.#endingCopy().set(keyId, holding);
-  }
-
-  #add(pool: string, units: number): void {
-    const sums = (this.#ownLasting ??= new Map(this.#lasting));
-    this.#lasting = sums;
-    const sum = (sums.get(pool) ?? 0) + units;
-    if (sum === 0) sums.delete(pool);
-    else sums.set(pool, sum);
   }
 
   #endingCopy(): Map<string, Holding> {

@@ -215,6 +215,23 @@ test("a bad configuration is told with all its problems, and nothing starts", as
   expect(served.errors).toContain("base_url");
 });
 
+test("a good configuration that leaves the admin listener open is warned of", async () => {
+  const path = join(folder, "open.yaml");
+  await Bun.write(
+    path,
+    `listen: { admin: 0.0.0.0:8081 }
+environments: [{ name: production, hosts: ["*"], models: ["*"] }]
+upstreams: { up: { kind: openai, base_url: http://127.0.0.1:8000/v1 } }
+models: { a: { kind: chat, context_window: 1000, targets: [{ upstream: up, model: a }] } }
+`,
+  );
+  const checked = await runSluice(["check-config", path]);
+  expect([checked.exitCode, checked.output]).toEqual([0, `${path}: good\n`]);
+  expect(checked.errors).toContain("warning: listen.admin: 0.0.0.0");
+  const asJson = await runSluice(["check-config", path, "--json"]);
+  expect(JSON.parse(asJson.output)).toMatchObject({ ok: true, problems: [], warnings: [String] });
+});
+
 test.each([
   ["no command", [], 2],
   ["an unknown command", ["bogus"], 2],

@@ -135,7 +135,7 @@ interface Look {
   readonly settings?: Partial<ImageFetchSettings>;
   readonly upstreams?: readonly Upstream[];
   /** Answers of the resolver, in turn. */
-  readonly resolved?: readonly (readonly string[])[];
+  readonly resolved?: readonly (readonly string[] | Promise<readonly string[]>)[];
   readonly signal?: AbortSignal;
   readonly imageMemory?: ImageMemory;
 }
@@ -266,19 +266,77 @@ test("without the operator's leave it is 400, and the model sees nothing", async
 
 test("without the operator's leave a target that takes addresses still serves the call", async () => {
   const upstreams = [upstreamFor("first"), upstreamFor("second", true)];
-  const { error } = await look({ urls: [at("/a")], upstreams });
+  const { error } = await look({
+    urls: [at("/a")],
+    settings: { ...named, enabled: false },
+    upstreams,
+  });
   expect(error).toBeUndefined();
   expect([images.seen, model.urls]).toEqual([[], [[at("/a")]]]);
 });
 
-test("an upstream that takes addresses gets them unread", async () => {
-  const { error } = await look({
-    urls: [at("/a")],
-    settings: named,
-    upstreams: [upstreamFor("up", true)],
+describe("an upstream that takes addresses", () => {
+  const outside = ["93.184.215.14"];
+  const handOn = (wish: Look) =>
+    look({ upstreams: [upstreamFor("up", true), upstreamFor("second", true)], ...wish });
+
+  test("gets them unread, each host looked up once however many images and targets there are", async () => {
+    model.isDown = true;
+    const urls = ["https://images.example/a?b=%2F..%2f&c=~", "https://images.example/b", pngUrl];
+    const { error, asked } = await handOn({ urls, resolved: [outside] });
+    expect(error?.code).toBe("model_unavailable");
+    expect(asked).toEqual(["images.example"]);
+    expect(model.urls.length).toBeGreaterThan(1);
+    for (const sent of model.urls) expect(sent).toEqual(urls);
+    expect(images.seen).toEqual([]);
   });
-  expect(error).toBeUndefined();
-  expect([images.seen, model.urls]).toEqual([[], [[at("/a")]]]);
+
+  test("gets the form that was checked of an address that readers understand differently", async () => {
+    const odd = "http://images.example\\@169.254.169.254/a b";
+    await handOn({ urls: [odd], resolved: [outside] });
+    expect(model.urls).toEqual([["http://images.example/@169.254.169.254/a%20b"]]);
+  });
+
+  test.each([
+    ["http://images.example/a", [["10.0.0.7"]], "no address"],
+    ["http://images.example/a", [["93.184.215.14", "127.0.0.1"]], "no address"],
+    ["http://images.example/a", [], "no address"],
+    ["http://user:secret@images.example/a", [outside], "credentials"],
+    ["http://images.example:22/a", [outside], "port"],
+  ])("does not get %s that resolves to %j", async (url, resolved, reason) => {
+    const { error } = await handOn({ urls: [pngUrl, url], resolved });
+    expect(error).toMatchObject({
+      status: 400,
+      code: "invalid_image_url",
+      param: "messages[1].content[2].image_url.url",
+    });
+    expect(error?.message).toContain(reason);
+    expect(error?.message).toContain("send the image as a data URL");
+    expect(model.urls).toEqual([]);
+  });
+
+  test("gets no more hosts than images may be read of, and waits no longer for a look-up", async () => {
+    const urls = Array.from({ length: 5 }, (_, index) => `https://images${index}.example/a`);
+    const many = await handOn({ urls, resolved: urls.map(() => outside) });
+    expect(many.error?.message).toContain("at 4 hosts at most");
+    expect(many.asked).toEqual([]);
+    const silent = new Promise<readonly string[]>(() => undefined);
+    const late = await handOn({
+      urls: urls.slice(0, 1),
+      resolved: [silent],
+      settings: { timeoutMs: 20 },
+    });
+    expect(late.error?.message).toContain("could not be looked up in time");
+    expect(model.urls).toEqual([]);
+  });
+
+  test("gets private addresses only where the operator allows them, and then by name", async () => {
+    const settings = { allowsPrivateAddresses: true, allowedHosts: ["127.0.0.1"] };
+    expect((await handOn({ urls: [at("/a")], settings })).error).toBeUndefined();
+    expect(model.urls).toEqual([[at("/a")]]);
+    const { error } = await handOn({ urls: ["http://other.example/a"], settings });
+    expect(error?.message).toContain("host is not one");
+  });
 });
 
 test.each([
@@ -446,10 +504,13 @@ describe("nothing inside is reached", () => {
 
   test.each(hosts)("at %s, on the default port or another", async (host) => {
     for (const url of [`http://${host}/a`, `http://${host}:${port()}/a`, `https://${host}/a`]) {
-      const { error } = await look({ urls: [url], settings: { enabled: true } });
-      expect([url, error?.code]).toEqual([url, "invalid_image_url"]);
+      for (const takesImageUrls of [false, true]) {
+        const upstreams = [upstreamFor("up", takesImageUrls)];
+        const { error } = await look({ urls: [url], settings: { enabled: true }, upstreams });
+        expect([url, error?.code]).toEqual([url, "invalid_image_url"]);
+      }
     }
-    expect(images.seen).toEqual([]);
+    expect([images.seen, model.urls]).toEqual([[], []]);
   });
 
   test.each(hosts)("at %s, though the operator named the host", async (host) => {

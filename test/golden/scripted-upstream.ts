@@ -22,10 +22,11 @@ export class ScriptedUpstream implements AsyncDisposable {
     this.#script = script;
   }
 
-  /** `sections` are those of the configuration that a test is about. */
+  /** `sections` are those of the configuration that a test is about, `settings` the upstream's. */
   static async start(
     kind: "openai" | "bedrock" = "openai",
     sections: Readonly<Record<string, string>> = {},
+    settings = "",
   ): Promise<ScriptedUpstream> {
     const script: Script = { answer: { pieces: [] }, requests: [] };
     const server = Bun.serve({
@@ -41,7 +42,7 @@ export class ScriptedUpstream implements AsyncDisposable {
     const gateway = await startGateway({
       sections: {
         upstreams: `
-  scripted: ${upstream(`http://127.0.0.1:${server.port}`)}`,
+  scripted: { ${upstream(`http://127.0.0.1:${server.port}`)}, ${settings} }`,
         models: `
   chat-model: { kind: chat, context_window: 8192, targets: ${targets(chat)} }
   embedding-model: { kind: embedding, context_window: 8192, targets: ${targets(embedding)} }`,
@@ -82,14 +83,14 @@ export class ScriptedUpstream implements AsyncDisposable {
 /** What the configuration says of the upstream and its models, by kind. */
 const parts = {
   openai: {
-    upstream: (origin: string) => `{ kind: openai, base_url: "${origin}/v1" }`,
+    upstream: (origin: string) => `kind: openai, base_url: "${origin}/v1"`,
     chat: "scripted-model",
     embedding: "scripted-model",
   },
   bedrock: {
     upstream: (origin: string) =>
-      `{ kind: bedrock, region: us-east-1, endpoint: "${origin}", ` +
-      `access_key_id: AKIDSCRIPTED, secret_access_key: scripted }`,
+      `kind: bedrock, region: us-east-1, endpoint: "${origin}", ` +
+      `access_key_id: AKIDSCRIPTED, secret_access_key: scripted`,
     chat: "us.anthropic.claude-sonnet-4-20250514-v1:0",
     embedding: "amazon.titan-embed-text-v2:0",
   },

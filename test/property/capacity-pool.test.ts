@@ -17,10 +17,11 @@ type Step =
   | { kind: "end"; which: number; usedShare: number }
   | { kind: "leave"; which: number }
   | { kind: "pass"; ms: number }
-  | { kind: "sell"; share: number }
+  | { kind: "sell"; to: string; share: number }
   | { kind: "reload"; tokensPerMinute: number; places: number | undefined }
   | { kind: "queue"; limit: number };
 
+const accounts = ["a", "b", "c"];
 const ms = fc.oneof(
   fc.constantFrom(0, 1, 500, 1_000, 5_000, 60_000, 61_000),
   fc.integer({ min: 0, max: 20_000 }),
@@ -29,7 +30,7 @@ const tokensPerMinute = fc.integer({ min: 1_000, max: 100_000 });
 const places = fc.option(fc.integer({ min: 1, max: 6 }), { nil: undefined });
 const ask: fc.Arbitrary<Step> = fc.record({
   kind: fc.constant("ask" as const),
-  account: fc.constantFrom("a", "b", "c"),
+  account: fc.constantFrom(...accounts),
   of: fc.constantFrom<CapacityClass>("provisioned", "spillover", "on-demand", "on-demand"),
   tokens: fc.integer({ min: 0, max: 20_000 }),
   patienceMs: fc.constantFrom(0, 100, 2_000, 30_000, 600_000),
@@ -53,7 +54,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     weight: 1,
     arbitrary: fc.record({
       kind: fc.constant("sell" as const),
-      share: fc.double({ min: 0, max: 1.2, noNaN: true }),
+      to: fc.constantFrom(...accounts),
+      share: fc.double({ min: 0, max: 0.6, noNaN: true }),
     }),
   },
   {
@@ -90,6 +92,8 @@ class Witness {
   #largestQueue = 8;
   /** Bounds were lowered while more was held. */
   #mayHoldMore = 0;
+  /** Places that are missing for guarantees, since these were sold when others had them. */
+  #mayBeShort = 0;
 
   constructor(pool: Pool, answerMs: number | undefined) {
     this.#pool = pool;
@@ -105,7 +109,10 @@ class Witness {
     switch (next.kind) {
       case "ask": {
         const { account: accountId, of: capacityClass, tokens, patienceMs } = next;
-        this.asked.push(world.ask({ accountId, capacityClass, tokens }, { patienceMs }));
+        const isOwed = capacityClass === "provisioned" && this.#isOwed(accountId);
+        const asked = world.ask({ accountId, capacityClass, tokens }, { patienceMs });
+        this.asked.push(asked);
+        if (isOwed) expect(isServed(asked)).toBe(true);
         break;
       }
       case "end":
@@ -118,7 +125,7 @@ class Witness {
         world.pass(next.ms);
         break;
       case "sell":
-        world.sold.set("shared", Math.floor(sellableUnits(this.#pool) * next.share));
+        world.sell(Math.floor(sellableUnits(this.#pool) * next.share), { key: next.to });
         world.capacity.unitsChanged();
         this.#noteLowered();
         break;
@@ -184,11 +191,42 @@ class Witness {
 
   #noteLowered(): void {
     this.#mayHoldMore = Math.max(this.#mayHoldMore, this.#heldCount());
+    this.#mayBeShort = Math.max(this.#mayBeShort, this.#shortage());
+  }
+
+  #ownPlaces(account: string): number {
+    const { maxInFlight = 0, tokensPerMinute, unitTokensPerMinute } = this.#pool;
+    const units = this.world.soldTo(account);
+    return Math.floor((maxInFlight * units * unitTokensPerMinute) / tokensPerMinute);
+  }
+
+  #ownHeld(account: string): number {
+    const isOwn = ({ accountId, capacityClass }: Asked["request"]): boolean =>
+      accountId === account && capacityClass === "provisioned";
+    return this.#running().filter(({ asked }) => isOwn(asked.request)).length;
+  }
+
+  /** Whether a call would have one of the places that the account's units guarantee. */
+  #isOwed(account: string): boolean {
+    const { maxInFlight = Infinity } = this.#pool;
+    return this.#ownHeld(account) < this.#ownPlaces(account) && this.#heldCount() < maxInFlight;
+  }
+
+  /** How many places are missing, were all guarantees used at once; one is everybody's. */
+  #shortage(): number {
+    const { maxInFlight } = this.#pool;
+    if (maxInFlight === undefined) return 0;
+    const own = accounts.map((account) => this.#ownPlaces(account));
+    const used = accounts.map((account, index) =>
+      Math.min(this.#ownHeld(account), own[index] ?? 0),
+    );
+    const kept = Math.min(sumOf(own), maxInFlight - 1);
+    return this.#heldCount() + Math.max(0, kept - sumOf(used)) - maxInFlight;
   }
 
   #check(): void {
     const { world } = this;
-    const sold = world.sold.get("shared") ?? 0;
+    const sold = sumOf(accounts.map((account) => world.soldTo(account)));
     const running = this.#running();
     const open = running.filter(({ asked }) => asked.request.capacityClass !== "provisioned");
     // What is held is what was granted, not one place more or less, but those being asked about.
@@ -203,14 +241,20 @@ class Witness {
     const openWaiting = world.queued("spillover") + world.queued("on-demand");
     expect(openWaiting).toBeLessThanOrEqual(this.#largestQueue);
     expect(world.queued("provisioned")).toBeLessThanOrEqual(this.#largestQueue);
-    // A guarantee waits for nothing but a place.
+    const short = this.#shortage();
+    expect(short).toBeLessThanOrEqual(Math.max(0, this.#mayBeShort));
+    this.#mayBeShort = Math.min(this.#mayBeShort, short);
+    // Who waits within a guarantee waits for nothing but a place that nobody else is owed.
     if (world.queued("provisioned") > 0) {
-      expect(heldCount).toBeGreaterThanOrEqual(placeLimit);
+      expect(heldCount >= placeLimit || short >= 0).toBe(true);
     }
   }
 }
 
 const classes = ["provisioned", "spillover", "on-demand"] as const;
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0);
+}
 
 function answeringAfter(answerMs: number) {
   return (store: TokenLimits, time: CapacityWorld["time"]): TokenLimits => ({
@@ -254,7 +298,7 @@ describe("in every history of a pool", () => {
           const pool = poolOf(drawn);
           const witness = new Witness(pool, answerMs);
           const sold = Math.floor(sellableUnits(pool) * share);
-          witness.world.sold.set("shared", sold);
+          witness.world.sell(sold, { key: "a" });
           for (const next of steps) {
             if (next.kind !== "sell" && next.kind !== "reload") witness.run(next);
           }

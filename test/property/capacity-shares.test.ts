@@ -172,7 +172,7 @@ describe("a pool of which all that can be is sold, under a flood of five times i
     (accounts) => {
       const world = new CapacityWorld({ pools: [pool] });
       const sold = sellableUnits(pool);
-      world.sold.set("shared", sold);
+      world.sell(sold, { key: "buyer" });
       // All of the guarantee, in calls that last ten times longer than the others' do.
       const perSecond = guaranteedTokens(sold, pool) / 60 / 1_000;
       const buyers: Stream = {

@@ -22,15 +22,29 @@ const models = `
 
 const sections = { pools: pools(100_000), models };
 
+interface Wish {
+  readonly model?: string;
+  readonly capacity?: string;
+  readonly tokens?: number;
+  readonly content?: string;
+  readonly signal?: AbortSignal;
+}
+
 async function callWith(
   gateway: TestGateway,
   key: string,
-  { model = "chat-model", capacity = "auto", tokens = 100, content = "echo: hi" } = {},
+  {
+    model = "chat-model",
+    capacity = "auto",
+    tokens = 100,
+    content = "echo: hi",
+    ...init
+  }: Wish = {},
 ): Promise<Response> {
   return gateway.post(
     "/v1/chat/completions",
     { model, max_tokens: tokens, messages: [{ role: "user", content }] },
-    { headers: { authorization: `Bearer ${key}`, "x-sluice-capacity": capacity } },
+    { ...init, headers: { authorization: `Bearer ${key}`, "x-sluice-capacity": capacity } },
   );
 }
 
@@ -127,6 +141,44 @@ test("a full pool lets calls wait their turn as long as their plan says, and tel
   const { code } = await errorOf(refused);
   expect([refused.status, code]).toEqual([503, "model_unavailable"]);
   expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+});
+
+/** Those that hold a place and those that wait for one. */
+async function callsAtPools({ adminUrl }: TestGateway): Promise<number> {
+  const metrics = await (await fetch(`${adminUrl}/metrics`)).text();
+  const counts = metrics.matchAll(/^sluice_pool_(?:in_flight|queued)\{pool="pool:.*\} (\d+)$/gm);
+  return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
+}
+
+test("a key finds its places free while another key's burst holds all others for long", async () => {
+  await using gateway = await startGateway({
+    simulator: { firstTokenDelayMs: 3_000 },
+    sections: {
+      models,
+      pools: `
+  shared: { tokens_per_minute: 1000000, unit_tokens_per_minute: 50000, max_in_flight: 20 }`,
+      plans: `
+  patient: { requests_per_minute: 1000, tokens_per_minute: 1000000, provisioned: true, queue_timeout: 1m }`,
+    },
+  });
+  const buy = (account: string, provisionedUnits: number) =>
+    gateway.createKey({ account, plan: "patient", provisionedUnits, provisionedPool: "shared" });
+  const small = await buy("small", 1);
+  const large = await buy("large", 10);
+  const leaving = new AbortController();
+  const { signal } = leaving;
+  const burst = Array.from({ length: 60 }, () =>
+    callWith(gateway, small.text, { tokens: 10, signal }).catch(() => undefined),
+  );
+  while ((await callsAtPools(gateway)) < burst.length) await Bun.sleep(20);
+  const answers = await Promise.all(
+    Array.from({ length: 10 }, () => callWith(gateway, large.text, { tokens: 10 })),
+  );
+  for (const { status, headers } of answers) {
+    expect([status, headers.get("x-sluice-queue-position")]).toEqual([200, null]);
+  }
+  leaving.abort();
+  await Promise.all(burst);
 });
 
 test("a caller that leaves the queue makes room for the next, and is not charged", async () => {

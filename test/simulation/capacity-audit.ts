@@ -15,6 +15,7 @@ import { violate, type World } from "./world.ts";
 type Where = Parameters<CapacityGate["tryEnter"]>[0];
 
 interface Wait {
+  readonly keyId: string;
   readonly accountId: string;
   readonly capacityClass: CapacityClass;
   readonly since: number;
@@ -26,6 +27,8 @@ interface Gate {
   readonly pool: Pool | undefined;
   readonly places: () => number;
   readonly held: Map<CapacityClass, number>;
+  /** Within guarantees. */
+  readonly heldByKey: Map<string, number>;
   /** Asked, and not answered yet: they may hold a place already. */
   readonly asking: Set<object>;
   readonly waits: Set<Wait>;
@@ -83,9 +86,9 @@ export class CapacityAudit implements CapacityGate {
   async enter(where: Where, wait: PlaceWait): Promise<EnterResult> {
     const gate = this.#gateOf(where, wait.snapshot);
     const { time } = this.#options.world;
-    const { accountId, capacityClass, callId } = wait;
+    const { keyId, accountId, capacityClass, callId } = wait;
     const since = time.now;
-    const waiting = { accountId, capacityClass, since };
+    const waiting = { keyId, accountId, capacityClass, since };
     gate.waits.add(waiting);
     let leftAt: number | undefined;
     wait.signal.addEventListener("abort", () => (leftAt = time.now), { once: true });
@@ -112,33 +115,38 @@ export class CapacityAudit implements CapacityGate {
       this.#checkBusy(gate, request);
       return entered;
     }
-    const { capacityClass } = request;
-    gate.held.set(capacityClass, (gate.held.get(capacityClass) ?? 0) + 1);
+    count(gate, request, 1);
     this.#checkBounds(gate, request);
-    return { place: this.#watch(gate, capacityClass, entered.place) };
+    return { place: this.#watch(gate, request, entered.place) };
   }
 
-  #watch(gate: Gate, capacityClass: CapacityClass, place: Place): Place {
+  #watch(gate: Gate, request: PlaceRequest, place: Place): Place {
     let isHeld = true;
     return {
       waitedMs: place.waitedMs,
       position: place.position,
       settle: (tokens) => place.settle(tokens),
       leave: () => {
-        if (isHeld) gate.held.set(capacityClass, (gate.held.get(capacityClass) ?? 0) - 1);
+        if (isHeld) count(gate, request, -1);
         isHeld = false;
         place.leave();
       },
     };
   }
 
-  /** Within one account and one class nobody is served before who came earlier. */
+  /**
+   * Within one account and one class, and with a guarantee within one key, nobody is served before
+   * who came earlier.
+   */
   #checkOrder(gate: Gate, served: Wait, callId: string): void {
     // Until the limiter has answered nobody is in the queue yet.
     const queuedBefore = served.since - this.#options.limiter.longestAnswerMs - leastMs;
     for (const other of gate.waits) {
-      const isAlike =
-        other.accountId === served.accountId && other.capacityClass === served.capacityClass;
+      const isProvisioned = served.capacityClass === "provisioned";
+      const isSame = isProvisioned
+        ? other.keyId === served.keyId
+        : other.accountId === served.accountId;
+      const isAlike = isSame && other.capacityClass === served.capacityClass;
       if (isAlike && other.since < queuedBefore) {
         this.#wrong(callId, `overtook somebody in the queue of ${gate.name}`);
       }
@@ -162,19 +170,40 @@ export class CapacityAudit implements CapacityGate {
     }
   }
 
-  /** P1: within a guarantee, only others within theirs can be in the way. */
-  #checkBusy(gate: Gate, { callId, capacityClass }: PlaceRequest): void {
+  /** P1: within a guarantee, only others within theirs can be in the way, and places owed to them. */
+  #checkBusy(gate: Gate, { callId, keyId, capacityClass }: PlaceRequest): void {
+    const { world, keys } = this.#options;
     if (capacityClass !== "provisioned") return;
-    const waiting = [...gate.waits].some((wait) => wait.capacityClass === "provisioned");
+    const waiting = [...gate.waits].filter((wait) => wait.capacityClass === "provisioned");
     // One more may be about to get its place out of the queue.
     const held = heldAt(gate) + gate.asking.size + 1;
-    if (waiting || held >= gate.places()) return;
-    violate(
-      this.#options.world,
-      "P1",
-      `${gate.name} was busy with ${held - 1} places held`,
-      callId,
-    );
+    const ownPlaces = this.#ownPlaces(gate, keys.unitsOf(gate.pool?.name ?? "", keyId));
+    const isOwed = (gate.heldByKey.get(keyId) ?? 0) < ownPlaces;
+    const hasChanged = world.time.now - keys.changedAt < changeGraceMs;
+    if (isOwed && !hasChanged && !waiting.some((wait) => wait.keyId === keyId)) {
+      const text = `a place of ${ownPlaces} that ${keyId} is owed at ${gate.name} was not there`;
+      violate(world, "P1", text, callId);
+    }
+    const isFull = held + this.#unusedPlaces(gate) >= gate.places();
+    if (waiting.length > 0 || isFull || hasChanged) return;
+    violate(world, "P1", `${gate.name} was busy with ${held - 1} places held`, callId);
+  }
+
+  /** Places that keys are owed and do not use. Written apart from the arithmetic that it checks. */
+  #unusedPlaces(gate: Gate): number {
+    const { pool } = gate;
+    if (pool === undefined) return 0;
+    let unused = 0;
+    for (const [keyId, units] of this.#options.keys.unitsByKey(pool.name)) {
+      unused += Math.max(0, this.#ownPlaces(gate, units) - (gate.heldByKey.get(keyId) ?? 0));
+    }
+    return unused;
+  }
+
+  #ownPlaces({ pool }: Gate, units: number): number {
+    if (pool?.maxInFlight === undefined) return 0;
+    const perPlace = pool.tokensPerMinute / pool.maxInFlight;
+    return Math.floor((units * pool.unitTokensPerMinute) / perPlace + leastMs);
   }
 
   /** Written apart from the arithmetic that it checks. */
@@ -198,6 +227,7 @@ export class CapacityAudit implements CapacityGate {
       pool,
       places: () => (pool === undefined ? upstream.inFlight.limit : (pool.maxInFlight ?? Infinity)),
       held: new Map(),
+      heldByKey: new Map(),
       asking: new Set(),
       waits: new Set(),
     };
@@ -208,6 +238,12 @@ export class CapacityAudit implements CapacityGate {
   #wrong(callId: string, text: string): void {
     violate(this.#options.world, "places", text, callId);
   }
+}
+
+function count(gate: Gate, { capacityClass, keyId }: PlaceRequest, more: number): void {
+  gate.held.set(capacityClass, (gate.held.get(capacityClass) ?? 0) + more);
+  if (capacityClass !== "provisioned") return;
+  gate.heldByKey.set(keyId, (gate.heldByKey.get(keyId) ?? 0) + more);
 }
 
 function heldAt({ held }: Gate): number {

@@ -139,7 +139,7 @@ export class GatewayProcess {
       config: { limits: { store: "memory", defaultOutputTokens: 200 } },
       routing: () => world.scenario.routing,
       routingEvents: telemetry.routing,
-      soldUnits: (pool) => keys.soldUnits(pool),
+      units: keys,
       events: telemetry.events,
       refusals: new RefusalLog(),
       // Not started: the event loop of a run is never late. What bounds the calls is there.

@@ -59,12 +59,27 @@ export class KeyRegister {
   }
 
   soldUnits(pool: string): number {
-    let units = 0;
-    for (const { key, revokedAt } of this.#keys.values()) {
-      if (revokedAt === undefined && key.provisionedPool === pool) units += key.provisionedUnits;
-    }
-    return units;
+    return this.unitsByKey(pool).reduce((sum, [, units]) => sum + units, 0);
   }
+
+  unitsByKey(pool: string): (readonly [keyId: string, units: number])[] {
+    return [...this.#keys].flatMap(([keyId, { key, revokedAt }]) =>
+      revokedAt === undefined && key.provisionedPool === pool && key.provisionedUnits > 0
+        ? [[keyId, key.provisionedUnits] as const]
+        : [],
+    );
+  }
+
+  readonly unitsOf = (pool: string, keyId: string): number =>
+    this.unitsByKey(pool).find(([holder]) => holder === keyId)?.[1] ?? 0;
+
+  readonly holdings = (pool: string): ReadonlyMap<number, number> => {
+    const holdings = new Map<number, number>();
+    for (const [, units] of this.unitsByKey(pool)) {
+      holdings.set(units, (holdings.get(units) ?? 0) + 1);
+    }
+    return holdings;
+  };
 
   /** One for each key: how long its calls wait is the plan's. */
   plans(): readonly Plan[] {

@@ -46,6 +46,7 @@ function openAi(
       apiKeyHeader: "authorization",
       headers: {},
       query: {},
+      forwardFields: [],
       dropFields: [],
       maxTokensField: "as_sent",
       instructionRole: "as_sent",

@@ -3,6 +3,7 @@ import type { Model, Target } from "../../src/domain/model.ts";
 import type { RoutingSettings } from "../../src/domain/routing-settings.ts";
 import { plainKey } from "../support/plain-key.ts";
 import { makeEvents, makeLimits } from "./make-events.ts";
+import { makeRush } from "./make-rush.ts";
 import { Random, times } from "./random.ts";
 import {
   startOfTime,
@@ -33,7 +34,10 @@ export function makeScenario(seed: number): Scenario {
     limiter: makeLimiter(random),
     routing: makeRouting(random),
     maxCalls: random.chance(0.1) ? random.whole(3, 10) : 10_000,
-    calls: makeCalls(world, spanMs, random),
+    calls: [
+      ...makeCalls(world, spanMs, random),
+      ...makeRush(world, spanMs, new Random(seed).fork("rush")),
+    ],
     events: makeEvents(world, spanMs, random),
   };
 }

@@ -1,5 +1,5 @@
 import { drainMicrotasks } from "bun:jsc";
-import type { Pool } from "../../src/domain/capacity.ts";
+import type { Pool, UnitHoldings } from "../../src/domain/capacity.ts";
 import type { CapacityClass } from "../../src/domain/usage.ts";
 import { Capacity, type PoolName } from "../../src/pipeline/capacity/capacity.ts";
 import type { EnterResult, Place, PlaceRequest } from "../../src/pipeline/capacity/place.ts";
@@ -18,6 +18,8 @@ export const plainPool: Pool = {
   onDemandFloorPercent: 20,
   unitTokensPerMinute: 1_000,
 };
+
+const plainAccount = "account";
 
 /** A call that asked for a place and waits for it, or has been told. */
 export interface Asked {
@@ -57,7 +59,8 @@ export class CapacityWorld {
   });
   readonly capacity: Capacity;
   readonly waits: (PoolName & Waited)[] = [];
-  readonly sold = new Map<string, number>();
+  /** Units of keys, by pool. */
+  readonly #sold = new Map<string, Map<string, number>>();
   queueLimit: number;
   #snapshot: Snapshot;
   #calls = 0;
@@ -68,7 +71,10 @@ export class CapacityWorld {
       clock: this.clock,
       limits: wrap?.(this.store, this.time) ?? this.store,
       settings: () => ({ queueLimit: this.queueLimit }),
-      soldUnits: (pool) => this.sold.get(pool) ?? 0,
+      units: {
+        holdings: (pool) => this.#holdings(pool),
+        unitsOf: (pool, keyId) => this.soldTo(keyId, pool),
+      },
       onWaited: (place, waited) => void this.waits.push({ ...place, ...waited }),
     });
     this.#snapshot = snapshotWith(pools, upstreams);
@@ -84,17 +90,20 @@ export class CapacityWorld {
     this.capacity.follow(this.#snapshot);
   }
 
+  /** The key is that of the account which asks when no other is named. */
+  sell(units: number, { key = plainAccount, pool = "shared" } = {}): void {
+    const keys = this.#sold.get(pool) ?? new Map<string, number>();
+    this.#sold.set(pool, keys.set(key, units));
+  }
+
+  soldTo(key: string, pool = "shared"): number {
+    return this.#sold.get(pool)?.get(key) ?? 0;
+  }
+
   /** Asks at a pool, or with `upstream:<name>` at an upstream, and waits so long at most. */
   ask(wish: Partial<PlaceRequest> = {}, how: HowToAsk = {}): Asked {
     const { at = "shared", patienceMs = 0, onPlace } = how;
-    this.#calls += 1;
-    const request: PlaceRequest = {
-      callId: `call ${this.#calls}`,
-      capacityClass: "on-demand",
-      accountId: "account",
-      tokens: 100,
-      ...wish,
-    };
+    const request = this.#requestFor(wish);
     const caller = new AbortController();
     const leave = (): void => caller.abort();
     const askedAt = this.time.now;
@@ -113,15 +122,7 @@ export class CapacityWorld {
 
   /** Asks for a place now or never. */
   tryAsk(wish: Partial<PlaceRequest> = {}, at = "shared"): EnterResult | Promise<EnterResult> {
-    this.#calls += 1;
-    const request: PlaceRequest = {
-      callId: `call ${this.#calls}`,
-      capacityClass: "on-demand",
-      accountId: "account",
-      tokens: 100,
-      ...wish,
-    };
-    return this.capacity.tryEnter(this.#where(at), request, this.#snapshot);
+    return this.capacity.tryEnter(this.#where(at), this.#requestFor(wish), this.#snapshot);
   }
 
   pass(durationMs: number): void {
@@ -136,6 +137,28 @@ export class CapacityWorld {
 
   queued(capacityClass: CapacityClass, pool = "shared"): number {
     return this.#viewOf(pool)?.queued[capacityClass] ?? 0;
+  }
+
+  /** Each account has one key, of its name. */
+  #requestFor(wish: Partial<PlaceRequest>): PlaceRequest {
+    this.#calls += 1;
+    const { accountId = plainAccount } = wish;
+    return {
+      callId: `call ${this.#calls}`,
+      capacityClass: "on-demand",
+      accountId,
+      keyId: accountId,
+      tokens: 100,
+      ...wish,
+    };
+  }
+
+  #holdings(pool: string): UnitHoldings {
+    const holdings = new Map<number, number>();
+    for (const units of this.#sold.get(pool)?.values() ?? []) {
+      if (units > 0) holdings.set(units, (holdings.get(units) ?? 0) + 1);
+    }
+    return holdings;
   }
 
   #viewOf(name: string) {

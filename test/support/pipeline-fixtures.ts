@@ -139,6 +139,7 @@ export function adapterOf(
     apiKeyHeader: "authorization",
     headers: {},
     query: {},
+    forwardFields: [],
     dropFields: [],
     maxTokensField: "as_sent",
     instructionRole: "as_sent",
@@ -216,7 +217,7 @@ function routingOf(clock: Clock, limits: LimitStore): RoutingServices {
   return buildRouting({
     clock,
     limits,
-    soldUnits: () => 0,
+    units: { holdings: () => new Map(), unitsOf: () => 0 },
     settings: () => plainRouting,
     events,
     transport: fetchTransport,

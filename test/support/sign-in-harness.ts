@@ -55,8 +55,10 @@ export class SignInHarness implements AsyncDisposable {
     });
     const publicUrl = (): string => this.publicUrl;
     const isLocalToken = (text: string): boolean => text === options.localToken;
+    const isOwnHost = (): boolean => true;
     const { digest } = this;
-    this.gate = createAdminGate({ store, clock, digest, settings, publicUrl, isLocalToken });
+    const parts = { store, clock, digest, settings };
+    this.gate = createAdminGate({ ...parts, publicUrl, isOwnHost, isLocalToken });
     const routes = signInRoutes({
       store,
       clock,
@@ -134,6 +136,7 @@ export class SignInHarness implements AsyncDisposable {
 
 const defaults: AdminSettings = {
   publicUrl: undefined,
+  hosts: [],
   bootstrapToken: undefined,
   sessionIdleMs: 30 * 60_000,
   sessionAbsoluteMs: 12 * 3_600_000,

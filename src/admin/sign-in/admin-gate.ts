@@ -18,6 +18,8 @@ import { csrfToken, isSessionOver, isSightingDue, sessionId } from "./sessions.t
 
 export interface AdminGateOptions extends Pick<AdminServices, "store" | "clock" | "digest"> {
   readonly settings: Pick<AdminSettings, "sessionIdleMs" | "requestsPerMinute">;
+  /** Whether the listener answers to a host. */
+  readonly isOwnHost: (host: string) => boolean;
   /** Without a slash at its end, such as `https://console.example.com`. */
   readonly publicUrl: () => string;
   /** Whether a text is the token of the file that is written for the machine itself. */
@@ -30,6 +32,9 @@ export function createAdminGate(options: AdminGateOptions): AdminGate {
   const countAddress = (address: string): void => requests.count(`from ${addressGroup(address)}`);
   const finder = new PrincipalFinder(options);
   return {
+    checkHost(host) {
+      if (!options.isOwnHost(host)) throw unknownHost(host);
+    },
     async identify(admin) {
       const found = await finder.find(admin).catch((error: unknown) => {
         const refusal = fromStorageError(error);
@@ -183,6 +188,15 @@ function requireChangeByPage(request: Request, expected: string): void {
 
 function readBearer(authorization: string): string {
   return /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? "";
+}
+
+/** A page of another site may have its own name resolve to this listener, and then read answers. */
+function unknownHost(host: string): GatewayError {
+  return new GatewayError("unknown_host", {
+    message:
+      `The admin listener does not answer to the host '${host}'. Ask at the address of ` +
+      "admin.public_url, or add the host to admin.hosts in the configuration.",
+  });
 }
 
 function wrongToken(how: string): GatewayError {

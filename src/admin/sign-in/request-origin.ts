@@ -1,4 +1,5 @@
 import { GatewayError } from "../../domain/gateway-error.ts";
+import { isLoopback } from "../../domain/host-list.ts";
 
 const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
@@ -31,15 +32,13 @@ export function requireOrigin(request: Request, publicUrl: string): void {
   }
 }
 
-const loopbackNames: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
-
 /** On loopback all names of the own machine are one: which of them was typed says nothing. */
 function isSameOrigin(from: string, publicUrl: string): boolean {
   const page = URL.parse(from);
   const own = URL.parse(publicUrl);
   if (page === null || own === null) return false;
   if (page.origin === own.origin) return true;
-  const isOwnMachine = loopbackNames.has(page.hostname) && loopbackNames.has(own.hostname);
+  const isOwnMachine = isLoopback(page.hostname) && isLoopback(own.hostname);
   return isOwnMachine && page.protocol === own.protocol && page.port === own.port;
 }
 

@@ -37,12 +37,13 @@ test("absent and null options mean the defaults", () => {
     user: undefined,
     encodingFormat: "float" as const,
   };
-  expect(parseEmbeddingRequest({ model: "m", input: "hi" })).toStrictEqual(expected);
-  const nulls = { encoding_format: null, dimensions: null, user: null };
-  expect(parseEmbeddingRequest({ model: "m", input: "hi", ...nulls })).toStrictEqual(expected);
+  const body = { model: "m", input: "hi" };
+  expect(parseEmbeddingRequest(body)).toStrictEqual({ ...expected, sent: body });
+  const nulls = { ...body, encoding_format: null, dimensions: null, user: null };
+  expect(parseEmbeddingRequest(nulls)).toStrictEqual({ ...expected, sent: nulls });
 });
 
-test("given options are read, unknown ones ignored", () => {
+test("given options are read, unknown ones kept beside them", () => {
   const body = {
     model: "m",
     input: "hi",
@@ -57,5 +58,6 @@ test("given options are read, unknown ones ignored", () => {
     dimensions: 256,
     user: "u",
     encodingFormat: "base64",
+    sent: body,
   });
 });

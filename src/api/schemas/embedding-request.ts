@@ -22,6 +22,7 @@ export function parseEmbeddingRequest(body: unknown): EmbeddingRequest {
     dimensions: fields.dimensions ?? undefined,
     user: fields.user ?? undefined,
     encodingFormat: fields.encoding_format ?? "float",
+    sent: fields,
   };
 }
 

@@ -8,6 +8,7 @@ import {
 import { upstreamOf } from "../../../test/support/pipeline-fixtures.ts";
 import type { TokenLimits } from "../../storage/store.ts";
 import { InFlight } from "../in-flight.ts";
+import type { Place, PlaceRequest } from "./place.ts";
 
 const upstream = upstreamOf("up", { inFlight: new InFlight(2) });
 const atUpstream = { at: "upstream:up" };
@@ -53,7 +54,7 @@ describe("an upstream without a pool", () => {
 describe("the places of a pool", () => {
   test("are for guarantees all, and for others those that are not held back", () => {
     const world = new CapacityWorld();
-    world.sold.set("shared", 50);
+    world.sell(50);
     // 50 units hold 50,848 of 100,000 tokens, so 6 of 10 places.
     const open = [1, 2, 3, 4].map(() => placeOf(world.tryAsk({ tokens: 1 })));
     expect(world.tryAsk({ tokens: 1 })).toMatchObject({ busy: "full" });
@@ -85,10 +86,88 @@ describe("the places of a pool", () => {
   });
 });
 
+describe("the places that units guarantee to a key", () => {
+  const large: Partial<PlaceRequest> = { accountId: "large", capacityClass: "provisioned" };
+  const small: Partial<PlaceRequest> = { accountId: "small", capacityClass: "provisioned" };
+  const pool = { ...plainPool, maxInFlight: 20 };
+
+  function worldOfTwo(): CapacityWorld {
+    const world = new CapacityWorld({ pools: [pool] });
+    world.sell(5, { key: "small" });
+    world.sell(50, { key: "large" });
+    return world;
+  }
+
+  test("are there at once, though another key has taken all that it could get", () => {
+    const world = worldOfTwo();
+    // One place is its own, nine are nobody's, ten are the other's.
+    const taken = Array.from({ length: 40 }, () => world.ask(small)).filter(isServed);
+    expect(taken).toHaveLength(10);
+    expect(world.tryAsk({ tokens: 1 })).toMatchObject({ busy: "full" });
+    for (let count = 0; count < 10; count += 1) placeOf(world.tryAsk(large));
+    expect(world.tryAsk(large)).toMatchObject({ busy: "full" });
+    expect(world.held("provisioned")).toBe(20);
+  });
+
+  test("are nobody else's to wait for, and nobody waits behind others for them", () => {
+    const world = worldOfTwo();
+    for (let count = 0; count < 10; count += 1) placeOf(world.tryAsk(small));
+    const waiting = world.ask(small, { patienceMs: 60_000 });
+    const own = placeOf(world.tryAsk(large));
+    own.leave();
+    world.pass(1_000);
+    expect(isServed(waiting)).toBe(false);
+    expect(isServed(world.ask(large))).toBe(true);
+  });
+
+  test("follow the units that are sold: given back they are everybody's", () => {
+    const world = worldOfTwo();
+    for (let count = 0; count < 10; count += 1) placeOf(world.tryAsk(small));
+    const waiting = world.ask(small, { patienceMs: 60_000 });
+    world.sell(0, { key: "large" });
+    world.capacity.unitsChanged();
+    world.pass(0);
+    expect(isServed(waiting)).toBe(true);
+    // Sold anew, they come back as places are given back, and no call is cut.
+    world.sell(50, { key: "large" });
+    world.capacity.unitsChanged();
+    expect(world.held("provisioned")).toBe(11);
+    for (let count = 0; count < 9; count += 1) placeOf(world.tryAsk(large));
+    const last = world.ask(large, { patienceMs: 60_000 });
+    expect(last.result).toBeUndefined();
+    placeOf(waiting).leave();
+    world.pass(0);
+    expect(isServed(last)).toBe(true);
+  });
+
+  test("leave one place to whoever comes where more units are sold than there are", () => {
+    const world = new CapacityWorld({ pools: [{ ...plainPool, maxInFlight: 2 }] });
+    world.sell(200, { key: "large" });
+    placeOf(world.tryAsk(small));
+    expect(world.tryAsk(small)).toMatchObject({ busy: "full" });
+  });
+
+  test("and turns by units let a burst of 400 calls fail none of 32 of a key with ten times as many", () => {
+    const world = new CapacityWorld({ pools: [{ ...pool, maxInFlight: 22 }], queueLimit: 1_000 });
+    world.sell(5, { key: "small" });
+    world.sell(50, { key: "large" });
+    const hold = (place: Place): void => {
+      world.time.schedule(() => place.leave(), 120);
+    };
+    const how = { patienceMs: 2_000, onPlace: hold };
+    const burst = Array.from({ length: 400 }, () => world.ask(small, how));
+    const calls = Array.from({ length: 32 }, () => world.ask(large, how));
+    world.pass(10_000);
+    expect(calls.filter(isServed)).toHaveLength(32);
+    // The burst gets all that is left, though not in the time that it waits.
+    expect(burst.filter(isServed).length).toBeGreaterThan(100);
+  });
+});
+
 describe("the tokens of a pool", () => {
   test("that are not sold bound spilled calls and calls on demand together", () => {
     const world = new CapacityWorld();
-    world.sold.set("shared", 50);
+    world.sell(50);
     placeOf(world.tryAsk({ tokens: 20_000 }));
     placeOf(world.tryAsk({ capacityClass: "spillover", tokens: 19_000 }));
     world.pass(60_999);
@@ -128,12 +207,12 @@ describe("the tokens of a pool", () => {
   test("that units are sold of are gone at once, and back when they are given back", () => {
     const world = new CapacityWorld();
     placeOf(world.tryAsk({ tokens: 30_000 }));
-    world.sold.set("shared", 70);
+    world.sell(70);
     expect(world.tryAsk({ tokens: 1 })).toMatchObject({ busy: "tokens" });
     const waiting = world.ask({ tokens: 1_000 }, { patienceMs: 50_000 });
     world.pass(10);
     expect(waiting.result).toBeUndefined();
-    world.sold.set("shared", 0);
+    world.sell(0);
     world.capacity.unitsChanged();
     world.pass(0);
     expect(isServed(waiting)).toBe(true);

@@ -5,7 +5,7 @@ import type { TokenLimits } from "../../storage/store.ts";
 import type { Candidate } from "../routing/candidates.ts";
 import type { Snapshot, Upstream } from "../snapshot.ts";
 import type { CapacityGate, EnterResult, PlaceRequest, PlaceWait } from "./place.ts";
-import { boundsOfPool, boundsOfUpstream } from "./pool-bounds.ts";
+import { boundsOfPool, boundsOfUpstream, type PoolBounds, type PoolUnits } from "./pool-bounds.ts";
 import { PoolGate } from "./pool-gate.ts";
 import type { Waited } from "./waiter.ts";
 
@@ -13,8 +13,7 @@ export interface CapacityOptions {
   readonly clock: Clock;
   readonly limits: TokenLimits;
   readonly settings: () => { readonly queueLimit: number };
-  /** Units of a pool that live keys hold. */
-  readonly soldUnits: (pool: string) => number;
+  readonly units: PoolUnits;
   /** A wait in the queue of a pool, or of an upstream, has ended. Must not throw. */
   readonly onWaited?: (place: PoolName, waited: Waited) => void;
 }
@@ -100,12 +99,10 @@ export class Capacity implements CapacityGate {
 
   #addPool(pool: Pool): PoolGate {
     const { name } = pool;
-    const { soldUnits } = this.#options;
+    const { units } = this.#options;
     const entry: Entry<Pool> = {
       source: pool,
-      gate: this.#newGate({ kind: "pool", name }, () =>
-        boundsOfPool(entry.source, soldUnits(name)),
-      ),
+      gate: this.#newGate({ kind: "pool", name }, () => boundsOfPool(entry.source, units)),
     };
     this.#pools.set(name, entry);
     return entry.gate;
@@ -121,13 +118,14 @@ export class Capacity implements CapacityGate {
     return entry.gate;
   }
 
-  #newGate(place: PoolName, bounds: () => ReturnType<typeof boundsOfPool>): PoolGate {
-    const { clock, limits, settings, onWaited } = this.#options;
+  #newGate(place: PoolName, bounds: () => PoolBounds): PoolGate {
+    const { clock, limits, settings, units, onWaited } = this.#options;
     return new PoolGate({
       clock,
       limits,
       scopeId: `${place.kind}:${place.name}`,
       bounds,
+      unitsOf: (keyId) => (place.kind === "pool" ? units.unitsOf(place.name, keyId) : 0),
       queueLimit: () => settings().queueLimit,
       onWaited: (waited) => onWaited?.(place, waited),
     });

@@ -8,16 +8,19 @@ interface Item extends Waiting {
 }
 
 let itemCount = 0;
+const oneUnit = (): number => 1;
+const anyTurn = { heldBy: () => 0, mayEnter: () => true };
 
 function itemOf(accountId: string, tokens = 500, capacityClass: CapacityClass = "on-demand"): Item {
   itemCount += 1;
-  return { name: `${accountId} ${itemCount}`, accountId, tokens, capacityClass };
+  const name = `${accountId} ${itemCount}`;
+  return { name, keyId: `key of ${accountId}`, accountId, tokens, capacityClass };
 }
 
 function serveAll(queue: FairQueue<Item>): Item[] {
   const served: Item[] = [];
   for (;;) {
-    const next = queue.firstProvisioned() ?? queue.firstOpen();
+    const next = queue.nextProvisioned(anyTurn) ?? queue.firstOpen();
     if (next === undefined) return served;
     served.push(next);
     queue.served(next);
@@ -33,7 +36,7 @@ const anyItem = fc.record({
 
 describe("fair queue", () => {
   test("serves whoever has a guarantee before all others, in the order in which they came", () => {
-    const queue = new FairQueue<Item>(() => 100);
+    const queue = new FairQueue<Item>(() => 100, oneUnit);
     const items = [
       itemOf("a"),
       itemOf("b", 500, "provisioned"),
@@ -48,7 +51,7 @@ describe("fair queue", () => {
   test("keeps the order in which an account's calls came, whatever else happens", () => {
     fc.assert(
       fc.property(fc.array(anyItem, { maxLength: 80 }), (drawn) => {
-        const queue = new FairQueue<Item>(() => 1_000);
+        const queue = new FairQueue<Item>(() => 1_000, oneUnit);
         const items = drawn.map((one) => itemOf(one.account, one.tokens, one.capacityClass));
         for (const item of items) queue.add(item);
         const served = serveAll(queue);
@@ -67,7 +70,7 @@ describe("fair queue", () => {
     const sizes = fc.integer({ min: leastCostTokens, max: 20_000 });
     fc.assert(
       fc.property(fc.array(sizes, { minLength: 2, maxLength: 8 }), (accounts) => {
-        const queue = new FairQueue<Item>(() => 1_000_000);
+        const queue = new FairQueue<Item>(() => 1_000_000, oneUnit);
         const total = 40 * Math.max(...accounts, quantumTokens);
         for (const [index, tokens] of accounts.entries()) {
           const count = Math.ceil((4 * total) / tokens);
@@ -90,7 +93,7 @@ describe("fair queue", () => {
   });
 
   test("lets an account of one small call pass a thousand calls of another within a turn", () => {
-    const queue = new FairQueue<Item>(() => 2_000);
+    const queue = new FairQueue<Item>(() => 2_000, oneUnit);
     for (let count = 0; count < 1_000; count++) queue.add(itemOf("elephant", 5_000));
     queue.firstOpen();
     const mouse = itemOf("mouse", 300);
@@ -100,7 +103,7 @@ describe("fair queue", () => {
   });
 
   test("counts the place that a call takes, however small the call is", () => {
-    const queue = new FairQueue<Item>(() => 2_000);
+    const queue = new FairQueue<Item>(() => 2_000, oneUnit);
     for (let count = 0; count < 100; count++) queue.add(itemOf("tiny", 1));
     for (let count = 0; count < 100; count++) queue.add(itemOf("plain", leastCostTokens));
     const firstHalf = serveAll(queue).slice(0, 100);
@@ -108,7 +111,7 @@ describe("fair queue", () => {
   });
 
   test("keeps who was named first until it is served or has gone", () => {
-    const queue = new FairQueue<Item>(() => 100);
+    const queue = new FairQueue<Item>(() => 100, oneUnit);
     const large = itemOf("a", 100_000);
     queue.add(large);
     expect(queue.firstOpen()).toBe(large);
@@ -126,7 +129,7 @@ describe("fair queue", () => {
         }),
         (steps) => {
           let limit = 5;
-          const queue = new FairQueue<Item>(() => limit);
+          const queue = new FairQueue<Item>(() => limit, oneUnit);
           const waiting = new Set<Item>();
           for (const { item: drawn, isTaken, limit: nextLimit } of steps) {
             // A limit that is lowered turns nobody away by itself.
@@ -140,7 +143,7 @@ describe("fair queue", () => {
             const provisioned = Math.max(limit, before.provisioned);
             expect(queue.count("provisioned")).toBeLessThanOrEqual(provisioned);
             if (isTaken) {
-              const next = queue.firstProvisioned() ?? queue.firstOpen();
+              const next = queue.nextProvisioned(anyTurn) ?? queue.firstOpen();
               if (next !== undefined) {
                 queue.served(next);
                 expect(waiting.delete(next)).toBe(true);
@@ -160,7 +163,7 @@ describe("fair queue", () => {
 
 describe("a full queue", () => {
   test("turns spilled calls away first, then those of the account that has most waiting", () => {
-    const queue = new FairQueue<Item>(() => 4);
+    const queue = new FairQueue<Item>(() => 4, oneUnit);
     const spilled = [itemOf("a", 500, "spillover"), itemOf("b", 500, "spillover")];
     for (const item of [itemOf("a"), ...spilled, itemOf("a")]) queue.add(item);
     expect(queue.add(itemOf("b"))).toBe(spilled[0] ?? itemOf("none"));
@@ -172,7 +175,7 @@ describe("a full queue", () => {
   });
 
   test("of calls on demand takes no spilled one, and a guarantee takes nobody else's room", () => {
-    const queue = new FairQueue<Item>(() => 2);
+    const queue = new FairQueue<Item>(() => 2, oneUnit);
     const spilled = itemOf("b", 500, "spillover");
     for (const item of [itemOf("a"), itemOf("a")]) queue.add(item);
     expect(queue.add(spilled)).toBe(spilled);
@@ -186,7 +189,7 @@ describe("a full queue", () => {
   });
 
   test("of spilled calls gives an account without any its share", () => {
-    const queue = new FairQueue<Item>(() => 3);
+    const queue = new FairQueue<Item>(() => 3, oneUnit);
     const many = [1, 2, 3].map(() => itemOf("a", 500, "spillover"));
     for (const item of many) queue.add(item);
     expect(queue.add(itemOf("b", 500, "spillover"))).toBe(many[2] ?? itemOf("none"));
@@ -195,7 +198,7 @@ describe("a full queue", () => {
   });
 
   test("with a limit of none lets nobody wait", () => {
-    const queue = new FairQueue<Item>(() => 0);
+    const queue = new FairQueue<Item>(() => 0, oneUnit);
     for (const capacityClass of ["provisioned", "spillover", "on-demand"] as const) {
       const item = itemOf("a", 500, capacityClass);
       expect(queue.add(item)).toBe(item);

@@ -1,7 +1,8 @@
 import type { CapacityClass } from "../../domain/usage.ts";
+import { ProvisionedLane, type GuaranteedWaiting, type LaneTurn } from "./provisioned-lane.ts";
 
 /** Who waits: what its turn depends on. */
-export interface Waiting {
+export interface Waiting extends GuaranteedWaiting {
   readonly capacityClass: CapacityClass;
   readonly accountId: string;
   readonly tokens: number;
@@ -22,12 +23,12 @@ interface Account<Item> {
 }
 
 /**
- * Those who wait for a pool. Provisioned ones are in front of all, in the order in which they came.
- * The others take turns by account: deficit round robin, with tokens as the cost, so that an
+ * Those who wait for a pool. Provisioned ones are in front of all, in a lane of their own. The
+ * others take turns by account: deficit round robin, with tokens as the cost, so that an
  * account gets no more by sending more. Each of the two lanes has the same limit.
  */
 export class FairQueue<Item extends Waiting> {
-  readonly #provisioned = new Set<Item>();
+  readonly #provisioned: ProvisionedLane<Item>;
   /** The account whose turn it is comes first. */
   readonly #turns = new Set<Account<Item>>();
   readonly #accounts = new Map<string, Account<Item>>();
@@ -37,8 +38,9 @@ export class FairQueue<Item extends Waiting> {
   /** Whose turn it is; nobody else's until it has gone. */
   #chosen: Item | undefined;
 
-  constructor(limit: () => number) {
+  constructor(limit: () => number, unitsOf: (keyId: string) => number) {
     this.#limit = limit;
+    this.#provisioned = new ProvisionedLane(unitsOf);
   }
 
   count(capacityClass: CapacityClass): number {
@@ -53,6 +55,11 @@ export class FairQueue<Item extends Waiting> {
     return this.#provisioned.size + open;
   }
 
+  /** Whether calls of a key within its guarantee wait. */
+  hasProvisioned(keyId: string): boolean {
+    return this.#provisioned.has(keyId);
+  }
+
   /** Whether calls of an account without a guarantee wait. */
   hasOpen(accountId: string): boolean {
     return this.#accounts.has(accountId);
@@ -60,22 +67,20 @@ export class FairQueue<Item extends Waiting> {
 
   /** Returns who has to go for it, which may be the newcomer itself; undefined: all have room. */
   add(item: Item): Item | undefined {
-    const isProvisioned = item.capacityClass === "provisioned";
-    const count = isProvisioned ? this.#provisioned.size : this.#openCount;
+    if (item.capacityClass === "provisioned") return this.#provisioned.add(item, this.#limit());
     let displaced: Item | undefined;
-    if (count >= this.#limit()) {
-      displaced = isProvisioned || count === 0 ? undefined : this.#leastOf(item);
+    if (this.#openCount >= this.#limit()) {
+      displaced = this.#openCount === 0 ? undefined : this.#leastOf(item);
       if (displaced === undefined) return item;
       this.remove(displaced);
     }
-    if (isProvisioned) this.#provisioned.add(item);
-    else this.#addOpen(item);
+    this.#addOpen(item);
     return displaced;
   }
 
   /** Who left without having been served, or was served for nothing. */
   remove(item: Item): boolean {
-    if (this.#provisioned.delete(item)) return true;
+    if (this.#provisioned.remove(item)) return true;
     const account = this.#accounts.get(item.accountId);
     if (account === undefined || !account.items.delete(item)) return false;
     if (this.#chosen === item) this.#chosen = undefined;
@@ -91,8 +96,9 @@ export class FairQueue<Item extends Waiting> {
     return true;
   }
 
-  firstProvisioned(): Item | undefined {
-    return firstOf(this.#provisioned);
+  /** Whose turn it is within guarantees, of those who may enter. */
+  nextProvisioned(turn: LaneTurn<Item>): Item | undefined {
+    return this.#provisioned.next(turn);
   }
 
   /** Whose turn it is among the others; the same one until it is served or removed. */

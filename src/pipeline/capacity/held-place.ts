@@ -1,11 +1,10 @@
-import type { CapacityClass } from "../../domain/usage.ts";
-import type { Place, PlaceRequest } from "./place.ts";
+import type { Place, PlaceHolder } from "./place.ts";
 import type { Reservation } from "./pool-tokens.ts";
 
 /** The pool that gave a place, as the place sees it. */
 export interface PlaceKeeper {
   settle(reservation: Reservation, usedTokens: number): void;
-  takeBack(capacityClass: CapacityClass): void;
+  takeBack(holder: PlaceHolder): void;
 }
 
 export interface PlaceHistory {
@@ -18,13 +17,14 @@ export class HeldPlace implements Place {
   readonly waitedMs: number;
   readonly position: number | undefined;
   readonly #keeper: PlaceKeeper;
-  readonly #capacityClass: CapacityClass;
+  readonly #holder: PlaceHolder;
   #reservation: Reservation | undefined;
   #isHeld = true;
 
-  constructor(keeper: PlaceKeeper, { capacityClass }: PlaceRequest, history: PlaceHistory) {
+  constructor(keeper: PlaceKeeper, holder: PlaceHolder, history: PlaceHistory) {
     this.#keeper = keeper;
-    this.#capacityClass = capacityClass;
+    // What asked for the place knows more, and a stream lives long.
+    this.#holder = { capacityClass: holder.capacityClass, keyId: holder.keyId };
     this.#reservation = history.reservation;
     this.waitedMs = history.waitedMs;
     this.position = history.position;
@@ -41,6 +41,6 @@ export class HeldPlace implements Place {
     if (!this.#isHeld) return;
     this.settle(0);
     this.#isHeld = false;
-    this.#keeper.takeBack(this.#capacityClass);
+    this.#keeper.takeBack(this.#holder);
   }
 }

@@ -2,11 +2,16 @@ import type { CapacityClass } from "../../domain/usage.ts";
 import type { Candidate } from "../routing/candidates.ts";
 import type { Snapshot } from "../snapshot.ts";
 
-/** What a call wants of the pool of a target. */
-export interface PlaceRequest {
-  readonly callId: string;
+/** For whom a place is. */
+export interface PlaceHolder {
   /** `provisioned` only at the pool whose units the key has: elsewhere it is a guest. */
   readonly capacityClass: CapacityClass;
+  readonly keyId: string;
+}
+
+/** What a call wants of the pool of a target. */
+export interface PlaceRequest extends PlaceHolder {
+  readonly callId: string;
   readonly accountId: string;
   /** Reserved for the call. */
   readonly tokens: number;

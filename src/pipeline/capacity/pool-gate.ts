@@ -17,6 +17,7 @@ export interface PoolGateOptions {
   /** In which tokens of calls without a guarantee are counted. */
   readonly scopeId: string;
   readonly bounds: () => PoolBounds;
+  readonly unitsOf: (keyId: string) => number;
   /** Most that wait in one lane of the queue. */
   readonly queueLimit: () => number;
   readonly onWaited: (waited: Waited) => void;
@@ -32,7 +33,17 @@ export class PoolGate {
   readonly #queue: FairQueue<Waiter>;
   readonly #tokens: PoolTokens;
   readonly #turns: OpenTurns;
-  readonly #keeper: PlaceKeeper;
+  readonly #keeper: PlaceKeeper = {
+    settle: (reservation, used) => {
+      this.#tokens.settle(reservation, used);
+      if (used < reservation.tokens && this.#hasWaiting()) this.serve();
+    },
+    takeBack: (holder) => {
+      this.#held.giveBack(holder);
+      this.#pace.left(this.#options.clock.monotonic());
+      if (this.#hasWaiting()) this.serve();
+    },
+  };
   readonly #pace = new LeavePace();
   readonly #held = new HeldCount();
   #isServing = false;
@@ -47,13 +58,9 @@ export class PoolGate {
 
   constructor(options: PoolGateOptions) {
     this.#options = options;
-    this.#queue = new FairQueue(options.queueLimit);
+    this.#queue = new FairQueue(options.queueLimit, options.unitsOf);
     this.#tokens = new PoolTokens(options);
     this.#turns = new OpenTurns(this.#queue, this.#tokens);
-    this.#keeper = {
-      settle: (reservation, used) => this.#settle(reservation, used),
-      takeBack: (capacityClass) => this.#takeBack(capacityClass),
-    };
   }
 
   held(capacityClass: CapacityClass): number {
@@ -73,13 +80,11 @@ export class PoolGate {
     const bounds = this.#options.bounds();
     const { capacityClass } = request;
     if (capacityClass !== "provisioned" && bounds.isDedicated) return busy("full", Infinity);
-    if (!this.#held.hasFree(capacityClass, bounds)) return busy("full", this.#retryAfterMs());
+    if (!this.#held.hasFree(request, bounds)) return busy("full", this.#retryAfterMs());
+    if (this.#isOthersTurn(request, bounds)) return this.#othersFirst();
     const { openTokens } = bounds;
-    if (this.#queue.countBefore(capacityClass) > 0 && !this.#turns.mayPass(request, openTokens)) {
-      return this.#othersFirst();
-    }
     if (capacityClass === "provisioned" || openTokens === undefined) {
-      this.#held.take(capacityClass);
+      this.#held.take(request);
       return { place: new HeldPlace(this.#keeper, request, atOnce) };
     }
     return this.#tryTokens(request, openTokens);
@@ -116,6 +121,14 @@ export class PoolGate {
     }
   }
 
+  #isOthersTurn(request: PlaceRequest, bounds: PoolBounds): boolean {
+    const { capacityClass, keyId } = request;
+    if (this.#queue.countBefore(capacityClass) === 0) return false;
+    if (capacityClass !== "provisioned") return !this.#turns.mayPass(request, bounds.openTokens);
+    // Nobody else can have the places of a key.
+    return this.#queue.hasProvisioned(keyId) || !this.#held.isWithinOwn(request, bounds);
+  }
+
   #wait(request: PlaceRequest, patience: Patience): Promise<EnterResult> {
     const { clock } = this.#options;
     const position = this.#queue.countBefore(request.capacityClass) + 1;
@@ -146,9 +159,12 @@ export class PoolGate {
 
   #serveProvisioned(bounds: PoolBounds): void {
     for (;;) {
-      const waiter = this.#queue.firstProvisioned();
-      if (waiter === undefined || !this.#held.hasFree("provisioned", bounds)) return;
-      this.#held.take("provisioned");
+      const waiter = this.#queue.nextProvisioned({
+        heldBy: (keyId) => this.#held.ofKey(keyId),
+        mayEnter: ({ request }) => this.#held.hasFree(request, bounds),
+      });
+      if (waiter === undefined) return;
+      this.#held.take(waiter.request);
       this.#grant(waiter, undefined);
     }
   }
@@ -156,19 +172,18 @@ export class PoolGate {
   /** In turn, as long as there are places and tokens. One question to the store at a time. */
   #serveOpen(bounds: PoolBounds): void {
     this.#isAnswerOld = this.#isAsking;
-    while (!this.#isAsking && this.#queue.firstProvisioned() === undefined) {
+    while (!this.#isAsking && this.#queue.count("provisioned") === 0) {
       const waiter = this.#turns.next(bounds.openTokens);
       if (waiter === undefined) {
         this.#tokensAt = this.#options.clock.monotonic() + this.#turns.courtesyMs;
         return;
       }
-      const { capacityClass } = waiter;
       if (bounds.isDedicated) {
         this.#turnAway(waiter, "full", Infinity);
         continue;
       }
-      if (!this.#held.hasFree(capacityClass, bounds)) return;
-      this.#held.take(capacityClass);
+      if (!this.#held.hasFree(waiter.request, bounds)) return;
+      this.#held.take(waiter.request);
       if (bounds.openTokens === undefined) {
         this.#grant(waiter, undefined);
         continue;
@@ -194,7 +209,7 @@ export class PoolGate {
       },
       (error: unknown) => {
         this.#isAsking = false;
-        this.#held.giveBack(waiter.capacityClass);
+        this.#held.giveBack(waiter.request);
         this.#queue.remove(waiter);
         waiter.fail(error);
         this.serve();
@@ -209,10 +224,9 @@ export class PoolGate {
       this.#grant(waiter, reservation);
       return true;
     }
-    this.#held.giveBack(waiter.capacityClass);
-    const { freeAfterMs } = decision;
-    if (freeAfterMs !== undefined) {
-      this.#tokensAt = this.#options.clock.monotonic() + freeAfterMs;
+    this.#held.giveBack(waiter.request);
+    if (decision.freeAfterMs !== undefined) {
+      this.#tokensAt = this.#options.clock.monotonic() + decision.freeAfterMs;
       return waiter.isOver;
     }
     // What never fits must not keep others waiting.
@@ -237,15 +251,14 @@ export class PoolGate {
   #tryTokens(request: PlaceRequest, tokensPerMinute: number): EnterResult | Promise<EnterResult> {
     const courtesyMs = this.#tokens.courtesyMs(request, tokensPerMinute);
     if (courtesyMs > 0) return busy("tokens", courtesyMs);
-    const { capacityClass } = request;
-    this.#held.take(capacityClass);
+    this.#held.take(request);
     const reservation = this.#tokens.newReservation(request);
     const finish = (decision: LimitDecision): EnterResult => {
       if (decision.isAdmitted) {
         this.#tokens.granted(reservation);
         return { place: new HeldPlace(this.#keeper, request, { ...atOnce, reservation }) };
       }
-      this.#held.giveBack(capacityClass);
+      this.#held.giveBack(request);
       // While the store was asked, somebody may have come to wait for this place.
       if (asked instanceof Promise) this.serve();
       return busy("tokens", decision.retryAfterMs ?? Infinity);
@@ -253,21 +266,10 @@ export class PoolGate {
     const asked = this.#tokens.ask(reservation, tokensPerMinute);
     if (!(asked instanceof Promise)) return finish(asked);
     return asked.then(finish, (error: unknown) => {
-      this.#held.giveBack(capacityClass);
+      this.#held.giveBack(request);
       this.serve();
       throw error;
     });
-  }
-
-  #settle(reservation: Reservation, used: number): void {
-    this.#tokens.settle(reservation, used);
-    if (used < reservation.tokens && this.#hasWaiting()) this.serve();
-  }
-
-  #takeBack(capacityClass: CapacityClass): void {
-    this.#held.giveBack(capacityClass);
-    this.#pace.left(this.#options.clock.monotonic());
-    if (this.#hasWaiting()) this.serve();
   }
 
   #hasWaiting(): boolean {

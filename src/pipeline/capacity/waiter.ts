@@ -44,6 +44,10 @@ export class Waiter {
     return this.request.capacityClass;
   }
 
+  get keyId(): string {
+    return this.request.keyId;
+  }
+
   get accountId(): string {
     return this.request.accountId;
   }

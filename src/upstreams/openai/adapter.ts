@@ -3,6 +3,7 @@ import { decodeChat } from "./decode-chat.ts";
 import { ChatStreamDecoder } from "./decode-chat-stream.ts";
 import { decodeEmbeddings, encodeEmbeddings } from "./embeddings.ts";
 import { encodeChat } from "./encode-chat.ts";
+import { forwardedFields } from "./forwarded-fields.ts";
 import { createReadFailure, requestIdHeader } from "./read-failure.ts";
 import type { OpenAiSettings } from "./settings.ts";
 
@@ -12,18 +13,19 @@ export function createOpenAiAdapter(
   { clock, newToolCallId }: AdapterServices,
 ): UpstreamAdapter {
   const post = requestTo(settings);
+  const chatSettings = { ...settings, fields: forwardedFields(settings.forwardFields) };
   return {
     chat: {
       takesChoiceCount: true,
       takesImageUrls: true,
       encode: (request, model) => ({
-        request: post("/chat/completions", encodeChat(request, model, settings)),
+        request: post("/chat/completions", encodeChat(request, model, chatSettings)),
         decode: ({ body }) => decodeChat(body, newToolCallId),
       }),
       encodeStream: (request, model) => ({
         request: post(
           "/chat/completions",
-          encodeChat({ ...request, stream: true }, model, settings),
+          encodeChat({ ...request, stream: true }, model, chatSettings),
         ),
         newDecoder: (limits) => new ChatStreamDecoder(newToolCallId, limits),
       }),

@@ -10,13 +10,15 @@ export function encodeEmbeddings(
 ): string {
   const { inputs, dimensions, user } = request;
   const { embeddingEncoding } = settings;
-  const body: Record<string, unknown> = {
+  const body: Record<string, unknown> = {};
+  for (const field of settings.forwardFields) body[field] = request.sent?.[field] ?? undefined;
+  Object.assign(body, {
     model,
     input: inputs.length === 1 ? inputs[0] : inputs,
     encoding_format: embeddingEncoding === "as_sent" ? request.encodingFormat : embeddingEncoding,
     dimensions,
     user,
-  };
+  });
   for (const field of settings.dropFields) delete body[field];
   return JSON.stringify(body);
 }

@@ -1,13 +1,20 @@
 import type { ChatMessage, ChatRequest, ContentPart } from "../../domain/chat.ts";
+import { only, onlyPart, type ForwardedFields } from "./forwarded-fields.ts";
 import type { OpenAiSettings } from "./settings.ts";
 
-/** The body for an OpenAI-compatible server. Fields that Sluice does not know stay in it. */
-export function encodeChat(request: ChatRequest, model: string, settings: OpenAiSettings): string {
-  const body: Record<string, unknown> = { ...request, model };
-  for (const field of Object.keys(body)) {
+export interface ChatSettings extends OpenAiSettings {
+  readonly fields: ForwardedFields;
+}
+
+/** The body for an OpenAI-compatible server, with the fields that may reach it. */
+export function encodeChat(request: ChatRequest, model: string, settings: ChatSettings): string {
+  const { root } = settings.fields;
+  const body: Record<string, unknown> = {};
+  for (const field in request) {
     // `null` means absent, and not every server knows that.
-    if (body[field] === null) delete body[field];
+    if (root.has(field) && request[field] !== null) body[field] = request[field];
   }
+  body["model"] = model;
   body["messages"] = request.messages.map((message) => encodeMessage(message, settings));
   renameMaxTokens(body, settings);
   if (request.stream === true && settings.streamUsage) {
@@ -28,9 +35,10 @@ function renameMaxTokens(body: Record<string, unknown>, { maxTokensField }: Open
   if (cap !== undefined) body[maxTokensField] = cap;
 }
 
-function encodeMessage(message: ChatMessage, settings: OpenAiSettings): ChatMessage {
+function encodeMessage(sent: ChatMessage, settings: ChatSettings): ChatMessage {
+  const message = only(sent, (field) => settings.fields.message.has(field));
   const role = encodeRole(message, settings);
-  const content = settings.flattenTextParts ? flatten(message.content) : message.content;
+  const content = encodeContent(message, settings);
   if (message.role !== "assistant") {
     const isSame = role === message.role && content === message.content;
     return isSame ? message : { ...message, role, ...(content !== undefined && { content }) };
@@ -46,13 +54,22 @@ function encodeRole(
   return isInstruction && instructionRole !== "as_sent" ? instructionRole : role;
 }
 
+function encodeContent(
+  { content }: ChatMessage,
+  { fields, flattenTextParts }: ChatSettings,
+): ChatMessage["content"] {
+  if (content === undefined || content === null || typeof content === "string") return content;
+  const parts = content.map((part) => onlyPart(part, fields));
+  return flattenTextParts ? flatten(parts) : parts;
+}
+
 /**
  * Removes what SDKs echo when they send an answer's message straight back: empty fields that
  * OpenAI refuses in requests, and the stream's `index` in tool calls.
  */
 function encodeAssistantMessage(message: ChatMessage): ChatMessage {
   const entries = Object.entries(message).filter(
-    ([field, value]) => !(value === null && field !== "content") && field !== "annotations",
+    ([field, value]) => value !== null || field === "content",
   );
   const { tool_calls: calls, ...rest } = Object.fromEntries(entries);
   const encoded: ChatMessage = { ...rest, role: "assistant" };
@@ -72,8 +89,7 @@ function withoutIndex<Call extends object>(call: Call): Call {
   return copy;
 }
 
-function flatten(content: ChatMessage["content"]): ChatMessage["content"] {
-  if (content === undefined || content === null || typeof content === "string") return content;
+function flatten(content: readonly ContentPart[]): ChatMessage["content"] {
   const texts: string[] = [];
   for (const part of content) {
     if (!isText(part)) return content;

@@ -8,6 +8,8 @@ export interface OpenAiSettings {
   readonly apiKeyHeader: "authorization" | "api-key";
   readonly headers: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
+  /** Fields of a caller that reach this server beyond those of OpenAI's API. */
+  readonly forwardFields: readonly string[];
   /** Request fields that this server does not take. */
   readonly dropFields: readonly string[];
   readonly maxTokensField: "max_tokens" | "max_completion_tokens" | "as_sent";

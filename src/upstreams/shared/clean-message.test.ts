@@ -9,6 +9,10 @@ describe("removed from an upstream's words:", () => {
     "org-AbCdEf123456",
     "proj_abcdef123456",
     "AKIAIOSFODNN7EXAMPLE",
+    "AROAIOSFODNN7EXAMPLE",
+    "IQoJb3JpZ2luX2VjEHoaCXVzLWVhc3QtMSJHMEUCIQ+/=",
+    "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc-def_1",
     "arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.x",
     "https://platform.example/account?id=7",
     "123456789012",
@@ -32,6 +36,7 @@ test("words that tell nothing of the operator stay as they are", () => {
     "This model's maximum context length is 8192 tokens. However, you requested 8227 tokens.",
     "The keyword-argument key is not a risk-free organisation of requests_per_minute.",
     "Unknown field: 'key_points' in messages[0].content[1]",
+    "No blob da39a3ee5e6b4b0d3255bfef95601890afd80709 at models/Meta-Llama-3.1-405B-Instruct-FP8",
     "",
   ];
   for (const message of messages) expect(cleanMessage(message)).toBe(message);

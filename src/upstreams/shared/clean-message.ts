@@ -2,7 +2,11 @@ const secretPatterns: readonly RegExp[] = [
   /\b(?:sk|pk|rk)[-_][A-Za-z0-9_*-]{6,}/g,
   // Names of fields such as `key_points` begin so too, but have no digits and capitals.
   /\b(?:key|org|proj)[-_](?=[a-z_-]*[A-Z0-9*])[A-Za-z0-9_*-]{6,}/g,
-  /\b(?:AKIA|ASIA)[A-Z0-9]{12,}/g,
+  // Of AWS: ids of access keys and of who has them, session tokens, secret access keys.
+  /\bA(?:BIA|CCA|GPA|IDA|IPA|KIA|NPA|NVA|PKA|ROA|SCA|SIA)[A-Z0-9]{12,}/g,
+  /\b(?:IQoJ|FwoG|FQoG)[\w+/=-]{16,}/g,
+  /(?<![\w+/=-])(?=\S*[A-Z])(?=\S*[a-z])(?=\S*\d)[A-Za-z0-9+/]{40}(?![\w+/=-])/g,
+  /\beyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?/g,
   /\bBearer\s+\S+/gi,
   /\barn:[^\s'"]+/g,
   /\bhttps?:\/\/[^\s'")]+/g,

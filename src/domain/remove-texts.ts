@@ -1,0 +1,120 @@
+const removed = "[removed]";
+/** How messages end that were cut; what stood across the cut is there in part. */
+const cutMark = "...";
+/** Shorter beginnings of a text across the cut tell nothing. */
+const leastPart = 6;
+
+/**
+ * The words without any of the texts, however these are written in them: as they are, split by
+ * white space, with escapes of JSON, URLs or HTML, in hexadecimal digits, or in base64 together
+ * with anything else. Upper and lower case are the same. Texts are ASCII.
+ */
+export function removeTexts(words: string, texts: readonly string[]): string {
+  const plain = plainOf(words);
+  const forms = texts.flatMap(formsOf);
+  const spans = forms.flatMap((form) => spansOf(form, plain));
+  if (words.endsWith(cutMark)) spans.push(...partsAtEnd(forms, plain));
+  let result = "";
+  let end = 0;
+  for (const span of spans.toSorted((one, other) => one.start - other.start)) {
+    if (span.start >= end) result += words.slice(end, span.start) + removed;
+    end = Math.max(end, span.end);
+  }
+  return result + words.slice(end);
+}
+
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Words as a reader would understand them, with the place of each character in the original. */
+interface PlainWords {
+  readonly text: string;
+  readonly spans: readonly Span[];
+}
+
+function plainOf(words: string): PlainWords {
+  const characters: { text: string; span: Span }[] = [];
+  for (let index = 0; index < words.length; index += 1) {
+    characters.push({ text: words.charAt(index), span: { start: index, end: index + 1 } });
+    // What an escape stands for may be the end of another escape.
+    while (decodeEnd(characters));
+  }
+  const kept = characters.filter(({ text }) => !ignored.test(text));
+  return {
+    text: kept.map(({ text }) => alike[text] ?? text.toLowerCase()).join(""),
+    spans: kept.map(({ span }) => span),
+  };
+}
+
+/** White space and what nobody sees, backslashes of escapes, and the padding of base64. */
+const ignored = /[\s\\=\u00ad\u200b-\u200f\u2060\ufeff]/;
+/** Base64 for URLs writes two of its digits in another way. */
+const alike: Readonly<Record<string, string>> = { "-": "+", _: "/" };
+
+const longestEscape = 10;
+const escape =
+  /(?:%([0-9a-f]{2})|\\x([0-9a-f]{2})|\\u([0-9a-f]{4})|&#x0{0,4}([0-9a-f]{2});|&#0{0,4}(\d{2,3});|(\\[nrt])|(&amp;))$/i;
+
+/** Puts a character in the place of the escape that the list ends with; false if it is none. */
+function decodeEnd(characters: { text: string; span: Span }[]): boolean {
+  const tail = characters.slice(-longestEscape);
+  const last = tail.at(-1);
+  if (last === undefined || !/[0-9a-fnrt;]/i.test(last.text)) return false;
+  const match = escape.exec(tail.map(({ text }) => text).join(""));
+  const first = match === null ? undefined : tail[match.index];
+  if (match === null || first === undefined) return false;
+  const [whole, percent, short, long, hex, decimal, space] = match;
+  const code = percent ?? short ?? long ?? hex;
+  let text = space === undefined ? "&" : " ";
+  if (code !== undefined) text = String.fromCharCode(Number.parseInt(code, 16));
+  if (decimal !== undefined) text = String.fromCharCode(Number(decimal));
+  const span = { start: first.span.start, end: last.span.end };
+  characters.splice(characters.length - whole.length, whole.length, { text, span });
+  return true;
+}
+
+/** A text in every way in which it may be written, each as `plainOf` reads it. */
+function formsOf(text: string): readonly string[] {
+  const bytes = Buffer.from(text);
+  const forms = [
+    text,
+    bytes.toString("hex"),
+    ...[0, 1, 2].map((before) => inBase64(bytes, before)),
+  ];
+  return forms.map((form) => plainOf(form).text).filter((form) => form !== "");
+}
+
+/** The digits that a text alone decides when so many bytes, modulo 3, stand before it. */
+function inBase64(bytes: Uint8Array, before: number): string {
+  const digits = Buffer.concat([new Uint8Array(before), bytes]).toString("base64");
+  return digits.slice(
+    Math.ceil((before * 8) / 6),
+    Math.floor(((before + bytes.byteLength) * 8) / 6),
+  );
+}
+
+function spansOf(form: string, { text, spans }: PlainWords): readonly Span[] {
+  const found: Span[] = [];
+  for (let at = text.indexOf(form); at !== -1; at = text.indexOf(form, at + 1)) {
+    const start = spans[at]?.start;
+    const end = spans[at + form.length - 1]?.end;
+    if (start !== undefined && end !== undefined) found.push({ start, end });
+  }
+  return found;
+}
+
+/** Beginnings of forms that the words end with, before the mark of the cut. */
+function partsAtEnd(forms: readonly string[], { text, spans }: PlainWords): readonly Span[] {
+  const kept = text.slice(0, -cutMark.length);
+  const end = spans[kept.length]?.start;
+  if (end === undefined) return [];
+  return forms.flatMap((form) => {
+    for (let length = form.length - 1; length >= leastPart; length -= 1) {
+      const start = spans[kept.length - length]?.start;
+      if (start !== undefined && kept.endsWith(form.slice(0, length))) return [{ start, end }];
+    }
+    return [];
+  });
+}

@@ -1,0 +1,123 @@
+import type { ContentPart } from "../../domain/chat.ts";
+import { UpstreamFailure } from "../../domain/upstream-failure.ts";
+
+/** Which fields of a caller's body reach the upstream, by the place in which they stand. */
+export interface ForwardedFields {
+  readonly root: ReadonlySet<string>;
+  readonly message: ReadonlySet<string>;
+  /** Beside the field that is named after the part's type, such as `text` of a `text` part. */
+  readonly part: ReadonlySet<string>;
+  /** Within `image_url`, `input_audio` and `file` of a part. */
+  readonly media: ReadonlySet<string>;
+}
+
+/**
+ * The fields of OpenAI's public API, and those that the operator adds. Servers take many others
+ * that choose another model, address or credential, or raise what a call uses past its limits.
+ */
+export function forwardedFields(added: readonly string[]): ForwardedFields {
+  return {
+    root: new Set([...rootFields, ...added]),
+    message: new Set([...messageFields, ...added]),
+    part: new Set(["type", "prompt_cache_breakpoint", ...added]),
+    media: new Set([...mediaFields, ...added]),
+  };
+}
+
+/** The same value when nothing of it stays behind. */
+export function only<Value extends object>(
+  value: Value,
+  isForwarded: (field: string) => boolean,
+): Value {
+  for (const field in value) {
+    if (isForwarded(field)) continue;
+    const copy = { ...value };
+    for (const each in value) if (!isForwarded(each)) delete copy[each];
+    return copy;
+  }
+  return value;
+}
+
+/** A part of a message's content: its type names the one field that holds what it says. */
+export function onlyPart(part: ContentPart, { part: known, media }: ForwardedFields): ContentPart {
+  const isMedia = (field: string): boolean => media.has(field);
+  const kept = only(part, (field) => field === part.type || known.has(field));
+  switch (kept.type) {
+    case "text":
+    case "refusal":
+      return kept;
+    case "image_url":
+      return { ...kept, image_url: only(kept.image_url, isMedia) };
+    case "input_audio":
+      return { ...kept, input_audio: only(kept.input_audio, isMedia) };
+    case "file":
+      refuseAddress(kept.file["file_data"]);
+      return { ...kept, file: only(kept.file, isMedia) };
+  }
+}
+
+/** OpenAI takes files as data alone; some servers would read whatever is at an address. */
+function refuseAddress(data: unknown): void {
+  if (typeof data !== "string" || !/^\s*(?!data:)[a-z][a-z0-9+.-]*:/i.test(data)) return;
+  throw new UpstreamFailure({
+    kind: "unsupported",
+    message: "Files are taken as data, not by address: send file_data as a data URL.",
+    param: "file_data",
+  });
+}
+
+/** OpenAI's chat completions; embeddings are written field by field. */
+const rootFields = [
+  "model",
+  "messages",
+  "stream",
+  "stream_options",
+  "max_tokens",
+  "max_completion_tokens",
+  "temperature",
+  "top_p",
+  "n",
+  "stop",
+  "presence_penalty",
+  "frequency_penalty",
+  "logit_bias",
+  "logprobs",
+  "top_logprobs",
+  "seed",
+  "response_format",
+  "tools",
+  "tool_choice",
+  "parallel_tool_calls",
+  "functions",
+  "function_call",
+  "reasoning_effort",
+  "verbosity",
+  "modalities",
+  "audio",
+  "prediction",
+  "web_search_options",
+  "moderation",
+  "metadata",
+  "store",
+  "service_tier",
+  "user",
+  "safety_identifier",
+  "prompt_cache_key",
+  "prompt_cache_retention",
+  "prompt_cache_options",
+];
+
+const messageFields = [
+  "role",
+  "content",
+  "name",
+  "refusal",
+  "audio",
+  "tool_calls",
+  "tool_call_id",
+  "function_call",
+  // Not OpenAI's, but in Sluice's own answers: models that think want it back.
+  "reasoning_content",
+];
+
+const mediaFields = ["url", "detail", "data", "format", "filename", "file_data", "file_id"];

@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { startGateway, type TestGateway } from "../support/gateway.ts";
+
+const sections = {
+  admin: `{ public_url: https://console.example.com:8443, hosts: [prom.internal, 10.0.0.0/8] }`,
+};
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startGateway({ sections });
+});
+afterAll(() => gateway[Symbol.asyncDispose]());
+
+const ask = (path: string, host: string): Promise<Response> =>
+  fetch(gateway.adminUrl + path, { headers: { host } });
+
+const paths = [
+  "/metrics",
+  "/admin/v1/docs",
+  "/admin/v1/openapi.json",
+  "/admin/v1/sign-in",
+  "/admin/v1/keys",
+];
+
+test("the admin listener answers to no host of which nobody told it, and says what to change", async () => {
+  for (const host of ["evil.example", "127.0.0.1.nip.io:8081", "192.0.2.7", "[2001:db8::1]:80"]) {
+    for (const path of paths) {
+      const response = await ask(path, host);
+      expect([host, path, response.status]).toEqual([host, path, 421]);
+      const { error } = (await response.json()) as { error: { code: string; message: string } };
+      expect(error.code).toBe("unknown_host");
+      expect(error.message).toContain("admin.hosts");
+    }
+  }
+});
+
+test("it answers at loopback, at its public URL and where the operator says, on any port", async () => {
+  const hosts = ["localhost", "127.0.0.1:1", "[::1]:8081", "LOCALHOST.", "console.example.com"];
+  for (const host of [...hosts, "prom.internal:9090", "10.200.3.4:8081"]) {
+    for (const path of paths) {
+      const expected = path === "/admin/v1/keys" ? 401 : 200;
+      expect([host, path, (await ask(path, host)).status]).toEqual([host, path, expected]);
+    }
+  }
+});
+
+test("probes are answered at any host, here and at the data listener", async () => {
+  for (const path of ["/healthz", "/readyz"]) {
+    expect((await ask(path, "192.0.2.7:8081")).status).toBe(200);
+    expect((await fetch(gateway.url + path, { headers: { host: "192.0.2.7" } })).status).toBe(200);
+  }
+});
