@@ -1,0 +1,323 @@
+import { insertKey } from "../../src/admin/issue-key.ts";
+import type { Application } from "../../src/domain/account.ts";
+import { GatewayError } from "../../src/domain/gateway-error.ts";
+import type { Key } from "../../src/domain/key.ts";
+import type { Limits, Plan } from "../../src/domain/plan.ts";
+import type { TokenUsage, UsageRecord } from "../../src/domain/usage.ts";
+import { admit } from "../../src/pipeline/admit.ts";
+import type { Call } from "../../src/pipeline/call.ts";
+import { countRequest } from "../../src/pipeline/count-request.ts";
+import { TokenEstimator } from "../../src/pipeline/estimate.ts";
+import { Meter, type MeterServices } from "../../src/pipeline/meter.ts";
+import { restoreWindows } from "../../src/restore-windows.ts";
+import { accountOf } from "../../src/storage/contract/control-fixtures.ts";
+import { createMemoryLimitStore } from "../../src/storage/memory/limit-store.ts";
+import { openStores } from "../../src/storage/sqlite/open-stores.ts";
+import { KeptLedger } from "./ledger-fixtures.ts";
+import { ManualClock } from "./manual-clock.ts";
+import { callerOf, callOf, modelOf, snapshotOf } from "./pipeline-fixtures.ts";
+
+/** What somebody asks for. */
+export interface Asking {
+  readonly bodyBytes: number;
+  readonly cap: number | undefined;
+  readonly choices: number;
+}
+
+/** A call under way. */
+interface RunningCall {
+  readonly account: number;
+  readonly meter: Meter;
+  /** The most output that its upstream may write. */
+  readonly mostOutput: number;
+  written: number;
+  readonly most: number;
+}
+
+export interface WorldOptions {
+  readonly accounts: number;
+  /** Each account may have so many at once. */
+  readonly keysOfAccount: number;
+  readonly limits: Limits;
+  readonly terms: Pick<Plan, "uncapped" | "overrunFactor">;
+}
+
+/** How the count comes that an upstream says at the end, if it says one. */
+export type Said = "right" | "nothing" | "too-little" | "far-too-much";
+
+export const mostOutputTokens = 400;
+
+/**
+ * Tenants of one gateway: keys in a real database, real admission, meters and ledger rows, and a
+ * process that may end and begin again on what the database has.
+ */
+export class TenantWorld implements AsyncDisposable {
+  readonly clock = new ManualClock({ monotonicMs: 7_250 });
+  /** What each step brought, by account. */
+  readonly outcomes: unknown[][];
+  /** Tokens that upstreams said beyond what a call could have used, by account. */
+  readonly lies: number[];
+  readonly #options: WorldOptions;
+  readonly #stores = openStores(":memory:", this.clock);
+  readonly #applications: Application[] = [];
+  readonly #keys: Key[][] = [];
+  #services: MeterServices = this.#newServices();
+  #ledger = new KeptLedger();
+  #storedRows = 0;
+  #running: RunningCall[] = [];
+  #calls = 0;
+  #random = 1;
+
+  private constructor(options: WorldOptions) {
+    this.#options = options;
+    this.outcomes = Array.from({ length: options.accounts }, () => []);
+    this.lies = Array.from({ length: options.accounts }, () => 0);
+  }
+
+  static async start(options: WorldOptions): Promise<TenantWorld> {
+    const world = new TenantWorld(options);
+    for (let account = 0; account < options.accounts; account += 1) await world.#open(account);
+    world.#begin();
+    return world;
+  }
+
+  /** Rows of an account, oldest first. */
+  async rows(account: number): Promise<readonly UsageRecord[]> {
+    await this.#store();
+    const filter = { since: 0, until: Number.MAX_SAFE_INTEGER, accountId: `acct_${account}` };
+    const page = await this.#stores.reports.calls(filter, { limit: 5_000 });
+    return page.items.toReversed();
+  }
+
+  async ask(account: number, keyIndex: number, asking: Asking): Promise<void> {
+    const keys = this.#keys[account] ?? [];
+    const key = keys[keyIndex % keys.length];
+    if (key === undefined) return;
+    const { limits, terms } = this.#options;
+    const plan: Plan = {
+      name: key.plan,
+      limits,
+      provisioned: false,
+      queueTimeoutMs: 0,
+      isIdempotent: false,
+      ...terms,
+    };
+    this.#calls += 1;
+    const model = modelOf({ contextWindow: 1_000_000, maxOutputTokens: mostOutputTokens });
+    const arriving = callOf({
+      id: `req_${this.#calls}`,
+      caller: { ...callerOf(limits), key },
+      environment: { name: "test", models: new Map([[model.alias, model]]) },
+      snapshot: { ...snapshotOf(["up"]), plans: new Map([[plan.name, plan]]) },
+      receivedAt: this.clock.monotonic(),
+    });
+    try {
+      const counted = await countRequest("call", arriving, this.#services);
+      await this.#run(account, { ...arriving, counted }, asking);
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error;
+      this.outcomes[account]?.push([error.status, error.headers["retry-after-ms"]]);
+    }
+  }
+
+  /** The upstream of a call writes on, as far as it may. */
+  write(account: number, index: number, tokens: number): void {
+    const call = this.#pick(account, index);
+    if (call === undefined) return;
+    const count = Math.min(tokens, call.mostOutput - call.written);
+    call.written += count;
+    for (let piece = 0; piece < count; piece += 1) call.meter.delivering(1);
+  }
+
+  finish(account: number, index: number, said: Said): void {
+    const call = this.#pick(account, index);
+    if (call === undefined) return;
+    const { meter, most, written } = call;
+    const usage = usageSaid(said, { inputTokens: meter.inputTokens, outputTokens: written });
+    meter.reported(usage);
+    if (usage !== undefined) {
+      const beyond = usage.inputTokens + usage.outputTokens - most;
+      this.lies[account] = (this.lies[account] ?? 0) + Math.max(0, beyond);
+    }
+    meter.completed();
+    this.#ended(call);
+  }
+
+  leave(account: number, index: number): void {
+    const call = this.#pick(account, index);
+    if (call === undefined) return;
+    call.meter.abandoned();
+    this.#ended(call);
+  }
+
+  /** Ends a key of an account and issues another. */
+  async cycle(account: number, keyIndex: number): Promise<void> {
+    const keys = this.#keys[account] ?? [];
+    const index = keyIndex % keys.length;
+    const [ended] = keys.splice(index, 1);
+    if (ended === undefined) return;
+    await this.#stores.control.change(async ({ keys: table }) => {
+      await table.update({ ...ended, revokedAt: this.clock.now() });
+    });
+    await this.#issue(account);
+  }
+
+  /** The process is killed and begins again: calls under way are interrupted. */
+  async crash(): Promise<void> {
+    const open = this.#ledger.opened.filter(
+      ({ id }) => !this.#ledger.closed.some((row) => row.id === id),
+    );
+    await this.#store();
+    await this.#stores.usage.insert(
+      open.map((call) => ({
+        ...call,
+        target: undefined,
+        outputTokens:
+          this.#ledger.checkpoints.findLast(({ callId }) => callId === call.id)?.outputTokens ?? 0,
+        cachedInputTokens: 0,
+        usageSource: "estimated",
+        outcome: "interrupted",
+        status: 500,
+        code: "gateway_interrupted",
+        attempts: 1,
+        firstEventMs: undefined,
+        durationMs: 0,
+      })),
+    );
+    this.#running = [];
+    this.#begin();
+    const { limits } = this.#services;
+    const plans = new Map([["plan", this.#options.terms]]);
+    const ledger = { isReplaying: false };
+    const { reports } = this.#stores;
+    await restoreWindows({ ledger, reports, limits, clock: this.clock, plans });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stores.connection[Symbol.asyncDispose]();
+  }
+
+  async #run(account: number, call: Call, asking: Asking): Promise<void> {
+    const { estimator, limits } = this.#services;
+    const [model = modelOf()] = call.environment.models.values();
+    const { accountId, id: keyId } = call.caller.key;
+    const subject = { accountId, keyId, model, nowMs: this.clock.monotonic() };
+    const size = { textBytes: asking.bodyBytes, attachmentTokens: 0 };
+    const { cap, choices } = asking;
+    const output = { cap, choices };
+    const estimate = estimator.estimate(subject, size, output);
+    const meter = new Meter(
+      { call, model, size, output, estimate, isStreamed: true },
+      this.#services,
+    );
+    const request = { call, resolved: { model }, estimate, output };
+    try {
+      const admission = await admit(request, { limits, clock: this.clock });
+      meter.admitted(admission);
+      const ofChoice = Math.min(admission.outputCap ?? cap ?? mostOutputTokens, mostOutputTokens);
+      const mostOutput = choices * ofChoice;
+      const most = estimate.inputTokens + mostOutput;
+      this.#running.push({ account, meter, mostOutput, most, written: 0 });
+      this.outcomes[account]?.push([200, admission.reservedTokens]);
+    } catch (error) {
+      if (error instanceof GatewayError) meter.failed(error);
+      throw error;
+    }
+  }
+
+  #pick(account: number, index: number): RunningCall | undefined {
+    const own = this.#running.filter((call) => call.account === account);
+    return own[index % Math.max(1, own.length)];
+  }
+
+  #ended(call: RunningCall): void {
+    this.#running = this.#running.filter((other) => other !== call);
+    const row = this.#ledger.closed.at(-1);
+    this.outcomes[call.account]?.push([row?.inputTokens, row?.outputTokens, row?.usageSource]);
+  }
+
+  #newServices(): MeterServices {
+    const { clock } = this;
+    const random = (): number => 0;
+    const store = { clock, random, reservationTtlMs: 86_400_000, scopeLimit: 1_000 };
+    return {
+      clock,
+      limits: createMemoryLimitStore(store),
+      estimator: new TokenEstimator({ defaultOutputTokens: 100, nowMs: clock.monotonic() }),
+      ledger: new KeptLedger(),
+      onCallEnded: () => undefined,
+      onSettleFailed: (_, error) => {
+        throw error;
+      },
+    };
+  }
+
+  #begin(): void {
+    this.#ledger = new KeptLedger();
+    this.#storedRows = 0;
+    this.#services = { ...this.#newServices(), ledger: this.#ledger };
+  }
+
+  async #store(): Promise<void> {
+    const rows = this.#ledger.closed.slice(this.#storedRows);
+    this.#storedRows = this.#ledger.closed.length;
+    if (rows.length > 0) await this.#stores.usage.insert(rows);
+  }
+
+  async #open(index: number): Promise<void> {
+    const id = `acct_${index}`;
+    const application: Application = {
+      id: `app_${index}`,
+      accountId: id,
+      environment: "test",
+      name: "search",
+      note: "",
+      createdAt: 0,
+      disabledAt: undefined,
+      disabledBy: undefined,
+      revision: 1,
+    };
+    await this.#stores.control.change(async ({ accounts, applications }) => {
+      await accounts.insert(accountOf(id, { name: id }));
+      await applications.insert(application);
+    });
+    this.#applications.push(application);
+    this.#keys.push([]);
+    for (let key = 0; key < this.#options.keysOfAccount; key += 1) await this.#issue(index);
+  }
+
+  async #issue(account: number): Promise<void> {
+    const application = this.#applications[account];
+    if (application === undefined) return;
+    const services = {
+      digest: () => new Uint8Array(32),
+      random: (target: Uint8Array) => {
+        for (let place = 0; place < target.length; place += 1) target[place] = this.#random++ % 251;
+        return target;
+      },
+    };
+    const settings = { plan: "plan" };
+    const now = this.clock.now();
+    const { key } = await this.#stores.control.change((transaction) =>
+      insertKey(transaction, { application, settings, now }, services),
+    );
+    this.#keys[account]?.push(key);
+  }
+}
+
+function usageSaid(
+  said: Said,
+  { inputTokens, outputTokens }: Pick<TokenUsage, "inputTokens" | "outputTokens">,
+): TokenUsage | undefined {
+  const rest = { cachedInputTokens: 0, reasoningTokens: 0 };
+  switch (said) {
+    case "right":
+      return { inputTokens, outputTokens, ...rest };
+    case "nothing":
+      return undefined;
+    case "too-little":
+      return { inputTokens: 1, outputTokens: Math.min(1, outputTokens), ...rest };
+    case "far-too-much":
+      return { inputTokens: inputTokens + 3_000, outputTokens: outputTokens + 3_000, ...rest };
+  }
+}
