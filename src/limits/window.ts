@@ -16,6 +16,8 @@ const longestWaitSlots = 3_600;
 export class UsageWindow {
   #requests: Int32Array;
   #tokens: Float64Array;
+  /** Of those, what was charged after the admission of its call; made when there is any. */
+  #added: Float64Array | undefined;
   /** The ring is a power of two, so that a slot's place is a bit mask. */
   #mask: number;
   #slot: number;
@@ -155,6 +157,26 @@ export class UsageWindow {
   }
 
   /**
+   * Takes back tokens that were counted for calls under way and not used after all: those added
+   * longest ago first, so that what stays is counted for no less time than it would have been.
+   */
+  refundAdded(tokens: number, sinceSlot: number): void {
+    let left = tokens;
+    const oldest = Math.max(sinceSlot, this.#slot - this.#kept + 1);
+    for (let slot = oldest; slot <= this.#slot && left > 0; slot++) {
+      const place = slot & this.#mask;
+      const refund = Math.min(left, this.#added?.[place] ?? 0);
+      if (refund === 0) continue;
+      left -= refund;
+      this.#note(place, -refund);
+      this.#tokens[place] = (this.#tokens[place] ?? 0) - refund;
+      if (this.counts(slot)) this.#tokenSum -= refund;
+    }
+    this.#debt -= Math.min(left, this.#debt);
+    this.#payDebt();
+  }
+
+  /**
    * Milliseconds until a request fits if nothing else is charged: the end of the life of the
    * youngest slot that must leave first. 0 when it fits now, undefined when it never does. A debt
    * of more than an hour is told as an hour.
@@ -206,6 +228,7 @@ export class UsageWindow {
     const place = this.#slot & this.#mask;
     this.#requests[place] = 0;
     this.#tokens[place] = 0;
+    if (this.#added !== undefined) this.#added[place] = 0;
   }
 
   #payDebt(): void {
@@ -213,7 +236,14 @@ export class UsageWindow {
     const paid = Math.min(this.#debt, this.#limit - this.#tokenSum);
     if (paid <= 0) return;
     this.#debt -= paid;
-    this.#addTokens(this.#slot & this.#mask, paid);
+    const place = this.#slot & this.#mask;
+    this.#addTokens(place, paid);
+    this.#note(place, paid);
+  }
+
+  #note(place: number, tokens: number): void {
+    this.#added ??= new Float64Array(this.#mask + 1);
+    this.#added[place] = (this.#added[place] ?? 0) + tokens;
   }
 
   /** What is free goes to the debt first, second after second: tried out on a copy. */
@@ -252,10 +282,13 @@ export class UsageWindow {
     if (size <= this.#mask + 1) return;
     const requests = new Int32Array(size);
     const tokens = new Float64Array(size);
+    const added = this.#added && new Float64Array(size);
     for (let slot = this.#slot - this.#mask; slot <= this.#slot; slot++) {
       requests[slot & (size - 1)] = this.#requests[slot & this.#mask] ?? 0;
       tokens[slot & (size - 1)] = this.#tokens[slot & this.#mask] ?? 0;
+      if (added !== undefined) added[slot & (size - 1)] = this.#added?.[slot & this.#mask] ?? 0;
     }
+    this.#added = added;
     this.#requests = requests;
     this.#tokens = tokens;
     this.#mask = size - 1;
@@ -271,6 +304,7 @@ export class UsageWindow {
   #clear(): void {
     this.#requests.fill(0);
     this.#tokens.fill(0);
+    this.#added = undefined;
     this.#requestSum = 0;
     this.#tokenSum = 0;
   }

@@ -7,6 +7,8 @@ interface Charge {
   readonly slot: number;
   readonly requests: number;
   tokens: number;
+  /** Charged after the admission of its call. */
+  readonly isAdded?: boolean;
 }
 
 interface Reservation {
@@ -51,7 +53,19 @@ class Account {
     const tokens = Math.min(this.debt, this.free);
     if (tokens === 0) return;
     this.debt -= tokens;
-    this.charges.push({ slot: this.#slot, requests: 0, tokens });
+    this.charges.push({ slot: this.#slot, requests: 0, tokens, isAdded: true });
+  }
+
+  /** Those of longest ago first; then what is owed. */
+  refundAdded(tokens: number, sinceSlot: number): void {
+    let left = tokens;
+    for (const charge of this.counted()) {
+      if (charge.isAdded !== true || charge.slot < sinceSlot) continue;
+      const refund = Math.min(left, charge.tokens);
+      charge.tokens -= refund;
+      left -= refund;
+    }
+    this.debt -= Math.min(left, this.debt);
   }
 
   sum(): { requests: number; tokens: number } {
@@ -172,8 +186,8 @@ export class LimitModel {
     const isInTime = nowMs - reservation.atMs < this.#reservationTtlMs;
     const slot = slotAt(nowMs);
     const change = isInTime ? tokens - reservation.tokens : 0;
+    if (change === 0 && reservation.overrun === 0) return;
     const difference = Math.max(change, -reservation.reserved);
-    if (difference === 0 && reservation.overrun === 0) return;
     for (const { scope, charge } of reservation.charges) {
       const account = this.#account(scope, slot);
       account.overrun -= reservation.overrun;
@@ -183,6 +197,8 @@ export class LimitModel {
         charge.tokens += fitting;
         account.debt += difference - fitting;
       }
+      account.pay();
+      if (change < difference) account.refundAdded(difference - change, reservation.slot);
       account.pay();
     }
   }

@@ -132,15 +132,17 @@ class WindowLimitStore implements MemoryLimitStore {
     const now = this.#advance();
     const reservation = this.#reservations.take(callId);
     if (reservation === undefined) return;
-    const { charges, slot, overrun } = reservation;
+    const { charges, slot, overrun, reserved } = reservation;
     // Runs where calls end, so it must not throw: a count that makes no sense leaves what was
     // charged standing as if all of it had been used.
     const isInTime = now < reservation.expiresAtMs;
     const used = isInTime && isTokenCount(tokens) ? tokens : reservation.tokens;
-    const difference = Math.max(used - reservation.tokens, -reservation.reserved);
+    const difference = used - reservation.tokens;
     if (difference === 0 && overrun === 0) return;
+    const ofSlot = Math.max(difference, -reserved);
     this.#windows.correct(charges, overrun, (window) => {
-      if (!window.adjust(slot, difference) && difference > 0) window.chargeMore(difference);
+      if (!window.adjust(slot, ofSlot) && difference > 0) window.chargeMore(difference);
+      if (difference < ofSlot) window.refundAdded(ofSlot - difference, slot);
     });
   }
 
