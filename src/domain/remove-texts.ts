@@ -34,22 +34,39 @@ interface PlainWords {
   readonly spans: readonly Span[];
 }
 
+/** A character as it is meant, with the place of all that stands for it. */
+interface Character {
+  readonly text: string;
+  readonly span: Span;
+}
+
 function plainOf(words: string): PlainWords {
-  const characters: { text: string; span: Span }[] = [];
+  const characters: Character[] = [];
+  let introducedAt = Number.NEGATIVE_INFINITY;
   for (let index = 0; index < words.length; index += 1) {
     characters.push({ text: words.charAt(index), span: { start: index, end: index + 1 } });
-    // What an escape stands for may be the end of another escape.
-    while (decodeEnd(characters));
+    do {
+      if (introducers.has(characters.at(-1)?.text ?? "")) introducedAt = characters.length - 1;
+      // What an escape stands for may be a part of another escape.
+    } while (characters.length - introducedAt <= longestEscape && decodeEnd(characters));
   }
-  const kept = characters.filter(({ text }) => !ignored.test(text));
+  const kept = characters.filter(({ text }) => !isIgnored(text));
   return {
     text: kept.map(({ text }) => alike[text] ?? text.toLowerCase()).join(""),
     spans: kept.map(({ span }) => span),
   };
 }
 
+const introducers: ReadonlySet<string> = new Set(["%", "\\", "&"]);
+
 /** White space and what nobody sees, backslashes of escapes, and the padding of base64. */
-const ignored = /[\s\\=\u00ad\u200b-\u200f\u2060\ufeff]/;
+function isIgnored(character: string): boolean {
+  return unseen.has(character) || character.trim() === "";
+}
+
+const unseen: ReadonlySet<string> = new Set(
+  "\\=\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff".split(""),
+);
 /** Base64 for URLs writes two of its digits in another way. */
 const alike: Readonly<Record<string, string>> = { "-": "+", _: "/" };
 
@@ -58,7 +75,7 @@ const escape =
   /(?:%([0-9a-f]{2})|\\x([0-9a-f]{2})|\\u([0-9a-f]{4})|&#x0{0,4}([0-9a-f]{2});|&#0{0,4}(\d{2,3});|(\\[nrt])|(&amp;))$/i;
 
 /** Puts a character in the place of the escape that the list ends with; false if it is none. */
-function decodeEnd(characters: { text: string; span: Span }[]): boolean {
+function decodeEnd(characters: Character[]): boolean {
   const tail = characters.slice(-longestEscape);
   const last = tail.at(-1);
   if (last === undefined || !/[0-9a-fnrt;]/i.test(last.text)) return false;
@@ -78,12 +95,14 @@ function decodeEnd(characters: { text: string; span: Span }[]): boolean {
 /** A text in every way in which it may be written, each as `plainOf` reads it. */
 function formsOf(text: string): readonly string[] {
   const bytes = Buffer.from(text);
-  const forms = [
-    text,
-    bytes.toString("hex"),
-    ...[0, 1, 2].map((before) => inBase64(bytes, before)),
-  ];
-  return forms.map((form) => plainOf(form).text).filter((form) => form !== "");
+  const inDigits = [0, 1, 2].map((before) => inBase64(bytes, before).toLowerCase());
+  return [plainForm(text), bytes.toString("hex"), ...inDigits].filter((form) => form !== "");
+}
+
+/** As `plainOf`, which takes its time, where there is nothing to decode. */
+function plainForm(form: string): string {
+  if (/[^\w\s+/=,;:.-]/.test(form)) return plainOf(form).text;
+  return form.replaceAll(/[\s=]/g, "").replaceAll("-", "+").replaceAll("_", "/").toLowerCase();
 }
 
 /** The digits that a text alone decides when so many bytes, modulo 3, stand before it. */
@@ -111,10 +130,10 @@ function partsAtEnd(forms: readonly string[], { text, spans }: PlainWords): read
   const end = spans[kept.length]?.start;
   if (end === undefined) return [];
   return forms.flatMap((form) => {
-    for (let length = form.length - 1; length >= leastPart; length -= 1) {
-      const start = spans[kept.length - length]?.start;
-      if (start !== undefined && kept.endsWith(form.slice(0, length))) return [{ start, end }];
-    }
-    return [];
+    const opening = form.slice(0, leastPart);
+    let at = kept.indexOf(opening, Math.max(0, kept.length - form.length));
+    while (at !== -1 && !form.startsWith(kept.slice(at))) at = kept.indexOf(opening, at + 1);
+    const start = spans[at]?.start;
+    return start === undefined ? [] : [{ start, end }];
   });
 }

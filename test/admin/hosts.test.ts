@@ -50,3 +50,11 @@ test("probes are answered at any host, here and at the data listener", async () 
     expect((await fetch(gateway.url + path, { headers: { host: "192.0.2.7" } })).status).toBe(200);
   }
 });
+
+test("a listener that other machines reach without TLS is warned of at the start, and answers there", async () => {
+  const listen = `{ data: "127.0.0.1:0", admin: "0.0.0.0:0" }`;
+  await using open = await startGateway({ sections: { listen } });
+  expect(open.log.filter((line) => line.includes("listen.admin: 0.0.0.0"))).toHaveLength(1);
+  expect((await fetch(`${open.adminUrl}/metrics`)).status).toBe(200);
+  expect(gateway.log.join("\n")).not.toContain("listen.admin");
+});

@@ -36,7 +36,7 @@ function renameMaxTokens(body: Record<string, unknown>, { maxTokensField }: Open
 }
 
 function encodeMessage(sent: ChatMessage, settings: ChatSettings): ChatMessage {
-  const message = only(sent, (field) => settings.fields.message.has(field));
+  const message = only(sent, settings.fields.message);
   const role = encodeRole(message, settings);
   const content = encodeContent(message, settings);
   if (message.role !== "assistant") {
@@ -60,7 +60,8 @@ function encodeContent(
 ): ChatMessage["content"] {
   if (content === undefined || content === null || typeof content === "string") return content;
   const parts = content.map((part) => onlyPart(part, fields));
-  return flattenTextParts ? flatten(parts) : parts;
+  if (flattenTextParts) return flatten(parts);
+  return parts.every((part, index) => part === content[index]) ? content : parts;
 }
 
 /**

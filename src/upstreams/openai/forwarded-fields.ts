@@ -24,15 +24,16 @@ export function forwardedFields(added: readonly string[]): ForwardedFields {
   };
 }
 
-/** The same value when nothing of it stays behind. */
+/** The same value when nothing of it stays behind; `own` is a field that is forwarded as well. */
 export function only<Value extends object>(
   value: Value,
-  isForwarded: (field: string) => boolean,
+  forwarded: ReadonlySet<string>,
+  own?: string,
 ): Value {
   for (const field in value) {
-    if (isForwarded(field)) continue;
+    if (forwarded.has(field) || field === own) continue;
     const copy = { ...value };
-    for (const each in value) if (!isForwarded(each)) delete copy[each];
+    for (const each in value) if (!forwarded.has(each) && each !== own) delete copy[each];
     return copy;
   }
   return value;
@@ -40,19 +41,18 @@ export function only<Value extends object>(
 
 /** A part of a message's content: its type names the one field that holds what it says. */
 export function onlyPart(part: ContentPart, { part: known, media }: ForwardedFields): ContentPart {
-  const isMedia = (field: string): boolean => media.has(field);
-  const kept = only(part, (field) => field === part.type || known.has(field));
+  const kept = only(part, known, part.type);
   switch (kept.type) {
     case "text":
     case "refusal":
       return kept;
     case "image_url":
-      return { ...kept, image_url: only(kept.image_url, isMedia) };
+      return { ...kept, image_url: only(kept.image_url, media) };
     case "input_audio":
-      return { ...kept, input_audio: only(kept.input_audio, isMedia) };
+      return { ...kept, input_audio: only(kept.input_audio, media) };
     case "file":
       refuseAddress(kept.file["file_data"]);
-      return { ...kept, file: only(kept.file, isMedia) };
+      return { ...kept, file: only(kept.file, media) };
   }
 }
 
