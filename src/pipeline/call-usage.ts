@@ -22,6 +22,9 @@ export class CallUsage {
   #part: TokenUsage | undefined;
   #deliveredPieces = 0;
   #deliveredCharacters = 0;
+  /** What was delivered when the upstream last said its counts so far. */
+  #coveredPieces = 0;
+  #coveredCharacters = 0;
 
   constructor(kind: ModelKind, inputTokens: number) {
     this.#kind = kind;
@@ -49,6 +52,9 @@ export class CallUsage {
 
   reportedSoFar(usage: TokenUsage): void {
     this.#soFar = largest(this.#soFar, usage);
+    if (usage.outputTokens === 0) return;
+    this.#coveredPieces = this.#deliveredPieces;
+    this.#coveredCharacters = this.#deliveredCharacters;
   }
 
   reportedPart(usage: TokenUsage | undefined): void {
@@ -64,9 +70,15 @@ export class CallUsage {
     return this.#deliveredPieces > 0;
   }
 
-  /** Most upstreams send a token a piece; where they send more, four characters make a token. */
   get deliveredTokens(): number {
-    return Math.max(this.#deliveredPieces, Math.ceil(this.#deliveredCharacters / 4));
+    return tokensOf(this.#deliveredPieces, this.#deliveredCharacters);
+  }
+
+  /** What the upstream said last, and what was delivered since. */
+  get #outputSoFar(): number {
+    const pieces = this.#deliveredPieces - this.#coveredPieces;
+    const characters = this.#deliveredCharacters - this.#coveredCharacters;
+    return (this.#soFar?.outputTokens ?? 0) + tokensOf(pieces, characters);
   }
 
   /**
@@ -93,12 +105,16 @@ export class CallUsage {
   get ofDelivery(): CountedUsage {
     const said = this.#saidEarly;
     const inputTokens = Math.max(this.inputTokens, this.#part?.inputTokens ?? 0);
+    const outputTokens = Math.max(this.#outputSoFar, this.#part?.outputTokens ?? 0);
     const usage = {
       inputTokens,
-      outputTokens: Math.max(this.deliveredTokens, said?.outputTokens ?? 0),
+      outputTokens,
       cachedInputTokens: Math.min(inputTokens, said?.cachedInputTokens ?? 0),
       reasoningTokens: said?.reasoningTokens ?? 0,
     };
+    const soFar = this.#soFar;
+    const isSaid = soFar?.inputTokens === inputTokens && soFar.outputTokens === outputTokens;
+    if (isSaid) return { usage, source: "upstream" };
     return { usage, source: this.hasDelivered ? "counted" : "estimated" };
   }
 
@@ -111,6 +127,11 @@ export class CallUsage {
   get #saidEarly(): TokenUsage | undefined {
     return largest(this.#part, this.#soFar);
   }
+}
+
+/** Most upstreams send a token a piece; where they send more, four characters make a token. */
+function tokensOf(pieces: number, characters: number): number {
+  return Math.max(pieces, Math.ceil(characters / 4));
 }
 
 const nothing: CountedUsage = {

@@ -248,7 +248,16 @@ test("an input that was counted while the answer ran is billed as counted to who
   meter.reportedSoFar({ ...usage, inputTokens: 40, outputTokens: 1 });
   for (let piece = 0; piece < 9; piece += 1) meter.delivering(2);
   meter.abandoned();
-  expect(records[0]).toMatchObject({ inputTokens: 40, outputTokens: 9, cachedInputTokens: 5 });
+  expect(records[0]).toMatchObject({ inputTokens: 40, outputTokens: 10, cachedInputTokens: 5 });
+  expect(records[0]?.usageSource).toBe("counted");
+});
+
+test("an answer that fails right after a count of its upstream is billed as that says", async () => {
+  const { meter, records } = await setUp();
+  meter.delivering(400);
+  meter.reportedSoFar({ ...usage, inputTokens: 40, outputTokens: 30 });
+  meter.failed(unavailable);
+  expect(records[0]).toMatchObject({ inputTokens: 40, outputTokens: 30, usageSource: "upstream" });
 });
 
 test("a call that is left pays at least what its choices have used that were counted", async () => {

@@ -142,6 +142,11 @@ async function eventsOf(answer: MeteredStream): Promise<ChatEvent[]> {
   return events;
 }
 
+/** Counts of all choices together. */
+function wholeReports(events: readonly ChatEvent[]): readonly ChatEvent[] {
+  return events.filter((event) => event.type === "usage-report" && event.isPart !== true);
+}
+
 function textOf(events: readonly ChatEvent[], choice: number): string {
   return events
     .map((event) => (event.type === "text-delta" && event.choice === choice ? event.text : ""))
@@ -305,8 +310,7 @@ test("streams of choices become one stream with the choices' own numbers and one
   const finishes = events.filter(({ type }) => type === "choice-finish");
   expect(finishes).toHaveLength(12);
   expect(events.filter(({ type }) => type === "answer-start")).toHaveLength(1);
-  const reports = events.filter(({ type }) => type === "usage-report");
-  expect(reports).toHaveLength(1);
+  expect(wholeReports(events)).toHaveLength(1);
   expect(events.at(-1)).toMatchObject({ usage: { inputTokens: 120, outputTokens: 36 } });
   expect(server.bodies.filter(({ n }) => typeof n === "number")).toEqual([]);
   expect(records).toHaveLength(1);
@@ -319,7 +323,7 @@ test("a stream without counts leaves out the count of all", async () => {
   const call = callAt([server.upstream("up")]);
   const { answer } = await openChatStream(call, chat(3, true), services);
   const events = await eventsOf(answer);
-  expect(events.filter(({ type }) => type === "usage-report")).toEqual([]);
+  expect(wholeReports(events)).toEqual([]);
   expect(records[0]).toMatchObject({ usageSource: "counted", inputTokens: 300 });
 });
 
