@@ -1,6 +1,7 @@
 import type { LimitDimension, LimitState } from "../domain/limit-state.ts";
 import type { Limits } from "../domain/plan.ts";
 import type { WindowSlot } from "../domain/refusal.ts";
+import { SlotRing } from "./slot-ring.ts";
 import { countedSlots, impossibleDimension, slotLifeMs, slotMs, type Demand } from "./slots.ts";
 
 /** So far ahead, in slots, a wait is worked out exactly. */
@@ -14,12 +15,7 @@ const longestWaitSlots = 3_600;
  * Amounts are whole numbers.
  */
 export class UsageWindow {
-  #requests: Int32Array;
-  #tokens: Float64Array;
-  /** Of those, what was charged after the admission of its call; made when there is any. */
-  #added: Float64Array | undefined;
-  /** The ring is a power of two, so that a slot's place is a bit mask. */
-  #mask: number;
+  #ring: SlotRing;
   #slot: number;
   #counted: number;
   /** Slots that can still be corrected: as many as were ever counted. */
@@ -33,10 +29,7 @@ export class UsageWindow {
   #openOverrun = 0;
 
   constructor(slot: number, counted = countedSlots) {
-    const size = ringSizeFor(counted);
-    this.#requests = new Int32Array(size);
-    this.#tokens = new Float64Array(size);
-    this.#mask = size - 1;
+    this.#ring = new SlotRing(counted);
     this.#slot = slot;
     this.#counted = counted;
     this.#kept = counted;
@@ -53,8 +46,8 @@ export class UsageWindow {
     this.#requestSum = 0;
     this.#tokenSum = 0;
     for (let slot = this.#slot - counted + 1; slot <= this.#slot; slot++) {
-      this.#requestSum += this.#requests[slot & this.#mask] ?? 0;
-      this.#tokenSum += this.#tokens[slot & this.#mask] ?? 0;
+      this.#requestSum += this.#ring.requests[slot & this.#ring.mask] ?? 0;
+      this.#tokenSum += this.#ring.tokens[slot & this.#ring.mask] ?? 0;
     }
     this.#payDebt();
   }
@@ -71,7 +64,7 @@ export class UsageWindow {
       this.#enterNext();
       this.#payDebt();
     }
-    if (slot - this.#slot > this.#mask) {
+    if (slot - this.#slot > this.#ring.mask) {
       this.#slot = slot;
       this.#clear();
     }
@@ -112,18 +105,18 @@ export class UsageWindow {
 
   /** Counts requests and tokens in the current slot. */
   charge({ requests, tokens }: Demand): void {
-    const place = this.#slot & this.#mask;
-    this.#requests[place] = (this.#requests[place] ?? 0) + requests;
+    const place = this.#slot & this.#ring.mask;
+    this.#ring.requests[place] = (this.#ring.requests[place] ?? 0) + requests;
     this.#requestSum += requests;
     this.#addTokens(place, tokens);
   }
 
   /** Takes back a request that a slot has counted. */
   uncount(slot: number): void {
-    const place = slot & this.#mask;
-    const requests = this.#requests[place] ?? 0;
+    const place = slot & this.#ring.mask;
+    const requests = this.#ring.requests[place] ?? 0;
     if (!this.counts(slot) || requests === 0) return;
-    this.#requests[place] = requests - 1;
+    this.#ring.requests[place] = requests - 1;
     this.#requestSum -= 1;
   }
 
@@ -144,9 +137,9 @@ export class UsageWindow {
    */
   adjust(slot: number, difference: number): boolean {
     if (slot > this.#slot || slot <= this.#slot - this.#kept) return false;
-    const place = slot & this.#mask;
+    const place = slot & this.#ring.mask;
     if (!this.counts(slot)) {
-      this.#tokens[place] = (this.#tokens[place] ?? 0) + difference;
+      this.#ring.tokens[place] = (this.#ring.tokens[place] ?? 0) + difference;
       return true;
     }
     const fitting = Math.min(difference, Math.max(0, this.#limit - this.#tokenSum));
@@ -164,12 +157,13 @@ export class UsageWindow {
     let left = tokens;
     const oldest = Math.max(sinceSlot, this.#slot - this.#kept + 1);
     for (let slot = oldest; slot <= this.#slot && left > 0; slot++) {
-      const place = slot & this.#mask;
-      const refund = Math.min(left, this.#added?.[place] ?? 0);
+      const place = slot & this.#ring.mask;
+      const added = this.#ring.added[place] ?? 0;
+      const refund = Math.min(left, added);
       if (refund === 0) continue;
       left -= refund;
-      this.#note(place, -refund);
-      this.#tokens[place] = (this.#tokens[place] ?? 0) - refund;
+      this.#ring.added[place] = added - refund;
+      this.#ring.tokens[place] = (this.#ring.tokens[place] ?? 0) - refund;
       if (this.counts(slot)) this.#tokenSum -= refund;
     }
     this.#debt -= Math.min(left, this.#debt);
@@ -191,8 +185,8 @@ export class UsageWindow {
     let slot = this.#slot - this.#counted;
     while (slot < this.#slot && (excessRequests > 0 || excessTokens > 0)) {
       slot++;
-      excessRequests -= this.#requests[slot & this.#mask] ?? 0;
-      excessTokens -= this.#tokens[slot & this.#mask] ?? 0;
+      excessRequests -= this.#ring.requests[slot & this.#ring.mask] ?? 0;
+      excessTokens -= this.#ring.tokens[slot & this.#ring.mask] ?? 0;
     }
     return slotLifeMs(slot, nowMs, this.#counted);
   }
@@ -202,8 +196,9 @@ export class UsageWindow {
       limits,
       remainingRequests: Math.max(0, limits.requestsPerMinute - this.#requestSum),
       remainingTokens: Math.max(0, limits.tokensPerMinute - this.#tokenSum),
-      resetRequestsMs: this.#requestSum === 0 ? 0 : this.#resetMs(this.#requests, nowMs),
-      resetTokensMs: this.#tokenSum === 0 ? 0 : this.#resetMs(this.#tokens, nowMs) + this.#debtMs(),
+      resetRequestsMs: this.#requestSum === 0 ? 0 : this.#resetMs(this.#ring.requests, nowMs),
+      resetTokensMs:
+        this.#tokenSum === 0 ? 0 : this.#resetMs(this.#ring.tokens, nowMs) + this.#debtMs(),
     };
   }
 
@@ -212,8 +207,8 @@ export class UsageWindow {
     const held: WindowSlot[] = [];
     if (this.#requestSum === 0 && this.#tokenSum === 0) return held;
     for (let slot = this.#slot - this.#counted + 1; slot <= this.#slot; slot++) {
-      const requests = this.#requests[slot & this.#mask] ?? 0;
-      const tokens = this.#tokens[slot & this.#mask] ?? 0;
+      const requests = this.#ring.requests[slot & this.#ring.mask] ?? 0;
+      const tokens = this.#ring.tokens[slot & this.#ring.mask] ?? 0;
       const ageMs = Math.floor(nowMs - slot * slotMs);
       if (requests > 0 || tokens > 0) held.push({ ageMs, requests, tokens });
     }
@@ -222,13 +217,10 @@ export class UsageWindow {
 
   #enterNext(): void {
     this.#slot += 1;
-    const leaving = (this.#slot - this.#counted) & this.#mask;
-    this.#requestSum -= this.#requests[leaving] ?? 0;
-    this.#tokenSum -= this.#tokens[leaving] ?? 0;
-    const place = this.#slot & this.#mask;
-    this.#requests[place] = 0;
-    this.#tokens[place] = 0;
-    if (this.#added !== undefined) this.#added[place] = 0;
+    const leaving = (this.#slot - this.#counted) & this.#ring.mask;
+    this.#requestSum -= this.#ring.requests[leaving] ?? 0;
+    this.#tokenSum -= this.#ring.tokens[leaving] ?? 0;
+    this.#ring.empty(this.#slot);
   }
 
   #payDebt(): void {
@@ -236,22 +228,15 @@ export class UsageWindow {
     const paid = Math.min(this.#debt, this.#limit - this.#tokenSum);
     if (paid <= 0) return;
     this.#debt -= paid;
-    const place = this.#slot & this.#mask;
+    const place = this.#slot & this.#ring.mask;
     this.#addTokens(place, paid);
-    this.#note(place, paid);
-  }
-
-  #note(place: number, tokens: number): void {
-    this.#added ??= new Float64Array(this.#mask + 1);
-    this.#added[place] = (this.#added[place] ?? 0) + tokens;
+    this.#ring.added[place] = (this.#ring.added[place] ?? 0) + paid;
   }
 
   /** What is free goes to the debt first, second after second: tried out on a copy. */
   #waitInDebtMs(limits: Limits, demand: Demand, nowMs: number): number {
     const copy = new UsageWindow(this.#slot, this.#counted);
-    copy.#requests = this.#requests.slice();
-    copy.#tokens = this.#tokens.slice();
-    copy.#mask = this.#mask;
+    copy.#ring = this.#ring.copy();
     copy.#requestSum = this.#requestSum;
     copy.#tokenSum = this.#tokenSum;
     copy.#debt = this.#debt;
@@ -272,45 +257,25 @@ export class UsageWindow {
   }
 
   #addTokens(place: number, tokens: number): void {
-    this.#tokens[place] = (this.#tokens[place] ?? 0) + tokens;
+    this.#ring.tokens[place] = (this.#ring.tokens[place] ?? 0) + tokens;
     this.#tokenSum += tokens;
   }
 
   #keep(slots: number): void {
     this.#kept = slots;
-    const size = ringSizeFor(slots);
-    if (size <= this.#mask + 1) return;
-    const requests = new Int32Array(size);
-    const tokens = new Float64Array(size);
-    const added = this.#added && new Float64Array(size);
-    for (let slot = this.#slot - this.#mask; slot <= this.#slot; slot++) {
-      requests[slot & (size - 1)] = this.#requests[slot & this.#mask] ?? 0;
-      tokens[slot & (size - 1)] = this.#tokens[slot & this.#mask] ?? 0;
-      if (added !== undefined) added[slot & (size - 1)] = this.#added?.[slot & this.#mask] ?? 0;
-    }
-    this.#added = added;
-    this.#requests = requests;
-    this.#tokens = tokens;
-    this.#mask = size - 1;
+    this.#ring = this.#ring.grownTo(slots, this.#slot);
   }
 
   #resetMs(amounts: Int32Array | Float64Array, nowMs: number): number {
     const oldest = this.#slot - this.#counted + 1;
     let newestUsed = this.#slot;
-    while (newestUsed > oldest && amounts[newestUsed & this.#mask] === 0) newestUsed--;
+    while (newestUsed > oldest && amounts[newestUsed & this.#ring.mask] === 0) newestUsed--;
     return slotLifeMs(newestUsed, nowMs, this.#counted);
   }
 
   #clear(): void {
-    this.#requests.fill(0);
-    this.#tokens.fill(0);
-    this.#added = undefined;
+    this.#ring.clear();
     this.#requestSum = 0;
     this.#tokenSum = 0;
   }
-}
-
-/** Above the number of slots, so that the slot that begins never takes the place of one counted. */
-function ringSizeFor(slots: number): number {
-  return 2 ** (Math.floor(Math.log2(slots)) + 1);
 }
