@@ -1,3 +1,4 @@
+import { releaseBytes } from "../domain/release-bytes.ts";
 import { UpstreamFailure } from "../domain/upstream-failure.ts";
 import type { Exchange, StreamExchange, UpstreamRequest } from "../upstreams/adapter.ts";
 import type { Call } from "./call.ts";
@@ -42,6 +43,8 @@ export async function attemptWhole<Result>(
     return exchange.decode({ headers: answer.headers, body });
   } catch (error) {
     throw error instanceof UpstreamFailure ? answer.explained(error) : error;
+  } finally {
+    releaseBytes(body);
   }
 }
 

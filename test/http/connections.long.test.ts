@@ -47,7 +47,7 @@ test("the Host header names the environment, whatever host the target names", as
   const refused = await connection.answer();
   expect(refused?.status).toBe(401);
   connection.write(get("//models.example/v1/models", "Host: other.example\r\n"));
-  expect((await connection.answer())?.status).toBe(404);
+  expect((await connection.answer())?.status).toBe(400);
 });
 
 test("requests sent at once are answered in their order, each with its own id", async () => {
