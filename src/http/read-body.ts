@@ -1,10 +1,10 @@
 import { GatewayError } from "../domain/gateway-error.ts";
 import { joinChunks } from "../domain/join-chunks.ts";
+import { JsonScan, scanJson, type JsonLimits } from "../domain/json-scan.ts";
 import { nextTurn, oneTurnBytes } from "../domain/next-turn.ts";
 import { releaseBytes } from "../domain/release-bytes.ts";
 import type { BodyHold, BodyMemoryLimits } from "./body-memory.ts";
 import { decompress, type DecompressionLimits } from "./decompress.ts";
-import { JsonScan, scanJson, type JsonLimits } from "./json-scan.ts";
 
 export interface BodyLimits extends DecompressionLimits, JsonLimits, BodyMemoryLimits {
   /** As sent on the wire. */

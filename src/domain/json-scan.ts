@@ -1,5 +1,5 @@
-import { GatewayError } from "../domain/gateway-error.ts";
-import { nextTurn } from "../domain/next-turn.ts";
+import { GatewayError } from "./gateway-error.ts";
+import { nextTurn } from "./next-turn.ts";
 
 /** What bounds the time and memory that parsing a JSON body takes. */
 export interface JsonLimits {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { GatewayError } from "../domain/gateway-error.ts";
+import { GatewayError } from "./gateway-error.ts";
 import { JsonScan, scanJson, valueCosts, type JsonLimits } from "./json-scan.ts";
 
 const unbounded: JsonLimits = { jsonDepth: Infinity, jsonValues: Infinity };
