@@ -45,6 +45,7 @@ export function buildSnapshot(config: Config, services: ServicesOf, before?: Rep
         chat: config.answers.chatLimitBytes,
         embedding: config.answers.embeddingLimitBytes,
       },
+      chatAnswerValues: config.answers.chatValues,
       malformedEvents: config.streams.malformedEvent === "skip" ? mostMalformedEvents : 0,
       imageFetch: config.imageFetch,
       usageTimeoutMs: config.streams.usageTimeoutMs,

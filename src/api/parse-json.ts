@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { GatewayError } from "../domain/gateway-error.ts";
 import { nextTurn, oneTurnBytes } from "../domain/next-turn.ts";
 import { releaseBytes } from "../domain/release-bytes.ts";
@@ -16,7 +17,9 @@ export interface JsonBody {
 export async function parseJson(bytes: Uint8Array): Promise<JsonBody> {
   const isLarge = bytes.byteLength > oneTurnBytes;
   try {
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    // Told apart first: a decoder that meets a mistake takes ten times as long to say so.
+    if (!isUtf8(bytes)) throw new TypeError("not UTF-8");
+    const text = new TextDecoder().decode(bytes);
     releaseBytes(bytes);
     if (isLarge) await nextTurn();
     const value: unknown = JSON.parse(text);

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { size } from "./values.ts";
+import { size, wholeNumber } from "./values.ts";
 
 export const answersSchema = z
   .strictObject({
@@ -8,6 +8,14 @@ export const answersSchema = z
       min: "1MiB",
       max: "1GiB",
       initial: "32MiB",
+    }),
+    chat_values: wholeNumber({
+      about:
+        "Most values of such an answer, counted as `http.json_values` counts them. 4,000 tokens with " +
+        "20 alternatives each take about 6,000,000.",
+      min: 100_000,
+      max: 1_000_000_000,
+      initial: 8_000_000,
     }),
     embedding_limit: size({
       about:

@@ -27,6 +27,7 @@ export function buildConfig(file: ConfigFile): Config {
     streams: buildStreams(file.streams),
     answers: {
       chatLimitBytes: file.answers.chat_limit,
+      chatValues: file.answers.chat_values,
       embeddingLimitBytes: file.answers.embedding_limit,
     },
     shutdown: {

@@ -22,7 +22,11 @@ export interface Config {
   readonly http: HttpSettings;
   readonly streams: StreamSettings;
   /** Of whole answers of upstreams. */
-  readonly answers: { readonly chatLimitBytes: number; readonly embeddingLimitBytes: number };
+  readonly answers: {
+    readonly chatLimitBytes: number;
+    readonly chatValues: number;
+    readonly embeddingLimitBytes: number;
+  };
   readonly shutdown: { readonly preStopMs: number; readonly drainTimeoutMs: number };
   readonly auth: {
     readonly pepper: Secret | undefined;

@@ -32,8 +32,8 @@ export const httpSchema = z
     }),
     json_values: wholeNumber({
       about:
-        "Most values of a JSON body. A list or an object counts as 4, a field as 20, and 2 escapes " +
-        "in texts as one: what they cost to parse. The default takes up to about 50 ms.",
+        "Most values of a JSON body. A list or an object counts as 4, a field as 20, and an " +
+        "escape in a text as one: what they cost to parse. The default takes up to about 50 ms.",
       min: 1_000,
       max: 10_000_000,
       initial: 600_000,

@@ -76,7 +76,11 @@ describe("a valid file", () => {
         holdHeadersMs: 10_000,
         writeTimeoutMs: 30_000,
       },
-      answers: { chatLimitBytes: 32 * 1024 ** 2, embeddingLimitBytes: 256 * 1024 ** 2 },
+      answers: {
+        chatLimitBytes: 32 * 1024 ** 2,
+        chatValues: 8_000_000,
+        embeddingLimitBytes: 256 * 1024 ** 2,
+      },
       shutdown: { preStopMs: 5000, drainTimeoutMs: 30_000 },
       auth: { pepper: undefined },
       ledger: { batchRows: 500, flushIntervalMs: 1000, queueRows: 100_000 },

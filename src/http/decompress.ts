@@ -6,7 +6,7 @@ import {
   createZstdDecompress,
 } from "node:zlib";
 import { GatewayError } from "../domain/gateway-error.ts";
-import { joinChunks } from "./join-chunks.ts";
+import { joinChunks } from "../domain/join-chunks.ts";
 
 export interface DecompressionLimits {
   readonly decompressedLimitBytes: number;

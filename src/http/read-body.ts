@@ -1,10 +1,10 @@
 import { GatewayError } from "../domain/gateway-error.ts";
+import { joinChunks } from "../domain/join-chunks.ts";
+import { JsonScan, scanJson, type JsonLimits } from "../domain/json-scan.ts";
 import { nextTurn, oneTurnBytes } from "../domain/next-turn.ts";
 import { releaseBytes } from "../domain/release-bytes.ts";
 import type { BodyHold, BodyMemoryLimits } from "./body-memory.ts";
 import { decompress, type DecompressionLimits } from "./decompress.ts";
-import { joinChunks } from "./join-chunks.ts";
-import { JsonScan, scanJson, type JsonLimits } from "./json-scan.ts";
 
 export interface BodyLimits extends DecompressionLimits, JsonLimits, BodyMemoryLimits {
   /** As sent on the wire. */
@@ -76,12 +76,16 @@ async function refuseLong(
   }
   const patience = { ...limits, bodyTimeoutMs: Math.min(discardTimeoutMs, bodyTimeoutMs) };
   try {
-    await withDeadline(readChunks(request.body, bodyLimitBytes, nothing), request, patience);
-  } catch (error) {
-    const isWhole = error instanceof GatewayError && error.row.code === "request_too_large";
-    return tooLarge(bodyLimitBytes, length, isWhole ? error.headers : closeConnection);
+    await withDeadline(discard(request.body), request, patience);
+    return tooLarge(bodyLimitBytes, length, {});
+  } catch {
+    return tooLarge(bodyLimitBytes, length, closeConnection);
   }
-  return tooLarge(bodyLimitBytes, length, closeConnection);
+}
+
+/** Reads as much as was declared, and keeps nothing of it. */
+async function discard(body: ReadableStream<Uint8Array>): Promise<void> {
+  for await (const chunk of body) releaseBytes(chunk);
 }
 
 function requireJson(contentType: string | null): void {
@@ -136,9 +140,6 @@ async function readChunks(
   if (size > limitBytes) throw tooLarge(limitBytes, size, {});
   return joinChunks(chunks, size);
 }
-
-const nothing = (): void => undefined;
-
 /**
  * What came in one packet with the end of the body is read by the runtime after this turn of the
  * loop. A second request, trailers or an empty line make it end the connection: nobody would get the
@@ -149,11 +150,11 @@ async function untilPacketIsRead({ signal }: Request): Promise<void> {
   signal.throwIfAborted();
 }
 
-function withDeadline(
-  reading: Promise<Uint8Array>,
+function withDeadline<Read>(
+  reading: Promise<Read>,
   request: Request,
   limits: BodyLimits,
-): Promise<Uint8Array> {
+): Promise<Read> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       reject(

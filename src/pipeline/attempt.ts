@@ -1,3 +1,6 @@
+import { scanJson } from "../domain/json-scan.ts";
+import { oneTurnBytes } from "../domain/next-turn.ts";
+import { releaseBytes } from "../domain/release-bytes.ts";
 import { UpstreamFailure } from "../domain/upstream-failure.ts";
 import type { Exchange, StreamExchange, UpstreamRequest } from "../upstreams/adapter.ts";
 import type { Call } from "./call.ts";
@@ -35,13 +38,30 @@ export async function attemptWhole<Result>(
   context: AttemptContext,
 ): Promise<Result> {
   const answer = await sendTo(exchange.request, candidate, context);
-  const body = await answer.readAll(
-    context.call.snapshot.settings.answerLimitBytes[candidate.model.kind],
-  );
+  const { settings } = context.call.snapshot;
+  const { kind } = candidate.model;
+  const body = await answer.readAll(settings.answerLimitBytes[kind]);
   try {
+    if (kind === "chat") await checkValues(body, settings.chatAnswerValues);
     return exchange.decode({ headers: answer.headers, body });
   } catch (error) {
     throw error instanceof UpstreamFailure ? answer.explained(error) : error;
+  } finally {
+    releaseBytes(body);
+  }
+}
+
+/** Nests as deep as any answer: schemas and arguments of tools are texts in it. */
+const mostDepth = 128;
+
+/** What a parser would take long for is no answer; a short one takes no time, whatever it holds. */
+async function checkValues(body: Uint8Array, jsonValues: number): Promise<void> {
+  if (body.byteLength <= oneTurnBytes) return;
+  try {
+    await scanJson(body, { jsonDepth: mostDepth, jsonValues });
+  } catch (error) {
+    const message = `the answer holds more than ${jsonValues} values, or nests too deep`;
+    throw new UpstreamFailure({ kind: "broken-answer", message }, { cause: error });
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Clock } from "../domain/clock.ts";
 import { GatewayError } from "../domain/gateway-error.ts";
+import { joinChunks } from "../domain/join-chunks.ts";
 import { nextTurn, oneTurnBytes } from "../domain/next-turn.ts";
 import { UpstreamFailure, type UpstreamFailureKind } from "../domain/upstream-failure.ts";
 import type { UpstreamRequest } from "../upstreams/adapter.ts";
@@ -201,7 +202,7 @@ export class UpstreamAnswer {
     let size = 0;
     for (;;) {
       const chunk = await this.read();
-      if (chunk === undefined) return Buffer.concat(chunks, size);
+      if (chunk === undefined) return joinChunks(chunks, size);
       size += chunk.byteLength;
       if (size > limitBytes) throw tooLong(limitBytes);
       chunks.push(chunk);

@@ -37,6 +37,8 @@ export interface Upstream {
 export interface CallSettings {
   /** Largest whole answer read from an upstream, by the kind of the model. */
   readonly answerLimitBytes: Readonly<Record<Model["kind"], number>>;
+  /** Most values of a whole answer of a chat model (`domain/json-scan`). */
+  readonly chatAnswerValues: number;
   /** Events without sense that are skipped in one streamed answer. */
   readonly malformedEvents: number;
   readonly imageFetch: ImageFetchSettings;

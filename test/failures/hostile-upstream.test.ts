@@ -13,7 +13,7 @@ let gateway: TestGateway;
 beforeAll(async () => {
   gateway = await startGateway({
     sections: {
-      answers: `{ chat_limit: ${limitBytes}, embedding_limit: ${limitBytes} }`,
+      answers: `{ chat_limit: ${limitBytes}, chat_values: 200000, embedding_limit: ${limitBytes} }`,
       upstreams: `{ hostile: { kind: openai, base_url: ${url} } }`,
       models: `
   chat-model: { kind: chat, context_window: 1000, targets: [{ upstream: hostile, model: m }] }
@@ -149,6 +149,16 @@ test.each([
   ["choices", { choices: Array.from({ length: 5_000 }, () => ({ message: { content: "a" } })) }],
 ])("a whole answer with too many %s is 503", async (_, body) => {
   answer = () => Response.json(body);
+  await expectUnavailable("/v1/chat/completions", chat);
+});
+
+test.each([
+  ["lists", "[],".repeat(60_000)],
+  ["nested lists", `${"[".repeat(500)}${"]".repeat(500)},`.repeat(100)],
+])("a whole answer of %s beside its message is 503", async (_, lists) => {
+  const message = JSON.stringify({ role: "assistant", content: "hello" });
+  answer = () =>
+    new Response(`{"choices":[{"message":${message},"finish_reason":"stop"}],"x":[${lists}1]}`);
   await expectUnavailable("/v1/chat/completions", chat);
 });
 

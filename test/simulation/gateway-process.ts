@@ -190,6 +190,7 @@ export class GatewayProcess {
       upstreams: new Map(scenario.upstreams.map((plan) => [plan.name, this.#upstreamOf(plan)])),
       settings: {
         answerLimitBytes: { chat: 1_000_000, embedding: 1_000_000 },
+        chatAnswerValues: 1_000_000,
         malformedEvents: 10,
         usageTimeoutMs,
         imageFetch: noImageFetch,

@@ -74,6 +74,7 @@ export function snapshotOf(
     upstreams: new Map(built.map((upstream) => [upstream.name, upstream])),
     settings: {
       answerLimitBytes: { chat: 1_000_000, embedding: 1_000_000 },
+      chatAnswerValues: 1_000_000,
       malformedEvents: 10,
       usageTimeoutMs: 5_000,
       imageFetch: { ...noImageFetch, ...imageFetch },

@@ -1,4 +1,4 @@
-import { releaseBytes } from "../domain/release-bytes.ts";
+import { releaseBytes } from "./release-bytes.ts";
 
 /** One run of bytes in a buffer of its own; the chunks cannot be read afterwards. */
 export function joinChunks(chunks: readonly Uint8Array[], size: number): Uint8Array {
