@@ -11,7 +11,7 @@ import { RawConnection, type RawAnswer } from "./raw-connection.ts";
 
 let gateway: TestGateway;
 beforeAll(async () => {
-  gateway = await startGateway();
+  gateway = await startGateway({ sections: { admin: "{ hosts: [models.example] }" } });
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
 
