@@ -1,12 +1,12 @@
+import type { CountedRequest, RequestKind } from "../domain/limit-scope.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Caller } from "../domain/key.ts";
 import type { Environment } from "../domain/model.ts";
-import type { ArrivingRequest, RequestKind } from "../pipeline/count-request.ts";
 import type { Snapshot } from "../pipeline/snapshot.ts";
-import type { CountedRequest } from "../storage/store.ts";
 import type { AdminGate } from "./admin-gate.ts";
 import type { EdgeSettings } from "./edge-settings.ts";
 import type { HandledRequest } from "./handled-request.ts";
+import type { ArrivingRequest } from "./route.ts";
 import type { RouteTable } from "./route-table.ts";
 import type { Overload } from "./shed-replies.ts";
 

@@ -1,8 +1,7 @@
+import type { CountedRequest } from "../domain/limit-scope.ts";
 import { GatewayError } from "../domain/gateway-error.ts";
 import type { Caller } from "../domain/key.ts";
-import type { ArrivingRequest } from "../pipeline/count-request.ts";
 import { environmentAt } from "../pipeline/snapshot.ts";
-import type { CountedRequest } from "../storage/store.ts";
 import type { CountArrival } from "./dispatch-options.ts";
 import { draining, unknownHost } from "./edge-refusal.ts";
 import type { HandledRequest } from "./handled-request.ts";
@@ -15,7 +14,7 @@ import {
   streamEndOf,
   type RequestContext,
 } from "./request-context.ts";
-import type { KeyCall, KeyRoute } from "./route.ts";
+import type { ArrivingRequest, KeyCall, KeyRoute } from "./route.ts";
 import type { Overload } from "./shed-replies.ts";
 import { closingUnread } from "./to-response.ts";
 
@@ -47,8 +46,9 @@ export function handleWithKey(keyed: KeyedRequest): Reply | Promise<Reply> {
   context.caller = caller;
   const known = { caller, environment, snapshot };
   return countThen(keyed, known, (counted) => {
-    if (options.overload?.refusesUnread(caller.key) === true)
+    if (options.overload?.refusesUnread(caller.key) === true) {
       return shed(context, options.overload);
+    }
     return serve(keyed, { ...known, counted });
   });
 }

@@ -24,7 +24,9 @@ test("an address with many wrong keys in one second gets an answer that names no
   const repeated = new RepeatedRefusals();
   const answers = Array.from({ length: 30 }, () => repeated.ofAddress("192.0.2.1", 5_000));
   expect(answers.slice(0, 20).every((each) => each === undefined)).toBe(true);
-  expect(answers.slice(20).map((each) => each?.reply.status)).toEqual(Array(10).fill(401));
+  expect(answers.slice(20).map((each) => each?.reply.status)).toEqual(
+    Array.from({ length: 10 }, () => 401),
+  );
   expect(repeated.ofAddress("192.0.2.2", 5_000)).toBeUndefined();
   expect(repeated.ofAddress("192.0.2.1", 6_000)).toBeUndefined();
 });

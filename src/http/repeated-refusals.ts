@@ -1,6 +1,6 @@
+import type { RequestKind } from "../domain/limit-scope.ts";
 import type { GatewayError } from "../domain/gateway-error.ts";
 import type { Caller } from "../domain/key.ts";
-import type { RequestKind } from "../pipeline/count-request.ts";
 import { repeatedlyWrongKey } from "./edge-refusal.ts";
 import { errorReply } from "./error-reply.ts";
 import type { Reply } from "./reply.ts";

@@ -1,9 +1,8 @@
+import type { CountedRequest, RequestKind } from "../domain/limit-scope.ts";
 import type { Caller } from "../domain/key.ts";
 import type { Environment } from "../domain/model.ts";
 import type { Principal, Role, Scope } from "../domain/user.ts";
-import type { RequestKind } from "../pipeline/count-request.ts";
 import type { Snapshot } from "../pipeline/snapshot.ts";
-import type { CountedRequest } from "../storage/store.ts";
 import type { StreamEnd } from "./event-stream.ts";
 import type { Reply } from "./reply.ts";
 
@@ -32,6 +31,9 @@ export interface KeyCall extends PublicCall {
   /** To be called at the end of a streamed body. */
   streamEnded(end: StreamEnd): void;
 }
+
+/** What is known of it before its body is read. */
+export type ArrivingRequest = Pick<KeyCall, "caller" | "environment" | "snapshot">;
 
 /** A request of the control plane by somebody who may make it, as far as role and scope say. */
 export interface AdminCall extends PublicCall {

@@ -76,7 +76,7 @@ test("a refusal for tokens says what the window held and when the request would 
 test("a refusal in debt says what is owed, and when it is paid", async () => {
   const { ask, refused, store } = setUp({});
   await ask(300);
-  await store.settle("req_1", 2_500);
+  store.settle("req_1", 2_500);
   const error = await refused(100);
   expect(error.message).toContain("Limit 1000, Used 2500, Requested 100.");
   expect(error.explanation?.summary).toBe(

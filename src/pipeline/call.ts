@@ -1,7 +1,7 @@
 import type { CapacityMode } from "../domain/capacity.ts";
 import type { Caller } from "../domain/key.ts";
 import type { Environment } from "../domain/model.ts";
-import type { CountedRequest } from "../storage/store.ts";
+import type { CountedRequest } from "../domain/limit-scope.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 /** What a caller says of one call beside its body. */

@@ -1,5 +1,6 @@
 import type { Clock } from "../domain/clock.ts";
-import type { CountDecision, CountedRequest, LimitScope, LimitStore } from "../storage/store.ts";
+import type { CountedRequest, LimitScope, RequestKind } from "../domain/limit-scope.ts";
+import type { CountDecision, LimitStore } from "../storage/store.ts";
 import { admissionRefusal } from "./admission-refusal.ts";
 import type { Call } from "./call.ts";
 import { keyScopeId, planScopes } from "./plan-scopes.ts";
@@ -11,9 +12,6 @@ export interface CountServices {
   readonly limits: LimitStore;
   readonly clock: Clock;
 }
-
-/** A call of a model, or one of the listings, as many of which a plan allows beside its calls. */
-export type RequestKind = "call" | "listing";
 
 /**
  * Counts a request of a key when it comes, whatever becomes of it. Throws 429. Undefined: the plan

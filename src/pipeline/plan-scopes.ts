@@ -1,4 +1,4 @@
-import type { LimitScope } from "../storage/store.ts";
+import type { LimitScope } from "../domain/limit-scope.ts";
 import type { Call } from "./call.ts";
 import { uncappedTerms } from "./reserve-tokens.ts";
 

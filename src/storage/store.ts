@@ -1,4 +1,5 @@
 import type { Key, KeySecret } from "../domain/key.ts";
+import type { CountedRequest, LimitScope } from "../domain/limit-scope.ts";
 import type { LimitDimension, LimitState } from "../domain/limit-state.ts";
 import type { Limits } from "../domain/plan.ts";
 import type { WindowSlot } from "../domain/refusal.ts";
@@ -81,33 +82,6 @@ export interface UsageRetention {
   readonly days: number | undefined;
 }
 
-/** Something that is limited, such as one key, and what it may use in any 60 seconds. */
-export interface LimitScope {
-  readonly id: string;
-  /** Of a minute. Requests may be without limit: `Infinity`. */
-  readonly limits: Limits;
-  /** Undefined: a cap, never exceeded in any 60 seconds, wherever they begin. */
-  readonly guarantee?: GuaranteeTime | undefined;
-  /**
-   * How many times the limit all calls under way may use beyond what is charged for them. Undefined:
-   * without end.
-   */
-  readonly overrunFactor?: number | undefined;
-}
-
-/**
- * A guarantee errs for its owner: who uses it up and comes again after its time is never refused.
- * It counts one second less than its time, so in the long run it admits up to 60/59 of its limits.
- * A cap and a guarantee of one id count apart.
- */
-export interface GuaranteeTime {
-  /**
-   * From 60 to 3600: a longer time has as many more tokens. It may change with every request;
-   * nothing that was admitted is forgotten by that.
-   */
-  readonly seconds: number;
-}
-
 export interface LimitRequest {
   /** Unique; `settle` names it again. */
   readonly callId: string;
@@ -119,13 +93,6 @@ export interface LimitRequest {
   readonly mostTokens?: number | undefined;
   /** Set when the scopes have counted the request before: only its tokens are new. */
   readonly counted?: CountedRequest | undefined;
-}
-
-/** A request that was counted before it was known what it asks for. */
-export interface CountedRequest {
-  readonly scopes: readonly LimitScope[];
-  /** In the store's own time. */
-  readonly slot: number;
 }
 
 export type CountDecision =

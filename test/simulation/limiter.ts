@@ -2,12 +2,8 @@ import {
   createMemoryLimitStore,
   type MemoryLimitStore,
 } from "../../src/storage/memory/limit-store.ts";
-import type {
-  LimitDecision,
-  LimitRequest,
-  LimitScope,
-  LimitStore,
-} from "../../src/storage/store.ts";
+import type { LimitScope } from "../../src/domain/limit-scope.ts";
+import type { LimitDecision, LimitRequest, LimitStore } from "../../src/storage/store.ts";
 import { ScopeAudit } from "./scope-audit.ts";
 import { changeGraceMs, type KeyRegister } from "./key-register.ts";
 import type { Random } from "./random.ts";

@@ -1,7 +1,8 @@
 import type { WindowSlot } from "../../src/domain/refusal.ts";
 import type { LimitState } from "../../src/domain/limit-state.ts";
 import { slotAt } from "../../src/limits/slots.ts";
-import type { LimitDecision, LimitRequest, LimitScope } from "../../src/storage/store.ts";
+import type { LimitScope } from "../../src/domain/limit-scope.ts";
+import type { LimitDecision, LimitRequest } from "../../src/storage/store.ts";
 
 interface Charge {
   readonly slot: number;

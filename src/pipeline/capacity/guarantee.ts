@@ -1,7 +1,7 @@
 import { guaranteedTokens, guaranteeSeconds } from "../../domain/capacity.ts";
 import type { Model } from "../../domain/model.ts";
 import { guaranteeLimits } from "../../limits/slots.ts";
-import type { LimitScope } from "../../storage/store.ts";
+import type { LimitScope } from "../../domain/limit-scope.ts";
 import type { Call } from "../call.ts";
 
 /** Provisioned throughput that a key has at a model. */

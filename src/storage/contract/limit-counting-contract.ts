@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { CountedRequest, LimitScope } from "../store.ts";
+import type { CountedRequest, LimitScope } from "../../domain/limit-scope.ts";
 import { scopeOf, waitOf, type LimitStoreFixture } from "./limit-store-fixture.ts";
 
 /** What every limit store must do with requests that are counted before what they ask for is known. */

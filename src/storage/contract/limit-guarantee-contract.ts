@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { LimitScope } from "../store.ts";
+import type { LimitScope } from "../../domain/limit-scope.ts";
 import { waitOf, type LimitStoreFixture } from "./limit-store-fixture.ts";
 
 /** What every limit store must do for guarantees, which err for their owner where caps err for the operator. */

@@ -2,7 +2,8 @@ import { expect } from "bun:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import type { Limits } from "../../domain/plan.ts";
 import type { LimitState } from "../../domain/limit-state.ts";
-import type { LimitDecision, LimitScope, LimitStore } from "../store.ts";
+import type { LimitScope } from "../../domain/limit-scope.ts";
+import type { LimitDecision, LimitStore } from "../store.ts";
 
 /** What a backend under contract is to be created with. */
 export const contractReservationTtlMs = 600_000;

@@ -1,12 +1,11 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { LimitState } from "../../domain/limit-state.ts";
 import { slotAt, type Demand } from "../../limits/slots.ts";
+import type { CountedRequest, LimitScope } from "../../domain/limit-scope.ts";
 import type {
   CountDecision,
-  CountedRequest,
   LimitDecision,
   LimitRequest,
-  LimitScope,
   LimitStore,
   PastAdmission,
   RefusedByLimit,

@@ -9,7 +9,8 @@ import {
   type Demand,
 } from "../../limits/slots.ts";
 import { UsageWindow } from "../../limits/window.ts";
-import type { LimitScope, PastAdmission } from "../store.ts";
+import type { LimitScope } from "../../domain/limit-scope.ts";
+import type { PastAdmission } from "../store.ts";
 import { PastUsage } from "./past-usage.ts";
 import { countDistinct, type ScopeCharge } from "./scope-charge.ts";
 import { WindowShelf } from "./window-shelf.ts";
