@@ -86,7 +86,8 @@ export class CallUsage {
    * tokens. Only an upstream can say that an answer has none; vectors are no output.
    */
   get ofAnswer(): CountedUsage {
-    const whole = this.#whole && largest(this.#whole, this.#saidEarly);
+    // What was said of parts is in it, or was said of those that another attempt brought.
+    const whole = this.#whole && largest(this.#whole, this.#soFar);
     const { usage: delivered, source } = this.ofDelivery;
     if (whole === undefined) {
       const leastOutput = this.#kind === "chat" ? 1 : 0;
