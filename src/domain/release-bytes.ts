@@ -4,6 +4,7 @@
  */
 export function releaseBytes(bytes: Uint8Array): void {
   const { buffer } = bytes;
-  if (!(buffer instanceof ArrayBuffer) || buffer.byteLength !== bytes.byteLength) return;
+  if (bytes.byteLength === 0 || !(buffer instanceof ArrayBuffer)) return;
+  if (buffer.byteLength !== bytes.byteLength) return;
   buffer.transfer(0);
 }

@@ -80,7 +80,7 @@ class CallCheck {
   }
 
   #checkOutcome(): void {
-    const { closed, isAnswered, error, leftAt } = this.#record;
+    const { closed, isAnswered, error, leftAt, deadlineAt } = this.#record;
     if (closed === undefined) return;
     const { outcome, status } = closed;
     if (isAnswered && (outcome !== "completed" || status !== 200)) {
@@ -91,7 +91,9 @@ class CallCheck {
     }
     // A refusal may be on its way when the caller leaves.
     const isRefused = this.#record.attempts.length === 0;
-    if (leftAt !== undefined && outcome === "failed" && !isRefused) {
+    // So is the end of a call whose own time was over before.
+    const isOverdue = deadlineAt !== undefined && leftAt !== undefined && deadlineAt <= leftAt;
+    if (leftAt !== undefined && outcome === "failed" && !isRefused && !isOverdue) {
       this.#wrong("ledger", `its caller left, and it is ${outcome} ${status}`);
     }
   }
@@ -229,8 +231,10 @@ class CallCheck {
     const drainMs = this.#drainMsAt(upstream);
     const end = (at: number | undefined, mayTakeMs: number, what: string): void => {
       if (at === undefined) return;
-      // The count of a finished answer is awaited for nobody.
-      const countMs = finishedAt(attempt) <= at + leastMs ? usageTimeoutMs + finishPatienceMs : 0;
+      // The count of an answer that is finished, perhaps while it is read on, is awaited for nobody.
+      const finishMs = Math.max(0, finishedAt(attempt) - at);
+      const isFinished = finishMs <= mayTakeMs + leastMs;
+      const countMs = isFinished ? finishMs + usageTimeoutMs + finishPatienceMs : 0;
       const isLate = endedAt > at + Math.max(mayTakeMs, countMs) + leastMs;
       if (!isLate || (overAt !== undefined && overAt < at)) return;
       this.#wrong("attempts", `${id} went on ${endedAt - at} ms after ${what}`);
