@@ -100,7 +100,7 @@ const updateVerb = defineVerb({
       name: args.text("name"),
       plans: args.list("plans"),
       max_keys: args.count("max-keys"),
-      limits: args.flag("no-limits") ? null : readLimits(args),
+      limits: limitsOf(args.flag("no-limits"), readLimits(args)),
       note: args.text("note"),
     });
     if (Object.keys(fields).length === 0) throw new UsageError("say what to change");
@@ -109,6 +109,12 @@ const updateVerb = defineVerb({
     return exitCodes.ok;
   },
 });
+
+function limitsOf(isNone: boolean, limits: object | undefined): object | null | undefined {
+  if (!isNone) return limits;
+  if (limits !== undefined) throw new UsageError("--no-limits and other limits exclude each other");
+  return null;
+}
 
 const eraseVerb = defineVerb({
   name: "erase",

@@ -230,7 +230,7 @@ export const planSchema = z
         "How many times `tokens_per_minute` all uncapped calls under way may use at most beyond what " +
         "is counted for them; 429 beyond it. Under `uncapped: debt`.",
       min: 0,
-      max: 1_000,
+      max: 50,
       initial: 3,
     }),
   })

@@ -5,6 +5,11 @@ export interface LimitScope {
   readonly id: string;
   /** Of a minute. Requests may be without limit: `Infinity`. */
   readonly limits: Limits;
+  /**
+   * Of several owners, such as a pool: what one uses beyond it is no debt of the others, and leaves
+   * with the second that admitted it.
+   */
+  readonly isShared?: boolean;
   /** Undefined: a cap, never exceeded in any 60 seconds, wherever they begin. */
   readonly guarantee?: GuaranteeTime | undefined;
   /**

@@ -4,14 +4,16 @@ import { formatGoDuration, rateLimitHeaders, retryHeaders } from "../limits/head
 import type { LimitDecision } from "../storage/store.ts";
 import type { Guarantee } from "./capacity/guarantee.ts";
 import type { Call } from "./call.ts";
-import { accountScopeId } from "./plan-scopes.ts";
+import type { OutputExpectation } from "./estimate.ts";
+import { accountScopeId, isListing } from "./plan-scopes.ts";
 import type { ResolvedModel } from "./resolve-model.ts";
 
 export interface RefusedAdmission {
   readonly request: {
-    readonly call: Pick<Call, "caller" | "environment">;
+    readonly call: Pick<Call, "caller" | "environment" | "counted">;
     /** Undefined for a request that was refused before its body was read. */
     readonly resolved?: ResolvedModel;
+    readonly output?: OutputExpectation;
   };
   /** Undefined: the plan refused. */
   readonly guarantee?: Guarantee;
@@ -43,16 +45,13 @@ function overrunRefusal(
 ): GatewayError {
   const { retryAfterMs, state } = refused.decision;
   const subject = subjectOf(refused, "tokens per min (TPM)");
-  const could =
-    `without a cap on its output the request could use ${asked} tokens more than are counted for ` +
-    "it";
+  const could = `its answers have no cap and could use ${asked} tokens more than are reserved for it`;
+  const setCap = "Please set `max_completion_tokens` or `max_tokens`";
   const message =
     retryAfterMs === undefined
-      ? `Request too large for ${subject}: ${could}, and at most ${limit} are allowed. Please set ` +
-        "`max_completion_tokens` or `max_tokens`."
-      : `Rate limit reached for ${subject}: ${could}, other requests under way ${used}, and at most ` +
-        `${limit} are allowed together. Please set \`max_completion_tokens\` or \`max_tokens\`, or ` +
-        "try again when they have ended.";
+      ? `Request too large for ${subject}: ${could}; at most ${limit} are allowed. ${setCap}.`
+      : `Rate limit reached for ${subject}: ${could}, and requests under way ${used}; at most ` +
+        `${limit} are allowed together. ${setCap}, or try again when they have ended.`;
   return new GatewayError("rate_limit_exceeded", {
     message,
     type: "tokens",
@@ -61,8 +60,9 @@ function overrunRefusal(
       ...whose(refused),
       rule: "uncapped_output",
       summary:
-        `Calls under way could use ${used} tokens beyond what is counted for them, and the request, ` +
-        `which does not cap its output, ${asked}, of at most ${limit} (overrun_factor).`,
+        `The request does not cap its output: it could use ${asked} tokens beyond its reservation, ` +
+        `and other calls under way ${used}. The plan allows ${limit} together (overrun_factor). ` +
+        "Have the application set max_completion_tokens, or raise overrun_factor.",
     },
   });
 }
@@ -74,11 +74,12 @@ function limitRefusal(refused: RefusedAdmission): GatewayError {
   const used = isTokens ? limit - state.remainingTokens + debt : limit - state.remainingRequests;
   const asked = isTokens ? refused.askedTokens : 1;
   const subject = subjectOf(refused, isTokens ? "tokens per min (TPM)" : "requests per min (RPM)");
+  const numbers = [`Limit ${limit}`, `Used ${used}`, ...(asked > 0 ? [`Requested ${asked}`] : [])];
+  const owed = isTokens && debt > 0 ? " Earlier calls used more than the limit, which counts." : "";
   const message =
     retryAfterMs === undefined
-      ? `Request too large for ${subject}: Limit ${limit}, Requested ${asked}. ` +
-        "The input or output tokens must be reduced in order to run successfully."
-      : `Rate limit reached for ${subject}: Limit ${limit}, Used ${used}, Requested ${asked}. ` +
+      ? `Request too large for ${subject}: Limit ${limit}, Requested ${asked}. ${adviceFor(refused)}`
+      : `Rate limit reached for ${subject}: ${numbers.join(", ")}.${owed} ` +
         `Please try again in ${formatGoDuration(retryAfterMs)}.`;
   return new GatewayError("rate_limit_exceeded", {
     message,
@@ -88,6 +89,14 @@ function limitRefusal(refused: RefusedAdmission): GatewayError {
   });
 }
 
+function adviceFor({ request }: RefusedAdmission): string {
+  const isUncapped = request.output !== undefined && request.output.cap === undefined;
+  return isUncapped
+    ? "Without a cap on its output all that the model can answer is counted. Please set " +
+        "`max_completion_tokens` or `max_tokens`, or shorten the input."
+    : "The input or output tokens must be reduced in order to run successfully.";
+}
+
 function subjectOf({ request, guarantee, decision }: RefusedAdmission, ofPlan: string): string {
   const { resolved, call } = request;
   const { application, accountId } = call.caller.key;
@@ -95,7 +104,8 @@ function subjectOf({ request, guarantee, decision }: RefusedAdmission, ofPlan: s
   const model = resolved === undefined ? "" : `${resolved.model.alias} in `;
   const isOfAccount = decision.scopeId === accountScopeId(accountId);
   const whose = isOfAccount ? "all applications of the account" : `application ${application}`;
-  return `${model}${whose} on ${what}`;
+  const listing = isListing(decision.scopeId) ? "the list of models in " : "";
+  return `${listing}${model}${whose} on ${what}`;
 }
 
 function whose({ request }: RefusedAdmission) {
@@ -120,6 +130,10 @@ function explain(
   const rule = brokenRule(decision, guarantee);
   const seconds = guarantee?.seconds ?? 60;
   const debtOf = dimension === "tokens" ? debt : 0;
+  const wanted = asked > 0 ? `, and the request asks for ${asked}` : "";
+  const isOfAccount = scopeId === accountScopeId(refused.request.call.caller.key.accountId);
+  const ofListings = isListing(scopeId) ? " of requests for the list of models" : "";
+  const ofWhom = isOfAccount ? " of all keys of the account" : ofListings;
   const owed =
     debtOf === 0
       ? ""
@@ -128,9 +142,10 @@ function explain(
     rule,
     summary:
       rule === "request_too_large"
-        ? `The request asks for ${asked} tokens, more than the ${limit} of ${wholeTime(guarantee)}.`
-        : `The last ${seconds} s hold ${used - debtOf} of ${limit} ${dimension}, and the request ` +
-          `asks for ${asked}.${owed}`,
+        ? `The request asks for ${asked} tokens, more than the ${limit} of ` +
+          `${wholeTime(guarantee)}${ofWhom}.`
+        : `The last ${seconds} s${ofWhom} hold ${used - debtOf} of ${limit} ${dimension}` +
+          `${wanted}.${owed}`,
     ...whose(refused),
     window: {
       scopeId,

@@ -329,6 +329,16 @@ describe("a key with provisioned throughput", () => {
     expect(leftOfPlan()).toMatchObject({ remainingRequests: 100, remainingTokens: 1_000 });
   });
 
+  test("gives the request back as well when only its guarantee was asked, and had no room", async () => {
+    const { ask, requestOf, leftOfPlan, services } = setUpGuarantee();
+    await ask({ input: 300 });
+    const { call, ...rest } = requestOf({ input: 10, capacity: "provisioned-only" });
+    const counted = await countRequest("call", call, services);
+    const refused = await gatewayErrorOf(admit({ ...rest, call: { ...call, counted } }, services));
+    expect(refused.headers["retry-after"]).toBeDefined();
+    expect(leftOfPlan().remainingRequests).toBe(100);
+  });
+
   test("is let in beyond the requests of its plan, for its guarantee alone", async () => {
     const { ask, requestOf, services } = setUpGuarantee();
     for (let index = 0; index < 100; index += 1) {

@@ -6,7 +6,7 @@ import type { LimitStore } from "../storage/store.ts";
 import { admissionRefusal, type RefusedAdmission } from "./admission-refusal.ts";
 import type { Call } from "./call.ts";
 import { guaranteeOf, type Guarantee } from "./capacity/guarantee.ts";
-import { planScopes } from "./plan-scopes.ts";
+import { keyScopeId, planScopes } from "./plan-scopes.ts";
 import {
   reservationUnder,
   uncappedTerms,
@@ -48,7 +48,7 @@ export async function admit(
   if (used !== undefined && "admission" in used) return used.admission;
   const isGuaranteedAlone = call.options.capacity === "provisioned-only";
   if (isGuaranteedAlone) {
-    throw used === undefined ? noGuarantee(request) : admissionRefusal(used.refused);
+    throw used === undefined ? noGuarantee(request) : await refusalOf(used.refused, services);
   }
   const reservation = reservationUnder(call.caller.limits.tokensPerMinute, request);
   const { tokens, mostTokens } = reservation;
@@ -59,11 +59,26 @@ export async function admit(
     const capacityClass = used === undefined ? "on-demand" : "spillover";
     return admissionOf(resolved, reservation, { capacityClass, state: decision.state });
   }
-  // What is too large for the plan has cost a request; what came too early comes again.
-  if (decision.retryAfterMs !== undefined) await uncount(call, services);
-  const askedTokens = reservation.tokens;
-  const refused = { request, decision, askedTokens, now: services.clock.now() };
-  throw admissionRefusal(soonerOf(refused, used?.refused));
+  const refused = { request, decision, askedTokens: tokens, now: services.clock.now() };
+  throw await refusalOf(soonerOf(refused, used?.refused), services);
+}
+
+/**
+ * What is too large has cost a request; what came too early may come again, so its request is given
+ * back: as many a minute as the plan has, since the body has been read for each of them.
+ */
+async function refusalOf(
+  refused: RefusedAdmission,
+  services: AdmissionServices,
+): Promise<GatewayError> {
+  const { call } = refused.request;
+  if (refused.decision.retryAfterMs !== undefined && call.counted !== undefined) {
+    const { key, limits } = call.caller;
+    const early = { id: `early/${keyScopeId(key.limitScope)}`, limits };
+    const { isAdmitted } = await services.limits.count([early]);
+    if (isAdmitted) await services.limits.uncount(call.counted);
+  }
+  return admissionRefusal(refused);
 }
 
 /** Of the plan's refusal and the guarantee's, the one that ends first; waiting is for either. */

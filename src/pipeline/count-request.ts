@@ -3,7 +3,7 @@ import type { CountedRequest, LimitScope, RequestKind } from "../domain/limit-sc
 import type { CountDecision, LimitStore } from "../storage/store.ts";
 import { admissionRefusal } from "./admission-refusal.ts";
 import type { Call } from "./call.ts";
-import { keyScopeId, planScopes } from "./plan-scopes.ts";
+import { listingScopeId, planScopes } from "./plan-scopes.ts";
 
 /** What is known of a request before its body is read. */
 export type ArrivingRequest = Pick<Call, "caller" | "environment" | "snapshot">;
@@ -35,5 +35,5 @@ export function countRequest(
 
 function listingScope({ caller }: ArrivingRequest): LimitScope {
   const { key, limits } = caller;
-  return { id: `models/${keyScopeId(key.limitScope)}`, limits };
+  return { id: listingScopeId(key.limitScope), limits };
 }

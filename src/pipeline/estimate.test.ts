@@ -251,3 +251,24 @@ test("estimates are whole numbers, as the limiter demands", () => {
   const estimate = learning.estimate(subject, { textBytes: 11, attachmentTokens: 1_600 }, uncapped);
   for (const value of Object.values(estimate)) expect(Number.isInteger(value)).toBe(true);
 });
+
+test("answers that end at the plan's cap make the next one longer, and others under it do not lie", () => {
+  const estimator = new TokenEstimator({ defaultOutputTokens: 1_024, nowMs: 0 });
+  const model = modelOf({ maxOutputTokens: 64_000 });
+  const subject = { accountId: "acct_a", keyId: "key_a", model, nowMs: 0 };
+  const size = { textBytes: 30, attachmentTokens: 0 };
+  const expected = (): number =>
+    estimator.estimate(subject, size, { cap: undefined, choices: 1 }).outputTokens;
+  const answer = (outputTokens: number, choices = 1): void => {
+    const usage = { inputTokens: 10, outputTokens, cachedInputTokens: 0, reasoningTokens: 0 };
+    const outputCap = expected();
+    estimator.learn(subject, { size, output: { cap: undefined, choices }, outputCap, usage });
+  };
+  const start = expected();
+  for (let count = 0; count < 30; count += 1) answer(expected() - 1);
+  const grown = expected();
+  expect(grown).toBeGreaterThan(start);
+  // Of several choices nobody knows which of them was cut.
+  for (let count = 0; count < 50; count += 1) answer(300, 2);
+  expect(expected()).toBe(grown);
+});

@@ -148,14 +148,15 @@ export class TokenEstimator {
    * without one, so a key cannot train its own reservations down with tiny caps. The input of
    * several choices says nothing about tokens a byte: some upstreams count it once for each choice.
    */
-  learn(subject: Subject, { size, output, usage }: Observation): void {
+  learn(subject: Subject, { size, output, outputCap, usage }: Observation): void {
     const isReadOnce = output.choices === 1 && size.attachmentTokens === 0;
     const tellsRatio = isReadOnce && size.textBytes > 0 && usage.inputTokens > 0;
-    const tellsLength = output.cap === undefined && usage.outputTokens > 0;
+    const isKnown = outputCap === undefined || output.choices === 1;
+    const tellsLength = output.cap === undefined && isKnown && usage.outputTokens > 0;
     if (!tellsRatio && !tellsLength) return;
     const learned = this.#keep(subject);
     if (tellsRatio) learned.ratio.observe(usage.inputTokens / size.textBytes);
-    if (tellsLength) learned.output.observe(usage.outputTokens / output.choices);
+    if (tellsLength) learned.output.observe(lengthOf(usage, output, outputCap));
   }
 
   #expectOutput(
@@ -208,9 +209,24 @@ const ratioOptions = {
   maximum: mostTokensPerByte,
 };
 
+/** An answer that ended at the plan's cap would have been longer: how much nobody knows. */
+function lengthOf(
+  { outputTokens }: TokenUsage,
+  { choices }: OutputExpectation,
+  outputCap: number | undefined,
+): number {
+  const isCut = outputCap !== undefined && outputTokens >= nearlyCut * outputCap;
+  return isCut ? 2 * outputCap : outputTokens / choices;
+}
+
+/** Providers may end an answer a few tokens before its cap. */
+const nearlyCut = 0.95;
+
 export interface Observation {
   readonly size: InputSize;
   readonly output: OutputExpectation;
+  /** Of one choice, where the plan set it. */
+  readonly outputCap?: number | undefined;
   readonly usage: TokenUsage;
 }
 

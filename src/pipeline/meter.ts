@@ -135,7 +135,9 @@ export class Meter {
     const subject = { accountId, keyId, model, nowMs: clock.monotonic() };
     const usage = this.#tokens.whole;
     this.#close({ outcome: "completed", status: 200 });
-    if (usage !== undefined) estimator.learn(subject, { size, output, usage });
+    if (usage !== undefined) {
+      estimator.learn(subject, { size, output, outputCap: this.#admission?.outputCap, usage });
+    }
   }
 
   failed(error: GatewayError): void {

@@ -16,6 +16,15 @@ export function accountScopeId(accountId: string): string {
   return `account:${accountId}`;
 }
 
+/** The scope of requests for the list of models: as many as the plan has, beside its calls. */
+export function listingScopeId(limitScope: string): string {
+  return `models:${limitScope}`;
+}
+
+export function isListing(scopeId: string): boolean {
+  return scopeId.startsWith(listingScopeId(""));
+}
+
 /** The scope in which requests and tokens are counted, whatever secret they came with. */
 export function keyScopeId(limitScope: string): string {
   return `key:${limitScope}`;

@@ -109,6 +109,8 @@ export class LimitModel {
     const { callId, scopes, tokens, mostTokens = tokens } = request;
     const slot = slotAt(nowMs);
     const overrun = Math.max(0, mostTokens - tokens);
+    const hopeless = scopes.find((scope) => overrun > overrunLimit(scope));
+    if (hopeless !== undefined) return this.#refuseOverrun(hopeless, overrun, nowMs);
     const tooSmall = scopes.find(
       ({ limits }) => limits.tokensPerMinute < tokens || limits.requestsPerMinute < 1,
     );
@@ -135,21 +137,7 @@ export class LimitModel {
       const { debt, overrun: open } = this.#account(scope, slot);
       return overrun > 0 && debt + open + overrun > overrunLimit(scope);
     });
-    if (overrunning !== undefined) {
-      const { debt, overrun: open } = this.#account(overrunning, slot);
-      const limit = overrunLimit(overrunning);
-      return {
-        isAdmitted: false,
-        scopeId: overrunning.id,
-        dimension: "tokens",
-        freeAfterMs: undefined,
-        retryAfterMs: overrun > limit ? undefined : 2_000,
-        overrun: { limit, used: debt + open, asked: overrun },
-        state: this.state(overrunning, nowMs),
-        debt,
-        slots: this.#slots(overrunning, nowMs),
-      };
-    }
+    if (overrunning !== undefined) return this.#refuseOverrun(overrunning, overrun, nowMs);
     const charges = scopes.map((scope) => {
       const charge = { slot, requests: 1, tokens };
       const account = this.#account(scope, slot);
@@ -162,6 +150,22 @@ export class LimitModel {
     const first = scopes[0];
     if (first === undefined) throw new Error("no scopes");
     return { isAdmitted: true, state: this.state(first, nowMs) };
+  }
+
+  #refuseOverrun(scope: LimitScope, overrun: number, nowMs: number): LimitDecision {
+    const { debt, overrun: open } = this.#account(scope, slotAt(nowMs));
+    const limit = overrunLimit(scope);
+    return {
+      isAdmitted: false,
+      scopeId: scope.id,
+      dimension: "tokens",
+      freeAfterMs: undefined,
+      retryAfterMs: overrun > limit ? undefined : 2_000,
+      overrun: { limit, used: debt + open, asked: overrun },
+      state: this.state(scope, nowMs),
+      debt,
+      slots: this.#slots(scope, nowMs),
+    };
   }
 
   use(callId: string, tokens: number, nowMs: number): void {

@@ -55,7 +55,8 @@ export class PoolTokens {
     tokensPerMinute: number,
   ): LimitDecision | Promise<LimitDecision> {
     const { limits, scopeId: id } = this.#options;
-    const scopes = [{ id, limits: { requestsPerMinute: Infinity, tokensPerMinute } }];
+    const limited = { requestsPerMinute: Infinity, tokensPerMinute };
+    const scopes = [{ id, limits: limited, isShared: true }];
     try {
       return limits.acquire({ callId, scopes, tokens });
     } catch (error) {

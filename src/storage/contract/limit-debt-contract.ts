@@ -83,6 +83,23 @@ export function debtContract(fixture: LimitStoreFixture): void {
     expect(refused).toMatchObject({ isAdmitted: false, retryAfterMs: undefined });
   });
 
+  test("that one alone can never run is told though the limit is full as well", async () => {
+    await fixture.acquire([scope], 1_000);
+    expect(await begin("call", 10, 3_011)).toMatchObject({
+      retryAfterMs: undefined,
+      overrun: { asked: 3_001 },
+    });
+  });
+
+  test("what is used beyond a limit of several owners leaves with its second", async () => {
+    const pool = { ...scope, isShared: true };
+    await fixture.acquireAs("call", [pool], 100);
+    await fixture.store.settle("call", 50_000);
+    expect((await fixture.acquire([pool], 1)).isAdmitted).toBe(false);
+    fixture.clock.advance(61_000);
+    expect((await fixture.acquire([pool], 1_000)).isAdmitted).toBe(true);
+  });
+
   test("what calls may still use is not forgotten while they run, however long", async () => {
     await begin("one", 10, 3_010);
     fixture.clock.advance(500_000);

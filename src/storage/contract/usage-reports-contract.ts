@@ -130,6 +130,33 @@ export function usageReportsContract(name: string, create: () => Ledger): void {
       ]);
     });
 
+    test("what a call used beyond its reservation counts when it ended", async () => {
+      const at = (secondsAgo: number): number => midnight - secondsAgo * 1_000;
+      await ledger.store.insert([
+        recordOf("long ago", {
+          startedAt: at(900),
+          durationMs: 890_500,
+          inputTokens: 50,
+          outputTokens: 3_000,
+          reservedTokens: 1_000,
+        }),
+        recordOf("now", {
+          startedAt: at(20),
+          durationMs: 5_000,
+          inputTokens: 50,
+          outputTokens: 150,
+          reservedTokens: 120,
+        }),
+      ]);
+      const found = await ledger.reports.admitted(at(61));
+      const usage = { limitScope: "key_a", accountId: "acct_a", isGuarantee: false };
+      expect(found.toSorted((one, other) => one.at - other.at)).toEqual([
+        { ...usage, at: at(20), requests: 1, tokens: 120 },
+        { ...usage, at: at(15), requests: 0, tokens: 80 },
+        { ...usage, at: at(10), requests: 0, tokens: 2_050 },
+      ]);
+    });
+
     test("percentiles are within 5 % of the exact ones, however sums were merged", async () => {
       const records = await fill(5);
       const random = randomOf(6);

@@ -96,6 +96,8 @@ class WindowLimitStore implements MemoryLimitStore {
     const overrun = Math.max(0, mostTokens - tokens);
     const now = this.#advance();
     const charges = this.#windows.prepare(request.scopes);
+    const hopeless = charges.find(({ overrunLimit }) => overrun > overrunLimit);
+    if (hopeless !== undefined) return this.#refuseOverrun(hopeless, overrun, now);
     const demand = { requests: counted === undefined ? 1 : 0, tokens };
     const refusal = this.#refusal(charges, demand, now);
     if (refusal !== undefined) return refusal;

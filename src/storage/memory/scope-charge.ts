@@ -9,6 +9,8 @@ export interface ScopeCharge {
   readonly id: string;
   /** Of all the time that the window counts. */
   readonly limits: Limits;
+  /** What is used beyond so many tokens is a debt. */
+  readonly heldTo: number;
   /** Where its window is remembered. */
   readonly shelf: WindowShelf;
   readonly window: UsageWindow;

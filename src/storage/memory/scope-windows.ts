@@ -67,7 +67,8 @@ export class ScopeWindows {
       const origin = earlier !== undefined ? "repeated" : known === undefined ? "new" : "known";
       const limits = this.#bring(window, scope);
       const overrunLimit = limits.tokensPerMinute * (scope.overrunFactor ?? Infinity);
-      charges.push({ id, limits, overrunLimit, shelf, window, origin });
+      const heldTo = heldTokens(scope, limits);
+      charges.push({ id, limits, heldTo, overrunLimit, shelf, window, origin });
     }
     return charges;
   }
@@ -88,7 +89,7 @@ export class ScopeWindows {
    * since. May remember more scopes than allowed, at most those of calls under way: no debt is lost.
    */
   correct(charges: readonly ScopeCharge[], overrun: number, by: (window: UsageWindow) => void) {
-    for (const { id, shelf, limits, origin } of charges) {
+    for (const { id, shelf, heldTo, origin } of charges) {
       if (origin === "repeated") continue;
       let window = shelf.touch(id);
       if (window === undefined) {
@@ -96,7 +97,7 @@ export class ScopeWindows {
         shelf.set(id, window);
       }
       window.advance(this.#slot);
-      window.holdTo(limits.tokensPerMinute);
+      window.holdTo(heldTo);
       window.openOverrun(-overrun);
       by(window);
       shelf.keep(id, window);
@@ -154,13 +155,21 @@ export class ScopeWindows {
 }
 
 /** Brings a window to what a scope counts; returns what the scope may use in all of that time. */
-function setUp(window: UsageWindow, { limits, guarantee }: LimitScope): Limits {
+function setUp(window: UsageWindow, scope: LimitScope): Limits {
+  const { limits, guarantee } = scope;
   if (guarantee === undefined) {
-    window.holdTo(limits.tokensPerMinute);
+    window.holdTo(heldTokens(scope, limits));
     return limits;
   }
-  window.count(guaranteeSlots(guarantee.seconds));
   const ofAll = guaranteeLimits(limits, guarantee.seconds);
-  window.holdTo(ofAll.tokensPerMinute);
+  // Nothing is paid while the time changes: the limit so far is that of another time.
+  window.holdTo(0);
+  window.count(guaranteeSlots(guarantee.seconds));
+  window.holdTo(heldTokens(scope, ofAll));
   return ofAll;
+}
+
+/** What is used beyond so many tokens is a debt. */
+function heldTokens({ isShared = false }: LimitScope, { tokensPerMinute }: Limits): number {
+  return isShared ? Number.POSITIVE_INFINITY : tokensPerMinute;
 }

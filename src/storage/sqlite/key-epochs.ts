@@ -30,8 +30,17 @@ export function nextEpoch(database: Database): number {
   return currentEpoch(database);
 }
 
-/** Leaves a note of a key that is about to be removed; without it, it would go on to live. */
+/**
+ * Leaves a note of a key that is about to be removed; without it, it would go on to live. What its
+ * limits have counted is left to the next key of its account.
+ */
 export function noteRemoval(database: Database, keyId: string): void {
+  database.run(
+    `INSERT OR REPLACE INTO left_limit_scopes
+     SELECT id, limit_scope, account_id, application_id, revoked_at FROM keys
+     WHERE id = ? AND revoked_at IS NOT NULL`,
+    [keyId],
+  );
   database
     .query<unknown, [number, string]>(
       "INSERT INTO removed_keys (changed_epoch, key_id) SELECT ?, id FROM keys WHERE id = ?",

@@ -10,6 +10,7 @@ const removalsKept = 10_000;
 export const pruneSteps: readonly PruneStep[] = [
   { age: "keys", sql: removeWhere("keys", "revoked_at < ?") },
   { age: "keys", sql: removeWhere("secrets", "expires_at < ?") },
+  { age: "keys", sql: removeWhere("left_limit_scopes", "revoked_at < ?") },
   { age: "access", sql: removeWhere("sessions", "expires_at < ?") },
   { age: "access", sql: removeWhere("management_tokens", "expires_at < ?") },
   { age: "access", sql: removeWhere("management_tokens", "revoked_at < ?") },

@@ -83,10 +83,15 @@ export const countLiveSql = `
  * application first, the latest first.
  */
 export const freeLimitScopeSql = `
-  SELECT limit_scope FROM keys
-  WHERE account_id = ?1 AND revoked_at >= ?2
-    AND NOT EXISTS (SELECT 1 FROM keys AS holder
-      WHERE holder.limit_scope = keys.limit_scope AND holder.revoked_at IS NULL)
+  SELECT limit_scope FROM (
+    SELECT limit_scope, application_id, revoked_at FROM keys
+    WHERE account_id = ?1 AND revoked_at >= ?2
+    UNION ALL
+    SELECT limit_scope, application_id, revoked_at FROM left_limit_scopes
+    WHERE account_id = ?1 AND revoked_at >= ?2
+  ) AS left_over
+  WHERE NOT EXISTS (SELECT 1 FROM keys AS holder
+    WHERE holder.limit_scope = left_over.limit_scope AND holder.revoked_at IS NULL)
   ORDER BY application_id = ?3 DESC, revoked_at DESC LIMIT 1`;
 
 /** Of one pool, or of all of them; of one account, or of all. */
