@@ -79,7 +79,7 @@ export const gatewayErrors = {
     status: 404,
     type: "invalid_request_error",
     code: "unknown_url",
-    when: "No endpoint has this path.",
+    when: "No endpoint has this path, or no environment has this host.",
   },
   method_not_allowed: {
     status: 405,
