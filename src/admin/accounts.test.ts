@@ -192,6 +192,7 @@ describe("the audit", () => {
       entries: 1,
       last_digest: last?.digest ?? "",
       problem: null,
+      removed: null,
     });
   });
 });

@@ -80,6 +80,22 @@ export const adminSchema = z
   .prefault({})
   .describe("The control plane.");
 
+export const auditSchema = z
+  .strictObject({
+    checkpoint_interval: duration({
+      about: "How often the log is told, signed, where the audit ends.",
+      min: "1m",
+      max: "24h",
+      initial: "1h",
+    }),
+    checkpoint_file: text(
+      "File that each checkpoint is added to as a line of JSON, relative to the working directory; " +
+        "best where the gateway may add but not change. Without it, checkpoints are in the log only.",
+    ).optional(),
+  })
+  .prefault({})
+  .describe("The record of changes.");
+
 const keep = (about: string, initial: string) =>
   duration({ about, min: "1h", max: "36500d", initial });
 

@@ -15,6 +15,8 @@ import { userOf } from "../../src/storage/contract/control-fixtures.ts";
 import { SqliteConnection } from "../../src/storage/sqlite/connection.ts";
 import { SqliteControlStore } from "../../src/storage/sqlite/control-store.ts";
 import { ManualClock } from "./manual-clock.ts";
+import { AuditSeals } from "../../src/domain/audit-seals.ts";
+import { testPeppers } from "./test-peppers.ts";
 
 export const testPassword = "nine purple lamps hum";
 
@@ -31,7 +33,11 @@ export interface SignInOptions {
 /** The control plane's sign-in over the real dispatch, in one process and without a socket. */
 export class SignInHarness implements AsyncDisposable {
   readonly clock = new ManualClock();
-  readonly connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 100 });
+  readonly connection = new SqliteConnection({
+    path: ":memory:",
+    busyTimeoutMs: 100,
+    seals: new AuditSeals(testPeppers()),
+  });
   readonly store = new SqliteControlStore(this.connection);
   readonly passwords = new Passwords();
   readonly refusals: SignInRefusal[] = [];

@@ -1,5 +1,5 @@
 import type { CapacityMode } from "../../domain/capacity.ts";
-import type { KeyDigest } from "../authenticate.ts";
+import type { KeyDigest } from "../../domain/peppers.ts";
 
 /** What tells a call that may be repeated from all others. */
 export interface RepeatableCall {

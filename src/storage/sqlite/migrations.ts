@@ -1,3 +1,4 @@
+import { auditSeals } from "./migrations/audit-seals.ts";
 import { callReplies } from "./migrations/call-replies.ts";
 import { callRouting } from "./migrations/call-routing.ts";
 import { callReplyShares } from "./migrations/call-reply-shares.ts";
@@ -24,4 +25,8 @@ export const migrations: readonly string[] = [
   callReplies,
   callReplyShares,
   installation,
+  auditSeals,
 ];
+
+/** From which on the audit has seals. */
+export const versionWithSeals = migrations.indexOf(auditSeals) + 1;
