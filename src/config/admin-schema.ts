@@ -60,7 +60,9 @@ export const adminSchema = z
       initial: "12h",
     }),
     requests_per_minute: wholeNumber({
-      about: "Most requests of the control plane by one user, token or address.",
+      about:
+        "Most requests of the control plane by one user, with all its tokens, or from one address; five " +
+        "times as many by all users of an account.",
       min: 10,
       max: 1_000_000,
       initial: 600,

@@ -76,9 +76,10 @@ export interface ControlTransaction extends ControlView {
   readonly tokens: TokenReader & {
     insert(token: ManagementToken): Promise<void>;
     used(id: string, at: number): Promise<void>;
-    revoke(id: string, at: number): Promise<void>;
-    /** All tokens of a user, such as when it is disabled. */
-    revokeOf(userId: string, at: number): Promise<void>;
+    /** With the tokens that were made with it, and with those; the ids of all that end by it. */
+    revoke(id: string, at: number): Promise<readonly string[]>;
+    /** All tokens of a user, such as when it is disabled, with what was made with them. */
+    revokeOf(userId: string, at: number): Promise<readonly string[]>;
   };
   readonly audit: ControlView["audit"] & {
     /** Puts the entry at the end of the chain, in this transaction. */

@@ -129,7 +129,9 @@ export class AdminFixture implements AsyncDisposable {
   }
 
   account(name = "first"): Promise<AccountView> {
-    return this.run(accountSchema, "createAccount", { body: { name } });
+    return this.run(accountSchema, "createAccount", {
+      body: { name, plans: ["pilot", "standard"] },
+    });
   }
 
   application(account: string, name = "search"): Promise<Application> {

@@ -8,6 +8,7 @@ import { installation } from "./migrations/installation.ts";
 import { lateRows } from "./migrations/late-rows.ts";
 import { provisionedPools } from "./migrations/provisioned-pools.ts";
 import { rareFilters } from "./migrations/rare-filters.ts";
+import { tokenParents } from "./migrations/token-parents.ts";
 import { usageRollups } from "./migrations/usage-rollups.ts";
 
 /**
@@ -26,6 +27,7 @@ export const migrations: readonly string[] = [
   callReplyShares,
   installation,
   auditSeals,
+  tokenParents,
 ];
 
 /** From which on the audit has seals. */
