@@ -68,7 +68,11 @@ export const adminSchema = z
       initial: 600,
     }),
     sign_ins_per_minute: wholeNumber({
-      about: "Most tries to sign in to one user, and five times as many from one address.",
+      about:
+        "Wrong passwords for one user from one address before further tries have to wait: 30 s, then " +
+        "twice as long each time, up to 15 min. Five times as many from one address for all users, and " +
+        "four times where the user signed in before, with waits up to 1 min. Also a fifth of the " +
+        "single sign-ons that one address may begin in a minute.",
       min: 1,
       max: 1000,
       initial: 5,

@@ -26,6 +26,8 @@ export interface SignInOptions {
   readonly sso?: SsoSettings;
   readonly publicUrl?: string;
   readonly localToken?: string;
+  /** Of a gateway that ended: this one is its next start. */
+  readonly store?: SqliteControlStore;
   /** Beside those of signing in. */
   readonly routes?: readonly Route[];
 }
@@ -38,7 +40,7 @@ export class SignInHarness implements AsyncDisposable {
     busyTimeoutMs: 100,
     seals: new AuditSeals(testPeppers()),
   });
-  readonly store = new SqliteControlStore(this.connection);
+  readonly store: SqliteControlStore;
   readonly passwords = new Passwords();
   readonly refusals: SignInRefusal[] = [];
   readonly bootstrapTokens: string[] = [];
@@ -48,6 +50,7 @@ export class SignInHarness implements AsyncDisposable {
   readonly #dispatch: Dispatch;
 
   constructor(options: SignInOptions = {}) {
+    this.store = options.store ?? new SqliteControlStore(this.connection);
     const { clock, store, passwords } = this;
     this.publicUrl = options.publicUrl ?? "https://console.example.com";
     const settings = { ...defaults, sso: options.sso, ...options.settings };
