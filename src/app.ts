@@ -18,7 +18,8 @@ import { RouteTable } from "./http/route-table.ts";
 import { Shutdown } from "./http/shutdown.ts";
 import { Installation } from "./installation/installation.ts";
 import { openStorage, type Storage } from "./open-storage.ts";
-import { createAuthenticate, createKeyDigest, type KeyDigest } from "./pipeline/authenticate.ts";
+import { createAuthenticate } from "./pipeline/authenticate.ts";
+import type { Peppers } from "./domain/peppers.ts";
 import { untilFree } from "./pipeline/in-flight.ts";
 import { RefusalLog } from "./pipeline/refusal-log.ts";
 import { RunningCalls } from "./pipeline/running-calls.ts";
@@ -75,7 +76,7 @@ class RunningApp implements App {
   readonly #refusals = new RefusalLog();
   readonly #running: RunningCalls;
   readonly #services: BuiltServices;
-  readonly #digest: KeyDigest;
+  readonly #peppers: Peppers;
   readonly #authenticate: DispatchOptions["authenticate"];
   readonly #control: ControlPlane;
   #snapshot: Snapshot;
@@ -90,14 +91,11 @@ class RunningApp implements App {
     this.#clock = overrides.clock ?? systemClock;
     this.#randomBytes = overrides.randomBytes ?? ((target) => crypto.getRandomValues(target));
     this.#telemetry = this.#createTelemetry(overrides);
-    const { events } = this.#telemetry;
+    const telemetry = this.#telemetry;
+    const { events } = telemetry;
     this.events = events;
-    const owner = new Installation({
-      dataDir: config.dataDir,
-      configuredPepper: config.auth.pepper,
-      random: this.#randomBytes,
-    });
-    this.#digest = createKeyDigest(owner.pepper.secret.reveal());
+    const owner = new Installation(config, this.#randomBytes);
+    this.#peppers = owner.peppers;
     const clock = this.#clock;
     const running = new RunningCalls(
       (keyId) => this.#storage.keyRing.isLive(keyId),
@@ -110,7 +108,6 @@ class RunningApp implements App {
     };
     this.#running = running;
     const settings = (): Config => this.#config;
-    const telemetry = this.#telemetry;
     this.#storage = openStorage({ settings, clock, owner, telemetry, onKeysChanged });
     this.#snapshot = buildSnapshot(config, this.#adapterServices);
     const parts = { config, clock, events, running, refusals: this.#refusals };
@@ -119,16 +116,16 @@ class RunningApp implements App {
       ...parts,
       ledger: this.#storage.ledger,
       routing: () => this.#config.routing,
-      routingEvents: this.#telemetry.routing,
+      routingEvents: telemetry.routing,
       units: this.#storage.keyRing,
       overload: {
         settings: () => this.#config.overload,
         callsUnderWay: () => this.#data?.pendingRequests ?? 0,
-        events: this.#telemetry.overload,
+        events: telemetry.overload,
       },
     });
     this.#followConfig();
-    this.#telemetry.metrics.capacity.follow(() => this.#services.capacity.views());
+    telemetry.metrics.capacity.follow(() => this.#services.capacity.views());
     this.#authenticate = this.#createAuthenticate();
     this.admin = this.#createAdminServices();
     const onBootstrapToken = overrides.onBootstrapToken ?? ((): undefined => undefined);
@@ -243,7 +240,9 @@ class RunningApp implements App {
       refusals: this.#refusals,
       clock: this.#clock,
       random: this.#randomBytes,
-      digest: this.#digest,
+      peppers: this.#peppers,
+      auditKeptMs: this.#config.retention.auditMs,
+      digest: this.#peppers.first.digest,
       platform: () => platformOf(this.#config),
       lastUse: (publicId) => this.#storage.lastUse.of(publicId),
       onKeysChanged: () => this.#storage.keyRing.reload(),
@@ -252,7 +251,7 @@ class RunningApp implements App {
 
   #createAuthenticate(): DispatchOptions["authenticate"] {
     return createAuthenticate({
-      digest: this.#digest,
+      digest: this.#peppers.first.digest,
       clock: this.#clock,
       secrets: this.#storage.keyRing,
       snapshotMaxAgeMs: this.#config.auth.snapshotMaxAgeMs,
@@ -267,7 +266,7 @@ class RunningApp implements App {
     this.#idempotency = new Idempotency({
       ...this.#services,
       store: this.#storage.replies,
-      digest: this.#digest,
+      digest: this.#peppers.first.digest,
       random: this.#randomBytes,
       settings: () => this.#config.idempotency,
       onAnswer: this.#telemetry.metrics.idempotency.counted,

@@ -1,11 +1,15 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "./config/config.ts";
+import { AuditSeals } from "./domain/audit-seals.ts";
 import type { Clock } from "./domain/clock.ts";
 import { oddKind } from "./domain/file-kind.ts";
+import type { Peppers } from "./domain/peppers.ts";
 import { openLedger, type Ledger } from "./ledger/ledger.ts";
 import { KeyRing } from "./pipeline/key-ring.ts";
 import { LastUse } from "./pipeline/last-use.ts";
+import { AuditCheckpointJob } from "./storage/audit-checkpoint-job.ts";
+import { openCheckpointFile } from "./storage/checkpoint-file.ts";
 import type { ControlStore } from "./storage/control-store.ts";
 import { StorageUnavailable, UnusableDatabase } from "./storage/errors.ts";
 import type { DatabaseOwner } from "./storage/installation.ts";
@@ -20,11 +24,11 @@ export interface StorageOptions {
   /** Where things are is read once; a reload changes the rest. */
   readonly settings: () => Pick<
     Config,
-    "storage" | "dataDir" | "ledger" | "retention" | "idempotency"
+    "storage" | "dataDir" | "ledger" | "retention" | "idempotency" | "audit"
   >;
   readonly clock: Clock;
   /** Whose database it has to be. */
-  readonly owner: DatabaseOwner;
+  readonly owner: DatabaseOwner & { readonly peppers: Peppers };
   readonly telemetry: Pick<Telemetry, "storage" | "ledger">;
   readonly onKeysChanged: () => void;
 }
@@ -78,16 +82,8 @@ export function openStorage(options: StorageOptions): Storage {
     clock,
     on: ledgerEvents,
   });
-  const retention = new RetentionJob({
-    control: withReplies(stores, () => clock.now() - settings().idempotency.keepMs),
-    usage,
-    settings: config.retention,
-    clock,
-    isHeld: () => ledger.isReplaying,
-    onFailed: (error) => events.retentionFailed(error),
-    onDone: () => events.retentionDone(),
-    onRemoved: (rows) => events.retentionRemoved(rows),
-  });
+  const retention = createRetention(options, stores, () => ledger.isReplaying);
+  const checkpoints = createCheckpoints(options, control);
   return {
     control,
     usage,
@@ -110,15 +106,53 @@ export function openStorage(options: StorageOptions): Storage {
       ledger.start();
       lastUse.start();
       retention.start();
+      checkpoints.start();
     },
     async close() {
       keyRing.stop();
       await retention.stop();
+      if (hasStarted) await checkpoints.stop();
       await lastUse.stop();
       await ledger.shutDown();
       await connection.close();
     },
   };
+}
+
+function createRetention(
+  { settings, clock, telemetry: { storage: events } }: StorageOptions,
+  stores: SqliteStores,
+  isHeld: () => boolean,
+): RetentionJob {
+  return new RetentionJob({
+    control: withReplies(stores, () => clock.now() - settings().idempotency.keepMs),
+    usage: stores.usage,
+    settings: settings().retention,
+    clock,
+    isHeld,
+    onFailed: (error) => events.retentionFailed(error),
+    onDone: () => events.retentionDone(),
+    onRemoved: (rows) => events.retentionRemoved(rows),
+  });
+}
+
+function createCheckpoints(
+  { settings, clock, owner, telemetry }: StorageOptions,
+  store: ControlStore,
+): AuditCheckpointJob {
+  const { checkpointIntervalMs: intervalMs, checkpointFile: path } = settings().audit;
+  const { storage: events } = telemetry;
+  return new AuditCheckpointJob({
+    store,
+    seals: new AuditSeals(owner.peppers),
+    clock,
+    intervalMs,
+    file: path === undefined ? undefined : openCheckpointFile(path),
+    onCheckpoint: (checkpoint) => events.auditCheckpoint(checkpoint),
+    onBroken: (what) => events.auditBroken(what),
+    onFailed: (error) => events.auditCheckpointFailed(error),
+    onWritten: () => events.auditCheckpointWritten(),
+  });
 }
 
 function openDatabaseStores(
@@ -128,6 +162,7 @@ function openDatabaseStores(
   const { storage: events } = telemetry;
   return openStores(settings().storage.path, clock, {
     owner,
+    peppers: owner.peppers,
     examine: examineDatabase,
     onTrouble(what, error) {
       // What ends the start is said once, by who starts.

@@ -13,7 +13,7 @@ import {
 import { listOf, removedSchema, type LimitsView } from "./contract/values.ts";
 import { defineOperation } from "./define-operation.ts";
 import { requireRevision } from "./key-access.ts";
-import { ordinaryPlans, requirePlan } from "./key-rules.ts";
+import { requirePlan } from "./key-rules.ts";
 import { disabledSince } from "./key-settings.ts";
 import { readLimits, viewLimits } from "./limits-view.ts";
 import { listAnswer, pageRequest } from "./list-page.ts";
@@ -45,19 +45,19 @@ function createAccount(services: AdminServices): Operation {
     path: "/admin/v1/accounts",
     resource: "Accounts",
     summary: "Make an account",
+    description: "Its account holders issue keys on the plans named here, and on no others.",
     ...permissions.operate,
     status: 201,
     body: newAccountSchema,
     answer: accountSchema,
     run: ({ call, body }) =>
       change(services, call, async (changing) => {
-        const platform = services.platform();
-        if (body.plans !== undefined) checkPlans(body.plans, platform);
+        checkPlans(body.plans ?? [], services.platform());
         const account: Account = {
           id: `acct_${randomBase62(16, services.random)}`,
           name: body.name,
           note: body.note ?? "",
-          plans: body.plans ?? ordinaryPlans(platform),
+          plans: body.plans ?? [],
           maxKeys: body.max_keys ?? defaultMaxKeys,
           limits: body.limits ? readLimits(body.limits) : undefined,
           createdAt: changing.now,

@@ -58,6 +58,7 @@ export function tokenFields(token: ManagementToken): AuditFields {
     user_id: token.userId,
     name: token.name,
     public_id: token.publicId,
+    made_with: token.parentId ?? null,
     scopes: token.scopes,
     expires_at: timeText(token.expiresAt),
     revoked_at: timeText(token.revokedAt),

@@ -1,15 +1,20 @@
+import { readCheckpoint } from "../domain/audit-checkpoint.ts";
+import { AuditSeals } from "../domain/audit-seals.ts";
 import type { AuditRecord } from "../domain/audit.ts";
 import {
   auditEntrySchema,
   auditQuerySchema,
   auditVerdictSchema,
+  auditVerifyQuerySchema,
   type AuditEntryView,
 } from "./contract/audit.ts";
 import { listOf } from "./contract/values.ts";
 import { defineOperation } from "./define-operation.ts";
+import { invalidField } from "./field-error.ts";
 import { emptyList, listAnswer, pageRequest } from "./list-page.ts";
 import type { Operation } from "./operation.ts";
 import { permissions } from "./permissions.ts";
+import type { AuditExpectation, AuditRemoval } from "../storage/control-store.ts";
 import { listScope, requireUnbound } from "./scope.ts";
 import type { AdminServices } from "./services.ts";
 import { readTime } from "./time-range.ts";
@@ -51,7 +56,7 @@ function listAudit({ store, clock }: AdminServices): Operation {
   });
 }
 
-function verifyAudit({ store }: AdminServices): Operation {
+function verifyAudit({ store, clock, peppers, auditKeptMs }: AdminServices): Operation {
   return defineOperation({
     id: "verifyAudit",
     method: "GET",
@@ -61,18 +66,47 @@ function verifyAudit({ store }: AdminServices): Operation {
     description: "Reads every entry. For operators, and auditors who see all accounts.",
     ...permissions.oversee,
     status: 200,
+    query: auditVerifyQuerySchema,
     answer: auditVerdictSchema,
-    async run({ call }) {
+    async run({ call, query }) {
       requireUnbound(call.principal);
-      const verdict = await store.verifyAudit(call.signal);
+      const expected = readExpected(query, new AuditSeals(peppers));
+      const verdict = await store.verifyAudit(call.signal, { ...expected, now: clock.now() });
+      const { isIntact, entries, lastDigest, problem, removal } = verdict;
       return {
-        is_intact: verdict.isIntact,
-        entries: verdict.entries,
-        last_digest: verdict.lastDigest,
-        problem: verdict.problem ?? null,
+        is_intact: isIntact,
+        entries,
+        last_digest: lastDigest,
+        problem: problem ?? null,
+        removed: removal === undefined ? null : viewRemoval(removal, auditKeptMs),
       };
     },
   });
+}
+
+interface ExpectedTexts {
+  readonly expect?: string | undefined;
+  readonly checkpoint?: string | undefined;
+}
+
+function readExpected({ expect, checkpoint }: ExpectedTexts, seals: AuditSeals): AuditExpectation {
+  if (checkpoint === undefined) return { digest: expect };
+  if (expect !== undefined) throw invalidField("expect", "send it or a checkpoint, not both");
+  const known = readCheckpoint(checkpoint, seals);
+  if (known !== undefined) return known;
+  const problem = "this installation has not written it, or has not the pepper of then any more";
+  throw invalidField("checkpoint", problem);
+}
+
+const hourMs = 3_600_000;
+
+function viewRemoval({ at, removedAt, keptMs }: AuditRemoval, configuredMs: number) {
+  return {
+    until: timeText(at),
+    at: timeText(removedAt),
+    kept_hours: keptMs / hourMs,
+    configured_hours: configuredMs / hourMs,
+  };
 }
 
 function viewEntry(entry: AuditRecord): AuditEntryView {

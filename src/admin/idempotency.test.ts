@@ -44,6 +44,7 @@ test("equal requests wait for the one that runs, and begin no transaction of the
       return control.change(work);
     },
     verifyAudit: (signal) => control.verifyAudit(signal),
+    auditEnd: (known) => control.auditEnd(known),
     prune: (limits, limit) => control.prune(limits, limit),
   };
   const services = { ...admin.services, store };

@@ -88,7 +88,8 @@ function checkAccountHolder(wanted: WantedSettings, account: Account): void {
   throw new GatewayError("not_permitted", {
     message:
       plans === ""
-        ? "Your account has no plan to issue keys on. Ask an operator."
+        ? "Your account has no plan to issue keys on. Ask an operator for some " +
+          "(`accounts update ACCOUNT --plans ...`)."
         : `Your account may issue keys on: ${plans}. Ask an operator for other plans.`,
     param: "plan",
   });

@@ -140,6 +140,17 @@ describe("account holders", () => {
     }
   });
 
+  test("of an account without plans issue no keys until an operator gives it some", async () => {
+    const body = { revision: 1, plans: [] };
+    await admin.result("updateAccount", { id: accountId, body });
+    const refusal = await refuseCreate({ plan: "pilot" }, holder);
+    expect([refusal.status, refusal.param]).toEqual([403, "plan"]);
+    expect(refusal.message).toContain("Your account has no plan to issue keys on.");
+    const plans = { revision: 2, plans: ["pilot"] };
+    await admin.result("updateAccount", { id: accountId, body: plans });
+    expect((await create({ plan: "pilot" }, holder)).key.plan).toBe("pilot");
+  });
+
   test("change a key that an operator gave limits, but not the limits", async () => {
     const { key } = await create({ plan: "enterprise", limits });
     const changed = await admin.run(keySchema, "updateKey", {

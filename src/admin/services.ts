@@ -2,6 +2,7 @@ import type { RandomBytes } from "../domain/base62.ts";
 import type { Pool } from "../domain/capacity.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { ModelKind } from "../domain/model.ts";
+import type { Peppers } from "../domain/peppers.ts";
 import type { Plan } from "../domain/plan.ts";
 import type { Refusal } from "../domain/refusal.ts";
 import type { ControlStore } from "../storage/control-store.ts";
@@ -16,7 +17,10 @@ export interface AdminServices {
   readonly refusals: RefusalFinder;
   readonly clock: Clock;
   readonly random: RandomBytes;
-  /** HMAC-SHA-256 under the pepper. */
+  readonly peppers: Peppers;
+  /** For how long entries of the audit are kept. */
+  readonly auditKeptMs: number;
+  /** HMAC-SHA-256 under the first pepper. */
   readonly digest: (text: string) => Uint8Array;
   /** The configuration as of now: a reload changes it. */
   readonly platform: () => Platform;

@@ -66,6 +66,12 @@ async function signedInWith(secret: string): Promise<number> {
   return (await new TestBrowser(harness).send("/admin/v1/session", { headers })).status;
 }
 
+/** Who comes in with a new token of the user's own. */
+async function principalOf(user: User, body: object = {}): Promise<Principal> {
+  const { token } = await issue(sessionPrincipal(user), { name: "maker", ...body });
+  return tokenPrincipal(user, { id: token.id, scopes: [...token.scopes] });
+}
+
 test("a token lives 90 days with both scopes unless asked otherwise, and signs its user in", async () => {
   const { token, secret } = await issue(sessionPrincipal(ada));
   expect(secret).toMatch(new RegExp(`^${managementTokenPattern.source}$`));
@@ -85,11 +91,11 @@ test("a token's secret is nowhere in the database", async () => {
 });
 
 test("a token makes none with more scopes than its own", async () => {
-  const principal = tokenPrincipal(ada, ["write"]);
+  const principal = await principalOf(ada, { scopes: ["write"] });
   const wider = { principal, body: { name: "x", scopes: ["read", "write"] } };
   expect((await refusal("createToken", wider)).code).toBe("not_permitted");
   expect((await issue(principal)).token.scopes).toEqual(["write"]);
-  const reader = { principal: tokenPrincipal(ada, ["read"]), body: { name: "x" } };
+  const reader = { principal: await principalOf(ada, { scopes: ["read"] }), body: { name: "x" } };
   expect((await refusal("createToken", reader)).code).toBe("not_permitted");
 });
 
@@ -145,4 +151,59 @@ test("a token of another is revoked by operators only", async () => {
   const own = await issue(sessionPrincipal(bob));
   await run("revokeToken", { principal: sessionPrincipal(ada), id: own.token.id });
   expect(await signedInWith(own.secret)).toBe(401);
+});
+
+test("what was made with a token ends with it, down to what was made with that", async () => {
+  const maker = await principalOf(ada);
+  const child = await issue(maker, { name: "child", user_id: "bob" });
+  const asChild = tokenPrincipal(bob, { id: child.token.id, scopes: [...child.token.scopes] });
+  const grandchild = await issue(asChild);
+  const other = await issue(sessionPrincipal(bob));
+  expect([child.token.made_with, grandchild.token.made_with, other.token.made_with]).toEqual([
+    maker.tokenId ?? "",
+    child.token.id,
+    null,
+  ]);
+  expect(await signedInWith(grandchild.secret)).toBe(200);
+  await run("revokeToken", { principal: sessionPrincipal(ada), id: maker.tokenId ?? "" });
+  expect(await signedInWith(child.secret)).toBe(401);
+  expect(await signedInWith(grandchild.secret)).toBe(401);
+  expect(await signedInWith(other.secret)).toBe(200);
+  const { items } = await harness.store.read((view) => view.audit.list({}, { limit: 1 }));
+  const ended = items[0]?.after?.["ended_with_it"];
+  for (const { token } of [child, grandchild]) {
+    expect(JSON.stringify(ended)).toContain(token.id);
+  }
+});
+
+test("no token works longer than the one that it was made with", async () => {
+  const maker = await principalOf(ada, { expires_in_days: 2 });
+  harness.clock.advance(86_400_000);
+  const child = await issue(maker, { name: "child", expires_in_days: 365 });
+  const short = await issue(maker, { name: "short", expires_in_days: 1 });
+  const lives = [child, short].map(
+    ({ token }) => Date.parse(token.expires_at) - harness.clock.now(),
+  );
+  expect(lives).toEqual([86_400_000, 86_400_000]);
+  const asChild = tokenPrincipal(ada, { id: child.token.id, scopes: ["read", "write"] });
+  expect((await issue(asChild)).token.expires_at).toBe(child.token.expires_at);
+  harness.clock.advance(86_400_000);
+  expect(await signedInWith(child.secret)).toBe(401);
+});
+
+test("a token that ended while the request was on its way makes no other", async () => {
+  const maker = await principalOf(ada, { expires_in_days: 1 });
+  harness.clock.advance(86_400_000);
+  const request = { principal: maker, body: { name: "late" } };
+  expect((await refusal("createToken", request)).code).toBe("not_signed_in");
+});
+
+test("what a user's tokens made for others ends when the user is disabled", async () => {
+  const carl = await harness.addUser("carl");
+  const forBob = { name: "child", user_id: "bob" };
+  const withToken = await issue(await principalOf(carl), forBob);
+  const withSession = await issue(sessionPrincipal(carl), forBob);
+  await harness.store.change((to) => to.tokens.revokeOf(carl.id, harness.clock.now()));
+  expect(await signedInWith(withToken.secret)).toBe(401);
+  expect(await signedInWith(withSession.secret)).toBe(200);
 });

@@ -10,7 +10,7 @@ import {
 } from "../domain/user.ts";
 import type { ControlView } from "../storage/control-store.ts";
 import { tokenFields } from "./audit-fields.ts";
-import { change } from "./change.ts";
+import { change, type Change } from "./change.ts";
 import { tokenSchema, type TokenView } from "./contract/access.ts";
 import { issuedTokenSchema, newTokenSchema, tokenQuerySchema } from "./contract/access-requests.ts";
 import { listOf } from "./contract/values.ts";
@@ -43,7 +43,8 @@ function createOperation(services: TokenServices): Operation {
     summary: "Make a management token",
     description:
       "The secret is in this answer only. A token acts as its user, yours or, for operators, any, " +
-      "and never allows more than its maker.",
+      "and never allows more than its maker. One that is made with a token ends with that token, and " +
+      "works no longer than it.",
     roles,
     scope: "write",
     status: 201,
@@ -56,15 +57,18 @@ function createOperation(services: TokenServices): Operation {
       const { publicId, text } = generateManagementToken(services.random);
       return change(services, call, async (made) => {
         const user = await requireUser(made.transaction, call.principal, body.user_id);
+        const parent = await requireParent(made, call.principal);
+        const endsAt = made.now + body.expires_in_days * dayMs;
         const token: ManagementToken = {
           id: `tok_${randomBase62(16, services.random)}`,
           userId: user.id,
           name: body.name,
           publicId,
+          parentId: parent?.id,
           digest: services.digest(text),
           scopes: call.principal.scopes.filter((scope) => wanted.has(scope)),
           createdAt: made.now,
-          expiresAt: made.now + body.expires_in_days * dayMs,
+          expiresAt: Math.min(endsAt, parent?.expiresAt ?? endsAt),
           lastUsedAt: undefined,
           revokedAt: undefined,
         };
@@ -115,6 +119,7 @@ function revokeOperation(services: TokenServices): Operation {
     path: `${path}/{id}`,
     resource: "Tokens",
     summary: "Revoke a management token; again, it changes nothing.",
+    description: "Tokens that were made with it end too, and what was made with those.",
     roles,
     scope: "write",
     status: 200,
@@ -128,13 +133,17 @@ function revokeOperation(services: TokenServices): Operation {
         const user = await users.get(token.userId);
         if (token.revokedAt !== undefined) return viewToken(token, user?.email ?? "");
         const revoked = { ...token, revokedAt: made.now };
-        await tokens.revoke(token.id, made.now);
+        const ended = await tokens.revoke(token.id, made.now);
+        const madeWithIt = ended.filter((id) => id !== token.id);
         await made.audit({
           action: "token.revoke",
           subject: { type: "token", id: token.id },
           accountId: user?.accountId,
           before: tokenFields(token),
-          after: tokenFields(revoked),
+          after: {
+            ...tokenFields(revoked),
+            ...(madeWithIt.length > 0 && { ended_with_it: madeWithIt }),
+          },
         });
         return viewToken(revoked, user?.email ?? "");
       });
@@ -173,6 +182,18 @@ async function requireUser(
   return user;
 }
 
+/** The token that another one is made with. Throws when it ended while the request was on its way. */
+async function requireParent(
+  { transaction, now }: Change,
+  { tokenId }: Principal,
+): Promise<ManagementToken | undefined> {
+  if (tokenId === undefined) return undefined;
+  const token = await transaction.tokens.get(tokenId);
+  const isOver = token === undefined || token.revokedAt !== undefined || token.expiresAt <= now;
+  if (isOver) throw new GatewayError("not_signed_in", { message: "The token has just ended." });
+  return token;
+}
+
 /** At most as many users as the page has tokens. */
 async function readEmails(
   view: ControlView,
@@ -190,6 +211,7 @@ function viewToken(token: ManagementToken, user: string): TokenView {
     id: token.id,
     user_id: token.userId,
     user,
+    made_with: token.parentId ?? null,
     name: token.name,
     hint: tokenHint(token.publicId),
     scopes: [...token.scopes],

@@ -38,11 +38,18 @@ const columns = [
 ];
 
 const fieldOptions = {
-  plans: { type: "string", value: "A,B", about: "plans its account holders may issue keys on" },
+  plans: {
+    type: "string",
+    value: "A,B",
+    about: "plans its account holders may issue keys on (default: none)",
+  },
   "max-keys": { type: "string", value: "N", about: "for account holders: most keys not revoked" },
   ...limitOptions("what all its keys may use together"),
   note: { type: "string", value: "TEXT", about: "for operators" },
 } as const;
+
+const withoutPlans =
+  "Its account holders can issue no keys until it has plans: `accounts update ACCOUNT --plans A,B`.";
 
 const createVerb = defineVerb({
   name: "create",
@@ -63,7 +70,9 @@ const createVerb = defineVerb({
       note: args.text("note"),
     });
     const idempotencyKey = args.text("idempotency-key");
-    showRecord(call, await client.request("POST", "/accounts", { body, idempotencyKey }));
+    const made = await client.request("POST", "/accounts", { body, idempotencyKey });
+    showRecord(call, made);
+    if (args.list("plans") === undefined) call.io.report(withoutPlans);
     return exitCodes.ok;
   },
 });

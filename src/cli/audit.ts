@@ -1,4 +1,5 @@
-import { exitCodes, type Command } from "./command.ts";
+import { readFile } from "node:fs/promises";
+import { CommandError, exitCodes, type Command, type CommandIo } from "./command.ts";
 import { findAccountId } from "./find-entity.ts";
 import { cellOf, formatValue, readPart, readRecord, type ReplyRecord } from "./reply-fields.ts";
 import { createResourceCommand } from "./resource-command.ts";
@@ -50,19 +51,59 @@ const listVerb = defineVerb({
 const verifyVerb = defineVerb({
   name: "verify",
   summary: "check that no entry was changed or removed; exit code 1 when one was",
-  examples: ["audit verify", "audit verify --offline --config sluice.yaml"],
+  options: {
+    expect: { type: "string", value: "DIGEST", about: "an entry must have this digest" },
+    checkpoints: {
+      type: "string",
+      value: "FILE",
+      about: "the chain must have the last checkpoint of this file",
+    },
+  },
+  examples: [
+    "audit verify",
+    "audit verify --checkpoints audit-checkpoints.jsonl",
+    "audit verify --offline --config sluice.yaml",
+  ],
   async run({ args, client, io, isJson }) {
     args.none();
-    const verdict = readRecord(await client.request("GET", "/audit/verify"));
+    const checkpoint = await readLastCheckpoint(args.text("checkpoints"));
+    const query = { expect: args.text("expect"), checkpoint };
+    const verdict = readRecord(await client.request("GET", "/audit/verify", { query }));
     const isIntact = verdict["is_intact"] === true;
     if (isJson) io.print(JSON.stringify(verdict));
     else {
       io.print(describeVerdict(verdict, isIntact));
-      if (isIntact) io.report("Note the digest elsewhere: a chain that was replaced has another.");
+      tellRemoved(readPart(verdict, "removed"), io);
+      if (isIntact) io.report("Note the digest elsewhere, for --expect: it tells an older copy.");
     }
     return isIntact ? exitCodes.ok : exitCodes.failed;
   },
 });
+
+async function readLastCheckpoint(path: string | undefined): Promise<string | undefined> {
+  if (path === undefined) return undefined;
+  try {
+    const lines = (await readFile(path, "utf8")).split("\n");
+    const last = lines.findLast((line) => line.trim() !== "");
+    if (last !== undefined) return last;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CommandError(`the checkpoints cannot be read: ${reason}`);
+  }
+  throw new CommandError(`${path} holds no checkpoint`);
+}
+
+/** Retention is a setting: who makes it shorter for a while removes entries in all order. */
+function tellRemoved(removed: ReplyRecord | undefined, io: Pick<CommandIo, "report">): void {
+  if (removed === undefined) return;
+  const { kept_hours: kept, configured_hours: configured } = removed;
+  const days = (hours: unknown): string => `${Number((Number(hours) / 24).toFixed(1))} days`;
+  const line =
+    `Retention removed the entries until ${cellOf(removed, "until")}, at ${cellOf(removed, "at")}, ` +
+    `when entries were kept for ${days(kept)}`;
+  const isShorter = Number(kept) < Number(configured);
+  io.report(isShorter ? `${line}: less than the ${days(configured)} of now.` : `${line}.`);
+}
 
 function describeVerdict(verdict: ReplyRecord, isIntact: boolean): string {
   const counted = `${cellOf(verdict, "entries")} entries`;

@@ -3,7 +3,7 @@ import { Passwords } from "../admin/sign-in/passwords.ts";
 import type { Config } from "../config/config.ts";
 import { platformOf } from "../control-plane.ts";
 import { Installation } from "../installation/installation.ts";
-import { createKeyDigest, type KeyDigest } from "../pipeline/authenticate.ts";
+import type { Peppers } from "../domain/peppers.ts";
 import { WrongDatabase } from "../storage/errors.ts";
 import { openStores, type SqliteStores } from "../storage/sqlite/open-stores.ts";
 import { CommandError, type CommandIo } from "./command.ts";
@@ -18,18 +18,13 @@ export interface OpenServices extends AsyncDisposable {
 
 /** The control plane on the database of a configuration, beside a gateway that may run on it. */
 export async function openServices(config: Config, io: CommandIo): Promise<OpenServices> {
-  const owner = new Installation({
-    dataDir: config.dataDir,
-    configuredPepper: config.auth.pepper,
-    random: io.random,
-  });
-  const stores = openStores(config.storage.path, io.clock, { owner });
+  const owner = new Installation(config, io.random);
+  const stores = openStores(config.storage.path, io.clock, { owner, peppers: owner.peppers });
   const { connection } = stores;
   try {
     await connection.open();
-    const digest = createKeyDigest(owner.pepper.secret.reveal());
     return {
-      admin: createServices({ stores, config, digest, io }),
+      admin: createServices({ stores, config, peppers: owner.peppers, io }),
       [Symbol.asyncDispose]: () => connection.close(),
     };
   } catch (error) {
@@ -42,11 +37,11 @@ export async function openServices(config: Config, io: CommandIo): Promise<OpenS
 interface ServiceParts {
   readonly stores: SqliteStores;
   readonly config: Config;
-  readonly digest: KeyDigest;
+  readonly peppers: Peppers;
   readonly io: CommandIo;
 }
 
-function createServices({ stores, config, digest, io }: ServiceParts): LocalServices {
+function createServices({ stores, config, peppers, io }: ServiceParts): LocalServices {
   const { clock, random } = io;
   const services: AdminServices = {
     store: stores.control,
@@ -56,7 +51,9 @@ function createServices({ stores, config, digest, io }: ServiceParts): LocalServ
     refusals: { find: () => undefined, list: () => [] },
     clock,
     random,
-    digest,
+    peppers,
+    auditKeptMs: config.retention.auditMs,
+    digest: peppers.first.digest,
     platform: () => platformOf(config),
     lastUse: () => undefined,
     // Gateways notice by themselves.

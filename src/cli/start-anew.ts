@@ -2,6 +2,7 @@ import type { Config } from "../config/config.ts";
 import { Installation } from "../installation/installation.ts";
 import { FolderLock } from "../ledger/folder-lock.ts";
 import type { DatabaseFacts } from "../storage/installation.ts";
+import { sealAudit } from "../storage/sqlite/audit-ends.ts";
 import { forgetPepper } from "../storage/sqlite/installation-row.ts";
 import { inspectDatabase } from "../storage/sqlite/open-database.ts";
 import { openStores } from "../storage/sqlite/open-stores.ts";
@@ -14,11 +15,7 @@ import { CommandError, type CommandIo } from "./command.ts";
  */
 export async function startAnew(config: Config, io: CommandIo): Promise<void> {
   const { path } = config.storage;
-  const installation = new Installation({
-    dataDir: config.dataDir,
-    configuredPepper: config.auth.pepper,
-    random: io.random,
-  });
+  const installation = new Installation(config, io.random);
   const facts = inspect(path);
   const isOther = installation.isLost(facts) || installation.isForeign(facts);
   const hasWrongPepper = installation.hasWrongPepper(facts);
@@ -29,10 +26,15 @@ export async function startAnew(config: Config, io: CommandIo): Promise<void> {
   const told = (line: string): void => io.report(`--init: ${line}`);
   if (isOther) told(`${describe(facts)} ${putAside(installation, io)}`);
   installation.keepPepper();
-  const { connection } = openStores(path, io.clock);
+  const { connection } = openStores(path, io.clock, { peppers: installation.peppers });
   await using _ = connection;
   await connection.use(forgetPepper);
   if (!hasWrongPepper) return;
+  await connection.transact((database) => {
+    sealAudit(database, connection.seals);
+    return Promise.resolve();
+  });
+  told("the audit is sealed anew as it is: nothing tells any more whether it was changed before.");
   const keys = facts.hasSecrets
     ? " None of the API keys in it works any more: rotate each (`keys rotate`)."
     : "";

@@ -80,13 +80,19 @@ export const adminSchema = z
       initial: "12h",
     }),
     requests_per_minute: wholeNumber({
-      about: "Most requests of the control plane by one user, token or address.",
+      about:
+        "Most requests of the control plane by one user, with all its tokens, or from one address; five " +
+        "times as many by all users of an account.",
       min: 10,
       max: 1_000_000,
       initial: 600,
     }),
     sign_ins_per_minute: wholeNumber({
-      about: "Most tries to sign in to one user, and five times as many from one address.",
+      about:
+        "Wrong passwords for one user from one address before further tries have to wait: 30 s, then " +
+        "twice as long each time, up to 15 min. Five times as many from one address for all users, and " +
+        "four times where the user signed in before, with waits up to 1 min. Also a fifth of the " +
+        "single sign-ons that one address may begin in a minute.",
       min: 1,
       max: 1000,
       initial: 5,
@@ -99,6 +105,22 @@ export const adminSchema = z
   })
   .prefault({})
   .describe("The control plane.");
+
+export const auditSchema = z
+  .strictObject({
+    checkpoint_interval: duration({
+      about: "How often the log is told, signed, where the audit ends.",
+      min: "1m",
+      max: "24h",
+      initial: "1h",
+    }),
+    checkpoint_file: text(
+      "File that each checkpoint is added to as a line of JSON, relative to the working directory; " +
+        "best where the gateway may add but not change. Without it, checkpoints are in the log only.",
+    ).optional(),
+  })
+  .prefault({})
+  .describe("The record of changes.");
 
 const keep = (about: string, initial: string) =>
   duration({ about, min: "1h", max: "36500d", initial });

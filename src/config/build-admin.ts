@@ -1,5 +1,5 @@
 import type { RetentionSettings } from "../domain/retention.ts";
-import type { AdminSettings, SsoSettings } from "./config.ts";
+import type { AdminSettings, AuditSettings, SsoSettings } from "./config.ts";
 import type { ConfigFile } from "./schema.ts";
 
 export function buildAdmin(admin: ConfigFile["admin"]): AdminSettings {
@@ -25,6 +25,13 @@ function buildSso(sso: NonNullable<ConfigFile["admin"]["sso"]>): SsoSettings {
     roles: sso.roles,
     accountClaim: sso.account_claim,
     auditorsSeeAll: sso.auditors_see_all,
+  };
+}
+
+export function buildAudit(audit: ConfigFile["audit"]): AuditSettings {
+  return {
+    checkpointIntervalMs: audit.checkpoint_interval,
+    checkpointFile: audit.checkpoint_file,
   };
 }
 

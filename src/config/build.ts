@@ -1,10 +1,11 @@
 import type { Model, Target } from "../domain/model.ts";
 import type { Plan } from "../domain/plan.ts";
+import type { Secret } from "../domain/secret.ts";
 import type { ImageFetchSettings } from "../domain/upstream-settings.ts";
 import type { Config, ConfiguredEnvironment, StreamSettings } from "./config.ts";
 import { defaultPlans, planSchema } from "./model-schema.ts";
 import type { ConfigFile } from "./schema.ts";
-import { buildAdmin, buildRetention } from "./build-admin.ts";
+import { buildAdmin, buildAudit, buildRetention } from "./build-admin.ts";
 import { buildHttp } from "./build-http.ts";
 import { buildIdempotency } from "./build-idempotency.ts";
 import { buildOverload, buildPools, buildRouting } from "./build-routing.ts";
@@ -34,8 +35,9 @@ export function buildConfig(file: ConfigFile): Config {
       preStopMs: file.shutdown.pre_stop,
       drainTimeoutMs: file.shutdown.drain_timeout,
     },
-    auth: { pepper: file.auth.pepper, snapshotMaxAgeMs: file.auth.snapshot_max_age },
+    auth: { peppers: buildPeppers(file.auth), snapshotMaxAgeMs: file.auth.snapshot_max_age },
     admin: buildAdmin(file.admin),
+    audit: buildAudit(file.audit),
     ledger: {
       batchRows: file.ledger.batch_rows,
       flushIntervalMs: file.ledger.flush_interval,
@@ -68,6 +70,11 @@ export function buildConfig(file: ConfigFile): Config {
     pools: buildPools(file.pools),
     plans: buildPlans(file.plans),
   };
+}
+
+function buildPeppers({ pepper, peppers }: ConfigFile["auth"]): readonly Secret[] {
+  if (peppers !== undefined) return peppers;
+  return pepper === undefined ? [] : [pepper];
 }
 
 function buildStreams(streams: ConfigFile["streams"]): StreamSettings {

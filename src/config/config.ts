@@ -29,10 +29,12 @@ export interface Config {
   };
   readonly shutdown: { readonly preStopMs: number; readonly drainTimeoutMs: number };
   readonly auth: {
-    readonly pepper: Secret | undefined;
+    /** The first makes, all verify; none: the one that is kept in the data directory. */
+    readonly peppers: readonly Secret[];
     readonly snapshotMaxAgeMs: number;
   };
   readonly admin: AdminSettings;
+  readonly audit: AuditSettings;
   readonly ledger: LedgerSettings;
   readonly retention: RetentionSettings;
   readonly telemetry: TelemetrySettings;
@@ -113,6 +115,11 @@ export interface AdminSettings {
   readonly requestsPerMinute: number;
   readonly signInsPerMinute: number;
   readonly sso: SsoSettings | undefined;
+}
+
+export interface AuditSettings {
+  readonly checkpointIntervalMs: number;
+  readonly checkpointFile: string | undefined;
 }
 
 /** Single sign-on with OpenID Connect. */

@@ -3,6 +3,7 @@ import type { Config } from "./config.ts";
 import { formatProblems, parseConfig } from "./load.ts";
 
 const pepper = "0123456789abcdef0123456789abcdef";
+const pepperNamed = (name: string): string => name.padEnd(32, "-");
 
 /** A whole file; sections given replace those of the smallest valid one. */
 function fileText(sections: Readonly<Record<string, string>> = {}): string {
@@ -82,7 +83,7 @@ describe("a valid file", () => {
         embeddingLimitBytes: 256 * 1024 ** 2,
       },
       shutdown: { preStopMs: 5000, drainTimeoutMs: 30_000 },
-      auth: { pepper: undefined },
+      auth: { peppers: [] },
       ledger: { batchRows: 500, flushIntervalMs: 1000, queueRows: 100_000 },
       telemetry: { logLevel: "info", logFormat: "text" },
       upstreamRequests: 8192,
@@ -273,7 +274,18 @@ describe("a valid file", () => {
 
   test("takes a pepper from the environment", () => {
     const { auth } = read(fileText({ auth: "{ pepper: ${PEPPER} }" }), { PEPPER: pepper });
-    expect(auth.pepper?.reveal()).toBe(pepper);
+    expect(auth.peppers.map((each) => each.reveal())).toEqual([pepper]);
+  });
+
+  test("takes several peppers, in their order", () => {
+    const text = fileText({
+      auth: `{ peppers: ["${pepperNamed("new")}", "${pepperNamed("old")}"] }`,
+    });
+    const { auth } = read(text);
+    expect(auth.peppers.map((each) => each.reveal())).toEqual([
+      pepperNamed("new"),
+      pepperNamed("old"),
+    ]);
   });
 });
 
@@ -353,6 +365,11 @@ sluice.yaml:12:17 models.chat-a.targets[0].upstream: names an upstream that is n
     [{ http: "" }, "http: is empty; give it a value or remove it"],
     [{ telemetry: "on" }, "telemetry: must be a map of keys and values"],
     [{ auth: "{ pepper: short }" }, "auth.pepper: must have at least 32 characters"],
+    [{ auth: "{ peppers: [short] }" }, "auth.peppers[0]: must have at least 32 characters"],
+    [
+      { auth: `{ pepper: ${pepper}, peppers: [${pepper}] }` },
+      "auth.pepper: must not be set beside auth.peppers; put it into that list",
+    ],
     [
       { ledger: "{ batch_rows: 5000, queue_rows: 1000 }" },
       "ledger.queue_rows: must not be smaller",

@@ -25,6 +25,7 @@ export function keepRestartSettings(current: Config, next: Config): ReloadedConf
     ledger: current.ledger,
     retention: current.retention,
     admin: current.admin,
+    audit: current.audit,
     telemetry: current.telemetry,
     auth: current.auth,
   };
@@ -48,7 +49,8 @@ const restartSettings: readonly RestartSetting[] = [
   { key: "ledger", read: (config) => config.ledger },
   { key: "retention", read: (config) => config.retention },
   { key: "admin", read: (config) => config.admin },
+  { key: "audit", read: (config) => config.audit },
   { key: "telemetry", read: (config) => config.telemetry },
-  { key: "auth.pepper", read: (config) => config.auth.pepper },
+  { key: "auth.peppers", read: (config) => config.auth.peppers },
   { key: "auth.snapshot_max_age", read: (config) => config.auth.snapshotMaxAgeMs },
 ];

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { adminSchema, retentionSchema } from "./admin-schema.ts";
+import { adminSchema, auditSchema, retentionSchema } from "./admin-schema.ts";
 import { answersSchema } from "./answers-schema.ts";
 import { idempotencySchema } from "./idempotency-schema.ts";
 import { imageFetchSchema } from "./image-fetch-schema.ts";
@@ -40,6 +40,7 @@ export const configFileSchema = z
     shutdown: shutdownSchema,
     auth: authSchema,
     admin: adminSchema,
+    audit: auditSchema,
     ledger: ledgerSchema,
     retention: retentionSchema,
     telemetry: telemetrySchema,

@@ -134,24 +134,37 @@ export const shutdownSchema = z
   .prefault({})
   .describe("Stopping.");
 
-const pepperAbout =
-  "Key of the digests under which API keys are stored, at least 32 characters. " +
-  "Without it, one is generated and kept in `data_dir`.";
+const pepper = z
+  .string()
+  .min(32)
+  .transform((value) => new Secret(value));
+
+const peppersAbout =
+  "Keys of the digests under which API keys are stored and of the seals of the audit, at least 32 " +
+  "characters each. The first makes what is new, all verify what is there: put a new one in front " +
+  "to rotate. Without any, one is generated and kept in `data_dir`.";
 
 export const authSchema = z
   .strictObject({
-    pepper: z
-      .string()
-      .min(32)
-      .transform((value) => new Secret(value))
+    peppers: z
+      .array(pepper.meta({ title: "secret", description: "A pepper." }))
+      .min(1)
+      .max(10)
       .optional()
-      .meta({ title: "secret", description: pepperAbout }),
+      .describe(peppersAbout),
+    pepper: pepper
+      .optional()
+      .meta({ title: "secret", description: "The same as `auth.peppers` with this one alone." }),
     snapshot_max_age: duration({
       about: "How long known keys work while the database cannot be read.",
       min: "1s",
       max: "24h",
       initial: "15m",
     }),
+  })
+  .refine((auth) => auth.pepper === undefined || auth.peppers === undefined, {
+    path: ["pepper"],
+    error: "must not be set beside auth.peppers; put it into that list",
   })
   .prefault({})
   .describe("Authentication.");

@@ -185,7 +185,7 @@ telemetry: { log_level: debug }`;
     expect(heard.events).toEqual([
       `notice ${path}: changed, but kept until a restart: ` +
         "listen, storage, data_dir, upstream_requests, limits, ledger, " +
-        "telemetry, auth.pepper",
+        "telemetry, auth.peppers",
       "depth 10",
     ]);
     expect(heard.configs[0]).toMatchObject({
@@ -193,7 +193,7 @@ telemetry: { log_level: debug }`;
       storage: { path: "./data/sluice.db" },
       dataDir: "./data",
       upstreamRequests: 8192,
-      auth: { pepper: undefined },
+      auth: { peppers: [] },
       streams: { writeTimeoutMs: 1000 },
       limits: { store: "memory", defaultOutputTokens: 1024 },
       ledger: { batchRows: 500 },

@@ -50,6 +50,8 @@ export interface ManagementToken {
   readonly name: string;
   /** Part of the token's text that may be shown. */
   readonly publicId: string;
+  /** The token that it was made with: it ends with that one. Undefined: a user made it. */
+  readonly parentId?: string | undefined;
   /** HMAC-SHA-256 of the token's text under the pepper. */
   readonly digest: Uint8Array;
   readonly scopes: readonly Scope[];
@@ -65,6 +67,8 @@ export interface Principal {
   readonly kind: "session" | "token" | "local";
   /** Of the user; `local` has none. */
   readonly userId: string | undefined;
+  /** Of a `token`: which one. */
+  readonly tokenId?: string | undefined;
   /** What the audit shows: an email address, or `local`. */
   readonly name: string;
   readonly role: Role;

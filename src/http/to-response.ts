@@ -26,7 +26,9 @@ export function toResponse(reply: Reply, answered: Answered): Response {
     headers["connection"] = "keep-alive";
     headers["keep-alive"] = answered.connections.keepAliveHint;
   }
-  return new Response(reply.body, { status: reply.status, headers });
+  const response = new Response(reply.body, { status: reply.status, headers });
+  for (const cookie of reply.cookies ?? []) response.headers.append("set-cookie", cookie);
+  return response;
 }
 
 function closes({ headers }: Reply, { request, isEnding }: Answered): boolean {

@@ -9,7 +9,7 @@ import type { DatabaseFacts } from "../storage/installation.ts";
 import { SqliteConnection } from "../storage/sqlite/connection.ts";
 import { openDatabase } from "../storage/sqlite/open-database.ts";
 import { Installation } from "./installation.ts";
-import { loadPepper, markOf } from "./pepper.ts";
+import { Peppers } from "../domain/peppers.ts";
 
 const random = (target: Uint8Array): Uint8Array => crypto.getRandomValues(target);
 
@@ -20,9 +20,9 @@ class Bench {
   readonly idPath = join(this.dataDir, "installation");
   readonly pepperPath = join(this.dataDir, "pepper");
 
-  installation(configured?: string): Installation {
-    const configuredPepper = configured === undefined ? undefined : new Secret(configured);
-    return new Installation({ dataDir: this.dataDir, configuredPepper, random });
+  installation(...configured: readonly string[]): Installation {
+    const auth = { peppers: configured.map((text) => new Secret(text)) };
+    return new Installation({ dataDir: this.dataDir, auth }, random);
   }
 
   connection(owner = this.installation()): SqliteConnection {
@@ -50,7 +50,7 @@ const configured = "a configured pepper that is long enough";
 const other = "another configured pepper, long enough";
 
 function markOfText(text: string): string {
-  return markOf(loadPepper({ configured: new Secret(text), dataDir: "/nowhere", random }));
+  return new Peppers(new Secret(text)).first.mark;
 }
 
 /** Which databases are taken for it, by what is known of them and of the data directory. */
@@ -106,7 +106,7 @@ test(
     expect(id).toMatch(/^inst_[0-9A-Za-z]{22}$/);
     using database = new Database(bench.databasePath);
     expect(database.query("SELECT id, pepper_mark FROM installation").all()).toEqual([
-      { id, pepper_mark: markOf(bench.installation().pepper) },
+      { id, pepper_mark: bench.installation().peppers.first.mark },
     ]);
     const pepper = readFileSync(bench.pepperPath, "utf8");
     await bench.open();
@@ -174,5 +174,23 @@ test(
     rmSync(bench.dataDir, { recursive: true });
     await bench.open(bench.installation(configured));
     expect(readFileSync(bench.idPath, "utf8")).toBe(id);
+  }),
+);
+
+test(
+  "a database is known by any of the peppers, and by the first from then on",
+  withBench(async (bench) => {
+    const markIn = (): unknown => {
+      using database = new Database(bench.databasePath);
+      return database.query("SELECT pepper_mark FROM installation").get();
+    };
+    await bench.open(bench.installation(configured));
+    expect(markIn()).toEqual({ pepper_mark: markOfText(configured) });
+    await bench.open(bench.installation(other, configured));
+    expect(markIn()).toEqual({ pepper_mark: markOfText(other) });
+    await bench.open(bench.installation(configured, other));
+    expect(markIn()).toEqual({ pepper_mark: markOfText(configured) });
+    const refused = await bench.open(bench.installation(other)).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(WrongDatabase);
   }),
 );

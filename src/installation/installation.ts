@@ -1,14 +1,16 @@
 import { randomBase62, type RandomBytes } from "../domain/base62.ts";
+import { Peppers } from "../domain/peppers.ts";
 import type { Secret } from "../domain/secret.ts";
 import { WrongDatabase } from "../storage/errors.ts";
 import type { DatabaseClaim, DatabaseFacts, DatabaseOwner } from "../storage/installation.ts";
 import { DataFolder } from "./data-folder.ts";
-import { keepPepper, loadPepper, markOf, type Pepper } from "./pepper.ts";
+import { keepPepper, loadPepper, type Pepper } from "./pepper.ts";
 
-export interface InstallationOptions {
+/** What the configuration says of it. */
+export interface InstallationSettings {
   readonly dataDir: string;
-  readonly configuredPepper: Secret | undefined;
-  readonly random: RandomBytes;
+  /** The first makes, all verify. None: the one that is kept in the data directory. */
+  readonly auth: { readonly peppers: readonly Secret[] };
 }
 
 /**
@@ -18,18 +20,19 @@ export interface InstallationOptions {
  */
 export class Installation implements DatabaseOwner {
   readonly folder: DataFolder;
+  readonly peppers: Peppers;
   readonly #random: RandomBytes;
-  readonly #mark: string;
   /** Before this process left anything there. */
   readonly #wasUsed: boolean;
   #pepper: Pepper;
   #id: string | undefined;
 
-  constructor({ dataDir, configuredPepper: configured, random }: InstallationOptions) {
+  constructor({ dataDir, auth }: InstallationSettings, random: RandomBytes) {
     this.folder = new DataFolder(dataDir);
     this.#random = random;
+    const [configured, ...older] = auth.peppers;
     this.#pepper = loadPepper({ configured, dataDir, random });
-    this.#mark = markOf(this.#pepper);
+    this.peppers = new Peppers(this.#pepper.secret, older);
     this.#wasUsed = this.folder.wasUsed;
     this.#id = this.folder.readId();
   }
@@ -62,9 +65,9 @@ export class Installation implements DatabaseOwner {
     return installation !== undefined && this.#id !== undefined && installation !== this.#id;
   }
 
-  /** Whether keys are, or may be, digested under a pepper that is not this one. */
+  /** Whether keys are, or may be, digested under a pepper that is none of these. */
   hasWrongPepper({ pepperMark, hasSecrets }: DatabaseFacts): boolean {
-    if (pepperMark !== undefined) return pepperMark !== this.#mark;
+    if (pepperMark !== undefined) return this.peppers.find(pepperMark) === undefined;
     return hasSecrets && this.#pepper.isNew;
   }
 
@@ -73,7 +76,7 @@ export class Installation implements DatabaseOwner {
     this.keepPepper();
     this.folder.keepId(id);
     this.#id = id;
-    return { installation: id, pepperMark: this.#mark };
+    return { installation: id, pepperMark: this.peppers.first.mark };
   }
 
   /** Writes a new pepper to its file; does nothing for one that has its place. */
@@ -92,9 +95,9 @@ export class Installation implements DatabaseOwner {
 
   #pepperAdvice(): string {
     const { source, isNew } = this.#pepper;
-    const missing = isNew ? `${source} is not there, and auth.pepper is not set. ` : "";
+    const missing = isNew ? `${source} is not there, and auth.peppers is not set. ` : "";
     return (
-      `${missing}Restore the pepper from a backup: without it no API key works. ` +
+      `${missing}Restore the pepper from a backup, or name it in auth.peppers: without it no API key works. ` +
       "To give up all API keys instead, start once with `serve --init`."
     );
   }

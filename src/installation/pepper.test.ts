@@ -11,7 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Secret } from "../domain/secret.ts";
-import { keepPepper, loadPepper, markOf, type Pepper } from "./pepper.ts";
+import { keepPepper, loadPepper } from "./pepper.ts";
 
 const random = (target: Uint8Array): Uint8Array => crypto.getRandomValues(target);
 
@@ -55,16 +55,6 @@ test(
     expect(readFileSync(join(dataDir, "pepper"), "utf8").trim()).toBe(first.secret.reveal());
   }),
 );
-
-test("peppers have marks of their own, which do not say what they are", () => {
-  const pepperOf = (letter: string): Pepper =>
-    loadPepper({ configured: new Secret(letter.repeat(32)), dataDir: "/nowhere", random });
-  const one = pepperOf("p");
-  const other = pepperOf("q");
-  expect(markOf(one)).toMatch(/^[0-9a-f]{64}$/);
-  expect(markOf(one)).not.toBe(markOf(other));
-  expect(markOf(one)).toBe(markOf({ ...one, source: "elsewhere" }));
-});
 
 test(
   "a pepper that others can read is closed to them",

@@ -22,7 +22,7 @@ export interface PepperOptions {
 
 /** The configured pepper, or that of `<data_dir>/pepper`, or a new one. */
 export function loadPepper({ configured, dataDir, random }: PepperOptions): Pepper {
-  if (configured !== undefined) return { secret: configured, source: "auth.pepper", isNew: false };
+  if (configured !== undefined) return { secret: configured, source: "auth.peppers", isNew: false };
   const source = pepperPath(dataDir);
   const existing = readPepper(source);
   if (existing !== undefined) return { secret: existing, source, isNew: false };
@@ -37,11 +37,6 @@ export function keepPepper({ secret, source }: Pepper): void {
 
 export function pepperPath(dataDir: string): string {
   return join(dataDir, "pepper");
-}
-
-/** Tells peppers apart and says nothing of them; the text is no API key. */
-export function markOf({ secret }: Pepper): string {
-  return new Bun.CryptoHasher("sha256", secret.reveal()).update("which pepper").digest("hex");
 }
 
 function readPepper(path: string): Secret | undefined {

@@ -8,7 +8,8 @@ import type { Key } from "../domain/key.ts";
 import type { Plan } from "../domain/plan.ts";
 import type { RefusalRule } from "../domain/refusal.ts";
 import type { KeyChange, KeyChanges, KeyStore } from "../storage/store.ts";
-import { createAuthenticate, createKeyDigest } from "./authenticate.ts";
+import { createAuthenticate } from "./authenticate.ts";
+import { createKeyDigest } from "../domain/peppers.ts";
 import { KeyRing } from "./key-ring.ts";
 
 const digest = createKeyDigest("a pepper that is long enough for it");

@@ -3,6 +3,7 @@ import { readPublicId } from "../domain/api-key.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Caller } from "../domain/key.ts";
 import type { Environment } from "../domain/model.ts";
+import type { KeyDigest } from "../domain/peppers.ts";
 import type { Plan } from "../domain/plan.ts";
 import type { StoredSecret } from "../storage/store.ts";
 import {
@@ -14,14 +15,6 @@ import {
   type SentKey,
 } from "./key-refusal.ts";
 import type { EndedSecret, LiveSecret } from "./key-snapshot.ts";
-
-/** HMAC-SHA-256 of an API key text under the pepper. */
-export type KeyDigest = (text: string) => Uint8Array;
-
-export function createKeyDigest(pepper: string): KeyDigest {
-  const keyed = new Bun.CryptoHasher("sha256", pepper);
-  return (text) => keyed.copy().update(text).digest();
-}
 
 /** The secrets as they are known here; `KeyRing` follows the store. */
 export interface KnownSecrets {

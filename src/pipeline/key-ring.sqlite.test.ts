@@ -12,7 +12,8 @@ import type { ControlTransaction } from "../storage/control-store.ts";
 import { SqliteConnection } from "../storage/sqlite/connection.ts";
 import { SqliteControlStore } from "../storage/sqlite/control-store.ts";
 import { SqliteKeyStore } from "../storage/sqlite/key-store.ts";
-import { createAuthenticate, createKeyDigest } from "./authenticate.ts";
+import { createAuthenticate } from "./authenticate.ts";
+import { createKeyDigest } from "../domain/peppers.ts";
 import { KeyRing } from "./key-ring.ts";
 
 /** Rings and their database together, as two gateways on one file have them. */

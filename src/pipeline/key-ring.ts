@@ -1,5 +1,6 @@
 import type { UnitHoldings } from "../domain/capacity.ts";
 import type { Clock } from "../domain/clock.ts";
+import { nextTurn } from "../domain/next-turn.ts";
 import type { KeyChanges, KeyStore } from "../storage/store.ts";
 import {
   KeySnapshotDraft,
@@ -184,6 +185,7 @@ export class KeyRing {
         if (page.hasMore && page.epoch === epoch) throw new Error("the keys have no next page");
         epoch = page.epoch;
         if (!page.hasMore) break;
+        // Between two pages: the answers of an embedded database come at once.
         await nextTurn();
       }
       isWhole = true;
@@ -220,9 +222,4 @@ export class KeyRing {
       clearTimeout(timer);
     }
   }
-}
-
-/** Lets requests through between two pages: the answers of an embedded database come at once. */
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,3 +1,4 @@
+import { nextTurn } from "../domain/next-turn.ts";
 import { isFrame, type Reply, type Step } from "./frame.ts";
 import type { OpenCall } from "./open-call.ts";
 import type { Pace } from "./pace.ts";
@@ -84,8 +85,4 @@ export async function nextFrame(iterator: Iterator<Step>, pace: Pace, signal: Ab
     if (isFrame(step) && !signal.aborted) return step;
   }
   return undefined;
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

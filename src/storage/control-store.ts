@@ -1,4 +1,5 @@
 import type { Account, Application } from "../domain/account.ts";
+import type { AuditLink } from "../domain/audit-checkpoint.ts";
 import type { AuditEntry, AuditRecord } from "../domain/audit.ts";
 import type { Key, KeySecret } from "../domain/key.ts";
 import type { ManagementToken, Role, Session, User } from "../domain/user.ts";
@@ -16,13 +17,16 @@ export interface ControlStore {
    */
   change<Result>(work: (transaction: ControlTransaction) => Promise<Result>): Promise<Result>;
   /** Reads the audit from the beginning, in pages, and checks the chain. */
-  verifyAudit(signal: AbortSignal): Promise<AuditVerdict>;
+  verifyAudit(signal: AbortSignal, expected?: AuditExpectation): Promise<AuditVerdict>;
+  /** The end of the audit, without reading all of it; and whether it still has an end of before. */
+  auditEnd(known?: AuditLink): Promise<AuditEnd>;
   /** Removes at most `limit` rows of each table that are older than the times given; how many. */
   prune(limits: ControlRetention, limit: number): Promise<number>;
 }
 
 /** Times in milliseconds since the epoch; what ended, or was written, before them goes. */
 export interface ControlRetention {
+  readonly now: number;
   /** Entries go from the beginning of the chain; what is left can still be verified. */
   readonly audit: number;
   /** Revoked keys, and secrets that ended. */
@@ -72,9 +76,10 @@ export interface ControlTransaction extends ControlView {
   readonly tokens: TokenReader & {
     insert(token: ManagementToken): Promise<void>;
     used(id: string, at: number): Promise<void>;
-    revoke(id: string, at: number): Promise<void>;
-    /** All tokens of a user, such as when it is disabled. */
-    revokeOf(userId: string, at: number): Promise<void>;
+    /** With the tokens that were made with it, and with those; the ids of all that end by it. */
+    revoke(id: string, at: number): Promise<readonly string[]>;
+    /** All tokens of a user, such as when it is disabled, with what was made with them. */
+    revokeOf(userId: string, at: number): Promise<readonly string[]>;
   };
   readonly audit: ControlView["audit"] & {
     /** Puts the entry at the end of the chain, in this transaction. */
@@ -220,11 +225,43 @@ export interface StoredReply {
   readonly shownUntil: number;
 }
 
+export interface AuditEnd {
+  /** Undefined when it is not what this installation wrote. */
+  readonly end: AuditLink | undefined;
+  /** True when nothing is known. */
+  readonly hasKnown: boolean;
+}
+
+/** What is known of the audit from elsewhere. */
+export interface AuditExpectation {
+  /** An entry that is kept must have this digest, or the last one that was removed. */
+  readonly digest?: string | undefined;
+  /** Which entry. */
+  readonly sequence?: number | undefined;
+  /** With it, nothing may have been removed that is too young by now; the clock may be wrong. */
+  readonly now?: number | undefined;
+}
+
 export interface AuditVerdict {
   readonly isIntact: boolean;
   readonly entries: number;
-  /** Digest of the last entry: whoever notes it elsewhere notices a chain that was replaced. */
+  /** Digest of the last entry: noted elsewhere, it tells a database that was put back. */
   readonly lastDigest: string;
   /** Where the chain breaks, and how. */
-  readonly problem: { readonly sequence: number; readonly what: string } | undefined;
+  readonly problem: AuditProblem | undefined;
+  /** Of an intact chain, when entries were removed; undefined: none was, or nobody noted when. */
+  readonly removal: AuditRemoval | undefined;
+}
+
+export interface AuditProblem {
+  readonly sequence: number;
+  readonly what: string;
+}
+
+export interface AuditRemoval {
+  /** When the last removed entry was written. */
+  readonly at: number;
+  readonly removedAt: number;
+  /** For how long entries were kept then. */
+  readonly keptMs: number;
 }

@@ -6,7 +6,7 @@ export interface DatabaseFacts {
   readonly state: "missing" | "empty" | "filled";
   /** Undefined where no gateway has claimed it, as before there were claims. */
   readonly installation: string | undefined;
-  /** Of the pepper under which its keys are digested; undefined where it was never noted. */
+  /** Of the pepper that made what is newest in it; undefined where it was never noted. */
   readonly pepperMark: string | undefined;
   readonly hasSecrets: boolean;
 }

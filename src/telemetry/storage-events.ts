@@ -20,12 +20,14 @@ export class StorageEvents {
   readonly #keys: Outage;
   readonly #retention: Outage;
   readonly #lastUse: Outage;
+  readonly #checkpoints: Outage;
 
   constructor({ logger, clock }: StorageEventOptions) {
     this.#logger = logger;
     this.#keys = new Outage(clock);
     this.#retention = new Outage(clock);
     this.#lastUse = new Outage(clock);
+    this.#checkpoints = new Outage(clock);
   }
 
   /** Told once for each new cause. */
@@ -71,6 +73,25 @@ export class StorageEvents {
   /** A run that met no failure. */
   retentionDone(): void {
     logRecovery(this.#logger, this.#retention, "what is too old can be removed again");
+  }
+
+  /** One line of JSON, as `audit verify --checkpoints` reads it. */
+  auditCheckpoint(checkpoint: string): void {
+    this.#logger.log("info", "audit checkpoint", { checkpoint });
+  }
+
+  auditBroken(what: string): void {
+    const message = "the audit is broken; see `sluice audit verify`";
+    this.#logger.log("error", message, { what });
+  }
+
+  auditCheckpointFailed(error: unknown): void {
+    const message = "a checkpoint of the audit could not be written";
+    if (this.#checkpoints.failed()) logFault(this.#logger, message, { error });
+  }
+
+  auditCheckpointWritten(): void {
+    logRecovery(this.#logger, this.#checkpoints, "checkpoints of the audit can be written again");
   }
 
   retentionRemoved(rows: number): void {

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { generateApiKey } from "../../src/domain/api-key.ts";
-import { createKeyDigest } from "../../src/pipeline/authenticate.ts";
+import { createKeyDigest } from "../../src/domain/peppers.ts";
 import { migrations } from "../../src/storage/sqlite/migrations.ts";
 import { startServing } from "../support/sluice-process.ts";
 import { eventually } from "./outage-gateway.ts";

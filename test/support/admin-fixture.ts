@@ -16,6 +16,7 @@ import type { Refusal } from "../../src/domain/refusal.ts";
 import type { Principal } from "../../src/domain/user.ts";
 import { openStores } from "../../src/storage/sqlite/open-stores.ts";
 import { ManualClock } from "./manual-clock.ts";
+import { testPeppers } from "./test-peppers.ts";
 
 export const operator: Principal = localPrincipal();
 
@@ -51,7 +52,7 @@ export interface FixtureRequest {
 /** The operations of the control plane on a database in memory, with a clock that stands still. */
 export class AdminFixture implements AsyncDisposable {
   readonly clock = new ManualClock();
-  readonly stores = openStores(":memory:", this.clock);
+  readonly stores = openStores(":memory:", this.clock, { peppers: testPeppers() });
   readonly lastUses = new Map<string, number>();
   readonly refusals: Refusal[] = [];
   keyChanges = 0;
@@ -71,7 +72,9 @@ export class AdminFixture implements AsyncDisposable {
     },
     clock: this.clock,
     random: (target) => crypto.getRandomValues(target),
-    digest: (text) => new Bun.CryptoHasher("sha256", "pepper of a test").update(text).digest(),
+    peppers: testPeppers(),
+    auditKeptMs: 3650 * 86_400_000,
+    digest: testPeppers().first.digest,
     platform: () => this.platform,
     lastUse: (publicId) => this.lastUses.get(publicId),
     onKeysChanged: () => {
@@ -126,7 +129,9 @@ export class AdminFixture implements AsyncDisposable {
   }
 
   account(name = "first"): Promise<AccountView> {
-    return this.run(accountSchema, "createAccount", { body: { name } });
+    return this.run(accountSchema, "createAccount", {
+      body: { name, plans: ["pilot", "standard"] },
+    });
   }
 
   application(account: string, name = "search"): Promise<Application> {

@@ -6,6 +6,7 @@ import type { UsageRecord } from "../../src/domain/usage.ts";
 import { openStores } from "../../src/storage/sqlite/open-stores.ts";
 import { createKeysOfAccounts } from "./process-key.ts";
 import { startServing, type ServingProcess } from "./sluice-process.ts";
+import { testPeppers } from "./test-peppers.ts";
 
 /** A gateway that is a process of its own, whose memory is nobody else's, and a key to call it. */
 export interface FaultProcess extends AsyncDisposable {
@@ -70,7 +71,8 @@ export async function startFaultProcess(
     async stopAndReadRows() {
       serving.signal("SIGTERM");
       await serving.exited;
-      const { reports, connection } = openStores(database, systemClock);
+      const peppers = testPeppers();
+      const { reports, connection } = openStores(database, systemClock, { peppers });
       await using _ = connection;
       const rows: UsageRecord[] = [];
       let after: string | undefined;

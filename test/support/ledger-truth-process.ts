@@ -14,6 +14,7 @@ import { mixSections, type PlannedCall } from "./ledger-truth-mix.ts";
 import { sumRollUps, type LedgerSums } from "./ledger-truth.ts";
 import { createKeysOf, type KeyPlan } from "./process-key.ts";
 import { startServing, type ServingProcess } from "./sluice-process.ts";
+import { testPeppers } from "./test-peppers.ts";
 
 export interface ProcessBenchOptions {
   readonly keys: number;
@@ -112,7 +113,8 @@ export class ProcessBench implements AsyncDisposable {
 
   /** What the database holds; no gateway may run. */
   async stored(): Promise<StoredLedger> {
-    const { reports, connection } = openStores(this.database, systemClock);
+    const peppers = testPeppers();
+    const { reports, connection } = openStores(this.database, systemClock, { peppers });
     await using _ = connection;
     const rows: UsageRecord[] = [];
     let after: string | undefined;

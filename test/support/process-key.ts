@@ -5,7 +5,6 @@ import { formatProblems, parseConfig } from "../../src/config/load.ts";
 import { platformOf } from "../../src/control-plane.ts";
 import { systemClock as clock } from "../../src/domain/clock.ts";
 import { Installation } from "../../src/installation/installation.ts";
-import { createKeyDigest } from "../../src/pipeline/authenticate.ts";
 import { openStores } from "../../src/storage/sqlite/open-stores.ts";
 import { unlimited } from "./gateway.ts";
 
@@ -47,15 +46,14 @@ export async function createKeysOfAccounts(
   if (!parsed.ok) throw new Error(formatProblems(configPath, parsed.problems));
   const { config } = parsed;
   const random = (target: Uint8Array): Uint8Array => crypto.getRandomValues(target);
-  const { dataDir, auth } = config;
-  const owner = new Installation({ dataDir, configuredPepper: auth.pepper, random });
-  const stores = openStores(config.storage.path, clock, { owner });
+  const owner = new Installation(config, random);
+  const stores = openStores(config.storage.path, clock, { owner, peppers: owner.peppers });
   await using _ = stores.connection;
   const services = {
     store: stores.control,
     clock,
     random,
-    digest: createKeyDigest(owner.pepper.secret.reveal()),
+    digest: owner.peppers.first.digest,
     platform: () => platformOf(config),
   };
   const environment = config.environments[0]?.name ?? "";

@@ -16,6 +16,8 @@ import { SqliteConnection } from "../../src/storage/sqlite/connection.ts";
 import { SqliteControlStore } from "../../src/storage/sqlite/control-store.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { bodyLimitsOf } from "./body-limits.ts";
+import { AuditSeals } from "../../src/domain/audit-seals.ts";
+import { testPeppers } from "./test-peppers.ts";
 
 export const testPassword = "nine purple lamps hum";
 
@@ -25,6 +27,8 @@ export interface SignInOptions {
   readonly sso?: SsoSettings;
   readonly publicUrl?: string;
   readonly localToken?: string;
+  /** Of a gateway that ended: this one is its next start. */
+  readonly store?: SqliteControlStore;
   /** Beside those of signing in. */
   readonly routes?: readonly Route[];
 }
@@ -32,8 +36,12 @@ export interface SignInOptions {
 /** The control plane's sign-in over the real dispatch, in one process and without a socket. */
 export class SignInHarness implements AsyncDisposable {
   readonly clock = new ManualClock();
-  readonly connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 100 });
-  readonly store = new SqliteControlStore(this.connection);
+  readonly connection = new SqliteConnection({
+    path: ":memory:",
+    busyTimeoutMs: 100,
+    seals: new AuditSeals(testPeppers()),
+  });
+  readonly store: SqliteControlStore;
   readonly passwords = new Passwords();
   readonly refusals: SignInRefusal[] = [];
   readonly bootstrapTokens: string[] = [];
@@ -43,6 +51,7 @@ export class SignInHarness implements AsyncDisposable {
   readonly #dispatch: Dispatch;
 
   constructor(options: SignInOptions = {}) {
+    this.store = options.store ?? new SqliteControlStore(this.connection);
     const { clock, store, passwords } = this;
     this.publicUrl = options.publicUrl ?? "https://console.example.com";
     const settings = { ...defaults, sso: options.sso, ...options.settings };

@@ -16,6 +16,7 @@ import { openStores } from "../../src/storage/sqlite/open-stores.ts";
 import { KeptLedger } from "./ledger-fixtures.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { callerOf, callOf, modelOf, snapshotOf } from "./pipeline-fixtures.ts";
+import { testPeppers } from "./test-peppers.ts";
 
 /** What somebody asks for. */
 export interface Asking {
@@ -58,7 +59,7 @@ export class TenantWorld implements AsyncDisposable {
   /** Tokens that upstreams said beyond what a call could have used, by account. */
   readonly lies: number[];
   readonly #options: WorldOptions;
-  readonly #stores = openStores(":memory:", this.clock);
+  readonly #stores = openStores(":memory:", this.clock, { peppers: testPeppers() });
   readonly #applications: Application[] = [];
   readonly #keys: Key[][] = [];
   #services: MeterServices = this.#newServices();

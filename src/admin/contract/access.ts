@@ -27,6 +27,10 @@ export const tokenSchema = z
     id: z.string().meta({ examples: ["tok_6Lm1xP4zBs9Dg8Fw"] }),
     user_id: z.string(),
     user: z.string().describe("Email address of the user."),
+    made_with: z
+      .string()
+      .nullable()
+      .describe("Id of the token that it was made with, and ends with."),
     name: z.string(),
     hint: z.string().describe("How the token begins."),
     scopes: z.array(z.enum(["read", "write"])),

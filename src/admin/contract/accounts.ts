@@ -42,7 +42,7 @@ export const newAccountSchema = z
     note: noteSchema.optional(),
     plans: plans
       .optional()
-      .describe("Default: those with limits of their own and without provisioned throughput."),
+      .describe("Plans on which its account holders may issue keys. Default: none."),
     max_keys: maxKeys.optional().describe("Default 100."),
     limits: limits.optional(),
   })

@@ -36,11 +36,35 @@ export const auditQuerySchema = z.strictObject({
   ...pageFields,
 });
 
+export const auditVerifyQuerySchema = z.strictObject({
+  expect: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal digits")
+    .optional()
+    .describe("A digest that was noted before: an entry must have it, whichever."),
+  checkpoint: z
+    .string()
+    .max(1_000)
+    .optional()
+    .describe(
+      "A checkpoint, as the log or the file of checkpoints has it: the chain must have it.",
+    ),
+});
+
 export const auditVerdictSchema = z
   .object({
     is_intact: z.boolean(),
     entries: z.int(),
-    last_digest: z.string().describe("Note it elsewhere: it tells a chain that was replaced."),
+    last_digest: z.string().describe("Note it elsewhere, for `expect`."),
+    removed: z
+      .object({
+        until: timeSchema.describe("When the last removed entry was written."),
+        at: timeSchema.describe("When it was removed."),
+        kept_hours: z.number().describe("For how long entries were kept then."),
+        configured_hours: z.number().describe("`retention.audit` as it is now."),
+      })
+      .nullable()
+      .describe("What retention removed from the beginning of an intact chain."),
     problem: z.object({ sequence: z.int(), what: z.string() }).nullable(),
   })
   .meta({ id: "AuditVerdict" });

@@ -4,7 +4,7 @@ import { generateManagementToken } from "../../domain/management-token.ts";
 import type { ManagementToken } from "../../domain/user.ts";
 import type { Route } from "../../http/route.ts";
 import { jsonReply } from "../../http/reply.ts";
-import { tokenOf } from "../../storage/contract/control-fixtures.ts";
+import { accountOf, tokenOf } from "../../storage/contract/control-fixtures.ts";
 import { refusalOf, SignInHarness, TestBrowser } from "../../../test/support/sign-in-harness.ts";
 
 /** What stands behind the gate: says who came in. */
@@ -12,7 +12,7 @@ const probes: readonly Route[] = (["GET", "POST", "PATCH", "DELETE"] as const).m
   method,
   path: "/admin/v1/probe",
   access: "principal",
-  roles: ["operator", "auditor"],
+  roles: ["operator", "account_holder", "auditor"],
   scope: method === "GET" ? "read" : "write",
   handle: ({ principal }) => jsonReply(principal),
 }));
@@ -31,17 +31,20 @@ afterEach(async () => {
   await harness[Symbol.asyncDispose]();
 });
 
-async function addToken(values: Partial<ManagementToken> = {}): Promise<string> {
-  const { publicId, text } = generateManagementToken(harness.random);
-  const now = harness.clock.now();
+async function addToken(
+  values: Partial<ManagementToken> = {},
+  into: SignInHarness = harness,
+): Promise<string> {
+  const { publicId, text } = generateManagementToken(into.random);
+  const now = into.clock.now();
   const token = tokenOf("tok_1", "ada", {
     publicId,
-    digest: harness.digest(text),
+    digest: into.digest(text),
     createdAt: now,
     expiresAt: now + 3_600_000,
     ...values,
   });
-  await harness.store.change(({ tokens }) => tokens.insert(token));
+  await into.store.change(({ tokens }) => tokens.insert(token));
   return text;
 }
 
@@ -301,6 +304,39 @@ test("one user's requests are limited, and others at the same address are not", 
   for (let turn = 0; turn < 11; turn += 1) statuses.push((await ada.send(path)).status);
   expect(statuses).toEqual([...Array<number>(10).fill(200), 429]);
   expect((await bob.send(path)).status).toBe(200);
+});
+
+test("a user's tokens share the limit of the user", async () => {
+  await using strict = new SignInHarness({ routes: probes, settings: { requestsPerMinute: 10 } });
+  await strict.addUser("ada");
+  const page = new TestBrowser(strict);
+  await page.signIn("ada@example.com");
+  const tokens: string[] = [];
+  for (let made = 0; made < 4; made += 1) {
+    tokens.push(await addToken({ id: `tok_${made}` }, strict));
+  }
+  const statuses = [(await page.send(path)).status];
+  for (let turn = 0; turn < 4; turn += 1) {
+    for (const token of tokens) statuses.push((await page.send(path, bearer(token))).status);
+  }
+  expect(statuses.filter((status) => status === 200)).toHaveLength(10);
+  expect(statuses.filter((status) => status === 429)).toHaveLength(7);
+});
+
+test("the users of an account have a limit together", async () => {
+  await using strict = new SignInHarness({ routes: probes, settings: { requestsPerMinute: 10 } });
+  await strict.store.change((to) => to.accounts.insert(accountOf("acct_a")));
+  const statuses: number[] = [];
+  for (let user = 0; user < 7; user += 1) {
+    await strict.addUser(`holder${user}`, { role: "account_holder", accountId: "acct_a" });
+    const token = await addToken({ id: `tok_${user}`, userId: `holder${user}` }, strict);
+    const page = new TestBrowser(strict);
+    for (let turn = 0; turn < 8; turn += 1) {
+      statuses.push((await page.send(path, bearer(token))).status);
+    }
+  }
+  expect(statuses.slice(0, 50)).toEqual(Array<number>(50).fill(200));
+  expect(statuses.slice(50)).toEqual(Array<number>(6).fill(429));
 });
 
 test("junk from one address is limited, and whoever is signed in there still comes in", async () => {

@@ -26,9 +26,14 @@ export interface AdminGateOptions extends Pick<AdminServices, "store" | "clock" 
   readonly isLocalToken: (text: string) => boolean;
 }
 
+/** All users of an account may make as many requests together as this many alone. */
+const usersPerAccount = 5;
+
 /** Lets in whoever has a session, a management token or the local token. */
 export function createAdminGate(options: AdminGateOptions): AdminGate {
-  const requests = new RateWindow(options.settings.requestsPerMinute, options.clock);
+  const { requestsPerMinute } = options.settings;
+  const requests = new RateWindow(requestsPerMinute, options.clock);
+  const accounts = new RateWindow(requestsPerMinute * usersPerAccount, options.clock);
   const countAddress = (address: string): void => requests.count(`from ${addressGroup(address)}`);
   const finder = new PrincipalFinder(options);
   return {
@@ -43,6 +48,8 @@ export function createAdminGate(options: AdminGateOptions): AdminGate {
         throw refusal;
       });
       requests.count(found.countedAs);
+      const { accountId } = found.principal;
+      if (accountId !== undefined) accounts.count(accountId);
       return found.principal;
     },
     checkAnonymous({ request, address }) {
@@ -54,6 +61,7 @@ export function createAdminGate(options: AdminGateOptions): AdminGate {
 
 interface FoundPrincipal {
   readonly principal: Principal;
+  /** The user, however many sessions and tokens it has. */
   readonly countedAs: string;
 }
 
@@ -126,7 +134,7 @@ class PrincipalFinder {
     if (token.lastUsedAt === undefined || now - token.lastUsedAt >= 60_000) {
       await this.#note(token.id, (transaction) => transaction.tokens.used(token.id, now));
     }
-    return { principal: tokenPrincipal(enabled, token.scopes), countedAs: token.id };
+    return { principal: tokenPrincipal(enabled, token), countedAs: enabled.id };
   }
 
   async #findBySession(id: string, secret: string, request: Request): Promise<FoundPrincipal> {

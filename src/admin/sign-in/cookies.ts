@@ -1,6 +1,8 @@
 /** Names and attributes of the cookies, by the address at which browsers reach the console. */
 export interface CookiePolicy {
   readonly session: string;
+  /** Tells a browser in which a user signed in before. */
+  readonly known: string;
   /** Binds a single sign-on to the browser that began it. */
   readonly signOn: string;
   readonly isSecure: boolean;
@@ -10,12 +12,21 @@ export function cookiePolicy(publicUrl: string): CookiePolicy {
   const isSecure = publicUrl.startsWith("https:");
   // The prefix makes browsers refuse the cookie from other hosts of the domain and over plain HTTP.
   const prefix = isSecure ? "__Host-" : "";
-  return { session: `${prefix}sluice_session`, signOn: `${prefix}sluice_sign_on`, isSecure };
+  return {
+    session: `${prefix}sluice_session`,
+    known: `${prefix}sluice_known`,
+    signOn: `${prefix}sluice_sign_on`,
+    isSecure,
+  };
 }
 
 /** A value of the header `set-cookie`. */
 export function sessionCookie(policy: CookiePolicy, value: string, maxAgeMs: number): string {
   return write({ policy, name: policy.session, value, maxAgeMs, sameSite: "Strict" });
+}
+
+export function knownCookie(policy: CookiePolicy, value: string, maxAgeMs: number): string {
+  return write({ policy, name: policy.known, value, maxAgeMs, sameSite: "Strict" });
 }
 
 export function endedSessionCookie(policy: CookiePolicy): string {

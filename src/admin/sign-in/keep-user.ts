@@ -48,6 +48,8 @@ export async function updateUser(change: Change, before: User, wanted: User): Pr
 /** Removes a user, with sessions and tokens. Throws 409 for the last operator. */
 export async function deleteUser(change: Change, user: User): Promise<void> {
   if (isEnabledOperator(user)) await requireOtherOperator(change.transaction, user);
+  // What its tokens made for others ends with them.
+  await change.transaction.tokens.revokeOf(user.id, change.now);
   await change.transaction.users.delete(user.id);
   await change.audit({
     action: "user.delete",

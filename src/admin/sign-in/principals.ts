@@ -1,11 +1,14 @@
-import { scopes, type Principal, type Scope, type User } from "../../domain/user.ts";
+import { scopes, type ManagementToken, type Principal, type User } from "../../domain/user.ts";
 
 export function sessionPrincipal(user: User): Principal {
   return { ...describe(user), kind: "session", scopes };
 }
 
-export function tokenPrincipal(user: User, granted: readonly Scope[]): Principal {
-  return { ...describe(user), kind: "token", scopes: granted };
+export function tokenPrincipal(
+  user: User,
+  { id, scopes: granted }: Pick<ManagementToken, "id" | "scopes">,
+): Principal {
+  return { ...describe(user), kind: "token", tokenId: id, scopes: granted };
 }
 
 /** Whoever can read the data directory. */
@@ -20,6 +23,11 @@ export function localPrincipal(): Principal {
   };
 }
 
-function describe({ id, email, role, accountId }: User): Omit<Principal, "kind" | "scopes"> {
+function describe({
+  id,
+  email,
+  role,
+  accountId,
+}: User): Omit<Principal, "kind" | "scopes" | "tokenId"> {
   return { userId: id, name: email, role, accountId };
 }

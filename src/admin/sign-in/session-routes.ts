@@ -8,12 +8,14 @@ import { viewUser } from "../view-user.ts";
 import { wrongState } from "../wrong-state.ts";
 import { cookiePolicy, endedSessionCookie, readCookie } from "./cookies.ts";
 import { updateUser } from "./keep-user.ts";
+import { findKnown } from "./known-browser.ts";
 import { requireGoodPassword } from "./password-rules.ts";
 import { readFields } from "./read-fields.ts";
 import { refuseSignIn } from "./refuse-sign-in.ts";
 import { callOf, type SignInServices } from "./services.ts";
 import { sessionId } from "./sessions.ts";
 import type { SignInLimits } from "./sign-in-limits.ts";
+import type { CountedTry } from "./sign-in-throttle.ts";
 import { startedReply, startSession, viewSession, type StartedSession } from "./start-session.ts";
 
 /** `/admin/v1/session`: sign in with a password, look who is signed in, sign out. */
@@ -59,17 +61,21 @@ async function signIn(
   limits: SignInLimits,
   call: AnonymousAdminCall,
 ): Promise<Reply> {
-  limits.countAddress(call.address);
   const { email, password } = await readFields(call, credentialsSchema);
-  limits.countUser(email);
   const { store, passwords } = services;
   const refuse = (reason: string) => refuseSignIn(services, call, { how: "password", reason });
-  const found = await store.read(async (view) => {
+  const { found, knownAs } = await store.read(async (view) => {
     const { items } = await view.users.list({ email }, { limit: 1 });
-    return items[0];
+    const visit = { user: items[0], request: call.request, address: call.address };
+    return { found: items[0], knownAs: await findKnown(view, visit, services) };
   });
-  const isRight = await passwords.verify(password, found?.passwordHash, call.signal);
+  const counted = limits.passwords.take({ address: call.address, email, knownAs });
+  const isRight = await orNotTried(
+    passwords.verify(password, found?.passwordHash, call.signal),
+    counted,
+  );
   if (!isRight || found === undefined) throw refuse("wrong email or password");
+  counted.right();
   const started = await change(services, callOf(call, found), async (made) => {
     // What was checked may have changed while the password was hashed.
     const user = await made.transaction.users.get(found.id);
@@ -124,20 +130,26 @@ async function changePassword(
   limits: SignInLimits,
   call: AdminCall,
 ): Promise<Reply> {
-  const { user: found } = await currentSession(services, call);
-  limits.countUser(found.email);
+  const { user: found, session } = await currentSession(services, call);
   const body = await readFields(call, passwordChangeSchema);
   if (found.passwordHash === undefined) {
     throw wrongState("You sign in with single sign-on and have no password to change.");
   }
   const { passwords } = services;
-  const isRight = await passwords.verify(body.current_password, found.passwordHash, call.signal);
+  const { address } = call;
+  const tried = { address, email: found.email, knownAs: `session ${session.id}` };
+  const counted = limits.passwords.take(tried);
+  const isRight = await orNotTried(
+    passwords.verify(body.current_password, found.passwordHash, call.signal),
+    counted,
+  );
   if (!isRight) {
     throw new GatewayError("wrong_credentials", {
       message: "The current password is not right.",
       param: "current_password",
     });
   }
+  counted.right();
   requireGoodPassword(body.new_password, found.email, "new_password");
   const passwordHash = await passwords.hash(body.new_password, call.signal);
   const started = await change(services, { ...call, isSignIn: true }, async (made) => {
@@ -149,6 +161,16 @@ async function changePassword(
     return startSession(made, { ...beginning(services, call), user: changed, how: "password" });
   });
   return startedReply(started, services);
+}
+
+/** A password that nobody got to compare was no try. */
+async function orNotTried(comparing: Promise<boolean>, counted: CountedTry): Promise<boolean> {
+  try {
+    return await comparing;
+  } catch (error) {
+    counted.notTried();
+    throw error;
+  }
 }
 
 /** What every session that starts here has in common. */

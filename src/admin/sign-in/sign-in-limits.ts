@@ -2,24 +2,22 @@ import type { AdminSettings } from "../../config/config.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { addressGroup } from "./address-group.ts";
 import { RateWindow } from "./rate-window.ts";
+import { SignInThrottle } from "./sign-in-throttle.ts";
 
 /** One address may stand for an office: several people who mistype. */
 const usersPerAddress = 5;
 
-/** Limits tries to sign in, whether they succeed or not. Both throw 429. */
+/** Limits tries to sign in: those with a password, and all others. */
 export class SignInLimits {
-  readonly #users: RateWindow;
+  readonly passwords: SignInThrottle;
   readonly #addresses: RateWindow;
 
   constructor({ signInsPerMinute }: Pick<AdminSettings, "signInsPerMinute">, clock: Clock) {
-    this.#users = new RateWindow(signInsPerMinute, clock);
+    this.passwords = new SignInThrottle(signInsPerMinute, clock);
     this.#addresses = new RateWindow(signInsPerMinute * usersPerAddress, clock);
   }
 
-  countUser(email: string): void {
-    this.#users.count(email);
-  }
-
+  /** Of tries that need no password, whether they succeed or not. Throws 429. */
   countAddress(address: string): void {
     this.#addresses.count(addressGroup(address));
   }

@@ -12,7 +12,7 @@ import { beginning } from "./session-routes.ts";
 import type { SignInLimits } from "./sign-in-limits.ts";
 import { SingleSignOn, signOnLifetimeMs, type SignOnClaims } from "./single-sign-on.ts";
 import { keepSignOnUser, signOnName } from "./sso-user.ts";
-import { startedHeaders, startSession } from "./start-session.ts";
+import { startedCookies, startSession } from "./start-session.ts";
 
 export const signOnCallbackPath = "/admin/v1/sso/callback";
 
@@ -87,7 +87,8 @@ async function finish(
       const previous = begin.previous ?? signOn.previous;
       return startSession(made, { ...begin, previous, user: current, how });
     });
-    return redirect("/", startedHeaders(started, services));
+    const cookies = startedCookies(started, services);
+    return { ...redirect("/", { "cache-control": "no-store" }), cookies };
   } catch (error) {
     throw noted(services, call, error);
   }

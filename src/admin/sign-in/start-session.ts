@@ -6,6 +6,8 @@ import type { SessionView } from "../contract/session.ts";
 import { timeText } from "../time-text.ts";
 import { viewUser } from "../view-user.ts";
 import { cookiePolicy, sessionCookie } from "./cookies.ts";
+import { newKnownCookie } from "./known-browser.ts";
+import type { SignInServices } from "./services.ts";
 import { csrfToken, newSession } from "./sessions.ts";
 
 export interface StartedSession {
@@ -43,10 +45,7 @@ export async function startSession(
   return { user: { ...user, lastSignInAt: now }, session, secret };
 }
 
-export interface SessionReplyOptions {
-  readonly publicUrl: () => string;
-  readonly digest: (text: string) => Uint8Array;
-}
+export type SessionReplyOptions = Pick<SignInServices, "publicUrl" | "digest" | "clock" | "random">;
 
 export function viewSession(
   { user, session, secret }: StartedSession,
@@ -59,16 +58,18 @@ export function viewSession(
   };
 }
 
-/** The answer to a sign-in: the session, and its cookie. */
+/** The answer to a sign-in: the session, and its cookies. */
 export function startedReply(started: StartedSession, options: SessionReplyOptions): Reply {
-  return jsonReply(viewSession(started, options.digest), startedHeaders(started, options));
+  const headers = { "cache-control": "no-store" };
+  const reply = jsonReply(viewSession(started, options.digest), headers);
+  return { ...reply, cookies: startedCookies(started, options) };
 }
 
-export function startedHeaders(
-  { session, secret }: StartedSession,
-  { publicUrl }: SessionReplyOptions,
-): Readonly<Record<string, string>> {
-  const policy = cookiePolicy(publicUrl());
+export function startedCookies(
+  { user, session, secret }: StartedSession,
+  options: SessionReplyOptions,
+): readonly string[] {
+  const policy = cookiePolicy(options.publicUrl());
   const maxAgeMs = session.expiresAt - session.createdAt;
-  return { "set-cookie": sessionCookie(policy, secret, maxAgeMs), "cache-control": "no-store" };
+  return [sessionCookie(policy, secret, maxAgeMs), newKnownCookie(user, options)];
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createKeyDigest } from "../authenticate.ts";
+import { createKeyDigest } from "../../domain/peppers.ts";
 import { openAnswer, sealAnswer, type KeptAnswer } from "./answer-seal.ts";
 import { digestOfBody, nameCall, type CallNames, type RepeatableCall } from "./call-names.ts";
 

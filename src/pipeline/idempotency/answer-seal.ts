@@ -1,7 +1,7 @@
 import { hkdfSync } from "node:crypto";
 import type { RandomBytes } from "../../domain/base62.ts";
 import { openBytes, sealBytes, type Seal } from "../../domain/sealed-bytes.ts";
-import type { KeyDigest } from "../authenticate.ts";
+import type { KeyDigest } from "../../domain/peppers.ts";
 import type { CallNames } from "./call-names.ts";
 
 /** A whole answer, as it was sent. */

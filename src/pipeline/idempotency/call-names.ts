@@ -1,6 +1,6 @@
 import type { CapacityMode } from "../../domain/capacity.ts";
 import { nextTurn } from "../../domain/next-turn.ts";
-import type { KeyDigest } from "../authenticate.ts";
+import type { KeyDigest } from "../../domain/peppers.ts";
 
 /** What tells a call that may be repeated from all others. */
 export interface RepeatableCall {

@@ -4,7 +4,7 @@ import { StorageUnavailable } from "../../storage/errors.ts";
 import { MemoryReplyStore } from "../../storage/memory/reply-store.ts";
 import type { KeptReply, ReplyStore } from "../../storage/store.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
-import { createKeyDigest } from "../authenticate.ts";
+import { createKeyDigest } from "../../domain/peppers.ts";
 import type { KeptAnswer } from "./answer-seal.ts";
 import { nameCall, type CallNames } from "./call-names.ts";
 import { KeptAnswers } from "./kept-answers.ts";

@@ -29,6 +29,7 @@ export function auditContract(create: () => ControlStore): void {
         entries: 0,
         lastDigest: firstDigest,
         problem: undefined,
+        removal: undefined,
       });
     });
 
@@ -64,6 +65,7 @@ export function auditContract(create: () => ControlStore): void {
         entries: 3,
         lastDigest: previousDigest,
         problem: undefined,
+        removal: undefined,
       });
     });
 

@@ -3,7 +3,7 @@ import type { ControlRetention, ControlStore } from "../control-store.ts";
 import { sessionOf } from "./access-contract.ts";
 import { auditEntryOf, insertKey, keyOf, secretOf, tokenOf, userOf } from "./control-fixtures.ts";
 
-const nothing: ControlRetention = { audit: 0, keys: 0, access: 0, replies: 0 };
+const nothing: ControlRetention = { now: 1_000, audit: 0, keys: 0, access: 0, replies: 0 };
 
 /** What is too old goes, and only that. */
 export function controlRetentionContract(create: () => ControlStore): void {
@@ -32,7 +32,11 @@ export function controlRetentionContract(create: () => ControlStore): void {
       expect(await auditTimes()).toEqual([50, 40, 30]);
       expect(await store.prune({ ...nothing, audit: 31 }, 2)).toBe(1);
       expect(await store.prune({ ...nothing, audit: 31 }, 2)).toBe(0);
-      expect(await store.verifyAudit(signal)).toEqual({ ...before, entries: 2 });
+      expect(await store.verifyAudit(signal)).toEqual({
+        ...before,
+        entries: 2,
+        removal: { at: 30, removedAt: 1_000, keptMs: 969 },
+      });
     });
 
     test("a young entry keeps those behind it, whatever the clock said then", async () => {
@@ -50,6 +54,7 @@ export function controlRetentionContract(create: () => ControlStore): void {
         entries: 0,
         lastDigest,
         problem: undefined,
+        removal: { at: 20, removedAt: 1_000, keptMs: 900 },
       });
       const record = await store.change((to) => to.audit.append(auditEntryOf(30)));
       expect(record).toMatchObject({ sequence: 3, previousDigest: lastDigest });
@@ -58,7 +63,7 @@ export function controlRetentionContract(create: () => ControlStore): void {
 
     test("revoked keys, secrets, sessions, tokens and answers go when their time is over", async () => {
       await fill(store);
-      const limits = { audit: 0, keys: 100, access: 100, replies: 100 };
+      const limits = { now: 1_000, audit: 0, keys: 100, access: 100, replies: 100 };
       // One revoked key, one ended secret, one session, two tokens, one answer.
       expect(await store.prune(limits, 10)).toBe(6);
       expect(await store.prune(limits, 10)).toBe(0);

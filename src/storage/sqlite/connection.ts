@@ -1,4 +1,5 @@
 import type { Database } from "bun:sqlite";
+import type { AuditSeals } from "../../domain/audit-seals.ts";
 import { systemClock, type Clock } from "../../domain/clock.ts";
 import { StorageUnavailable, UnusableDatabase } from "../errors.ts";
 import type { DatabaseOwner } from "../installation.ts";
@@ -19,6 +20,8 @@ export interface SqliteOptions {
   /** Most steps and transactions that wait for their turn. Default 1000. */
   readonly queueLimit?: number | undefined;
   readonly clock?: Pick<Clock, "monotonic"> | undefined;
+  /** Without them the audit can be neither written nor verified. */
+  readonly seals?: AuditSeals | undefined;
   /** Whose database it has to be. Of no matter in memory. */
   readonly owner?: DatabaseOwner | undefined;
   /** With it, a database is looked through once it is open, and before it is opened again if broken. */
@@ -66,6 +69,12 @@ export class SqliteConnection {
     return this.#needsRestore;
   }
 
+  get seals(): AuditSeals {
+    const { seals } = this.#options;
+    if (seals === undefined) throw new Error("without peppers there is no audit");
+    return seals;
+  }
+
   /** Opens the database now. Throws `StorageUnavailable`; of it `UnusableDatabase`. */
   open(): Promise<void> {
     return this.use(() => undefined);
@@ -93,7 +102,7 @@ export class SqliteConnection {
    * never this connection, and wait for nothing else. Throws `StorageUnavailable`.
    */
   transact<Result>(work: (database: Database) => Promise<Result>): Promise<Result> {
-    return this.#inTransaction(beginImmediate, true, work);
+    return this.#inTransaction((database) => database.run("BEGIN IMMEDIATE"), true, work);
   }
 
   /** Waits for what was asked for before; everything later fails. */
@@ -187,7 +196,7 @@ export class SqliteConnection {
   }
 
   #openAgain(): Database {
-    const { path, busyTimeoutMs, owner } = this.#options;
+    const { path, seals, ...options } = this.#options;
     const trouble = this.#trouble;
     if (trouble !== undefined && (this.#opensTooSoon() || !this.#mayOpen())) {
       throw this.#unavailable(trouble.what, trouble.error);
@@ -196,8 +205,9 @@ export class SqliteConnection {
     this.#file?.prepare();
     // A file that was there and is gone must not be replaced by an empty one, without any keys.
     const isCreating = !this.#wasOpened && this.#needsRestore === undefined;
-    const ownerOfFile = this.#file === undefined ? undefined : owner;
-    const database = openDatabase(path, { busyTimeoutMs, isCreating, owner: ownerOfFile });
+    const owner = this.#file && options.owner;
+    const { busyTimeoutMs } = options;
+    const database = openDatabase(path, { busyTimeoutMs, isCreating, owner, seals });
     this.#wasOpened = true;
     this.#file?.remember();
     void this.#examine(database);
@@ -266,10 +276,6 @@ export class SqliteConnection {
     this.#needsRestore = undefined;
     this.#options.onRecovered?.();
   }
-}
-
-function beginImmediate(database: Database): void {
-  database.run("BEGIN IMMEDIATE");
 }
 
 /** A transaction sees one state from its first reading on; it is that which may find a lock. */

@@ -3,6 +3,8 @@ import { keyStoreContract } from "../contract/key-store-contract.ts";
 import { SqliteConnection } from "./connection.ts";
 import { SqliteControlStore } from "./control-store.ts";
 import { SqliteKeyStore } from "./key-store.ts";
+import { testPeppers } from "../../../test/support/test-peppers.ts";
+import { AuditSeals } from "../../domain/audit-seals.ts";
 
 controlStoreContract("SQLite", () => new SqliteControlStore(connect()));
 
@@ -15,5 +17,6 @@ keyStoreContract("SQLite", (clock) => {
 });
 
 function connect(): SqliteConnection {
-  return new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });
+  const seals = new AuditSeals(testPeppers());
+  return new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10, seals });
 }

@@ -1,11 +1,16 @@
 import type { Database } from "bun:sqlite";
+import type { AuditLink } from "../../domain/audit-checkpoint.ts";
+import type { AuditSeals } from "../../domain/audit-seals.ts";
 import type {
+  AuditEnd,
+  AuditExpectation,
   AuditVerdict,
   ControlRetention,
   ControlStore,
   ControlTransaction,
   ControlView,
 } from "../control-store.ts";
+import { findEnd } from "./audit-ends.ts";
 import type { SqliteConnection } from "./connection.ts";
 import { pruneControl } from "./prune-control.ts";
 import { Scope } from "./scope.ts";
@@ -30,24 +35,39 @@ export class SqliteControlStore implements ControlStore {
   }
 
   read<Result>(work: (view: ControlView) => Promise<Result>): Promise<Result> {
-    return this.#connection.snapshot((database) => inScope(database, work));
+    return this.#connection.snapshot((database) => this.#inScope(database, work));
   }
 
   change<Result>(work: (transaction: ControlTransaction) => Promise<Result>): Promise<Result> {
-    return this.#connection.transact((database) => inScope(database, work));
+    return this.#connection.transact((database) => this.#inScope(database, work));
   }
 
-  verifyAudit(signal: AbortSignal): Promise<AuditVerdict> {
-    return verifyAudit(this.#connection, signal);
+  verifyAudit(signal: AbortSignal, expected?: AuditExpectation): Promise<AuditVerdict> {
+    return verifyAudit(this.#connection, signal, expected);
+  }
+
+  auditEnd(known?: AuditLink): Promise<AuditEnd> {
+    const { seals } = this.#connection;
+    return this.#connection.use((database) =>
+      database.transaction(() => findEnd(database, seals, known))(),
+    );
   }
 
   prune(limits: ControlRetention, limit: number): Promise<number> {
     return pruneControl(this.#connection, limits, limit);
   }
+
+  #inScope<Result>(
+    database: Database,
+    work: (transaction: ControlTransaction) => Promise<Result>,
+  ): Promise<Result> {
+    return inScope(database, () => this.#connection.seals, work);
+  }
 }
 
 async function inScope<Result>(
   database: Database,
+  seals: () => AuditSeals,
   work: (transaction: ControlTransaction) => Promise<Result>,
 ): Promise<Result> {
   const scope = new Scope(database);
@@ -60,7 +80,7 @@ async function inScope<Result>(
       users: new UserTable(userTable, scope),
       sessions: new SessionTable(scope),
       tokens: new TokenTable(tokenTable, scope),
-      audit: new AuditTable(scope),
+      audit: new AuditTable(scope, seals),
       replies: new ReplyTable(scope),
     });
   } finally {

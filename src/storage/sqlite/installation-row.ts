@@ -30,10 +30,7 @@ export function claimDatabase(
   facts: DatabaseFacts,
   owner: DatabaseOwner,
 ): void {
-  if (facts.pepperMark !== undefined) {
-    owner.claim(facts);
-    return;
-  }
+  if (facts.pepperMark !== undefined && owner.claim(facts).pepperMark === facts.pepperMark) return;
   // Another process may do the same at this moment: the second one looks again.
   database
     .transaction(() => {

@@ -1,3 +1,4 @@
+import { auditSeals } from "./migrations/audit-seals.ts";
 import { callReplies } from "./migrations/call-replies.ts";
 import { callRouting } from "./migrations/call-routing.ts";
 import { callReplyShares } from "./migrations/call-reply-shares.ts";
@@ -8,6 +9,7 @@ import { lateRows } from "./migrations/late-rows.ts";
 import { limitHistory } from "./migrations/limit-history.ts";
 import { provisionedPools } from "./migrations/provisioned-pools.ts";
 import { rareFilters } from "./migrations/rare-filters.ts";
+import { tokenParents } from "./migrations/token-parents.ts";
 import { usageRollups } from "./migrations/usage-rollups.ts";
 
 /**
@@ -26,4 +28,9 @@ export const migrations: readonly string[] = [
   callReplyShares,
   installation,
   limitHistory,
+  auditSeals,
+  tokenParents,
 ];
+
+/** From which on the audit has seals. */
+export const versionWithSeals = migrations.indexOf(auditSeals) + 1;

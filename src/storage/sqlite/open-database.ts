@@ -1,9 +1,11 @@
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
+import type { AuditSeals } from "../../domain/audit-seals.ts";
 import { SchemaTooNew, WrongDatabase } from "../errors.ts";
 import type { DatabaseFacts, DatabaseOwner } from "../installation.ts";
+import { renewSeals, sealAudit } from "./audit-ends.ts";
 import { claimDatabase, noDatabase, readFacts } from "./installation-row.ts";
-import { migrations } from "./migrations.ts";
+import { migrations, versionWithSeals } from "./migrations.ts";
 
 export interface OpenSettings {
   /** Longest wait of one statement for another process; it holds up everything else meanwhile. */
@@ -12,6 +14,8 @@ export interface OpenSettings {
   readonly isCreating: boolean;
   /** Without one, any database will do. */
   readonly owner?: DatabaseOwner | undefined;
+  /** What the audit is sealed with. */
+  readonly seals?: AuditSeals | undefined;
 }
 
 /**
@@ -19,7 +23,7 @@ export interface OpenSettings {
  * SQLite's errors, and `UnusableDatabase`.
  */
 export function openDatabase(path: string, settings: OpenSettings): Database {
-  const { busyTimeoutMs, isCreating, owner } = settings;
+  const { busyTimeoutMs, isCreating, owner, seals } = settings;
   // SQLite would make the file first.
   if (isCreating && !existsSync(path)) owner?.check(noDatabase(path));
   const database = new Database(path, { create: isCreating, readwrite: true, strict: true });
@@ -32,8 +36,9 @@ export function openDatabase(path: string, settings: OpenSettings): Database {
     // Keys and usage must survive a power cut; batches make the price of it small.
     database.run("PRAGMA synchronous = FULL");
     database.run("PRAGMA foreign_keys = ON");
-    migrate(database, path);
+    migrate(database, path, seals);
     if (owner !== undefined) claimDatabase(database, facts, owner);
+    if (seals !== undefined) database.transaction(() => renewSeals(database, seals))();
     return database;
   } catch (error) {
     database.close();
@@ -52,7 +57,7 @@ function emptied(path: string): WrongDatabase {
   return new WrongDatabase(path, "is empty now", "Please put it back in place.");
 }
 
-function migrate(database: Database, path: string): void {
+function migrate(database: Database, path: string, seals: AuditSeals | undefined): void {
   // A database that is up to date can be opened while it is locked or read-only.
   if (readVersion(database) === migrations.length) return;
   // Immediate: two processes that start together must not both apply a step.
@@ -66,6 +71,8 @@ function migrate(database: Database, path: string): void {
         );
       }
       for (const step of migrations.slice(done)) database.run(step);
+      // Here alone: later, a chain without a seal is one that somebody took the seal from.
+      if (done < versionWithSeals && seals !== undefined) sealAudit(database, seals);
       database.run(`PRAGMA user_version = ${migrations.length}`);
     })
     .immediate();

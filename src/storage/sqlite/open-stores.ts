@@ -1,4 +1,6 @@
+import { AuditSeals } from "../../domain/audit-seals.ts";
 import type { Clock } from "../../domain/clock.ts";
+import type { Peppers } from "../../domain/peppers.ts";
 import { SqliteConnection, type SqliteOptions } from "./connection.ts";
 import { SqliteControlStore } from "./control-store.ts";
 import { SqliteKeyStore } from "./key-store.ts";
@@ -20,6 +22,7 @@ export interface StoreOptions extends Pick<
   SqliteOptions,
   "owner" | "examine" | "onTrouble" | "onRecovered"
 > {
+  readonly peppers: Peppers;
   /** Told of calls that came too late to be stored. */
   readonly onDropped?: (dropped: DroppedRows) => void;
 }
@@ -28,9 +31,10 @@ export interface StoreOptions extends Pick<
 const busyTimeoutMs = 10;
 
 /** All stores of a database, on one connection that opens when it is first used. */
-export function openStores(path: string, clock: Clock, options: StoreOptions = {}): SqliteStores {
-  const { onDropped, ...ofConnection } = options;
-  const connection = new SqliteConnection({ path, busyTimeoutMs, clock, ...ofConnection });
+export function openStores(path: string, clock: Clock, options: StoreOptions): SqliteStores {
+  const { onDropped, peppers, ...ofConnection } = options;
+  const seals = new AuditSeals(peppers);
+  const connection = new SqliteConnection({ path, busyTimeoutMs, clock, seals, ...ofConnection });
   return {
     connection,
     control: new SqliteControlStore(connection),

@@ -1,7 +1,9 @@
 import type { Database } from "bun:sqlite";
 import type { ControlRetention } from "../control-store.ts";
 import type { SqliteConnection } from "./connection.ts";
-import type { ChainLink } from "./tables/audit-table.ts";
+import { readAnchor, readHead, writeAnchor } from "./audit-ends.ts";
+import type { AuditRow } from "./tables/audit-table.ts";
+import { findProblem } from "./verify-audit.ts";
 
 /** Who follows the keys asks every second; more notes of removals than these nobody missed. */
 const removalsKept = 10_000;
@@ -41,7 +43,7 @@ export async function pruneControl(
     );
   }
   await connection.use(pruneRemovals);
-  return removed + (await pruneAudit(connection, limits.audit, limit));
+  return removed + (await pruneAudit(connection, limits, limit));
 }
 
 function pruneRemovals(database: Database): void {
@@ -53,24 +55,40 @@ function pruneRemovals(database: Database): void {
     .run(removalsKept);
 }
 
-/** Only from the beginning: up to the first entry that is young enough. */
-function pruneAudit(connection: SqliteConnection, before: number, limit: number): Promise<number> {
+/**
+ * Only from the beginning, up to the first entry that is young enough, and only what this installation
+ * wrote: the times of other entries are anybody's, and what is left of a broken chain is evidence.
+ */
+function pruneAudit(
+  connection: SqliteConnection,
+  { audit: before, now }: ControlRetention,
+  limit: number,
+): Promise<number> {
+  const { seals } = connection;
   return connection.transact((database) => {
-    const oldest = database
-      .query<ChainLink & { readonly at: number }, [number]>(
-        "SELECT sequence, digest, at FROM audit ORDER BY sequence LIMIT ?",
-      )
-      .all(limit);
-    const firstKept = oldest.findIndex(({ at }) => at >= before);
-    const anchor = oldest.at(firstKept === -1 ? -1 : firstKept - 1);
-    if (anchor === undefined || firstKept === 0) return Promise.resolve(0);
-    database.run("DELETE FROM audit_anchor");
-    database
-      .query<unknown, [number, string]>("INSERT INTO audit_anchor VALUES (?, ?)")
-      .run(anchor.sequence, anchor.digest);
+    const first = readAnchor(database, seals);
+    const head = readHead(database, seals);
+    if (first === undefined || head === undefined) return Promise.resolve(0);
+    const { plainUntil } = head;
+    let last: Pick<AuditRow, "sequence" | "digest" | "at"> | undefined;
+    for (const row of oldestEntries(database, limit)) {
+      const isSound = findProblem(row, { last: last ?? first, plainUntil, seals }) === undefined;
+      if (row.at >= before || !isSound) break;
+      last = row;
+    }
+    if (last === undefined) return Promise.resolve(0);
+    const { sequence, digest, at } = last;
+    const removal = { at, removedAt: now, keptMs: now - before };
+    writeAnchor(database, seals, { sequence, digest, removal });
     const { changes } = database
       .query<unknown, [number]>("DELETE FROM audit WHERE sequence <= ?")
-      .run(anchor.sequence);
+      .run(sequence);
     return Promise.resolve(changes);
   });
+}
+
+function oldestEntries(database: Database, limit: number): readonly AuditRow[] {
+  return database
+    .query<AuditRow, [number]>("SELECT * FROM audit ORDER BY sequence LIMIT ?")
+    .all(limit);
 }

@@ -7,7 +7,7 @@ import { decodeCursor, encodeCursor, type ListPlace } from "./cursor.ts";
 import { filterCondition, filteredDimensions } from "./usage-filter.ts";
 import { type ColumnValue, toRecord, type UsageRow } from "./usage-row.ts";
 import { findCalls, type TimeSpan } from "./usage-search.ts";
-import { nextTurn } from "./usage-turn.ts";
+import { nextTurn } from "../../domain/next-turn.ts";
 
 /** Single calls, newest first. */
 export async function listCalls(

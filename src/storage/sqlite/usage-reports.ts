@@ -26,7 +26,7 @@ import { readHorizon } from "./usage-horizons.ts";
 import { cutRange, type UsageExtent } from "./usage-range.ts";
 import { toRecord, type UsageRow } from "./usage-row.ts";
 import { UsageRanking } from "./usage-ranking.ts";
-import { nextTurn } from "./usage-turn.ts";
+import { nextTurn } from "../../domain/next-turn.ts";
 import { details, stepLengthsMs, stepStart } from "./usage-steps.ts";
 
 /** Reads the ledger in SQLite, in steps that are each short: they run on the event loop. */

@@ -1,7 +1,9 @@
 import type { Database } from "bun:sqlite";
 import type { AuditEntry, AuditFields, AuditRecord, AuditValue } from "../../../domain/audit.ts";
-import { auditDigest, canonicalJson, firstDigest } from "../../../domain/audit-digest.ts";
+import { auditDigest, canonicalJson } from "../../../domain/audit-digest.ts";
+import type { AuditSeals } from "../../../domain/audit-seals.ts";
 import type { AuditFilter, Page, PageRequest } from "../../control-store.ts";
+import { lastLink, readHead, writeHead } from "../audit-ends.ts";
 import { decodeSequence, encodeSequence } from "../cursor.ts";
 import type { Scope } from "../scope.ts";
 import { type Condition, equals, insertRow, type SqlValue, toPage, whereAll } from "../table.ts";
@@ -22,19 +24,18 @@ export interface AuditRow {
   readonly after_fields: string | null;
   readonly previous_digest: string;
   readonly digest: string;
-}
-
-/** An entry's place and what the next one continues from. */
-export interface ChainLink {
-  readonly sequence: number;
-  readonly digest: string;
+  /** Mark of the pepper of the seal; both are absent in entries of versions without seals. */
+  readonly pepper: string | null;
+  readonly seal: string | null;
 }
 
 export class AuditTable {
   readonly #scope: Scope;
+  readonly #seals: () => AuditSeals;
 
-  constructor(scope: Scope) {
+  constructor(scope: Scope, seals: () => AuditSeals) {
     this.#scope = scope;
+    this.#seals = seals;
   }
 
   list(filter: AuditFilter, page: PageRequest): Promise<Page<AuditRecord>> {
@@ -46,33 +47,32 @@ export class AuditTable {
   }
 
   append(entry: AuditEntry): Promise<AuditRecord> {
-    return this.#scope.run((database) => {
-      const stored = withStorableTexts(entry);
-      const last = lastLink(database);
-      const sequence = last.sequence + 1;
-      const digest = auditDigest(stored, sequence, last.digest);
-      const record = { ...stored, sequence, previousDigest: last.digest, digest };
-      insertRow(database, "audit", toValues(record));
-      return record;
-    });
+    return this.#scope.run((database) =>
+      appendSealed(database, withStorableTexts(entry), this.#seals()),
+    );
   }
 }
 
-/** Where the chain begins: what is left of entries whose time was over. */
-export function anchorOf(database: Database): ChainLink {
-  const row = database
-    .query<ChainLink, []>(
-      "SELECT sequence, digest FROM audit_anchor ORDER BY sequence DESC LIMIT 1",
-    )
-    .get();
-  return row ?? { sequence: 0, digest: firstDigest };
-}
-
-function lastLink(database: Database): ChainLink {
-  const row = database
-    .query<ChainLink, []>("SELECT sequence, digest FROM audit ORDER BY sequence DESC LIMIT 1")
-    .get();
-  return row ?? anchorOf(database);
+/**
+ * Continues from where this installation's chain ended, not from what is there: entries that were cut
+ * off, or put behind it, are a break for good. A chain whose end is not known goes on as it is, and its
+ * end stays unsealed: what nobody can vouch for must not be sealed.
+ */
+function appendSealed(database: Database, entry: AuditEntry, seals: AuditSeals): AuditRecord {
+  const found = lastLink(database);
+  const head = readHead(database, seals);
+  const { digest: previousDigest } = head ?? found;
+  const sequence = Math.max(found.sequence, head?.sequence ?? 0) + 1;
+  const digest = auditDigest(entry, sequence, previousDigest);
+  const record = { ...entry, sequence, previousDigest, digest };
+  insertRow(database, "audit", {
+    ...toValues(record),
+    ...seals.make("entry", [sequence, digest]),
+  });
+  if (head !== undefined) {
+    writeHead(database, seals, { sequence, digest, plainUntil: head.plainUntil });
+  }
+  return record;
 }
 
 /** Newest first, and one row more than the page holds. */

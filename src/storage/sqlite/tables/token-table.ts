@@ -7,6 +7,7 @@ export interface TokenRow {
   readonly user_id: string;
   readonly name: string;
   readonly public_id: string;
+  readonly parent_id: string | null;
   readonly digest: Uint8Array;
   readonly scopes: string;
   readonly created_at: number;
@@ -27,6 +28,7 @@ export const tokenTable: TableSpec<ManagementToken, TokenRow, TokenFilter> = {
     user_id: token.userId,
     name: token.name,
     public_id: token.publicId,
+    parent_id: token.parentId ?? null,
     digest: token.digest,
     scopes: JSON.stringify(token.scopes),
     created_at: token.createdAt,
@@ -54,23 +56,29 @@ export class TokenTable extends Table<ManagementToken, TokenRow, TokenFilter> {
     });
   }
 
-  revoke(id: string, at: number): Promise<void> {
+  revoke(id: string, at: number): Promise<readonly string[]> {
     return this.#revokeBy("id", id, at);
   }
 
-  revokeOf(userId: string, at: number): Promise<void> {
+  revokeOf(userId: string, at: number): Promise<readonly string[]> {
     return this.#revokeBy("user_id", userId, at);
   }
 
-  /** What is revoked stays as it was: the time tells since when. */
-  #revokeBy(column: "id" | "user_id", value: string, at: number): Promise<void> {
-    return this.scope.run((database) => {
+  /** With all that was made with them. What is revoked stays as it was: the time tells since when. */
+  #revokeBy(column: "id" | "user_id", value: string, at: number): Promise<readonly string[]> {
+    return this.scope.run((database) =>
       database
-        .query<unknown, [number, string]>(
-          `UPDATE management_tokens SET revoked_at = ? WHERE ${column} = ? AND revoked_at IS NULL`,
+        .query<{ id: string }, [string, number]>(
+          `WITH RECURSIVE ended (id) AS (
+             SELECT id FROM management_tokens WHERE ${column} = ?
+             UNION
+             SELECT made.id FROM management_tokens AS made JOIN ended ON made.parent_id = ended.id)
+           UPDATE management_tokens SET revoked_at = ?
+           WHERE id IN (SELECT id FROM ended) AND revoked_at IS NULL RETURNING id`,
         )
-        .run(at, value);
-    });
+        .all(value, at)
+        .map(({ id }) => id),
+    );
   }
 }
 
@@ -81,6 +89,7 @@ function readToken(row: TokenRow): ManagementToken {
     userId: row.user_id,
     name: row.name,
     publicId: row.public_id,
+    parentId: row.parent_id ?? undefined,
     digest: row.digest,
     scopes: scopes.filter((scope) => held.has(scope)),
     createdAt: row.created_at,

@@ -1,0 +1,11 @@
+import { Peppers } from "../../src/domain/peppers.ts";
+import { Secret } from "../../src/domain/secret.ts";
+
+/** The first makes, all verify; without names, one that all tests share. */
+export function testPeppers(first = "test", ...older: readonly string[]): Peppers {
+  return new Peppers(pepperOf(first), older.map(pepperOf));
+}
+
+export function pepperOf(name: string): Secret {
+  return new Secret(`the pepper ${name} `.padEnd(40, "."));
+}
