@@ -63,12 +63,12 @@ export class SignInHarness implements AsyncDisposable {
     });
     const publicUrl = (): string => this.publicUrl;
     const isLocalToken = (text: string): boolean => text === options.localToken;
-    const { digest } = this;
-    this.gate = createAdminGate({ store, clock, digest, settings, publicUrl, isLocalToken });
+    const peppers = testPeppers();
+    this.gate = createAdminGate({ store, clock, peppers, settings, publicUrl, isLocalToken });
     const routes = signInRoutes({
       store,
       clock,
-      digest,
+      peppers,
       settings,
       publicUrl,
       passwords,
@@ -85,7 +85,7 @@ export class SignInHarness implements AsyncDisposable {
   }
 
   digest(this: void, text: string): Uint8Array {
-    return new Bun.CryptoHasher("sha256", "a pepper for tests").update(text).digest();
+    return testPeppers().first.digest(text);
   }
 
   async addUser(id: string, values: Partial<User> = {}): Promise<User> {

@@ -6,6 +6,7 @@ import { controlPlane } from "./migrations/control-plane.ts";
 import { firstSchema } from "./migrations/first-schema.ts";
 import { installation } from "./migrations/installation.ts";
 import { lateRows } from "./migrations/late-rows.ts";
+import { pepperMarks } from "./migrations/pepper-marks.ts";
 import { provisionedPools } from "./migrations/provisioned-pools.ts";
 import { rareFilters } from "./migrations/rare-filters.ts";
 import { tokenParents } from "./migrations/token-parents.ts";
@@ -28,6 +29,7 @@ export const migrations: readonly string[] = [
   installation,
   auditSeals,
   tokenParents,
+  pepperMarks,
 ];
 
 /** From which on the audit has seals. */
