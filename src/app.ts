@@ -94,7 +94,7 @@ class RunningApp implements App {
     const telemetry = this.#telemetry;
     const { events } = telemetry;
     this.events = events;
-    const owner = new Installation(config, this.#randomBytes);
+    const owner = new Installation(config, { random: this.#randomBytes, clock: this.#clock });
     this.#peppers = owner.peppers;
     const clock = this.#clock;
     const running = new RunningCalls(
@@ -242,7 +242,6 @@ class RunningApp implements App {
       random: this.#randomBytes,
       peppers: this.#peppers,
       auditKeptMs: this.#config.retention.auditMs,
-      digest: this.#peppers.first.digest,
       platform: () => platformOf(this.#config),
       lastUse: (publicId) => this.#storage.lastUse.of(publicId),
       onKeysChanged: () => this.#storage.keyRing.reload(),
@@ -251,12 +250,13 @@ class RunningApp implements App {
 
   #createAuthenticate(): DispatchOptions["authenticate"] {
     return createAuthenticate({
-      digest: this.#peppers.first.digest,
+      peppers: this.#peppers,
       clock: this.#clock,
       secrets: this.#storage.keyRing,
       snapshotMaxAgeMs: this.#config.auth.snapshotMaxAgeMs,
       plans: () => this.#snapshot.plans,
       onUsed: (publicId, at) => this.#storage.lastUse.note(publicId, at),
+      onOutdated: (secret) => this.#storage.renewal.note(secret),
       onPlanMissing: (keyId, plan) => this.events.planMissing(keyId, plan),
     });
   }
@@ -266,7 +266,7 @@ class RunningApp implements App {
     this.#idempotency = new Idempotency({
       ...this.#services,
       store: this.#storage.replies,
-      digest: this.#peppers.first.digest,
+      peppers: this.#peppers,
       random: this.#randomBytes,
       settings: () => this.#config.idempotency,
       onAnswer: this.#telemetry.metrics.idempotency.counted,

@@ -1,6 +1,7 @@
 #!/usr/bin/env bun
 import packageJson from "../package.json" with { type: "json" };
 import { AskedToEnd, exitCodes, type CommandIo, type EndSignal } from "./cli/command.ts";
+import { forbidCoreDumps } from "./cli/core-dumps.ts";
 import { EndWishes } from "./cli/end-wishes.ts";
 import { createProcessInput, StandardStreams } from "./cli/standard-streams.ts";
 import { failureFacts } from "./cli/supervisor/failure-facts.ts";
@@ -16,6 +17,7 @@ import { systemClock } from "./domain/clock.ts";
 // What Sluice writes (keys' digests, usage, the pepper) is for its own user alone.
 process.umask(0o077);
 const streams = new StandardStreams(systemClock);
+if (!forbidCoreDumps()) streams.report("sluice: core dumps cannot be forbidden here (RLIMIT_CORE)");
 const asked = new AbortController();
 await end(await run(process.argv.slice(2), readEnvironment()));
 

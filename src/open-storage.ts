@@ -6,6 +6,7 @@ import type { Clock } from "./domain/clock.ts";
 import { oddKind } from "./domain/file-kind.ts";
 import type { Peppers } from "./domain/peppers.ts";
 import { openLedger, type Ledger } from "./ledger/ledger.ts";
+import { DigestRenewal } from "./pipeline/digest-renewal.ts";
 import { KeyRing } from "./pipeline/key-ring.ts";
 import { LastUse } from "./pipeline/last-use.ts";
 import { AuditCheckpointJob } from "./storage/audit-checkpoint-job.ts";
@@ -42,6 +43,7 @@ export interface Storage {
   readonly replies: ReplyStore;
   readonly keyRing: KeyRing;
   readonly lastUse: LastUse;
+  readonly renewal: DigestRenewal;
   readonly ledger: Ledger;
   whyNotReady(): string | undefined;
   /** Throws when the database can never be used; one that is away now may come back. */
@@ -83,6 +85,7 @@ export function openStorage(options: StorageOptions): Storage {
     on: ledgerEvents,
   });
   const retention = createRetention(options, stores, () => ledger.isReplaying);
+  const renewal = new DigestRenewal(keys);
   const checkpoints = createCheckpoints(options, control);
   return {
     control,
@@ -91,6 +94,7 @@ export function openStorage(options: StorageOptions): Storage {
     replies,
     keyRing,
     lastUse,
+    renewal,
     ledger,
     whyNotReady() {
       const { needsRestore } = connection;
@@ -113,6 +117,7 @@ export function openStorage(options: StorageOptions): Storage {
       await retention.stop();
       if (hasStarted) await checkpoints.stop();
       await lastUse.stop();
+      await renewal.stop();
       await ledger.shutDown();
       await connection.close();
     },

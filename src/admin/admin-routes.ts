@@ -18,7 +18,7 @@ import { fromStorageError } from "./storage-error.ts";
 
 /** The routes of all operations, and of the two documents that describe them. */
 export function adminApiRoutes(
-  services: Pick<AdminServices, "store" | "clock" | "random" | "digest">,
+  services: Pick<AdminServices, "store" | "clock" | "random" | "peppers">,
   operations: readonly Operation[],
 ): readonly Route[] {
   const run = createRunOperation(services);

@@ -45,6 +45,7 @@ test("equal requests wait for the one that runs, and begin no transaction of the
     },
     verifyAudit: (signal) => control.verifyAudit(signal),
     auditEnd: (known) => control.auditEnd(known),
+    pepperUse: (now) => control.pepperUse(now),
     prune: (limits, limit) => control.prune(limits, limit),
   };
   const services = { ...admin.services, store };

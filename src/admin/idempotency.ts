@@ -1,5 +1,6 @@
 import { GatewayError } from "../domain/gateway-error.ts";
-import type { StoredReply } from "../storage/control-store.ts";
+import type { ControlView, StoredReply } from "../storage/control-store.ts";
+import type { PepperKey } from "../domain/peppers.ts";
 import type { Operation, OperationCall, ReplyKeeper } from "./operation.ts";
 import { openReply, sealReply, type ReplySeal } from "./reply-seal.ts";
 import type { AdminServices } from "./services.ts";
@@ -41,15 +42,16 @@ interface RunningRequest {
  * the change. A request that failed has changed nothing and may be tried again.
  */
 export class Idempotency {
-  readonly #services: Pick<AdminServices, "store" | "clock" | "random" | "digest">;
+  readonly #services: Pick<AdminServices, "store" | "clock" | "random" | "peppers">;
   readonly #running = new Map<string, RunningRequest>();
 
-  constructor(services: Pick<AdminServices, "store" | "clock" | "random" | "digest">) {
+  constructor(services: Pick<AdminServices, "store" | "clock" | "random" | "peppers">) {
     this.#services = services;
   }
 
   async run(request: IdempotentRequest, work: Work): Promise<Answered> {
-    const names = this.#nameRequest(request);
+    const { peppers } = this.#services;
+    const names = nameRequest(request, peppers.first);
     const { signal } = request.call;
     let running = this.#running.get(names.id);
     while (running?.waiting.isAbandoned === true) {
@@ -76,14 +78,16 @@ export class Idempotency {
     names: ReplySeal,
     work: (replies: ReplyKeeper) => Promise<unknown>,
   ): Promise<Answered> {
-    const { store } = this.#services;
-    const known = await store.read((view) => view.replies.get(names.id));
-    if (this.#isKnown(known)) return this.#replay(known, names);
+    const { store, peppers } = this.#services;
+    // Before a rotation of the peppers the request had other names.
+    const all = peppers.all.map((pepper) => nameRequest(request, pepper));
+    const known = await store.read((view) => this.#find(view, all));
+    if (known !== undefined) return this.#replay(known, all);
     let isKept = false;
     const keeper: ReplyKeeper = {
       expectNone: async (transaction) => {
-        const stored = await transaction.replies.get(names.id);
-        if (this.#isKnown(stored)) throw new DoneElsewhere(stored);
+        const stored = await this.#find(transaction, all);
+        if (stored !== undefined) throw new DoneElsewhere(stored);
       },
       keep: async (transaction, answer) => {
         await transaction.replies.put(this.#toReply(request.operation, names, answer));
@@ -95,22 +99,9 @@ export class Idempotency {
       if (!isKept) await store.change((transaction) => keeper.keep(transaction, body));
       return { status: request.operation.status, body, isReplayed: false };
     } catch (error) {
-      if (error instanceof DoneElsewhere) return this.#replay(error.reply, names);
+      if (error instanceof DoneElsewhere) return this.#replay(error.reply, all);
       throw error;
     }
-  }
-
-  /** The digests do not tell the key or the request: both may hold what must not be stored. */
-  #nameRequest({ key, operation, call, parameters, query, body }: IdempotentRequest): ReplySeal {
-    const { userId, kind, role, accountId } = call.principal;
-    const digest = (value: unknown): string =>
-      Buffer.from(this.#services.digest(JSON.stringify(value))).toString("hex");
-    return {
-      key,
-      // A principal that may see less than before is another one: it must not see what was kept.
-      id: digest(["idempotency key", userId ?? kind, role, accountId ?? null, key]),
-      requestDigest: digest(["request", operation.id, parameters, query ?? {}, body ?? {}]),
-    };
   }
 
   #isKnown(reply: StoredReply | undefined): reply is StoredReply {
@@ -129,8 +120,17 @@ export class Idempotency {
     };
   }
 
-  #replay(reply: StoredReply, names: ReplySeal): Answered {
-    if (reply.requestDigest !== names.requestDigest) throw keyReused();
+  async #find(view: ControlView, all: readonly ReplySeal[]): Promise<StoredReply | undefined> {
+    for (const { id } of all) {
+      const reply = await view.replies.get(id);
+      if (this.#isKnown(reply)) return reply;
+    }
+    return undefined;
+  }
+
+  #replay(reply: StoredReply, all: readonly ReplySeal[]): Answered {
+    const names = all.find(({ id }) => id === reply.id);
+    if (reply.requestDigest !== names?.requestDigest) throw keyReused();
     if (reply.body === undefined || this.#services.clock.now() >= reply.shownUntil) {
       throw new GatewayError("reply_not_shown_again", {
         message:
@@ -138,9 +138,24 @@ export class Idempotency {
           "the key for another, under a new Idempotency-Key.",
       });
     }
-    const text = openReply(reply.body, names, this.#services);
+    const text = openReply(reply.body, names);
     return { status: reply.status, body: JSON.parse(text), isReplayed: true };
   }
+}
+
+/** The digests do not tell the key or the request: both may hold what must not be stored. */
+function nameRequest(request: IdempotentRequest, pepper: PepperKey): ReplySeal {
+  const { key, operation, call, parameters, query, body } = request;
+  const { userId, kind, role, accountId } = call.principal;
+  const digest = (value: unknown): string =>
+    Buffer.from(pepper.digest(JSON.stringify(value))).toString("hex");
+  return {
+    key,
+    // A principal that may see less than before is another one: it must not see what was kept.
+    id: digest(["idempotency key", userId ?? kind, role, accountId ?? null, key]),
+    requestDigest: digest(["request", operation.id, parameters, query ?? {}, body ?? {}]),
+    digest: pepper.digest,
+  };
 }
 
 /** Another process did the same request after this one looked for it. */

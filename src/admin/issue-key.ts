@@ -30,7 +30,7 @@ export interface IssuedKey {
   readonly text: string;
 }
 
-type IssueServices = Pick<AdminServices, "store" | "digest" | "clock" | "random">;
+type IssueServices = Pick<AdminServices, "store" | "peppers" | "clock" | "random">;
 
 /**
  * Issues a key to an application that is there, without asking what the configuration has; the
@@ -79,7 +79,7 @@ const limitHistoryMs = 3_600_000;
 export async function insertKey(
   transaction: ControlTransaction,
   { application, settings, now }: KeyToInsert,
-  services: Pick<AdminServices, "digest" | "random">,
+  services: Pick<AdminServices, "peppers" | "random">,
 ): Promise<IssuedKey> {
   const id = `key_${randomBase62(16, services.random)}`;
   const left = await transaction.keys.freeLimitScope(application, now - limitHistoryMs);
@@ -117,13 +117,13 @@ export interface SecretToInsert {
 export async function insertSecret(
   transaction: ControlTransaction,
   { keyId, now }: SecretToInsert,
-  { digest, random }: Pick<AdminServices, "digest" | "random">,
+  { peppers, random }: Pick<AdminServices, "peppers" | "random">,
 ): Promise<{ readonly publicId: string; readonly text: string }> {
   const { publicId, text } = generateApiKey(random);
   await transaction.secrets.insert({
     publicId,
     keyId,
-    digest: digest(text),
+    ...peppers.digest(text),
     createdAt: now,
     expiresAt: undefined,
     lastUsedAt: undefined,

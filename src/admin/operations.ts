@@ -6,6 +6,7 @@ import { keyOperations } from "./keys.ts";
 import { leakOperations } from "./leaks.ts";
 import type { Operation } from "./operation.ts";
 import { platformOperations } from "./platform.ts";
+import { pepperOperations } from "./peppers.ts";
 import { poolOperations } from "./pools.ts";
 import { refusalOperations } from "./refusals.ts";
 import type { AdminServices } from "./services.ts";
@@ -23,6 +24,7 @@ export function adminOperations(
     ...applicationOperations(services),
     ...keyOperations(services),
     ...leakOperations(services),
+    ...pepperOperations(services),
     ...poolOperations(services),
     ...userOperations(services),
     ...tokenOperations(services),

@@ -1,4 +1,5 @@
 import { hkdfSync } from "node:crypto";
+import type { KeyDigest } from "../domain/peppers.ts";
 import { openBytes, sealBytes, type Seal } from "../domain/sealed-bytes.ts";
 import type { AdminServices } from "./services.ts";
 
@@ -8,6 +9,8 @@ export interface ReplySeal {
   readonly key: string;
   readonly id: string;
   readonly requestDigest: string;
+  /** What all of this was made with, and the answer is encrypted with. */
+  readonly digest: KeyDigest;
 }
 
 /**
@@ -17,21 +20,17 @@ export interface ReplySeal {
 export function sealReply(
   text: string,
   seal: ReplySeal,
-  { digest, random }: Pick<AdminServices, "digest" | "random">,
+  { random }: Pick<AdminServices, "random">,
 ): Uint8Array {
-  return sealBytes([text], sealOf(seal, digest), random);
+  return sealBytes([text], sealOf(seal), random);
 }
 
 /** Throws for what was not sealed with the same key, or was changed since. */
-export function openReply(
-  sealed: Uint8Array,
-  seal: ReplySeal,
-  { digest }: Pick<AdminServices, "digest">,
-): string {
-  return openBytes(sealed, sealOf(seal, digest)).toString("utf8");
+export function openReply(sealed: Uint8Array, seal: ReplySeal): string {
+  return openBytes(sealed, sealOf(seal)).toString("utf8");
 }
 
-function sealOf({ id, key, requestDigest }: ReplySeal, digest: AdminServices["digest"]): Seal {
+function sealOf({ id, key, requestDigest, digest }: ReplySeal): Seal {
   const secret = digest("replies that may be asked for again");
   return {
     key: new Uint8Array(hkdfSync("sha256", secret, id, key, 32)),

@@ -24,7 +24,7 @@ export interface Rotation {
 
 const defaultOverlapMs = 86_400_000;
 
-type RotateServices = Pick<AdminServices, "digest" | "random" | "lastUse">;
+type RotateServices = Pick<AdminServices, "peppers" | "random" | "lastUse">;
 
 /** Gives a key a new secret; never more than two are live. Throws 409 for a key that has ended. */
 export async function rotateKey(

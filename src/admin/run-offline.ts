@@ -23,7 +23,7 @@ export type RunOffline = (request: OfflineRequest) => Promise<OfflineAnswer>;
 
 /** Answers requests of the control plane without a listener, such as for the command line. */
 export function createRunOffline(
-  services: Pick<AdminServices, "store" | "clock" | "random" | "digest">,
+  services: Pick<AdminServices, "store" | "clock" | "random" | "peppers">,
   operations: readonly Operation[],
 ): RunOffline {
   const run = createRunOperation(services);

@@ -25,7 +25,7 @@ export type RunOperation = (
  * key. Make one for a process, as it knows what is running.
  */
 export function createRunOperation(
-  services: Pick<AdminServices, "store" | "clock" | "random" | "digest">,
+  services: Pick<AdminServices, "store" | "clock" | "random" | "peppers">,
 ): RunOperation {
   const idempotency = new Idempotency(services);
   return async (operation, request) => {

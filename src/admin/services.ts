@@ -20,8 +20,6 @@ export interface AdminServices {
   readonly peppers: Peppers;
   /** For how long entries of the audit are kept. */
   readonly auditKeptMs: number;
-  /** HMAC-SHA-256 under the first pepper. */
-  readonly digest: (text: string) => Uint8Array;
   /** The configuration as of now: a reload changes it. */
   readonly platform: () => Platform;
   /** When a secret was last used, as far as the store may not know it yet. */

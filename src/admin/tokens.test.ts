@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { GatewayError } from "../domain/gateway-error.ts";
 import { managementTokenPattern } from "../domain/management-token.ts";
 import type { Principal, User } from "../domain/user.ts";
+import { testPeppers } from "../../test/support/test-peppers.ts";
 import { SignInHarness, TestBrowser } from "../../test/support/sign-in-harness.ts";
 import { gatewayErrorOf } from "../../test/support/pipeline-fixtures.ts";
 import type { TokenView } from "./contract/access.ts";
@@ -31,9 +32,9 @@ interface Request {
 }
 
 async function run(operationId: string, request: Request): Promise<unknown> {
-  const { store, clock, random, digest } = harness;
+  const { store, clock, random } = harness;
   const onKeysChanged = (): Promise<void> => Promise.resolve();
-  const services = { store, clock, random, digest, onKeysChanged };
+  const services = { store, clock, random, peppers: testPeppers(), onKeysChanged };
   const operation = tokenOperations(services).find(({ id }) => id === operationId);
   if (operation === undefined) throw new Error(`no operation ${operationId}`);
   const { signal } = new AbortController();

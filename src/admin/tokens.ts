@@ -23,7 +23,7 @@ import { timeText } from "./time-text.ts";
 
 export type TokenServices = Pick<
   AdminServices,
-  "store" | "clock" | "random" | "digest" | "onKeysChanged"
+  "store" | "clock" | "random" | "peppers" | "onKeysChanged"
 >;
 
 /** `/admin/v1/tokens`: what scripts sign in with. */
@@ -65,7 +65,7 @@ function createOperation(services: TokenServices): Operation {
           name: body.name,
           publicId,
           parentId: parent?.id,
-          digest: services.digest(text),
+          ...services.peppers.digest(text),
           scopes: call.principal.scopes.filter((scope) => wanted.has(scope)),
           createdAt: made.now,
           expiresAt: Math.min(endsAt, parent?.expiresAt ?? endsAt),

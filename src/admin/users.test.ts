@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { GatewayError } from "../domain/gateway-error.ts";
 import type { Principal } from "../domain/user.ts";
 import { accountOf, tokenOf } from "../storage/contract/control-fixtures.ts";
+import { testPeppers } from "../../test/support/test-peppers.ts";
 import { SignInHarness, TestBrowser, testPassword } from "../../test/support/sign-in-harness.ts";
 import { gatewayErrorOf } from "../../test/support/pipeline-fixtures.ts";
 import type { UserView } from "./contract/access.ts";
@@ -29,9 +30,9 @@ interface Request {
 }
 
 async function run(operationId: string, request: Request = {}): Promise<unknown> {
-  const { store, clock, random, digest, passwords } = harness;
+  const { store, clock, random, passwords } = harness;
   const onKeysChanged = (): Promise<void> => Promise.resolve();
-  const services = { store, clock, random, digest, passwords, onKeysChanged };
+  const services = { store, clock, random, peppers: testPeppers(), passwords, onKeysChanged };
   const operation = userOperations(services).find(({ id }) => id === operationId);
   if (operation === undefined) throw new Error(`no operation ${operationId}`);
   const { signal } = new AbortController();

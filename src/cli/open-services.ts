@@ -18,7 +18,7 @@ export interface OpenServices extends AsyncDisposable {
 
 /** The control plane on the database of a configuration, beside a gateway that may run on it. */
 export async function openServices(config: Config, io: CommandIo): Promise<OpenServices> {
-  const owner = new Installation(config, io.random);
+  const owner = new Installation(config, io);
   const stores = openStores(config.storage.path, io.clock, { owner, peppers: owner.peppers });
   const { connection } = stores;
   try {
@@ -53,7 +53,6 @@ function createServices({ stores, config, peppers, io }: ServiceParts): LocalSer
     random,
     peppers,
     auditKeptMs: config.retention.auditMs,
-    digest: peppers.first.digest,
     platform: () => platformOf(config),
     lastUse: () => undefined,
     // Gateways notice by themselves.

@@ -6,6 +6,7 @@ import { checkConfigCommand } from "./check-config.ts";
 import { exitCodes, type Command, type CommandIo } from "./command.ts";
 import { explainCommand } from "./explain.ts";
 import { keysCommand } from "./keys.ts";
+import { peppersCommand } from "./peppers.ts";
 import { poolsCommand } from "./pools.ts";
 import { commandLine } from "./program.ts";
 import { refusalsCommand } from "./refusals.ts";
@@ -24,6 +25,7 @@ export const commands: readonly Command[] = [
   applicationsCommand,
   keysCommand,
   poolsCommand,
+  peppersCommand,
   usersCommand,
   tokensCommand,
   usageCommand,

@@ -15,7 +15,7 @@ import { CommandError, type CommandIo } from "./command.ts";
  */
 export async function startAnew(config: Config, io: CommandIo): Promise<void> {
   const { path } = config.storage;
-  const installation = new Installation(config, io.random);
+  const installation = new Installation(config, io);
   const facts = inspect(path);
   const isOther = installation.isLost(facts) || installation.isForeign(facts);
   const hasWrongPepper = installation.hasWrongPepper(facts);

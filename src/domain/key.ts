@@ -40,8 +40,10 @@ export interface Key {
 export interface KeySecret {
   readonly publicId: string;
   readonly keyId: string;
-  /** HMAC-SHA-256 of the whole API key text under the pepper. */
+  /** HMAC-SHA-256 of the whole API key text under a pepper. */
   readonly digest: Uint8Array;
+  /** Mark of that pepper; undefined where it was never noted. */
+  readonly pepper?: string | undefined;
   readonly createdAt: number;
   /** When it stops, or stopped, working; undefined: not planned. */
   readonly expiresAt: number | undefined;

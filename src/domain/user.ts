@@ -52,8 +52,10 @@ export interface ManagementToken {
   readonly publicId: string;
   /** The token that it was made with: it ends with that one. Undefined: a user made it. */
   readonly parentId?: string | undefined;
-  /** HMAC-SHA-256 of the token's text under the pepper. */
+  /** HMAC-SHA-256 of the token's text under a pepper. */
   readonly digest: Uint8Array;
+  /** Mark of that pepper; undefined where it was never noted. */
+  readonly pepper?: string | undefined;
   readonly scopes: readonly Scope[];
   readonly createdAt: number;
   readonly expiresAt: number;

@@ -11,6 +11,7 @@ import { openDatabase } from "../storage/sqlite/open-database.ts";
 import { Installation } from "./installation.ts";
 import { Peppers } from "../domain/peppers.ts";
 
+const clock = { now: () => 1_000 };
 const random = (target: Uint8Array): Uint8Array => crypto.getRandomValues(target);
 
 class Bench {
@@ -22,7 +23,7 @@ class Bench {
 
   installation(...configured: readonly string[]): Installation {
     const auth = { peppers: configured.map((text) => new Secret(text)) };
-    return new Installation({ dataDir: this.dataDir, auth }, random);
+    return new Installation({ dataDir: this.dataDir, auth }, { random, clock });
   }
 
   connection(owner = this.installation()): SqliteConnection {

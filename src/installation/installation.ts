@@ -1,4 +1,5 @@
 import { randomBase62, type RandomBytes } from "../domain/base62.ts";
+import type { Clock } from "../domain/clock.ts";
 import { Peppers } from "../domain/peppers.ts";
 import type { Secret } from "../domain/secret.ts";
 import { WrongDatabase } from "../storage/errors.ts";
@@ -13,6 +14,11 @@ export interface InstallationSettings {
   readonly auth: { readonly peppers: readonly Secret[] };
 }
 
+export interface InstallationServices {
+  readonly random: RandomBytes;
+  readonly clock: Pick<Clock, "now">;
+}
+
 /**
  * A data directory, a database and a pepper that belong together. The database knows its installation
  * and its pepper, the directory its installation. What knows neither is taken in, so a first start
@@ -22,14 +28,16 @@ export class Installation implements DatabaseOwner {
   readonly folder: DataFolder;
   readonly peppers: Peppers;
   readonly #random: RandomBytes;
+  readonly #clock: Pick<Clock, "now">;
   /** Before this process left anything there. */
   readonly #wasUsed: boolean;
   #pepper: Pepper;
   #id: string | undefined;
 
-  constructor({ dataDir, auth }: InstallationSettings, random: RandomBytes) {
+  constructor({ dataDir, auth }: InstallationSettings, { random, clock }: InstallationServices) {
     this.folder = new DataFolder(dataDir);
     this.#random = random;
+    this.#clock = clock;
     const [configured, ...older] = auth.peppers;
     this.#pepper = loadPepper({ configured, dataDir, random });
     this.peppers = new Peppers(this.#pepper.secret, older);
@@ -76,7 +84,7 @@ export class Installation implements DatabaseOwner {
     this.keepPepper();
     this.folder.keepId(id);
     this.#id = id;
-    return { installation: id, pepperMark: this.peppers.first.mark };
+    return { installation: id, pepperMark: this.peppers.first.mark, at: this.#clock.now() };
   }
 
   /** Writes a new pepper to its file; does nothing for one that has its place. */

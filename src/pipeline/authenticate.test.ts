@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { testPeppers } from "../../test/support/test-peppers.ts";
 import { plainKey } from "../../test/support/plain-key.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { generateApiKey, readPublicId } from "../domain/api-key.ts";
@@ -7,12 +8,13 @@ import { GatewayError } from "../domain/gateway-error.ts";
 import type { Key } from "../domain/key.ts";
 import type { Plan } from "../domain/plan.ts";
 import type { RefusalRule } from "../domain/refusal.ts";
-import type { KeyChange, KeyChanges, KeyStore } from "../storage/store.ts";
+import type { KeyChange, KeyChanges, KeyStore, RenewedSecret } from "../storage/store.ts";
 import { createAuthenticate } from "./authenticate.ts";
 import { createKeyDigest } from "../domain/peppers.ts";
 import { KeyRing } from "./key-ring.ts";
 
-const digest = createKeyDigest("a pepper that is long enough for it");
+const peppers = testPeppers("first", "second");
+const { digest } = peppers.first;
 const production = { name: "production", models: new Map() };
 const snapshotMaxAgeMs = 900_000;
 const standard: Plan = {
@@ -46,7 +48,7 @@ function keyOf(values: Partial<Key>): Key {
 }
 
 /** A store that tells what it is given, and that can be away. */
-class SayingStore implements KeyStore {
+class SayingStore implements Pick<KeyStore, "loadKeys"> {
   isAway = false;
   #epoch = 0;
   #waiting: KeyChange[] = [];
@@ -62,18 +64,16 @@ class SayingStore implements KeyStore {
     this.#waiting = [];
     return Promise.resolve({ changes, epoch: this.#epoch, hasMore: false });
   }
-
-  recordLastUse(): Promise<void> {
-    return Promise.resolve();
-  }
 }
 
 interface SetUp {
+  /** Makes the digest of the stored secret. */
+  readonly digestOf?: (text: string) => Uint8Array;
   readonly key?: Partial<Key>;
   readonly secretExpiresAt?: number;
 }
 
-async function setUp({ key = {}, secretExpiresAt }: SetUp = {}) {
+async function setUp({ key = {}, secretExpiresAt, digestOf = digest }: SetUp = {}) {
   const clock = new ManualClock({ wallMs: 10_000 });
   const store = new SayingStore();
   const text = newText();
@@ -84,7 +84,7 @@ async function setUp({ key = {}, secretExpiresAt }: SetUp = {}) {
       {
         publicId,
         keyId: "key_a",
-        digest: digest(text),
+        digest: digestOf(text),
         createdAt: 0,
         expiresAt: secretExpiresAt,
         lastUsedAt: undefined,
@@ -102,13 +102,15 @@ async function setUp({ key = {}, secretExpiresAt }: SetUp = {}) {
   await secrets.reload();
   const missingPlans: string[] = [];
   const used: string[] = [];
+  const outdated: RenewedSecret[] = [];
   const authenticate = createAuthenticate({
-    digest,
+    peppers,
     clock,
     secrets,
     snapshotMaxAgeMs,
     plans: () => new Map([["standard", standard]]),
     onUsed: (usedId, at) => used.push(`${usedId} ${at}`),
+    onOutdated: (secret) => outdated.push(secret),
     onPlanMissing: (keyId, plan) => missingPlans.push(`${keyId} ${plan}`),
   });
   const asked: string[] = [];
@@ -127,6 +129,7 @@ async function setUp({ key = {}, secretExpiresAt }: SetUp = {}) {
     text,
     publicId,
     used,
+    outdated,
     missingPlans,
     asked,
   };
@@ -378,4 +381,24 @@ test("the digest depends on the pepper and on every character", () => {
   expect(digest("text")).toEqual(digest("text"));
   expect(digest("text")).not.toEqual(other("text"));
   expect(digest("text")).not.toEqual(digest("texu"));
+});
+
+test("a secret under an older pepper opens, and is told of with its digest under the first", async () => {
+  const [, second] = peppers.all;
+  const { call, text, publicId, live, outdated } = await setUp({
+    digestOf: second?.digest ?? digest,
+  });
+  expect(call().key.id).toBe("key_a");
+  const [secret] = live.secrets;
+  const renewed = { digest: digest(text), pepper: peppers.first.mark };
+  expect(outdated).toEqual([{ publicId, stored: secret?.digest ?? digest(""), renewed }]);
+});
+
+test("a secret under the first pepper is not told of, and one under a foreign pepper is wrong", async () => {
+  const own = await setUp();
+  own.call();
+  expect(own.outdated).toEqual([]);
+  const foreign = await setUp({ digestOf: testPeppers("foreign").first.digest });
+  expect(ruleOf(() => foreign.call())).toBe("key_mismatch");
+  expect(foreign.outdated).toEqual([]);
 });

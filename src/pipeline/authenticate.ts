@@ -1,11 +1,10 @@
-import { timingSafeEqual } from "node:crypto";
 import { readPublicId } from "../domain/api-key.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Caller } from "../domain/key.ts";
 import type { Environment } from "../domain/model.ts";
-import type { KeyDigest } from "../domain/peppers.ts";
+import type { Peppers } from "../domain/peppers.ts";
 import type { Plan } from "../domain/plan.ts";
-import type { StoredSecret } from "../storage/store.ts";
+import type { RenewedSecret, StoredSecret } from "../storage/store.ts";
 import {
   invalidKey,
   networkNotAllowed,
@@ -27,13 +26,15 @@ export interface KnownSecrets {
 }
 
 export interface AuthenticateOptions {
-  readonly digest: KeyDigest;
+  readonly peppers: Peppers;
   readonly clock: Pick<Clock, "now">;
   readonly secrets: KnownSecrets;
   /** How long known keys are believed while the store cannot be read. */
   readonly snapshotMaxAgeMs: number;
   readonly plans: () => ReadonlyMap<string, Plan>;
   readonly onUsed: (publicId: string, at: number) => void;
+  /** A secret came in whose digest was made under an older pepper. */
+  readonly onOutdated: (secret: RenewedSecret) => void;
   readonly onPlanMissing: (keyId: string, plan: string) => void;
 }
 
@@ -50,8 +51,7 @@ export type Authenticate = (
  * cannot be asked about is a 503: a 401 makes applications throw good keys away.
  */
 export function createAuthenticate(options: AuthenticateOptions): Authenticate {
-  const { secrets, clock, onUsed } = options;
-  const isDigestOf = createDigestCheck(options.digest);
+  const { secrets, clock, peppers, onUsed, onOutdated } = options;
   return (authorization, environment, address) => {
     const text = readBearer(authorization);
     const publicId = readPublicId(text);
@@ -60,11 +60,10 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate {
       throw invalidKey({ rule: text === "" ? "key_missing" : "key_malformed" }, sent);
     }
     const stored = secrets.find(publicId);
-    const digest = options.digest(text);
-    const isRight = isDigestOf(digest, stored);
-    if (!isRight || stored === undefined) {
+    const pepper = peppers.match(text, stored?.secret.digest);
+    if (pepper === undefined || stored === undefined) {
       const ended = secrets.findEnded(publicId);
-      const hasEnded = isDigestOf(digest, ended);
+      const hasEnded = peppers.match(text, ended?.secret.digest) !== undefined;
       if (ended !== undefined && hasEnded) throw invalidKey(ended, sent, ended.key);
       if (stored === undefined && secrets.isStale) throw snapshotStale(sent);
       throw invalidKey({ rule: stored === undefined ? "key_unknown" : "key_mismatch" }, sent);
@@ -84,18 +83,10 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate {
       throw planMissing(sent, key);
     }
     onUsed(publicId, now);
+    if (pepper !== peppers.first) {
+      onOutdated({ publicId, stored: stored.secret.digest, renewed: peppers.digest(text) });
+    }
     return { key, publicId, limits, accountLimits: stored.accountLimits };
-  };
-}
-
-/** Compares with nobody's digest where there is no secret, so that timing tells nothing. */
-function createDigestCheck(
-  digestOf: KeyDigest,
-): (digest: Uint8Array, stored: StoredSecret | undefined) => boolean {
-  const nobody = digestOf("");
-  return (digest, stored) => {
-    const expected = stored?.secret.digest ?? nobody;
-    return expected.length === digest.length && timingSafeEqual(digest, expected);
   };
 }
 

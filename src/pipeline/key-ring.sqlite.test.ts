@@ -13,12 +13,13 @@ import { SqliteConnection } from "../storage/sqlite/connection.ts";
 import { SqliteControlStore } from "../storage/sqlite/control-store.ts";
 import { SqliteKeyStore } from "../storage/sqlite/key-store.ts";
 import { createAuthenticate } from "./authenticate.ts";
-import { createKeyDigest } from "../domain/peppers.ts";
+import { testPeppers } from "../../test/support/test-peppers.ts";
 import { KeyRing } from "./key-ring.ts";
 
 /** Rings and their database together, as two gateways on one file have them. */
 
-const digest = createKeyDigest("a pepper that is long enough for it");
+const peppers = testPeppers();
+const { digest } = peppers.first;
 const production = { name: "production", models: new Map() };
 const application = applicationOf("app_a");
 const limits = { requestsPerMinute: 1, tokensPerMinute: 1 };
@@ -120,12 +121,13 @@ function gateway(clock: ManualClock) {
     onReloadFailed: () => undefined,
   });
   const authenticate = createAuthenticate({
-    digest,
+    peppers,
     clock,
     secrets: ring,
     snapshotMaxAgeMs: 900_000,
     plans: () => new Map(),
     onUsed: () => undefined,
+    onOutdated: () => undefined,
     onPlanMissing: () => undefined,
   });
   return {

@@ -18,7 +18,7 @@ function goneOf(keyId: string): KeyChange {
 }
 
 /** Answers each question when the test says so. */
-class HeldStore implements KeyStore {
+class HeldStore implements Pick<KeyStore, "loadKeys"> {
   readonly asked: number[] = [];
   readonly #answers: ReturnType<typeof Promise.withResolvers<KeyChanges>>[] = [];
 
@@ -55,7 +55,7 @@ async function settled(): Promise<void> {
   }
 }
 
-function setUp(store: KeyStore, pageTimeoutMs?: number) {
+function setUp(store: Pick<KeyStore, "loadKeys">, pageTimeoutMs?: number) {
   const clock = new ManualClock({ monotonicMs: 50_000 });
   const events: string[] = [];
   const ring = new KeyRing({
@@ -356,12 +356,11 @@ describe("another database in the place of the first", () => {
 test("the start waits for no store: the first answer, whenever it comes, mends that", async () => {
   let isAway = true;
   const change = { keyId: "key_a", live: { key: keyOf("key_a", application), secrets: [] } };
-  const store: KeyStore = {
+  const store: Pick<KeyStore, "loadKeys"> = {
     loadKeys: () =>
       isAway
         ? Promise.reject(new Error("no such file"))
         : Promise.resolve({ changes: [change], epoch: 1, hasMore: false }),
-    recordLastUse: () => Promise.resolve(),
   };
   const loaded = Promise.withResolvers<void>();
   const failures: unknown[] = [];
@@ -385,12 +384,11 @@ test("the start waits for no store: the first answer, whenever it comes, mends t
 
 test("after the stop nothing is asked any more", async () => {
   let questions = 0;
-  const store: KeyStore = {
+  const store: Pick<KeyStore, "loadKeys"> = {
     loadKeys: () => {
       questions += 1;
       return Promise.resolve({ changes: [], epoch: 0, hasMore: false });
     },
-    recordLastUse: () => Promise.resolve(),
   };
   const ring = new KeyRing({
     store,

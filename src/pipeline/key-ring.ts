@@ -12,7 +12,7 @@ import {
 import type { ShardedMap } from "./sharded-map.ts";
 
 export interface KeyRingOptions {
-  readonly store: KeyStore;
+  readonly store: Pick<KeyStore, "loadKeys">;
   /** Its wall clock says which keys have expired, its monotonic side how old the snapshot is. */
   readonly clock: Clock;
   /** How often the store is asked for changes. */

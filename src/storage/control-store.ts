@@ -2,6 +2,7 @@ import type { Account, Application } from "../domain/account.ts";
 import type { AuditLink } from "../domain/audit-checkpoint.ts";
 import type { AuditEntry, AuditRecord } from "../domain/audit.ts";
 import type { Key, KeySecret } from "../domain/key.ts";
+import type { PepperedDigest } from "../domain/peppers.ts";
 import type { ManagementToken, Role, Session, User } from "../domain/user.ts";
 
 /**
@@ -20,6 +21,8 @@ export interface ControlStore {
   verifyAudit(signal: AbortSignal, expected?: AuditExpectation): Promise<AuditVerdict>;
   /** The end of the audit, without reading all of it; and whether it still has an end of before. */
   auditEnd(known?: AuditLink): Promise<AuditEnd>;
+  /** How much that is live at a time was made under which pepper. */
+  pepperUse(now: number): Promise<PepperUse>;
   /** Removes at most `limit` rows of each table that are older than the times given; how many. */
   prune(limits: ControlRetention, limit: number): Promise<number>;
 }
@@ -76,6 +79,8 @@ export interface ControlTransaction extends ControlView {
   readonly tokens: TokenReader & {
     insert(token: ManagementToken): Promise<void>;
     used(id: string, at: number): Promise<void>;
+    /** Puts the same token's digest under another pepper. */
+    renew(id: string, digest: PepperedDigest): Promise<void>;
     /** With the tokens that were made with it, and with those; the ids of all that end by it. */
     revoke(id: string, at: number): Promise<readonly string[]>;
     /** All tokens of a user, such as when it is disabled, with what was made with them. */
@@ -223,6 +228,17 @@ export interface StoredReply {
   readonly createdAt: number;
   /** Until when `body` may be shown. */
   readonly shownUntil: number;
+}
+
+/** Numbers by the mark of the pepper; "" is of what was made when none was noted. */
+export interface PepperUse {
+  readonly secrets: ReadonlyMap<string, number>;
+  readonly tokens: ReadonlyMap<string, number>;
+  readonly auditEntries: ReadonlyMap<string, number>;
+  /** Answers for repetition from before the newest pepper. */
+  readonly keptAnswers: number;
+  /** Since when the newest pepper makes what is new; undefined: it was the first of all. */
+  readonly firstSince: number | undefined;
 }
 
 export interface AuditEnd {

@@ -15,6 +15,8 @@ export interface DatabaseFacts {
 export interface DatabaseClaim {
   readonly installation: string;
   readonly pepperMark: string;
+  /** When it is marked so. */
+  readonly at: number;
 }
 
 /** Decides whether a database is the one that is meant, each time it is opened. */

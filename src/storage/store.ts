@@ -1,6 +1,7 @@
 import type { Key, KeySecret } from "../domain/key.ts";
 import type { CountedRequest, LimitScope } from "../domain/limit-scope.ts";
 import type { LimitDimension, LimitState } from "../domain/limit-state.ts";
+import type { PepperedDigest } from "../domain/peppers.ts";
 import type { Limits } from "../domain/plan.ts";
 import type { WindowSlot } from "../domain/refusal.ts";
 import type { UsageRecord } from "../domain/usage.ts";
@@ -11,6 +12,16 @@ export interface KeyStore {
   loadKeys(since: number, limit: number): Promise<KeyChanges>;
   /** Notes when secrets were last used; never turns a time back. */
   recordLastUse(uses: ReadonlyMap<string, number>): Promise<void>;
+  /** Puts a secret's digest under another pepper, unless it has changed. Rings hear of the key. */
+  renewDigest(secret: RenewedSecret): Promise<void>;
+}
+
+export interface RenewedSecret {
+  readonly publicId: string;
+  /** As it is stored, under an older pepper. */
+  readonly stored: Uint8Array;
+  /** Of the same text, under the first pepper. */
+  readonly renewed: PepperedDigest;
 }
 
 export interface KeyChanges {

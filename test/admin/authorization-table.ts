@@ -182,6 +182,11 @@ const keys: Readonly<Record<string, RouteCase>> = {
 };
 
 const pools: Readonly<Record<string, RouteCase>> = {
+  "GET /admin/v1/peppers": {
+    prepare: at("/peppers"),
+    own: "200 403 200 403 403 403",
+    other: undefined,
+  },
   "GET /admin/v1/pools": { prepare: at("/pools"), own: read.own, other: undefined },
   "GET /admin/v1/pools/{name}": {
     prepare: ({ of }) => ({ path: `${p}/pools/pool-${of.name}` }),

@@ -82,12 +82,11 @@ async function openRing(fixture: AdminFixture) {
   }
   const { keys } = fixture.stores;
   let reads = 0;
-  const store: KeyStore = {
+  const store: Pick<KeyStore, "loadKeys"> = {
     loadKeys(since, limit) {
       reads += 1;
       return keys.loadKeys(since, limit);
     },
-    recordLastUse: (uses) => keys.recordLastUse(uses),
   };
   const ring = new KeyRing({
     store,
@@ -102,12 +101,13 @@ async function openRing(fixture: AdminFixture) {
 
 function authenticateWith(fixture: AdminFixture, ring: KeyRing, onUsed: () => void): Authenticate {
   return createAuthenticate({
-    digest: fixture.services.digest,
+    peppers: fixture.services.peppers,
     clock: fixture.clock,
     secrets: ring,
     snapshotMaxAgeMs: 900_000,
     plans: () => fixture.platform.plans,
     onUsed,
+    onOutdated: () => undefined,
     onPlanMissing: () => undefined,
   });
 }

@@ -74,7 +74,6 @@ export class AdminFixture implements AsyncDisposable {
     random: (target) => crypto.getRandomValues(target),
     peppers: testPeppers(),
     auditKeptMs: 3650 * 86_400_000,
-    digest: testPeppers().first.digest,
     platform: () => this.platform,
     lastUse: (publicId) => this.lastUses.get(publicId),
     onKeysChanged: () => {

@@ -46,14 +46,14 @@ export async function createKeysOfAccounts(
   if (!parsed.ok) throw new Error(formatProblems(configPath, parsed.problems));
   const { config } = parsed;
   const random = (target: Uint8Array): Uint8Array => crypto.getRandomValues(target);
-  const owner = new Installation(config, random);
+  const owner = new Installation(config, { random, clock });
   const stores = openStores(config.storage.path, clock, { owner, peppers: owner.peppers });
   await using _ = stores.connection;
   const services = {
     store: stores.control,
     clock,
     random,
-    digest: owner.peppers.first.digest,
+    peppers: owner.peppers,
     platform: () => platformOf(config),
   };
   const environment = config.environments[0]?.name ?? "";

@@ -65,13 +65,13 @@ export class SignInHarness implements AsyncDisposable {
     const publicUrl = (): string => this.publicUrl;
     const isLocalToken = (text: string): boolean => text === options.localToken;
     const isOwnHost = (): boolean => true;
-    const { digest } = this;
-    const parts = { store, clock, digest, settings };
+    const peppers = testPeppers();
+    const parts = { store, clock, peppers, settings };
     this.gate = createAdminGate({ ...parts, publicUrl, isOwnHost, isLocalToken });
     const routes = signInRoutes({
       store,
       clock,
-      digest,
+      peppers,
       settings,
       publicUrl,
       passwords,
@@ -88,7 +88,7 @@ export class SignInHarness implements AsyncDisposable {
   }
 
   digest(this: void, text: string): Uint8Array {
-    return new Bun.CryptoHasher("sha256", "a pepper for tests").update(text).digest();
+    return testPeppers().first.digest(text);
   }
 
   async addUser(id: string, values: Partial<User> = {}): Promise<User> {

@@ -305,7 +305,7 @@ export class TenantWorld implements AsyncDisposable {
     const application = this.#applications[account];
     if (application === undefined) return;
     const services = {
-      digest: () => new Uint8Array(32),
+      peppers: testPeppers(),
       random: (target: Uint8Array) => {
         for (let place = 0; place < target.length; place += 1) target[place] = this.#random++ % 251;
         return target;

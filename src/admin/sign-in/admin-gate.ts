@@ -13,10 +13,10 @@ import { LookupLimits } from "./lookup-limits.ts";
 import { localPrincipal, sessionPrincipal, tokenPrincipal } from "./principals.ts";
 import { RateWindow } from "./rate-window.ts";
 import { checkOrigin, isUnsafe, requireOrigin } from "./request-origin.ts";
-import { isSameBytes, isSameText } from "./same-text.ts";
+import { isSameText } from "./same-text.ts";
 import { csrfToken, isSessionOver, isSightingDue, sessionId } from "./sessions.ts";
 
-export interface AdminGateOptions extends Pick<AdminServices, "store" | "clock" | "digest"> {
+export interface AdminGateOptions extends Pick<AdminServices, "store" | "clock" | "peppers"> {
   readonly settings: Pick<AdminSettings, "sessionIdleMs" | "requestsPerMinute">;
   /** Whether the listener answers to a host. */
   readonly isOwnHost: (host: string) => boolean;
@@ -67,15 +67,12 @@ interface FoundPrincipal {
 
 class PrincipalFinder {
   readonly #options: AdminGateOptions;
-  /** Compared against when the token is unknown, so that time tells nothing. */
-  readonly #nobody: Uint8Array;
   /** Ids whose sighting is being noted, so that requests at the same time note it once. */
   readonly #noted = new Set<string>();
   readonly #lookups: LookupLimits;
 
   constructor(options: AdminGateOptions) {
     this.#options = options;
-    this.#nobody = options.digest("");
     this.#lookups = new LookupLimits(options.settings.requestsPerMinute, options.clock);
   }
 
@@ -110,35 +107,38 @@ class PrincipalFinder {
   }
 
   async #findByToken(text: string, address: string): Promise<FoundPrincipal> {
-    const { digest, isLocalToken } = this.#options;
+    const { peppers, isLocalToken } = this.#options;
     if (isLocalToken(text)) return { principal: localPrincipal(), countedAs: "local" };
     const publicId = readTokenId(text);
     if (publicId === undefined) throw notSignedIn("token", "what was sent is no management token");
-    const sent = digest(text);
-    const credential = Buffer.from(sent).toString("hex");
-    return this.#lookUp(credential, address, () => this.#readToken(publicId, sent));
+    const credential = Buffer.from(peppers.first.digest(text)).toString("hex");
+    return this.#lookUp(credential, address, () => this.#readToken(publicId, text));
   }
 
-  async #readToken(publicId: string, sent: Uint8Array): Promise<FoundPrincipal> {
-    const { store, clock } = this.#options;
+  async #readToken(publicId: string, text: string): Promise<FoundPrincipal> {
+    const { store, clock, peppers } = this.#options;
     const { token, user } = await store.read(async (view) => {
       const token = await view.tokens.findByPublicId(publicId);
       return { token, user: token && (await view.users.get(token.userId)) };
     });
-    const isRight = isSameBytes(sent, token?.digest ?? this.#nobody);
-    if (!isRight || token === undefined) throw wrongToken("is unknown");
+    const pepper = peppers.match(text, token?.digest);
+    if (pepper === undefined || token === undefined) throw wrongToken("is unknown");
     const now = clock.now();
     if (token.revokedAt !== undefined) throw wrongToken("was revoked");
     if (now >= token.expiresAt) throw wrongToken("has expired");
     const enabled = requireEnabled("token", user);
-    if (token.lastUsedAt === undefined || now - token.lastUsedAt >= 60_000) {
-      await this.#note(token.id, (transaction) => transaction.tokens.used(token.id, now));
+    const isOutdated = pepper !== peppers.first;
+    if (isOutdated || token.lastUsedAt === undefined || now - token.lastUsedAt >= 60_000) {
+      await this.#note(token.id, async ({ tokens }) => {
+        await tokens.used(token.id, now);
+        if (isOutdated) await tokens.renew(token.id, peppers.digest(text));
+      });
     }
     return { principal: tokenPrincipal(enabled, token), countedAs: enabled.id };
   }
 
   async #findBySession(id: string, secret: string, request: Request): Promise<FoundPrincipal> {
-    const { store, clock, digest, settings } = this.#options;
+    const { store, clock, peppers, settings } = this.#options;
     const { session, user } = await store.read(async (view) => {
       const session = await view.sessions.get(id);
       return { session, user: session && (await view.users.get(session.userId)) };
@@ -149,7 +149,10 @@ class PrincipalFinder {
       throw notSignedIn("session", "the session is over");
     }
     const enabled = requireEnabled("session", user);
-    if (isUnsafe(request)) requireChangeByPage(request, csrfToken(secret, digest));
+    if (isUnsafe(request)) {
+      const expected = peppers.all.map((pepper) => csrfToken(secret, pepper));
+      requireChangeByPage(request, expected);
+    }
     if (isSightingDue(session, now, settings.sessionIdleMs)) {
       await this.#note(id, (transaction) => transaction.sessions.seen(id, now));
     }
@@ -178,8 +181,9 @@ function requireEnabled(sent: keyof typeof advice, user: User | undefined): User
 }
 
 /** Forms cannot send this header, nor this content type. Throws 403 or 415. */
-function requireChangeByPage(request: Request, expected: string): void {
-  if (!isSameText(request.headers.get("x-csrf-token") ?? "", expected)) {
+function requireChangeByPage(request: Request, expected: readonly string[]): void {
+  const sent = request.headers.get("x-csrf-token") ?? "";
+  if (!expected.some((token) => isSameText(sent, token))) {
     throw new GatewayError("wrong_csrf_token", {
       message:
         "The header x-csrf-token is missing or not the one of this session. Send `csrf_token` of " +

@@ -1,4 +1,5 @@
 import { randomBase62 } from "../../domain/base62.ts";
+import type { PepperKey } from "../../domain/peppers.ts";
 import type { User } from "../../domain/user.ts";
 import type { ControlView } from "../../storage/control-store.ts";
 import { addressGroup } from "./address-group.ts";
@@ -11,7 +12,7 @@ const knownMs = 90 * 86_400_000;
 /** Of how many of a user's last sign-ins the addresses are known. */
 const signInsKnown = 20;
 
-type KnownServices = Pick<SignInServices, "clock" | "digest" | "random" | "publicUrl">;
+type KnownServices = Pick<SignInServices, "clock" | "peppers" | "random" | "publicUrl">;
 
 /** A cookie that tells a browser in which the user signed in; it lets nobody in by itself. */
 export function newKnownCookie(user: User, services: KnownServices): string {
@@ -19,7 +20,7 @@ export function newKnownCookie(user: User, services: KnownServices): string {
   const id = `${randomBase62(16, random)}.${clock.now()}`;
   return knownCookie(
     cookiePolicy(publicUrl()),
-    `${id}.${signature(user.id, id, services)}`,
+    `${id}.${signature(user.id, id, services.peppers.first)}`,
     knownMs,
   );
 }
@@ -63,9 +64,12 @@ function knownBrowser(user: User, request: Request, services: KnownServices): st
     /^((?:[0-9A-Za-z]{16})\.(\d{1,15}))\.(\S+)$/.exec(text) ?? [];
   const age = services.clock.now() - Number(at);
   if (id === "" || !(age >= 0 && age < knownMs)) return undefined;
-  return isSameText(sent, signature(user.id, id, services)) ? `${user.id} ${id}` : undefined;
+  const isRight = services.peppers.all.some((pepper) =>
+    isSameText(sent, signature(user.id, id, pepper)),
+  );
+  return isRight ? `${user.id} ${id}` : undefined;
 }
 
-function signature(userId: string, id: string, { digest }: KnownServices): string {
+function signature(userId: string, id: string, { digest }: PepperKey): string {
   return Buffer.from(digest(`known browser ${userId} ${id}`)).toString("base64url");
 }

@@ -10,7 +10,7 @@ import { sessionPrincipal } from "./principals.ts";
 /** What signing in needs beside what all operations need. */
 export interface SignInServices extends Pick<
   AdminServices,
-  "store" | "clock" | "random" | "digest" | "onKeysChanged"
+  "store" | "clock" | "random" | "peppers" | "onKeysChanged"
 > {
   readonly settings: AdminSettings;
   /** Where browsers reach the admin listener, without a slash at its end. */

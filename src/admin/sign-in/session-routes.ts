@@ -93,7 +93,7 @@ async function show(services: SignInServices, call: AdminCall): Promise<Reply> {
   const headers = { "cache-control": "no-store" };
   if (principal.kind === "session") {
     const { session, user, secret } = await currentSession(services, call);
-    return jsonReply(viewSession({ session, user, secret }, services.digest), headers);
+    return jsonReply(viewSession({ session, user, secret }, services.peppers), headers);
   }
   const { userId } = principal;
   const user =

@@ -1,5 +1,6 @@
 import type { RandomBytes } from "../../domain/base62.ts";
 import { randomBase62 } from "../../domain/base62.ts";
+import type { PepperKey } from "../../domain/peppers.ts";
 import type { Session } from "../../domain/user.ts";
 
 /** 43 characters of 62 are 256 bits. */
@@ -50,7 +51,7 @@ export function isSightingDue(session: Session, now: number, idleMs: number): bo
 }
 
 /** What a page sends back with each change. Only who can read the session's answers knows it. */
-export function csrfToken(secret: string, digest: (text: string) => Uint8Array): string {
+export function csrfToken(secret: string, { digest }: PepperKey): string {
   return Buffer.from(digest(`csrf ${secret}`)).toString("base64url");
 }
 

@@ -1,4 +1,5 @@
 import type { RandomBytes } from "../../domain/base62.ts";
+import type { Peppers } from "../../domain/peppers.ts";
 import type { Session, User } from "../../domain/user.ts";
 import { jsonReply, type Reply } from "../../http/reply.ts";
 import type { Change } from "../change.ts";
@@ -45,15 +46,18 @@ export async function startSession(
   return { user: { ...user, lastSignInAt: now }, session, secret };
 }
 
-export type SessionReplyOptions = Pick<SignInServices, "publicUrl" | "digest" | "clock" | "random">;
+export type SessionReplyOptions = Pick<
+  SignInServices,
+  "publicUrl" | "peppers" | "clock" | "random"
+>;
 
 export function viewSession(
   { user, session, secret }: StartedSession,
-  digest: (text: string) => Uint8Array,
+  { first }: Peppers,
 ): SessionView {
   return {
     user: viewUser(user),
-    csrf_token: csrfToken(secret, digest),
+    csrf_token: csrfToken(secret, first),
     expires_at: timeText(session.expiresAt),
   };
 }
@@ -61,7 +65,7 @@ export function viewSession(
 /** The answer to a sign-in: the session, and its cookies. */
 export function startedReply(started: StartedSession, options: SessionReplyOptions): Reply {
   const headers = { "cache-control": "no-store" };
-  const reply = jsonReply(viewSession(started, options.digest), headers);
+  const reply = jsonReply(viewSession(started, options.peppers), headers);
   return { ...reply, cookies: startedCookies(started, options) };
 }
 

@@ -4,7 +4,12 @@ import type { Reply } from "../../http/reply.ts";
 import type { KeyCall } from "../../http/route.ts";
 import type { Call } from "../../pipeline/call.ts";
 import type { KeptAnswer } from "../../pipeline/idempotency/answer-seal.ts";
-import { digestOfBody, nameCall, type CallNames } from "../../pipeline/idempotency/call-names.ts";
+import type { Peppers } from "../../domain/peppers.ts";
+import {
+  digestOfBody,
+  nameCall,
+  type AllCallNames,
+} from "../../pipeline/idempotency/call-names.ts";
 import { KeptAnswers, type KeptAnswersServices } from "../../pipeline/idempotency/kept-answers.ts";
 import { answerNotKept, keyReused } from "../../pipeline/idempotency/refusals.ts";
 import { resolveModel } from "../../pipeline/resolve-model.ts";
@@ -14,7 +19,10 @@ import { readIdempotencyKey } from "./read-key.ts";
 import { ReplayedFrames } from "./replayed-frames.ts";
 import { SharedCall } from "./shared-call.ts";
 
-export type IdempotencyServices = KeptAnswersServices & { readonly clock: Clock };
+export type IdempotencyServices = KeptAnswersServices & {
+  readonly clock: Clock;
+  readonly peppers: Peppers;
+};
 
 export interface AskedCall {
   readonly call: KeyCall & Call;
@@ -88,7 +96,7 @@ export class Idempotency {
     const { capacity } = call.options;
     const names = nameCall(
       { keyId, idempotencyKey, endpoint, capacity, bodyDigest },
-      this.#services.digest,
+      this.#services.peppers,
     );
     const known = this.#running.has(names.id) ? undefined : await this.#kept.look(names);
     // Between here and the end of `#begin` nothing waits: two callers never both begin.
@@ -102,7 +110,7 @@ export class Idempotency {
     return asReplayed(replayed(shownTo(call, answer)));
   }
 
-  async #join(asked: AskedCall, names: CallNames, running: SharedCall): Promise<Answer> {
+  async #join(asked: AskedCall, names: AllCallNames, running: SharedCall): Promise<Answer> {
     if (running.requestDigest !== names.requestDigest) throw keyReused();
     if (running.isTooLarge) throw answerNotKept();
     checkModel(asked);
@@ -111,7 +119,7 @@ export class Idempotency {
     return asReplayed(await reader.answer());
   }
 
-  #begin(asked: AskedCall, names: CallNames, run: Run<Answer>): Promise<Answer> {
+  #begin(asked: AskedCall, names: AllCallNames, run: Run<Answer>): Promise<Answer> {
     const { call } = asked;
     const { accountId } = call.caller.key;
     const shared = new SharedCall({

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { createKeyDigest } from "../../domain/peppers.ts";
+import { testPeppers } from "../../../test/support/test-peppers.ts";
 import { openAnswer, sealAnswer, type KeptAnswer } from "./answer-seal.ts";
 import { digestOfBody, nameCall, type CallNames, type RepeatableCall } from "./call-names.ts";
 
-const digest = createKeyDigest("a pepper for tests that is long enough");
+const peppers = testPeppers();
 const random = (target: Uint8Array): Uint8Array => crypto.getRandomValues(target);
 const answer: KeptAnswer = {
   headers: { "content-type": "application/json" },
@@ -11,8 +11,12 @@ const answer: KeptAnswer = {
   text: '{"content":"Grüße, 世界 👋"}',
 };
 
-function namesOf(values: Partial<RepeatableCall> = {}, pepper = digest): CallNames {
-  const call: RepeatableCall = {
+function namesOf(values: Partial<RepeatableCall> = {}, pepper = peppers): CallNames {
+  return nameCall(callOf(values), pepper);
+}
+
+function callOf(values: Partial<RepeatableCall>): RepeatableCall {
+  return {
     keyId: "key_a",
     idempotencyKey: "order-17",
     endpoint: "chat",
@@ -20,7 +24,6 @@ function namesOf(values: Partial<RepeatableCall> = {}, pepper = digest): CallNam
     bodyDigest: "00",
     ...values,
   };
-  return nameCall(call, pepper);
 }
 
 describe("the names of a call", () => {
@@ -57,17 +60,24 @@ describe("the names of a call", () => {
   });
 
   test("another pepper knows no call of before", () => {
-    const other = createKeyDigest("another pepper that is long enough");
+    const other = testPeppers("other");
     expect(namesOf({}, other).id).not.toBe(namesOf().id);
   });
 });
 
+test("after a rotation a call has the names of before as its older ones", () => {
+  const { older } = nameCall(callOf({}), testPeppers("new", "test"));
+  expect(older.map(({ id, requestDigest }) => [id, requestDigest])).toEqual([
+    [namesOf().id, namesOf().requestDigest],
+  ]);
+});
+
 describe("a sealed answer", () => {
-  const services = { digest, random };
+  const services = { random };
 
   test("opens to what was sealed, and shows nothing of it", () => {
     const sealed = sealAnswer(answer, namesOf(), services);
-    expect(openAnswer(sealed, namesOf(), services)).toEqual(answer);
+    expect(openAnswer(sealed, namesOf())).toEqual(answer);
     const seen = Buffer.from(sealed).toString("latin1");
     expect(seen).not.toContain("content");
     expect(seen).not.toContain("order-17");
@@ -84,7 +94,7 @@ describe("a sealed answer", () => {
     ["another request", { bodyDigest: "02" }],
   ])("does not open for %s", (_, values) => {
     const sealed = sealAnswer(answer, namesOf(), services);
-    expect(() => openAnswer(sealed, namesOf(values), services)).toThrow();
+    expect(() => openAnswer(sealed, namesOf(values))).toThrow();
   });
 
   test("does not open with any one bit changed", () => {
@@ -92,7 +102,7 @@ describe("a sealed answer", () => {
     for (let place = 0; place < sealed.byteLength; place += 1) {
       const changed = Uint8Array.from(sealed);
       changed[place] = (changed[place] ?? 0) ^ 1;
-      expect(() => openAnswer(changed, namesOf(), services)).toThrow();
+      expect(() => openAnswer(changed, namesOf())).toThrow();
     }
   });
 });

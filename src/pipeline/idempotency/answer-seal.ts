@@ -1,7 +1,6 @@
 import { hkdfSync } from "node:crypto";
 import type { RandomBytes } from "../../domain/base62.ts";
 import { openBytes, sealBytes, type Seal } from "../../domain/sealed-bytes.ts";
-import type { KeyDigest } from "../../domain/peppers.ts";
 import type { CallNames } from "./call-names.ts";
 
 /** A whole answer, as it was sent. */
@@ -13,7 +12,6 @@ export interface KeptAnswer {
 }
 
 export interface SealServices {
-  readonly digest: KeyDigest;
   readonly random: RandomBytes;
 }
 
@@ -26,22 +24,18 @@ const lengthBytes = 4;
 export function sealAnswer(
   answer: KeptAnswer,
   names: CallNames,
-  { digest, random }: SealServices,
+  { random }: SealServices,
 ): Uint8Array {
   const { headers, isStreamed, text } = answer;
   const head = Buffer.from(JSON.stringify({ headers, isStreamed }));
   const length = Buffer.alloc(lengthBytes);
   length.writeUInt32BE(head.byteLength);
-  return sealBytes([length, head, text], sealOf(names, digest), random);
+  return sealBytes([length, head, text], sealOf(names), random);
 }
 
 /** Throws for what was not sealed for the same call, or was changed since. */
-export function openAnswer(
-  sealed: Uint8Array,
-  names: CallNames,
-  { digest }: Pick<SealServices, "digest">,
-): KeptAnswer {
-  const opened = openBytes(sealed, sealOf(names, digest));
+export function openAnswer(sealed: Uint8Array, names: CallNames): KeptAnswer {
+  const opened = openBytes(sealed, sealOf(names));
   const textStart = lengthBytes + opened.readUInt32BE(0);
   const head: unknown = JSON.parse(opened.toString("utf8", lengthBytes, textStart));
   return { ...readHead(head), text: opened.toString("utf8", textStart) };
@@ -60,7 +54,7 @@ function malformed(): Error {
   return new Error("a kept answer has another form than this version writes");
 }
 
-function sealOf({ id, idempotencyKey, requestDigest }: CallNames, digest: KeyDigest): Seal {
+function sealOf({ id, idempotencyKey, requestDigest, digest }: CallNames): Seal {
   const secret = digest("answers of calls that may be repeated");
   const key = new Uint8Array(hkdfSync("sha256", secret, id, idempotencyKey, 32));
   return { key, context: id + requestDigest };

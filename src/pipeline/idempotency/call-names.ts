@@ -1,6 +1,6 @@
 import type { CapacityMode } from "../../domain/capacity.ts";
 import { nextTurn } from "../../domain/next-turn.ts";
-import type { KeyDigest } from "../../domain/peppers.ts";
+import type { KeyDigest, PepperKey, Peppers } from "../../domain/peppers.ts";
 
 /** What tells a call that may be repeated from all others. */
 export interface RepeatableCall {
@@ -21,10 +21,25 @@ export interface CallNames {
   readonly id: string;
   /** Of all that the answer depends on. */
   readonly requestDigest: string;
+  /** What all of this was made with, and the answer is encrypted with. */
+  readonly digest: KeyDigest;
 }
 
-/** Digests under the pepper: who has them can neither read a request nor try out what it was. */
-export function nameCall(call: RepeatableCall, digest: KeyDigest): CallNames {
+/** The names of a call now, and those under which it may have been answered before. */
+export interface AllCallNames extends CallNames {
+  readonly older: readonly CallNames[];
+}
+
+/** Digests under the peppers: who has them can neither read a request nor try out what it was. */
+export function nameCall(call: RepeatableCall, { first, all }: Peppers): AllCallNames {
+  const [, ...older] = all;
+  return {
+    ...nameUnder(call, first),
+    older: older.map((pepper) => nameUnder(call, pepper)),
+  };
+}
+
+function nameUnder(call: RepeatableCall, { digest }: PepperKey): CallNames {
   const { keyId, idempotencyKey, endpoint, capacity, bodyDigest } = call;
   const digestOf = (...parts: readonly string[]): string =>
     Buffer.from(digest(JSON.stringify(parts))).toString("hex");
@@ -32,6 +47,7 @@ export function nameCall(call: RepeatableCall, digest: KeyDigest): CallNames {
     idempotencyKey,
     id: digestOf("call that may be repeated", keyId, idempotencyKey),
     requestDigest: digestOf("request of a call", endpoint, capacity, bodyDigest),
+    digest,
   };
 }
 

@@ -4,12 +4,11 @@ import { StorageUnavailable } from "../../storage/errors.ts";
 import { MemoryReplyStore } from "../../storage/memory/reply-store.ts";
 import type { KeptReply, ReplyStore } from "../../storage/store.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
-import { createKeyDigest } from "../../domain/peppers.ts";
+import { testPeppers } from "../../../test/support/test-peppers.ts";
 import type { KeptAnswer } from "./answer-seal.ts";
-import { nameCall, type CallNames } from "./call-names.ts";
+import { nameCall, type AllCallNames } from "./call-names.ts";
 import { KeptAnswers } from "./kept-answers.ts";
 
-const digest = createKeyDigest("a pepper for tests that is long enough");
 const dayMs = 86_400_000;
 
 /** A store that can be away, or refuse the bodies of some replies. */
@@ -84,16 +83,15 @@ function make(): KeptAnswers {
   return new KeptAnswers({
     store,
     clock,
-    digest,
     random: (target) => crypto.getRandomValues(target),
     settings: () => settings,
     onAnswer,
   });
 }
 
-function namesOf(idempotencyKey: string, body = "{}"): CallNames {
+function namesOf(idempotencyKey: string, body = "{}", peppers = testPeppers()): AllCallNames {
   const call = { keyId: "key_a", endpoint: "chat", capacity: "auto" } as const;
-  return nameCall({ ...call, idempotencyKey, bodyDigest: body }, digest);
+  return nameCall({ ...call, idempotencyKey, bodyDigest: body }, peppers);
 }
 
 function answerOf(text: string): KeptAnswer {
@@ -104,7 +102,7 @@ function keep(key: string, answer: KeptAnswer | undefined): Promise<void> {
   return answers.keep({ names: namesOf(key), accountId: "acc_1", answer });
 }
 
-async function textOf(names: CallNames): Promise<string | undefined> {
+async function textOf(names: AllCallNames): Promise<string | undefined> {
   const reply = await answers.look(names);
   return reply && answers.open(reply, names).text;
 }
@@ -116,6 +114,15 @@ describe("answers that are kept", () => {
     answers = make();
     expect(await textOf(namesOf("a"))).toBe("hello");
     expect(await textOf(namesOf("b"))).toBeUndefined();
+  });
+
+  test("are found after a rotation of the peppers, as long as the old one is there", async () => {
+    await keep("a", answerOf("hello"));
+    expect(await textOf(namesOf("a", "{}", testPeppers("new", "test")))).toBe("hello");
+    expect(await textOf(namesOf("a", "{}", testPeppers("new")))).toBeUndefined();
+    expect(textOf(namesOf("a", "other", testPeppers("new", "test")))).rejects.toMatchObject({
+      code: "idempotency_key_reused",
+    });
   });
 
   test("are not shown to another request", async () => {
@@ -309,7 +316,6 @@ test("an answer that cannot be encrypted is known to have been given", async () 
   answers = new KeptAnswers({
     store,
     clock,
-    digest,
     random: () => {
       throw new Error("no randomness");
     },

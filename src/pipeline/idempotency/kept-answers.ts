@@ -2,7 +2,7 @@ import type { Clock } from "../../domain/clock.ts";
 import type { AnswerResult, IdempotencySettings } from "../../domain/idempotency-settings.ts";
 import type { KeptReply, ReplyStore } from "../../storage/store.ts";
 import { openAnswer, sealAnswer, type KeptAnswer, type SealServices } from "./answer-seal.ts";
-import type { CallNames } from "./call-names.ts";
+import type { AllCallNames, CallNames } from "./call-names.ts";
 import { answerNotKept, answersAway, keyReused } from "./refusals.ts";
 
 export interface KeptAnswersServices extends SealServices {
@@ -50,19 +50,21 @@ export class KeptAnswers {
    * go on one after the other, in the order in which they came. Rejects with 503 when the store
    * cannot be asked.
    */
-  look({ id }: CallNames): Promise<KeptReply | undefined> {
+  look(names: AllCallNames): Promise<KeptReply | undefined> {
+    const { id } = names;
     const running = this.#lookUps.get(id);
     if (running !== undefined) return running;
-    const lookUp = this.#lookUp(id).finally(() => this.#lookUps.delete(id));
+    const lookUp = this.#lookUp(names).finally(() => this.#lookUps.delete(id));
     this.#lookUps.set(id, lookUp);
     return lookUp;
   }
 
   /** Throws 409 when it is the answer to another request, or was not kept. */
-  open(reply: KeptReply, names: CallNames): KeptAnswer {
+  open(reply: KeptReply, all: AllCallNames): KeptAnswer {
+    const names = [all, ...all.older].find(({ id }) => id === reply.id) ?? all;
     if (reply.requestDigest !== names.requestDigest) throw keyReused();
     if (reply.body === undefined) throw answerNotKept();
-    return openAnswer(reply.body, names, this.#services);
+    return openAnswer(reply.body, names);
   }
 
   /** Resolves once the answer is found by those who look for it; never rejects. */
@@ -102,11 +104,14 @@ export class KeptAnswers {
     }
   }
 
-  async #lookUp(id: string): Promise<KeptReply | undefined> {
+  async #lookUp({ id, older }: AllCallNames): Promise<KeptReply | undefined> {
     const unsaved = this.#known(this.#unsaved.get(id));
     if (unsaved !== undefined) return unsaved;
     try {
-      const stored = this.#known(await this.#services.store.find(id));
+      let stored = this.#known(await this.#services.store.find(id));
+      for (const names of older) {
+        stored ??= this.#known(await this.#services.store.find(names.id));
+      }
       // The answer to a call that is let through now must find a store that takes it.
       if (stored === undefined && this.#unsaved.size > 0) await this.#save();
       return stored;

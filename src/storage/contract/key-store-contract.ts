@@ -53,6 +53,22 @@ export function keyStoreContract(name: string, create: (clock: ManualClock) => K
       return changes.filter(({ live }) => live !== undefined).map(({ keyId }) => keyId);
     }
 
+    test("a digest is put under another pepper once, and followers of the key hear of it", async () => {
+      const renewed = { digest: new Uint8Array(32).fill(1), pepper: "mark" };
+      const stored = secretOf("of_key_a", "key_a").digest;
+      const publicId = "of_key_a";
+      const changes = await changesOf(() => keys.renewDigest({ publicId, stored, renewed }));
+      const [secret] = changes[0]?.live?.secrets ?? [];
+      expect([[...(secret?.digest ?? [])], secret?.pepper]).toEqual([[...renewed.digest], "mark"]);
+      // It has changed meanwhile: what was seen before is worth nothing.
+      const again = { digest: new Uint8Array(32).fill(2), pepper: "other" };
+      expect(await changesOf(() => keys.renewDigest({ publicId, stored, renewed: again }))).toEqual(
+        [],
+      );
+      const use = await control.pepperUse(0);
+      expect([...use.secrets]).toEqual([["mark", 1]]);
+    });
+
     test("a key is loaded whole, with its secrets and their digests, byte for byte", async () => {
       const rich = keyOf("key_b", application, {
         plan: "enterprise",

@@ -9,9 +9,11 @@ import type {
   ControlStore,
   ControlTransaction,
   ControlView,
+  PepperUse,
 } from "../control-store.ts";
 import { findEnd } from "./audit-ends.ts";
 import type { SqliteConnection } from "./connection.ts";
+import { countPepperUse } from "./pepper-use.ts";
 import { pruneControl } from "./prune-control.ts";
 import { Scope } from "./scope.ts";
 import { Table } from "./table.ts";
@@ -51,6 +53,10 @@ export class SqliteControlStore implements ControlStore {
     return this.#connection.use((database) =>
       database.transaction(() => findEnd(database, seals, known))(),
     );
+  }
+
+  pepperUse(now: number): Promise<PepperUse> {
+    return this.#connection.use((database) => countPepperUse(database, now));
   }
 
   prune(limits: ControlRetention, limit: number): Promise<number> {

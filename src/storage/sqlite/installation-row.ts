@@ -41,10 +41,14 @@ export function claimDatabase(
     .immediate();
 }
 
-function writeClaim(database: Database, { installation, pepperMark }: DatabaseClaim): void {
+/** The first pepper of all is so always. */
+function writeClaim(database: Database, { installation, pepperMark, at }: DatabaseClaim): void {
   database
-    .query<unknown, [string, string]>("REPLACE INTO installation VALUES (1, ?, ?)")
-    .run(installation, pepperMark);
+    .query<unknown, [string, string, number]>(
+      `REPLACE INTO installation (place, id, pepper_mark, pepper_since)
+       VALUES (1, ?, ?, iif(EXISTS (SELECT 1 FROM installation WHERE pepper_mark NOT NULL), ?, NULL))`,
+    )
+    .run(installation, pepperMark, at);
 }
 
 /** Forgets under which pepper keys are digested: the next owner's is believed. */

@@ -1,9 +1,9 @@
 import type { Database } from "bun:sqlite";
 import type { Clock } from "../../domain/clock.ts";
 import type { KeySecret } from "../../domain/key.ts";
-import type { EndedKey, KeyChange, KeyChanges, KeyStore } from "../store.ts";
+import type { EndedKey, KeyChange, KeyChanges, KeyStore, RenewedSecret } from "../store.ts";
 import type { SqliteConnection } from "./connection.ts";
-import { currentEpoch } from "./key-epochs.ts";
+import { bumpKeys, currentEpoch } from "./key-epochs.ts";
 import { type KeyRow, readKey } from "./tables/key-table.ts";
 import { readLimits } from "./tables/limits-columns.ts";
 import { readSecret, type SecretRow } from "./tables/secret-table.ts";
@@ -59,6 +59,19 @@ export class SqliteKeyStore implements KeyStore {
          WHERE public_id = ? AND (last_used_at IS NULL OR last_used_at < ?)`,
       );
       for (const [publicId, at] of uses) statement.run(at, publicId, at);
+      return Promise.resolve();
+    });
+  }
+
+  renewDigest({ publicId, stored, renewed }: RenewedSecret): Promise<void> {
+    return this.#connection.transact((database) => {
+      const row = database
+        .query<{ key_id: string }, [Uint8Array, string, string, Uint8Array]>(
+          `UPDATE secrets SET digest = ?, pepper = ? WHERE public_id = ? AND digest = ?
+           RETURNING key_id`,
+        )
+        .get(renewed.digest, renewed.pepper, publicId, stored);
+      if (row !== null) bumpKeys(database, "id", row.key_id);
       return Promise.resolve();
     });
   }

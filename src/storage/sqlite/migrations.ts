@@ -7,6 +7,7 @@ import { firstSchema } from "./migrations/first-schema.ts";
 import { installation } from "./migrations/installation.ts";
 import { lateRows } from "./migrations/late-rows.ts";
 import { limitHistory } from "./migrations/limit-history.ts";
+import { pepperMarks } from "./migrations/pepper-marks.ts";
 import { provisionedPools } from "./migrations/provisioned-pools.ts";
 import { rareFilters } from "./migrations/rare-filters.ts";
 import { tokenParents } from "./migrations/token-parents.ts";
@@ -30,6 +31,7 @@ export const migrations: readonly string[] = [
   limitHistory,
   auditSeals,
   tokenParents,
+  pepperMarks,
 ];
 
 /** From which on the audit has seals. */

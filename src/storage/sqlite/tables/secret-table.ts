@@ -8,6 +8,7 @@ export interface SecretRow {
   readonly public_id: string;
   readonly key_id: string;
   readonly digest: Uint8Array;
+  readonly pepper: string | null;
   readonly created_at: number;
   readonly expires_at: number | null;
   readonly last_used_at: number | null;
@@ -47,6 +48,7 @@ export class SecretTable {
         public_id: secret.publicId,
         key_id: secret.keyId,
         digest: secret.digest,
+        pepper: secret.pepper ?? null,
         created_at: secret.createdAt,
         expires_at: secret.expiresAt ?? null,
         last_used_at: secret.lastUsedAt ?? null,
@@ -72,6 +74,7 @@ export function readSecret(row: SecretRow): KeySecret {
     publicId: row.public_id,
     keyId: row.key_id,
     digest: row.digest,
+    pepper: row.pepper ?? undefined,
     createdAt: row.created_at,
     expiresAt: row.expires_at ?? undefined,
     lastUsedAt: row.last_used_at ?? undefined,

@@ -1,3 +1,4 @@
+import type { PepperedDigest } from "../../../domain/peppers.ts";
 import { type ManagementToken, scopes } from "../../../domain/user.ts";
 import { equals, Table, type TableSpec } from "../table.ts";
 import { readTexts } from "./text-list.ts";
@@ -9,6 +10,7 @@ export interface TokenRow {
   readonly public_id: string;
   readonly parent_id: string | null;
   readonly digest: Uint8Array;
+  readonly pepper: string | null;
   readonly scopes: string;
   readonly created_at: number;
   readonly expires_at: number;
@@ -30,6 +32,7 @@ export const tokenTable: TableSpec<ManagementToken, TokenRow, TokenFilter> = {
     public_id: token.publicId,
     parent_id: token.parentId ?? null,
     digest: token.digest,
+    pepper: token.pepper ?? null,
     scopes: JSON.stringify(token.scopes),
     created_at: token.createdAt,
     expires_at: token.expiresAt,
@@ -53,6 +56,16 @@ export class TokenTable extends Table<ManagementToken, TokenRow, TokenFilter> {
            WHERE id = ?`,
         )
         .run(at, id);
+    });
+  }
+
+  renew(id: string, { digest, pepper }: PepperedDigest): Promise<void> {
+    return this.scope.run((database) => {
+      database
+        .query<unknown, [Uint8Array, string, string]>(
+          "UPDATE management_tokens SET digest = ?, pepper = ? WHERE id = ?",
+        )
+        .run(digest, pepper, id);
     });
   }
 
@@ -91,6 +104,7 @@ function readToken(row: TokenRow): ManagementToken {
     publicId: row.public_id,
     parentId: row.parent_id ?? undefined,
     digest: row.digest,
+    pepper: row.pepper ?? undefined,
     scopes: scopes.filter((scope) => held.has(scope)),
     createdAt: row.created_at,
     expiresAt: row.expires_at,

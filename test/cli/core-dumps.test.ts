@@ -1,0 +1,24 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+
+const main = join(import.meta.dir, "../../src/main.ts");
+
+test.skipIf(process.platform !== "linux")(
+  "no process of the program leaves a core dump, whatever its limit was",
+  async () => {
+    // The simulator stays until it is told to end; its limit is read from outside.
+    const command = `ulimit -S -c unlimited 2>/dev/null; exec "$@"`;
+    const child = Bun.spawn(
+      ["sh", "-c", command, "sh", process.execPath, main, "simulator", "--port", "0"],
+      { stdout: "pipe", stderr: "pipe" },
+    );
+    try {
+      await child.stdout.getReader().read();
+      const limits = await Bun.file(`/proc/${child.pid}/limits`).text();
+      expect(limits).toMatch(/^Max core file size\s+0\s+0\s+bytes/m);
+    } finally {
+      child.kill();
+      await child.exited;
+    }
+  },
+);
