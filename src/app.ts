@@ -242,6 +242,8 @@ class RunningApp implements App {
       random: this.#randomBytes,
       peppers: this.#peppers,
       auditKeptMs: this.#config.retention.auditMs,
+      revokesLeaks: this.#config.admin.leakReports.revoke,
+      onLeaksReported: (summary) => this.events.leaksReported(summary),
       platform: () => platformOf(this.#config),
       lastUse: (publicId) => this.#storage.lastUse.of(publicId),
       onKeysChanged: () => this.#storage.keyRing.reload(),

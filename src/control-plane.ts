@@ -1,5 +1,7 @@
 import { adminApiRoutes } from "./admin/admin-routes.ts";
 import { adminOperations } from "./admin/operations.ts";
+import { ReportKeys } from "./admin/report-keys.ts";
+import { signedLeakReports } from "./admin/signed-leak-reports.ts";
 import type { AdminServices, Platform, PlatformPool } from "./admin/services.ts";
 import { createAdminGate } from "./admin/sign-in/admin-gate.ts";
 import { Bootstrap, type BootstrapOptions } from "./admin/sign-in/bootstrap.ts";
@@ -54,6 +56,7 @@ export class ControlPlane {
     this.routes = [
       ...adminApiRoutes(services, adminOperations({ ...services, ...signIn })),
       ...signInRoutes(signIn),
+      ...this.#signedReports(),
     ];
   }
 
@@ -85,6 +88,14 @@ export class ControlPlane {
       if (this.#isStopped) return;
       this.#retry = setTimeout(() => void this.#startBootstrap(), bootstrapRetryMs);
     }
+  }
+
+  #signedReports(): readonly Route[] {
+    const { config, services } = this.#options;
+    const { leakReports } = config.admin;
+    const { publicKeysUrl, publicKeys } = leakReports;
+    if (publicKeysUrl === undefined && Object.keys(publicKeys).length === 0) return [];
+    return [signedLeakReports(services, new ReportKeys(leakReports, services.clock))];
   }
 
   #signInServices(): SignInServices {

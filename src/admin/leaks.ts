@@ -4,6 +4,7 @@ import { leakFindingsSchema, leakReportSchema, type LeakFinding } from "./contra
 import { defineOperation } from "./define-operation.ts";
 import { endSecret } from "./end-secret.ts";
 import { hintOf, isLive, keyStatus } from "./key-view.ts";
+import { leakReportOperation } from "./leak-reports.ts";
 import type { Operation } from "./operation.ts";
 import { permissions } from "./permissions.ts";
 import type { AdminServices } from "./services.ts";
@@ -11,6 +12,7 @@ import type { AdminServices } from "./services.ts";
 /** What to do with keys that were found where they must not be. */
 export function leakOperations(services: AdminServices): readonly Operation[] {
   return [
+    leakReportOperation(services),
     defineOperation({
       id: "reportLeaks",
       method: "POST",

@@ -175,6 +175,7 @@ test("what is said of signing in is what is served, with who may ask", () => {
       sessionAbsoluteMs: 1,
       requestsPerMinute: 1,
       signInsPerMinute: 1,
+      leakReports: { publicKeysUrl: undefined, publicKeys: {}, revoke: false },
       sso: undefined,
     },
     publicUrl: () => "http://127.0.0.1:8081",

@@ -9,6 +9,14 @@ import type { ControlStore } from "../storage/control-store.ts";
 import type { UsageStore } from "../storage/store.ts";
 import type { UsageReports } from "../storage/usage-reports.ts";
 
+/** What came of one report of a secret scanner. */
+export interface LeakSummary {
+  readonly truePositives: number;
+  readonly falsePositives: number;
+  /** Live ones that were ended because of it. */
+  readonly ended: number;
+}
+
 /** What the operations of the control plane need from outside; `app.ts` makes it once. */
 export interface AdminServices {
   readonly store: ControlStore;
@@ -18,6 +26,9 @@ export interface AdminServices {
   readonly clock: Clock;
   readonly random: RandomBytes;
   readonly peppers: Peppers;
+  /** Whether a credential that a secret scanner reports is ended at once. */
+  readonly revokesLeaks: boolean;
+  readonly onLeaksReported: (summary: LeakSummary) => void;
   /** For how long entries of the audit are kept. */
   readonly auditKeptMs: number;
   /** The configuration as of now: a reload changes it. */

@@ -53,6 +53,8 @@ function createServices({ stores, config, peppers, io }: ServiceParts): LocalSer
     random,
     peppers,
     auditKeptMs: config.retention.auditMs,
+    revokesLeaks: config.admin.leakReports.revoke,
+    onLeaksReported: () => undefined,
     platform: () => platformOf(config),
     lastUse: () => undefined,
     // Gateways notice by themselves.

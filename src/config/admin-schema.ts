@@ -42,6 +42,21 @@ const hostPattern =
 const hostProblem =
   "must be a host without port, such as metrics.internal, a network such as 10.0.0.0/8, or '*'";
 
+const leakReportsSchema = z
+  .strictObject({
+    public_keys_url: httpUrl(
+      "Where a secret scanner publishes the keys of its signatures, such as " +
+        "`https://api.github.com/meta/public_keys/secret_scanning`.",
+    ).optional(),
+    public_keys: z
+      .record(text("Identifier of the key."), text("The key as PEM: ECDSA on P-256."))
+      .prefault({})
+      .describe("Keys by their identifier, beside those of `public_keys_url`."),
+    revoke: flag("Whether a key or management token that is reported is ended at once.", false),
+  })
+  .prefault({})
+  .describe("Reports of secret scanners. Without keys, only who is signed in can hand them in.");
+
 export const adminSchema = z
   .strictObject({
     public_url: httpUrl(
@@ -97,6 +112,7 @@ export const adminSchema = z
       max: 1000,
       initial: 5,
     }),
+    leak_reports: leakReportsSchema,
     sso: ssoSchema.optional(),
   })
   .refine((admin) => admin.session_absolute >= admin.session_idle, {

@@ -35,6 +35,7 @@ describe("the settings of the control plane", () => {
       sessionAbsoluteMs: 12 * 3_600_000,
       requestsPerMinute: 600,
       signInsPerMinute: 5,
+      leakReports: { publicKeysUrl: undefined, publicKeys: {}, revoke: false },
       sso: undefined,
     });
   });

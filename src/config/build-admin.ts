@@ -11,6 +11,11 @@ export function buildAdmin(admin: ConfigFile["admin"]): AdminSettings {
     sessionAbsoluteMs: admin.session_absolute,
     requestsPerMinute: admin.requests_per_minute,
     signInsPerMinute: admin.sign_ins_per_minute,
+    leakReports: {
+      publicKeysUrl: admin.leak_reports.public_keys_url,
+      publicKeys: admin.leak_reports.public_keys,
+      revoke: admin.leak_reports.revoke,
+    },
     sso: admin.sso === undefined ? undefined : buildSso(admin.sso),
   };
 }

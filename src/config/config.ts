@@ -114,7 +114,17 @@ export interface AdminSettings {
   readonly sessionAbsoluteMs: number;
   readonly requestsPerMinute: number;
   readonly signInsPerMinute: number;
+  readonly leakReports: LeakReportSettings;
   readonly sso: SsoSettings | undefined;
+}
+
+/** Reports of secret scanners; without keys there are no signed ones. */
+export interface LeakReportSettings {
+  readonly publicKeysUrl: string | undefined;
+  /** PEM, by the identifier of the key. */
+  readonly publicKeys: Readonly<Record<string, string>>;
+  /** Whether what is reported is ended at once. */
+  readonly revoke: boolean;
 }
 
 export interface AuditSettings {

@@ -66,7 +66,8 @@ export interface ManagementToken {
 /** Who makes a request of the control plane, and what that allows. */
 export interface Principal {
   /** `local`: whoever can read the data directory, such as the command line on the same machine. */
-  readonly kind: "session" | "token" | "local";
+  /** `system`: no principal that signs in, such as a secret scanner with its signature. */
+  readonly kind: "session" | "token" | "local" | "system";
   /** Of the user; `local` has none. */
   readonly userId: string | undefined;
   /** Of a `token`: which one. */

@@ -118,6 +118,17 @@ export class TelemetryEvents {
     this.#logger.log("warn", "a sign-in was refused", refusal);
   }
 
+  /** A secret scanner has found credentials; those that are ours are in the audit. */
+  leaksReported(found: { truePositives: number; falsePositives: number; ended: number }): void {
+    const { truePositives, falsePositives, ended } = found;
+    this.#metrics.leaksReported("true_positive", truePositives);
+    this.#metrics.leaksReported("false_positive", falsePositives);
+    if (truePositives === 0) return;
+    const message =
+      "leaked credentials were reported; see the audit, and rotate what was not ended";
+    this.#logger.log("error", message, { truePositives, falsePositives, ended });
+  }
+
   localAccessFailed(error: unknown): void {
     const message = "the file for the command line on this machine could not be written";
     this.#logger.log("warn", message, { cause: describeError(error) });

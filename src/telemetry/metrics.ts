@@ -55,6 +55,11 @@ export class Metrics {
     help: "Reloads by result.",
     labelNames: ["result"],
   });
+  readonly #leakReports = new Counter({
+    name: "sluice_leak_reports_total",
+    help: "Texts that secret scanners reported, by whether they are credentials of this gateway.",
+    labelNames: ["label"],
+  });
   readonly #ledgerFailures = new Counter({
     name: "sluice_ledger_write_failures_total",
     help: "Batches of usage that the database refused; they are tried again.",
@@ -107,6 +112,7 @@ export class Metrics {
       this.#attemptFailures,
       this.#malformedEvents,
       this.#configReloads,
+      this.#leakReports,
       this.#ledgerFailures,
       this.#deadLetters,
       this.#refusals,
@@ -152,6 +158,10 @@ export class Metrics {
 
   configReloaded(result: "accepted" | "refused"): void {
     this.#configReloads.series([result]).add(1);
+  }
+
+  leaksReported(label: "true_positive" | "false_positive", count: number): void {
+    if (count > 0) this.#leakReports.series([label]).add(count);
   }
 
   ledgerWriteFailed(): void {

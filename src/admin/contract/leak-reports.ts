@@ -1,0 +1,41 @@
+import { z } from "zod";
+
+/** What partners of secret scanning send and get: the shape is GitHub's partner program's. */
+
+export const reportedLeaksSchema = z
+  .array(
+    z.object({
+      token: z.string().min(1).max(1_000).describe("What was found."),
+      type: z.string().max(200).describe("What the partner calls it; comes back as `token_type`."),
+      url: z.string().max(4_000).nullish().describe("Where it was found."),
+      source: z.string().max(200).nullish().describe("In what it was found, such as `content`."),
+    }),
+  )
+  .min(1)
+  .max(1_000)
+  .meta({ id: "ReportedLeaks" });
+export type ReportedLeak = z.infer<typeof reportedLeaksSchema>[number];
+
+export const leakLabelsSchema = z
+  .array(
+    z.object({
+      token_raw: z.string(),
+      token_type: z.string(),
+      label: z
+        .enum(["true_positive", "false_positive"])
+        .describe(
+          "`true_positive`: it is, or was, an API key or a management token of this gateway.",
+        ),
+    }),
+  )
+  .meta({ id: "LeakLabels", description: "In the order of the report." });
+
+/** All bodies of operators are objects. */
+export const handedReportSchema = z
+  .strictObject({ leaks: reportedLeaksSchema })
+  .meta({ id: "HandedLeakReport" });
+export const labelledReportSchema = z
+  .object({ data: leakLabelsSchema })
+  .meta({ id: "LabelledLeakReport" });
+export type LabelledReport = z.infer<typeof labelledReportSchema>;
+export type LeakLabel = z.infer<typeof leakLabelsSchema>[number];
