@@ -148,8 +148,8 @@ class RunningApp implements App {
     const parts = this.#listenerParts();
     const edge = (): EdgeSettings => this.#edge;
     const { overload, count } = this.#services;
-    const routes = this.#dataTable();
-    this.#data = startListener({ ...parts, address: data, routes, edge, count, overload });
+    const ofData = { address: data, routes: this.#dataTable(), edge, count, overload };
+    this.#data = startListener({ ...parts, ...ofData });
     overload.start();
     // Pages on other origins have no business with the control plane.
     const cors = new CorsPolicy([]);
@@ -174,8 +174,8 @@ class RunningApp implements App {
   }
 
   #followConfig(): void {
-    const events = this.#telemetry.routing;
-    followConfig(this.#services, { config: this.#config, snapshot: this.#snapshot, events });
+    const followed = { config: this.#config, snapshot: this.#snapshot };
+    followConfig(this.#services, { ...followed, events: this.#telemetry.routing });
   }
 
   flushUsage(): Promise<void> {
@@ -203,8 +203,7 @@ class RunningApp implements App {
   }
 
   readonly #whyNotReady = (): string | undefined => {
-    if (this.#shutdown.hasBegun) return "shutting down";
-    return this.#storage.whyNotReady();
+    return this.#shutdown.hasBegun ? "shutting down" : this.#storage.whyNotReady();
   };
 
   #createTelemetry(overrides: AppOverrides): Telemetry {
