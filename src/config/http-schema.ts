@@ -13,7 +13,9 @@ export const httpSchema = z
       initial: "10MiB",
     }),
     decompressed_limit: size({
-      about: "Largest request body after decompression.",
+      about:
+        "Largest request body after decompression; also most text that the token ids of an " +
+        "embeddings call are turned into.",
       min: "1KiB",
       max: "1GiB",
       initial: "16MiB",
