@@ -74,6 +74,7 @@ test("docs/api.md has every route of the route table, and no other", () => {
     keepAlive: "off",
     keepAliveIntervalMs: 1,
     writeTimeoutMs: 1,
+    decodedLimitBytes: 1,
   } as const;
   const whyNotReady = (): undefined => undefined;
   const renderMetrics = (): string => "";

@@ -3,7 +3,7 @@ import { Idempotency } from "./api/idempotency/idempotency.ts";
 import { followConfig } from "./build-routing.ts";
 import type { AppOverrides } from "./app-overrides.ts";
 import { buildServices, type BuiltServices } from "./build-services.ts";
-import { buildEdge, buildSnapshot } from "./build-snapshot.ts";
+import { buildApiSettings, buildEdge, buildSnapshot } from "./build-snapshot.ts";
 import type { Config } from "./config/config.ts";
 import { ControlPlane, platformOf } from "./control-plane.ts";
 import { systemClock, type Clock } from "./domain/clock.ts";
@@ -263,7 +263,7 @@ class RunningApp implements App {
   }
 
   #dataTable(): RouteTable {
-    const settings = (): Config["streams"] => this.#config.streams;
+    const settings = () => buildApiSettings(this.#config);
     this.#idempotency = new Idempotency({
       ...this.#services,
       store: this.#storage.replies,

@@ -1,3 +1,4 @@
+import type { ApiSettings } from "./api/api-settings.ts";
 import type { Config } from "./config/config.ts";
 import type { Environment } from "./domain/model.ts";
 import { createNetworkList } from "./domain/network.ts";
@@ -89,4 +90,8 @@ export function buildEdge({ http }: Config): EdgeSettings {
   const cors = new CorsPolicy(http.allowedOrigins);
   const trustedProxies = createNetworkList(http.trustedProxies);
   return { cors, bodyLimits: http, maxHeaders: http.maxHeaders, trustedProxies };
+}
+
+export function buildApiSettings({ streams, http }: Pick<Config, "streams" | "http">): ApiSettings {
+  return { ...streams, decodedLimitBytes: http.decompressedLimitBytes };
 }

@@ -38,7 +38,7 @@ export function dataRoutes({
       path: "/v1/embeddings",
       access: "key",
       counts: "call",
-      handle: createEmbeddings(services, idempotency),
+      handle: createEmbeddings(services, settings, idempotency),
     },
     { method: "GET", path: "/v1/models", access: "key", counts: "listing", handle: listModels },
     {

@@ -6,4 +6,6 @@ export interface ApiSettings {
   readonly keepAliveIntervalMs: number;
   /** How long a reader may leave a written event unread. */
   readonly writeTimeoutMs: number;
+  /** Most bytes of text that the token ids of one request may stand for. */
+  readonly decodedLimitBytes: number;
 }

@@ -4,6 +4,7 @@ import type { KeyCall } from "../http/route.ts";
 import type { Call } from "../pipeline/call.ts";
 import { runEmbeddings, type EmbeddingCall } from "../pipeline/embedding-call.ts";
 import type { PipelineServices } from "../pipeline/services.ts";
+import type { ApiSettings } from "./api-settings.ts";
 import { withOptions } from "./call-options.ts";
 import { createTokenDecoder } from "./decode-tokens.ts";
 import { digestToShare, withoutSharing, type AnswerSharing } from "./idempotency/idempotency.ts";
@@ -15,9 +16,10 @@ import { toBase64, toNumbers } from "./vector-encoding.ts";
 /** `POST /v1/embeddings` */
 export function createEmbeddings(
   services: PipelineServices,
+  settings: () => Pick<ApiSettings, "decodedLimitBytes">,
   sharing: AnswerSharing = withoutSharing,
 ): (call: KeyCall) => Promise<Reply> {
-  const decodeTokens = createTokenDecoder();
+  const decode = createTokenDecoder();
   return async (plain) => {
     const call = withOptions(plain);
     const bytes = await call.readBody();
@@ -25,6 +27,8 @@ export function createEmbeddings(
     const bodyDigest = await digestToShare(call, bytes);
     const { value } = await parseJson(bytes);
     const request = parseEmbeddingRequest(value);
+    const decodeTokens: EmbeddingCall["decodeTokens"] = (inputs) =>
+      decode(inputs, settings().decodedLimitBytes);
     const embedding = { request, bodyBytes, decodeTokens };
     const asked = { call, endpoint: "embeddings", alias: request.model, bodyDigest } as const;
     return sharing.whole(asked, (run) => reply(run, embedding, services));

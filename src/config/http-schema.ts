@@ -13,7 +13,9 @@ export const httpSchema = z
       initial: "10MiB",
     }),
     decompressed_limit: size({
-      about: "Largest request body after decompression.",
+      about:
+        "Largest request body after decompression; also most text that the token ids of an " +
+        "embeddings call are turned into.",
       min: "1KiB",
       max: "1GiB",
       initial: "16MiB",
@@ -39,13 +41,18 @@ export const httpSchema = z
       initial: 600_000,
     }),
     body_memory: size({
-      about: "Most memory of the bodies whose requests have no answer yet, as they arrive.",
+      about:
+        "Most memory of the bodies whose requests have no answer yet. A body reserves what it may " +
+        "need before it is read: its length, or `body_limit`, and what it may expand to. Bodies up " +
+        "to 64KiB do not count and never wait.",
       min: "1MiB",
       max: "1024GiB",
       initial: "512MiB",
     }),
     body_memory_per_key: size({
-      about: "Most of it for the bodies of one key. One body always fits, however large it may be.",
+      about:
+        "Most of it for the bodies of one key; at least `body_limit` and `decompressed_limit` " +
+        "together, so that the largest body fits into it. The same holds for `body_memory`.",
       min: "1MiB",
       max: "1024GiB",
       initial: "128MiB",
@@ -54,7 +61,7 @@ export const httpSchema = z
       about: "How long a body waits, unread, for memory that others hold; then 503.",
       min: "0s",
       max: "1m",
-      initial: "5s",
+      initial: "30s",
     }),
     body_memory_queue: wholeNumber({
       about: "Most bodies that wait for memory at once; more get 503.",

@@ -64,7 +64,7 @@ describe("a valid file", () => {
         jsonValues: 600_000,
         bodyMemoryBytes: 512 * 1024 ** 2,
         bodyMemoryPerKeyBytes: 128 * 1024 ** 2,
-        bodyMemoryWaitMs: 5_000,
+        bodyMemoryWaitMs: 30_000,
         bodyMemoryQueue: 1_000,
         maxHeaders: 100,
         bodyTimeoutMs: 30_000,

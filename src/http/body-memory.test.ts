@@ -18,7 +18,7 @@ function start() {
     memory.hold({ name, request: { signal } }, limits);
   /** Asks and notes when it was given. */
   const grow = (hold: BodyHold, bytes: number, label: string): Promise<unknown> => {
-    const growing = hold.grow(bytes);
+    const growing = hold.reserve(bytes);
     if (growing === undefined) {
       granted.push(label);
       return Promise.resolve();
@@ -40,7 +40,7 @@ test("what fits is taken at once; what is given back lets in the next", async ()
   void grow(two, 40, "two");
   void grow(three, 1, "three");
   expect(granted).toEqual(["one", "two"]);
-  two.shrink(10);
+  two.shrinkTo(30);
   await settle();
   expect(granted).toEqual(["one", "two", "three"]);
   expect(memory.heldBytes).toBe(91);
@@ -106,5 +106,42 @@ test("a body that is given up while it waits holds nothing afterwards", async ()
   first.release();
   await settle();
   expect(granted).toEqual(["x1", "y1", "a1"]);
+  expect(memory.heldBytes).toBe(40);
+});
+
+test("smaller bodies pass one that waits, up to its own size, and no more", async () => {
+  const { granted, open, grow } = start();
+  const one = open("x");
+  void grow(one, 50, "x");
+  void grow(open("y"), 10, "y");
+  // 40 are free, and it wants 50.
+  void grow(open("a"), 50, "a");
+  void grow(open("b"), 30, "b");
+  void grow(open("c"), 10, "c");
+  expect(granted).toEqual(["x", "y", "b", "c"]);
+  void grow(open("d"), 20, "d");
+  one.release();
+  await settle();
+  expect(granted).toEqual(["x", "y", "b", "c", "a"]);
+});
+
+test("what passes one that waits is counted, so that it does not wait for ever", async () => {
+  const { granted, open, grow } = start();
+  void grow(open("x"), 60, "x");
+  void grow(open("a"), 50, "a");
+  for (let passed = 0; passed < 4; passed += 1) {
+    const small = open("b");
+    void grow(small, 20, `b${passed}`);
+    if (granted.includes(`b${passed}`)) small.release();
+  }
+  expect(granted).toEqual(["x", "b0", "b1"]);
+});
+
+test("memory is reserved once: a body never waits for more while it holds something", () => {
+  const { memory, open, grow } = start();
+  const hold = open("a");
+  void grow(hold, 40, "a");
+  hold.shrinkTo(50);
+  void grow(hold, 60, "a");
   expect(memory.heldBytes).toBe(40);
 });

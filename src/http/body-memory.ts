@@ -7,7 +7,7 @@ export interface BodyMemoryLimits {
   readonly bodyMemoryBytes: number;
   /** Those of one owner. */
   readonly bodyMemoryPerKeyBytes: number;
-  /** How long a body waits for memory that others hold. */
+  /** How long a body waits, unread, for memory that others hold. */
   readonly bodyMemoryWaitMs: number;
   /** How many bodies wait at once. */
   readonly bodyMemoryQueue: number;
@@ -16,12 +16,13 @@ export interface BodyMemoryLimits {
 /** What one body holds. */
 export interface BodyHold {
   /**
-   * Takes as much more: at once, or when there is room. Throws 503, or the reason of the request's
-   * signal.
+   * Takes the most that the body may need: at once, or when there is room. A second call does
+   * nothing: a body that held a part and waited for more could wait for others that do the same.
+   * Throws 503, or the reason of the request's signal.
    */
-  grow(bytes: number): void | Promise<void>;
-  /** Gives back as much. */
-  shrink(bytes: number): void;
+  reserve(bytes: number): void | Promise<void>;
+  /** Gives back what is beyond this. */
+  shrinkTo(bytes: number): void;
   /** Gives everything back. */
   release(): void;
 }
@@ -34,8 +35,9 @@ export interface BodyOwner {
 }
 
 /**
- * Counts the bytes of bodies as they arrive. What does not fit waits, unread, until others give
- * something back: owners in turn, the bodies of one owner in the order in which they came.
+ * Counts the memory of large bodies. A body that does not fit waits, unread, until others give
+ * something back: owners in turn, the bodies of one owner in the order in which they came. While
+ * the first of them waits, smaller ones that fit may pass it, up to its own size in all.
  */
 export class BodyMemory {
   readonly #clock: Pick<Clock, "schedule">;
@@ -43,8 +45,8 @@ export class BodyMemory {
   readonly #accounts = new Map<string, Account>();
   #heldBytes = 0;
   #waiting = 0;
-  /** Whether somebody waits for what other owners hold: who comes later waits behind. */
-  #isShort = false;
+  /** The first that waits for what other owners hold. */
+  #first: Waiter | undefined;
 
   constructor(clock: Pick<Clock, "schedule">) {
     this.#clock = clock;
@@ -57,35 +59,44 @@ export class BodyMemory {
   hold(owner: BodyOwner, limits: BodyMemoryLimits): BodyHold {
     const { name } = owner;
     let heldBytes = 0;
+    let isReserved = false;
     let isReleased = false;
-    const shrink = (bytes: number): void => {
-      if (bytes === 0) return;
-      heldBytes -= bytes;
-      this.#give(name, bytes);
+    const shrinkTo = (bytes: number): void => {
+      const spareBytes = heldBytes - bytes;
+      if (spareBytes <= 0) return;
+      heldBytes = bytes;
+      this.#give(name, spareBytes);
     };
     const release = (): void => {
       isReleased = true;
-      shrink(heldBytes);
+      shrinkTo(0);
     };
     const onTaken = (bytes: number): void => {
-      heldBytes += bytes;
+      heldBytes = bytes;
       // A body may be given up while it waits.
       if (isReleased) release();
     };
-    const grow = (bytes: number): void | Promise<void> => {
+    const reserve = (bytes: number): void | Promise<void> => {
+      if (isReserved) return undefined;
+      isReserved = true;
       const wanted = { bytes, limits, onTaken: () => onTaken(bytes) };
       return this.#takeNow(name, wanted) ? undefined : this.#wait(owner, wanted);
     };
-    return { grow, shrink, release };
+    return { reserve, shrinkTo, release };
   }
 
   #takeNow(name: string, wanted: Wanted): boolean {
     const account = this.#accounts.get(name) ?? newAccount();
-    const mayTake = account.waiters.size === 0 && !this.#isShort;
-    if (!mayTake || this.#whatIsFull(account, wanted) !== undefined) return false;
+    if (account.waiters.size > 0 || !this.#mayPass(wanted)) return false;
+    if (this.#whatIsFull(account, wanted) !== undefined) return false;
     this.#accounts.set(name, account);
     this.#take(account, wanted);
     return true;
+  }
+
+  /** Whether it need not wait behind the first. */
+  #mayPass({ bytes }: Wanted): boolean {
+    return this.#first === undefined || bytes <= this.#first.passableBytes;
   }
 
   #wait({ name, request }: BodyOwner, wanted: Wanted): Promise<void> {
@@ -113,18 +124,19 @@ export class BodyMemory {
         this.#take(account, wanted);
         resolve();
       };
-      const waiter: Waiter = { ...wanted, grant };
+      const waiter: Waiter = { ...wanted, passableBytes: wanted.bytes, grant };
       const cancel = this.#clock.schedule(() => fail(memoryFull()), wanted.limits.bodyMemoryWaitMs);
       signal.addEventListener("abort", onAbort, { once: true });
       account.waiters.add(waiter);
       this.#waiting += 1;
-      if (this.#whatIsFull(account, wanted) === "all") this.#isShort = true;
+      if (this.#whatIsFull(account, wanted) === "all") this.#first ??= waiter;
     });
   }
 
   #take(account: Account, { bytes, onTaken }: Wanted): void {
     account.heldBytes += bytes;
     this.#heldBytes += bytes;
+    if (this.#first !== undefined) this.#first.passableBytes -= bytes;
     onTaken();
   }
 
@@ -143,17 +155,14 @@ export class BodyMemory {
 
   /** One body of each owner in turn, as long as there is room for the next. */
   #letIn(): void {
-    this.#isShort = false;
+    this.#first = undefined;
     // Who got something goes to the end of the map, and is met again there.
     for (const [name, account] of this.#accounts) {
       const [waiter] = account.waiters;
       if (waiter === undefined) continue;
       const full = this.#whatIsFull(account, waiter);
-      if (full === "account") continue;
-      if (full === "all") {
-        this.#isShort = true;
-        return;
-      }
+      if (full === "all") this.#first ??= waiter;
+      if (full !== undefined || !this.#mayPass(waiter)) continue;
       this.#accounts.delete(name);
       this.#accounts.set(name, account);
       waiter.grant();
@@ -184,6 +193,8 @@ interface Wanted {
 }
 
 interface Waiter extends Wanted {
+  /** How much smaller bodies may still take while it is the first. */
+  passableBytes: number;
   grant(): void;
 }
 

@@ -64,18 +64,22 @@ export async function decompress(
   return joinChunks(pieces, size);
 }
 
+/** Most bytes that so many compressed ones are let to expand to. */
+export function mostExpandedBytes(wireBytes: number, limits: DecompressionLimits): number {
+  const ratioBytes = Math.max(freeBytes, wireBytes * limits.decompressionRatio);
+  return Math.min(limits.decompressedLimitBytes, ratioBytes);
+}
+
 /** Throws for an output that is too large for the input. */
-function limitOf(
-  wireBytes: number,
-  { decompressedLimitBytes: limit, decompressionRatio: ratio }: DecompressionLimits,
-): (size: number) => void {
-  const ratioBytes = Math.max(freeBytes, wireBytes * ratio);
+function limitOf(wireBytes: number, limits: DecompressionLimits): (size: number) => void {
+  const { decompressedLimitBytes: limit, decompressionRatio: ratio } = limits;
+  const mostBytes = mostExpandedBytes(wireBytes, limits);
   return (size) => {
+    if (size <= mostBytes) return;
     if (size > limit) {
       const message = `Maximum content size limit (${limit}) exceeded by the decompressed body.`;
       throw new GatewayError("request_too_large", { message });
     }
-    if (size <= ratioBytes) return;
     throw new GatewayError("request_too_large", {
       message:
         `The body of your request expands to more than ${ratio} times its size. ` +

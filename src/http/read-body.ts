@@ -4,7 +4,7 @@ import { JsonScan, scanJson, type JsonLimits } from "../domain/json-scan.ts";
 import { nextTurn, oneTurnBytes } from "../domain/next-turn.ts";
 import { releaseBytes } from "../domain/release-bytes.ts";
 import type { BodyHold, BodyMemoryLimits } from "./body-memory.ts";
-import { decompress, type DecompressionLimits } from "./decompress.ts";
+import { decompress, mostExpandedBytes, type DecompressionLimits } from "./decompress.ts";
 
 export interface BodyLimits extends DecompressionLimits, JsonLimits, BodyMemoryLimits {
   /** As sent on the wire. */
@@ -17,6 +17,12 @@ export interface BodyLimits extends DecompressionLimits, JsonLimits, BodyMemoryL
 export function hasBody({ body, headers }: Request): boolean {
   return body !== null && headers.get("content-length") !== "0";
 }
+
+/**
+ * A body that takes no more than this holds no memory that others could wait for, and never waits:
+ * the number of calls bounds such bodies.
+ */
+const smallBytes = oneTurnBytes;
 
 /**
  * Reads a JSON request body as bytes, decompressed and within the bounds of what a parser may be
@@ -34,11 +40,14 @@ export async function readBody(
   if (length !== undefined && length > limits.bodyLimitBytes) {
     throw await refuseLong(request, length, limits);
   }
-  const reading = readBytes(request, { length, limitBytes: limits.bodyLimitBytes, hold });
-  const body = await withDeadline(reading, request, limits);
-  await untilPacketIsRead(request);
   const encoding = request.headers.get("content-encoding")?.toLowerCase() ?? "identity";
-  if (encoding !== "identity") return readEncoded({ body, encoding }, limits, hold);
+  const isEncoded = encoding !== "identity";
+  const wireBytes = length ?? limits.bodyLimitBytes;
+  const mostBytes = wireBytes + (isEncoded ? mostExpandedBytes(wireBytes, limits) : 0);
+  const body = await readBytes(request, limits, { length, reserve: () => hold.reserve(mostBytes) });
+  await untilPacketIsRead(request);
+  if (isEncoded) return readEncoded({ body, encoding }, limits, hold);
+  hold.shrinkTo(body.byteLength);
   await scanJson(body, limits);
   return body;
 }
@@ -49,12 +58,17 @@ async function readEncoded(
   hold: BodyHold,
 ): Promise<Uint8Array> {
   const scan = new JsonScan(limits);
+  const wireBytes = sent.body.byteLength;
+  const mostBytes = wireBytes + mostExpandedBytes(wireBytes, limits);
+  hold.shrinkTo(mostBytes);
+  let bytes = wireBytes;
   const body = await decompress(sent, limits, (piece) => {
     scan.push(piece);
-    return hold.grow(piece.byteLength);
+    bytes += piece.byteLength;
+    return bytes > smallBytes ? hold.reserve(mostBytes) : undefined;
   });
-  hold.shrink(sent.body.byteLength);
   releaseBytes(sent.body);
+  hold.shrinkTo(body.byteLength);
   return body;
 }
 
@@ -71,12 +85,13 @@ async function refuseLong(
   limits: BodyLimits,
 ): Promise<GatewayError> {
   const { bodyLimitBytes, bodyTimeoutMs } = limits;
-  if (length > discardFactor * bodyLimitBytes || request.body === null) {
+  const { body } = request;
+  if (length > discardFactor * bodyLimitBytes || body === null) {
     return tooLarge(bodyLimitBytes, length, closeConnection);
   }
   const patience = { ...limits, bodyTimeoutMs: Math.min(discardTimeoutMs, bodyTimeoutMs) };
   try {
-    await withDeadline(discard(request.body), request, patience);
+    await withDeadline(() => discard(body), request, patience);
     return tooLarge(bodyLimitBytes, length, {});
   } catch {
     return tooLarge(bodyLimitBytes, length, closeConnection);
@@ -103,28 +118,39 @@ function requireJson(contentType: string | null): void {
 
 interface Reading {
   readonly length: number | undefined;
-  readonly limitBytes: number;
-  readonly hold: BodyHold;
+  /** Takes memory for the whole body. */
+  reserve(): void | Promise<void>;
 }
 
 async function readBytes(
   request: Request,
-  { length, limitBytes, hold }: Reading,
+  limits: BodyLimits,
+  reading: Reading,
 ): Promise<Uint8Array> {
-  if (request.body === null) return new Uint8Array(0);
-  // The runtime reads fastest what it reads as a whole; what it holds meanwhile is not seen.
-  if (length === undefined || length > oneTurnBytes) {
-    return readChunks(request.body, limitBytes, (chunk) => hold.grow(chunk.byteLength));
+  const { body } = request;
+  const { length } = reading;
+  if (body === null) return new Uint8Array(0);
+  const { bodyLimitBytes: limitBytes } = limits;
+  if (length !== undefined && length <= smallBytes) {
+    // The runtime reads fastest what it reads as a whole; what it holds meanwhile is not seen.
+    return withDeadline(() => request.bytes(), request, limits);
   }
-  await hold.grow(length);
-  return request.bytes();
+  if (length !== undefined) {
+    await reading.reserve();
+    return withDeadline(() => readChunks(body, limitBytes), request, limits);
+  }
+  const read = (restartAfter: RestartDeadline): Promise<Uint8Array> =>
+    readChunks(body, limitBytes, (size) =>
+      size > smallBytes ? restartAfter(reading.reserve()) : undefined,
+    );
+  return withDeadline(read, request, limits);
 }
 
 /** Reads no further than `onChunk` lets it: the sender then waits too. */
 async function readChunks(
   body: ReadableStream<Uint8Array>,
   limitBytes: number,
-  onChunk: (chunk: Uint8Array) => void | Promise<void>,
+  onChunk?: (size: number) => void | Promise<void>,
 ): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -133,13 +159,14 @@ async function readChunks(
     if (size > discardFactor * limitBytes) throw tooLarge(limitBytes, size, closeConnection);
     if (size > limitBytes) chunks.length = 0;
     else {
-      await onChunk(chunk);
+      await onChunk?.(size);
       chunks.push(chunk);
     }
   }
   if (size > limitBytes) throw tooLarge(limitBytes, size, {});
   return joinChunks(chunks, size);
 }
+
 /**
  * What came in one packet with the end of the body is read by the runtime after this turn of the
  * loop. A second request, trailers or an empty line make it end the connection: nobody would get the
@@ -150,21 +177,33 @@ async function untilPacketIsRead({ signal }: Request): Promise<void> {
   signal.throwIfAborted();
 }
 
+/** Waits with no deadline, then begins a new one: a wait for memory is not the sender's fault. */
+type RestartDeadline = (wait: void | Promise<void>) => void | Promise<void>;
+
 function withDeadline<Read>(
-  reading: Promise<Read>,
+  read: (restartAfter: RestartDeadline) => Promise<Read>,
   request: Request,
-  limits: BodyLimits,
+  { bodyTimeoutMs }: Pick<BodyLimits, "bodyTimeoutMs">,
 ): Promise<Read> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      reject(
-        new GatewayError("request_timeout", {
-          message: `The request body did not arrive within ${limits.bodyTimeoutMs / 1000} s.`,
-          headers: closeConnection,
-        }),
-      );
-    }, limits.bodyTimeoutMs);
-    reading
+    const start = (): Timer =>
+      setTimeout(() => {
+        reject(
+          new GatewayError("request_timeout", {
+            message: `The request body did not arrive within ${bodyTimeoutMs / 1000} s.`,
+            headers: closeConnection,
+          }),
+        );
+      }, bodyTimeoutMs);
+    let timer = start();
+    const restartAfter: RestartDeadline = (wait) => {
+      if (wait === undefined) return undefined;
+      clearTimeout(timer);
+      return wait.then(() => {
+        timer = start();
+      });
+    };
+    read(restartAfter)
       .then(resolve, (error: unknown) => {
         reject(error instanceof GatewayError ? error : unreadable(request, error));
       })

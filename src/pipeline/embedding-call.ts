@@ -15,8 +15,8 @@ export interface EmbeddingCall {
   readonly request: EmbeddingRequest;
   /** Length of the JSON body; what the input estimate is made from. */
   readonly bodyBytes: number;
-  /** Turns token ids into text, for upstreams that take only text. */
-  readonly decodeTokens: (tokens: readonly number[]) => Promise<string>;
+  /** Turns token ids into texts, for upstreams that take only texts. Throws `GatewayError`. */
+  readonly decodeTokens: (inputs: readonly EmbeddingInput[]) => Promise<readonly string[]>;
 }
 
 /** Runs an embeddings call to its whole answer. Throws `GatewayError`. */
@@ -67,16 +67,12 @@ function embeddingCodec({ upstream }: Candidate): EmbeddingCodec {
   });
 }
 
-async function acceptableInputs(
+function acceptableInputs(
   { request, decodeTokens }: EmbeddingCall,
   codec: EmbeddingCodec,
-): Promise<readonly EmbeddingInput[]> {
+): readonly EmbeddingInput[] | Promise<readonly EmbeddingInput[]> {
   if (codec.takesTokenIds || request.inputs.every((input) => typeof input === "string")) {
     return request.inputs;
   }
-  const inputs: string[] = [];
-  for (const input of request.inputs) {
-    inputs.push(typeof input === "string" ? input : await decodeTokens(input));
-  }
-  return inputs;
+  return decodeTokens(request.inputs);
 }

@@ -40,6 +40,17 @@ describe("refused in OpenAI's error shape, and the gateway answers afterwards:",
   });
 });
 
+test("token ids that stand for 20 times their size are refused where an upstream takes only text", async () => {
+  const plan = bombs.find(({ name }) => name === "token ids of 128 spaces");
+  if (plan === undefined) throw new Error("the bomb has gone");
+  await using bedrock = await startBombGateway("bedrock");
+  const answer = await bedrock.send(plan.make(bombBytes));
+  expect(answer.status).toBe(413);
+  expect(errorShapeProblem(answer.headers, answer.text)).toBeUndefined();
+  expect(answer.text).toContain("more than 16777216 bytes of text");
+  expect((await bedrock.send(small)).status).toBe(200);
+});
+
 describe("large and honest, and served:", () => {
   test.each(heavyBodies.map((plan) => [plan.name, plan] as const))("%s", async (_, plan) => {
     const answer = await gateway.send(plan.make(bombBytes));

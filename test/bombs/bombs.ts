@@ -105,6 +105,13 @@ export const bombs: readonly BombPlan[] = [
   },
   plain("inputs", (bytes) => `{"model":"embedding-model","input":${list('"a",', bytes)}}`),
   plain("lists of tokens", (bytes) => `{"model":"embedding-model","input":${list("[1],", bytes)}}`),
+  // 75 MB of spaces.
+  plain("token ids of 128 spaces", () =>
+    JSON.stringify({
+      model: "embedding-model",
+      input: [Array.from({ length: 590_000 }, () => 58_040)],
+    }),
+  ),
   ...compressed("empty lists", (bytes) => list("[],", 3 * bytes)),
   ...compressed("nested lists", (bytes) => list(`${"[".repeat(60)}${"]".repeat(60)},`, 3 * bytes)),
   ...compressed("a text", (bytes) => text("a", 3 * bytes)),

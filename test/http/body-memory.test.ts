@@ -87,3 +87,65 @@ test("bodies of all keys together hold what all may hold", async () => {
   await Bun.sleep(50);
   expect((await send(other, 500 * KiB)).status).toBe(200);
 });
+
+/** As it goes over the wire: with its length, or as one chunk of unknown length. */
+function wireOf(
+  key: string,
+  { length, isChunked }: { length: number; isChunked: boolean },
+): string {
+  const body = bodyOf(length);
+  const size = length.toString(16);
+  return (
+    `POST ${path} HTTP/1.1\r\nHost: a.example\r\nAuthorization: Bearer ${key}\r\n` +
+    "Content-Type: application/json\r\n" +
+    (isChunked
+      ? `Transfer-Encoding: chunked\r\n\r\n${size}\r\n${body}\r\n0\r\n\r\n`
+      : `Content-Length: ${length}\r\n\r\n${body}`)
+  );
+}
+
+test.each([
+  ["of known length", false],
+  ["of unknown length", true],
+])("bodies %s that arrive together do not wait for each other", async (_, isChunked) => {
+  await using patient = await startGateway({
+    sections: {
+      http:
+        "{ body_limit: 512KiB, decompressed_limit: 512KiB, body_memory: 2MiB, " +
+        "body_memory_per_key: 1MiB, body_memory_wait: 20s }",
+    },
+  });
+  const wire = wireOf(patient.key, { length: 500 * KiB, isChunked });
+  const connections = await Promise.all(
+    Array.from({ length: 6 }, () => RawConnection.open(patient.port)),
+  );
+  // So much of each that all together are more than the key may hold.
+  for (const connection of connections) connection.write(wire.slice(0, 250 * KiB));
+  await Bun.sleep(200);
+  for (const connection of connections) connection.write(wire.slice(250 * KiB));
+  const answers = await Promise.all(connections.map((connection) => connection.answer()));
+  expect(answers.map((answer) => answer?.status)).toEqual(answers.map(() => 200));
+  for (const connection of connections) connection[Symbol.dispose]();
+});
+
+test("small bodies never wait, however much others hold", async () => {
+  const keys = await Promise.all([1, 2, 3].map(() => gateway.createKey()));
+  const stalled = await Promise.all(
+    keys.flatMap(({ text }) => [stall(text, 450 * KiB), stall(text, 450 * KiB)]),
+  );
+  await Bun.sleep(100);
+  using chunked = await RawConnection.open(gateway.port);
+  chunked.write(wireOf(other, { length: 200, isChunked: true }));
+  const gzipped = fetch(`http://127.0.0.1:${gateway.port}${path}`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${other}`,
+      "content-type": "application/json",
+      "content-encoding": "gzip",
+    },
+    body: Bun.gzipSync(bodyOf(200)),
+  });
+  const answers = [send(other, 200), send(other, 64 * KiB), gzipped, chunked.answer()];
+  for (const answer of await Promise.all(answers)) expect(answer?.status).toBe(200);
+  for (const connection of stalled) connection[Symbol.dispose]();
+});

@@ -136,7 +136,7 @@ export class SimulatedCaller {
       user: undefined,
     };
     const bodyBytes = JSON.stringify(request).length;
-    const decodeTokens = () => Promise.resolve("");
+    const decodeTokens = () => Promise.resolve([]);
     const embedding = { request, bodyBytes, decodeTokens };
     const started = await runEmbeddings(call, embedding, this.#services);
     if (this.#hasLeft()) return;

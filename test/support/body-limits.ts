@@ -11,7 +11,7 @@ export function bodyLimitsOf(limits: Partial<BodyLimits> = {}): BodyLimits {
     jsonValues: 600_000,
     bodyMemoryBytes: 512 * 1024 ** 2,
     bodyMemoryPerKeyBytes: 128 * 1024 ** 2,
-    bodyMemoryWaitMs: 5_000,
+    bodyMemoryWaitMs: 30_000,
     bodyMemoryQueue: 1_000,
     ...limits,
   };

@@ -21,6 +21,17 @@ describe("a seed beyond 2^53", () => {
     expect(sendOn(`\n{ "seed"\t:\r\n ${seed} ,${rest}}`)).toBe(`{"seed":${seed},${rest}}`);
   });
 
+  test("is found beyond megabytes of white space, wherever it is", () => {
+    const space = " ".repeat(2_000_000);
+    const seed = "12345678901234567890";
+    const texts = [
+      `{${space}"seed":${seed},`,
+      `{"seed"${space}:${seed},`,
+      `{"seed":${space}${seed},`,
+    ];
+    for (const text of texts) expect(sendOn(`${text}${rest}}`)).toBe(`{"seed":${seed},${rest}}`);
+  });
+
   test("is found under a key with escapes", () => {
     const key = String.raw`"s\u0065ed"`;
     expect(sendOn(`{${rest},${key}:9007199254740993}`)).toBe(`{${rest},"seed":9007199254740993}`);

@@ -19,16 +19,19 @@ export function restoreLargeSeed(request: ChatRequest, bodyText: string): ChatRe
 
 const quote = 0x22;
 
+/** What is neither a text nor begins or ends a list or an object says nothing about where a field is. */
+const telling = /["[\]{}]/g;
+
 /** Text of a number field of the outermost object; of the last one, as `JSON.parse` reads it. */
 function readRootNumber(json: string, name: string): string | undefined {
   let found: string | undefined;
   let depth = 0;
-  let position = 0;
-  while (position < json.length) {
+  telling.lastIndex = 0;
+  while (telling.test(json)) {
+    const position = telling.lastIndex - 1;
     const code = json.charCodeAt(position);
     if (code !== quote) {
       depth += depthChange(code);
-      position += 1;
       continue;
     }
     const end = endOfString(json, position);
@@ -37,7 +40,7 @@ function readRootNumber(json: string, name: string): string | undefined {
       const key: unknown = value === undefined ? undefined : JSON.parse(json.slice(position, end));
       if (key === name) found = value;
     }
-    position = end;
+    telling.lastIndex = end;
   }
   return found;
 }
@@ -67,9 +70,17 @@ function endOfString(json: string, start: number): number {
   return json.length;
 }
 
+/** What may come behind a text, and where a value begins: searched for, as white space may be long. */
+const behindText = /[:,\]}]/g;
+const valueBegin = /[-\d"[{tfn]/g;
+const numberText = /[-+.\deE]*/y;
+
 /** The number after a key, "" when another value is there, undefined when the string is no key. */
 function valueAfter(json: string, end: number): string | undefined {
-  const pattern = /[ \t\n\r]*:[ \t\n\r]*([-+.\deE]*)/y;
-  pattern.lastIndex = end;
-  return pattern.exec(json)?.[1];
+  behindText.lastIndex = end;
+  if (behindText.exec(json)?.[0] !== ":") return undefined;
+  valueBegin.lastIndex = behindText.lastIndex;
+  if (!valueBegin.test(json)) return undefined;
+  numberText.lastIndex = valueBegin.lastIndex - 1;
+  return numberText.exec(json)?.[0];
 }

@@ -133,3 +133,11 @@ test("one call more than any model makes is a broken answer, whether its number 
     expect(() => callsOf(more)).toThrow("more than 1024 tool calls");
   }
 });
+
+test("arguments without end before a name are a broken answer, over all calls together", () => {
+  const text = "x".repeat(1024 * 1024);
+  const nameless = (count: number) =>
+    Array.from({ length: count }, (_, index) => more(index % 2, text));
+  expect(callsOf(nameless(4))).toHaveLength(2);
+  expect(() => callsOf(nameless(5))).toThrow("before its name");
+});

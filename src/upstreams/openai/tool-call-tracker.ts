@@ -1,6 +1,7 @@
 import type { ChatEvent, ToolCallKind } from "../../domain/chat.ts";
 import { checkToolCallCount } from "../shared/answer-bounds.ts";
 import { isObject, nonEmpty, numberOf, objectOf, type JsonObject } from "../shared/json-fields.ts";
+import { UpstreamFailure } from "../../domain/upstream-failure.ts";
 import { readArguments } from "./decode-chat.ts";
 
 interface OpenCall {
@@ -14,11 +15,15 @@ interface OpenCall {
   pending: string;
 }
 
+/** Most characters of arguments that wait for their calls' names, as many as an event may have. */
+const mostPendingCharacters = 4 * 1024 * 1024;
+
 /** Follows the tool calls of one choice through a stream's fragments, in linear time. */
 export class ToolCallTracker {
   readonly #choice: number;
   readonly #newId: () => string;
   readonly #calls: OpenCall[] = [];
+  #pendingCharacters = 0;
   readonly #byId = new Map<string, OpenCall>();
   /** The latest call of each of the upstream's numbers. */
   readonly #byIndex = new Map<number, OpenCall>();
@@ -51,6 +56,8 @@ export class ToolCallTracker {
     if (open.name === "") open.name = name ?? "";
     const text = readArguments(body[custom === undefined ? "arguments" : "input"]);
     if (!open.hasStarted) {
+      this.#pendingCharacters += text.length;
+      if (this.#pendingCharacters > mostPendingCharacters) throw nameTooLate();
       open.pending += text;
       if (open.name !== "") this.#start(open, events);
     } else this.#append(open, text, events);
@@ -92,6 +99,7 @@ export class ToolCallTracker {
     open.hasStarted = true;
     const { call, id, kind, name } = open;
     events.push({ type: "tool-call-start", choice: this.#choice, call, id, kind, name });
+    this.#pendingCharacters -= open.pending.length;
     this.#append(open, open.pending, events);
     open.pending = "";
   }
@@ -100,4 +108,9 @@ export class ToolCallTracker {
     if (text === "") return;
     events.push({ type: "tool-call-delta", choice: this.#choice, call, arguments: text });
   }
+}
+
+function nameTooLate(): UpstreamFailure {
+  const message = `a tool call has more than ${mostPendingCharacters} characters before its name`;
+  return new UpstreamFailure({ kind: "broken-answer", message });
 }
