@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { installation } from "../../src/storage/sqlite/migrations/installation.ts";
 import { migrations } from "../../src/storage/sqlite/migrations.ts";
 import { createKeyOf } from "../support/process-key.ts";
 import { runSluice, startServing, type ServingProcess } from "../support/sluice-process.ts";
@@ -62,11 +63,27 @@ function editConfig({ configPath }: ProcessFolder, from: string, to: string): vo
   writeFileSync(configPath, text.replace(from, to));
 }
 
+/** Undoes the step that notes the installation, and all that came after it. */
+const withoutInstallation = `
+  DROP TABLE installation;
+  DROP TABLE audit_head;
+  DROP INDEX management_tokens_by_parent;
+  ${[
+    ...["pepper", "seal"].map((column) => ["audit", column]),
+    ...["at", "removed_at", "kept_ms", "pepper", "seal"].map((column) => ["audit_anchor", column]),
+    ["secrets", "pepper"],
+    ["management_tokens", "pepper"],
+    ["management_tokens", "parent_id"],
+  ]
+    .map(([table, column]) => `ALTER TABLE ${table} DROP COLUMN ${column};`)
+    .join("\n")}
+`;
+
 /** As the version before installations were known would have left it. */
 function forgetInstallation({ databasePath, dataDir }: ProcessFolder): void {
   using database = new Database(databasePath);
-  database.run("DROP TABLE installation");
-  database.run(`PRAGMA user_version = ${migrations.length - 1}`);
+  database.run(withoutInstallation);
+  database.run(`PRAGMA user_version = ${migrations.indexOf(installation)}`);
   rmSync(join(dataDir, "installation"));
 }
 

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { generateApiKey } from "../../src/domain/api-key.ts";
 import { createKeyDigest } from "../../src/domain/peppers.ts";
-import { migrations } from "../../src/storage/sqlite/migrations.ts";
+import { migrations, versionWithSeals } from "../../src/storage/sqlite/migrations.ts";
 import { startServing } from "../support/sluice-process.ts";
 import { eventually } from "./outage-gateway.ts";
 import { askAdmin, callWith, makeProcessFolder, statusOf } from "./outage-process.ts";
@@ -80,7 +80,8 @@ interface Totals {
   }[];
 }
 
-const earlier = Array.from({ length: migrations.length }, (_, place) => place + 1);
+/** From the version with seals on, only a gateway makes a database whose audit is whole. */
+const earlier = Array.from({ length: versionWithSeals - 1 }, (_, place) => place + 1);
 
 describe.each(earlier)("`serve` on a filled database of schema %i", (version) => {
   test("lets the keys of before in, tells them, and keeps every sum", async () => {
