@@ -41,7 +41,14 @@ process.exitCode = await main();
 
 function main(): Promise<number> | number {
   if (values.outages) return values.list ? listOutages() : judgeOutages();
-  return values.seed === undefined ? runRange() : replay(Number(values.seed));
+  return values.seed === undefined ? runRange() : replay(wholeNumber("seed", values.seed));
+}
+
+function wholeNumber(name: string, text: string): number {
+  const number = Number(text);
+  if (/^[0-9]{1,12}$/.test(text) && number >= 1) return number;
+  console.error(`--${name} takes a whole number from 1 on, not '${text}'`);
+  process.exit(2);
 }
 
 /** Runs a scenario to where the runtime would have told of rejections that nobody handled. */
@@ -86,8 +93,8 @@ async function replay(seed: number): Promise<number> {
 }
 
 async function runRange(): Promise<number> {
-  const from = Number(values.from);
-  const count = Number(values.count);
+  const from = wholeNumber("from", values.from);
+  const count = wholeNumber("count", values.count);
   const startedAt = performance.now();
   let failures = 0;
   let calls = 0;

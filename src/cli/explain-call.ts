@@ -4,9 +4,14 @@ import { cellOf, formatValue, type ReplyRecord } from "./reply-fields.ts";
 /** A row of the ledger for people. */
 export function formatCall(call: ReplyRecord): string {
   const code = typeof call["code"] === "string" ? ` ${cellOf(call, "code")}` : "";
-  const head =
-    `The gateway did not refuse this call. It came at ${cellOf(call, "started_at")} UTC and ` +
-    `${describeOutcome(call["outcome"])}: status ${cellOf(call, "status")}${code}.`;
+  const status = `status ${cellOf(call, "status")}${code}`;
+  const came = `It came at ${cellOf(call, "started_at")} UTC and`;
+  // Whatever failed without an attempt was refused.
+  const isRefused = call["outcome"] === "failed" && call["attempts"] === 0;
+  const head = isRefused
+    ? `The gateway refused this call. ${came} got ${status}. The reason is not known any more: it is ` +
+      "kept in memory, for the latest refusals of a key, until the gateway restarts."
+    : `The gateway did not refuse this call. ${came} ${describeOutcome(call["outcome"])}: ${status}.`;
   const cached = `${cellOf(call, "cached_input_tokens")} of them cached`;
   const facts = [
     ["Key", cellOf(call, "key_id")],

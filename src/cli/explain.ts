@@ -47,7 +47,8 @@ async function findOne(client: AdminClient, path: string): Promise<ReplyRecord |
 function unknown({ isOffline }: AdminClient): string {
   return isOffline
     ? "no call has this id; only a running gateway remembers what it refused (leave out --offline)"
-    : "nothing is known of this request: it was no call, or it was refused too long ago or by another gateway";
+    : "nothing is known of this request: it was no call, it was refused too long ago, before the " +
+        "gateway's last restart or by another gateway, or it ended just now (ask again in a second)";
 }
 
 export const explainCommand: Command = createSingleCommand(

@@ -75,7 +75,9 @@ export const routingSchema = z
       initial: "1s",
     }),
     longest_backoff: duration({
-      about: "Longest wait before an attempt, also when a provider asks for more.",
+      about:
+        "Longest wait that a provider may ask for before another attempt. The gateway's own wait, at " +
+        "most as long, comes on top.",
       min: "1ms",
       max: "5m",
       initial: "5s",

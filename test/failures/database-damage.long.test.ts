@@ -28,7 +28,7 @@ interface FilledFolder extends ProcessFolder {
   readonly key: string;
   /** Calls in the database. */
   readonly rows: number;
-  /** Up to there lie the roots of all tables, and the few keys. */
+  /** Up to there lie the schema, the roots of all tables, and the few keys. */
   readonly rootPages: number;
 }
 
@@ -47,10 +47,8 @@ async function makeFilledFolder(): Promise<FilledFolder> {
     expect(await serving.exited).toBe(0);
   }
   using database = new Database(folder.databasePath);
-  const roots = database.query<{ last: number }, []>(
-    "SELECT max(rootpage) AS last FROM sqlite_schema",
-  );
-  const rootPages = roots.get()?.last ?? 0;
+  const pages = database.query<{ page_count: number }, []>("PRAGMA page_count");
+  const rootPages = pages.get()?.page_count ?? 0;
   const [first] = database.query<Record<string, string | null>, []>("SELECT * FROM usage").all();
   const columns = Object.keys(first ?? {});
   const copied = columns.map((column) => (column === "id" ? `hex(randomblob(24))` : column));

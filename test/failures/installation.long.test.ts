@@ -68,12 +68,18 @@ const withoutInstallation = `
   DROP TABLE installation;
   DROP TABLE audit_head;
   DROP INDEX management_tokens_by_parent;
+  DROP INDEX usage_overruns;
+  DROP INDEX keys_by_limit_scope;
+  DROP TABLE left_limit_scopes;
   ${[
     ...["pepper", "seal"].map((column) => ["audit", column]),
     ...["at", "removed_at", "kept_ms", "pepper", "seal"].map((column) => ["audit_anchor", column]),
     ["secrets", "pepper"],
     ["management_tokens", "pepper"],
     ["management_tokens", "parent_id"],
+    ["usage", "reserved_tokens"],
+    ["keys", "limit_scope"],
+    ...["requests_per_minute", "tokens_per_minute"].map((column) => ["accounts", column]),
   ]
     .map(([table, column]) => `ALTER TABLE ${table} DROP COLUMN ${column};`)
     .join("\n")}
