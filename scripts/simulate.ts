@@ -39,16 +39,22 @@ process.on("unhandledRejection", (reason) => unhandled.push(reason));
 
 process.exitCode = await main();
 
-function main(): Promise<number> | number {
-  if (values.outages) return values.list ? listOutages() : judgeOutages();
-  return values.seed === undefined ? runRange() : replay(wholeNumber("seed", values.seed));
+async function main(): Promise<number> {
+  try {
+    if (values.outages) return await (values.list ? listOutages() : judgeOutages());
+    const { seed } = values;
+    return await (seed === undefined ? runRange() : replay(wholeNumber("seed", seed)));
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    console.error(error.message);
+    return 2;
+  }
 }
 
 function wholeNumber(name: string, text: string): number {
   const number = Number(text);
   if (/^[0-9]{1,12}$/.test(text) && number >= 1) return number;
-  console.error(`--${name} takes a whole number from 1 on, not '${text}'`);
-  process.exit(2);
+  throw new RangeError(`--${name} takes a whole number from 1 on, not '${text}'`);
 }
 
 /** Runs a scenario to where the runtime would have told of rejections that nobody handled. */
