@@ -64,7 +64,7 @@ export const faultModeNames = [
  * million chunks must not be silent that long on a busy machine.
  */
 export const faultTimeouts = isComplete
-  ? "{ connect: 200ms, first_byte: 2s, idle: 3s, total: 5m }"
+  ? "{ connect: 1s, first_byte: 2s, idle: 3s, total: 5m }"
   : "{ connect: 200ms, first_byte: 400ms, idle: 400ms, total: 5m }";
 const shortPauseMs = 80;
 const longPauseMs = 60_000;
