@@ -1,7 +1,7 @@
 import type { Clock } from "./domain/clock.ts";
 import type { Plan } from "./domain/plan.ts";
 import type { Ledger } from "./ledger/ledger.ts";
-import { countedSlots, slotMs } from "./limits/slots.ts";
+import { countedSlots, limitHistoryMs, slotMs } from "./limits/slots.ts";
 import { guaranteeScopeId } from "./pipeline/capacity/guarantee.ts";
 import { accountScopeId, keyScopeId } from "./pipeline/plan-scopes.ts";
 import type { LimitStore, PastAdmission } from "./storage/store.ts";
@@ -18,8 +18,6 @@ export interface RestoreOptions {
 /** Calls of a process that was killed come to the database by the replay; longer is not waited. */
 const replayWaitMs = 5_000;
 const pollMs = 10;
-/** What would be read for larger factors is too much to wait for. */
-const longestHistoryMs = 3_600_000;
 
 /**
  * Fills the windows of the limits with what the ledger knows of the time before, so that a restart
@@ -33,7 +31,7 @@ export async function restoreWindows(options: RestoreOptions): Promise<void> {
   const deadline = clock.monotonic() + replayWaitMs;
   while (ledger.isReplaying && clock.monotonic() < deadline) await Bun.sleep(pollMs);
   const overrunFactor = Math.max(0, ...[...plans.values()].map((plan) => plan.overrunFactor));
-  const historyMs = Math.min((1 + overrunFactor) * countedSlots * slotMs, longestHistoryMs);
+  const historyMs = Math.min((1 + overrunFactor) * countedSlots * slotMs, limitHistoryMs);
   const admitted = await reports.admitted(clock.now() - historyMs).catch(() => []);
   const now = clock.now();
   limits.restore(admitted.flatMap((usage) => pastAdmissions(usage, now)));

@@ -68,9 +68,6 @@ export interface KeyToInsert {
   readonly now: number;
 }
 
-/** How long what a revoked key used may still count. */
-const limitHistoryMs = 3_600_000;
-
 /**
  * A key with its first secret, of which only a digest is kept. Its limits go on from those of a key
  * of its account that was revoked before: else issuing and revoking keys in turn would give their
@@ -82,7 +79,7 @@ export async function insertKey(
   services: Pick<AdminServices, "peppers" | "random">,
 ): Promise<IssuedKey> {
   const id = `key_${randomBase62(16, services.random)}`;
-  const left = await transaction.keys.freeLimitScope(application, now - limitHistoryMs);
+  const left = await transaction.keys.freeLimitScope(application, now);
   const key: Key = {
     id,
     accountId: application.accountId,

@@ -5,7 +5,7 @@ import { environmentAt } from "../pipeline/snapshot.ts";
 import type { CountArrival } from "./dispatch-options.ts";
 import { draining, unknownHost } from "./edge-refusal.ts";
 import type { HandledRequest } from "./handled-request.ts";
-import type { PreparedRefusal } from "./repeated-refusals.ts";
+import type { PreparedRefusal } from "./prepared-refusal.ts";
 import type { Reply } from "./reply.ts";
 import {
   addressOf,
@@ -65,7 +65,7 @@ function countThen(
   const { caller } = known;
   const prepared = context.repeated.ofKey(kind, caller, context.receivedAt);
   if (prepared !== undefined) return repeat(prepared, "key", context);
-  const refuse = (error: unknown): never => {
+  const keepRefusal = (error: unknown): never => {
     if (error instanceof GatewayError && error.status === 429) {
       context.repeated.keepOfKey({ kind, caller }, error, context.receivedAt);
     }
@@ -75,28 +75,29 @@ function countThen(
   try {
     counted = count(kind, known);
   } catch (error) {
-    return refuse(error);
+    return keepRefusal(error);
   }
-  return counted instanceof Promise ? counted.then(then, refuse) : then(counted);
+  return counted instanceof Promise ? counted.then(then, keepRefusal) : then(counted);
 }
 
 function repeat(
-  { error, reply }: PreparedRefusal,
+  prepared: PreparedRefusal,
   repeatedOf: HandledRequest["repeatedOf"],
   context: RequestContext,
 ): Reply {
-  context.error = error;
-  context.isExplained = context.shed.isExplained(context.receivedAt);
   context.repeatedOf = repeatedOf;
-  return closingUnread(reply, context);
+  return refuse(prepared, context);
 }
 
 function shed(context: RequestContext, overload: Overload): Reply | Promise<Reply> {
-  const { error, reply } = context.shed.next();
-  const refused = closingUnread(reply, context);
+  const refused = refuse(context.shed.next(), context);
+  return overload.answersAfter?.then(() => refused) ?? refused;
+}
+
+function refuse({ error, reply }: PreparedRefusal, context: RequestContext): Reply {
   context.error = error;
   context.isExplained = context.shed.isExplained(context.receivedAt);
-  return overload.answersAfter?.then(() => refused) ?? refused;
+  return closingUnread(reply, context);
 }
 
 async function serve(

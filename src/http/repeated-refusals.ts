@@ -2,14 +2,7 @@ import type { RequestKind } from "../domain/limit-scope.ts";
 import type { GatewayError } from "../domain/gateway-error.ts";
 import type { Caller } from "../domain/key.ts";
 import { repeatedlyWrongKey } from "./edge-refusal.ts";
-import { errorReply } from "./error-reply.ts";
-import type { Reply } from "./reply.ts";
-
-/** A refusal that is sent again as it is. */
-export interface PreparedRefusal {
-  readonly error: GatewayError;
-  readonly reply: Reply;
-}
+import { prepareRefusal, type PreparedRefusal } from "./prepared-refusal.ts";
 
 /** Of which a refusal was made. */
 export interface RefusedRequest {
@@ -31,7 +24,7 @@ const mostNames = 10_000;
 export class RepeatedRefusals {
   readonly #ofKeys = new Map<string, RefusedKey>();
   readonly #ofAddresses = new Map<string, number>();
-  readonly #wrongKey = prepare(repeatedlyWrongKey());
+  readonly #wrongKey = prepareRefusal(repeatedlyWrongKey());
   #second = 0;
 
   /** Undefined as well when the limits of the caller have changed meanwhile. */
@@ -50,7 +43,7 @@ export class RepeatedRefusals {
     if (this.#ofKeys.size >= mostNames) return;
     const { limits, accountLimits } = refused.caller;
     const name = nameOf(refused.kind, refused.caller);
-    this.#ofKeys.set(name, { limits, accountLimits, prepared: prepare(error) });
+    this.#ofKeys.set(name, { limits, accountLimits, prepared: prepareRefusal(error) });
   }
 
   /** Counts a wrong key of an address; how to refuse it where they come one after the other. */
@@ -76,8 +69,4 @@ interface RefusedKey extends Pick<Caller, "limits" | "accountLimits"> {
 
 function nameOf(kind: RequestKind, { key }: Caller): string {
   return `${kind} ${key.id}`;
-}
-
-function prepare(error: GatewayError): PreparedRefusal {
-  return { error, reply: errorReply(error) };
 }

@@ -1,19 +1,12 @@
-import type { GatewayError } from "../domain/gateway-error.ts";
 import type { Key } from "../domain/key.ts";
 import { overloaded } from "../domain/overload-refusal.ts";
-import { errorReply } from "./error-reply.ts";
-import type { Reply } from "./reply.ts";
+import { prepareRefusal, type PreparedRefusal } from "./prepared-refusal.ts";
 
 export interface Overload {
   /** Whether there is no time for a call; asked once for each, before its body is read. */
   refusesUnread(key: Key): boolean;
   /** What an answer that refuses has to wait for. */
   readonly answersAfter: Promise<void> | undefined;
-}
-
-export interface ShedReply {
-  readonly error: GatewayError;
-  readonly reply: Reply;
 }
 
 /** How many different times callers are told to come back after. */
@@ -25,15 +18,14 @@ const explainedASecond = 100;
 
 /** Refusals for want of time, made once: when they are needed, there is no time to make them. */
 export class ShedReplies {
-  readonly #made: readonly ShedReply[] = Array.from({ length: variants }, (_, place) => {
-    const error = overloaded(place / (variants - 1));
-    return { error, reply: errorReply(error) };
-  });
+  readonly #made: readonly PreparedRefusal[] = Array.from({ length: variants }, (_, place) =>
+    prepareRefusal(overloaded(place / (variants - 1))),
+  );
   #place = 0;
   #second = 0;
   #explained = 0;
 
-  next(): ShedReply {
+  next(): PreparedRefusal {
     this.#place = (this.#place + stride) % variants;
     const made = this.#made[this.#place];
     if (made === undefined) throw new RangeError("there is no such variant");

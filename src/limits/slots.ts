@@ -12,6 +12,9 @@ export const countedSlots = 61;
 /** Longest time that a guarantee may count. */
 export const longestGuaranteeSeconds = 3_600;
 
+/** How long what was used may still count, in a guarantee or as a debt. */
+export const limitHistoryMs = longestGuaranteeSeconds * slotMs;
+
 /**
  * Slots that a guarantee of so many seconds counts: the one in progress and those before it, one
  * less than it has seconds. What is sent that long apart is then never counted together, wherever

@@ -177,10 +177,10 @@ export interface KeyReader extends Reader<Key, KeyFilter> {
   /** Units that keys hold, by pool; a pool without any is absent. */
   soldUnits(filter: SoldUnitsFilter): Promise<ReadonlyMap<string, number>>;
   /**
-   * The limits that a key of the application's account has left, revoked since a time, and that no
-   * other key goes on with; undefined: there are none.
+   * The limits that a key of the application's account has left, revoked not so long before `now`
+   * that nothing counts any more, and that no other key goes on with; undefined: there are none.
    */
-  freeLimitScope(application: Application, since: number): Promise<string | undefined>;
+  freeLimitScope(application: Application, now: number): Promise<string | undefined>;
 }
 
 export interface UserReader extends Reader<User, UserFilter> {

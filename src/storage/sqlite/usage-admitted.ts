@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { longestGuaranteeSeconds } from "../../limits/slots.ts";
+import { limitHistoryMs } from "../../limits/slots.ts";
 import type { AdmittedUsage } from "../usage-reports.ts";
 
 interface AdmittedRow {
@@ -10,21 +10,18 @@ interface AdmittedRow {
   readonly tokens: number;
 }
 
-/** The longest that a call may have run whose excess is still looked for. */
-const longestCallMs = 3_600_000;
-
 /**
  * What keys were admitted for since a time, by the second; within their guarantees, since as long
  * before that as a guarantee may count. Calls that no target was tried for were refused, unless the
  * process ended under them: nobody knows what those used, so at least what was reserved counts. What
- * a call used beyond its reservation counts when it ended, however long before it had begun.
+ * a call used beyond its reservation counts when it ended, even if it began up to an hour earlier.
  */
 export function readAdmitted(database: Database, since: number): readonly AdmittedUsage[] {
-  const guaranteedSince = since - longestGuaranteeSeconds * 1_000;
+  const guaranteedSince = since - limitHistoryMs;
   const excess = database.query<AdmittedRow, [number, number]>(beyondReservations);
   return [
     ...toUsage(database.query<AdmittedRow, [number]>(ofPlans).all(since), false),
-    ...toUsage(excess.all(since - longestCallMs, since), false),
+    ...toUsage(excess.all(since - limitHistoryMs, since), false),
     ...toUsage(database.query<AdmittedRow, [number]>(ofGuarantees).all(guaranteedSince), true),
   ];
 }

@@ -2,6 +2,7 @@ import type { Database } from "bun:sqlite";
 import type { Application } from "../../../domain/account.ts";
 import type { Key } from "../../../domain/key.ts";
 import type { Role } from "../../../domain/user.ts";
+import { limitHistoryMs } from "../../../limits/slots.ts";
 import type { KeyFilter, SoldUnitsFilter } from "../../control-store.ts";
 import { bumpKeys, nextEpoch, noteRemoval } from "../key-epochs.ts";
 import {
@@ -116,12 +117,12 @@ export class KeyTable extends Table<Key, KeyRow, KeyFilter> {
     });
   }
 
-  freeLimitScope({ accountId, id }: Application, since: number): Promise<string | undefined> {
+  freeLimitScope({ accountId, id }: Application, now: number): Promise<string | undefined> {
     return this.scope.run((database) => {
       const query = database.query<{ limit_scope: string }, [string, number, string]>(
         freeLimitScopeSql,
       );
-      return query.get(accountId, since, id)?.limit_scope;
+      return query.get(accountId, now - limitHistoryMs, id)?.limit_scope;
     });
   }
 
