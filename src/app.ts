@@ -20,7 +20,6 @@ import { Installation } from "./installation/installation.ts";
 import { openStorage, type Storage } from "./open-storage.ts";
 import { createAuthenticate } from "./pipeline/authenticate.ts";
 import type { Peppers } from "./domain/peppers.ts";
-import { untilFree } from "./pipeline/in-flight.ts";
 import { RefusalLog } from "./pipeline/refusal-log.ts";
 import { RunningCalls } from "./pipeline/running-calls.ts";
 import type { Snapshot } from "./pipeline/snapshot.ts";
@@ -92,8 +91,7 @@ class RunningApp implements App {
     this.#randomBytes = overrides.randomBytes ?? ((target) => crypto.getRandomValues(target));
     this.#telemetry = this.#createTelemetry(overrides);
     const telemetry = this.#telemetry;
-    const { events } = telemetry;
-    this.events = events;
+    const events = (this.events = telemetry.events);
     const owner = new Installation(config, { random: this.#randomBytes, clock: this.#clock });
     this.#peppers = owner.peppers;
     const clock = this.#clock;
@@ -185,22 +183,24 @@ class RunningApp implements App {
   async drain({ isAnnounced = true } = {}): Promise<void> {
     if (this.#shutdown.hasBegun || this.#data === undefined) return;
     this.events.draining(this.#data.pendingRequests);
-    const endCalls = (): void => this.#running.endAll(draining);
-    const { shutdown } = this.#config;
-    await this.#shutdown.drain({ ...shutdown, isAnnounced, listener: this.#data, endCalls });
+    const calls = { openCalls: this.#openCalls, endCalls: () => this.#running.endAll(draining) };
+    await this.#shutdown.drain({ ...this.#config.shutdown, isAnnounced, ...calls });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#shutdown.refuse();
     this.#services.overload.stop();
-    // What is still open is cut; its accounts are closed by the cut.
+    // What is still open is ended and cut, which closes its accounts.
+    this.#running.endAll(draining);
     await Promise.all([this.#data?.cut(), this.#admin?.cut()]);
-    await untilFree(() => [...this.#snapshot.upstreams.values()].map((each) => each.inFlight));
+    await this.#shutdown.settle(() => this.#running.size);
     await this.#control.stop();
     await this.#idempotency?.close();
     await this.#storage.close();
     if (this.#admin !== undefined) this.events.stopped();
   }
+
+  readonly #openCalls = () => Math.max(this.#data?.pendingRequests ?? 0, this.#running.size);
 
   readonly #whyNotReady = (): string | undefined => {
     return this.#shutdown.hasBegun ? "shutting down" : this.#storage.whyNotReady();

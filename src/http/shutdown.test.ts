@@ -7,14 +7,12 @@ test("a shutdown is announced first, refuses then, and ends calls that outlast i
   const shutdown = new Shutdown();
   const seen: string[] = [];
   const state = (): string => `${shutdown.hasBegun} ${shutdown.isRefusing}`;
-  const listener = {
-    get pendingRequests() {
-      seen.push(state());
-      return seen.includes("ended") ? 0 : 1;
-    },
+  const openCalls = (): number => {
+    seen.push(state());
+    return seen.includes("ended") ? 0 : 1;
   };
   expect(state()).toBe("false false");
-  const ended = shutdown.drain({ ...steps, listener, endCalls: () => seen.push("ended") });
+  const ended = shutdown.drain({ ...steps, openCalls, endCalls: () => seen.push("ended") });
   expect(state()).toBe("true false");
   expect(seen).toEqual([]);
   await ended;
@@ -25,17 +23,17 @@ test("a shutdown is announced first, refuses then, and ends calls that outlast i
 test("a shutdown that is not announced refuses at once", async () => {
   const shutdown = new Shutdown();
   const hour = 3_600_000;
-  const listener = { pendingRequests: 0 };
-  const ended = shutdown.drain({ ...steps, isAnnounced: false, preStopMs: hour, listener });
+  const openCalls = (): number => 0;
+  const ended = shutdown.drain({ ...steps, isAnnounced: false, preStopMs: hour, openCalls });
   expect(shutdown.isRefusing).toBe(true);
   await ended;
 });
 
 test("a second drain does nothing", async () => {
   const shutdown = new Shutdown();
-  const listener = { pendingRequests: 0 };
+  const openCalls = (): number => 0;
   shutdown.refuse();
   let ends = 0;
-  await shutdown.drain({ ...steps, listener, endCalls: () => (ends += 1) });
+  await shutdown.drain({ ...steps, openCalls, endCalls: () => (ends += 1) });
   expect(ends).toBe(0);
 });

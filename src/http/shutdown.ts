@@ -1,16 +1,18 @@
-import type { Listener } from "./listen.ts";
 import { untilIdle } from "./until-idle.ts";
 
 /** For callers to read why their answers end. */
 const lastWordsMs = 1_000;
+/** For calls that were ended or cut to close their accounts. */
+const settleTimeoutMs = 2_000;
 
 export interface DrainSteps {
-  readonly listener: Pick<Listener, "pendingRequests">;
+  /** How many requests are open, and calls that go on without one. */
+  readonly openCalls: () => number;
   /** Whether new calls are still served for a while, so that balancers learn that none should come. */
   readonly isAnnounced: boolean;
   /** How long that is. */
   readonly preStopMs: number;
-  /** How long open requests may go on once new ones are refused. */
+  /** How long open calls may go on once new ones are refused. */
   readonly drainTimeoutMs: number;
   /** Ends the calls that still run. */
   readonly endCalls: () => void;
@@ -42,8 +44,13 @@ export class Shutdown {
     // Connections that are open, and balancers that poll, need a moment to go elsewhere.
     if (steps.isAnnounced && steps.preStopMs > 0) await Bun.sleep(steps.preStopMs);
     this.refuse();
-    await untilIdle(steps.listener, steps.drainTimeoutMs);
+    await untilIdle(steps.openCalls, steps.drainTimeoutMs);
     steps.endCalls();
-    await untilIdle(steps.listener, lastWordsMs);
+    await untilIdle(steps.openCalls, lastWordsMs);
+  }
+
+  /** Resolves when every account is closed. */
+  settle(openAccounts: () => number): Promise<void> {
+    return untilIdle(openAccounts, settleTimeoutMs);
   }
 }

@@ -60,6 +60,7 @@ export async function openChatStream(
     meter: started.meter,
     model,
     clock: services.clock,
+    ending: services.running.ending,
     usageTimeoutMs: call.snapshot.settings.usageTimeoutMs,
     choices: choiceCount(chat.request),
   });

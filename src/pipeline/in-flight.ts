@@ -81,16 +81,3 @@ export class InFlight {
     }
   }
 }
-
-const pollMs = 20;
-const settleTimeoutMs = 2_000;
-
-/**
- * Waits, for some seconds at most, until nothing runs. A call whose caller was cut ends its attempt
- * and closes its account in the same turn.
- */
-export async function untilFree(all: () => readonly InFlight[]): Promise<void> {
-  const deadline = performance.now() + settleTimeoutMs;
-  do await Bun.sleep(pollMs);
-  while (all().some(({ count }) => count > 0) && performance.now() < deadline);
-}

@@ -53,7 +53,7 @@ async function open(opening: Opening = {}) {
     signal: caller.signal,
     receivedAt: clock.monotonic(),
   });
-  const { services, records } = pipelineOf({ clock });
+  const { services, records, running } = pipelineOf({ clock });
   const messages = [{ role: "user" as const, content: "hi" }];
   const request = { model: model.alias, messages, stream: true, n: choices };
   const { answer } = await openChatStream(call, { request, bodyBytes: 240 }, services);
@@ -62,7 +62,7 @@ async function open(opening: Opening = {}) {
     caller.abort();
     answer.cancel();
   };
-  const parts = { caller, places: drain?.places, inFlight: built.inFlight };
+  const parts = { caller, places: drain?.places, inFlight: built.inFlight, running };
   return { upstream, answer, records, leave, ...parts };
 }
 
@@ -235,6 +235,26 @@ test("a count that does not come is awaited no longer than its time", async () =
   timers.advance(1);
   await until(() => records.length === 1);
   expect(records[0]).toMatchObject({ outcome: "completed", inputTokens: 80, outputTokens: 2 });
+  expect(records[0]?.usageSource).toBe("counted");
+  await until(() => upstream.last.isAborted);
+});
+
+test.each([
+  ["finished", undefined],
+  ["drained", { timeoutMs: 5_000 }],
+] as const)("the end of the process closes the account of a %s answer", async (state, drain) => {
+  const { clock } = manualTime();
+  const { upstream, answer, records, leave, running } = await open({ drain, clock });
+  if (state === "finished") {
+    upstream.last.finish();
+    await answer.next();
+  }
+  leave();
+  await Bun.sleep(20);
+  expect(records).toHaveLength(0);
+  running.endAll(() => new GatewayError("model_unavailable", { message: "shutting down" }));
+  await until(() => records.length === 1);
+  expect(records[0]?.outcome).toBe(state === "finished" ? "completed" : "abandoned");
   expect(records[0]?.usageSource).toBe("counted");
   await until(() => upstream.last.isAborted);
 });

@@ -20,6 +20,8 @@ export interface MeteredStreamOptions {
   readonly caller: CallerSignal;
   /** How long the count of a finished answer is awaited when the caller is not there any more. */
   readonly usageTimeoutMs: number;
+  /** Nothing is awaited any more once it has fired: the process ends. */
+  readonly ending: AbortSignal;
   /** Undefined: an answer that is not finished is aborted when the caller leaves. */
   readonly drain: Draining | undefined;
 }
@@ -148,25 +150,28 @@ export class MeteredStream {
   }
 
   /**
-   * To the upstream's count, or as long as it may take; what comes is not delivered to anybody. An
-   * answer that is finished meanwhile gets its time for the count from then on.
+   * To the upstream's count, or as long as it may take and the process lives; what comes is not
+   * delivered to anybody. An answer that is finished meanwhile gets its time for the count from then
+   * on.
    */
   async #readOn(timeoutMs: number, account: () => void): Promise<void> {
-    const { open, clock, usageTimeoutMs } = this.#options;
-    const end = new AbortController();
-    let cancel = clock.schedule(() => end.abort(), timeoutMs);
+    const { open, clock, usageTimeoutMs, ending } = this.#options;
+    const timeOut = new AbortController();
+    const abort = (): void => timeOut.abort();
+    let cancel = clock.schedule(abort, timeoutMs);
+    const end = AbortSignal.any([ending, timeOut.signal]);
     try {
       let isWhole = this.#isWhole();
-      let events = await abortable(this.#reading ?? this.#read(), end.signal);
+      let events = await abortable(this.#reading ?? this.#read(), end);
       while (events !== undefined) {
         for (const event of events) this.#observe(event, false);
         if (this.#isTold) break;
         if (!isWhole && this.#isWhole()) {
           isWhole = true;
           cancel();
-          cancel = clock.schedule(() => end.abort(), usageTimeoutMs);
+          cancel = clock.schedule(abort, usageTimeoutMs);
         }
-        events = await abortable(open.rest.next(), end.signal);
+        events = await abortable(open.rest.next(), end);
       }
     } catch {
       // Whatever ended it: what the upstream did not say is counted as delivered.

@@ -14,6 +14,7 @@ export class RunningCalls {
   readonly #findEnded: (publicId: string) => KeyFault | undefined;
   readonly #clock: CallClock;
   readonly #byKey = new Map<string, Map<string, CallEnd>>();
+  readonly #ending = new AbortController();
 
   /**
    * `isLive` tells whether a key is neither revoked nor disabled, as far as it is known here, and
@@ -33,6 +34,14 @@ export class RunningCalls {
     let size = 0;
     for (const calls of this.#byKey.values()) size += calls.size;
     return size;
+  }
+
+  /**
+   * Fires when the process ends its calls: for those that go on though their own signal has fired,
+   * as an answer that is read on after its caller has left.
+   */
+  get ending(): AbortSignal {
+    return this.#ending.signal;
   }
 
   /**
@@ -69,6 +78,7 @@ export class RunningCalls {
     for (const calls of this.#byKey.values()) {
       for (const end of calls.values()) end.because(why());
     }
+    this.#ending.abort();
   }
 
   #whyEnded(call: Call): GatewayError {

@@ -24,7 +24,7 @@ export interface PipelineServices extends MeterServices {
   /** For images that are read by address. */
   readonly imageMemory: ImageMemory;
   /** Left through `onCallEnded`. */
-  readonly running: Pick<RunningCalls, "enter">;
+  readonly running: Pick<RunningCalls, "enter" | "ending">;
   readonly health: Pick<TargetHealth, "tryBegin" | "view">;
   readonly prober: Pick<TargetProber, "probe">;
   readonly budget: RetryBudgets;

@@ -13,6 +13,7 @@ import { TokenEstimator } from "../../src/pipeline/estimate.ts";
 import { ImageMemory, imageMemoryBytes } from "../../src/pipeline/image-memory.ts";
 import { fetchTransport } from "../../src/pipeline/transport.ts";
 import { InFlight } from "../../src/pipeline/in-flight.ts";
+import { RunningCalls } from "../../src/pipeline/running-calls.ts";
 import type { PipelineServices } from "../../src/pipeline/services.ts";
 import type { ImageFetchSettings } from "../../src/domain/upstream-settings.ts";
 import type { Snapshot, Upstream } from "../../src/pipeline/snapshot.ts";
@@ -170,6 +171,7 @@ export interface TestPipeline {
   readonly services: PipelineServices;
   readonly records: readonly UsageRecord[];
   readonly failures: readonly UpstreamFailure[];
+  readonly running: RunningCalls;
 }
 
 export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline {
@@ -183,6 +185,7 @@ export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline
     reservationTtlMs: 60_000,
     scopeLimit: 10,
   });
+  const running = new RunningCalls(() => true, undefined, values.clock);
   const services: PipelineServices = {
     clock,
     random,
@@ -195,7 +198,7 @@ export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline
     hosts: { canConnect: () => Promise.resolve(true) },
     resolveHost: () => Promise.resolve([]),
     imageMemory: new ImageMemory(imageMemoryBytes),
-    running: { enter: (call) => call },
+    running,
     ...routingOf(clock, limits),
     onRetryDecided: () => undefined,
     overload: { refusesAdmitted: () => false, refusal: () => overloaded(0) },
@@ -203,7 +206,7 @@ export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline
     onMalformedEvents: () => undefined,
     ...values,
   };
-  return { services, records: ledger.closed, failures };
+  return { services, records: ledger.closed, failures, running };
 }
 
 /** Targets without a past, and room for every call. */
