@@ -26,7 +26,7 @@ if (options.record) {
   await Bun.write(recordedFile, `${JSON.stringify(sluice, undefined, 2)}\n`);
 } else {
   const differences = differencesFrom(sluice, await runPeers(peerRequests, options.folder));
-  for (const difference of differences) console.log(lineOf(difference));
+  for (const group of Map.groupBy(differences, headOf).values()) console.log(textOf(group));
   const unjudged = differences.filter(({ verdict }) => verdict === undefined).length;
   const count = (right: string): number =>
     differences.filter(({ verdict }) => verdict?.right === right).length;
@@ -52,8 +52,20 @@ function differencesFrom(
   );
 }
 
-function lineOf({ request, peer, place, verdict, ...sent }: Difference): string {
-  const [ours, theirs] = [sent.sluice, sent.theirs].map((text) => text.slice(0, 80));
+/** Differences with one reason are told together. */
+function headOf({ peer, verdict }: Difference): string {
   const judged = verdict === undefined ? "NOT JUDGED" : `${verdict.right}: ${verdict.why}`;
-  return `${request} | ${peer} | ${place} | ${ours} | ${theirs} | ${judged}`;
+  return `${peer} | ${judged}`;
+}
+
+/** As many as show what it is about. */
+const shownPlaces = 8;
+
+function textOf(group: readonly Difference[]): string {
+  const shown = group.some(({ verdict }) => verdict === undefined) ? group.length : shownPlaces;
+  const places = group.slice(0, shown).map(({ request, place, sluice: ours, theirs }) => {
+    return `    ${request} | ${place} | ${ours.slice(0, 80)} | ${theirs.slice(0, 80)}`;
+  });
+  const more = group.length > shown ? [`    and ${group.length - shown} more`] : [];
+  return [...group.slice(0, 1).map(headOf), ...places, ...more].join("\n");
 }
