@@ -5,7 +5,7 @@ import { ModelRegistry } from "../../src/simulator/bedrock/model-registry.ts";
 import { PromptCache } from "../../src/simulator/bedrock/prompt-cache.ts";
 import { countInputTokens } from "../../src/simulator/bedrock/count-tokens.ts";
 import { readConverseRequest } from "../../src/simulator/bedrock/read-converse-request.ts";
-import { recordOf } from "../../src/simulator/read-json.ts";
+import { parseJson, recordOf } from "../../src/simulator/read-json.ts";
 import { encodeCountTokens } from "../../src/upstreams/bedrock/count-tokens.ts";
 import { familyOf, type ChatFamily } from "../../src/upstreams/bedrock/model-families.ts";
 import { startGateway, targetAt, type TestGateway } from "../support/gateway.ts";
@@ -84,7 +84,8 @@ describe.each(Object.entries(identifiers))("a model of the family %s", (family, 
       const body = recordOf(encodeChecked(asked, model, isStreamed).body);
       const call = { body, model: identifier, row, isStreamed, contextWindow: undefined };
       readConverseRequest({ ...call, cache: new PromptCache() });
-      countInputTokens(JSON.parse(encodeCountTokens(asked, model)), identifier, row);
+      const counted = recordOf(parseJson(encodeCountTokens(asked, model)));
+      countInputTokens(counted, identifier, row);
     });
     fc.assert(property, { numRuns: 200 });
   });

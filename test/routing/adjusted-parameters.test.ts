@@ -63,7 +63,8 @@ afterAll(() => gateway[Symbol.asyncDispose]());
 async function adjusted(model: string, more: object = fields): Promise<string | null> {
   const messages = [{ role: "user", content: "echo: one two" }];
   const response = await gateway.post("/v1/chat/completions", { model, messages, ...more });
-  expect([response.status, await response.text()]).toEqual([200, expect.stringContaining("one")]);
+  expect(response.status).toBe(200);
+  expect(await response.text()).toContain("one");
   return response.headers.get(header);
 }
 
@@ -81,11 +82,7 @@ test("every field that a model cannot honour is told, with what was sent in its 
     ["claude", { temperature: 0.5, top_p: 0.5 }, null],
     ["claude-4-5", { temperature: 0.5, top_p: 0.5 }, "top_p=dropped"],
     ["claude-4-5", { temperature: 1, top_p: 0.5 }, null],
-    [
-      "claude-4-7",
-      { logprobs: true, temperature: 0.5 },
-      "logprobs=dropped, temperature=dropped",
-    ],
+    ["claude-4-7", { logprobs: true, temperature: 0.5 }, "logprobs=dropped, temperature=dropped"],
     ["claude", { reasoning_effort: "high", temperature: 0.2 }, "temperature=dropped"],
     ["llama", { stop: "END" }, "stop=dropped"],
     ["llama", { tools, tool_choice: "required" }, "tools=dropped"],

@@ -30,22 +30,21 @@ export class BedrockError extends Error {
   readonly status: number;
   /** What the body has beside the message, for example `originalStatusCode`. */
   readonly fields: Readonly<Record<string, unknown>>;
-  /** Whether a call for a stream gets a 200 first, and then this. */
-  readonly isInStream: boolean;
 
   constructor(
     name: ExceptionName,
     message: string,
     fields: Readonly<Record<string, unknown>> = {},
-    { isInStream = false }: { readonly isInStream?: boolean } = {},
   ) {
     super(message);
     this.name = name;
     this.status = exceptionStatus[name];
     this.fields = fields;
-    this.isInStream = isInStream;
   }
 }
+
+/** A call for a stream gets a 200 first, and then this. */
+export class LateRefusal extends BedrockError {}
 
 export function invalid(message: string): BedrockError {
   return new BedrockError("ValidationException", message);

@@ -6,7 +6,7 @@ import type { Reply } from "../frame.ts";
 import type { OpenCall } from "../open-call.ts";
 import { isRecord, parseJson, type JsonRecord } from "../read-json.ts";
 import { bedrockRefusal } from "./bedrock-faults.ts";
-import { BedrockError, errorReply, invalid } from "./bedrock-error.ts";
+import { BedrockError, LateRefusal, errorReply, invalid } from "./bedrock-error.ts";
 import type { BedrockRoute } from "./bedrock-route.ts";
 import { bodyReply } from "./body-reply.ts";
 import { answerEvents } from "./converse-answer.ts";
@@ -45,7 +45,7 @@ async function answered(
     return { fault, reply: refusal ?? replyTo(route, { call, body, fault }, parts) };
   } catch (error) {
     if (!(error instanceof BedrockError)) throw error;
-    const isInStream = error.isInStream && route.operation === "converse-stream";
+    const isInStream = error instanceof LateRefusal && route.operation === "converse-stream";
     const reply = isInStream ? refusingStreamReply(error) : errorReply(error);
     return { fault: noFault, reply };
   }

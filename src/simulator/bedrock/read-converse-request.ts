@@ -1,7 +1,7 @@
 import { countPromptTokens } from "../answer/prompt-tokens.ts";
 import { lastTurn, type Prompt } from "../answer/prompt.ts";
 import { isRecord, listOf, numberOf, recordOf, stringOf, type JsonRecord } from "../read-json.ts";
-import { BedrockError, invalid } from "./bedrock-error.ts";
+import { LateRefusal, invalid, type BedrockError } from "./bedrock-error.ts";
 import type { CapabilityRow } from "./capability-rows.ts";
 import { checkCapabilities, modelError } from "./check-capabilities.ts";
 import { checkConversation } from "./check-conversation.ts";
@@ -82,7 +82,7 @@ function checkContext(
     case "plain":
       throw plainOverflow(promptTokens, window);
     case "nova":
-      throw new BedrockError("ValidationException", novaOverflow, {}, { isInStream: true });
+      throw new LateRefusal("ValidationException", novaOverflow);
     case "mistral":
       throw modelError(
         `Prompt contains ${promptTokens} tokens, too large for model with ${window} maximum ` +
