@@ -69,7 +69,10 @@ const packages: readonly { readonly name: string; readonly in: RegExp }[] = [
   { name: "zod", in: /^src\/(config|admin)\// },
   { name: "openid-client", in: /^src\/admin\/sign-in\// },
   { name: "yaml", in: /^src\/config\// },
-  { name: "@aws-sdk/credential-providers", in: /^src\/upstreams\/bedrock\/credential-chain\.ts$/ },
+  {
+    name: "@aws-sdk/credential-providers",
+    in: /^src\/upstreams\/bedrock\/credentials\/[\w-]+\.ts$/,
+  },
   { name: "gpt-tokenizer", in: /^src\/api\/decode-tokens-thread\.ts$/ },
 ];
 

@@ -1,8 +1,8 @@
 import { createHmac, hash } from "node:crypto";
-import type { UpstreamRequest } from "../adapter.ts";
+import type { UpstreamRequest } from "../../adapter.ts";
 import { CanonicalHeadersWriter } from "./canonical-headers.ts";
 import type { AwsCredentials } from "./credentials.ts";
-import { percentEncode } from "./endpoint.ts";
+import { percentEncode } from "../endpoint.ts";
 
 /**
  * Signs requests to one region with AWS Signature Version 4. Header names must be in lower case; a

@@ -1,10 +1,10 @@
-import type { UpstreamFailureKind } from "../../domain/upstream-failure.ts";
-import type { AdapterServices, FailedAnswer, UpstreamRequest } from "../adapter.ts";
+import type { UpstreamFailureKind } from "../../../domain/upstream-failure.ts";
+import type { AdapterServices, FailedAnswer, UpstreamRequest } from "../../adapter.ts";
 import { ClockSkew } from "./clock-skew.ts";
 import { CredentialCache } from "./credential-cache.ts";
 import { credentialChain } from "./credential-chain.ts";
 import type { AwsCredentials, LoadCredentials } from "./credentials.ts";
-import type { BedrockCredentials, BedrockSettings } from "./settings.ts";
+import type { BedrockCredentials, BedrockSettings } from "../settings.ts";
 import { readSignature, RequestSigner } from "./sign.ts";
 
 /** Adds the credential to requests, and learns from their refusal. */

@@ -1,7 +1,7 @@
 import type { fromNodeProviderChain } from "@aws-sdk/credential-providers";
-import { Secret } from "../../domain/secret.ts";
-import { UpstreamFailure } from "../../domain/upstream-failure.ts";
-import { cleanMessage } from "../shared/clean-message.ts";
+import { Secret } from "../../../domain/secret.ts";
+import { UpstreamFailure } from "../../../domain/upstream-failure.ts";
+import { cleanMessage } from "../../shared/clean-message.ts";
 import type { AwsCredentials, LoadCredentials } from "./credentials.ts";
 
 type Chain = ReturnType<typeof fromNodeProviderChain>;
