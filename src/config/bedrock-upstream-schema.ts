@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { assumedRoleSchema } from "./assumed-role-schema.ts";
 import { drain, httpUrl, maxInFlight, timeouts, upstreamKindAbout } from "./upstream-fields.ts";
 import { credential, flag, text } from "./values.ts";
 
@@ -26,6 +27,7 @@ export const bedrockUpstreamSchema = z
     secret_access_key: credential("Secret of `access_key_id`.").optional(),
     session_token: credential("Session token of a temporary `access_key_id`.").optional(),
     profile: text("Profile of the shared configuration files, for the standard chain.").optional(),
+    assume_role: assumedRoleSchema,
     count_tokens: flag(
       "Counts an input that seems larger than a key's limit before it is refused. Needs the " +
         "permission bedrock:CountTokens.",
@@ -54,6 +56,7 @@ interface Credentials {
   readonly secret_access_key?: unknown;
   readonly session_token?: unknown;
   readonly profile?: unknown;
+  readonly assume_role?: unknown;
 }
 
 function contradictions(
@@ -70,6 +73,7 @@ function contradictions(
   };
   for (const key of signingKeys) without(key, "api_key");
   without("profile", "api_key");
+  without("assume_role", "api_key");
   without("profile", "access_key_id");
   needs("access_key_id", "secret_access_key");
   needs("secret_access_key", "access_key_id");

@@ -1,6 +1,7 @@
 import type { Capabilities } from "../upstreams/bedrock/model-families.ts";
 import {
   defaultModelSettings,
+  type AssumedRole,
   type BedrockCredentials,
   type BedrockModelSettings,
   type BedrockSettings,
@@ -35,10 +36,22 @@ function buildCredentials(upstream: BedrockFile): BedrockCredentials {
   const { api_key: apiKey, access_key_id: accessKeyId, session_token: sessionToken } = upstream;
   const { secret_access_key: secretAccessKey, profile } = upstream;
   if (apiKey !== undefined) return { source: "bearer", apiKey };
+  const assumedRole = buildAssumedRole(upstream.assume_role);
   if (accessKeyId === undefined || secretAccessKey === undefined) {
-    return { source: "chain", profile };
+    return { source: "chain", profile, assumedRole };
   }
-  return { source: "static", accessKeyId, secretAccessKey, sessionToken };
+  return { source: "static", accessKeyId, secretAccessKey, sessionToken, assumedRole };
+}
+
+function buildAssumedRole(role: BedrockFile["assume_role"]): AssumedRole | undefined {
+  if (role === undefined) return undefined;
+  return {
+    roleArn: role.role_arn,
+    externalId: role.external_id,
+    sessionName: role.session_name,
+    sessionTags: role.session_tags,
+    durationMs: role.duration,
+  };
 }
 
 function buildModels(upstream: string, models: ConfigFile["models"]): BedrockSettings["models"] {
