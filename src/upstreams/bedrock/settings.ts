@@ -45,6 +45,8 @@ export interface AssumedRole {
 export interface BedrockModelSettings {
   /** Undefined: read from the identifier, which an ARN does not allow. */
   readonly family: ModelFamily | undefined;
+  /** The identifier of the model behind one that hides it, such as that of an application profile. */
+  readonly baseModel?: string | undefined;
   /** The alias' own limit of one answer; the model's may be lower. */
   readonly maxOutputTokens: number | undefined;
   /** The cap of answers whose caller gives none; undefined: as much as the model can write. */
