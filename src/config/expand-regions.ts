@@ -1,4 +1,4 @@
-import { placedNames, placesOf } from "./bedrock-places.ts";
+import { placedNames, placesOf, type PlacedName } from "./bedrock-places.ts";
 import type { ConfigFile } from "./schema.ts";
 
 type UpstreamFile = ConfigFile["upstreams"][string];
@@ -32,15 +32,20 @@ export type PlacedModels = Readonly<Record<string, PlacedModel>>;
  */
 export function expandRegions({ upstreams, models }: ConfigFile): PlacedFile {
   const placed = Object.entries(upstreams).flatMap(([name, upstream]) => place(name, upstream));
-  const expanded = Object.entries(models).map(([alias, model]) => {
-    switch (model.kind) {
-      case "chat":
-        return [alias, { ...model, targets: expandTargets(model.targets, upstreams) }] as const;
-      case "embedding":
-        return [alias, { ...model, targets: expandTargets(model.targets, upstreams) }] as const;
-    }
-  });
+  const expanded = Object.entries(models).map(([alias, model]): readonly [string, PlacedModel] => [
+    alias,
+    expandModel(model, upstreams),
+  ]);
   return { upstreams: Object.fromEntries(placed), models: Object.fromEntries(expanded) };
+}
+
+function expandModel(model: ModelFile, upstreams: ConfigFile["upstreams"]): PlacedModel {
+  switch (model.kind) {
+    case "chat":
+      return { ...model, targets: expandTargets(model.targets, upstreams) };
+    case "embedding":
+      return { ...model, targets: expandTargets(model.targets, upstreams) };
+  }
 }
 
 function place(
@@ -65,19 +70,30 @@ function expandTargets<Target extends TargetFile>(
 ): PlacedTarget<Target>[] {
   return targets.flatMap((target) => {
     const upstream = upstreams[target.upstream];
-    const baseModel = target.model;
-    if (upstream?.kind !== "bedrock") return [{ ...target, baseModel }];
-    const { identifiers = {}, profiles = {} } = target.bedrock ?? {};
-    const names = placedNames(target.upstream, upstream);
-    return placesOf({ model: baseModel, identifiers, profiles }, names).map((each) => ({
-      ...target,
-      baseModel,
-      upstream: each.upstream,
-      model: each.model,
-      priority: priorityOf(target.priority, each.turn),
-      ...(target.bedrock && { bedrock: { ...target.bedrock, profiles: listed(each.profiles) } }),
-    }));
+    switch (upstream?.kind) {
+      case "bedrock":
+        return expandTarget(target, placedNames(target.upstream, upstream));
+      case "openai":
+      case undefined:
+        return [{ ...target, baseModel: target.model }];
+    }
   });
+}
+
+function expandTarget<Target extends TargetFile>(
+  target: Target,
+  names: readonly PlacedName[],
+): PlacedTarget<Target>[] {
+  const { model: baseModel, bedrock } = target;
+  const { identifiers = {}, profiles = {} } = bedrock ?? {};
+  return placesOf({ model: baseModel, identifiers, profiles }, names).map((each) => ({
+    ...target,
+    baseModel,
+    upstream: each.upstream,
+    model: each.model,
+    priority: priorityOf(target.priority, each.turn),
+    ...(bedrock && { bedrock: { ...bedrock, profiles: listed(each.profiles) } }),
+  }));
 }
 
 function listed(profiles: Readonly<Record<string, string>>): Record<string, string[]> {
