@@ -47,6 +47,12 @@ const capabilitiesSchema = z
       .enum(["none", "thinking-budget", "adaptive", "effort-field"])
       .optional()
       .describe("How `reasoning_effort` is asked for."),
+    thinking_off: z
+      .enum(["omit", "disabled", "between-tools", "never"])
+      .optional()
+      .describe("How the model is kept from thinking: by not asking for it, by a type, or never."),
+    xhigh_effort: optionalFlag("Takes the effort `xhigh`."),
+    omits_thoughts: optionalFlag("Leaves thoughts out unless a summary of them is asked for."),
     max_output_tokens: requiredWholeNumber({
       about: "Most tokens of one answer that the model takes.",
       min: 1,

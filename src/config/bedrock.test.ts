@@ -220,12 +220,13 @@ describe("a chat target's section", () => {
     const written = every.map((name) => {
       const key = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
       if (name === "reasoning") return `${key}: adaptive`;
+      if (name === "thinkingOff") return `${key}: never`;
       return name.startsWith("max") ? `${key}: 77` : `${key}: ${name.length % 2 === 0}`;
     });
     const expected: Record<string, unknown> = {};
     for (const name of every) expected[name] = name.length % 2 === 0;
     const numbers = { maxOutputTokens: 77, maxImages: 77, maxImageBytes: 77 };
-    Object.assign(expected, { reasoning: "adaptive", ...numbers });
+    Object.assign(expected, { reasoning: "adaptive", thinkingOff: "never", ...numbers });
     const { settings } = read({ chat: `bedrock: { capabilities: { ${written.join(", ")} } }` });
     const capabilities = modelSettings(settings, "chat-a")?.capabilities;
     expect<unknown>(capabilities).toEqual(expected);

@@ -101,7 +101,7 @@ function buildGuardrail(guardrail: ChatSection["guardrail"]): Guardrail | undefi
 type CapabilitiesFile = ChatSection["capabilities"];
 type FlagName = Exclude<
   keyof Capabilities,
-  "reasoning" | "maxOutputTokens" | "maxImages" | "maxImageBytes"
+  "reasoning" | "thinkingOff" | "maxOutputTokens" | "maxImages" | "maxImageBytes"
 >;
 
 /** What the file calls each of the flags. */
@@ -123,13 +123,15 @@ const flagKeys = {
   documents: "documents",
   promptCaching: "prompt_caching",
   jsonSchema: "json_schema",
+  xhighEffort: "xhigh_effort",
+  omitsThoughts: "omits_thoughts",
   nineCharacterToolIds: "nine_character_tool_ids",
   countTokens: "count_tokens",
 } as const satisfies Readonly<Record<FlagName, keyof CapabilitiesFile>>;
 
 /** Only what the file says: the rest is the family's. */
 function buildCapabilities(file: CapabilitiesFile): Partial<Capabilities> {
-  const { reasoning, max_output_tokens: maxOutputTokens } = file;
+  const { reasoning, thinking_off: thinkingOff, max_output_tokens: maxOutputTokens } = file;
   const { max_images: maxImages, max_image_bytes: maxImageBytes } = file;
   const flags = Object.entries(flagKeys).flatMap(([name, key]) => {
     const value = file[key];
@@ -138,6 +140,7 @@ function buildCapabilities(file: CapabilitiesFile): Partial<Capabilities> {
   return {
     ...Object.fromEntries(flags),
     ...(reasoning === undefined ? {} : { reasoning }),
+    ...(thinkingOff === undefined ? {} : { thinkingOff }),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
     ...(maxImages === undefined ? {} : { maxImages }),
     ...(maxImageBytes === undefined ? {} : { maxImageBytes }),

@@ -19,6 +19,13 @@ export interface CapabilityRow {
   readonly images: boolean;
   readonly documents: boolean;
   readonly jsonSchema: boolean;
+  /** The types that Claude's field `thinking` may have. */
+  readonly thinkingTypes: readonly string[];
+  readonly thinksUnasked: boolean;
+  /** Shows its thoughts only as a summary, and only if asked to. */
+  readonly omitsThoughts: boolean;
+  /** What `output_config.effort` may be. */
+  readonly efforts: readonly string[];
   readonly cachePoints: boolean;
   readonly countTokens: boolean;
   /** Names that `additionalModelRequestFields` may have; undefined allows any. */
@@ -54,6 +61,10 @@ export const allCapableRow: CapabilityRow = {
   images: true,
   documents: true,
   jsonSchema: true,
+  thinkingTypes: ["enabled", "adaptive", "disabled"],
+  thinksUnasked: false,
+  omitsThoughts: false,
+  efforts: ["low", "medium", "high", "xhigh", "max"],
   cachePoints: true,
   countTokens: true,
   modelFields: undefined,
@@ -89,14 +100,36 @@ const claude3: CapabilityRow = {
 const claude35: CapabilityRow = { ...claude3, maxOutputTokens: 8192, cachePoints: true };
 const claude37: CapabilityRow = {
   ...claude35,
+  thinkingTypes: ["enabled", "disabled"],
+  efforts: ["low", "medium", "high"],
   modelFields: claudeFields,
   maxOutputTokens: 64_000,
   isProfileOnly: true,
 };
 const claude4: CapabilityRow = { ...claude37, burndown: 5 };
 const claude45: CapabilityRow = { ...claude4, topPWithTemperature: false, jsonSchema: true };
-const claude46: CapabilityRow = { ...claude45, prefill: false };
-const claude47: CapabilityRow = { ...claude46, temperature: false, topP: false };
+const claude46: CapabilityRow = {
+  ...claude45,
+  prefill: false,
+  thinkingTypes: ["enabled", "adaptive", "disabled"],
+  efforts: ["low", "medium", "high", "max"],
+};
+const claude47: CapabilityRow = {
+  ...claude46,
+  temperature: false,
+  topP: false,
+  thinkingTypes: ["adaptive"],
+  omitsThoughts: true,
+  efforts: ["low", "medium", "high", "xhigh", "max"],
+};
+const claude5: CapabilityRow = {
+  ...claude47,
+  thinkingTypes: ["adaptive", "disabled"],
+  thinksUnasked: true,
+};
+const haiku55: CapabilityRow = { ...claude5, toolChoice: false };
+const sonnet55: CapabilityRow = { ...haiku55, thinkingTypes: ["adaptive", "between_tools"] };
+const opus55: CapabilityRow = { ...haiku55, thinkingTypes: ["adaptive"] };
 
 const plainChat: CapabilityRow = {
   ...allCapableRow,
@@ -180,7 +213,11 @@ export const capabilityRows: readonly (readonly [RegExp, CapabilityRow])[] = [
   [/^anthropic\.claude-3-5-/, claude35],
   [/^anthropic\.claude-3-7-/, claude37],
   [/^anthropic\.claude-opus-4-(?:1-)?\d{8}-/, { ...claude4, maxOutputTokens: 32_000 }],
-  [/^anthropic\.claude-(?:opus|sonnet|haiku)-(?:4-[7-9]|[5-9])(?!\d)/, claude47],
+  [/^anthropic\.claude-(?:opus-5-5(?!\d)|fable-|mythos-)/, opus55],
+  [/^anthropic\.claude-sonnet-5-5(?!\d)/, sonnet55],
+  [/^anthropic\.claude-haiku-5-5(?!\d)/, haiku55],
+  [/^anthropic\.claude-(?:opus|sonnet|haiku)-5(?!\d)/, claude5],
+  [/^anthropic\.claude-(?:opus|sonnet|haiku)-4-[7-9](?!\d)/, claude47],
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-4-6(?!\d)/, claude46],
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-4-[1-5](?!\d)/, claude45],
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-4(?!-\d(?!\d))/, claude4],

@@ -7,12 +7,15 @@ import type { ConverseRequest } from "./converse-request.ts";
 import { ModelRegistry } from "./model-registry.ts";
 import { PromptCache } from "./prompt-cache.ts";
 import { readConverseRequest } from "./read-converse-request.ts";
-import { reasoningSignature } from "./reasoning-signature.ts";
+import { markOfThoughts, reasoningSignature } from "./reasoning-signature.ts";
 
 const registry = new ModelRegistry({ models: {}, region: undefined });
 const ids = {
   any: "simulated-model",
   claude: "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+  claude46: "eu.anthropic.claude-sonnet-4-6",
+  claude5: "global.anthropic.claude-opus-5",
+  claude55: "global.anthropic.claude-opus-5-5",
   oldClaude: "anthropic.claude-3-haiku-20240307-v1:0",
   newClaude: "global.anthropic.claude-opus-4-7",
   llama: "meta.llama3-1-405b-instruct-v1:0",
@@ -358,9 +361,13 @@ describe("what a model cannot do", () => {
 
 describe("thinking", () => {
   const thinking = { type: "enabled", budget_tokens: 2048 };
-  const asking = (more: JsonRecord, budget: JsonRecord = thinking) =>
+  const asking = (
+    more: JsonRecord,
+    budget: JsonRecord = thinking,
+    model: keyof typeof ids = "claude",
+  ) =>
     messageOf({
-      model: "claude",
+      model,
       body: { ...hello, additionalModelRequestFields: { thinking: budget }, ...more },
     });
 
@@ -372,6 +379,28 @@ describe("thinking", () => {
     expect(asking({}, { type: "enabled", budget_tokens: 1000 })).toContain("equal to 1024");
   });
 
+  test("is asked for and refused as each generation knows it", () => {
+    expect(asking({}, { type: "adaptive" })).toContain("adaptive thinking is not supported");
+    expect(asking({}, thinking, "newClaude")).toContain('"thinking.type.enabled" is not');
+    expect(asking({}, { type: "disabled" }, "claude5")).toBe("accepted");
+    expect(asking({}, { type: "disabled" }, "claude55")).toContain('"thinking.type.disabled" is');
+    const effort = (level: string, type: string, model: keyof typeof ids) => {
+      const fields = { thinking: { type }, output_config: { effort: level } };
+      return messageOf({ body: { ...hello, additionalModelRequestFields: fields }, model });
+    };
+    expect(effort("xhigh", "adaptive", "claude46")).toContain("output_config.effort");
+    expect(effort("max", "adaptive", "claude46")).toBe("accepted");
+    expect(effort("xhigh", "adaptive", "newClaude")).toBe("accepted");
+    expect(effort("max", "disabled", "claude5")).toContain("when thinking is disabled");
+    expect(effort("high", "disabled", "claude5")).toBe("accepted");
+  });
+
+  test("of a model that does it unasked is in the way of a forced tool", () => {
+    const forced = { toolConfig: { ...toolConfig, toolChoice: { any: {} } } };
+    expect(messageOf({ body: { ...hello, ...forced }, model: "claude5" })).toContain("forces");
+    expect(asking(forced, { type: "disabled" }, "claude5")).toBe("accepted");
+  });
+
   test("comes back as it was signed, or is refused", () => {
     const thoughts = (reasoningText: object) => ({
       messages: [
@@ -381,13 +410,16 @@ describe("thinking", () => {
       ],
       toolConfig,
     });
-    const signature = reasoningSignature("hm");
+    const mark = markOfThoughts("hm");
+    const signature = reasoningSignature({ model: ids.claude, text: "hm", mark });
     expect(asking(thoughts({ text: "hm", signature }))).toBe("accepted");
     expect(asking(thoughts({ text: "ah", signature }))).toContain("Invalid `signature`");
     expect(asking(thoughts({ text: "hm" }))).toContain("signature: Field required");
     const without = [user(text("a")), assistant(toolUse("one")), user(toolResult("one"))];
     expect(asking({ messages: without, toolConfig })).toContain("found `tool_use`");
-    expect(asking({ messages: without, toolConfig }, { type: "adaptive" })).toBe("accepted");
+    const again = { messages: without, toolConfig };
+    expect(asking(again, { type: "adaptive" }, "claude46")).toBe("accepted");
+    expect(asking(thoughts({ text: "hm", signature }), thinking, "claude46")).toContain("Invalid");
   });
 });
 

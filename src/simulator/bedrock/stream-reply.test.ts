@@ -32,6 +32,7 @@ const plainRequest: ConverseRequest = {
   isStreamed: true,
   requestedMaxTokens: undefined,
   reservedOutputTokens: 4096,
+  thoughts: "shown",
   guardrail: undefined,
   serviceTier: undefined,
   latency: undefined,

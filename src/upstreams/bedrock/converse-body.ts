@@ -53,8 +53,22 @@ export interface DocumentBlock {
   };
 }
 
+/** Thoughts of the model, as it signed or hid them. */
+export interface ReasoningContentBlock {
+  readonly reasoningContent:
+    | { readonly reasoningText: { readonly text: string; readonly signature: string } }
+    /** Base64. */
+    | { readonly redactedContent: string };
+}
+
 export type ContentBlock =
-  TextBlock | CachePoint | ToolUseBlock | ToolResultBlock | ImageBlock | DocumentBlock;
+  | TextBlock
+  | CachePoint
+  | ToolUseBlock
+  | ToolResultBlock
+  | ImageBlock
+  | DocumentBlock
+  | ReasoningContentBlock;
 
 export type ImageFormat = "png" | "jpeg" | "gif" | "webp";
 export type DocumentFormat =

@@ -7,8 +7,10 @@ import { cachePoint, type SystemBlock, type TextBlock, type Turn } from "./conve
 import { DocumentNames } from "./document-names.ts";
 import { encodeUserPart } from "./encode-user-part.ts";
 import { finishTurns } from "./finish-turns.ts";
-import { limitCachePoints } from "./limit-cache-points.ts";
+import { limitCachePoints } from "./caching/limit-cache-points.ts";
 import { unsupported } from "./refusal.ts";
+import { sentThoughts } from "./thinking/sent-thoughts.ts";
+import { ThoughtSeal } from "./thinking/thought-seal.ts";
 import { ToolHistory } from "./tool-history.ts";
 import type { ToolNames } from "./tool-names.ts";
 import { Turns } from "./turns.ts";
@@ -47,11 +49,13 @@ class ConversationEncoder {
   readonly #history: ToolHistory;
   readonly #documents = new DocumentNames();
   readonly #limits: AttachmentLimits;
+  readonly #seal: ThoughtSeal;
 
   constructor(context: ConversationContext) {
     const { capabilities } = context.model;
     this.#context = context;
     this.#turns = new Turns(capabilities);
+    this.#seal = new ThoughtSeal(context.model);
     this.#limits = new AttachmentLimits(capabilities);
     this.#history = new ToolHistory(context.names, {
       nineCharacterToolIds: capabilities.nineCharacterToolIds,
@@ -133,44 +137,43 @@ class ConversationEncoder {
     });
   }
 
-  /** Reasoning that comes back stays out: without its signature the provider refuses it. */
+  /** Thoughts come first, and only with something that was said or done upon them. */
   #addAssistant(message: ChatMessage, place: string): void {
-    const said = this.#addWords(message);
+    const words = this.#wordsOf(message);
     const calls = message.tool_calls ?? [];
-    calls.forEach((call, index) => {
-      const block = this.#history.call(call.id, callOf(call), `${place}.tool_calls[${index}]`);
-      this.#turns.add("assistant", block);
-    });
     const functionCall = objectOf(message["function_call"]);
-    if (functionCall !== undefined) {
-      const call = functionCallOf(functionCall);
-      this.#turns.add("assistant", this.#history.functionCall(call, place));
-    }
-    const isSilent = !said && calls.length === 0 && functionCall === undefined;
+    const isSilent = words.length === 0 && calls.length === 0 && functionCall === undefined;
     if (isSilent && isObject(message["audio"])) {
       throw unsupported(
         `${place}.audio`,
         `${place}: spoken answers cannot be sent back to this model. Send their text.`,
       );
     }
+    if (!isSilent) {
+      for (const block of sentThoughts(message, this.#seal)) this.#turns.add("assistant", block);
+    }
+    for (const part of words) {
+      this.#turns.add("assistant", { text: textOfPart(part) });
+      if (this.#isBreakpoint(part)) this.#turns.addCachePoint();
+    }
+    calls.forEach((call, index) => {
+      const block = this.#history.call(call.id, callOf(call), `${place}.tool_calls[${index}]`);
+      this.#turns.add("assistant", block);
+    });
+    if (functionCall !== undefined) {
+      const call = functionCallOf(functionCall);
+      this.#turns.add("assistant", this.#history.functionCall(call, place));
+    }
   }
 
-  /** Whether there were any. */
-  #addWords(message: ChatMessage): boolean {
-    let isAny = false;
+  /** The parts that say something. */
+  #wordsOf(message: ChatMessage): readonly ContentPart[] {
     const refusal = nonEmpty(message["refusal"]);
     const parts: readonly ContentPart[] =
       refusal === undefined
         ? partsOf(message)
         : [...partsOf(message), { type: "refusal", refusal }];
-    for (const part of parts) {
-      const text = textOfPart(part);
-      if (isBlank(text)) continue;
-      isAny = true;
-      this.#turns.add("assistant", { text });
-      if (this.#isBreakpoint(part)) this.#turns.addCachePoint();
-    }
-    return isAny;
+    return parts.filter((part) => !isBlank(textOfPart(part)));
   }
 
   /** A hint about cost: models that keep no prompts answer the same without. */

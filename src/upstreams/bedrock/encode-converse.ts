@@ -9,8 +9,10 @@ import { encodeInference, maxTokensOf } from "./encode-inference.ts";
 import { encodeTools, type EncodedTools } from "./encode-tools.ts";
 import { mergeFields } from "./merge-fields.ts";
 import { planAnswerFormat, type AnswerFormat } from "./plan-answer-format.ts";
-import { planReasoning, type ReasoningPlan } from "./plan-reasoning.ts";
 import type { BedrockModelSettings, Guardrail } from "./settings.ts";
+import { planReasoning, type ReasoningPlan } from "./thinking/plan-reasoning.ts";
+import { ThoughtSeal } from "./thinking/thought-seal.ts";
+import { withoutThoughts } from "./thinking/turn-thoughts.ts";
 import { ToolNames } from "./tool-names.ts";
 import { mayCallTools } from "./tool-offers.ts";
 
@@ -36,12 +38,12 @@ export function encodeConverse(
   const reasoning = planReasoning(request, model, {
     isForced: tools.isForced,
     maxTokens,
-    lastTurn: conversation.turns.at(-1),
+    turns: conversation.turns,
   });
   const { isThinking } = reasoning;
   const fields = additionalFields(request, model, { tools, reasoning });
   const body: ConverseBody = {
-    ...contentOf(parts),
+    ...contentOf(parts, { keepsThoughts: isThinking }),
     inferenceConfig: encodeInference(request, model, { maxTokens, isThinking }),
     ...(Object.keys(fields).length > 0 && { additionalModelRequestFields: fields }),
     ...(format.kind === "field" && { outputConfig: { textFormat: format.textFormat } }),
@@ -54,13 +56,14 @@ export function encodeConverse(
       textTools: tools.textTools,
       answerTool: tools.answerTool,
       usesFunctions: (request.functions ?? []).length > 0,
+      thoughtSeal: new ThoughtSeal(model),
     },
   };
 }
 
-/** What the model reads of a request. Throws as `encodeConverse` does. */
+/** What the model reads of a request, thoughts of its own aside. Throws as `encodeConverse` does. */
 export function encodeContent(request: ChatRequest, model: BedrockModel): ConverseContent {
-  return contentOf(encodeParts(request, model));
+  return contentOf(encodeParts(request, model), { keepsThoughts: false });
 }
 
 /** Whether a streamed answer must be asked for whole: some models stream no tool calls. */
@@ -92,9 +95,12 @@ function encodeParts(request: ChatRequest, model: BedrockModel): Parts {
 
 type ConverseContent = Pick<ConverseBody, "messages" | "system" | "toolConfig">;
 
-function contentOf({ conversation: { system, turns }, tools: { config } }: Parts): ConverseContent {
+function contentOf(
+  { conversation: { system, turns }, tools: { config } }: Parts,
+  { keepsThoughts }: { readonly keepsThoughts: boolean },
+): ConverseContent {
   return {
-    messages: turns,
+    messages: keepsThoughts ? turns : withoutThoughts(turns),
     ...(system.length > 0 && { system }),
     ...(config !== undefined && { toolConfig: config }),
   };

@@ -1,4 +1,4 @@
-import type { ContentBlock } from "./converse-body.ts";
+import type { ContentBlock } from "../converse-body.ts";
 
 /** The provider's limit for one request. */
 const mostCachePoints = 4;
