@@ -16,6 +16,7 @@ export function readUsage(value: unknown): TokenUsage | undefined {
     inputTokens: (uncachedTokens ?? 0) + cachedInputTokens + cacheWriteTokens,
     outputTokens: outputTokens ?? 0,
     cachedInputTokens,
+    ...(cacheWriteTokens > 0 && { cacheWriteTokens }),
     // The service's `TokenUsage` has no count of reasoning: it is part of the output.
     reasoningTokens: 0,
   };
