@@ -42,6 +42,13 @@ const capabilitiesSchema = z
     }).optional(),
     documents: optionalFlag("Takes documents."),
     prompt_caching: optionalFlag("Takes points up to which a prompt may be cached."),
+    prompt_cache_hour: optionalFlag("Keeps prompts for an hour if asked to."),
+    prompt_cache_tools: optionalFlag("Takes such points among the tools."),
+    prompt_cache_min_tokens: requiredWholeNumber({
+      about: "Fewest tokens of a prompt that the model keeps.",
+      min: 0,
+      max: 100_000_000,
+    }).optional(),
     json_schema: optionalFlag("Takes JSON schemas of answers."),
     reasoning: z
       .enum(["none", "thinking-budget", "adaptive", "effort-field"])
@@ -113,6 +120,12 @@ export const bedrockChatTargetSchema = z
       "Drops request fields that the model cannot honour, where callers would else get 400.",
       false,
     ),
+    prompt_cache: z
+      .enum(["as_sent", "auto"])
+      .prefault("as_sent")
+      .describe(
+        "`auto` puts cache points behind tools, instructions and the user's last turns where callers put none.",
+      ),
     guardrail: guardrailSchema,
     request_metadata: requestMetadataSchema,
     service_tier: z

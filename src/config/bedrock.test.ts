@@ -164,6 +164,7 @@ describe("a chat target's section", () => {
       defaultOutputTokens: undefined,
       capabilities: {},
       dropUnsupported: false,
+      promptCache: "as_sent",
       guardrail: undefined,
       requestMetadata: {},
       serviceTier: undefined,
@@ -196,6 +197,7 @@ describe("a chat target's section", () => {
       defaultOutputTokens: 9,
       capabilities: {},
       dropUnsupported: true,
+      promptCache: "as_sent",
       guardrail: {
         identifier: "gr1",
         version: "DRAFT",
@@ -221,11 +223,17 @@ describe("a chat target's section", () => {
       const key = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
       if (name === "reasoning") return `${key}: adaptive`;
       if (name === "thinkingOff") return `${key}: never`;
-      return name.startsWith("max") ? `${key}: 77` : `${key}: ${name.length % 2 === 0}`;
+      const isNumber = name.startsWith("max") || name === "promptCacheMinTokens";
+      return isNumber ? `${key}: 77` : `${key}: ${name.length % 2 === 0}`;
     });
     const expected: Record<string, unknown> = {};
     for (const name of every) expected[name] = name.length % 2 === 0;
-    const numbers = { maxOutputTokens: 77, maxImages: 77, maxImageBytes: 77 };
+    const numbers = {
+      promptCacheMinTokens: 77,
+      maxOutputTokens: 77,
+      maxImages: 77,
+      maxImageBytes: 77,
+    };
     Object.assign(expected, { reasoning: "adaptive", thinkingOff: "never", ...numbers });
     const { settings } = read({ chat: `bedrock: { capabilities: { ${written.join(", ")} } }` });
     const capabilities = modelSettings(settings, "chat-a")?.capabilities;

@@ -78,6 +78,7 @@ function buildChatModel(
     defaultOutputTokens: section.default_output_tokens,
     capabilities: buildCapabilities(section.capabilities),
     dropUnsupported: section.drop_unsupported,
+    promptCache: section.prompt_cache,
     guardrail: buildGuardrail(section.guardrail),
     requestMetadata: section.request_metadata,
     serviceTier: section.service_tier,
@@ -101,7 +102,12 @@ function buildGuardrail(guardrail: ChatSection["guardrail"]): Guardrail | undefi
 type CapabilitiesFile = ChatSection["capabilities"];
 type FlagName = Exclude<
   keyof Capabilities,
-  "reasoning" | "thinkingOff" | "maxOutputTokens" | "maxImages" | "maxImageBytes"
+  | "reasoning"
+  | "thinkingOff"
+  | "maxOutputTokens"
+  | "maxImages"
+  | "maxImageBytes"
+  | "promptCacheMinTokens"
 >;
 
 /** What the file calls each of the flags. */
@@ -122,6 +128,8 @@ const flagKeys = {
   images: "images",
   documents: "documents",
   promptCaching: "prompt_caching",
+  promptCacheHour: "prompt_cache_hour",
+  promptCacheTools: "prompt_cache_tools",
   jsonSchema: "json_schema",
   xhighEffort: "xhigh_effort",
   omitsThoughts: "omits_thoughts",
@@ -132,6 +140,7 @@ const flagKeys = {
 /** Only what the file says: the rest is the family's. */
 function buildCapabilities(file: CapabilitiesFile): Partial<Capabilities> {
   const { reasoning, thinking_off: thinkingOff, max_output_tokens: maxOutputTokens } = file;
+  const { prompt_cache_min_tokens: promptCacheMinTokens } = file;
   const { max_images: maxImages, max_image_bytes: maxImageBytes } = file;
   const flags = Object.entries(flagKeys).flatMap(([name, key]) => {
     const value = file[key];
@@ -142,6 +151,7 @@ function buildCapabilities(file: CapabilitiesFile): Partial<Capabilities> {
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(thinkingOff === undefined ? {} : { thinkingOff }),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+    ...(promptCacheMinTokens === undefined ? {} : { promptCacheMinTokens }),
     ...(maxImages === undefined ? {} : { maxImages }),
     ...(maxImageBytes === undefined ? {} : { maxImageBytes }),
   };

@@ -27,6 +27,12 @@ export interface CapabilityRow {
   /** What `output_config.effort` may be. */
   readonly efforts: readonly string[];
   readonly cachePoints: boolean;
+  /** Cache points may stand among the tools. */
+  readonly toolCachePoints: boolean;
+  /** Cache points may last an hour. */
+  readonly hourCachePoints: boolean;
+  /** Shorter beginnings of prompts are not kept. */
+  readonly fewestCachedTokens: number;
   readonly countTokens: boolean;
   /** Names that `additionalModelRequestFields` may have; undefined allows any. */
   readonly modelFields: readonly string[] | undefined;
@@ -66,6 +72,9 @@ export const allCapableRow: CapabilityRow = {
   omitsThoughts: false,
   efforts: ["low", "medium", "high", "xhigh", "max"],
   cachePoints: true,
+  toolCachePoints: true,
+  hourCachePoints: true,
+  fewestCachedTokens: 1024,
   countTokens: true,
   modelFields: undefined,
   maxOutputTokens: undefined,
@@ -92,6 +101,7 @@ const claude3: CapabilityRow = {
   api: "chat",
   jsonSchema: false,
   cachePoints: false,
+  hourCachePoints: false,
   modelFields: claudeFields.filter((name) => name !== "thinking" && name !== "output_config"),
   maxOutputTokens: 4096,
   contextTokens: 200_000,
@@ -107,10 +117,16 @@ const claude37: CapabilityRow = {
   isProfileOnly: true,
 };
 const claude4: CapabilityRow = { ...claude37, burndown: 5 };
-const claude45: CapabilityRow = { ...claude4, topPWithTemperature: false, jsonSchema: true };
+const claude45: CapabilityRow = {
+  ...claude4,
+  topPWithTemperature: false,
+  jsonSchema: true,
+  hourCachePoints: true,
+};
 const claude46: CapabilityRow = {
   ...claude45,
   prefill: false,
+  hourCachePoints: false,
   thinkingTypes: ["enabled", "adaptive", "disabled"],
   efforts: ["low", "medium", "high", "max"],
 };
@@ -191,6 +207,8 @@ const mistralLarge: CapabilityRow = {
 const nova: CapabilityRow = {
   ...plainChat,
   cachePoints: true,
+  toolCachePoints: false,
+  hourCachePoints: false,
   modelFields: ["inferenceConfig", "reasoningConfig"],
   maxOutputTokens: 10_000,
   contextTokens: 300_000,
@@ -210,6 +228,7 @@ export const capabilityRows: readonly (readonly [RegExp, CapabilityRow])[] = [
   [/^anthropic\.claude-(?:v2|instant)/, { ...claude3, ...ended }],
   [/^anthropic\.claude-3-(?:opus|sonnet|haiku)-/, claude3],
   [/^anthropic\.claude-3-5-sonnet-20240620-/, { ...claude35, maxOutputTokens: 4096 }],
+  [/^anthropic\.claude-3-5-haiku-/, { ...claude35, fewestCachedTokens: 2048 }],
   [/^anthropic\.claude-3-5-/, claude35],
   [/^anthropic\.claude-3-7-/, claude37],
   [/^anthropic\.claude-opus-4-(?:1-)?\d{8}-/, { ...claude4, maxOutputTokens: 32_000 }],
@@ -219,6 +238,7 @@ export const capabilityRows: readonly (readonly [RegExp, CapabilityRow])[] = [
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-5(?!\d)/, claude5],
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-4-[7-9](?!\d)/, claude47],
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-4-6(?!\d)/, claude46],
+  [/^anthropic\.claude-(?:opus|haiku)-4-5(?!\d)/, { ...claude45, fewestCachedTokens: 4096 }],
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-4-[1-5](?!\d)/, claude45],
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-4(?!-\d(?!\d))/, claude4],
   [/^meta\.llama2-/, { ...llama3, ...ended }],

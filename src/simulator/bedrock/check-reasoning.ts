@@ -1,6 +1,6 @@
 import { isRecord, listOf, numberOf, recordOf, stringOf, type JsonRecord } from "../read-json.ts";
 import type { CapabilityRow } from "./capability-rows.ts";
-import { modelError } from "./check-capabilities.ts";
+import { modelError } from "./bedrock-error.ts";
 import { isOwnRedacted, isOwnSignature } from "./reasoning-signature.ts";
 
 /** Claude's rules for thinking. Throws `BedrockError`. */

@@ -27,6 +27,8 @@ export interface ConverseRequest {
 export interface CacheUse {
   readonly readTokens: number;
   readonly writeTokens: number;
+  /** The part of it for each time that it lasts. */
+  readonly written: Readonly<Record<"5m" | "1h", number>>;
 }
 
 export interface GuardrailUse {

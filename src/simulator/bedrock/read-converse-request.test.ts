@@ -16,6 +16,7 @@ const ids = {
   claude46: "eu.anthropic.claude-sonnet-4-6",
   claude5: "global.anthropic.claude-opus-5",
   claude55: "global.anthropic.claude-opus-5-5",
+  nova: "us.amazon.nova-lite-v1:0",
   oldClaude: "anthropic.claude-3-haiku-20240307-v1:0",
   newClaude: "global.anthropic.claude-opus-4-7",
   llama: "meta.llama3-1-405b-instruct-v1:0",
@@ -443,6 +444,45 @@ describe("what a request asks for", () => {
     expect(read({ body: { ...hello, toolConfig } }).prompt.toolUse.isParallel).toBe(true);
   });
 
+  test("cache points are as the model takes them", () => {
+    const point = (ttl?: string) => ({ cachePoint: { type: "default", ...(ttl && { ttl }) } });
+    const points = (...ttls: (string | undefined)[]) => ({
+      messages: [user(text("a"), ...ttls.map(point))],
+    });
+    expect(messageOf({ body: points("1h", "5m", undefined), model: "claude" })).toBe("accepted");
+    expect(messageOf({ body: points("5m", "1h"), model: "claude" })).toContain("must not come");
+    expect(messageOf({ body: points(undefined, "1h"), model: "claude" })).toContain("must not");
+    expect(messageOf({ body: points("1h"), model: "claude46" })).toContain("Extra inputs");
+    expect(messageOf({ body: points("1h"), model: "nova" })).toContain("Extended TTL");
+    expect(messageOf({ body: points("5m"), model: "nova" })).toBe("accepted");
+    const body = { ...hello, toolConfig: { tools: [tool("look"), point()] } };
+    expect(messageOf({ body, model: "nova" })).toContain("#/toolConfig/tools/1: extraneous key");
+    expect(messageOf({ body, model: "claude" })).toBe("accepted");
+    const many = points(undefined, undefined, undefined, undefined, undefined);
+    expect(messageOf({ body: many, model: "claude" })).toContain("A maximum of 4 blocks");
+  });
+
+  test("what is written is told for each time that it lasts", () => {
+    const cache = new PromptCache();
+    const long = (ttl: string, words: string) => [
+      text(words.repeat(1500)),
+      { cachePoint: { type: "default", ttl } },
+    ];
+    const system = long("1h", "word ");
+    const ask = (...content: object[]) =>
+      read({ body: { system, messages: [user(...content)] }, model: "claude", cache }).cache;
+    const first = ask(...long("5m", "more "));
+    expect(first?.written["1h"]).toBeGreaterThan(1500);
+    expect(first?.written["5m"]).toBeGreaterThan(1400);
+    expect((first?.written["1h"] ?? 0) + (first?.written["5m"] ?? 0)).toBe(
+      first?.writeTokens ?? -1,
+    );
+    const second = ask(...long("5m", "else "));
+    expect(second?.readTokens).toBe(first?.written["1h"] ?? 0);
+    expect(second?.written["1h"]).toBe(0);
+    expect(second?.written["5m"]).toBe(second?.writeTokens ?? 0);
+  });
+
   test("a cached beginning is written once, and read from then on", () => {
     const cache = new PromptCache();
     const system = [text("word ".repeat(1500)), { cachePoint: { type: "default" } }];
@@ -452,10 +492,13 @@ describe("what a request asks for", () => {
     expect(first.cache?.readTokens).toBe(0);
     expect(first.cache?.writeTokens).toBeGreaterThan(1500);
     expect(first.cache?.writeTokens).toBeLessThan(first.promptTokens);
-    expect(ask("two").cache).toEqual({ readTokens: first.cache?.writeTokens ?? 0, writeTokens: 0 });
+    expect(ask("two").cache).toMatchObject({
+      readTokens: first.cache?.writeTokens ?? 0,
+      writeTokens: 0,
+    });
     const short = [text("word"), { cachePoint: { type: "default" } }];
     const body = { ...hello, system: short };
-    expect(read({ body, cache }).cache).toEqual({ readTokens: 0, writeTokens: 0 });
+    expect(read({ body, cache }).cache).toMatchObject({ readTokens: 0, writeTokens: 0 });
     expect(read({ body: hello, cache }).cache).toBeUndefined();
   });
 });

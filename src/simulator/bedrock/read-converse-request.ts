@@ -1,9 +1,9 @@
 import { countPromptTokens } from "../answer/prompt-tokens.ts";
 import { lastTurn, lastUserText, type Prompt } from "../answer/prompt.ts";
 import { isRecord, listOf, numberOf, recordOf, stringOf, type JsonRecord } from "../read-json.ts";
-import { invalid, type BedrockError } from "./bedrock-error.ts";
+import { invalid, modelError, type BedrockError } from "./bedrock-error.ts";
 import type { CapabilityRow } from "./capability-rows.ts";
-import { checkCapabilities, modelError } from "./check-capabilities.ts";
+import { checkCapabilities } from "./check-capabilities.ts";
 import { checkConversation } from "./check-conversation.ts";
 import { checkReasoning } from "./check-reasoning.ts";
 import type { ConverseRequest, GuardrailUse } from "./converse-request.ts";

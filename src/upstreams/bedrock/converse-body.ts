@@ -24,7 +24,8 @@ export interface TextBlock {
 }
 
 export interface CachePoint {
-  readonly cachePoint: { readonly type: "default" };
+  /** Without a `ttl` it lasts five minutes. */
+  readonly cachePoint: { readonly type: "default"; readonly ttl?: "1h" };
 }
 
 export type SystemBlock = TextBlock | CachePoint;
@@ -82,9 +83,11 @@ export interface InferenceConfig {
 }
 
 export interface ToolConfig {
-  readonly tools: readonly ToolSpec[];
+  readonly tools: readonly ToolEntry[];
   readonly toolChoice?: WireToolChoice;
 }
+
+export type ToolEntry = ToolSpec | CachePoint;
 
 export interface ToolSpec {
   readonly toolSpec: {

@@ -3,11 +3,11 @@ import { isObject, nonEmpty, objectOf, textOf, type JsonObject } from "../shared
 import { AttachmentLimits } from "./attachment-limits.ts";
 import type { BedrockModel } from "./bedrock-model.ts";
 import { isBlank } from "./blank-text.ts";
-import { cachePoint, type SystemBlock, type TextBlock, type Turn } from "./converse-body.ts";
+import type { CachePoint, SystemBlock, TextBlock, Turn } from "./converse-body.ts";
 import { DocumentNames } from "./document-names.ts";
 import { encodeUserPart } from "./encode-user-part.ts";
 import { finishTurns } from "./finish-turns.ts";
-import { limitCachePoints } from "./caching/limit-cache-points.ts";
+import { wantedCachePoint } from "./caching/cache-hint.ts";
 import { unsupported } from "./refusal.ts";
 import { sentThoughts } from "./thinking/sent-thoughts.ts";
 import { ThoughtSeal } from "./thinking/thought-seal.ts";
@@ -16,7 +16,7 @@ import type { ToolNames } from "./tool-names.ts";
 import { Turns } from "./turns.ts";
 
 export interface Conversation {
-  readonly system: readonly SystemBlock[];
+  readonly system: SystemBlock[];
   /** Begins with the user; user and assistant alternate. */
   readonly turns: readonly Turn[];
 }
@@ -91,16 +91,12 @@ class ConversationEncoder {
     if (instruction !== undefined) this.#system.push({ text: instruction });
     const turns = this.#turns.list;
     finishTurns(turns, model.capabilities);
-    if (model.capabilities.system) {
-      limitCachePoints([this.#system, ...turns.map(({ content }) => content)]);
-      return { system: this.#system, turns };
-    }
+    if (model.capabilities.system) return { system: this.#system, turns };
     // Without instructions of their own, they are the first words that the model reads.
     const joined = turns.map(({ role, content }, index) => ({
       role,
       content: index === 0 ? [...this.#system, ...content] : content,
     }));
-    limitCachePoints(joined.map(({ content }) => content));
     return { system: [], turns: joined };
   }
 
@@ -110,8 +106,9 @@ class ConversationEncoder {
       const text = textOfPart(part);
       if (isBlank(text)) continue;
       this.#system.push({ text });
-      if (this.#isBreakpoint(part)) this.#system.push(cachePoint);
+      this.#markSystem(part);
     }
+    this.#markSystem(message);
   }
 
   #addResult(message: ChatMessage, place: string): void {
@@ -122,19 +119,22 @@ class ConversationEncoder {
         ? this.#history.functionResult(texts, place)
         : this.#history.result(message.tool_call_id ?? "", texts, place);
     this.#turns.add("user", result);
-    if (parts.some((part) => this.#isBreakpoint(part))) this.#turns.addCachePoint();
+    for (const holder of [...parts, message]) this.#mark(holder);
   }
 
   #addUser(message: ChatMessage, place: string): void {
     const context = { model: this.#context.model, names: this.#documents };
+    let isAny = false;
     partsOf(message).forEach((part, index) => {
       const partPlace = `${place}.content[${index}]`;
       const block = encodeUserPart(part, context, partPlace);
       if (block === undefined) return;
       this.#turns.add("user", block);
       this.#limits.count(block, this.#turns.last, partPlace);
-      if (this.#isBreakpoint(part)) this.#turns.addCachePoint();
+      this.#mark(part);
+      isAny = true;
     });
+    if (isAny) this.#mark(message);
   }
 
   /** Thoughts come first, and only with something that was said or done upon them. */
@@ -154,7 +154,7 @@ class ConversationEncoder {
     }
     for (const part of words) {
       this.#turns.add("assistant", { text: textOfPart(part) });
-      if (this.#isBreakpoint(part)) this.#turns.addCachePoint();
+      this.#mark(part);
     }
     calls.forEach((call, index) => {
       const block = this.#history.call(call.id, callOf(call), `${place}.tool_calls[${index}]`);
@@ -164,6 +164,7 @@ class ConversationEncoder {
       const call = functionCallOf(functionCall);
       this.#turns.add("assistant", this.#history.functionCall(call, place));
     }
+    if (!isSilent) this.#mark(message);
   }
 
   /** The parts that say something. */
@@ -176,13 +177,21 @@ class ConversationEncoder {
     return parts.filter((part) => !isBlank(textOfPart(part)));
   }
 
-  /** A hint about cost: models that keep no prompts answer the same without. */
-  #isBreakpoint(part: ContentPart): boolean {
-    return (
-      this.#context.model.capabilities.promptCaching &&
-      "prompt_cache_breakpoint" in part &&
-      isObject(part.prompt_cache_breakpoint)
-    );
+  /** Puts the cache point that a message or a part wants behind what came last of it. */
+  #mark(holder: ChatMessage | ContentPart): void {
+    this.#turns.addCachePoint(this.#pointOf(holder));
+  }
+
+  #markSystem(holder: ChatMessage | ContentPart): void {
+    const point = this.#pointOf(holder);
+    const last = this.#system.at(-1);
+    if (point !== undefined && last !== undefined && !("cachePoint" in last)) {
+      this.#system.push(point);
+    }
+  }
+
+  #pointOf(holder: ChatMessage | ContentPart): CachePoint | undefined {
+    return wantedCachePoint(holder, this.#context.model.capabilities);
   }
 }
 

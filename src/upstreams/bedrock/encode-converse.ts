@@ -2,6 +2,9 @@ import type { ChatRequest } from "../../domain/chat.ts";
 import { numberOf, type JsonObject } from "../shared/json-fields.ts";
 import type { AnswerContext } from "./answer-context.ts";
 import type { BedrockModel } from "./bedrock-model.ts";
+import { addCachePoints } from "./caching/add-cache-points.ts";
+import { limitCachePoints } from "./caching/limit-cache-points.ts";
+import { listsOf } from "./caching/prompt-blocks.ts";
 import { checkUnsupported } from "./check-unsupported.ts";
 import type { ConverseBody, GuardrailConfig } from "./converse-body.ts";
 import { encodeConversation, type Conversation } from "./encode-conversation.ts";
@@ -90,7 +93,13 @@ function encodeParts(request: ChatRequest, model: BedrockModel): Parts {
     offersTools: tools.config !== undefined && tools.answerTool === undefined,
     instruction: format.kind === "instruction" ? format.text : undefined,
   });
-  return { format, names, tools, conversation };
+  const prompt = { tools: [...(tools.config?.tools ?? [])], ...conversation };
+  if (model.capabilities.promptCaching && model.settings.promptCache === "auto") {
+    addCachePoints(prompt, model.capabilities);
+  }
+  limitCachePoints(listsOf(prompt));
+  const config = tools.config && { ...tools.config, tools: prompt.tools };
+  return { format, names, tools: { ...tools, config }, conversation };
 }
 
 type ConverseContent = Pick<ConverseBody, "messages" | "system" | "toolConfig">;

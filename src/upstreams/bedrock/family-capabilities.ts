@@ -22,6 +22,10 @@ const usual: Capabilities = {
   maxImageBytes: 5 * 1024 * 1024,
   documents: true,
   promptCaching: false,
+  promptCacheHour: false,
+  promptCacheTools: true,
+  // Of a family, the number of the model that keeps the shortest prompts.
+  promptCacheMinTokens: 1_024,
   jsonSchema: false,
   reasoning: "none",
   thinkingOff: "omit",
@@ -53,13 +57,19 @@ const cachingClaude: Capabilities = { ...claude, promptCaching: true, countToken
 const claude45: Capabilities = {
   ...cachingClaude,
   topPWithTemperature: false,
+  promptCacheHour: true,
   jsonSchema: true,
   reasoning: "thinking-budget",
   maxOutputTokens: 64_000,
 };
 
 /** A conversation can no longer end with the assistant's words. */
-const claude46: Capabilities = { ...claude45, prefill: false, reasoning: "adaptive" };
+const claude46: Capabilities = {
+  ...claude45,
+  prefill: false,
+  promptCacheHour: false,
+  reasoning: "adaptive",
+};
 
 /** From 4.7 on no sampling can be chosen, and this provider refuses JSON schemas there. */
 const claude47: Capabilities = {
@@ -73,7 +83,11 @@ const claude47: Capabilities = {
 };
 
 /** It thinks unless told not to. */
-const claude5: Capabilities = { ...claude47, thinkingOff: "disabled" };
+const claude5: Capabilities = {
+  ...claude47,
+  thinkingOff: "disabled",
+  promptCacheMinTokens: 512,
+};
 
 /** No tool can be forced from here on, whether the model thinks or not. */
 const claude55 = { ...claude5, toolChoice: false, namedToolChoice: false };
@@ -100,6 +114,8 @@ const nova: Capabilities = {
   images: true,
   maxImageBytes: 25 * 1024 * 1024,
   promptCaching: true,
+  promptCacheTools: false,
+  promptCacheMinTokens: 1_000,
   maxOutputTokens: 10_000,
 };
 

@@ -70,6 +70,12 @@ export interface Capabilities {
   readonly documents: boolean;
   /** Points up to which the provider may keep a prompt. */
   readonly promptCaching: boolean;
+  /** Such points may last an hour instead of five minutes. */
+  readonly promptCacheHour: boolean;
+  /** Such points may stand among the tools. */
+  readonly promptCacheTools: boolean;
+  /** Fewest tokens of a prompt that are kept: a point that comes earlier does nothing. */
+  readonly promptCacheMinTokens: number;
   /** JSON schemas of answers, and of a tool's input with `strict`, are request fields. */
   readonly jsonSchema: boolean;
   /** How `reasoning_effort` is asked for. */

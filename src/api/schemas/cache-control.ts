@@ -1,0 +1,12 @@
+import { object, oneOf } from "./checks.ts";
+
+/**
+ * Marks the end of what a provider may keep of a prompt, on messages, parts and tools: Anthropic's
+ * field, as callers of other gateways send it.
+ */
+export const cacheControl = {
+  cache_control: object({
+    required: { type: oneOf(["ephemeral"]) },
+    optional: { ttl: oneOf(["5m", "1h"]) },
+  }),
+};
