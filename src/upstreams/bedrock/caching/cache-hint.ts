@@ -1,4 +1,4 @@
-import { isObject, objectOf } from "../../shared/json-fields.ts";
+import { objectOf } from "../../shared/json-fields.ts";
 import { cachePoint, type CachePoint } from "../converse-body.ts";
 import type { Capabilities } from "../model-families.ts";
 
@@ -12,9 +12,9 @@ export function wantedCachePoint(
   { promptCaching, promptCacheHour }: Capabilities,
 ): CachePoint | undefined {
   if (!promptCaching) return undefined;
-  if ("cache_control" in holder && isObject(holder.cache_control)) {
-    const isLong = holder.cache_control["ttl"] === "1h" && promptCacheHour;
-    return isLong ? hourPoint : cachePoint;
+  const control = "cache_control" in holder ? objectOf(holder.cache_control) : undefined;
+  if (control?.["type"] === "ephemeral") {
+    return control["ttl"] === "1h" && promptCacheHour ? hourPoint : cachePoint;
   }
   const breakpoint =
     "prompt_cache_breakpoint" in holder ? holder.prompt_cache_breakpoint : undefined;
