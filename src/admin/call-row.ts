@@ -23,6 +23,7 @@ export function viewCall(record: UsageRecord, reader: Reader): CallRow {
     input_tokens: record.inputTokens,
     output_tokens: record.outputTokens,
     cached_input_tokens: record.cachedInputTokens,
+    cache_write_tokens: record.cacheWriteTokens ?? 0,
     usage_source: record.usageSource,
     outcome: record.outcome,
     status: record.status,

@@ -138,6 +138,7 @@ function viewTotal(total: UsageTotal): UsageTotalView {
     input_tokens: total.inputTokens,
     output_tokens: total.outputTokens,
     cached_input_tokens: total.cachedInputTokens,
+    cache_write_tokens: total.cacheWriteTokens,
     estimated_tokens: total.estimatedTokens,
     duration_ms: viewPercentiles(total.duration),
     first_event_ms: viewPercentiles(total.firstEvent),

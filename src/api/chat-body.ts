@@ -1,5 +1,6 @@
 import type { ChatChoice, ChatResult, ResultToolCall } from "../domain/chat.ts";
 import type { TokenUsage } from "../domain/usage.ts";
+import { reasoningDetail } from "./reasoning-details.ts";
 import { usageBody } from "./usage-body.ts";
 
 export interface ChatBodyOptions {
@@ -40,7 +41,7 @@ function logprobsBody({ logprobs, refusalLogprobs }: ChatChoice): object | null 
 }
 
 function messageBody(choice: ChatChoice): object {
-  const { toolCalls, functionCall, reasoning } = choice;
+  const { toolCalls, functionCall, reasoning, reasoningBlocks = [] } = choice;
   const calls = toolCalls.length > 0 || functionCall !== undefined;
   // A text answer always has text, be it empty; null stands for "calls or refuses instead".
   const content = choice.content ?? (calls || choice.refusal !== undefined ? null : "");
@@ -50,6 +51,9 @@ function messageBody(choice: ChatChoice): object {
     refusal: choice.refusal ?? null,
     annotations: [],
     ...(reasoning !== undefined && { reasoning_content: reasoning }),
+    ...(reasoningBlocks.length > 0 && {
+      reasoning_details: reasoningBlocks.map(reasoningDetail),
+    }),
     // Absent when there are none: sent back, an empty list is an error.
     ...(toolCalls.length > 0 && { tool_calls: toolCalls.map(toolCallBody) }),
     ...(functionCall !== undefined && { function_call: functionCall }),

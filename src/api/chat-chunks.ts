@@ -1,5 +1,6 @@
 import type { ChatEvent } from "../domain/chat.ts";
 import type { TokenUsage } from "../domain/usage.ts";
+import { reasoningDetail } from "./reasoning-details.ts";
 import { usageBody } from "./usage-body.ts";
 
 export interface ChatChunkOptions {
@@ -65,6 +66,10 @@ export class ChatChunkWriter {
         );
       case "reasoning-delta":
         return this.#delta(event.choice, `"reasoning_content":${JSON.stringify(event.text)}`);
+      case "reasoning-block": {
+        const detail = reasoningDetail(event.content, event.block);
+        return this.#delta(event.choice, `"reasoning_details":[${JSON.stringify(detail)}]`);
+      }
       case "tool-call-start":
         if (event.kind === "custom") this.#customCalls.add(`${event.choice} ${event.call}`);
         return this.#delta(event.choice, `"tool_calls":[${toolHeader(event)}]`);

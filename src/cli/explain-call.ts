@@ -12,7 +12,9 @@ export function formatCall(call: ReplyRecord): string {
     ? `The gateway refused this call. ${came} got ${status}. The reason is not known any more: it is ` +
       "kept in memory, for the latest refusals of a key, until the gateway restarts."
     : `The gateway did not refuse this call. ${came} ${describeOutcome(call["outcome"])}: ${status}.`;
-  const cached = `${cellOf(call, "cached_input_tokens")} of them cached`;
+  const cached =
+    `${cellOf(call, "cached_input_tokens")} of them cached, ` +
+    `${cellOf(call, "cache_write_tokens")} written to the cache`;
   const facts = [
     ["Key", cellOf(call, "key_id")],
     ["Application", `${cellOf(call, "application")} in ${cellOf(call, "environment")}`],

@@ -29,6 +29,7 @@ const sumColumns: readonly Column[] = [
   { title: "ABANDONED", of: "abandoned_calls" },
   { title: "INPUT", of: "input_tokens" },
   { title: "CACHED", of: "cached_input_tokens" },
+  { title: "WRITTEN", of: "cache_write_tokens" },
   { title: "OUTPUT", of: "output_tokens" },
   { title: "ESTIMATED", of: "estimated_tokens" },
   { title: "MS P50", of: "duration_ms.p50" },

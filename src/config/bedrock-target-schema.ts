@@ -70,11 +70,24 @@ const capabilitiesSchema = z
     }).optional(),
     documents: optionalFlag("Takes documents."),
     prompt_caching: optionalFlag("Takes points up to which a prompt may be cached."),
+    prompt_cache_hour: optionalFlag("Keeps prompts for an hour if asked to."),
+    prompt_cache_tools: optionalFlag("Takes such points among the tools."),
+    prompt_cache_min_tokens: requiredWholeNumber({
+      about: "Fewest tokens of a prompt that the model keeps.",
+      min: 0,
+      max: 100_000_000,
+    }).optional(),
     json_schema: optionalFlag("Takes JSON schemas of answers."),
     reasoning: z
       .enum(["none", "thinking-budget", "adaptive", "effort-field"])
       .optional()
       .describe("How `reasoning_effort` is asked for."),
+    thinking_off: z
+      .enum(["omit", "disabled", "between-tools", "never"])
+      .optional()
+      .describe("How the model is kept from thinking: by not asking for it, by a type, or never."),
+    xhigh_effort: optionalFlag("Takes the effort `xhigh`."),
+    omits_thoughts: optionalFlag("Leaves thoughts out unless a summary of them is asked for."),
     max_output_tokens: requiredWholeNumber({
       about: "Most tokens of one answer that the model takes.",
       min: 1,
@@ -142,6 +155,12 @@ export const bedrockChatTargetSchema = z
       .describe(
         "Whether conversations that OpenAI takes and the provider does not, for want of a turn of " +
           "the user, get one; `strict` refuses them.",
+      ),
+    prompt_cache: z
+      .enum(["as_sent", "auto"])
+      .prefault("as_sent")
+      .describe(
+        "`auto` puts cache points behind tools, instructions and the user's last turns where callers put none.",
       ),
     guardrail: guardrailSchema,
     request_metadata: requestMetadataSchema,

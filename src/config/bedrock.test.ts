@@ -207,6 +207,7 @@ describe("a chat target's section", () => {
       capabilities: {},
       dropUnsupported: false,
       conversation: "repair",
+      promptCache: "as_sent",
       guardrail: undefined,
       requestMetadata: {},
       serviceTier: undefined,
@@ -240,6 +241,7 @@ describe("a chat target's section", () => {
       capabilities: {},
       dropUnsupported: true,
       conversation: "strict",
+      promptCache: "as_sent",
       guardrail: {
         identifier: "gr1",
         version: "DRAFT",
@@ -264,12 +266,19 @@ describe("a chat target's section", () => {
     const written = every.map((name) => {
       const key = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
       if (name === "reasoning") return `${key}: adaptive`;
-      return name.startsWith("max") ? `${key}: 77` : `${key}: ${name.length % 2 === 0}`;
+      if (name === "thinkingOff") return `${key}: never`;
+      const isNumber = name.startsWith("max") || name === "promptCacheMinTokens";
+      return isNumber ? `${key}: 77` : `${key}: ${name.length % 2 === 0}`;
     });
     const expected: Record<string, unknown> = {};
     for (const name of every) expected[name] = name.length % 2 === 0;
-    const numbers = { maxOutputTokens: 77, maxImages: 77, maxImageBytes: 77 };
-    Object.assign(expected, { reasoning: "adaptive", ...numbers });
+    const numbers = {
+      promptCacheMinTokens: 77,
+      maxOutputTokens: 77,
+      maxImages: 77,
+      maxImageBytes: 77,
+    };
+    Object.assign(expected, { reasoning: "adaptive", thinkingOff: "never", ...numbers });
     const { settings } = read({ chat: `bedrock: { capabilities: { ${written.join(", ")} } }` });
     const capabilities = modelSettings(settings, "chat-a")?.capabilities;
     expect<unknown>(capabilities).toEqual(expected);

@@ -104,6 +104,7 @@ function buildChatModel(
     capabilities: buildCapabilities(section.capabilities),
     dropUnsupported: section.drop_unsupported,
     conversation: section.conversation,
+    promptCache: section.prompt_cache,
     guardrail: buildGuardrail(section.guardrail),
     requestMetadata: section.request_metadata,
     serviceTier: section.service_tier,
@@ -127,7 +128,12 @@ function buildGuardrail(guardrail: ChatSection["guardrail"]): Guardrail | undefi
 type CapabilitiesFile = ChatSection["capabilities"];
 type FlagName = Exclude<
   keyof Capabilities,
-  "reasoning" | "maxOutputTokens" | "maxImages" | "maxImageBytes"
+  | "reasoning"
+  | "thinkingOff"
+  | "maxOutputTokens"
+  | "maxImages"
+  | "maxImageBytes"
+  | "promptCacheMinTokens"
 >;
 
 /** What the file calls each of the flags. */
@@ -148,14 +154,19 @@ const flagKeys = {
   images: "images",
   documents: "documents",
   promptCaching: "prompt_caching",
+  promptCacheHour: "prompt_cache_hour",
+  promptCacheTools: "prompt_cache_tools",
   jsonSchema: "json_schema",
+  xhighEffort: "xhigh_effort",
+  omitsThoughts: "omits_thoughts",
   nineCharacterToolIds: "nine_character_tool_ids",
   countTokens: "count_tokens",
 } as const satisfies Readonly<Record<FlagName, keyof CapabilitiesFile>>;
 
 /** Only what the file says: the rest is the family's. */
 function buildCapabilities(file: CapabilitiesFile): Partial<Capabilities> {
-  const { reasoning, max_output_tokens: maxOutputTokens } = file;
+  const { reasoning, thinking_off: thinkingOff, max_output_tokens: maxOutputTokens } = file;
+  const { prompt_cache_min_tokens: promptCacheMinTokens } = file;
   const { max_images: maxImages, max_image_bytes: maxImageBytes } = file;
   const flags = Object.entries(flagKeys).flatMap(([name, key]) => {
     const value = file[key];
@@ -164,7 +175,9 @@ function buildCapabilities(file: CapabilitiesFile): Partial<Capabilities> {
   return {
     ...Object.fromEntries(flags),
     ...(reasoning === undefined ? {} : { reasoning }),
+    ...(thinkingOff === undefined ? {} : { thinkingOff }),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+    ...(promptCacheMinTokens === undefined ? {} : { promptCacheMinTokens }),
     ...(maxImages === undefined ? {} : { maxImages }),
     ...(maxImageBytes === undefined ? {} : { maxImageBytes }),
   };

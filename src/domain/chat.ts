@@ -117,11 +117,22 @@ export interface ResultToolCall {
 /** Entries of OpenAI's `logprobs.content` or `logprobs.refusal`, passed through unread. */
 export type TokenLogprobs = readonly unknown[];
 
+/**
+ * Thoughts of an answer in the form in which their upstream wants them back. `signature` and `data`
+ * are opaque to all but the adapter that wrote them.
+ */
+export type ReasoningBlock =
+  | { readonly kind: "signed"; readonly text: string; readonly signature: string }
+  /** Hidden even from the caller. */
+  | { readonly kind: "redacted"; readonly data: string };
+
 export interface ChatChoice {
   readonly index: number;
   readonly content: string | undefined;
   readonly refusal: string | undefined;
   readonly reasoning: string | undefined;
+  /** What the upstream wants back of its thoughts, in its order; most upstreams have nothing. */
+  readonly reasoningBlocks?: readonly ReasoningBlock[] | undefined;
   readonly toolCalls: readonly ResultToolCall[];
   /** Answer to the deprecated `functions` of a request. */
   readonly functionCall: { readonly name: string; readonly arguments: string } | undefined;
@@ -153,6 +164,13 @@ export type ChatEvent =
       readonly logprobs?: TokenLogprobs;
     }
   | { readonly type: "reasoning-delta"; readonly choice: number; readonly text: string }
+  /** Behind the deltas of the thoughts that it holds; `block` counts from 0 in its choice. */
+  | {
+      readonly type: "reasoning-block";
+      readonly choice: number;
+      readonly block: number;
+      readonly content: ReasoningBlock;
+    }
   | {
       readonly type: "tool-call-start";
       readonly choice: number;

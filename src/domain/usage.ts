@@ -5,7 +5,10 @@ export interface TokenUsage {
   /** All input tokens, cached ones included. */
   readonly inputTokens: number;
   readonly outputTokens: number;
+  /** Part of the input tokens: read from the upstream's cache. */
   readonly cachedInputTokens: number;
+  /** Another part of them: written to the cache, at a price of its own; undefined: none. */
+  readonly cacheWriteTokens?: number | undefined;
   /** Part of the output tokens that the caller did not see as text. */
   readonly reasoningTokens: number;
 }
@@ -40,6 +43,8 @@ export interface UsageRecord {
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly cachedInputTokens: number;
+  /** Undefined: none, or an old row. */
+  readonly cacheWriteTokens?: number | undefined;
   readonly usageSource: UsageSource;
   readonly outcome: CallOutcome;
   /** HTTP status the caller got; 499 when it left before an answer. */

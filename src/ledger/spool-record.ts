@@ -84,6 +84,7 @@ function parseUsage(fields: Fields): UsageRecord {
     firstEventMs: fields.optional("firstEventMs", () => fields.number("firstEventMs")),
     durationMs: fields.number("durationMs"),
     ...(fields.has("routing") && { routing: readRouting(fields.value("routing")) }),
+    ...(fields.has("cacheWriteTokens") && { cacheWriteTokens: fields.number("cacheWriteTokens") }),
     ...(fields.has("mayBeBilledTwice") && { mayBeBilledTwice: fields.flag("mayBeBilledTwice") }),
   };
 }

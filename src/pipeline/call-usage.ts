@@ -111,6 +111,7 @@ export class CallUsage {
       inputTokens,
       outputTokens,
       cachedInputTokens: Math.min(inputTokens, said?.cachedInputTokens ?? 0),
+      cacheWriteTokens: said?.cacheWriteTokens,
       reasoningTokens: said?.reasoningTokens ?? 0,
     };
     const soFar = this.#soFar;

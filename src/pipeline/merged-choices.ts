@@ -131,6 +131,7 @@ export class MergedChoices implements EventBatches<ChatEvent> {
       case "text-delta":
       case "refusal-delta":
       case "reasoning-delta":
+      case "reasoning-block":
       case "tool-call-start":
       case "tool-call-delta":
       case "function-call-start":

@@ -231,6 +231,9 @@ export class Meter {
       inputTokens: end.usage.inputTokens,
       outputTokens: end.usage.outputTokens,
       cachedInputTokens: end.usage.cachedInputTokens,
+      ...((end.usage.cacheWriteTokens ?? 0) > 0 && {
+        cacheWriteTokens: end.usage.cacheWriteTokens,
+      }),
       usageSource: end.source,
       outcome: end.outcome,
       status: end.status,

@@ -219,6 +219,8 @@ export class MeteredStream {
       case "choice-finish":
         this.#finishedChoices += 1;
         return;
+      // Its text was delivered before it.
+      case "reasoning-block":
       case "answer-start":
       case "tool-call-start":
       case "function-call-start":

@@ -15,6 +15,7 @@ export function sumReported(parts: readonly (TokenUsage | undefined)[]): TokenUs
       inputTokens: usage.inputTokens + (sum?.inputTokens ?? 0),
       outputTokens: usage.outputTokens + (sum?.outputTokens ?? 0),
       cachedInputTokens: usage.cachedInputTokens + (sum?.cachedInputTokens ?? 0),
+      cacheWriteTokens: added(usage.cacheWriteTokens, sum?.cacheWriteTokens),
       reasoningTokens: usage.reasoningTokens + (sum?.reasoningTokens ?? 0),
     };
   }
@@ -31,6 +32,16 @@ export function largest(
     inputTokens: Math.max(one.inputTokens, other.inputTokens),
     outputTokens: Math.max(one.outputTokens, other.outputTokens),
     cachedInputTokens: Math.max(one.cachedInputTokens, other.cachedInputTokens),
+    cacheWriteTokens: larger(one.cacheWriteTokens, other.cacheWriteTokens),
     reasoningTokens: Math.max(one.reasoningTokens, other.reasoningTokens),
   };
+}
+
+/** Of counts that most upstreams do not have. */
+function added(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : one + other;
+}
+
+function larger(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : Math.max(one, other);
 }

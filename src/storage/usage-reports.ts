@@ -76,6 +76,7 @@ export interface UsageTotal {
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly cachedInputTokens: number;
+  readonly cacheWriteTokens: number;
   /** Tokens of calls whose upstream gave no count. */
   readonly estimatedTokens: number;
   /** Of completed calls, in milliseconds; undefined without one. */

@@ -45,8 +45,26 @@ function toolChoiceRule(toolConfig: ConverseRequest["toolConfig"]): string | und
   return names.includes(toolChoice.tool.name) ? undefined : "the chosen tool is not offered";
 }
 
-function contentRule({ messages, system = [] }: ConverseRequest): string | undefined {
+function isLongBehindShort({ messages, system = [], toolConfig }: ConverseRequest): boolean {
+  const ttls = [toolConfig?.tools ?? [], system, ...messages.map(({ content }) => content)].flatMap(
+    ttlsOf,
+  );
+  const firstShort = ttls.findIndex((ttl) => ttl !== "1h");
+  return firstShort >= 0 && ttls.lastIndexOf("1h") > firstShort;
+}
+
+function ttlsOf(blocks: readonly object[]): readonly unknown[] {
+  return blocks.flatMap((block) => {
+    const point = "cachePoint" in block ? block.cachePoint : undefined;
+    if (typeof point !== "object" || point === null) return [];
+    return ["ttl" in point ? point.ttl : undefined];
+  });
+}
+
+function contentRule(body: ConverseRequest): string | undefined {
+  const { messages, system = [], toolConfig } = body;
   let cachePoints = system.filter((block) => "cachePoint" in block).length;
+  cachePoints += (toolConfig?.tools ?? []).filter((tool) => "cachePoint" in tool).length;
   if (system[0] !== undefined && "cachePoint" in system[0]) return "a cache point comes first";
   const documentNames = new Set<string>();
   for (const { content } of messages) {
@@ -64,6 +82,7 @@ function contentRule({ messages, system = [] }: ConverseRequest): string | undef
       documentNames.add(name);
     }
   }
+  if (isLongBehindShort(body)) return "a cache point of an hour stands behind a shorter one";
   if (cachePoints > 4) return "there are more than four cache points";
   const last = messages.at(-1)?.content.at(-1);
   const isTrimmed = last === undefined || !("text" in last) || last.text === last.text.trimEnd();

@@ -45,6 +45,15 @@ const toolResult = z.strictObject({
   }),
 });
 
+const reasoning = z.strictObject({
+  reasoningContent: z.union([
+    z.strictObject({
+      reasoningText: z.strictObject({ text: z.string(), signature: z.string().min(1) }),
+    }),
+    z.strictObject({ redactedContent: bytes }),
+  ]),
+});
+
 /** Images, documents and results belong to the user, calls to the assistant. */
 const turn = z.discriminatedUnion("role", [
   z.strictObject({
@@ -53,7 +62,7 @@ const turn = z.discriminatedUnion("role", [
   }),
   z.strictObject({
     role: z.literal("assistant"),
-    content: z.array(z.union([textBlock, cachePoint, toolUse])).min(1),
+    content: z.array(z.union([textBlock, cachePoint, toolUse, reasoning])).min(1),
   }),
 ]);
 

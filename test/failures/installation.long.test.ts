@@ -78,6 +78,10 @@ const withoutInstallation = `
     ["management_tokens", "pepper"],
     ["management_tokens", "parent_id"],
     ["usage", "reserved_tokens"],
+    ...["usage", "usage_minutes", "usage_hours", "usage_days"].map((table) => [
+      table,
+      "cache_write_tokens",
+    ]),
     ["keys", "limit_scope"],
     ...["requests_per_minute", "tokens_per_minute"].map((column) => ["accounts", column]),
   ]

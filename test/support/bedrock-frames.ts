@@ -1,4 +1,5 @@
 import { EventStreamCodec, type MessageHeaders } from "@smithy/eventstream-codec";
+import { ThoughtSeal } from "../../src/upstreams/bedrock/thinking/thought-seal.ts";
 import type { AnswerContext } from "../../src/upstreams/bedrock/answer-context.ts";
 
 /** Frames as the provider's own codec writes them. */
@@ -66,5 +67,6 @@ export function contextOf(fixture: ContextFixture = {}): AnswerContext {
     textTools: new Set(fixture.textTools),
     answerTool: fixture.answerTool,
     usesFunctions: fixture.usesFunctions ?? false,
+    thoughtSeal: new ThoughtSeal({ identifier: "anthropic.claude-test" }),
   };
 }

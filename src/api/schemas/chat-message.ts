@@ -14,12 +14,16 @@ import {
   type JsonObject,
 } from "./checks.ts";
 import * as messages from "./messages.ts";
+import { cacheControl } from "./cache-control.ts";
 import { Violation } from "./violation.ts";
 
 const cacheBreakpoint = object({ required: { mode: oneOf(["explicit"]) } });
 
 function part(required: Record<string, Check>): Check {
-  return object({ required, optional: { prompt_cache_breakpoint: cacheBreakpoint } });
+  return object({
+    required,
+    optional: { ...cacheControl, prompt_cache_breakpoint: cacheBreakpoint },
+  });
 }
 
 const textPart = part({ text: text() });
@@ -64,6 +68,7 @@ const toolCall = tagged("type", {
 /** Null `content` passes here; `checkAssistant` decides whether the message may go without. */
 const assistantFields = object({
   optional: {
+    ...cacheControl,
     content: textOrList(assistantParts, { of: "objects", mayBeEmpty: true }),
     name: text(),
     refusal: text(),
@@ -76,7 +81,7 @@ const assistantFields = object({
 
 const instructions = object({
   required: { content: orNullContent(textContent) },
-  optional: { name: text() },
+  optional: { ...cacheControl, name: text() },
 });
 
 /** In the order of OpenAI's list of supported roles. */
@@ -85,10 +90,13 @@ export const chatMessage = tagged("role", {
   assistant: checkAssistant,
   user: object({
     required: { content: orNullContent(textOrList(userParts, { of: "objects" })) },
-    optional: { name: text() },
+    optional: { ...cacheControl, name: text() },
   }),
   function: object({ required: { name: text(), content: orNull(text()) } }),
-  tool: object({ required: { content: orNullContent(textContent), tool_call_id: text() } }),
+  tool: object({
+    required: { content: orNullContent(textContent), tool_call_id: text() },
+    optional: cacheControl,
+  }),
   developer: instructions,
 });
 

@@ -10,6 +10,7 @@ import {
   textOrObject,
   type Check,
 } from "./checks.ts";
+import { cacheControl } from "./cache-control.ts";
 
 /** OpenAI's newer models take dots as well, and so do other vendors. */
 const functionName = text({
@@ -24,7 +25,7 @@ const functionName = text({
  */
 const functionDefinition = object({
   required: { name: functionName },
-  optional: { description: text(), parameters: anyObject, strict: boolean },
+  optional: { ...cacheControl, description: text(), parameters: anyObject, strict: boolean },
 });
 
 const customFormat = tagged("type", {
@@ -37,8 +38,9 @@ const customFormat = tagged("type", {
 });
 
 const tool = tagged("type", {
-  function: object({ required: { function: functionDefinition } }),
+  function: object({ required: { function: functionDefinition }, optional: cacheControl }),
   custom: object({
+    optional: cacheControl,
     required: {
       custom: object({
         required: { name: functionName },

@@ -14,11 +14,18 @@ export function chooseTools(prompt: Prompt): readonly Tool[] {
   const offered = prompt.tools.filter((tool) => only?.includes(tool.name) ?? true);
   const [first] = offered;
   if (mode === "none" || first === undefined) return [];
-  if (mode === "auto" && lastTurn(prompt)?.role !== "user") return [];
+  const last = lastTurn(prompt);
+  if (mode === "auto" && last?.role !== "user") return nextTool(offered, last?.text ?? "");
   const text = lastUserText(prompt).toLowerCase();
   const matching = offered.filter((tool) => isAskedFor(tool, text));
   const called = matching.length === 0 && mode === "required" ? [first] : matching;
   return isParallel ? called : called.slice(0, 1);
+}
+
+/** The tool that a result asks for in its turn: `next: <name>`. */
+function nextTool(offered: readonly Tool[], result: string): readonly Tool[] {
+  const [, name] = /^\s*next: (\S+)/.exec(result) ?? [];
+  return offered.filter((tool) => tool.name === name);
 }
 
 /** True when the text names the tool, a telling part of its name, or two words of its description. */

@@ -20,6 +20,8 @@ import { writeReasoning } from "./write-reasoning.ts";
  * - `count: <n>`: the words "1 2 3 ..." up to n, one token each;
  * - `bulk: <n>`: n pieces of 16 KiB, one token each;
  * - `refuse: <anything>`: a refusal.
+ *
+ * A tool result that begins with `next: <tool>` makes the answer call that tool.
  */
 export function writeAnswer(prompt: Prompt, choice: number): Generator<AnswerEvent, void, void> {
   return limitAnswer(writeContent(prompt, choice), prompt);

@@ -58,3 +58,8 @@ export function errorReply({ name, status, message, fields }: BedrockError): Rep
     headers: { "x-amzn-errortype": type },
   });
 }
+
+/** What the model's own validation says, behind the words that the provider puts before it. */
+export function modelError(message: string): BedrockError {
+  return invalid(`The model returned the following errors: ${message}`);
+}

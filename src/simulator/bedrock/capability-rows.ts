@@ -19,7 +19,20 @@ export interface CapabilityRow {
   readonly images: boolean;
   readonly documents: boolean;
   readonly jsonSchema: boolean;
+  /** The types that Claude's field `thinking` may have. */
+  readonly thinkingTypes: readonly string[];
+  readonly thinksUnasked: boolean;
+  /** Shows its thoughts only as a summary, and only if asked to. */
+  readonly omitsThoughts: boolean;
+  /** What `output_config.effort` may be. */
+  readonly efforts: readonly string[];
   readonly cachePoints: boolean;
+  /** Cache points may stand among the tools. */
+  readonly toolCachePoints: boolean;
+  /** Cache points may last an hour. */
+  readonly hourCachePoints: boolean;
+  /** Shorter beginnings of prompts are not kept. */
+  readonly fewestCachedTokens: number;
   readonly countTokens: boolean;
   /** Names that `additionalModelRequestFields` may have; undefined allows any. */
   readonly modelFields: readonly string[] | undefined;
@@ -55,7 +68,14 @@ export const allCapableRow: CapabilityRow = {
   images: true,
   documents: true,
   jsonSchema: true,
+  thinkingTypes: ["enabled", "adaptive", "disabled"],
+  thinksUnasked: false,
+  omitsThoughts: false,
+  efforts: ["low", "medium", "high", "xhigh", "max"],
   cachePoints: true,
+  toolCachePoints: true,
+  hourCachePoints: true,
+  fewestCachedTokens: 1024,
   countTokens: true,
   modelFields: undefined,
   maxOutputTokens: undefined,
@@ -82,6 +102,7 @@ const claude3: CapabilityRow = {
   api: "chat",
   jsonSchema: false,
   cachePoints: false,
+  hourCachePoints: false,
   modelFields: claudeFields.filter((name) => name !== "thinking" && name !== "output_config"),
   maxOutputTokens: 4096,
   contextTokens: 200_000,
@@ -90,14 +111,42 @@ const claude3: CapabilityRow = {
 const claude35: CapabilityRow = { ...claude3, maxOutputTokens: 8192, cachePoints: true };
 const claude37: CapabilityRow = {
   ...claude35,
+  thinkingTypes: ["enabled", "disabled"],
+  efforts: ["low", "medium", "high"],
   modelFields: claudeFields,
   maxOutputTokens: 64_000,
   isProfileOnly: true,
 };
 const claude4: CapabilityRow = { ...claude37, burndown: 5 };
-const claude45: CapabilityRow = { ...claude4, topPWithTemperature: false, jsonSchema: true };
-const claude46: CapabilityRow = { ...claude45, prefill: false };
-const claude47: CapabilityRow = { ...claude46, temperature: false, topP: false };
+const claude45: CapabilityRow = {
+  ...claude4,
+  topPWithTemperature: false,
+  jsonSchema: true,
+  hourCachePoints: true,
+};
+const claude46: CapabilityRow = {
+  ...claude45,
+  prefill: false,
+  hourCachePoints: false,
+  thinkingTypes: ["enabled", "adaptive", "disabled"],
+  efforts: ["low", "medium", "high", "max"],
+};
+const claude47: CapabilityRow = {
+  ...claude46,
+  temperature: false,
+  topP: false,
+  thinkingTypes: ["adaptive"],
+  omitsThoughts: true,
+  efforts: ["low", "medium", "high", "xhigh", "max"],
+};
+const claude5: CapabilityRow = {
+  ...claude47,
+  thinkingTypes: ["adaptive", "disabled"],
+  thinksUnasked: true,
+};
+const haiku55: CapabilityRow = { ...claude5, toolChoice: false };
+const sonnet55: CapabilityRow = { ...haiku55, thinkingTypes: ["adaptive", "between_tools"] };
+const opus55: CapabilityRow = { ...haiku55, thinkingTypes: ["adaptive"] };
 
 const plainChat: CapabilityRow = {
   ...allCapableRow,
@@ -160,6 +209,8 @@ const mistralLarge: CapabilityRow = {
 const nova: CapabilityRow = {
   ...plainChat,
   cachePoints: true,
+  toolCachePoints: false,
+  hourCachePoints: false,
   modelFields: ["inferenceConfig", "reasoningConfig"],
   maxOutputTokens: 10_000,
   contextTokens: 300_000,
@@ -181,11 +232,17 @@ export const capabilityRows: readonly (readonly [RegExp, CapabilityRow])[] = [
   [/^anthropic\.claude-(?:v2|instant)/, { ...claude3, ...ended }],
   [/^anthropic\.claude-3-(?:opus|sonnet|haiku)-/, claude3],
   [/^anthropic\.claude-3-5-sonnet-20240620-/, { ...claude35, maxOutputTokens: 4096 }],
+  [/^anthropic\.claude-3-5-haiku-/, { ...claude35, fewestCachedTokens: 2048 }],
   [/^anthropic\.claude-3-5-/, claude35],
   [/^anthropic\.claude-3-7-/, claude37],
   [/^anthropic\.claude-opus-4-(?:1-)?\d{8}-/, { ...claude4, maxOutputTokens: 32_000 }],
-  [/^anthropic\.claude-(?:opus|sonnet|haiku)-(?:4-[7-9]|[5-9])(?!\d)/, claude47],
+  [/^anthropic\.claude-(?:opus-5-5(?!\d)|fable-|mythos-)/, opus55],
+  [/^anthropic\.claude-sonnet-5-5(?!\d)/, sonnet55],
+  [/^anthropic\.claude-haiku-5-5(?!\d)/, haiku55],
+  [/^anthropic\.claude-(?:opus|sonnet|haiku)-5(?!\d)/, claude5],
+  [/^anthropic\.claude-(?:opus|sonnet|haiku)-4-[7-9](?!\d)/, claude47],
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-4-6(?!\d)/, claude46],
+  [/^anthropic\.claude-(?:opus|haiku)-4-5(?!\d)/, { ...claude45, fewestCachedTokens: 4096 }],
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-4-[1-5](?!\d)/, claude45],
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-4(?!-\d(?!\d))/, claude4],
   [/^meta\.llama2-/, { ...llama3, ...ended }],

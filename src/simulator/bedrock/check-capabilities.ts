@@ -1,5 +1,6 @@
 import { isRecord, listOf, numberOf, recordOf, stringOf, type JsonRecord } from "../read-json.ts";
-import { BedrockError, invalid } from "./bedrock-error.ts";
+import { invalid, modelError, type BedrockError } from "./bedrock-error.ts";
+import { checkCachePoints } from "./check-cache-points.ts";
 import type { CapabilityRow } from "./capability-rows.ts";
 
 /** Throws `BedrockError` where a checked body asks for more than the model can do. */
@@ -19,6 +20,7 @@ export function checkCapabilities(body: JsonRecord, row: CapabilityRow, isStream
   checkTools(body, row, isStreamed);
   checkInference(recordOf(body["inferenceConfig"]), row);
   checkBlocks(body, row);
+  checkCachePoints(body, row);
   checkModelFields(recordOf(body["additionalModelRequestFields"]), row);
   if (recordOf(body["outputConfig"])["textFormat"] !== undefined && !row.jsonSchema) {
     throw unsupportedField("outputConfig.textFormat");
@@ -94,19 +96,6 @@ function checkBlocks(body: JsonRecord, row: CapabilityRow): void {
   if (!row.documents && all.some(({ document }) => document !== undefined)) {
     throw invalid("This model doesn't support documents.");
   }
-  const tools = listOf(recordOf(body["toolConfig"])["tools"]).map(recordOf);
-  const places = [...tools, ...listOf(body["system"]).map(recordOf), ...blocks];
-  const cachePoints = places.filter(({ cachePoint }) => cachePoint !== undefined).length;
-  if (cachePoints > 4) {
-    throw modelError("A maximum of 4 blocks with cache_control may be provided.");
-  }
-  if (cachePoints > 0 && !row.cachePoints) {
-    throw new BedrockError(
-      "AccessDeniedException",
-      "You invoked an unsupported model or your request did not allow prompt caching. See the " +
-        "documentation for more information.",
-    );
-  }
 }
 
 function checkModelFields(fields: JsonRecord, row: CapabilityRow): void {
@@ -125,9 +114,4 @@ function unsupportedField(name: string): BedrockError {
 
 function deprecated(name: string): BedrockError {
   return modelError(`\`${name}\` is deprecated for this model.`);
-}
-
-/** What the model's own validation says, behind the words that the provider puts before it. */
-export function modelError(message: string): BedrockError {
-  return invalid(`The model returned the following errors: ${message}`);
 }

@@ -1,13 +1,16 @@
 import { isRecord, listOf, numberOf, recordOf, stringOf, type JsonRecord } from "../read-json.ts";
-import { modelError } from "./check-capabilities.ts";
-import { reasoningSignature } from "./reasoning-signature.ts";
+import type { CapabilityRow } from "./capability-rows.ts";
+import { modelError } from "./bedrock-error.ts";
+import { isOwnRedacted, isOwnSignature } from "./reasoning-signature.ts";
 
 /** Claude's rules for thinking. Throws `BedrockError`. */
-export function checkReasoning(body: JsonRecord): void {
-  checkThoughts(body);
+export function checkReasoning(body: JsonRecord, model: string, row: CapabilityRow): void {
+  checkThoughts(body, model);
   const fields = recordOf(body["additionalModelRequestFields"]);
   const { type, budget_tokens: budget } = recordOf(fields["thinking"]);
-  if (type !== "enabled" && type !== "adaptive") return;
+  checkType(type, row);
+  checkEffort(fields, row);
+  if (!isThinking(body, row)) return;
   const { maxTokens, temperature, topP } = recordOf(body["inferenceConfig"]);
   if (type === "enabled") checkBudget(numberOf(budget), numberOf(maxTokens));
   if (typeof temperature === "number" && temperature !== 1) {
@@ -29,6 +32,40 @@ export function checkReasoning(body: JsonRecord): void {
   if (type === "enabled") checkToolLoop(listOf(body["messages"]));
 }
 
+/** Whether the model thinks before it answers. */
+export function isThinking(body: JsonRecord, row: CapabilityRow): boolean {
+  const fields = recordOf(body["additionalModelRequestFields"]);
+  const { type } = recordOf(fields["thinking"]);
+  if (type === undefined) return row.thinksUnasked;
+  return type === "enabled" || type === "adaptive";
+}
+
+function checkType(type: unknown, { thinkingTypes }: CapabilityRow): void {
+  if (type === undefined || thinkingTypes.includes(stringOf(type))) return;
+  if (type === "adaptive") {
+    throw modelError("adaptive thinking is not supported on this model");
+  }
+  throw modelError(
+    `"thinking.type.${stringOf(type)}" is not supported for this model. Use ` +
+      '"thinking.type.adaptive" and "output_config.effort" to control thinking behavior.',
+  );
+}
+
+function checkEffort(fields: JsonRecord, { efforts }: CapabilityRow): void {
+  const { effort } = recordOf(fields["output_config"]);
+  if (effort === undefined) return;
+  if (!efforts.includes(stringOf(effort))) {
+    throw modelError(`output_config.effort: Input should be one of ${efforts.join(", ")}`);
+  }
+  const isOff = recordOf(fields["thinking"])["type"] === "disabled";
+  if (isOff && (effort === "xhigh" || effort === "max")) {
+    throw modelError(
+      `output_config.effort '${effort}' is not supported when thinking is disabled on this ` +
+        "model. Use effort 'high' or below, or enable thinking.",
+    );
+  }
+}
+
 function checkBudget(budget: number | undefined, maxTokens: number | undefined): void {
   if (budget === undefined) {
     throw modelError("thinking.enabled.budget_tokens: Field required");
@@ -43,21 +80,30 @@ function checkBudget(budget: number | undefined, maxTokens: number | undefined):
   }
 }
 
-/** Thoughts of earlier turns come back as they were signed, or not at all. */
-function checkThoughts(body: JsonRecord): void {
+/** Thoughts of earlier turns come back to the model that signed them, as it did, or not at all. */
+function checkThoughts(body: JsonRecord, model: string): void {
   for (const [turn, message] of listOf(body["messages"]).entries()) {
     const { role, content } = recordOf(message);
     for (const [index, block] of listOf(content).entries()) {
-      const { reasoningText } = recordOf(recordOf(block)["reasoningContent"]);
-      if (!isRecord(reasoningText)) continue;
+      const { reasoningContent } = recordOf(block);
+      if (!isRecord(reasoningContent)) continue;
       const at = `messages.${turn}.content.${index}`;
       if (role !== "assistant") throw modelError(`${at}: thinking blocks are only for assistants`);
-      const signature = stringOf(reasoningText["signature"]);
-      if (signature === "") throw modelError(`${at}.thinking.signature: Field required`);
-      if (signature !== reasoningSignature(stringOf(reasoningText["text"]))) {
-        throw modelError(`${at}: Invalid \`signature\` in \`thinking\` block`);
-      }
+      checkThought(reasoningContent, model, at);
     }
+  }
+}
+
+function checkThought(thought: JsonRecord, model: string, at: string): void {
+  const { reasoningText, redactedContent } = thought;
+  if (typeof redactedContent === "string" && !isOwnRedacted(redactedContent, model)) {
+    throw modelError(`${at}: Invalid \`data\` in \`redacted_thinking\` block`);
+  }
+  if (!isRecord(reasoningText)) return;
+  const signature = stringOf(reasoningText["signature"]);
+  if (signature === "") throw modelError(`${at}.thinking.signature: Field required`);
+  if (!isOwnSignature(signature, model, stringOf(reasoningText["text"]))) {
+    throw modelError(`${at}: Invalid \`signature\` in \`thinking\` block`);
   }
 }
 

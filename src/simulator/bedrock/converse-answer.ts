@@ -35,7 +35,13 @@ export function usageBody(request: ConverseRequest, outputTokens: number): JsonR
     totalTokens: promptTokens + outputTokens,
     ...(cache === undefined
       ? {}
-      : { cacheReadInputTokens: readTokens, cacheWriteInputTokens: writeTokens }),
+      : {
+          cacheReadInputTokens: readTokens,
+          cacheWriteInputTokens: writeTokens,
+          cacheDetails: (["1h", "5m"] as const)
+            .map((ttl) => ({ ttl, inputTokens: cache.written[ttl] }))
+            .filter(({ inputTokens }) => inputTokens > 0),
+        }),
   };
 }
 

@@ -13,7 +13,7 @@ import {
   type FinishEvent,
 } from "./converse-answer.ts";
 import type { ConverseRequest } from "./converse-request.ts";
-import { reasoningSignature } from "./reasoning-signature.ts";
+import { reasoningContent } from "./reasoning-blocks.ts";
 
 /** Answers Converse. */
 export function converseReply(
@@ -21,7 +21,7 @@ export function converseReply(
   answer: Iterable<AnswerEvent>,
   { fault, latencyMs }: { readonly fault: Fault; readonly latencyMs: number },
 ): Reply {
-  const { content, finish } = collect(outsizedAnswer(fault) ?? answer);
+  const { content, finish } = collect(outsizedAnswer(fault) ?? answer, request);
   const fields = responseFields(finish, request);
   const body: JsonRecord = {
     ...(fields === undefined ? {} : { additionalModelResponseFields: fields }),
@@ -45,7 +45,7 @@ interface CollectedCall {
   input: string;
 }
 
-function collect(answer: Iterable<AnswerEvent>): Collected {
+function collect(answer: Iterable<AnswerEvent>, request: ConverseRequest): Collected {
   let thoughts = "";
   let text = "";
   const calls: CollectedCall[] = [];
@@ -77,14 +77,16 @@ function collect(answer: Iterable<AnswerEvent>): Collected {
         break;
     }
   }
-  const content = [...thoughtsBlock(thoughts), ...textBlock(text), ...calls.flatMap(callBlock)];
+  const content = [
+    ...thoughtsBlock(thoughts, request),
+    ...textBlock(text),
+    ...calls.flatMap(callBlock),
+  ];
   return { content, finish };
 }
 
-function thoughtsBlock(text: string): JsonRecord[] {
-  if (text === "") return [];
-  const signature = reasoningSignature(text);
-  return [{ reasoningContent: { reasoningText: { signature, text } } }];
+function thoughtsBlock(thoughts: string, request: ConverseRequest): JsonRecord[] {
+  return thoughts === "" ? [] : [{ reasoningContent: reasoningContent(thoughts, request) }];
 }
 
 function textBlock(text: string): JsonRecord[] {

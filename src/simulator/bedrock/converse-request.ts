@@ -13,6 +13,8 @@ export interface ConverseRequest {
   readonly requestedMaxTokens: number | undefined;
   /** What the quota reserves for the answer: the asked-for tokens, else the most the model writes. */
   readonly reservedOutputTokens: number;
+  /** How the model's thoughts come back, if it has any. */
+  readonly thoughts: "shown" | "omitted" | "redacted";
   readonly guardrail: GuardrailUse | undefined;
   /** Echoed in the answer; undefined when the request names none. */
   readonly serviceTier: string | undefined;
@@ -25,6 +27,8 @@ export interface ConverseRequest {
 export interface CacheUse {
   readonly readTokens: number;
   readonly writeTokens: number;
+  /** The part of it for each time that it lasts. */
+  readonly written: Readonly<Record<"5m" | "1h", number>>;
 }
 
 export interface GuardrailUse {

@@ -5,7 +5,6 @@ import type { CapabilityRow } from "./capability-rows.ts";
 import type { CacheUse } from "./converse-request.ts";
 import { readPrompt } from "./read-prompt.ts";
 
-const fewestTokens = 1024;
 const mostPrefixes = 10_000;
 
 /** Remembers the beginnings of prompts that were marked with cache points. They never expire. */
@@ -18,37 +17,69 @@ export class PromptCache {
     if (prefixes.length === 0) return undefined;
     let readTokens = 0;
     let cachedTokens = 0;
-    for (const prefix of prefixes) {
+    const written = { "5m": 0, "1h": 0 };
+    for (const { prefix, ttl } of prefixes) {
       const tokens = countPromptTokens(readPrompt(prefix, model, row));
-      if (tokens < fewestTokens) continue;
+      if (tokens < row.fewestCachedTokens) continue;
+      const added = tokens - cachedTokens;
       cachedTokens = tokens;
       const text = JSON.stringify(prefix);
       const key = `${model} ${text.length} ${hashText(text)} ${hashText(text, 1)}`;
-      if (this.#prefixes.has(key)) readTokens = tokens;
+      if (this.#prefixes.has(key)) {
+        readTokens = tokens;
+        Object.assign(written, { "5m": 0, "1h": 0 });
+      } else written[ttl] += added;
       if (this.#prefixes.size >= mostPrefixes) this.#prefixes.clear();
       this.#prefixes.add(key);
     }
-    return { readTokens, writeTokens: cachedTokens - readTokens };
+    return { readTokens, writeTokens: cachedTokens - readTokens, written };
   }
+}
+
+interface CachedPrefix {
+  readonly prefix: JsonRecord;
+  readonly ttl: "5m" | "1h";
 }
 
 /** What stands before each cache point, shortest first: tools, then system, then messages. */
-function* prefixesOf(body: JsonRecord): Generator<JsonRecord, void, void> {
+function* prefixesOf(body: JsonRecord): Generator<CachedPrefix, void, void> {
   const tools = listOf(recordOf(body["toolConfig"])["tools"]);
   const system = listOf(body["system"]);
   const messages = listOf(body["messages"]);
-  for (const index of cachePointsIn(tools)) yield { toolConfig: { tools: tools.slice(0, index) } };
-  const before = { toolConfig: { tools } };
-  for (const index of cachePointsIn(system)) yield { ...before, system: system.slice(0, index) };
-  for (const [turn, message] of messages.entries()) {
-    const content = listOf(recordOf(message)["content"]);
-    for (const index of cachePointsIn(content)) {
-      const last = { ...recordOf(message), content: content.slice(0, index) };
-      yield { ...before, system, messages: [...messages.slice(0, turn), last] };
+  for (const { before, ttl } of cachedParts(tools)) {
+    yield { prefix: { toolConfig: { tools: before } }, ttl };
+  }
+  const first = { toolConfig: { tools: withoutPoints(tools) } };
+  for (const { before, ttl } of cachedParts(system)) {
+    yield { prefix: { ...first, system: before }, ttl };
+  }
+  const earlier: JsonRecord[] = [];
+  for (const message of messages.map(recordOf)) {
+    const content = listOf(message["content"]);
+    for (const { before, ttl } of cachedParts(content)) {
+      const last = { ...message, content: before };
+      const prefix = { ...first, system: withoutPoints(system), messages: [...earlier, last] };
+      yield { prefix, ttl };
     }
+    earlier.push({ ...message, content: withoutPoints(content) });
   }
 }
 
-function cachePointsIn(blocks: readonly unknown[]): number[] {
-  return blocks.flatMap((block, index) => (isRecord(recordOf(block)["cachePoint"]) ? [index] : []));
+interface CachedPart {
+  readonly before: readonly unknown[];
+  readonly ttl: "5m" | "1h";
+}
+
+/** A prompt is the same wherever its other cache points are: the next request has them elsewhere. */
+function cachedParts(blocks: readonly unknown[]): CachedPart[] {
+  return blocks.flatMap((block, index) => {
+    const { cachePoint } = recordOf(block);
+    if (!isRecord(cachePoint)) return [];
+    const ttl = cachePoint["ttl"] === "1h" ? "1h" : "5m";
+    return [{ before: withoutPoints(blocks.slice(0, index)), ttl }];
+  });
+}
+
+function withoutPoints(blocks: readonly unknown[]): readonly unknown[] {
+  return blocks.filter((block) => !isRecord(recordOf(block)["cachePoint"]));
 }

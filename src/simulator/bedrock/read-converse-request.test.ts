@@ -7,12 +7,15 @@ import type { ConverseRequest } from "./converse-request.ts";
 import { ModelRegistry } from "./model-registry.ts";
 import { PromptCache } from "./prompt-cache.ts";
 import { readConverseRequest } from "./read-converse-request.ts";
-import { reasoningSignature } from "./reasoning-signature.ts";
+import { markOfThoughts, reasoningSignature } from "./reasoning-signature.ts";
 
 const registry = new ModelRegistry({ models: {}, region: undefined });
 const ids = {
   any: "simulated-model",
   claude: "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+  claude46: "eu.anthropic.claude-sonnet-4-6",
+  claude5: "global.anthropic.claude-opus-5",
+  claude55: "global.anthropic.claude-opus-5-5",
   oldClaude: "anthropic.claude-3-haiku-20240307-v1:0",
   newClaude: "global.anthropic.claude-opus-4-7",
   llama: "meta.llama3-1-405b-instruct-v1:0",
@@ -367,9 +370,13 @@ describe("what a model cannot do", () => {
 
 describe("thinking", () => {
   const thinking = { type: "enabled", budget_tokens: 2048 };
-  const asking = (more: JsonRecord, budget: JsonRecord = thinking) =>
+  const asking = (
+    more: JsonRecord,
+    budget: JsonRecord = thinking,
+    model: keyof typeof ids = "claude",
+  ) =>
     messageOf({
-      model: "claude",
+      model,
       body: { ...hello, additionalModelRequestFields: { thinking: budget }, ...more },
     });
 
@@ -381,6 +388,28 @@ describe("thinking", () => {
     expect(asking({}, { type: "enabled", budget_tokens: 1000 })).toContain("equal to 1024");
   });
 
+  test("is asked for and refused as each generation knows it", () => {
+    expect(asking({}, { type: "adaptive" })).toContain("adaptive thinking is not supported");
+    expect(asking({}, thinking, "newClaude")).toContain('"thinking.type.enabled" is not');
+    expect(asking({}, { type: "disabled" }, "claude5")).toBe("accepted");
+    expect(asking({}, { type: "disabled" }, "claude55")).toContain('"thinking.type.disabled" is');
+    const effort = (level: string, type: string, model: keyof typeof ids) => {
+      const fields = { thinking: { type }, output_config: { effort: level } };
+      return messageOf({ body: { ...hello, additionalModelRequestFields: fields }, model });
+    };
+    expect(effort("xhigh", "adaptive", "claude46")).toContain("output_config.effort");
+    expect(effort("max", "adaptive", "claude46")).toBe("accepted");
+    expect(effort("xhigh", "adaptive", "newClaude")).toBe("accepted");
+    expect(effort("max", "disabled", "claude5")).toContain("when thinking is disabled");
+    expect(effort("high", "disabled", "claude5")).toBe("accepted");
+  });
+
+  test("of a model that does it unasked is in the way of a forced tool", () => {
+    const forced = { toolConfig: { ...toolConfig, toolChoice: { any: {} } } };
+    expect(messageOf({ body: { ...hello, ...forced }, model: "claude5" })).toContain("forces");
+    expect(asking(forced, { type: "disabled" }, "claude5")).toBe("accepted");
+  });
+
   test("comes back as it was signed, or is refused", () => {
     const thoughts = (reasoningText: object) => ({
       messages: [
@@ -390,13 +419,16 @@ describe("thinking", () => {
       ],
       toolConfig,
     });
-    const signature = reasoningSignature("hm");
+    const mark = markOfThoughts("hm");
+    const signature = reasoningSignature({ model: ids.claude, text: "hm", mark });
     expect(asking(thoughts({ text: "hm", signature }))).toBe("accepted");
     expect(asking(thoughts({ text: "ah", signature }))).toContain("Invalid `signature`");
     expect(asking(thoughts({ text: "hm" }))).toContain("signature: Field required");
     const without = [user(text("a")), assistant(toolUse("one")), user(toolResult("one"))];
     expect(asking({ messages: without, toolConfig })).toContain("found `tool_use`");
-    expect(asking({ messages: without, toolConfig }, { type: "adaptive" })).toBe("accepted");
+    const again = { messages: without, toolConfig };
+    expect(asking(again, { type: "adaptive" }, "claude46")).toBe("accepted");
+    expect(asking(thoughts({ text: "hm", signature }), thinking, "claude46")).toContain("Invalid");
   });
 });
 
@@ -420,6 +452,45 @@ describe("what a request asks for", () => {
     expect(read({ body: { ...hello, toolConfig } }).prompt.toolUse.isParallel).toBe(true);
   });
 
+  test("cache points are as the model takes them", () => {
+    const point = (ttl?: string) => ({ cachePoint: { type: "default", ...(ttl && { ttl }) } });
+    const points = (...ttls: (string | undefined)[]) => ({
+      messages: [user(text("a"), ...ttls.map(point))],
+    });
+    expect(messageOf({ body: points("1h", "5m", undefined), model: "claude" })).toBe("accepted");
+    expect(messageOf({ body: points("5m", "1h"), model: "claude" })).toContain("must not come");
+    expect(messageOf({ body: points(undefined, "1h"), model: "claude" })).toContain("must not");
+    expect(messageOf({ body: points("1h"), model: "claude46" })).toContain("Extra inputs");
+    expect(messageOf({ body: points("1h"), model: "nova" })).toContain("Extended TTL");
+    expect(messageOf({ body: points("5m"), model: "nova" })).toBe("accepted");
+    const body = { ...hello, toolConfig: { tools: [tool("look"), point()] } };
+    expect(messageOf({ body, model: "nova" })).toContain("#/toolConfig/tools/1: extraneous key");
+    expect(messageOf({ body, model: "claude" })).toBe("accepted");
+    const many = points(undefined, undefined, undefined, undefined, undefined);
+    expect(messageOf({ body: many, model: "claude" })).toContain("A maximum of 4 blocks");
+  });
+
+  test("what is written is told for each time that it lasts", () => {
+    const cache = new PromptCache();
+    const long = (ttl: string, words: string) => [
+      text(words.repeat(1500)),
+      { cachePoint: { type: "default", ttl } },
+    ];
+    const system = long("1h", "word ");
+    const ask = (...content: object[]) =>
+      read({ body: { system, messages: [user(...content)] }, model: "claude", cache }).cache;
+    const first = ask(...long("5m", "more "));
+    expect(first?.written["1h"]).toBeGreaterThan(1500);
+    expect(first?.written["5m"]).toBeGreaterThan(1400);
+    expect((first?.written["1h"] ?? 0) + (first?.written["5m"] ?? 0)).toBe(
+      first?.writeTokens ?? -1,
+    );
+    const second = ask(...long("5m", "else "));
+    expect(second?.readTokens).toBe(first?.written["1h"] ?? 0);
+    expect(second?.written["1h"]).toBe(0);
+    expect(second?.written["5m"]).toBe(second?.writeTokens ?? 0);
+  });
+
   test("a cached beginning is written once, and read from then on", () => {
     const cache = new PromptCache();
     const system = [text("word ".repeat(1500)), { cachePoint: { type: "default" } }];
@@ -429,10 +500,13 @@ describe("what a request asks for", () => {
     expect(first.cache?.readTokens).toBe(0);
     expect(first.cache?.writeTokens).toBeGreaterThan(1500);
     expect(first.cache?.writeTokens).toBeLessThan(first.promptTokens);
-    expect(ask("two").cache).toEqual({ readTokens: first.cache?.writeTokens ?? 0, writeTokens: 0 });
+    expect(ask("two").cache).toMatchObject({
+      readTokens: first.cache?.writeTokens ?? 0,
+      writeTokens: 0,
+    });
     const short = [text("word"), { cachePoint: { type: "default" } }];
     const body = { ...hello, system: short };
-    expect(read({ body, cache }).cache).toEqual({ readTokens: 0, writeTokens: 0 });
+    expect(read({ body, cache }).cache).toMatchObject({ readTokens: 0, writeTokens: 0 });
     expect(read({ body: hello, cache }).cache).toBeUndefined();
   });
 });

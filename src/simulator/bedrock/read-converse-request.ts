@@ -1,9 +1,9 @@
 import { countPromptTokens } from "../answer/prompt-tokens.ts";
-import { lastTurn, type Prompt } from "../answer/prompt.ts";
+import { lastTurn, lastUserText, type Prompt } from "../answer/prompt.ts";
 import { isRecord, listOf, numberOf, recordOf, stringOf, type JsonRecord } from "../read-json.ts";
-import { LateRefusal, invalid, type BedrockError } from "./bedrock-error.ts";
+import { LateRefusal, invalid, modelError, type BedrockError } from "./bedrock-error.ts";
 import type { CapabilityRow } from "./capability-rows.ts";
-import { checkCapabilities, modelError } from "./check-capabilities.ts";
+import { checkCapabilities } from "./check-capabilities.ts";
 import { checkConversation } from "./check-conversation.ts";
 import { checkReasoning } from "./check-reasoning.ts";
 import type { ConverseRequest, GuardrailUse } from "./converse-request.ts";
@@ -29,7 +29,9 @@ export function readConverseRequest(call: ConverseCall): ConverseRequest {
   checkShape(body, converseShape(isStreamed));
   checkCapabilities(body, row, isStreamed);
   checkConversation(body, row);
-  if (row.contextText === "claude" || row.api === "everything") checkReasoning(body);
+  if (row.contextText === "claude" || row.api === "everything") {
+    checkReasoning(body, model, row);
+  }
   const prompt = readPrompt(body, model, row);
   const promptTokens = countPromptTokens(prompt);
   const requestedMaxTokens = numberOf(recordOf(body["inferenceConfig"])["maxTokens"]);
@@ -42,6 +44,7 @@ export function readConverseRequest(call: ConverseCall): ConverseRequest {
     isStreamed,
     requestedMaxTokens,
     reservedOutputTokens: requestedMaxTokens ?? row.maxOutputTokens ?? 0,
+    thoughts: readThoughts(body, prompt, row),
     guardrail: readGuardrail(body["guardrailConfig"], prompt),
     serviceTier: stringOf(recordOf(body["serviceTier"])["type"]) || undefined,
     latency: readLatency(recordOf(body["performanceConfig"])["latency"]),
@@ -60,6 +63,21 @@ function readGuardrail(config: unknown, prompt: Prompt): GuardrailUse | undefine
     streamProcessing: streamProcessingMode === "async" ? "async" : "sync",
     isIntervening: last?.role === "user" && /^\s*guard:/i.test(last.text),
   };
+}
+
+/** The provider's own text for trying out what to do with hidden thoughts. */
+const redactionTrigger = "ANTHROPIC_MAGIC_STRING_TRIGGER_REDACTED_THINKING";
+
+function readThoughts(
+  body: JsonRecord,
+  prompt: Prompt,
+  { omitsThoughts }: CapabilityRow,
+): ConverseRequest["thoughts"] {
+  if (lastUserText(prompt).includes(redactionTrigger)) return "redacted";
+  const fields = recordOf(body["additionalModelRequestFields"]);
+  const { display } = recordOf(fields["thinking"]);
+  const isOmitted = display === undefined ? omitsThoughts : display === "omitted";
+  return isOmitted ? "omitted" : "shown";
 }
 
 function readLatency(latency: unknown): ConverseRequest["latency"] {

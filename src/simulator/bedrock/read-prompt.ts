@@ -3,6 +3,7 @@ import { isRecord, listOf, numberOf, parseJson, recordOf, stringOf } from "../re
 import type { JsonRecord } from "../read-json.ts";
 import { invalid } from "./bedrock-error.ts";
 import type { CapabilityRow } from "./capability-rows.ts";
+import { isThinking } from "./check-reasoning.ts";
 import { readTurns } from "./read-turns.ts";
 
 /** What a checked body asks for, in terms of no wire: equal questions get equal answers on both. */
@@ -18,7 +19,8 @@ export function readPrompt(body: JsonRecord, model: string, row: CapabilityRow):
     stopSequences: listOf(stopSequences).map(stringOf),
     // This wire has no seed; the other one writes a missing one so.
     seed: "null",
-    reasoningEffort: readReasoningEffort(body, fields) ?? (reasons(model) ? "medium" : undefined),
+    reasoningEffort:
+      readReasoningEffort(body, fields, row) ?? (reasons(model) ? "medium" : undefined),
   };
 }
 
@@ -70,12 +72,16 @@ function isToldJson(body: JsonRecord): boolean {
   return texts.some((text) => /\bone JSON object\b/i.test(text));
 }
 
-function readReasoningEffort(body: JsonRecord, fields: JsonRecord): string | undefined {
+function readReasoningEffort(
+  body: JsonRecord,
+  fields: JsonRecord,
+  row: CapabilityRow,
+): string | undefined {
   const own = stringOf(fields["reasoning_effort"]);
   if (own !== "") return own;
   const { type, budget_tokens: budget } = recordOf(fields["thinking"]);
   if (type === "enabled") return effortOf(numberOf(budget) ?? 0);
-  if (type !== "adaptive") return undefined;
+  if (!isThinking(body, row)) return undefined;
   const effort = recordOf(fields["output_config"])["effort"];
   return stringOf(effort ?? recordOf(body["outputConfig"])["effort"]) || "high";
 }

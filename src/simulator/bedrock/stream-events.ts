@@ -9,7 +9,7 @@ import {
   type FinishEvent,
 } from "./converse-answer.ts";
 import type { ConverseRequest } from "./converse-request.ts";
-import { reasoningSignature } from "./reasoning-signature.ts";
+import { reasoningDelta, reasoningEnd } from "./reasoning-blocks.ts";
 
 /** One event of a stream before it is framed. */
 export interface StreamEvent {
@@ -32,7 +32,7 @@ export function* streamEvents(
   latencyMs: () => number,
 ): Generator<StreamEvent, void, void> {
   yield { type: "messageStart", body: { role: "assistant" }, tokens: 0 };
-  const blocks = new BlockWriter();
+  const blocks = new BlockWriter(request);
   for (const part of answer) {
     if (part.kind !== "finish") {
       yield* blocks.write(part);
@@ -46,9 +46,16 @@ export function* streamEvents(
 
 /** Puts each kind of content, and each tool call, into a block of its own. */
 class BlockWriter {
+  readonly #request: ConverseRequest;
   #index = -1;
   #open: string | undefined;
   #thoughts = "";
+  /** Of thoughts that the caller does not get to read. */
+  #hiddenTokens = 0;
+
+  constructor(request: ConverseRequest) {
+    this.#request = request;
+  }
 
   *write(part: ContentEvent): Generator<StreamEvent, void, void> {
     const block = blockOf(part);
@@ -59,10 +66,13 @@ class BlockWriter {
     }
     const { tokens } = part;
     switch (part.kind) {
-      case "reasoning":
+      case "reasoning": {
         this.#thoughts += part.piece;
-        yield this.#delta({ reasoningContent: { text: part.piece } }, tokens);
+        const shown = reasoningDelta(part.piece, this.#request);
+        if (shown === undefined) this.#hiddenTokens += tokens;
+        else yield this.#delta({ reasoningContent: shown }, tokens);
         break;
+      }
       case "text":
       case "refusal":
         yield this.#delta({ text: part.piece }, tokens);
@@ -83,7 +93,9 @@ class BlockWriter {
   *close(): Generator<StreamEvent, void, void> {
     if (this.#open === undefined) return;
     if (this.#open === "reasoning") {
-      yield this.#delta({ reasoningContent: { signature: reasoningSignature(this.#thoughts) } }, 0);
+      const end = { reasoningContent: reasoningEnd(this.#thoughts, this.#request) };
+      yield this.#delta(end, this.#hiddenTokens);
+      this.#hiddenTokens = 0;
       this.#thoughts = "";
     }
     yield { type: "contentBlockStop", body: { contentBlockIndex: this.#index }, tokens: 0 };

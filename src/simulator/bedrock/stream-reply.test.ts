@@ -32,6 +32,7 @@ const plainRequest: ConverseRequest = {
   isStreamed: true,
   requestedMaxTokens: undefined,
   reservedOutputTokens: 4096,
+  thoughts: "shown",
   guardrail: undefined,
   serviceTier: undefined,
   latency: undefined,
@@ -182,7 +183,7 @@ describe("without a fault", () => {
 
   test("what the request asked for comes back in the last two events", () => {
     const request: Partial<ConverseRequest> = {
-      cache: { readTokens: 10, writeTokens: 5 },
+      cache: { readTokens: 10, writeTokens: 5, written: { "5m": 2, "1h": 3 } },
       serviceTier: "flex",
       latency: "optimized",
       responseFieldPaths: ["/stop_sequence"],
@@ -210,6 +211,10 @@ describe("without a fault", () => {
             totalTokens: 40,
             cacheReadInputTokens: 10,
             cacheWriteInputTokens: 5,
+            cacheDetails: [
+              { ttl: "1h", inputTokens: 3 },
+              { ttl: "5m", inputTokens: 2 },
+            ],
           },
           metrics: { latencyMs: 101 },
           performanceConfig: { latency: "optimized" },

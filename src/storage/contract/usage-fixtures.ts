@@ -82,6 +82,7 @@ export function randomRecord(random: Random, id: string, days: number): UsageRec
     inputTokens: integerOf(random, 5_000),
     outputTokens: integerOf(random, 900),
     cachedInputTokens: integerOf(random, 50),
+    cacheWriteTokens: integerOf(random, 40) || undefined,
     usageSource: pickOf(random, ["upstream", "upstream", "counted", "estimated"]),
     outcome,
     ...(random() < 0.1 && { mayBeBilledTwice: true }),

@@ -322,6 +322,7 @@ function groupsOf(
       record.inputTokens,
       record.outputTokens,
       record.cachedInputTokens,
+      record.cacheWriteTokens ?? 0,
       record.usageSource === "upstream" ? 0 : record.inputTokens + record.outputTokens,
     ];
     const known = groups[name] ?? counts.map(() => 0);
@@ -340,6 +341,7 @@ function countsByGroup(totals: readonly UsageTotal[]): Record<string, number[]> 
       total.inputTokens,
       total.outputTokens,
       total.cachedInputTokens,
+      total.cacheWriteTokens,
       total.estimatedTokens,
     ],
   ]);

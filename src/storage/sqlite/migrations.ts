@@ -1,4 +1,5 @@
 import { auditSeals } from "./migrations/audit-seals.ts";
+import { cacheWrites } from "./migrations/cache-writes.ts";
 import { callReplies } from "./migrations/call-replies.ts";
 import { callRouting } from "./migrations/call-routing.ts";
 import { callReplyShares } from "./migrations/call-reply-shares.ts";
@@ -32,6 +33,7 @@ export const migrations: readonly string[] = [
   auditSeals,
   tokenParents,
   pepperMarks,
+  cacheWrites,
 ];
 
 /** From which on the audit has seals. */

@@ -167,6 +167,7 @@ const sumColumns = [
   ["input_tokens", "inputTokens"],
   ["output_tokens", "outputTokens"],
   ["cached_input_tokens", "cachedInputTokens"],
+  ["cache_write_tokens", "cacheWriteTokens"],
   ["estimated_tokens", "estimatedTokens"],
 ] as const;
 

@@ -152,7 +152,7 @@ function foldInto(table: string, groupColumn: string): string {
     INSERT INTO ${table}
     SELECT ?, ?, groups.${groupColumn}, sum(calls), sum(failed_calls), sum(abandoned_calls),
       sum(input_tokens), sum(output_tokens), sum(cached_input_tokens), sum(estimated_tokens),
-      group_concat(durations, ''), group_concat(first_events, '')
+      group_concat(durations, ''), group_concat(first_events, ''), sum(cache_write_tokens)
     FROM usage_minutes AS minutes CROSS JOIN usage_groups AS groups ON groups.id = group_id
     WHERE minutes.detail = ? AND at = ? AND group_id >= ? AND group_id < ?
     GROUP BY groups.${groupColumn} ${addToOld}`;

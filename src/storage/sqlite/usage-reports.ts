@@ -138,6 +138,7 @@ function toTotal({ group, sum }: GroupSum, by: readonly UsageDimension[]): Usage
     inputTokens: sum.inputTokens,
     outputTokens: sum.outputTokens,
     cachedInputTokens: sum.cachedInputTokens,
+    cacheWriteTokens: sum.cacheWriteTokens,
     estimatedTokens: sum.estimatedTokens,
     duration: toPercentiles(sum.durations),
     firstEvent: toPercentiles(sum.firstEvents),

@@ -27,6 +27,7 @@ export const usageColumns = [
   "routing",
   "may_be_billed_twice",
   "reserved_tokens",
+  "cache_write_tokens",
 ] as const;
 
 export type ColumnValue = string | number | null;
@@ -57,6 +58,7 @@ export interface UsageRow {
   readonly routing: string | null;
   readonly may_be_billed_twice: number;
   readonly reserved_tokens: number | null;
+  readonly cache_write_tokens: number;
 }
 
 /** In the order of `usageColumns`. */
@@ -86,6 +88,7 @@ export function toValues(record: UsageRecord): ColumnValue[] {
     record.routing === undefined ? null : JSON.stringify(keptRouting(record.routing)),
     record.mayBeBilledTwice === true ? 1 : 0,
     record.reservedTokens ?? null,
+    record.cacheWriteTokens ?? 0,
   ];
 }
 
@@ -115,6 +118,7 @@ export function toRecord(row: UsageRow): UsageRecord {
     ...(row.routing !== null && { routing: parseRouting(row.routing) }),
     ...(row.may_be_billed_twice === 1 && { mayBeBilledTwice: true }),
     ...(row.reserved_tokens !== null && { reservedTokens: row.reserved_tokens }),
+    ...(row.cache_write_tokens > 0 && { cacheWriteTokens: row.cache_write_tokens }),
   };
 }
 

@@ -30,6 +30,7 @@ export function addSums(database: Database, buckets: Iterable<SumBucket>): void 
         sum.estimatedTokens,
         shortened(sum.durations),
         shortened(sum.firstEvents),
+        sum.cacheWriteTokens,
       );
       if ((row?.length ?? 0) <= longInRow) continue;
       const groups = { since: groupId, until: groupId + 1 };
@@ -43,7 +44,7 @@ function shortened(latencies: string): string {
 }
 
 function upsertInto(table: string): string {
-  return `INSERT INTO ${table} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ${addToOld}
+  return `INSERT INTO ${table} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ${addToOld}
     RETURNING octet_length(durations) + octet_length(first_events) AS length`;
 }
 
@@ -57,7 +58,8 @@ export const addToOld = `
       cached_input_tokens = cached_input_tokens + excluded.cached_input_tokens,
       estimated_tokens = estimated_tokens + excluded.estimated_tokens,
       durations = durations || excluded.durations,
-      first_events = first_events || excluded.first_events`;
+      first_events = first_events || excluded.first_events,
+      cache_write_tokens = cache_write_tokens + excluded.cache_write_tokens`;
 
 interface LongSums extends Pick<SumBucket, "step" | "detail" | "at"> {
   readonly groups: { readonly since: number; readonly until: number };

@@ -17,6 +17,7 @@ export interface UsageSum {
   /** Texts of `domain/latency-histogram.ts`. */
   durations: string;
   firstEvents: string;
+  cacheWriteTokens: number;
 }
 
 export function addSum(sum: UsageSum, other: Readonly<UsageSum>): void {
@@ -29,6 +30,7 @@ export function addSum(sum: UsageSum, other: Readonly<UsageSum>): void {
   sum.estimatedTokens += other.estimatedTokens;
   sum.durations += other.durations;
   sum.firstEvents += other.firstEvents;
+  sum.cacheWriteTokens += other.cacheWriteTokens;
 }
 
 export function sumOfCall(record: UsageRecord): UsageSum {
@@ -43,6 +45,7 @@ export function sumOfCall(record: UsageRecord): UsageSum {
     estimatedTokens: record.usageSource === "upstream" ? 0 : inputTokens + outputTokens,
     durations: outcome === "completed" ? encodeLatency(record.durationMs) : "",
     firstEvents: firstEventMs === undefined ? "" : encodeLatency(firstEventMs),
+    cacheWriteTokens: record.cacheWriteTokens ?? 0,
   };
 }
 

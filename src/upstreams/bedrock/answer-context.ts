@@ -1,3 +1,5 @@
+import type { ThoughtSeal } from "./thinking/thought-seal.ts";
+
 /** What reading an answer needs to know of the request that it answers. */
 export interface AnswerContext {
   /** Names of tools as the caller wrote them, by the names that were sent; equal ones are left out. */
@@ -8,6 +10,8 @@ export interface AnswerContext {
   readonly answerTool: string | undefined;
   /** The caller used the deprecated `functions`; a call is answered as `function_call`. */
   readonly usesFunctions: boolean;
+  /** Of the model that answers. */
+  readonly thoughtSeal: ThoughtSeal;
 }
 
 /** The `input` field of a tool that stands for a caller's tool of free text. */

@@ -1,4 +1,4 @@
-import type { ChatEvent } from "../../domain/chat.ts";
+import type { ChatEvent, ReasoningBlock } from "../../domain/chat.ts";
 import type { TokenUsage } from "../../domain/usage.ts";
 import { checkToolCallCount } from "../shared/answer-bounds.ts";
 import { nonEmpty, type JsonObject } from "../shared/json-fields.ts";
@@ -24,6 +24,7 @@ export class AnswerEvents {
   #hasSpoken = false;
   /** Tool calls are counted from 0 here: the service counts all blocks of content together. */
   #callCount = 0;
+  #thoughtCount = 0;
   #hasFunctionCall = false;
   #hasAnswerCall = false;
   #heldText = "";
@@ -62,6 +63,14 @@ export class AnswerEvents {
 
   reasoning(text: string): void {
     if (text !== "") this.#events.push({ type: "reasoning-delta", choice, text });
+  }
+
+  /** What the model wants back of its thoughts, if anything. */
+  reasoningBlock(block: ReasoningBlock | undefined): void {
+    if (block === undefined) return;
+    const content = this.#context.thoughtSeal.seal(block);
+    this.#events.push({ type: "reasoning-block", choice, block: this.#thoughtCount, content });
+    this.#thoughtCount += 1;
   }
 
   /** Begins a tool call; returns where its input goes. Throws `UpstreamFailure` for a nameless one. */

@@ -24,7 +24,8 @@ export interface TextBlock {
 }
 
 export interface CachePoint {
-  readonly cachePoint: { readonly type: "default" };
+  /** Without a `ttl` it lasts five minutes. */
+  readonly cachePoint: { readonly type: "default"; readonly ttl?: "1h" };
 }
 
 export type SystemBlock = TextBlock | CachePoint;
@@ -53,8 +54,22 @@ export interface DocumentBlock {
   };
 }
 
+/** Thoughts of the model, as it signed or hid them. */
+export interface ReasoningContentBlock {
+  readonly reasoningContent:
+    | { readonly reasoningText: { readonly text: string; readonly signature: string } }
+    /** Base64. */
+    | { readonly redactedContent: string };
+}
+
 export type ContentBlock =
-  TextBlock | CachePoint | ToolUseBlock | ToolResultBlock | ImageBlock | DocumentBlock;
+  | TextBlock
+  | CachePoint
+  | ToolUseBlock
+  | ToolResultBlock
+  | ImageBlock
+  | DocumentBlock
+  | ReasoningContentBlock;
 
 export type ImageFormat = "png" | "jpeg" | "gif" | "webp";
 export type DocumentFormat =
@@ -68,9 +83,11 @@ export interface InferenceConfig {
 }
 
 export interface ToolConfig {
-  readonly tools: readonly ToolSpec[];
+  readonly tools: readonly ToolEntry[];
   readonly toolChoice?: WireToolChoice;
 }
+
+export type ToolEntry = ToolSpec | CachePoint;
 
 export interface ToolSpec {
   readonly toolSpec: {

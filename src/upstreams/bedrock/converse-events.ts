@@ -6,6 +6,7 @@ import { answerFailure, brokenAnswer } from "./broken-answer.ts";
 import { parseExactly } from "./exact-json.ts";
 import { failureInAnswer } from "./read-failure.ts";
 import type { OnUnknownStopReason } from "./stop-reason.ts";
+import { wholeThought } from "./thinking/streamed-thought.ts";
 import { readUsage } from "./usage.ts";
 
 /**
@@ -55,6 +56,7 @@ function readBlock(block: JsonObject, answer: AnswerEvents): void {
   else if (text !== undefined && text !== null) throw brokenAnswer("a text of the answer is none");
   if (isObject(reasoningContent)) {
     answer.reasoning(textOf(objectOf(reasoningContent["reasoningText"])?.["text"]) ?? "");
+    answer.reasoningBlock(wholeThought(reasoningContent));
   }
   // Where sources are cited, the text stands here instead.
   if (isObject(citationsContent)) readCitedText(citationsContent, answer);

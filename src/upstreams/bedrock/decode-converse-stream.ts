@@ -21,6 +21,7 @@ import { failureInAnswer } from "./read-failure.ts";
 import { hasProperShape, type KnownEvent } from "./stream-event-shape.ts";
 import type { OnUnknownStopReason } from "./stop-reason.ts";
 import type { ToolInput } from "./streamed-tool-input.ts";
+import { StreamedThought } from "./thinking/streamed-thought.ts";
 import { readUsage } from "./usage.ts";
 
 /**
@@ -35,6 +36,8 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
   readonly #answer: AnswerEvents;
   /** Inputs of tools that are not whole yet, by the service's index of the block. */
   readonly #toolInputs = new Map<number | undefined, ToolInput>();
+  /** Thoughts that are not whole yet, in the same way. */
+  readonly #thoughts = new Map<number | undefined, StreamedThought>();
   #stopReason: string | undefined;
   #hasMetadata = false;
   #usage: TokenUsage | undefined;
@@ -144,7 +147,7 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
       case "contentBlockStart":
         return this.#readBlockStart(event);
       case "contentBlockStop":
-        return this.#endToolInput(blockIndexOf(event));
+        return this.#endBlock(blockIndexOf(event));
       case "messageStop":
         this.#stopReason = textOf(event["stopReason"]);
         return this.#finishIfWhole();
@@ -161,16 +164,23 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
     this.#malformed.skip({ mayGoOn: this.#answer.hasSpoken && this.#toolInputs.size === 0 });
   }
 
-  /** Citations, signatures, hidden reasoning and kinds of content yet unknown are left out. */
+  /** Citations and kinds of content yet unknown are left out. */
   #readDelta(event: JsonObject): void {
     const delta = objectOf(event["delta"]) ?? {};
     const { text, toolUse, reasoningContent } = delta;
     if (typeof text === "string") this.#answer.text(text);
-    if (isObject(reasoningContent)) this.#answer.reasoning(textOf(reasoningContent["text"]) ?? "");
+    if (isObject(reasoningContent)) this.#readThought(blockIndexOf(event), reasoningContent);
     if (!isObject(toolUse)) return;
     const input = this.#toolInputs.get(blockIndexOf(event));
     if (input === undefined) throw brokenAnswer("the input of a tool has no beginning");
     input.push(textOf(toolUse["input"]) ?? "");
+  }
+
+  #readThought(index: number | undefined, reasoning: JsonObject): void {
+    const thought = this.#thoughts.get(index) ?? new StreamedThought();
+    this.#thoughts.set(index, thought);
+    thought.push(reasoning);
+    this.#answer.reasoning(textOf(reasoning["text"]) ?? "");
   }
 
   #readBlockStart(event: JsonObject): void {
@@ -179,9 +189,11 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
     this.#toolInputs.set(blockIndexOf(event), this.#answer.toolUse(toolUse));
   }
 
-  #endToolInput(index: number | undefined): void {
+  #endBlock(index: number | undefined): void {
     this.#toolInputs.get(index)?.end();
     this.#toolInputs.delete(index);
+    this.#answer.reasoningBlock(this.#thoughts.get(index)?.block());
+    this.#thoughts.delete(index);
   }
 
   #readMetadata(event: JsonObject): void {
@@ -198,7 +210,8 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
     if (this.#stopReason === undefined) {
       throw brokenAnswer("the upstream's stream ended before the answer was finished");
     }
-    for (const index of this.#toolInputs.keys()) this.#endToolInput(index);
+    for (const index of this.#thoughts.keys()) this.#endBlock(index);
+    for (const index of this.#toolInputs.keys()) this.#endBlock(index);
     this.#answer.serviceTier(this.#serviceTier);
     this.#answer.finish(this.#stopReason);
     this.#answer.usage(this.#usage);

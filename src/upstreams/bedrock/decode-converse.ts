@@ -3,6 +3,7 @@ import type {
   ChatEvent,
   ChatResult,
   FinishReason,
+  ReasoningBlock,
   ResultToolCall,
 } from "../../domain/chat.ts";
 import type { TokenUsage } from "../../domain/usage.ts";
@@ -32,6 +33,7 @@ interface OpenToolCall extends ResultToolCall {
 class Collector {
   #content: string | undefined;
   #reasoning: string | undefined;
+  readonly #reasoningBlocks: ReasoningBlock[] = [];
   readonly #toolCalls: OpenToolCall[] = [];
   #functionCall: { readonly name: string; arguments: string } | undefined;
   #finishReason: FinishReason = "stop";
@@ -48,6 +50,9 @@ class Collector {
         break;
       case "reasoning-delta":
         this.#reasoning = (this.#reasoning ?? "") + event.text;
+        break;
+      case "reasoning-block":
+        this.#reasoningBlocks.push(event.content);
         break;
       case "tool-call-start": {
         const { id, kind, name } = event;
@@ -91,6 +96,7 @@ class Collector {
       content: this.#content,
       refusal: undefined,
       reasoning: this.#reasoning,
+      ...(this.#reasoningBlocks.length > 0 && { reasoningBlocks: this.#reasoningBlocks }),
       toolCalls: this.#toolCalls,
       functionCall: this.#functionCall,
       finishReason: this.#finishReason,

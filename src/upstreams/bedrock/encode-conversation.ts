@@ -4,18 +4,20 @@ import { AttachmentLimits } from "./attachment-limits.ts";
 import type { BedrockModel } from "./bedrock-model.ts";
 import { isBlank } from "./blank-text.ts";
 import { repairTurns, withFirstWords } from "./conversation/repair-turns.ts";
-import { cachePoint, type SystemBlock, type TextBlock, type Turn } from "./converse-body.ts";
+import type { CachePoint, SystemBlock, TextBlock, Turn } from "./converse-body.ts";
 import { DocumentNames } from "./document-names.ts";
 import { encodeUserPart } from "./encode-user-part.ts";
 import { finishTurns } from "./finish-turns.ts";
-import { limitCachePoints } from "./limit-cache-points.ts";
+import { wantedCachePoint } from "./caching/cache-hint.ts";
 import { unsupported } from "./refusal.ts";
+import { sentThoughts } from "./thinking/sent-thoughts.ts";
+import { ThoughtSeal } from "./thinking/thought-seal.ts";
 import { ToolHistory } from "./tool-history.ts";
 import type { ToolNames } from "./tool-names.ts";
 import { Turns } from "./turns.ts";
 
 export interface Conversation {
-  readonly system: readonly SystemBlock[];
+  readonly system: SystemBlock[];
   /** Begins with the user; user and assistant alternate. */
   readonly turns: readonly Turn[];
 }
@@ -51,12 +53,14 @@ class ConversationEncoder {
   readonly #isRepaired: boolean;
   /** Where in the system the last instruction begins, if the assistant has said nothing since. */
   #lastInstruction: number | undefined;
+  readonly #seal: ThoughtSeal;
 
   constructor(context: ConversationContext) {
     const { capabilities, settings } = context.model;
     this.#context = context;
     this.#isRepaired = settings.conversation === "repair";
     this.#turns = new Turns(capabilities);
+    this.#seal = new ThoughtSeal(context.model);
     this.#limits = new AttachmentLimits(capabilities);
     this.#history = new ToolHistory(context.names, {
       nineCharacterToolIds: capabilities.nineCharacterToolIds,
@@ -95,12 +99,9 @@ class ConversationEncoder {
     if (this.#isRepaired) repairTurns({ system, turns, lastInstruction, isUserSilent });
     if (instruction !== undefined) system.push({ text: instruction });
     finishTurns(turns, model.capabilities);
+    if (model.capabilities.system) return { system, turns: withFirstWords(turns, []) };
     // Without instructions of their own, they are the first words that the model reads.
-    const finished = model.capabilities.system
-      ? { system, turns: withFirstWords(turns, []) }
-      : { system: [], turns: withFirstWords(turns, system) };
-    limitCachePoints([finished.system, ...finished.turns.map(({ content }) => content)]);
-    return finished;
+    return { system: [], turns: withFirstWords(turns, system) };
   }
 
   /** Wherever they stand: the provider takes instructions for the whole conversation only. */
@@ -110,8 +111,9 @@ class ConversationEncoder {
       const text = textOfPart(part);
       if (isBlank(text)) continue;
       this.#system.push({ text });
-      if (this.#isBreakpoint(part)) this.#system.push(cachePoint);
+      this.#markSystem(part);
     }
+    this.#markSystem(message);
     if (this.#system.length > begin) this.#lastInstruction = begin;
   }
 
@@ -123,7 +125,7 @@ class ConversationEncoder {
         ? this.#history.functionResult(texts, place)
         : this.#history.result(message.tool_call_id ?? "", texts, place);
     this.#turns.add("user", result);
-    if (parts.some((part) => this.#isBreakpoint(part))) this.#turns.addCachePoint();
+    for (const holder of [...parts, message]) this.#mark(holder);
   }
 
   #addUser(message: ChatMessage, place: string): void {
@@ -136,25 +138,18 @@ class ConversationEncoder {
       isSilent = false;
       this.#turns.add("user", block);
       this.#limits.count(block, this.#turns.last, partPlace);
-      if (this.#isBreakpoint(part)) this.#turns.addCachePoint();
+      this.#mark(part);
     });
-    if (isSilent && this.#isRepaired) this.#turns.addSilence();
+    if (!isSilent) this.#mark(message);
+    else if (this.#isRepaired) this.#turns.addSilence();
   }
 
-  /** Reasoning that comes back stays out: without its signature the provider refuses it. */
+  /** Thoughts come first, and only with something that was said or done upon them. */
   #addAssistant(message: ChatMessage, place: string): void {
-    const said = this.#addWords(message);
+    const words = this.#wordsOf(message);
     const calls = message.tool_calls ?? [];
-    calls.forEach((call, index) => {
-      const block = this.#history.call(call.id, callOf(call), `${place}.tool_calls[${index}]`);
-      this.#turns.add("assistant", block);
-    });
     const functionCall = objectOf(message["function_call"]);
-    if (functionCall !== undefined) {
-      const call = functionCallOf(functionCall);
-      this.#turns.add("assistant", this.#history.functionCall(call, place));
-    }
-    const isSilent = !said && calls.length === 0 && functionCall === undefined;
+    const isSilent = words.length === 0 && calls.length === 0 && functionCall === undefined;
     if (!isSilent) this.#lastInstruction = undefined;
     if (isSilent && isObject(message["audio"])) {
       throw unsupported(
@@ -162,33 +157,49 @@ class ConversationEncoder {
         `${place}: spoken answers cannot be sent back to this model. Send their text.`,
       );
     }
+    if (!isSilent) {
+      for (const block of sentThoughts(message, this.#seal)) this.#turns.add("assistant", block);
+    }
+    for (const part of words) {
+      this.#turns.add("assistant", { text: textOfPart(part) });
+      this.#mark(part);
+    }
+    calls.forEach((call, index) => {
+      const block = this.#history.call(call.id, callOf(call), `${place}.tool_calls[${index}]`);
+      this.#turns.add("assistant", block);
+    });
+    if (functionCall !== undefined) {
+      const call = functionCallOf(functionCall);
+      this.#turns.add("assistant", this.#history.functionCall(call, place));
+    }
+    if (!isSilent) this.#mark(message);
   }
 
-  /** Whether there were any. */
-  #addWords(message: ChatMessage): boolean {
-    let isAny = false;
+  /** The parts that say something. */
+  #wordsOf(message: ChatMessage): readonly ContentPart[] {
     const refusal = nonEmpty(message["refusal"]);
     const parts: readonly ContentPart[] =
       refusal === undefined
         ? partsOf(message)
         : [...partsOf(message), { type: "refusal", refusal }];
-    for (const part of parts) {
-      const text = textOfPart(part);
-      if (isBlank(text)) continue;
-      isAny = true;
-      this.#turns.add("assistant", { text });
-      if (this.#isBreakpoint(part)) this.#turns.addCachePoint();
-    }
-    return isAny;
+    return parts.filter((part) => !isBlank(textOfPart(part)));
   }
 
-  /** A hint about cost: models that keep no prompts answer the same without. */
-  #isBreakpoint(part: ContentPart): boolean {
-    return (
-      this.#context.model.capabilities.promptCaching &&
-      "prompt_cache_breakpoint" in part &&
-      isObject(part.prompt_cache_breakpoint)
-    );
+  /** Puts the cache point that a message or a part wants behind what came last of it. */
+  #mark(holder: ChatMessage | ContentPart): void {
+    this.#turns.addCachePoint(this.#pointOf(holder));
+  }
+
+  #markSystem(holder: ChatMessage | ContentPart): void {
+    const point = this.#pointOf(holder);
+    const last = this.#system.at(-1);
+    if (point !== undefined && last !== undefined && !("cachePoint" in last)) {
+      this.#system.push(point);
+    }
+  }
+
+  #pointOf(holder: ChatMessage | ContentPart): CachePoint | undefined {
+    return wantedCachePoint(holder, this.#context.model.capabilities);
   }
 }
 

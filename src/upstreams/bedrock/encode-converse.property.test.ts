@@ -16,9 +16,16 @@ const text = fc.oneof(
   fc.string({ unit: "binary" }),
 );
 const breakpoint = fc.option(fc.constant({ mode: "explicit" }), { nil: undefined });
+const control = fc.constantFrom(
+  undefined,
+  undefined,
+  { type: "ephemeral" },
+  { type: "ephemeral", ttl: "1h" },
+);
 const textPart = fc.record({
   type: fc.constant("text"),
   text,
+  cache_control: control,
   prompt_cache_breakpoint: breakpoint,
 });
 const imagePart = fc.record({

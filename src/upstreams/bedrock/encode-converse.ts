@@ -4,6 +4,9 @@ import type { AdjustedFields } from "../../domain/adjusted-fields.ts";
 import { Adjustments } from "./adjustments.ts";
 import type { AnswerContext } from "./answer-context.ts";
 import type { BedrockModel } from "./bedrock-model.ts";
+import { addCachePoints } from "./caching/add-cache-points.ts";
+import { limitCachePoints } from "./caching/limit-cache-points.ts";
+import { listsOf } from "./caching/prompt-blocks.ts";
 import { checkUnsupported } from "./check-unsupported.ts";
 import type { ConverseBody, GuardrailConfig } from "./converse-body.ts";
 import { encodeConversation, type Conversation } from "./encode-conversation.ts";
@@ -11,8 +14,10 @@ import { encodeInference, maxTokensOf } from "./encode-inference.ts";
 import { encodeTools, type EncodedTools } from "./encode-tools.ts";
 import { mergeFields } from "./merge-fields.ts";
 import { planAnswerFormat, type AnswerFormat } from "./plan-answer-format.ts";
-import { planReasoning, type ReasoningPlan } from "./plan-reasoning.ts";
 import type { BedrockModelSettings, Guardrail } from "./settings.ts";
+import { planReasoning, type ReasoningPlan } from "./thinking/plan-reasoning.ts";
+import { ThoughtSeal } from "./thinking/thought-seal.ts";
+import { withoutThoughts } from "./thinking/turn-thoughts.ts";
 import { ToolNames } from "./tool-names.ts";
 import { mayCallTools } from "./tool-offers.ts";
 
@@ -40,12 +45,12 @@ export function encodeConverse(
   const reasoning = planReasoning(request, model, {
     isForced: tools.isForced,
     maxTokens,
-    lastTurn: conversation.turns.at(-1),
+    turns: conversation.turns,
   });
   const { isThinking } = reasoning;
   const fields = additionalFields(request, model, { tools, reasoning });
   const body: ConverseBody = {
-    ...contentOf(parts),
+    ...contentOf(parts, { keepsThoughts: isThinking }),
     inferenceConfig: encodeInference(request, model, { maxTokens, isThinking, adjustments }),
     ...(Object.keys(fields).length > 0 && { additionalModelRequestFields: fields }),
     ...(format.kind === "field" && { outputConfig: { textFormat: format.textFormat } }),
@@ -58,14 +63,16 @@ export function encodeConverse(
       textTools: tools.textTools,
       answerTool: tools.answerTool,
       usesFunctions: (request.functions ?? []).length > 0,
+      thoughtSeal: new ThoughtSeal(model),
     },
     adjusted: adjustments.fields,
   };
 }
 
-/** What the model reads of a request. Throws as `encodeConverse` does. */
+/** What the model reads of a request, thoughts of its own aside. Throws as `encodeConverse` does. */
 export function encodeContent(request: ChatRequest, model: BedrockModel): ConverseContent {
-  return contentOf(encodeParts(request, model, new Adjustments(model.settings)));
+  const parts = encodeParts(request, model, new Adjustments(model.settings));
+  return contentOf(parts, { keepsThoughts: false });
 }
 
 /** Whether a streamed answer must be asked for whole: some models stream no tool calls. */
@@ -93,14 +100,23 @@ function encodeParts(request: ChatRequest, model: BedrockModel, adjustments: Adj
     offersTools: tools.config !== undefined && tools.answerTool === undefined,
     instruction: format.kind === "instruction" ? format.text : undefined,
   });
-  return { format, names, tools, conversation };
+  const prompt = { tools: [...(tools.config?.tools ?? [])], ...conversation };
+  if (model.capabilities.promptCaching && model.settings.promptCache === "auto") {
+    addCachePoints(prompt, model.capabilities);
+  }
+  limitCachePoints(listsOf(prompt));
+  const config = tools.config && { ...tools.config, tools: prompt.tools };
+  return { format, names, tools: { ...tools, config }, conversation };
 }
 
 type ConverseContent = Pick<ConverseBody, "messages" | "system" | "toolConfig">;
 
-function contentOf({ conversation: { system, turns }, tools: { config } }: Parts): ConverseContent {
+function contentOf(
+  { conversation: { system, turns }, tools: { config } }: Parts,
+  { keepsThoughts }: { readonly keepsThoughts: boolean },
+): ConverseContent {
   return {
-    messages: turns,
+    messages: keepsThoughts ? turns : withoutThoughts(turns),
     ...(system.length > 0 && { system }),
     ...(config !== undefined && { toolConfig: config }),
   };

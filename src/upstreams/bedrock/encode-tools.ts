@@ -3,7 +3,8 @@ import type { JsonObject } from "../shared/json-fields.ts";
 import type { Adjustments } from "./adjustments.ts";
 import type { BedrockModel } from "./bedrock-model.ts";
 import { isBlank } from "./blank-text.ts";
-import type { ToolConfig, ToolSpec, WireToolChoice } from "./converse-body.ts";
+import { wantedCachePoint } from "./caching/cache-hint.ts";
+import type { ToolConfig, ToolEntry, ToolSpec, WireToolChoice } from "./converse-body.ts";
 import type { AnswerFormat } from "./plan-answer-format.ts";
 import type { ToolNames } from "./tool-names.ts";
 import { readOffers, type Choice, type Offer, type Offers } from "./tool-offers.ts";
@@ -39,7 +40,7 @@ export function encodeTools(
   const isSingle = wantsSingleCalls(request, offers, { model, adjustments });
   return {
     config: {
-      tools: offers.list.map((offer) => specOf(offer, model, names)),
+      tools: offers.list.flatMap((offer) => entriesOf(offer, model, names)),
       ...(!isSingle && choiceOf(offers.choice, names)),
     },
     fields: isSingle ? { tool_choice: singleChoiceOf(offers.choice, names) } : {},
@@ -113,6 +114,14 @@ function wantsSingleCalls(
     "This model cannot be held to one tool call at a time. Remove parallel_tool_calls.",
   );
   return false;
+}
+
+/** Some models keep prompts, but take no point among the tools. */
+function entriesOf(offer: Offer, model: BedrockModel, names: ToolNames): readonly ToolEntry[] {
+  const spec = specOf(offer, model, names);
+  const { capabilities } = model;
+  const point = capabilities.promptCacheTools && wantedCachePoint(offer.sent, capabilities);
+  return point ? [spec, point] : [spec];
 }
 
 function specOf(offer: Offer, { capabilities }: BedrockModel, names: ToolNames): ToolSpec {

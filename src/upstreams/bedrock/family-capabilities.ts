@@ -22,8 +22,15 @@ const usual: Capabilities = {
   maxImageBytes: 5 * 1024 * 1024,
   documents: true,
   promptCaching: false,
+  promptCacheHour: false,
+  promptCacheTools: true,
+  // Of a family, the number of the model that keeps the shortest prompts.
+  promptCacheMinTokens: 1_024,
   jsonSchema: false,
   reasoning: "none",
+  thinkingOff: "omit",
+  xhighEffort: false,
+  omitsThoughts: false,
   maxOutputTokens: undefined,
   nineCharacterToolIds: false,
   countTokens: false,
@@ -50,13 +57,40 @@ const cachingClaude: Capabilities = { ...claude, promptCaching: true, countToken
 const claude45: Capabilities = {
   ...cachingClaude,
   topPWithTemperature: false,
+  promptCacheHour: true,
   jsonSchema: true,
   reasoning: "thinking-budget",
   maxOutputTokens: 64_000,
 };
 
 /** A conversation can no longer end with the assistant's words. */
-const claude46: Capabilities = { ...claude45, prefill: false, reasoning: "adaptive" };
+const claude46: Capabilities = {
+  ...claude45,
+  prefill: false,
+  promptCacheHour: false,
+  reasoning: "adaptive",
+};
+
+/** From 4.7 on no sampling can be chosen, and this provider refuses JSON schemas there. */
+const claude47: Capabilities = {
+  ...claude46,
+  temperature: false,
+  topP: false,
+  topK: false,
+  jsonSchema: false,
+  xhighEffort: true,
+  omitsThoughts: true,
+};
+
+/** It thinks unless told not to. */
+const claude5: Capabilities = {
+  ...claude47,
+  thinkingOff: "disabled",
+  promptCacheMinTokens: 512,
+};
+
+/** No tool can be forced from here on, whether the model thinks or not. */
+const claude55 = { ...claude5, toolChoice: false, namedToolChoice: false };
 
 /**
  * Llama calls tools in whole answers only, cannot be made to call one, refuses a turn that holds
@@ -80,6 +114,8 @@ const nova: Capabilities = {
   images: true,
   maxImageBytes: 25 * 1024 * 1024,
   promptCaching: true,
+  promptCacheTools: false,
+  promptCacheMinTokens: 1_000,
   maxOutputTokens: 10_000,
 };
 
@@ -92,8 +128,11 @@ export const familyCapabilities: Readonly<Record<ChatFamily, Capabilities>> = {
   "claude-opus-4": { ...cachingClaude, reasoning: "thinking-budget", maxOutputTokens: 32_000 },
   "claude-4-5": claude45,
   "claude-4-6": claude46,
-  // From 4.7 on no sampling can be chosen, and this provider refuses JSON schemas there.
-  "claude-4-7": { ...claude46, temperature: false, topP: false, topK: false, jsonSchema: false },
+  "claude-4-7": claude47,
+  "claude-5": claude5,
+  "claude-haiku-5-5": claude55,
+  "claude-sonnet-5-5": { ...claude55, thinkingOff: "between-tools" },
+  "claude-opus-5-5": { ...claude55, thinkingOff: "never" },
   "llama-3": { ...llama, ...withoutTools },
   "llama-3-1": llama,
   "llama-3-1-405b": { ...llama, maxOutputTokens: 4_096 },

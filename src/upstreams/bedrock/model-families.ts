@@ -12,6 +12,10 @@ export const chatFamilies = [
   "claude-4-5",
   "claude-4-6",
   "claude-4-7",
+  "claude-5",
+  "claude-haiku-5-5",
+  "claude-sonnet-5-5",
+  "claude-opus-5-5",
   "llama-3",
   "llama-3-1",
   "llama-3-1-405b",
@@ -66,10 +70,25 @@ export interface Capabilities {
   readonly documents: boolean;
   /** Points up to which the provider may keep a prompt. */
   readonly promptCaching: boolean;
+  /** Such points may last an hour instead of five minutes. */
+  readonly promptCacheHour: boolean;
+  /** Such points may stand among the tools. */
+  readonly promptCacheTools: boolean;
+  /** Fewest tokens of a prompt that are kept: a point that comes earlier does nothing. */
+  readonly promptCacheMinTokens: number;
   /** JSON schemas of answers, and of a tool's input with `strict`, are request fields. */
   readonly jsonSchema: boolean;
   /** How `reasoning_effort` is asked for. */
   readonly reasoning: "none" | "thinking-budget" | "adaptive" | "effort-field";
+  /**
+   * How the model is kept from thinking: by not asking for it, by a type of `thinking` of its own,
+   * or not at all.
+   */
+  readonly thinkingOff: "omit" | "disabled" | "between-tools" | "never";
+  /** Takes the effort `xhigh`, which stands between `high` and `max`. */
+  readonly xhighEffort: boolean;
+  /** Leaves the text of its thoughts out unless a summary of them is asked for. */
+  readonly omitsThoughts: boolean;
   /** Most tokens of one answer; undefined where the model's configuration alone says. */
   readonly maxOutputTokens: number | undefined;
   /** Ids of tool calls in the history must be nine letters and digits. */
@@ -108,8 +127,12 @@ const patterns: readonly (readonly [RegExp, ModelFamily])[] = [
   // `claude-opus-4-1-20250805` and `claude-sonnet-4-20250514`.
   [/^anthropic\.claude-opus-4-/, "claude-opus-4"],
   [/^anthropic\.claude-(?:sonnet|haiku)-4-/, "claude-4"],
-  // The fifth generation follows the rules that came with 4.7.
-  [/^anthropic\.claude-(?:opus|sonnet|haiku|fable|mythos)-(?:[5-9]|\d\d)(?!\d)/, "claude-4-7"],
+  [/^anthropic\.claude-haiku-5-5(?!\d)/, "claude-haiku-5-5"],
+  [/^anthropic\.claude-sonnet-5-5(?!\d)/, "claude-sonnet-5-5"],
+  // These can do nothing but think. A model that is newer still is taken for one of them.
+  [/^anthropic\.claude-(?:opus-5-5(?!\d)|fable-|mythos-)/, "claude-opus-5-5"],
+  [/^anthropic\.claude-(?:opus|sonnet|haiku)-5(?!\d|-[1-9](?!\d))/, "claude-5"],
+  [/^anthropic\.claude-(?:opus|sonnet|haiku)-(?:[5-9]|\d\d)(?!\d)/, "claude-opus-5-5"],
   [/^meta\.llama3-1-405b-/, "llama-3-1-405b"],
   [/^meta\.llama3-2-(?:11b|90b)-/, "llama-3-2-vision"],
   // The small ones take no tools, like the first third generation.

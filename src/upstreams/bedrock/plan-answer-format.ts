@@ -83,6 +83,7 @@ function answerOffer(name: string, schema: JsonObject, description: string | und
     description: description ?? "Takes the answer. Call it once, with the whole answer.",
     schema,
     isStrict: false,
+    sent: {},
   };
 }
 

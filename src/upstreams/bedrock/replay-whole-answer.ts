@@ -71,6 +71,7 @@ function inPieces(event: ChatEvent): readonly ChatEvent[] {
     case "tool-call-delta":
     case "function-call-delta":
       return cut(event.arguments).map((piece) => ({ ...event, arguments: piece }));
+    case "reasoning-block":
     case "refusal-delta":
     case "tool-call-start":
     case "function-call-start":

@@ -57,6 +57,8 @@ export interface BedrockModelSettings {
   readonly dropUnsupported: boolean;
   /** Whether conversations that the provider would refuse for their turns are completed. */
   readonly conversation: "repair" | "strict";
+  /** Whether cache points are put beside those of callers, who have put none. */
+  readonly promptCache: "auto" | "as_sent";
   readonly guardrail: Guardrail | undefined;
   /** At most 16 pairs, for the provider's invocation logs. */
   readonly requestMetadata: Readonly<Record<string, string>>;
@@ -78,6 +80,7 @@ export const defaultModelSettings: BedrockModelSettings = {
   capabilities: {},
   dropUnsupported: false,
   conversation: "repair",
+  promptCache: "as_sent",
   guardrail: undefined,
   requestMetadata: {},
   serviceTier: undefined,

@@ -26,7 +26,9 @@ function isDelta({ text, toolUse, reasoningContent }: JsonObject): boolean {
   return (
     isTextOrNone(text) &&
     isNoneOr(toolUse, ({ input }) => isTextOrNone(input)) &&
-    isNoneOr(reasoningContent, (reasoning) => isTextOrNone(reasoning["text"]))
+    isNoneOr(reasoningContent, ({ text: thought, signature, redactedContent }) =>
+      [thought, signature, redactedContent].every(isTextOrNone),
+    )
   );
 }
 

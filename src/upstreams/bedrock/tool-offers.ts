@@ -12,6 +12,8 @@ export interface Offer {
   /** Of an object. */
   readonly schema: JsonObject;
   readonly isStrict: boolean;
+  /** Where the caller may want a cache point: the tool as it was sent. */
+  readonly sent: object;
 }
 
 export type Choice =
@@ -43,9 +45,10 @@ export function mayCallTools(request: ChatRequest): boolean {
 
 function readTools(request: ChatRequest, tools: readonly ChatTool[]): Offers {
   const names = { field: "tools", choiceField: "tool_choice" } as const;
-  const list = tools.map((tool) =>
-    tool.type === "custom" ? customOffer(tool.custom) : functionOffer(tool.function),
-  );
+  const list = tools.map((tool) => {
+    const offer = tool.type === "custom" ? customOffer(tool.custom) : functionOffer(tool.function);
+    return { ...offer, sent: { ...offer.sent, ...tool } };
+  });
   checkNames(list, names.field);
   const choice = request.tool_choice ?? "auto";
   if (choice === "required") return { ...names, list, choice: { type: "any" } };
@@ -72,7 +75,8 @@ function readFunctions(request: ChatRequest, functions: readonly FunctionDefinit
   return { ...names, list, choice: namedChoice(choice.name, list, names) };
 }
 
-function functionOffer({ name, description, parameters, strict }: FunctionDefinition): Offer {
+function functionOffer(definition: FunctionDefinition): Offer {
+  const { name, description, parameters, strict } = definition;
   const schema = parameters ?? {};
   return {
     kind: "function",
@@ -81,6 +85,7 @@ function functionOffer({ name, description, parameters, strict }: FunctionDefini
     // No parameters are an object without properties, which some models want said.
     schema: schema["type"] === undefined ? { type: "object", properties: {}, ...schema } : schema,
     isStrict: strict === true,
+    sent: definition,
   };
 }
 
@@ -104,6 +109,7 @@ function customOffer(custom: { readonly name: string }): Offer {
       required: [textToolField],
     },
     isStrict: false,
+    sent: custom,
   };
 }
 

@@ -1,5 +1,5 @@
 import { noMessage } from "./conversation/repair-turns.ts";
-import { cachePoint, type ContentBlock, type TextBlock, type Turn } from "./converse-body.ts";
+import type { CachePoint, ContentBlock, TextBlock, Turn } from "./converse-body.ts";
 
 /**
  * Turns of a conversation as the provider wants them: user and assistant alternate, and none is
@@ -48,11 +48,11 @@ export class Turns {
   }
 
   /** Marks that the prompt may be kept up to the block that was added last. */
-  addCachePoint(): void {
+  addCachePoint(point: CachePoint | undefined): void {
     const content = this.last?.content;
     const block = content?.at(-1);
-    if (content === undefined || block === undefined || "cachePoint" in block) return;
-    content.push(cachePoint);
+    if (point === undefined || block === undefined || "cachePoint" in block) return;
+    content?.push(point);
   }
 }
 

@@ -16,7 +16,8 @@ export function readUsage(value: unknown): TokenUsage | undefined {
     inputTokens: (uncachedTokens ?? 0) + cachedInputTokens + cacheWriteTokens,
     outputTokens: outputTokens ?? 0,
     cachedInputTokens,
-    // The service does not say which part of the output was reasoning.
+    ...(cacheWriteTokens > 0 && { cacheWriteTokens }),
+    // The service's `TokenUsage` has no count of reasoning: it is part of the output.
     reasoningTokens: 0,
   };
 }

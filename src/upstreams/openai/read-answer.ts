@@ -62,11 +62,16 @@ export function readUsage(value: unknown): TokenUsage | undefined {
   const outputTokens = countOf(usage?.["completion_tokens"]);
   if (usage === undefined || (inputTokens ?? outputTokens) === undefined) return undefined;
   const inputDetails = objectOf(usage["prompt_tokens_details"]);
+  // As OpenRouter says it, and LiteLLM.
+  const cacheWriteTokens =
+    countOf(inputDetails?.["cache_write_tokens"]) ??
+    countOf(inputDetails?.["cache_creation_tokens"]);
   const outputDetails = objectOf(usage["completion_tokens_details"]);
   return {
     inputTokens: inputTokens ?? 0,
     outputTokens: outputTokens ?? 0,
     cachedInputTokens: countOf(inputDetails?.["cached_tokens"]) ?? 0,
+    ...(cacheWriteTokens !== undefined && { cacheWriteTokens }),
     reasoningTokens: countOf(outputDetails?.["reasoning_tokens"]) ?? 0,
   };
 }

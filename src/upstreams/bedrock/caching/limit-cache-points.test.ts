@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { cachePoint, type ContentBlock } from "./converse-body.ts";
+import { cachePoint, type ContentBlock } from "../converse-body.ts";
 import { limitCachePoints } from "./limit-cache-points.ts";
 
 const marked = (text: string): ContentBlock[] => [{ text }, cachePoint];
@@ -33,4 +33,11 @@ test("hundreds of thousands of cache points in one turn are thinned out in one g
   limitCachePoints([content]);
   expect(content.length).toBe(400_004);
   expect(content.slice(-8)).toEqual([1, 2, 3, 4].flatMap(() => marked("a")));
+});
+
+test("an hour behind five minutes is five minutes, and an hour before them stays", () => {
+  const hour = { cachePoint: { type: "default", ttl: "1h" } } as const;
+  const contents: ContentBlock[][] = [[{ text: "a" }, hour], marked("b"), [{ text: "c" }, hour]];
+  limitCachePoints(contents);
+  expect(contents).toEqual([[{ text: "a" }, hour], marked("b"), marked("c")]);
 });

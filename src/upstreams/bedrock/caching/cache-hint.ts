@@ -1,0 +1,24 @@
+import { objectOf } from "../../shared/json-fields.ts";
+import { cachePoint, type CachePoint } from "../converse-body.ts";
+import type { Capabilities } from "../model-families.ts";
+
+/**
+ * The cache point that a caller wants behind a message, a part or a tool: `cache_control` as
+ * Anthropic's callers and other gateways' send it, or OpenAI's `prompt_cache_breakpoint`. A hint about
+ * cost: a model that keeps no prompts gets none, and one that keeps them five minutes keeps them five.
+ */
+export function wantedCachePoint(
+  holder: object,
+  { promptCaching, promptCacheHour }: Capabilities,
+): CachePoint | undefined {
+  if (!promptCaching) return undefined;
+  const control = "cache_control" in holder ? objectOf(holder.cache_control) : undefined;
+  if (control?.["type"] === "ephemeral") {
+    return control["ttl"] === "1h" && promptCacheHour ? hourPoint : cachePoint;
+  }
+  const breakpoint =
+    "prompt_cache_breakpoint" in holder ? holder.prompt_cache_breakpoint : undefined;
+  return objectOf(breakpoint) === undefined ? undefined : cachePoint;
+}
+
+const hourPoint: CachePoint = { cachePoint: { type: "default", ttl: "1h" } };

@@ -1,0 +1,150 @@
+import type { ChatRequest } from "../../../domain/chat.ts";
+import { numberOf, objectOf, type JsonObject } from "../../shared/json-fields.ts";
+import type { BedrockModel } from "../bedrock-model.ts";
+import type { Turn } from "../converse-body.ts";
+import type { Capabilities } from "../model-families.ts";
+import { holdsResults } from "../turns.ts";
+import { beginsWithThoughts } from "./turn-thoughts.ts";
+
+export interface ReasoningPlan {
+  /** For `additionalModelRequestFields`. */
+  readonly fields: JsonObject;
+  /**
+   * Whether the model thinks before it answers, which rules out choosing its sampling, and lets it
+   * have its earlier thoughts back.
+   */
+  readonly isThinking: boolean;
+}
+
+export interface ReasoningCircumstances {
+  /** Whether the model must call a tool. */
+  readonly isForced: boolean;
+  readonly maxTokens: number;
+  readonly turns: readonly Turn[];
+}
+
+/**
+ * `reasoning_effort` in the model's own terms, or the thinking that the operator has set. Models
+ * that do not reason answer without: it is an effort asked for, not a result.
+ */
+export function planReasoning(
+  request: ChatRequest,
+  { capabilities, settings }: BedrockModel,
+  circumstances: ReasoningCircumstances,
+): ReasoningPlan {
+  const effort = request.reasoning_effort ?? undefined;
+  const configured = objectOf(settings.additionalFields["thinking"]);
+  if (configured !== undefined) return planConfigured(configured, capabilities, circumstances);
+  switch (capabilities.reasoning) {
+    case "none":
+      return none;
+    case "thinking-budget":
+      if (effort === undefined || effort === "none") return none;
+      return planBudget(budgets[effort] ?? 0, circumstances);
+    case "adaptive":
+      return planAdaptive(effort, capabilities, circumstances);
+    case "effort-field":
+      if (effort === undefined) return none;
+      // Such a model always reasons; the least it can is the nearest to nothing.
+      return { fields: { reasoning_effort: fieldEfforts[effort] ?? effort }, isThinking: false };
+  }
+}
+
+const none: ReasoningPlan = { fields: {}, isThinking: false };
+
+function planConfigured(
+  thinking: JsonObject,
+  capabilities: Capabilities,
+  circumstances: ReasoningCircumstances,
+): ReasoningPlan {
+  if (thinking["type"] === "disabled") return { fields: { thinking }, isThinking: false };
+  const budget = numberOf(thinking["budget_tokens"]);
+  if (budget !== undefined) return planBudget(budget, circumstances);
+  if (!mayThink(circumstances)) return planWithout(capabilities);
+  return { fields: { thinking }, isThinking: true };
+}
+
+/** Unlike a budget, this is taken between a call and what follows its result without thoughts, too. */
+function planAdaptive(
+  effort: string | undefined,
+  capabilities: Capabilities,
+  circumstances: ReasoningCircumstances,
+): ReasoningPlan {
+  if (!mayThink(circumstances) || effort === "none") return planWithout(capabilities);
+  if (effort === undefined) {
+    return { fields: {}, isThinking: capabilities.thinkingOff !== "omit" };
+  }
+  return adaptive(effortOf(effort, capabilities), capabilities);
+}
+
+function adaptive(effort: string, { omitsThoughts }: Capabilities): ReasoningPlan {
+  const display = omitsThoughts ? { display: "summarized" } : {};
+  return {
+    fields: { thinking: { type: "adaptive", ...display }, output_config: { effort } },
+    isThinking: true,
+  };
+}
+
+/** No thinking, or the nearest to it: a model that cannot but think does so with the least effort. */
+function planWithout(capabilities: Capabilities): ReasoningPlan {
+  switch (capabilities.thinkingOff) {
+    case "omit":
+      return none;
+    case "disabled":
+      return { fields: { thinking: { type: "disabled" } }, isThinking: false };
+    case "between-tools":
+      // It still takes notes between calls, which it wants back.
+      return { fields: { thinking: { type: "between_tools" } }, isThinking: true };
+    case "never":
+      return adaptive("low", capabilities);
+  }
+}
+
+function planBudget(wanted: number, circumstances: ReasoningCircumstances): ReasoningPlan {
+  // The cap holds for thinking and answer together and must exceed the budget: half is the answer's.
+  const budget = Math.min(wanted, Math.floor(circumstances.maxTokens / 2));
+  if (budget < leastBudget || lacksThoughts(circumstances) || !mayThink(circumstances)) return none;
+  return {
+    fields: { thinking: { type: "enabled", budget_tokens: budget } },
+    isThinking: true,
+  };
+}
+
+/**
+ * Between a call and what follows its result, such a model wants the thoughts back that the call
+ * came from, with their signature.
+ */
+function lacksThoughts({ turns }: ReasoningCircumstances): boolean {
+  const last = turns.at(-1);
+  return last !== undefined && holdsResults(last) && !beginsWithThoughts(turns.at(-2));
+}
+
+/** A model that must call a tool, or go on from words of its own, is refused leave to think. */
+function mayThink({ isForced, turns }: ReasoningCircumstances): boolean {
+  return !isForced && turns.at(-1)?.role === "user";
+}
+
+/** The provider's lower limit. */
+const leastBudget = 1_024;
+
+const budgets: Readonly<Record<string, number | undefined>> = {
+  minimal: 1_024,
+  low: 2_048,
+  medium: 8_192,
+  high: 16_384,
+  xhigh: 24_576,
+  max: 32_768,
+};
+
+/** The models' own names are OpenAI's, as far as each has them. */
+function effortOf(effort: string, { xhighEffort }: Capabilities): string {
+  if (effort === "minimal") return "low";
+  return effort === "xhigh" && !xhighEffort ? "high" : effort;
+}
+
+const fieldEfforts: Readonly<Record<string, string | undefined>> = {
+  none: "low",
+  minimal: "low",
+  xhigh: "high",
+  max: "high",
+};

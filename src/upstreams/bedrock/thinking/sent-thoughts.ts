@@ -1,0 +1,55 @@
+import type { ChatMessage, ReasoningBlock } from "../../../domain/chat.ts";
+import { isObject, listOf, nonEmpty, textOf, type JsonObject } from "../../shared/json-fields.ts";
+import type { ReasoningContentBlock } from "../converse-body.ts";
+import type { ThoughtSeal } from "./thought-seal.ts";
+
+/**
+ * The thoughts that a caller sends back with a message of the assistant, as far as the model knows
+ * them again. They come in `reasoning_details` as they went out, or in `thinking_blocks`, as callers
+ * of LiteLLM keep them. Anything else in these fields counts as not sent.
+ */
+export function sentThoughts(
+  message: ChatMessage,
+  seal: ThoughtSeal,
+): readonly ReasoningContentBlock[] {
+  const details = listOf(message["reasoning_details"]) ?? listOf(message["thinking_blocks"]) ?? [];
+  return details.flatMap((detail) => {
+    const sent = isObject(detail) ? readDetail(detail) : undefined;
+    const block = sent && seal.open(sent);
+    return block === undefined ? [] : [contentBlockOf(block)];
+  });
+}
+
+function readDetail(detail: JsonObject): ReasoningBlock | undefined {
+  switch (detail["type"]) {
+    case "reasoning.text":
+      return signed(detail["text"], detail["signature"]);
+    case "thinking":
+      return signed(detail["thinking"], detail["signature"]);
+    case "reasoning.encrypted":
+    case "redacted_thinking": {
+      const data = nonEmpty(detail["data"]);
+      return data === undefined ? undefined : { kind: "redacted", data };
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** Clients leave out an empty text: what the model omits is signed all the same. */
+function signed(text: unknown, signature: unknown): ReasoningBlock | undefined {
+  const proof = nonEmpty(signature);
+  if (proof === undefined) return undefined;
+  return { kind: "signed", text: textOf(text) ?? "", signature: proof };
+}
+
+function contentBlockOf(block: ReasoningBlock): ReasoningContentBlock {
+  switch (block.kind) {
+    case "signed": {
+      const { text, signature } = block;
+      return { reasoningContent: { reasoningText: { text, signature } } };
+    }
+    case "redacted":
+      return { reasoningContent: { redactedContent: block.data } };
+  }
+}

@@ -1,0 +1,39 @@
+import type { ReasoningBlock } from "../../../domain/chat.ts";
+import { nonEmpty, objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
+import { brokenAnswer } from "../broken-answer.ts";
+
+/** Longest block of thoughts, characters of all its parts; the models' longest are far shorter. */
+const longestThought = 4 * 1024 * 1024;
+
+/** Puts a streamed block of thoughts together again: what goes back must be whole. */
+export class StreamedThought {
+  #text = "";
+  #signature = "";
+  #data = "";
+
+  /** `reasoning`: the union of a `contentBlockDelta`. Throws `UpstreamFailure` when it is too long. */
+  push(reasoning: JsonObject): void {
+    this.#text += textOf(reasoning["text"]) ?? "";
+    this.#signature += textOf(reasoning["signature"]) ?? "";
+    this.#data += textOf(reasoning["redactedContent"]) ?? "";
+    const length = this.#text.length + this.#signature.length + this.#data.length;
+    if (length > longestThought) throw brokenAnswer("the thoughts are too long");
+  }
+
+  /** Undefined for thoughts that nobody signed: no model wants those back. */
+  block(): ReasoningBlock | undefined {
+    return blockOf(this.#text, this.#signature, this.#data);
+  }
+}
+
+/** `reasoning`: the union of a whole answer's `reasoningContent`. */
+export function wholeThought(reasoning: JsonObject): ReasoningBlock | undefined {
+  const { text, signature } = objectOf(reasoning["reasoningText"]) ?? {};
+  const data = nonEmpty(reasoning["redactedContent"]) ?? "";
+  return blockOf(textOf(text) ?? "", textOf(signature) ?? "", data);
+}
+
+function blockOf(text: string, signature: string, data: string): ReasoningBlock | undefined {
+  if (signature !== "") return { kind: "signed", text, signature };
+  return data === "" ? undefined : { kind: "redacted", data };
+}

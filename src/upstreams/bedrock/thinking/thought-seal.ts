@@ -1,0 +1,59 @@
+import { createHash } from "node:crypto";
+import type { ReasoningBlock } from "../../../domain/chat.ts";
+import type { BedrockModel } from "../bedrock-model.ts";
+import { foundationModelOf } from "../model-families.ts";
+
+/**
+ * A model knows only its own thoughts again, unchanged, and refuses a whole request for others. So
+ * what goes out to callers is sealed: in front of the provider's signature stands a digest of it, of
+ * the thoughts, and of the model. What comes back without its seal is not sent on.
+ */
+export class ThoughtSeal {
+  readonly #model: string;
+
+  /** All profiles of a foundation model are that model; behind an ARN it is known by the ARN. */
+  constructor({ identifier }: Pick<BedrockModel, "identifier">) {
+    this.#model = foundationModelOf(identifier) ?? identifier;
+  }
+
+  seal(block: ReasoningBlock): ReasoningBlock {
+    switch (block.kind) {
+      case "signed":
+        return { ...block, signature: this.#sealed(block.text, block.signature) };
+      case "redacted":
+        return { ...block, data: this.#sealed("", block.data) };
+    }
+  }
+
+  /** The block as the model wrote it; undefined for one that this model did not write like that. */
+  open(block: ReasoningBlock): ReasoningBlock | undefined {
+    switch (block.kind) {
+      case "signed": {
+        const signature = this.#opened(block.text, block.signature);
+        return signature === undefined ? undefined : { ...block, signature };
+      }
+      case "redacted": {
+        const data = this.#opened("", block.data);
+        return data === undefined ? undefined : { ...block, data };
+      }
+    }
+  }
+
+  #sealed(text: string, secret: string): string {
+    return `${this.#digest(text, secret)}.${secret}`;
+  }
+
+  #opened(text: string, sealed: string): string | undefined {
+    const secret = sealed.slice(digestLength + 1);
+    return this.#sealed(text, secret) === sealed ? secret : undefined;
+  }
+
+  #digest(text: string, secret: string): string {
+    const hash = createHash("sha256");
+    for (const part of [this.#model, secret, text]) hash.update(part).update("\0");
+    return hash.digest("base64url").slice(0, digestLength);
+  }
+}
+
+/** Characters. Chance alone must not make a request of a caller fail; nobody gains by forging. */
+const digestLength = 16;
