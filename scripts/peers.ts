@@ -23,7 +23,8 @@ const { values: options } = parseArgs({
 const recordedFile = join(import.meta.dir, "../test/bedrock/peers/sluice.json");
 const sluice = await recordSluice(peerRequests);
 if (options.record) {
-  await Bun.write(recordedFile, `${JSON.stringify(sluice, undefined, 2)}\n`);
+  await Bun.write(recordedFile, JSON.stringify(sluice));
+  Bun.spawnSync([process.execPath, "fmt", recordedFile]);
 } else {
   const differences = differencesFrom(sluice, await runPeers(peerRequests, options.folder));
   for (const group of Map.groupBy(differences, headOf).values()) console.log(textOf(group));
