@@ -5,15 +5,26 @@ import type { JsonRecord } from "../read-json.ts";
 import { invalid } from "./bedrock-error.ts";
 import { bodyReply } from "./body-reply.ts";
 import type { CapabilityRow } from "./capability-rows.ts";
-import { readCohereEmbedding } from "./cohere-embedding.ts";
-import type { EmbeddingRequest } from "./embedding-request.ts";
-import { readTitanEmbedding } from "./titan-embedding.ts";
+import { readCohereEmbedding } from "./embedding/cohere.ts";
+import { readNovaEmbedding } from "./embedding/nova.ts";
+import type { EmbeddingRequest } from "./embedding/request.ts";
+import {
+  readTitanEmbedding,
+  readTitanEmbeddingV1,
+  readTitanImageEmbedding,
+} from "./embedding/titan.ts";
 
 /** Reads InvokeModel's body, which is each model's own. Throws `BedrockError`. */
 export function readInvocation(body: JsonRecord, row: CapabilityRow): EmbeddingRequest {
   switch (row.api) {
     case "titan-embed":
       return readTitanEmbedding(body);
+    case "titan-embed-v1":
+      return readTitanEmbeddingV1(body);
+    case "titan-embed-image":
+      return readTitanImageEmbedding(body);
+    case "nova-embed":
+      return readNovaEmbedding(body);
     case "cohere-embed-v3":
       return readCohereEmbedding(body, 3);
     case "cohere-embed-v4":

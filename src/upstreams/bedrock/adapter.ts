@@ -13,7 +13,8 @@ import { createAuthorizer } from "./authorize.ts";
 import { isEmbeddingFamily } from "./bedrock-model.ts";
 import { decodeConverse } from "./decode-converse.ts";
 import { ConverseStreamDecoder } from "./decode-converse-stream.ts";
-import { embeddingWires, type EmbeddingWire } from "./embeddings.ts";
+import type { EmbeddingWire } from "./embeddings/wire.ts";
+import { embeddingWires } from "./embeddings/wires.ts";
 import { answersAsWhole, encodeConverse } from "./encode-converse.ts";
 import { endpointOf } from "./endpoint.ts";
 import { createReadFailure, requestIdHeader } from "./read-failure.ts";
@@ -101,8 +102,12 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
 function createEmbeddingCodec(models: TargetModels, endpoint: string): EmbeddingCodec {
   return {
     takesTokenIds: false,
-    batchLimit: ({ model: alias }, identifier) =>
-      embeddingWire(models.at(alias, identifier), identifier).batchLimit,
+    batchLimit: (request, identifier) =>
+      embeddingWire(models.at(request.model, identifier), identifier).batchLimit(request),
+    takesImages(alias, identifier) {
+      const { family } = models.at(alias, identifier).model;
+      return isEmbeddingFamily(family) && embeddingWires[family].takesImages;
+    },
     encode(request: EmbeddingRequest, identifier) {
       const target = models.at(request.model, identifier);
       const { settings } = target.model;
