@@ -8,6 +8,9 @@ export interface CapabilityRow {
     | "nova-embed"
     | "cohere-embed-v3"
     | "cohere-embed-v4"
+    | "imported-llama"
+    | "imported-mistral"
+    | "imported-qwen"
     | "everything";
   readonly system: boolean;
   readonly tools: boolean;

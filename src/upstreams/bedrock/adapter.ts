@@ -7,6 +7,7 @@ import type {
   EmbeddingCodec,
   UpstreamAdapter,
   UpstreamRequest,
+  WholeAnswer,
 } from "../adapter.ts";
 import { decodeCountTokens, encodeCountTokens } from "./count-tokens.ts";
 import { createAuthorizer } from "./authorize.ts";
@@ -17,13 +18,16 @@ import type { EmbeddingWire } from "./embeddings/wire.ts";
 import { embeddingWires } from "./embeddings/wires.ts";
 import { answersAsWhole, encodeConverse } from "./encode-converse.ts";
 import { endpointOf } from "./endpoint.ts";
+import { encodeInvoke } from "./invoke/encode-invoke.ts";
+import { importedWireOf } from "./invoke/imported-families.ts";
+import { asConverse } from "./invoke/native-answer.ts";
 import { createReadFailure, requestIdHeader } from "./read-failure.ts";
 import { WholeAnswerReplay } from "./replay-whole-answer.ts";
 import type { BedrockSettings } from "./settings.ts";
 import { unknownStopReasonReport, type OnUnknownStopReason } from "./stop-reason.ts";
 import { TargetModels, type TargetModel } from "./target-models.ts";
 
-/** Amazon Bedrock in one region: Converse for chat, InvokeModel for embeddings. */
+/** Amazon Bedrock in one region: Converse for chat, InvokeModel for embeddings and imported models. */
 export function createBedrockAdapter(
   settings: BedrockSettings,
   services: AdapterServices,
@@ -59,9 +63,21 @@ interface ChatCodecOptions {
 
 function createChatCodec(options: ChatCodecOptions): ChatCodec {
   const { models, endpoint, countsTokens, onUnknownStopReason } = options;
-  const encodeWhole = (request: ChatRequest, { model, path }: TargetModel) => {
-    const { body, context } = encodeConverse(request, model, { isStreamed: false });
-    return { request: post(`${endpoint}${path}/converse`, body), context };
+  const encodeChat = (request: ChatRequest, { model, path }: TargetModel, isStreamed: boolean) => {
+    const imported = importedWireOf(model.family);
+    if (imported !== undefined) {
+      const { body, headers: own, context } = encodeInvoke(request, model, imported);
+      const operation = isStreamed ? "invoke-with-response-stream" : "invoke";
+      const plain = post(`${endpoint}${path}/${operation}`, body);
+      return {
+        request: { ...plain, headers: { ...headers, ...own } },
+        context,
+        read: asConverse,
+      };
+    }
+    const { body, context } = encodeConverse(request, model, { isStreamed });
+    const operation = isStreamed ? "converse-stream" : "converse";
+    return { request: post(`${endpoint}${path}/${operation}`, body), context, read: asItIs };
   };
   return {
     ...(countsTokens && {
@@ -75,24 +91,25 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
     takesChoiceCount: false,
     takesImageUrls: false,
     encode(request, identifier) {
-      const { context, ...encoded } = encodeWhole(request, models.at(request.model, identifier));
+      const target = models.at(request.model, identifier);
+      const { request: encoded, context, read } = encodeChat(request, target, false);
       return {
-        ...encoded,
-        decode: (answer) => decodeConverse(answer, context, onUnknownStopReason),
+        request: encoded,
+        decode: (answer) => decodeConverse(read(answer), context, onUnknownStopReason),
       };
     },
     encodeStream(request, identifier) {
       const target = models.at(request.model, identifier);
       if (answersAsWhole(request, target.model)) {
-        const { context, ...encoded } = encodeWhole(request, target);
+        const { request: encoded, context } = encodeChat(request, target, false);
         return {
-          ...encoded,
+          request: encoded,
           newDecoder: () => new WholeAnswerReplay(context, onUnknownStopReason),
         };
       }
-      const { body, context } = encodeConverse(request, target.model, { isStreamed: true });
+      const { request: encoded, context } = encodeChat(request, target, true);
       return {
-        request: post(`${endpoint}${target.path}/converse-stream`, body),
+        request: encoded,
         newDecoder: (limits) => new ConverseStreamDecoder(context, onUnknownStopReason, limits),
       };
     },
@@ -121,6 +138,10 @@ function createEmbeddingCodec(models: TargetModels, endpoint: string): Embedding
       };
     },
   };
+}
+
+function asItIs(answer: WholeAnswer): WholeAnswer {
+  return answer;
 }
 
 /** Serialized once: the bytes that are signed are the bytes that are sent. */

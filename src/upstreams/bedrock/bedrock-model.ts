@@ -1,4 +1,5 @@
-import { familyCapabilities } from "./family-capabilities.ts";
+import { familyCapabilities, promptOnly } from "./family-capabilities.ts";
+import { importedWireOf } from "./invoke/imported-families.ts";
 import {
   embeddingFamilies,
   familyOf,
@@ -24,7 +25,11 @@ export function resolveModel(
   settings: BedrockModelSettings = defaultModelSettings,
 ): BedrockModel {
   const family = settings.family ?? familyOf(identifier) ?? "other-chat";
-  const capabilities = { ...familyCapabilities[chatFamily(family)], ...settings.capabilities };
+  const capabilities = {
+    ...familyCapabilities[chatFamily(family)],
+    ...settings.capabilities,
+    ...(importedWireOf(family) !== undefined && promptOnly),
+  };
   const maxOutputTokens = lower(capabilities.maxOutputTokens, settings.maxOutputTokens);
   return {
     identifier,

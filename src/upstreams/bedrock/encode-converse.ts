@@ -136,7 +136,7 @@ function operatorFields(
 }
 
 /** `auto` and `default` are what happens anyway; `scale` is bought at OpenAI and nowhere else. */
-function tierOf(wanted: unknown): BedrockModelSettings["serviceTier"] {
+export function tierOf(wanted: unknown): BedrockModelSettings["serviceTier"] {
   // OpenAI serves `fast` as `priority`.
   if (wanted === "priority" || wanted === "fast") return "priority";
   return wanted === "flex" ? "flex" : undefined;

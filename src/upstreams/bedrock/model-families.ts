@@ -26,6 +26,9 @@ export const chatFamilies = [
   "cohere-command-r",
   "deepseek-r1",
   "gpt-oss",
+  "imported-llama",
+  "imported-mistral",
+  "imported-qwen",
   "other-chat",
 ] as const;
 export const embeddingFamilies = [
@@ -38,6 +41,8 @@ export const embeddingFamilies = [
 ] as const;
 
 export type ChatFamily = (typeof chatFamilies)[number];
+/** Imported models that are asked through InvokeModel, with a prompt by their own template. */
+export type ImportedFamily = Extract<ChatFamily, `imported-${string}`>;
 export type EmbeddingFamily = (typeof embeddingFamilies)[number];
 export type ModelFamily = ChatFamily | EmbeddingFamily;
 
