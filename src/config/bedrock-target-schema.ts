@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { chatFamilies, embeddingFamilies } from "../upstreams/bedrock/model-families.ts";
 import { inputTypes } from "../upstreams/bedrock/settings.ts";
-import { flag, optionalFlag, requiredWholeNumber, text } from "./values.ts";
+import { flag, identifier, optionalFlag, regionName, requiredWholeNumber, text } from "./values.ts";
 
 /** What an operator says of one model at one target of kind `bedrock`. */
 
@@ -9,6 +9,34 @@ const familyMeta = {
   title: "family",
   description:
     "Family of the model. Read from the identifier unless that is an ARN or names an unknown model.",
+};
+
+const profileArn = z
+  .string()
+  .regex(
+    /^arn:aws[a-z-]*:bedrock:[a-z0-9-]+:[0-9]{12}:application-inference-profile\/[A-Za-z0-9:.-]{1,256}$/,
+    "must be the ARN of an application inference profile",
+  );
+
+/** Under which other identifiers the target's model is called. */
+const callFields = {
+  identifiers: z
+    .record(regionName("Region."), text("Identifier."))
+    .prefault({})
+    .describe(
+      "At an upstream with `regions`: the model's identifier in a region, where it is another than " +
+        "`model` with the prefix of the region's geography.",
+    ),
+  profiles: z
+    .record(
+      identifier("Environment."),
+      z.union([profileArn, z.array(profileArn).min(1).max(16)]).transform((arns) => [arns].flat()),
+    )
+    .prefault({})
+    .describe(
+      "ARNs of application inference profiles of the model, by the environment whose calls use " +
+        "them, for cost reports of the provider; of several regions, a list with one for each.",
+    ),
 };
 
 const capabilitiesSchema = z
@@ -96,6 +124,7 @@ const requestMetadataSchema = z
 export const bedrockChatTargetSchema = z
   .strictObject({
     family: z.enum(chatFamilies).optional().meta(familyMeta),
+    ...callFields,
     capabilities: capabilitiesSchema,
     default_output_tokens: requiredWholeNumber({
       about:
@@ -108,6 +137,13 @@ export const bedrockChatTargetSchema = z
       "Drops request fields that the model cannot honour, where callers would else get 400.",
       false,
     ),
+    conversation: z
+      .enum(["repair", "strict"])
+      .prefault("repair")
+      .describe(
+        "Whether conversations that OpenAI takes and the provider does not, for want of a turn of " +
+          "the user, get one; `strict` refuses them.",
+      ),
     guardrail: guardrailSchema,
     request_metadata: requestMetadataSchema,
     service_tier: z
@@ -128,6 +164,7 @@ export const bedrockChatTargetSchema = z
 export const bedrockEmbeddingTargetSchema = z
   .strictObject({
     family: z.enum(embeddingFamilies).optional().meta(familyMeta),
+    ...callFields,
     input_type: z
       .enum(inputTypes)
       .prefault("search_document")

@@ -205,9 +205,17 @@ test("words of the assistant at the end are gone on from", async () => {
   expect(status).toBe(200);
 });
 
-test("what the target drops is dropped here too", async () => {
-  const { status } = await chat("lenient", { messages: [user("Hi")], logprobs: true, stop: ["x"] });
-  expect(status).toBe(200);
+test("what the target drops is dropped here too, and told", async () => {
+  const messages = [user("Hi")];
+  for (const stream of [false, true]) {
+    const asked = { model: "lenient", messages, logprobs: true, stop: ["x"], stream };
+    const answer = await gateway.post("/v1/chat/completions", asked);
+    await answer.text();
+    expect(answer.status).toBe(200);
+    const told = answer.headers.get("x-sluice-adjusted-parameters");
+    expect(told).toContain("logprobs");
+    expect(told).toContain("stop");
+  }
 });
 
 test("the operator's guardrail holds, whole and streamed", async () => {

@@ -10,7 +10,7 @@ import type {
   WholeAnswer,
 } from "../adapter.ts";
 import { decodeCountTokens, encodeCountTokens } from "./count-tokens.ts";
-import { createAuthorizer } from "./authorize.ts";
+import { createAuthorizer } from "./credentials/authorize.ts";
 import { isEmbeddingFamily } from "./bedrock-model.ts";
 import { decodeConverse } from "./decode-converse.ts";
 import { ConverseStreamDecoder } from "./decode-converse-stream.ts";
@@ -66,18 +66,18 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
   const encodeChat = (request: ChatRequest, { model, path }: TargetModel, isStreamed: boolean) => {
     const imported = importedWireOf(model.family);
     if (imported !== undefined) {
-      const { body, headers: own, context } = encodeInvoke(request, model, imported);
+      const { body, headers: own, ...rest } = encodeInvoke(request, model, imported);
       const operation = isStreamed ? "invoke-with-response-stream" : "invoke";
       const plain = post(`${endpoint}${path}/${operation}`, body);
       return {
+        ...rest,
         request: { ...plain, headers: { ...headers, ...own } },
-        context,
         read: asConverse,
       };
     }
-    const { body, context } = encodeConverse(request, model, { isStreamed });
+    const { body, ...rest } = encodeConverse(request, model, { isStreamed });
     const operation = isStreamed ? "converse-stream" : "converse";
-    return { request: post(`${endpoint}${path}/${operation}`, body), context, read: asItIs };
+    return { ...rest, request: post(`${endpoint}${path}/${operation}`, body), read: asItIs };
   };
   return {
     ...(countsTokens && {
@@ -92,24 +92,24 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
     takesImageUrls: false,
     encode(request, identifier) {
       const target = models.at(request.model, identifier);
-      const { request: encoded, context, read } = encodeChat(request, target, false);
+      const { context, read, ...encoded } = encodeChat(request, target, false);
       return {
-        request: encoded,
+        ...encoded,
         decode: (answer) => decodeConverse(read(answer), context, onUnknownStopReason),
       };
     },
     encodeStream(request, identifier) {
       const target = models.at(request.model, identifier);
       if (answersAsWhole(request, target.model)) {
-        const { request: encoded, context } = encodeChat(request, target, false);
+        const { context, read: _, ...encoded } = encodeChat(request, target, false);
         return {
-          request: encoded,
+          ...encoded,
           newDecoder: () => new WholeAnswerReplay(context, onUnknownStopReason),
         };
       }
-      const { request: encoded, context } = encodeChat(request, target, true);
+      const { context, read: _, ...encoded } = encodeChat(request, target, true);
       return {
-        request: encoded,
+        ...encoded,
         newDecoder: (limits) => new ConverseStreamDecoder(context, onUnknownStopReason, limits),
       };
     },

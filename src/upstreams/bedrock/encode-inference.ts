@@ -1,8 +1,8 @@
 import type { ChatRequest } from "../../domain/chat.ts";
+import type { Adjustments } from "./adjustments.ts";
 import type { BedrockModel } from "./bedrock-model.ts";
 import { isBlank } from "./blank-text.ts";
 import type { InferenceConfig } from "./converse-body.ts";
-import { unsupported } from "./refusal.ts";
 
 /** Where neither the caller nor the model's configuration says. */
 const usualMaxTokens = 4_096;
@@ -23,13 +23,20 @@ export function maxTokensOf(
   return most === undefined ? wanted : Math.min(wanted, most);
 }
 
+export interface InferencePlan {
+  readonly maxTokens: number;
+  readonly isThinking: boolean;
+  readonly adjustments: Adjustments;
+}
+
 export function encodeInference(
   request: ChatRequest,
   model: BedrockModel,
-  { maxTokens, isThinking }: { readonly maxTokens: number; readonly isThinking: boolean },
+  { maxTokens, isThinking, adjustments }: InferencePlan,
 ): InferenceConfig {
-  const stopSequences = stopSequencesOf(request, model);
-  const sampling = samplingOf(request, model);
+  const stopSequences = stopSequencesOf(request, model, adjustments);
+  const sampling = samplingOf(request, model, adjustments);
+  if (isThinking) tellDroppedSampling(sampling, adjustments);
   return {
     maxTokens,
     ...(!isThinking && sampling),
@@ -39,42 +46,65 @@ export function encodeInference(
 
 type Sampling = Pick<InferenceConfig, "temperature" | "topP">;
 
-function samplingOf(request: ChatRequest, model: BedrockModel): Sampling {
-  const temperature = temperatureOf(request, model);
-  const topP = topPOf(request, model);
+function samplingOf(request: ChatRequest, model: BedrockModel, adjustments: Adjustments): Sampling {
+  const temperature = temperatureOf(request, model, adjustments);
+  const topP = topPOf(request, model, adjustments);
   if (temperature === undefined) return topP === undefined ? {} : { topP };
   if (topP === undefined) return { temperature };
   if (model.capabilities.topPWithTemperature) return { temperature, topP };
   // One of the two has to go. OpenAI's default of 1 says nothing, and clients send it unasked.
-  return request.temperature === 1 && topP < 1 ? { topP } : { temperature };
+  if (request.temperature === 1 && topP < 1) return { topP };
+  if (topP < 1) adjustments.sendAs("top_p", "dropped");
+  return { temperature };
+}
+
+/** Models choose for themselves while they think. A value of 1 asks for nothing. */
+function tellDroppedSampling({ temperature, topP }: Sampling, adjustments: Adjustments): void {
+  if (temperature !== undefined && temperature < 1) adjustments.sendAs("temperature", "dropped");
+  if (topP !== undefined && topP < 1) adjustments.sendAs("top_p", "dropped");
 }
 
 /** OpenAI's scale ends at 2 and this one at 1; what lies above is as free as it gets here. */
-function temperatureOf(request: ChatRequest, model: BedrockModel): number | undefined {
+function temperatureOf(
+  request: ChatRequest,
+  model: BedrockModel,
+  adjustments: Adjustments,
+): number | undefined {
   const temperature = request.temperature ?? undefined;
   if (temperature === undefined) return undefined;
-  if (model.capabilities.temperature) return Math.min(temperature, 1);
-  refuseUnlessDefault("temperature", temperature, model);
+  if (model.capabilities.temperature) {
+    if (temperature > 1) adjustments.sendAs("temperature", 1);
+    return Math.min(temperature, 1);
+  }
+  dropUnlessDefault("temperature", temperature, adjustments);
   return undefined;
 }
 
-function topPOf(request: ChatRequest, model: BedrockModel): number | undefined {
+function topPOf(
+  request: ChatRequest,
+  model: BedrockModel,
+  adjustments: Adjustments,
+): number | undefined {
   const topP = request.top_p ?? undefined;
   if (topP === undefined || model.capabilities.topP) return topP;
-  refuseUnlessDefault("top_p", topP, model);
+  dropUnlessDefault("top_p", topP, adjustments);
   return undefined;
 }
 
-function refuseUnlessDefault(field: string, value: number, { settings }: BedrockModel): void {
-  if (value === 1 || settings.dropUnsupported) return;
-  throw unsupported(field, `This model does not take ${field}. Leave it out or send 1.`);
+function dropUnlessDefault(field: string, value: number, adjustments: Adjustments): void {
+  if (value === 1) return;
+  adjustments.dropOrRefuse(field, `This model does not take ${field}. Leave it out or send 1.`);
 }
 
 /** Sequences of white space alone are refused, and would stop most answers at once. */
-function stopSequencesOf(request: ChatRequest, model: BedrockModel): readonly string[] {
+function stopSequencesOf(
+  request: ChatRequest,
+  model: BedrockModel,
+  adjustments: Adjustments,
+): readonly string[] {
   const stop = request.stop ?? [];
   const sequences = (typeof stop === "string" ? [stop] : stop).filter((text) => !isBlank(text));
   if (sequences.length === 0 || model.capabilities.stop) return sequences;
-  if (model.settings.dropUnsupported) return [];
-  throw unsupported("stop", "This model takes no stop sequences. Remove stop.");
+  adjustments.dropOrRefuse("stop", "This model takes no stop sequences. Remove stop.");
+  return [];
 }

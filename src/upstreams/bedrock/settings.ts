@@ -22,9 +22,24 @@ export type BedrockCredentials =
       readonly accessKeyId: string;
       readonly secretAccessKey: Secret;
       readonly sessionToken: Secret | undefined;
+      readonly assumedRole?: AssumedRole | undefined;
     }
   /** Environment, profile, web identity, container or instance, whichever comes first. */
-  | { readonly source: "chain"; readonly profile: string | undefined };
+  | {
+      readonly source: "chain";
+      readonly profile: string | undefined;
+      readonly assumedRole?: AssumedRole | undefined;
+    };
+
+/** A role that the credentials beside it are exchanged for. */
+export interface AssumedRole {
+  readonly roleArn: string;
+  readonly externalId: string | undefined;
+  readonly sessionName: string;
+  readonly sessionTags: Readonly<Record<string, string>>;
+  /** Of one set of credentials; undefined: what the provider gives. */
+  readonly durationMs: number | undefined;
+}
 
 /** What embeddings may be for, in Cohere's words. */
 export const inputTypes = [
@@ -39,6 +54,8 @@ export type InputType = (typeof inputTypes)[number];
 export interface BedrockModelSettings {
   /** Undefined: read from the identifier, which an ARN does not allow. */
   readonly family: ModelFamily | undefined;
+  /** The identifier of the model behind one that hides it, such as that of an application profile. */
+  readonly baseModel?: string | undefined;
   /** The alias' own limit of one answer; the model's may be lower. */
   readonly maxOutputTokens: number | undefined;
   /** The cap of answers whose caller gives none; undefined: as much as the model can write. */
@@ -47,6 +64,8 @@ export interface BedrockModelSettings {
   readonly capabilities: Partial<Capabilities>;
   /** Drops fields that the model cannot honour, where callers would else get 400. */
   readonly dropUnsupported: boolean;
+  /** Whether conversations that the provider would refuse for their turns are completed. */
+  readonly conversation: "repair" | "strict";
   readonly guardrail: Guardrail | undefined;
   /** At most 16 pairs, for the provider's invocation logs. */
   readonly requestMetadata: Readonly<Record<string, string>>;
@@ -67,6 +86,7 @@ export const defaultModelSettings: BedrockModelSettings = {
   defaultOutputTokens: undefined,
   capabilities: {},
   dropUnsupported: false,
+  conversation: "repair",
   guardrail: undefined,
   requestMetadata: {},
   serviceTier: undefined,

@@ -6,7 +6,7 @@ import {
 } from "@aws-sdk/client-bedrock-runtime";
 import { NodeHttpHandler } from "@smithy/node-http-handler";
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { JsonRecord } from "../../read-json.ts";
+import { parseJson, recordOf, type JsonRecord } from "../../read-json.ts";
 import { startSimulator, type Simulator } from "../../simulator.ts";
 import type { TruthEntry } from "../../truth-log.ts";
 import { demoCredentials } from "../credential-book.ts";
@@ -41,16 +41,20 @@ function bodyOf(said: string, more: JsonRecord = {}): string {
 
 async function invoke(body: string): Promise<unknown> {
   const answer = await client.send(new InvokeModelCommand({ modelId, body }));
-  return JSON.parse(answer.body.transformToString());
+  return parseJson(answer.body.transformToString());
 }
 
 async function stream(body: string): Promise<readonly JsonRecord[]> {
   const answer = await client.send(new InvokeModelWithResponseStreamCommand({ modelId, body }));
   const chunks: JsonRecord[] = [];
   for await (const { chunk } of answer.body ?? []) {
-    if (chunk?.bytes !== undefined) chunks.push(JSON.parse(Buffer.from(chunk.bytes).toString()));
+    if (chunk?.bytes !== undefined) chunks.push(recordOf(parseJson(textOf(chunk.bytes))));
   }
   return chunks;
+}
+
+function textOf(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes);
 }
 
 test("the official client reads whole answers, in the form that the cap's name chooses", async () => {
@@ -83,12 +87,12 @@ test.each([
   [bodyOf("x", { max_gen_len: 0 }), "#/max_gen_len: 0 is not greater or equal to 1"],
   [bodyOf("x", { messages: [] }), "extraneous key [messages]"],
 ])("a body that the model's template could not have made is refused: %#", async (body, why) => {
-  await expect(invoke(body)).rejects.toThrow(why);
-  await expect(stream(body)).rejects.toThrow(why);
+  expect(invoke(body)).rejects.toThrow(why);
+  expect(stream(body)).rejects.toThrow(why);
 });
 
 test("Converse does not take the model", async () => {
   const messages = [{ role: "user" as const, content: [{ text: "Hi" }] }];
   const asked = client.send(new ConverseCommand({ modelId, messages }));
-  await expect(asked).rejects.toThrow("doesn't support the model that you provided");
+  expect(asked).rejects.toThrow("doesn't support the model that you provided");
 });

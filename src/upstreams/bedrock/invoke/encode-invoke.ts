@@ -1,5 +1,7 @@
+import type { AdjustedFields } from "../../../domain/adjusted-fields.ts";
 import type { ChatRequest } from "../../../domain/chat.ts";
 import { numberOf } from "../../shared/json-fields.ts";
+import { Adjustments } from "../adjustments.ts";
 import type { AnswerContext } from "../answer-context.ts";
 import type { BedrockModel } from "../bedrock-model.ts";
 import { checkUnsupported } from "../check-unsupported.ts";
@@ -15,6 +17,7 @@ export interface EncodedInvoke {
   /** What Converse has in its body, this operation has in headers. */
   readonly headers: Readonly<Record<string, string>>;
   readonly context: AnswerContext;
+  readonly adjusted: AdjustedFields;
 }
 
 /**
@@ -27,8 +30,9 @@ export function encodeInvoke(
   model: BedrockModel,
   wire: ImportedWire,
 ): EncodedInvoke {
-  checkUnsupported(request, model);
-  const { messages, system = [] } = encodeContent(request, model);
+  const adjustments = new Adjustments(model.settings);
+  checkUnsupported(request, adjustments);
+  const { messages, system = [] } = encodeContent(request, model, adjustments);
   const prompt = wire.prompt({
     system: textOf(system),
     turns: messages.map(({ role, content }) => ({ role, text: textOf(content) })),
@@ -36,6 +40,7 @@ export function encodeInvoke(
   const { maxTokens, temperature, topP, stopSequences } = encodeInference(request, model, {
     maxTokens: maxTokensOf(request, model),
     isThinking: false,
+    adjustments,
   });
   const fields = {
     [wire.capField]: maxTokens,
@@ -45,7 +50,12 @@ export function encodeInvoke(
     stop: stopSequences,
   };
   const body = { ...mergeFields(fields, model.settings.additionalFields), prompt };
-  return { body: JSON.stringify(body), headers: operatorHeaders(request, model), context };
+  return {
+    body: JSON.stringify(body),
+    headers: operatorHeaders(request, model),
+    context,
+    adjusted: adjustments.fields,
+  };
 }
 
 /** Nothing of a request of plain text needs to be known again. */
