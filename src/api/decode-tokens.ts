@@ -1,4 +1,4 @@
-import type { EmbeddingInput } from "../domain/embedding.ts";
+import type { TextInput } from "../domain/embedding.ts";
 import { GatewayError } from "../domain/gateway-error.ts";
 
 /** Ids as numbers of eight bytes, which can be handed over uncopied; or a text, which stays. */
@@ -22,7 +22,7 @@ export interface TokenAnswer {
 
 /** Texts of the inputs of one request, at most so many bytes of them. Throws 400 or 413. */
 export type DecodeTokens = (
-  inputs: readonly EmbeddingInput[],
+  inputs: readonly TextInput[],
   limitBytes: number,
 ) => Promise<readonly string[]>;
 

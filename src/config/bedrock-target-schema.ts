@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { chatFamilies, embeddingFamilies } from "../upstreams/bedrock/model-families.ts";
+import { inputTypes } from "../upstreams/bedrock/settings.ts";
 import { flag, identifier, optionalFlag, regionName, requiredWholeNumber, text } from "./values.ts";
 
 /** What an operator says of one model at one target of kind `bedrock`. */
@@ -184,12 +185,14 @@ export const bedrockEmbeddingTargetSchema = z
     family: z.enum(embeddingFamilies).optional().meta(familyMeta),
     ...callFields,
     input_type: z
-      .enum(["search_document", "search_query", "classification", "clustering"])
+      .enum(inputTypes)
       .prefault("search_document")
-      .describe("What Cohere's embeddings are for. Documents and queries need an alias each."),
+      .describe("What embeddings of Cohere's and Nova's models are for, where callers do not say."),
     truncate: z
       .enum(["none", "start", "end"])
       .prefault("none")
-      .describe("Where Cohere's models cut inputs that are too long; `none` refuses them."),
+      .describe(
+        "Where Cohere's and Nova's models cut inputs that are too long; `none` refuses them.",
+      ),
   })
   .optional();

@@ -348,7 +348,7 @@ describe("an embedding target's section", () => {
   });
 
   test.each([
-    ["family: claude-4", "family: must be one of: titan-embed-v2, cohere-embed-v3"],
+    ["family: claude-4", "family: must be one of: titan-embed-v1, titan-embed-v2"],
     ["truncate: middle", "truncate: must be one of: none, start, end"],
     ["input_type: query", "input_type: must be one of: search_document, search_query"],
     ["capabilities: { tools: true }", "capabilities: unknown key"],

@@ -8,6 +8,7 @@ import { noChoice, type ChoiceProgress } from "./choice-progress.ts";
 import type { OpenStream } from "./event-batches.ts";
 import { inParallel } from "./in-parallel.ts";
 import { MergedChoices } from "./merged-choices.ts";
+import { possibleTargets } from "./possible-targets.ts";
 import { timeoutsOf } from "./timeouts-of.ts";
 
 export interface ChatTarget {
@@ -35,12 +36,11 @@ export function choiceCount(request: ChatRequest): number {
 export function inputReadings(
   request: ChatRequest,
   model: Model,
-  { snapshot, environment }: Pick<Call, "snapshot" | "environment">,
+  call: Pick<Call, "snapshot" | "environment">,
 ): number {
-  const fallbacks = model.fallbacks?.map((alias) => environment.models.get(alias)) ?? [];
-  const targets = [model, ...fallbacks].flatMap((each) => each?.targets ?? []);
-  const isReadAgain = targets.some(
-    ({ upstream }) => snapshot.upstreams.get(upstream)?.adapter.chat?.takesChoiceCount === false,
+  const { upstreams } = call.snapshot;
+  const isReadAgain = possibleTargets(model, call).some(
+    ({ target }) => upstreams.get(target.upstream)?.adapter.chat?.takesChoiceCount === false,
   );
   return isReadAgain ? choiceCount(request) : 1;
 }

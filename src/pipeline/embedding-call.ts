@@ -1,4 +1,12 @@
-import type { EmbeddingInput, EmbeddingRequest, EmbeddingResult } from "../domain/embedding.ts";
+import {
+  isContent,
+  isImageText,
+  type EmbeddingInput,
+  type EmbeddingRequest,
+  type EmbeddingResult,
+  type TextInput,
+} from "../domain/embedding.ts";
+import type { Model } from "../domain/model.ts";
 import { UpstreamFailure } from "../domain/upstream-failure.ts";
 import type { EmbeddingCodec } from "../upstreams/adapter.ts";
 import type { Call } from "./call.ts";
@@ -6,8 +14,10 @@ import type { Candidate } from "./routing/candidates.ts";
 import { checkContextWindow } from "./check-request.ts";
 import { sendMissing } from "./embedding-batches.ts";
 import { EmbeddingProgress } from "./embedding-progress.ts";
+import { measureEmbeddingInput } from "./estimate.ts";
 import { ReadTexts } from "./fewest-tokens.ts";
 import type { Operation } from "./operation.ts";
+import { possibleTargets } from "./possible-targets.ts";
 import { runCall, type StartedCall } from "./run-call.ts";
 import type { PipelineServices } from "./services.ts";
 
@@ -16,7 +26,7 @@ export interface EmbeddingCall {
   /** Length of the JSON body; what the input estimate is made from. */
   readonly bodyBytes: number;
   /** Turns token ids into texts, for upstreams that take only texts. Throws `GatewayError`. */
-  readonly decodeTokens: (inputs: readonly EmbeddingInput[]) => Promise<readonly string[]>;
+  readonly decodeTokens: (inputs: readonly TextInput[]) => Promise<readonly string[]>;
 }
 
 /** Runs an embeddings call to its whole answer. Throws `GatewayError`. */
@@ -34,14 +44,16 @@ export async function runEmbeddings(
 function embeddingOperation(embedding: EmbeddingCall): Operation<EmbeddingResult> {
   const { request, bodyBytes } = embedding;
   const size = { textBytes: bodyBytes, attachmentTokens: 0 };
+  const sizeWithImages = measureEmbeddingInput(request, bodyBytes);
+  const hasImages = sizeWithImages.attachmentTokens > 0;
   const progress = new EmbeddingProgress(request.inputs.length);
   // How many tokens the ids of one model are to another is not known.
-  const texts = new ReadTexts(request.inputs.filter((input) => typeof input === "string"));
+  const texts = new ReadTexts(request.inputs.flatMap(textsOf));
   return {
     alias: request.model,
     kind: "embedding",
     isStreamed: false,
-    measure: () => size,
+    measure: (model, call) => (hasImages && readsImages(model, call) ? sizeWithImages : size),
     output: { cap: 0, choices: 1 },
     check(model) {
       // The window holds for each input.
@@ -58,6 +70,21 @@ function embeddingOperation(embedding: EmbeddingCall): Operation<EmbeddingResult
   };
 }
 
+/** What a model certainly reads as text. */
+function textsOf(input: EmbeddingInput): readonly string[] {
+  if (typeof input === "string") return isImageText(input) ? [] : [input];
+  if (!isContent(input)) return [];
+  return input.content.flatMap((part) => (part.type === "text" ? part.text : []));
+}
+
+/** Whether any upstream that may serve reads images: to the others their data is text. */
+function readsImages(model: Model, call: Pick<Call, "snapshot" | "environment">): boolean {
+  const { upstreams } = call.snapshot;
+  return possibleTargets(model, call).some(({ alias, target }) =>
+    upstreams.get(target.upstream)?.adapter.embeddings?.takesImages(alias, target.model),
+  );
+}
+
 function embeddingCodec({ upstream }: Candidate): EmbeddingCodec {
   const { embeddings } = upstream.adapter;
   if (embeddings !== undefined) return embeddings;
@@ -71,8 +98,10 @@ function acceptableInputs(
   { request, decodeTokens }: EmbeddingCall,
   codec: EmbeddingCodec,
 ): readonly EmbeddingInput[] | Promise<readonly EmbeddingInput[]> {
-  if (codec.takesTokenIds || request.inputs.every((input) => typeof input === "string")) {
-    return request.inputs;
-  }
-  return decodeTokens(request.inputs);
+  if (codec.takesTokenIds) return request.inputs;
+  // Token ids never come together with other inputs.
+  const tokens = request.inputs.flatMap((input) =>
+    typeof input === "string" || isContent(input) ? [] : [input],
+  );
+  return tokens.length === 0 ? request.inputs : decodeTokens(tokens);
 }

@@ -1,4 +1,5 @@
 import type { ChatRequest, ContentPart } from "../domain/chat.ts";
+import { isContent, isImageText, type EmbeddingRequest } from "../domain/embedding.ts";
 import type { Model } from "../domain/model.ts";
 import type { TokenUsage } from "../domain/usage.ts";
 import { AgingMap } from "../limits/aging-map.ts";
@@ -32,6 +33,8 @@ const leastTokensPerByte = 1 / 3;
 const mostTokensPerByte = 1;
 /** What a large image takes at most of the common models. */
 const tokensPerImage = 1_600;
+/** Cohere's models read larger images in full: some 160 pixels a token, up to 2.5 million pixels. */
+const tokensPerEmbeddedImage = 16_000;
 /** A page of a document is some 50 kB and 2,000 tokens, a minute of speech 500 kB and 1,000. */
 const attachmentBytesPerToken = 25;
 /** Short answers so far promise nothing about the next one. */
@@ -50,6 +53,25 @@ export function measureChatInput(request: ChatRequest, bodyBytes: number): Input
       const attachment = measureAttachment(part);
       attachmentTokens += attachment.tokens;
       attachmentBytes += attachment.bytes;
+    }
+  }
+  return { textBytes: Math.max(0, bodyBytes - attachmentBytes), attachmentTokens };
+}
+
+/** Embeddings of images, as the models that take images read them. */
+export function measureEmbeddingInput({ inputs }: EmbeddingRequest, bodyBytes: number): InputSize {
+  let attachmentTokens = 0;
+  let attachmentBytes = 0;
+  const count = (dataUrl: string): void => {
+    const { tokens, bytes } = measureBinary(dataUrl.length);
+    attachmentTokens += Math.min(tokens, tokensPerEmbeddedImage);
+    attachmentBytes += bytes;
+  };
+  for (const input of inputs) {
+    if (typeof input === "string") {
+      if (isImageText(input)) count(input);
+    } else if (isContent(input)) {
+      for (const part of input.content) if (part.type === "image_url") count(part.image_url.url);
     }
   }
   return { textBytes: Math.max(0, bodyBytes - attachmentBytes), attachmentTokens };

@@ -83,6 +83,8 @@ export interface EmbeddingCodec extends Codec<EmbeddingRequest, EmbeddingResult>
   batchLimit(request: EmbeddingRequest, model: string): number;
   /** False when token ids must become text first. */
   readonly takesTokenIds: boolean;
+  /** Whether data URLs of images are read as images. `alias` and `model` are as in `encode`. */
+  takesImages(alias: string, model: string): boolean;
 }
 
 /** What adapters need from outside. */

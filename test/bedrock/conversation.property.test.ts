@@ -7,12 +7,16 @@ import { countInputTokens } from "../../src/simulator/bedrock/count-tokens.ts";
 import { readConverseRequest } from "../../src/simulator/bedrock/read-converse-request.ts";
 import { parseJson, recordOf } from "../../src/simulator/read-json.ts";
 import { encodeCountTokens } from "../../src/upstreams/bedrock/count-tokens.ts";
-import { familyOf, type ChatFamily } from "../../src/upstreams/bedrock/model-families.ts";
+import {
+  familyOf,
+  type ChatFamily,
+  type ImportedFamily,
+} from "../../src/upstreams/bedrock/model-families.ts";
 import { startGateway, targetAt, type TestGateway } from "../support/gateway.ts";
 import { encodeChecked, modelWith } from "./checked-encode.ts";
 
-/** An identifier of each family that the provider calls. */
-const identifiers: Readonly<Record<ChatFamily, string>> = {
+/** An identifier of each family that Converse serves. */
+const identifiers: Readonly<Record<Exclude<ChatFamily, ImportedFamily>, string>> = {
   "claude-3": "anthropic.claude-3-haiku-20240307-v1:0",
   "claude-3-5-sonnet-v1": "anthropic.claude-3-5-sonnet-20240620-v1:0",
   "claude-3-5": "anthropic.claude-3-5-haiku-20241022-v1:0",

@@ -26,9 +26,9 @@ function part(required: Record<string, Check>): Check {
   });
 }
 
-const textPart = part({ text: text() });
+export const textPart = part({ text: text() });
 const refusalPart = part({ refusal: text() });
-const imagePart = part({
+export const imagePart = part({
   image_url: object({
     required: { url: checkImageUrl },
     optional: { detail: oneOf(["auto", "low", "high", "original"]) },

@@ -20,6 +20,12 @@ test("texts and lists of token ids are kept as the body has them", () => {
   expect(inputsOf(tokens)).toBe(tokens);
 });
 
+test("texts and lists of parts may come together, and are kept as the body has them", () => {
+  const url = "data:image/png;base64,iVBORw0KGgo=";
+  const inputs = ["a", { content: [{ type: "image_url", image_url: { url } }] }];
+  expect(inputsOf(inputs)).toBe(inputs);
+});
+
 test("2048 inputs fit", () => {
   expect(inputsOf(Array.from({ length: 2048 }, () => "a"))).toHaveLength(2048);
   expect(inputsOf(Array.from({ length: 2048 }, () => [1]))).toHaveLength(2048);
@@ -35,6 +41,7 @@ test("absent and null options mean the defaults", () => {
     inputs: ["hi"],
     dimensions: undefined,
     user: undefined,
+    inputType: undefined,
     encodingFormat: "float" as const,
   };
   const body = { model: "m", input: "hi" };
@@ -51,12 +58,14 @@ test("given options are read, unknown ones kept beside them", () => {
     dimensions: 256,
     user: "u",
     input_type: "query",
+    task: "retrieval",
   };
   expect(parseEmbeddingRequest(body)).toStrictEqual({
     model: "m",
     inputs: ["hi"],
     dimensions: 256,
     user: "u",
+    inputType: "query",
     encodingFormat: "base64",
     sent: body,
   });

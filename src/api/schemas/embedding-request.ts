@@ -1,14 +1,26 @@
-import type { EmbeddingInput, EmbeddingRequest } from "../../domain/embedding.ts";
+import type { EmbeddingContent, EmbeddingInput, EmbeddingRequest } from "../../domain/embedding.ts";
 import { GatewayError } from "../../domain/gateway-error.ts";
-import { arrayTooLong, integer, missing, object, oneOf, text, type JsonObject } from "./checks.ts";
+import { imagePart, textPart } from "./chat-message.ts";
+import {
+  arrayTooLong,
+  integer,
+  isObject,
+  list,
+  missing,
+  object,
+  oneOf,
+  tagged,
+  text,
+  type JsonObject,
+} from "./checks.ts";
 import * as messages from "./messages.ts";
 import { requireModel, requireObject } from "./request-body.ts";
 
 const mostInputs = 2048;
 
 /**
- * Reads a parsed body of `POST /v1/embeddings`: one input or many, as text or token ids. The
- * inputs are those of the body, not copies. Throws a `GatewayError` of status 400 with OpenAI's
+ * Reads a parsed body of `POST /v1/embeddings`: one input or many, as text or token ids, or as
+ * lists of texts and images. The inputs are those of the body, not copies. Throws a `GatewayError` of status 400 with OpenAI's
  * message, `param` and `code`.
  */
 export function parseEmbeddingRequest(body: unknown): EmbeddingRequest {
@@ -21,6 +33,7 @@ export function parseEmbeddingRequest(body: unknown): EmbeddingRequest {
     inputs,
     dimensions: fields.dimensions ?? undefined,
     user: fields.user ?? undefined,
+    inputType: fields.input_type ?? undefined,
     encodingFormat: fields.encoding_format ?? "float",
     sent: fields,
   };
@@ -30,6 +43,7 @@ interface EmbeddingOptions {
   readonly encoding_format?: EmbeddingRequest["encodingFormat"] | null;
   readonly dimensions?: number | null;
   readonly user?: string | null;
+  readonly input_type?: string | null;
 }
 
 const embeddingOptions = object({
@@ -37,6 +51,8 @@ const embeddingOptions = object({
     encoding_format: oneOf(["float", "base64"]),
     dimensions: integer({ minimum: 1 }),
     user: text(),
+    // Servers differ in the words they know, so the upstream that needs it refuses others.
+    input_type: text(),
   },
 });
 
@@ -56,7 +72,26 @@ function readInputs(input: unknown): readonly EmbeddingInput[] {
   if (items.every(isText)) return items;
   if (items.every(isTokenId)) return [items];
   if (items.every(isTokenList)) return items;
+  if (items.some(hasContent) && items.every(isTextOrContent)) return items;
   throw invalidInput();
+}
+
+/** Not OpenAI's: texts and images that make one vector, in the parts of a chat message. */
+const content = object({
+  required: {
+    content: list(tagged("type", { text: textPart, image_url: imagePart }), { of: "objects" }),
+  },
+});
+
+function isTextOrContent(value: unknown, index: number): value is string | EmbeddingContent {
+  if (!hasContent(value)) return isText(value);
+  const violation = content(value);
+  if (violation === undefined) return true;
+  throw violation.insideItem(index).insideField("input").toError();
+}
+
+function hasContent(value: unknown): boolean {
+  return isObject(value) && value["content"] !== undefined;
 }
 
 function isText(value: unknown): value is string {

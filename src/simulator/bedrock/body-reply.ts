@@ -27,12 +27,12 @@ export function bodyReply(body: JsonRecord, details: BodyDetails): Reply {
 }
 
 /** Where chat and embedding models tell what a call has cost. */
-const usageKeys = ["usage", "inputTextTokenCount"];
+const usageKeys = ["usage", "inputTextTokenCount", "prompt_token_count", "generation_token_count"];
 
 const bodyFaults: Readonly<Partial<Record<FaultMode, (body: JsonRecord) => JsonRecord>>> = {
   "ok-no-usage": (body) => without(body, usageKeys),
   "wrong-usage": withWrongUsage,
-  "missing-finish-reason": (body) => without(body, ["stopReason"]),
+  "missing-finish-reason": (body) => without(body, ["stopReason", "stop_reason"]),
 };
 
 function without(body: JsonRecord, keys: readonly string[]): JsonRecord {
@@ -40,7 +40,8 @@ function without(body: JsonRecord, keys: readonly string[]): JsonRecord {
 }
 
 function withWrongUsage(body: JsonRecord): JsonRecord {
-  const { usage, inputTextTokenCount } = body;
-  const counts = inflatedUsage(inputTextTokenCount === undefined ? {} : { inputTextTokenCount });
+  const { usage } = body;
+  const told = usageKeys.filter((key) => typeof body[key] === "number");
+  const counts = inflatedUsage(Object.fromEntries(told.map((key) => [key, body[key]])));
   return { ...body, ...counts, ...(isRecord(usage) ? { usage: inflatedUsage(usage) } : {}) };
 }

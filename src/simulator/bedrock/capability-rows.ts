@@ -1,6 +1,17 @@
 /** What one family of the provider's models takes, and how it refuses the rest. */
 export interface CapabilityRow {
-  readonly api: "chat" | "titan-embed" | "cohere-embed-v3" | "cohere-embed-v4" | "everything";
+  readonly api:
+    | "chat"
+    | "titan-embed-v1"
+    | "titan-embed"
+    | "titan-embed-image"
+    | "nova-embed"
+    | "cohere-embed-v3"
+    | "cohere-embed-v4"
+    | "imported-llama"
+    | "imported-mistral"
+    | "imported-qwen"
+    | "everything";
   readonly system: boolean;
   readonly tools: boolean;
   /** `toolChoice` other than `auto`. */
@@ -252,9 +263,12 @@ export const capabilityRows: readonly (readonly [RegExp, CapabilityRow])[] = [
   [/^mistral\.(?:mixtral-8x7b|mistral-7b)-/, mixtral],
   [/^mistral\.mistral-large-/, mistralLarge],
   [/^amazon\.nova-micro-/, { ...nova, images: false, documents: false }],
+  [/^amazon\.nova-2-multimodal-embeddings-/, { ...embedding, api: "nova-embed" }],
   [/^amazon\.nova-/, nova],
   [/^amazon\.titan-text-/, titanText],
+  [/^amazon\.titan-embed-(?:text-v1|g1-text-)/, { ...embedding, api: "titan-embed-v1" }],
   [/^amazon\.titan-embed-text-v2:/, embedding],
+  [/^amazon\.titan-embed-image-v1/, { ...embedding, api: "titan-embed-image" }],
   [/^cohere\.embed-v4:/, { ...embedding, api: "cohere-embed-v4", hasProfiles: true }],
   [/^cohere\.embed-(?:english|multilingual)-v3/, { ...embedding, api: "cohere-embed-v3" }],
   [

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 
 import type { JsonRecord } from "../read-json.ts";
-import { readCohereEmbedding } from "./cohere-embedding.ts";
+import { readCohereEmbedding } from "./embedding/cohere.ts";
 import { invocationReply } from "./invoke-model.ts";
-import { readTitanEmbedding } from "./titan-embedding.ts";
+import { readTitanEmbedding } from "./embedding/titan.ts";
 
 interface TitanAnswer {
   readonly embedding?: readonly number[];

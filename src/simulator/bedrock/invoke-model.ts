@@ -3,17 +3,29 @@ import { inflatedCount } from "../faults/inflated-usage.ts";
 import type { Reply } from "../frame.ts";
 import type { JsonRecord } from "../read-json.ts";
 import { invalid } from "./bedrock-error.ts";
+import type { Template } from "./imported/read-template.ts";
 import { bodyReply } from "./body-reply.ts";
 import type { CapabilityRow } from "./capability-rows.ts";
-import { readCohereEmbedding } from "./cohere-embedding.ts";
-import type { EmbeddingRequest } from "./embedding-request.ts";
-import { readTitanEmbedding } from "./titan-embedding.ts";
+import { readCohereEmbedding } from "./embedding/cohere.ts";
+import { readNovaEmbedding } from "./embedding/nova.ts";
+import type { EmbeddingRequest } from "./embedding/request.ts";
+import {
+  readTitanEmbedding,
+  readTitanEmbeddingV1,
+  readTitanImageEmbedding,
+} from "./embedding/titan.ts";
 
 /** Reads InvokeModel's body, which is each model's own. Throws `BedrockError`. */
 export function readInvocation(body: JsonRecord, row: CapabilityRow): EmbeddingRequest {
   switch (row.api) {
     case "titan-embed":
       return readTitanEmbedding(body);
+    case "titan-embed-v1":
+      return readTitanEmbeddingV1(body);
+    case "titan-embed-image":
+      return readTitanImageEmbedding(body);
+    case "nova-embed":
+      return readNovaEmbedding(body);
     case "cohere-embed-v3":
       return readCohereEmbedding(body, 3);
     case "cohere-embed-v4":
@@ -21,6 +33,9 @@ export function readInvocation(body: JsonRecord, row: CapabilityRow): EmbeddingR
     case "everything":
       return body["texts"] === undefined ? readTitanEmbedding(body) : readCohereEmbedding(body, 3);
     case "chat":
+    case "imported-llama":
+    case "imported-mistral":
+    case "imported-qwen":
       throw invalid("The simulator serves chat models through Converse, not through InvokeModel.");
   }
 }
@@ -35,4 +50,18 @@ function countHeaders(promptTokens: number, { mode }: Fault): Readonly<Record<st
   if (mode === "ok-no-usage") return {};
   const told = mode === "wrong-usage" ? inflatedCount(promptTokens) : promptTokens;
   return { "x-amzn-bedrock-input-token-count": String(told) };
+}
+
+/** The template of a model that InvokeModel serves chat of; undefined for other models. */
+export function templateOf({ api }: CapabilityRow): Template | undefined {
+  switch (api) {
+    case "imported-llama":
+      return "llama";
+    case "imported-mistral":
+      return "mistral";
+    case "imported-qwen":
+      return "qwen";
+    default:
+      return undefined;
+  }
 }

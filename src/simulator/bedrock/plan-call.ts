@@ -9,11 +9,15 @@ import { bedrockRefusal } from "./bedrock-faults.ts";
 import { BedrockError, LateRefusal, errorReply, invalid } from "./bedrock-error.ts";
 import type { BedrockRoute } from "./bedrock-route.ts";
 import { bodyReply } from "./body-reply.ts";
+import type { CapabilityRow } from "./capability-rows.ts";
 import { answerEvents } from "./converse-answer.ts";
 import { converseReply } from "./converse-reply.ts";
 import { converseStreamReply, refusingStreamReply } from "./stream-reply.ts";
 import { countInputTokens } from "./count-tokens.ts";
-import { invocationReply, readInvocation } from "./invoke-model.ts";
+import { nativeReply, nativeStreamReply } from "./imported/native-reply.ts";
+import { readImported } from "./imported/read-imported.ts";
+import type { Template } from "./imported/read-template.ts";
+import { invocationReply, readInvocation, templateOf } from "./invoke-model.ts";
 import { readConverseRequest } from "./read-converse-request.ts";
 import { verifySignature } from "./verify-signature.ts";
 
@@ -42,7 +46,10 @@ async function answered(
     call.update({ fault: fault.mode });
     const refusal = bedrockRefusal(fault, route.model);
     if (refusal instanceof BedrockError) throw refusal;
-    return { fault, reply: refusal ?? replyTo(route, { call, body, fault }, parts) };
+    return {
+      fault,
+      reply: refusal ?? replyTo(route, { headers: request.headers, call, body, fault }, parts),
+    };
   } catch (error) {
     if (!(error instanceof BedrockError)) throw error;
     const isInStream = error instanceof LateRefusal && route.operation === "converse-stream";
@@ -80,6 +87,7 @@ export function wirePath(url: string): { readonly path: string; readonly query: 
 }
 
 interface Reading {
+  readonly headers: Headers;
   readonly call: OpenCall;
   readonly body: JsonRecord;
   readonly fault: Fault;
@@ -93,15 +101,17 @@ function replyTo(route: BedrockRoute, reading: Reading, parts: PlanParts): Reply
     case "converse":
     case "converse-stream":
       return chatReply(route, reading, parts);
-    case "invoke": {
-      const read = readInvocation(body, models.resolve(model));
+    case "invoke":
+    case "invoke-with-response-stream": {
+      const row = models.resolve(model);
+      const template = templateOf(row);
+      if (template !== undefined) return importedReply({ route, reading, row, template }, parts);
+      if (operation !== "invoke") throw invalid("The model is unsupported for streaming");
+      const read = readInvocation(body, row);
       call.update({ promptTokens: read.promptTokens });
       admit({ call, model, inputTokens: read.promptTokens, maxTokens: 0, burndown: 1 }, parts);
       return invocationReply(read, fault);
     }
-    case "invoke-with-response-stream":
-      models.resolve(model);
-      throw invalid("The model is unsupported for streaming");
     case "count-tokens": {
       const inputTokens = countInputTokens(body, model, models.resolveForCounting(model));
       call.update({ promptTokens: inputTokens });
@@ -126,6 +136,26 @@ function chatReply(route: BedrockRoute, reading: Reading, parts: PlanParts): Rep
   const answer = answerEvents(read);
   if (isStreamed) return converseStreamReply(read, answer, { fault, clock });
   return converseReply(read, answer, { fault, latencyMs: clock.monotonic() - startedAtMs });
+}
+
+interface ImportedCalled {
+  readonly route: BedrockRoute;
+  readonly reading: Reading;
+  readonly row: CapabilityRow;
+  readonly template: Template;
+}
+
+function importedReply(called: ImportedCalled, parts: PlanParts): Reply {
+  const { route, reading, row, template } = called;
+  const { call, body, headers, fault } = reading;
+  const { model } = route;
+  const isStreamed = route.operation === "invoke-with-response-stream";
+  const read = readImported({ body, model, row, template, headers, isStreamed });
+  const { promptTokens: inputTokens, reservedOutputTokens: maxTokens } = read.request;
+  call.update({ kind: "chat", promptTokens: inputTokens, isStreamed });
+  admit({ call, model, inputTokens, maxTokens, burndown: row.burndown }, parts);
+  const reply = isStreamed ? nativeStreamReply : nativeReply;
+  return reply(read, answerEvents(read.request), fault);
 }
 
 /** Throws when the quota has no room; else settles it with what was sent until the call ended. */

@@ -6,7 +6,7 @@ import { notReady, tooManyRequests, tooManyTokens } from "./exceptions.ts";
 export interface ModelQuota {
   readonly requestsPerMinute?: number;
   readonly tokensPerMinute?: number;
-  /** A provisioned model refuses this many calls before it is ready. Default 0. */
+  /** A provisioned or imported model refuses this many calls before it is ready. Default 0. */
   readonly notReadyCalls?: number;
 }
 
@@ -79,7 +79,7 @@ export class Quota {
     const state: ModelState = {
       requests: new Bucket(quota.requestsPerMinute, nowMs),
       tokens: new Bucket(quota.tokensPerMinute, nowMs),
-      notReadyCalls: isProvisioned(model) ? (quota.notReadyCalls ?? 0) : 0,
+      notReadyCalls: isLoaded(model) ? (quota.notReadyCalls ?? 0) : 0,
     };
     // Names of models come from callers: forget them before they fill the memory.
     if (this.#models.size >= modelsLimit) this.#models.clear();
@@ -96,8 +96,8 @@ interface ModelState {
   notReadyCalls: number;
 }
 
-function isProvisioned(model: string): boolean {
-  return model.includes(":provisioned-model/");
+function isLoaded(model: string): boolean {
+  return /:(?:provisioned|imported)-model\//.test(model);
 }
 
 /** Full at first. May go below empty when a call costs more than it had reserved. */

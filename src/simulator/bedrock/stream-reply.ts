@@ -5,12 +5,13 @@ import type { Clock } from "../../domain/clock.ts";
 import type { Fault } from "../faults/fault-mode.ts";
 import { outsizedAnswer } from "../faults/outsized-answer.ts";
 import type { Reply } from "../frame.ts";
+import type { JsonRecord } from "../read-json.ts";
 import type { BedrockError } from "./bedrock-error.ts";
 import type { ConverseRequest } from "./converse-request.ts";
 import { spoilEvents } from "./event-faults.ts";
 import { eventFrame, exceptionFrame } from "./event-frames.ts";
 import { framesBeforeMiddle, spoilFrames, type BinaryFrame } from "./frame-faults.ts";
-import { streamEvents, type StreamEvent } from "./stream-events.ts";
+import { streamEvents } from "./stream-events.ts";
 import { unknownEvent } from "./unknown-event.ts";
 
 const streamHeaders = { "content-type": "application/vnd.amazon.eventstream" };
@@ -27,8 +28,27 @@ export function converseStreamReply(
   const startedAtMs = clock.monotonic();
   const latencyMs = (): number => Math.round(clock.monotonic() - startedAtMs);
   const events = streamEvents(request, outsizedAnswer(fault) ?? answer, latencyMs);
+  return eventStreamReply(spoilEvents(events, fault), request, fault);
+}
+
+/** An event as its frame says it. */
+export interface FramedEvent {
+  readonly type: string;
+  readonly body: JsonRecord;
+  /** Completion tokens that the caller gets with it. */
+  readonly tokens: number;
+  /** Where that is not `body.usage`. */
+  readonly hasUsage?: boolean;
+}
+
+/** A stream of such events; the fault is one of frames. */
+export function eventStreamReply(
+  events: Iterable<FramedEvent>,
+  request: ConverseRequest,
+  fault: Fault,
+): Reply {
   const random = new Random(hashText(`${request.model} ${lastUserText(request.prompt)}`));
-  const frames = encodeEvents(spoilEvents(events, fault), random, fault);
+  const frames = encodeEvents(events, random, fault);
   return {
     status: 200,
     headers: streamHeaders,
@@ -46,12 +66,12 @@ export function refusingStreamReply({ name, message, fields }: BedrockError): Re
 }
 
 function* encodeEvents(
-  events: Iterable<StreamEvent>,
+  events: Iterable<FramedEvent>,
   random: Random,
   { mode }: Fault,
 ): Generator<BinaryFrame, void, void> {
   let count = 0;
-  for (const { type, body, tokens } of events) {
+  for (const { type, body, tokens, hasUsage = body["usage"] !== undefined } of events) {
     count += 1;
     if (count > framesBeforeMiddle && random.chance(unknownEventsInHundred / 100)) {
       yield { data: unknownEvent(padding(random)), tokens: 0 };
@@ -59,7 +79,7 @@ function* encodeEvents(
     const json = JSON.stringify({ ...body, p: padding(random) });
     const isBroken = mode === "bad-json" && count === framesBeforeMiddle;
     const data = eventFrame(type, isBroken ? json.slice(0, json.length / 2) : json);
-    yield { data, tokens, hasUsage: body["usage"] !== undefined };
+    yield { data, tokens, hasUsage };
   }
 }
 

@@ -7,22 +7,27 @@ import type {
   EmbeddingCodec,
   UpstreamAdapter,
   UpstreamRequest,
+  WholeAnswer,
 } from "../adapter.ts";
 import { decodeCountTokens, encodeCountTokens } from "./count-tokens.ts";
 import { createAuthorizer } from "./credentials/authorize.ts";
 import { isEmbeddingFamily } from "./bedrock-model.ts";
 import { decodeConverse } from "./decode-converse.ts";
 import { ConverseStreamDecoder } from "./decode-converse-stream.ts";
-import { embeddingWires, type EmbeddingWire } from "./embeddings.ts";
+import type { EmbeddingWire } from "./embeddings/wire.ts";
+import { embeddingWires } from "./embeddings/wires.ts";
 import { answersAsWhole, encodeConverse } from "./encode-converse.ts";
 import { endpointOf } from "./endpoint.ts";
+import { encodeInvoke } from "./invoke/encode-invoke.ts";
+import { importedWireOf } from "./invoke/imported-families.ts";
+import { asConverse } from "./invoke/native-answer.ts";
 import { createReadFailure, requestIdHeader } from "./read-failure.ts";
 import { WholeAnswerReplay } from "./replay-whole-answer.ts";
 import type { BedrockSettings } from "./settings.ts";
 import { unknownStopReasonReport, type OnUnknownStopReason } from "./stop-reason.ts";
 import { TargetModels, type TargetModel } from "./target-models.ts";
 
-/** Amazon Bedrock in one region: Converse for chat, InvokeModel for embeddings. */
+/** Amazon Bedrock in one region: Converse for chat, InvokeModel for embeddings and imported models. */
 export function createBedrockAdapter(
   settings: BedrockSettings,
   services: AdapterServices,
@@ -58,9 +63,21 @@ interface ChatCodecOptions {
 
 function createChatCodec(options: ChatCodecOptions): ChatCodec {
   const { models, endpoint, countsTokens, onUnknownStopReason } = options;
-  const encodeWhole = (request: ChatRequest, { model, path }: TargetModel) => {
-    const { body, context, adjusted } = encodeConverse(request, model, { isStreamed: false });
-    return { request: post(`${endpoint}${path}/converse`, body), context, adjusted };
+  const encodeChat = (request: ChatRequest, { model, path }: TargetModel, isStreamed: boolean) => {
+    const imported = importedWireOf(model.family);
+    if (imported !== undefined) {
+      const { body, headers: own, ...rest } = encodeInvoke(request, model, imported);
+      const operation = isStreamed ? "invoke-with-response-stream" : "invoke";
+      const plain = post(`${endpoint}${path}/${operation}`, body);
+      return {
+        ...rest,
+        request: { ...plain, headers: { ...headers, ...own } },
+        read: asConverse,
+      };
+    }
+    const { body, ...rest } = encodeConverse(request, model, { isStreamed });
+    const operation = isStreamed ? "converse-stream" : "converse";
+    return { ...rest, request: post(`${endpoint}${path}/${operation}`, body), read: asItIs };
   };
   return {
     ...(countsTokens && {
@@ -74,27 +91,25 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
     takesChoiceCount: false,
     takesImageUrls: false,
     encode(request, identifier) {
-      const { context, ...encoded } = encodeWhole(request, models.at(request.model, identifier));
+      const target = models.at(request.model, identifier);
+      const { context, read, ...encoded } = encodeChat(request, target, false);
       return {
         ...encoded,
-        decode: (answer) => decodeConverse(answer, context, onUnknownStopReason),
+        decode: (answer) => decodeConverse(read(answer), context, onUnknownStopReason),
       };
     },
     encodeStream(request, identifier) {
       const target = models.at(request.model, identifier);
       if (answersAsWhole(request, target.model)) {
-        const { context, ...encoded } = encodeWhole(request, target);
+        const { context, read: _, ...encoded } = encodeChat(request, target, false);
         return {
           ...encoded,
           newDecoder: () => new WholeAnswerReplay(context, onUnknownStopReason),
         };
       }
-      const { body, context, adjusted } = encodeConverse(request, target.model, {
-        isStreamed: true,
-      });
+      const { context, read: _, ...encoded } = encodeChat(request, target, true);
       return {
-        adjusted,
-        request: post(`${endpoint}${target.path}/converse-stream`, body),
+        ...encoded,
         newDecoder: (limits) => new ConverseStreamDecoder(context, onUnknownStopReason, limits),
       };
     },
@@ -104,8 +119,12 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
 function createEmbeddingCodec(models: TargetModels, endpoint: string): EmbeddingCodec {
   return {
     takesTokenIds: false,
-    batchLimit: ({ model: alias }, identifier) =>
-      embeddingWire(models.at(alias, identifier), identifier).batchLimit,
+    batchLimit: (request, identifier) =>
+      embeddingWire(models.at(request.model, identifier), identifier).batchLimit(request),
+    takesImages(alias, identifier) {
+      const { family } = models.at(alias, identifier).model;
+      return isEmbeddingFamily(family) && embeddingWires[family].takesImages;
+    },
     encode(request: EmbeddingRequest, identifier) {
       const target = models.at(request.model, identifier);
       const { settings } = target.model;
@@ -119,6 +138,10 @@ function createEmbeddingCodec(models: TargetModels, endpoint: string): Embedding
       };
     },
   };
+}
+
+function asItIs(answer: WholeAnswer): WholeAnswer {
+  return answer;
 }
 
 /** Serialized once: the bytes that are signed are the bytes that are sent. */

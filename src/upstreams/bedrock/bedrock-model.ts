@@ -1,4 +1,5 @@
-import { familyCapabilities } from "./family-capabilities.ts";
+import { familyCapabilities, promptOnly } from "./family-capabilities.ts";
+import { importedWireOf } from "./invoke/imported-families.ts";
 import {
   embeddingFamilies,
   familyOf,
@@ -25,7 +26,11 @@ export function resolveModel(
 ): BedrockModel {
   const named = familyOf(identifier) ?? familyOf(settings.baseModel ?? identifier);
   const family = settings.family ?? named ?? "other-chat";
-  const capabilities = { ...familyCapabilities[chatFamily(family)], ...settings.capabilities };
+  const capabilities = {
+    ...familyCapabilities[chatFamily(family)],
+    ...settings.capabilities,
+    ...(importedWireOf(family) !== undefined && promptOnly),
+  };
   const maxOutputTokens = lower(capabilities.maxOutputTokens, settings.maxOutputTokens);
   return {
     identifier,

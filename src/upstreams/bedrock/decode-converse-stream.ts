@@ -17,6 +17,7 @@ import { AnswerEvents } from "./answer-events.ts";
 import { answerFailure, brokenAnswer } from "./broken-answer.ts";
 import { FrameReader, type Frame } from "./event-stream.ts";
 import { failureOfException } from "./exceptions.ts";
+import { eventsOfChunk } from "./invoke/native-answer.ts";
 import { failureInAnswer } from "./read-failure.ts";
 import { hasProperShape, type KnownEvent } from "./stream-event-shape.ts";
 import type { OnUnknownStopReason } from "./stop-reason.ts";
@@ -25,7 +26,7 @@ import { StreamedThought } from "./thinking/streamed-thought.ts";
 import { readUsage } from "./usage.ts";
 
 /**
- * Reads a ConverseStream as events. The finish is held back until the metadata behind it or the
+ * Reads a ConverseStream, or the stream of an imported model, as events. The finish is held back until the metadata behind it or the
  * end of the body, so that an exception in between never follows an answer that looked whole.
  */
 export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
@@ -136,8 +137,17 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
         }
         return this.#skip(event);
       }
+      case "chunk":
+        return this.#readChunk(parseObject(this.#text.decode(frame.payload)));
       default:
     }
+  }
+
+  /** Of an imported model's stream, which has no other events. */
+  #readChunk(chunk: JsonObject | undefined): void {
+    const events = chunk && eventsOfChunk(chunk);
+    if (events === undefined) return this.#skip(chunk);
+    for (const [eventType, event] of events) this.#readKnown(eventType, event);
   }
 
   #readKnown(eventType: KnownEvent, event: JsonObject): void {

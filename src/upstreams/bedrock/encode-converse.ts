@@ -70,9 +70,12 @@ export function encodeConverse(
 }
 
 /** What the model reads of a request, thoughts of its own aside. Throws as `encodeConverse` does. */
-export function encodeContent(request: ChatRequest, model: BedrockModel): ConverseContent {
-  const parts = encodeParts(request, model, new Adjustments(model.settings));
-  return contentOf(parts, { keepsThoughts: false });
+export function encodeContent(
+  request: ChatRequest,
+  model: BedrockModel,
+  adjustments = new Adjustments(model.settings),
+): ConverseContent {
+  return contentOf(encodeParts(request, model, adjustments), { keepsThoughts: false });
 }
 
 /** Whether a streamed answer must be asked for whole: some models stream no tool calls. */
@@ -158,7 +161,7 @@ function operatorFields(
 }
 
 /** `auto` and `default` are what happens anyway; `scale` is bought at OpenAI and nowhere else. */
-function tierOf(wanted: unknown): BedrockModelSettings["serviceTier"] {
+export function tierOf(wanted: unknown): BedrockModelSettings["serviceTier"] {
   // OpenAI serves `fast` as `priority`.
   if (wanted === "priority" || wanted === "fast") return "priority";
   return wanted === "flex" ? "flex" : undefined;

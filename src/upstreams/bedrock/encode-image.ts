@@ -1,6 +1,7 @@
 import type { BedrockModel } from "./bedrock-model.ts";
-import type { ImageBlock, ImageFormat } from "./converse-body.ts";
+import type { ImageBlock } from "./converse-body.ts";
 import { byteLengthOf, parseDataUrl } from "./data-url.ts";
+import { imageFormatOf } from "./image-format.ts";
 import { invalidRequest, unsupported } from "./refusal.ts";
 
 /** An image from its `data:` address. Other addresses are not read here. */
@@ -29,7 +30,7 @@ export function encodeImage(
       `${place}: an image may have ${capabilities.maxImageBytes} bytes at most.`,
     );
   }
-  const format = formatOfBytes(data.base64) ?? formats[data.mediaType];
+  const format = imageFormatOf(data);
   if (format === undefined) {
     throw invalidRequest(
       place,
@@ -38,24 +39,3 @@ export function encodeImage(
   }
   return { image: { format, source: { bytes: data.base64 } } };
 }
-
-/** The bytes decide: a model refuses an image whose label is wrong, and labels often are. */
-function formatOfBytes(base64: string): ImageFormat | undefined {
-  const isWebp = base64.startsWith("UklGR") && base64.startsWith("RUJQ", 12);
-  return isWebp ? "webp" : firstBytes.find(([start]) => base64.startsWith(start))?.[1];
-}
-
-/** Signatures in base64, as far as whole characters of it depend on them alone. */
-const firstBytes: readonly (readonly [string, ImageFormat])[] = [
-  ["iVBORw0KGg", "png"],
-  ["/9j/", "jpeg"],
-  ["R0lGOD", "gif"],
-];
-
-const formats: Readonly<Record<string, ImageFormat | undefined>> = {
-  "image/png": "png",
-  "image/jpeg": "jpeg",
-  "image/jpg": "jpeg",
-  "image/gif": "gif",
-  "image/webp": "webp",
-};

@@ -119,6 +119,19 @@ const nova: Capabilities = {
   maxOutputTokens: 10_000,
 };
 
+/** What does not fit into a prompt, whatever the operator says of an imported model. */
+export const promptOnly = {
+  ...withoutTools,
+  images: false,
+  documents: false,
+  promptCaching: false,
+  jsonSchema: false,
+  reasoning: "none",
+} as const satisfies Partial<Capabilities>;
+
+/** What an imported model can write at most is the operator's to say. */
+const imported: Capabilities = { ...usual, ...promptOnly, topK: true, prefill: true };
+
 export const familyCapabilities: Readonly<Record<ChatFamily, Capabilities>> = {
   "claude-3": claude,
   "claude-3-5-sonnet-v1": claude,
@@ -174,6 +187,10 @@ export const familyCapabilities: Readonly<Record<ChatFamily, Capabilities>> = {
     reasoning: "effort-field",
     maxOutputTokens: 16_384,
   },
+  // Llama's native requests have no stop sequences.
+  "imported-llama": { ...imported, stop: false },
+  "imported-mistral": { ...imported, system: false },
+  "imported-qwen": imported,
   // Nothing is known, so nothing is refused here that the provider may take.
   "other-chat": {
     ...usual,

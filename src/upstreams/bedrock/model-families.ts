@@ -30,11 +30,23 @@ export const chatFamilies = [
   "cohere-command-r",
   "deepseek-r1",
   "gpt-oss",
+  "imported-llama",
+  "imported-mistral",
+  "imported-qwen",
   "other-chat",
 ] as const;
-export const embeddingFamilies = ["titan-embed-v2", "cohere-embed-v3", "cohere-embed-v4"] as const;
+export const embeddingFamilies = [
+  "titan-embed-v1",
+  "titan-embed-v2",
+  "titan-embed-image",
+  "nova-embed",
+  "cohere-embed-v3",
+  "cohere-embed-v4",
+] as const;
 
 export type ChatFamily = (typeof chatFamilies)[number];
+/** Imported models that are asked through InvokeModel, with a prompt by their own template. */
+export type ImportedFamily = Extract<ChatFamily, `imported-${string}`>;
 export type EmbeddingFamily = (typeof embeddingFamilies)[number];
 export type ModelFamily = ChatFamily | EmbeddingFamily;
 
@@ -146,7 +158,10 @@ const patterns: readonly (readonly [RegExp, ModelFamily])[] = [
   [/^amazon\.nova-micro-/, "nova-micro"],
   [/^amazon\.nova-(?:lite|pro|premier)-/, "nova"],
   [/^amazon\.titan-text-/, "titan-text"],
+  [/^amazon\.titan-embed-(?:text-v1|g1-text-)/, "titan-embed-v1"],
   [/^amazon\.titan-embed-text-v2/, "titan-embed-v2"],
+  [/^amazon\.titan-embed-image-v1/, "titan-embed-image"],
+  [/^amazon\.nova-2-multimodal-embeddings-/, "nova-embed"],
   [/^cohere\.command-r-/, "cohere-command-r"],
   [/^cohere\.embed-(?:english|multilingual)-v3/, "cohere-embed-v3"],
   [/^cohere\.embed-v4/, "cohere-embed-v4"],

@@ -41,6 +41,15 @@ export interface AssumedRole {
   readonly durationMs: number | undefined;
 }
 
+/** What embeddings may be for, in Cohere's words. */
+export const inputTypes = [
+  "search_document",
+  "search_query",
+  "classification",
+  "clustering",
+] as const;
+export type InputType = (typeof inputTypes)[number];
+
 /** What the operator says of one model at one target. */
 export interface BedrockModelSettings {
   /** Undefined: read from the identifier, which an ARN does not allow. */
@@ -66,9 +75,9 @@ export interface BedrockModelSettings {
   readonly latency: "standard" | "optimized" | undefined;
   /** Merged into `additionalModelRequestFields`. */
   readonly additionalFields: Readonly<Record<string, unknown>>;
-  /** What embeddings are for; only Cohere's models ask. */
-  readonly inputType: "search_document" | "search_query" | "classification" | "clustering";
-  /** Whether Cohere's embedding models shorten inputs that are too long. */
+  /** What embeddings are for where the caller does not say; only Cohere's and Nova's models ask. */
+  readonly inputType: InputType;
+  /** Whether Cohere's and Nova's embedding models shorten inputs that are too long. */
   readonly truncate: "none" | "start" | "end";
 }
 

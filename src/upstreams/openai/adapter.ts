@@ -33,6 +33,7 @@ export function createOpenAiAdapter(
     embeddings: {
       batchLimit: () => settings.embeddingBatchLimit,
       takesTokenIds: settings.takesTokenIds,
+      takesImages: () => false,
       encode: (request, model) => ({
         request: post("/embeddings", encodeEmbeddings(request, model, settings)),
         decode: ({ body }) => decodeEmbeddings(body),

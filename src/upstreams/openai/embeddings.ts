@@ -1,4 +1,10 @@
-import type { EmbeddingRequest, EmbeddingResult, EmbeddingVector } from "../../domain/embedding.ts";
+import {
+  isContent,
+  type EmbeddingRequest,
+  type EmbeddingResult,
+  type EmbeddingVector,
+} from "../../domain/embedding.ts";
+import { UpstreamFailure } from "../../domain/upstream-failure.ts";
 import { isNumbers, listOf, numberOf, objectOf } from "../shared/json-fields.ts";
 import { brokenAnswer, parseAnswer, readUsage } from "./read-answer.ts";
 import type { OpenAiSettings } from "./settings.ts";
@@ -10,6 +16,7 @@ export function encodeEmbeddings(
 ): string {
   const { inputs, dimensions, user } = request;
   const { embeddingEncoding } = settings;
+  if (inputs.some(isContent)) throw onlyText();
   const body: Record<string, unknown> = {};
   for (const field of settings.forwardFields) body[field] = request.sent?.[field] ?? undefined;
   Object.assign(body, {
@@ -21,6 +28,15 @@ export function encodeEmbeddings(
   });
   for (const field of settings.dropFields) delete body[field];
   return JSON.stringify(body);
+}
+
+/** OpenAI's API has no other inputs. */
+function onlyText(): UpstreamFailure {
+  return new UpstreamFailure({
+    kind: "unsupported",
+    message: "This model takes texts and token ids as 'input', no lists of parts. Send a text.",
+    param: "input",
+  });
 }
 
 /** Reads an embeddings list and puts it into the order of its `index` fields. */

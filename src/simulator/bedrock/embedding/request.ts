@@ -1,5 +1,5 @@
-import { isList, type JsonRecord } from "../read-json.ts";
-import { invalid, type BedrockError } from "./bedrock-error.ts";
+import { isList, type JsonRecord } from "../../read-json.ts";
+import { invalid, type BedrockError } from "../bedrock-error.ts";
 
 /** What a model makes of a checked body of InvokeModel. */
 export interface EmbeddingRequest {

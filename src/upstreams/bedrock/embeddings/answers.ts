@@ -1,0 +1,39 @@
+import type { EmbeddingResult, EmbeddingVector } from "../../../domain/embedding.ts";
+import type { TokenUsage } from "../../../domain/usage.ts";
+import type { WholeAnswer } from "../../adapter.ts";
+import { countOf, isNumbers, parseObject, type JsonObject } from "../../shared/json-fields.ts";
+import { brokenAnswer } from "../broken-answer.ts";
+import { failureInAnswer } from "../read-failure.ts";
+
+/** An object with this field, or the failure that it tells instead. */
+export function parseAnswer({ headers, body }: WholeAnswer, field: string): JsonObject {
+  const answer = parseObject(body);
+  if (answer === undefined) throw brokenAnswer("the answer is not JSON");
+  const isEmpty = answer[field] === undefined || answer[field] === null;
+  const failure = isEmpty ? failureInAnswer(answer, headers) : undefined;
+  if (failure !== undefined) throw failure;
+  return answer;
+}
+
+/** Cohere's and Nova's models tell their token count in this header only. */
+const tokenCountHeader = "x-amzn-bedrock-input-token-count";
+
+/** A result of these vectors, whose tokens the body tells, or else the header. */
+export function resultOf(
+  vectors: readonly unknown[],
+  { headers }: WholeAnswer,
+  counted?: unknown,
+): EmbeddingResult {
+  const inputTokens = countOf(counted) ?? countOf(headers.get(tokenCountHeader) ?? undefined);
+  return { vectors: vectors.map(readVector), usage: usageOf(inputTokens) };
+}
+
+function readVector(value: unknown): EmbeddingVector {
+  if (isNumbers(value) && value.length > 0) return value;
+  throw brokenAnswer("a vector is not one");
+}
+
+function usageOf(inputTokens: number | undefined): TokenUsage | undefined {
+  if (inputTokens === undefined) return undefined;
+  return { inputTokens, outputTokens: 0, cachedInputTokens: 0, reasoningTokens: 0 };
+}

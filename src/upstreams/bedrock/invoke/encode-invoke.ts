@@ -1,0 +1,108 @@
+import type { AdjustedFields } from "../../../domain/adjusted-fields.ts";
+import type { ChatRequest } from "../../../domain/chat.ts";
+import { numberOf } from "../../shared/json-fields.ts";
+import { Adjustments } from "../adjustments.ts";
+import type { AnswerContext } from "../answer-context.ts";
+import type { BedrockModel } from "../bedrock-model.ts";
+import { checkUnsupported } from "../check-unsupported.ts";
+import type { ContentBlock, SystemBlock } from "../converse-body.ts";
+import { encodeContent, tierOf } from "../encode-converse.ts";
+import { encodeInference, maxTokensOf } from "../encode-inference.ts";
+import { mergeFields } from "../merge-fields.ts";
+import { unsupported } from "../refusal.ts";
+import type { ImportedWire } from "./imported-families.ts";
+import { ThoughtSeal } from "../thinking/thought-seal.ts";
+
+export interface EncodedInvoke {
+  readonly body: string;
+  /** What Converse has in its body, this operation has in headers. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly context: AnswerContext;
+  readonly adjusted: AdjustedFields;
+}
+
+/**
+ * The request of `POST /model/{id}/invoke`, or of `/invoke-with-response-stream`, to an imported
+ * model: one prompt, written by the model's own template. Throws `UpstreamFailure` `unsupported` or
+ * `invalid-request` that name the caller's field.
+ */
+export function encodeInvoke(
+  request: ChatRequest,
+  model: BedrockModel,
+  wire: ImportedWire,
+): EncodedInvoke {
+  const adjustments = new Adjustments(model.settings);
+  checkUnsupported(request, adjustments);
+  const { messages, system = [] } = encodeContent(request, model, adjustments);
+  const prompt = wire.prompt({
+    system: textOf(system),
+    turns: messages.map(({ role, content }) => ({ role, text: textOf(content) })),
+  });
+  const { maxTokens, temperature, topP, stopSequences } = encodeInference(request, model, {
+    maxTokens: maxTokensOf(request, model),
+    isThinking: false,
+    adjustments,
+  });
+  const fields = {
+    [wire.capField]: maxTokens,
+    temperature,
+    top_p: topP,
+    top_k: model.capabilities.topK ? numberOf(request["top_k"]) : undefined,
+    stop: stopSequences,
+  };
+  const body = { ...mergeFields(fields, model.settings.additionalFields), prompt };
+  return {
+    body: JSON.stringify(body),
+    headers: operatorHeaders(request, model),
+    context: contextOf(model),
+    adjusted: adjustments.fields,
+  };
+}
+
+/** Of a request of plain text little needs to be known again. */
+function contextOf(model: BedrockModel): AnswerContext {
+  return {
+    toolNames: new Map(),
+    textTools: new Set(),
+    answerTool: undefined,
+    usesFunctions: false,
+    thoughtSeal: new ThoughtSeal(model),
+  };
+}
+
+function textOf(blocks: readonly (ContentBlock | SystemBlock)[]): string {
+  const texts = blocks.map((block) => {
+    if ("text" in block) return block.text;
+    throw unsupported("messages", "This model takes texts only. Remove other content.");
+  });
+  return texts.join("\n\n");
+}
+
+/** Names as in the SDK's model of the operation. */
+function operatorHeaders(
+  request: ChatRequest,
+  { settings }: BedrockModel,
+): Readonly<Record<string, string>> {
+  const { guardrail, latency, requestMetadata } = settings;
+  const tier = settings.serviceTier ?? tierOf(request["service_tier"]);
+  return {
+    ...(guardrail !== undefined && {
+      "x-amzn-bedrock-guardrailidentifier": guardrail.identifier,
+      "x-amzn-bedrock-guardrailversion": guardrail.version,
+      "x-amzn-bedrock-trace": guardrail.trace.toUpperCase(),
+    }),
+    ...(latency !== undefined && { "x-amzn-bedrock-performanceconfig-latency": latency }),
+    ...(tier !== undefined && { "x-amzn-bedrock-service-tier": tier }),
+    ...(Object.keys(requestMetadata).length > 0 && {
+      "x-amzn-bedrock-request-metadata": asciiJson(requestMetadata),
+    }),
+  };
+}
+
+/** Headers take ASCII alone, and JSON can say everything in it. */
+function asciiJson(value: object): string {
+  return JSON.stringify(value).replaceAll(
+    /[^ -~]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
