@@ -58,6 +58,7 @@ export interface ContextFixture {
   readonly textTools?: readonly string[];
   readonly answerTool?: string;
   readonly usesFunctions?: boolean;
+  readonly stopSequences?: readonly string[];
 }
 
 export function contextOf(fixture: ContextFixture = {}): AnswerContext {
@@ -66,5 +67,6 @@ export function contextOf(fixture: ContextFixture = {}): AnswerContext {
     textTools: new Set(fixture.textTools),
     answerTool: fixture.answerTool,
     usesFunctions: fixture.usesFunctions ?? false,
+    stopSequences: fixture.stopSequences ?? [],
   };
 }

@@ -8,6 +8,8 @@ export interface AnswerContext {
   readonly answerTool: string | undefined;
   /** The caller used the deprecated `functions`; a call is answered as `function_call`. */
   readonly usesFunctions: boolean;
+  /** Of models that take none: where the text of the answer ends. */
+  readonly stopSequences: readonly string[];
 }
 
 /** The `input` field of a tool that stands for a caller's tool of free text. */

@@ -5,7 +5,7 @@ import type { BedrockModel } from "./bedrock-model.ts";
 import { checkUnsupported } from "./check-unsupported.ts";
 import type { ConverseBody, GuardrailConfig } from "./converse-body.ts";
 import { encodeConversation, type Conversation } from "./encode-conversation.ts";
-import { encodeInference, maxTokensOf } from "./encode-inference.ts";
+import { encodeInference, maxTokensOf, stopSequencesOf } from "./encode-inference.ts";
 import { encodeTools, type EncodedTools } from "./encode-tools.ts";
 import { mergeFields } from "./merge-fields.ts";
 import { planAnswerFormat, type AnswerFormat } from "./plan-answer-format.ts";
@@ -54,6 +54,7 @@ export function encodeConverse(
       textTools: tools.textTools,
       answerTool: tools.answerTool,
       usesFunctions: (request.functions ?? []).length > 0,
+      stopSequences: model.capabilities.stop ? [] : stopSequencesOf(request),
     },
   };
 }

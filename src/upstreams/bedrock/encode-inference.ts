@@ -28,7 +28,7 @@ export function encodeInference(
   model: BedrockModel,
   { maxTokens, isThinking }: { readonly maxTokens: number; readonly isThinking: boolean },
 ): InferenceConfig {
-  const stopSequences = stopSequencesOf(request, model);
+  const stopSequences = model.capabilities.stop ? stopSequencesOf(request) : [];
   const sampling = samplingOf(request, model);
   return {
     maxTokens,
@@ -70,11 +70,11 @@ function refuseUnlessDefault(field: string, value: number, { settings }: Bedrock
   throw unsupported(field, `This model does not take ${field}. Leave it out or send 1.`);
 }
 
-/** Sequences of white space alone are refused, and would stop most answers at once. */
-function stopSequencesOf(request: ChatRequest, model: BedrockModel): readonly string[] {
+/**
+ * Where the answer is to end, for the model or, where it takes none, for who reads its answer.
+ * Sequences of white space alone are refused, and would stop most answers at once.
+ */
+export function stopSequencesOf(request: ChatRequest): readonly string[] {
   const stop = request.stop ?? [];
-  const sequences = (typeof stop === "string" ? [stop] : stop).filter((text) => !isBlank(text));
-  if (sequences.length === 0 || model.capabilities.stop) return sequences;
-  if (model.settings.dropUnsupported) return [];
-  throw unsupported("stop", "This model takes no stop sequences. Remove stop.");
+  return (typeof stop === "string" ? [stop] : stop).filter((text) => !isBlank(text));
 }

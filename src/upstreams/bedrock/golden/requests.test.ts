@@ -50,11 +50,13 @@ function check(golden: GoldenRequest): void {
     textTools: [...context.textTools],
     answerTool: context.answerTool,
     usesFunctions: context.usesFunctions,
+    stopSequences: context.stopSequences,
   }).toEqual({
     toolNames: {},
     textTools: [],
     answerTool: undefined,
     usesFunctions: false,
+    stopSequences: [],
     ...golden.context,
   });
   expect(request).toEqual(before);
