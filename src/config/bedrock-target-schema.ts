@@ -44,11 +44,11 @@ const capabilitiesSchema = z
     prompt_caching: optionalFlag("Takes points up to which a prompt may be cached."),
     json_schema: optionalFlag("Takes JSON schemas of answers."),
     reasoning: z
-      .enum(["none", "thinking-budget", "adaptive", "effort-field"])
+      .enum(["none", "thinking-budget", "adaptive", "effort-field", "nova-effort"])
       .optional()
       .describe("How `reasoning_effort` is asked for."),
     max_output_tokens: requiredWholeNumber({
-      about: "Most tokens of one answer that the model takes.",
+      about: "Most tokens of one answer that the model takes; callers who ask for more get 400.",
       min: 1,
       max: 100_000_000,
     }).optional(),

@@ -8,6 +8,7 @@ import { encodeConversation, type Conversation } from "./encode-conversation.ts"
 import { encodeInference, maxTokensOf, stopSequencesOf } from "./encode-inference.ts";
 import { encodeTools, type EncodedTools } from "./encode-tools.ts";
 import { mergeFields } from "./merge-fields.ts";
+import { topKFields } from "./nova/top-k.ts";
 import { planAnswerFormat, type AnswerFormat } from "./plan-answer-format.ts";
 import { planReasoning, type ReasoningPlan } from "./plan-reasoning.ts";
 import type { BedrockModelSettings, Guardrail } from "./settings.ts";
@@ -38,11 +39,12 @@ export function encodeConverse(
     maxTokens,
     lastTurn: conversation.turns.at(-1),
   });
-  const { isThinking } = reasoning;
+  const { isThinking, isUncapped } = reasoning;
+  const cap = isUncapped === true ? undefined : maxTokens;
   const fields = additionalFields(request, model, { tools, reasoning });
   const body: ConverseBody = {
     ...contentOf(parts),
-    inferenceConfig: encodeInference(request, model, { maxTokens, isThinking }),
+    inferenceConfig: encodeInference(request, model, { maxTokens: cap, isThinking }),
     ...(Object.keys(fields).length > 0 && { additionalModelRequestFields: fields }),
     ...(format.kind === "field" && { outputConfig: { textFormat: format.textFormat } }),
     ...operatorFields(request, model.settings, isStreamed),
@@ -104,14 +106,17 @@ function contentOf({ conversation: { system, turns }, tools: { config } }: Parts
 /** The operator's fields stand above the caller's: who pays for the model knows what it takes. */
 function additionalFields(
   request: ChatRequest,
-  { capabilities, settings }: BedrockModel,
+  { capabilities, family, settings }: BedrockModel,
   { tools, reasoning }: { readonly tools: EncodedTools; readonly reasoning: ReasoningPlan },
 ): JsonObject {
   const topK = numberOf(request["top_k"]);
   const sendsTopK = topK !== undefined && capabilities.topK && !reasoning.isThinking;
   // What the operator says of thinking is part of the plan already, where it can be had.
-  const { thinking: _planned, ...configured } = settings.additionalFields;
-  const computed = { ...(sendsTopK && { top_k: topK }), ...reasoning.fields, ...tools.fields };
+  const { thinking: _planned, reasoningConfig, ...others } = settings.additionalFields;
+  const isPlanned = reasoningConfig === undefined || capabilities.reasoning === "nova-effort";
+  const configured = isPlanned ? others : { ...others, reasoningConfig };
+  const sampling = sendsTopK ? topKFields(topK, family) : {};
+  const computed = { ...sampling, ...reasoning.fields, ...tools.fields };
   return mergeFields(computed, configured);
 }
 

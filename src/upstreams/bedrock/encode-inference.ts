@@ -1,4 +1,4 @@
-import type { ChatRequest } from "../../domain/chat.ts";
+import { isOwnCap, type ChatRequest } from "../../domain/chat.ts";
 import type { BedrockModel } from "./bedrock-model.ts";
 import { isBlank } from "./blank-text.ts";
 import type { InferenceConfig } from "./converse-body.ts";
@@ -8,30 +8,50 @@ import { unsupported } from "./refusal.ts";
 const usualMaxTokens = 4_096;
 
 /**
- * The cap of the answer, always sent: without one some models stop after 512 tokens. The provider
- * reserves it from the operator's quota until the answer is whole, so the operator can choose a
- * lower one than the model's for callers who give none. A larger one than the model's is refused by
- * the provider, so it is lowered.
+ * The cap of the answer: without one some models stop after 512 tokens. The provider reserves it
+ * from the operator's quota until the answer is whole, so the operator can choose a lower one than
+ * the model's for callers who give none.
+ *
+ * A caller's cap is sent as it is or refused, never lowered: callers rely on it. Where only the
+ * table says that the model writes less, the provider decides, which names its limit when it
+ * refuses. Throws `UpstreamFailure` `unsupported`, so that another target may take it.
  */
-export function maxTokensOf(
-  request: ChatRequest,
-  { capabilities, settings }: BedrockModel,
-): number {
-  const most = capabilities.maxOutputTokens;
-  const asked = request.max_completion_tokens ?? request.max_tokens;
-  const wanted = asked ?? settings.defaultOutputTokens ?? most ?? usualMaxTokens;
-  return most === undefined ? wanted : Math.min(wanted, most);
+export function maxTokensOf(request: ChatRequest, model: BedrockModel): number {
+  const { capabilities, settings } = model;
+  const most = capabilities.maxOutputTokens ?? Number.POSITIVE_INFINITY;
+  const asked = request.max_completion_tokens ?? request.max_tokens ?? undefined;
+  if (asked === undefined) {
+    const usual = settings.defaultOutputTokens ?? capabilities.maxOutputTokens ?? usualMaxTokens;
+    return Math.min(usual, most);
+  }
+  if (request[isOwnCap] === true) return Math.min(asked, most);
+  const { statedOutputTokens: stated } = model;
+  if (stated === undefined || asked <= stated) return asked;
+  const field =
+    typeof request.max_completion_tokens === "number" ? "max_completion_tokens" : "max_tokens";
+  throw unsupported(
+    field,
+    `${field} is too large: ${asked}. This model supports at most ${stated} completion tokens, ` +
+      `whereas you provided ${asked}.`,
+  );
+}
+
+export interface InferencePlan {
+  /** Undefined where the model takes no cap. */
+  readonly maxTokens: number | undefined;
+  /** Models that think choose their sampling themselves. */
+  readonly isThinking: boolean;
 }
 
 export function encodeInference(
   request: ChatRequest,
   model: BedrockModel,
-  { maxTokens, isThinking }: { readonly maxTokens: number; readonly isThinking: boolean },
+  { maxTokens, isThinking }: InferencePlan,
 ): InferenceConfig {
   const stopSequences = model.capabilities.stop ? stopSequencesOf(request) : [];
   const sampling = samplingOf(request, model);
   return {
-    maxTokens,
+    ...(maxTokens !== undefined && { maxTokens }),
     ...(!isThinking && sampling),
     ...(stopSequences.length > 0 && { stopSequences }),
   };

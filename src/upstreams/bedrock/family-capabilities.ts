@@ -56,7 +56,12 @@ const claude45: Capabilities = {
 };
 
 /** A conversation can no longer end with the assistant's words. */
-const claude46: Capabilities = { ...claude45, prefill: false, reasoning: "adaptive" };
+const claude46: Capabilities = {
+  ...claude45,
+  prefill: false,
+  reasoning: "adaptive",
+  maxOutputTokens: 128_000,
+};
 
 /**
  * Llama calls tools in whole answers only, cannot be made to call one, refuses a turn that holds
@@ -69,7 +74,7 @@ const llama: Capabilities = {
   toolChoice: false,
   namedToolChoice: false,
   toolResultsWithText: false,
-  maxOutputTokens: 2_048,
+  maxOutputTokens: 4_096,
 };
 
 const mistral: Capabilities = { ...usual, toolResultsWithText: false, nineCharacterToolIds: true };
@@ -80,6 +85,7 @@ const nova: Capabilities = {
   images: true,
   maxImageBytes: 25 * 1024 * 1024,
   promptCaching: true,
+  topK: true,
   maxOutputTokens: 10_000,
 };
 
@@ -87,6 +93,8 @@ export const familyCapabilities: Readonly<Record<ChatFamily, Capabilities>> = {
   "claude-3": claude,
   "claude-3-5-sonnet-v1": claude,
   "claude-3-5": { ...claude, maxOutputTokens: 8_192, countTokens: true },
+  // This provider's takes no images, unlike Anthropic's own.
+  "claude-3-5-haiku": { ...cachingClaude, images: false, maxOutputTokens: 8_192 },
   "claude-3-7": { ...cachingClaude, reasoning: "thinking-budget", maxOutputTokens: 64_000 },
   "claude-4": { ...cachingClaude, reasoning: "thinking-budget", maxOutputTokens: 64_000 },
   "claude-opus-4": { ...cachingClaude, reasoning: "thinking-budget", maxOutputTokens: 32_000 },
@@ -94,9 +102,9 @@ export const familyCapabilities: Readonly<Record<ChatFamily, Capabilities>> = {
   "claude-4-6": claude46,
   // From 4.7 on no sampling can be chosen, and this provider refuses JSON schemas there.
   "claude-4-7": { ...claude46, temperature: false, topP: false, topK: false, jsonSchema: false },
-  "llama-3": { ...llama, ...withoutTools },
+  "llama-3": { ...llama, ...withoutTools, maxOutputTokens: 2_048 },
   "llama-3-1": llama,
-  "llama-3-1-405b": { ...llama, maxOutputTokens: 4_096 },
+  "llama-3-1-405b": llama,
   "llama-3-2-vision": { ...llama, images: true },
   "llama-4": { ...llama, images: true, maxOutputTokens: 8_192 },
   "mistral-7b": { ...mistral, ...withoutTools, system: false, topK: true, maxOutputTokens: 8_192 },
@@ -117,6 +125,7 @@ export const familyCapabilities: Readonly<Record<ChatFamily, Capabilities>> = {
   },
   nova,
   "nova-micro": { ...nova, images: false, documents: false },
+  "nova-2": { ...nova, reasoning: "nova-effort", maxOutputTokens: 65_535 },
   "titan-text": { ...usual, ...withoutTools, system: false, maxOutputTokens: 3_072 },
   "cohere-command-r": {
     ...usual,

@@ -6,6 +6,7 @@ export const chatFamilies = [
   "claude-3",
   "claude-3-5-sonnet-v1",
   "claude-3-5",
+  "claude-3-5-haiku",
   "claude-3-7",
   "claude-4",
   "claude-opus-4",
@@ -22,6 +23,7 @@ export const chatFamilies = [
   "mistral-large",
   "nova",
   "nova-micro",
+  "nova-2",
   "titan-text",
   "cohere-command-r",
   "deepseek-r1",
@@ -69,8 +71,11 @@ export interface Capabilities {
   /** JSON schemas of answers, and of a tool's input with `strict`, are request fields. */
   readonly jsonSchema: boolean;
   /** How `reasoning_effort` is asked for. */
-  readonly reasoning: "none" | "thinking-budget" | "adaptive" | "effort-field";
-  /** Most tokens of one answer; undefined where the model's configuration alone says. */
+  readonly reasoning: "none" | "thinking-budget" | "adaptive" | "effort-field" | "nova-effort";
+  /**
+   * Most tokens of one answer as far as is known, asked for where the caller gives no cap;
+   * undefined where the model's configuration alone says.
+   */
   readonly maxOutputTokens: number | undefined;
   /** Ids of tool calls in the history must be nine letters and digits. */
   readonly nineCharacterToolIds: boolean;
@@ -94,12 +99,13 @@ export function foundationModelOf(identifier: string): string | undefined {
 }
 
 /** What the identifiers of system profiles put before the foundation model's. */
-const geography = /^(?:us-gov|us|eu|apac|jp|au|ca|global)\./;
+const geography = /^(?:us-gov|us|eu|apac|jp|au|ca|in|global)\./;
 
 /** The first match counts. */
 const patterns: readonly (readonly [RegExp, ModelFamily])[] = [
   [/^anthropic\.claude-3-7-/, "claude-3-7"],
   [/^anthropic\.claude-3-5-sonnet-20240620-/, "claude-3-5-sonnet-v1"],
+  [/^anthropic\.claude-3-5-haiku-/, "claude-3-5-haiku"],
   [/^anthropic\.claude-3-5-/, "claude-3-5"],
   [/^anthropic\.claude-3-/, "claude-3"],
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-4-(?:[7-9]|\d\d)(?!\d)/, "claude-4-7"],
@@ -121,6 +127,7 @@ const patterns: readonly (readonly [RegExp, ModelFamily])[] = [
   [/^mistral\.mixtral-8x7b-/, "mixtral-8x7b"],
   [/^mistral\.mistral-large-24/, "mistral-large"],
   [/^amazon\.nova-micro-/, "nova-micro"],
+  [/^amazon\.nova-2-lite-/, "nova-2"],
   [/^amazon\.nova-(?:lite|pro|premier)-/, "nova"],
   [/^amazon\.titan-text-/, "titan-text"],
   [/^amazon\.titan-embed-text-v2/, "titan-embed-v2"],

@@ -2,6 +2,7 @@ import type { ChatRequest } from "../../domain/chat.ts";
 import { numberOf, objectOf, type JsonObject } from "../shared/json-fields.ts";
 import type { BedrockModel } from "./bedrock-model.ts";
 import type { Turn } from "./converse-body.ts";
+import { planNovaEffort } from "./nova/effort.ts";
 import { holdsResults } from "./turns.ts";
 
 export interface ReasoningPlan {
@@ -9,6 +10,8 @@ export interface ReasoningPlan {
   readonly fields: JsonObject;
   /** Whether the model thinks before it answers, which rules out choosing its sampling. */
   readonly isThinking: boolean;
+  /** Set where the model takes no cap of its answer. */
+  readonly isUncapped?: true;
 }
 
 export interface ReasoningCircumstances {
@@ -24,9 +27,12 @@ export interface ReasoningCircumstances {
  */
 export function planReasoning(
   request: ChatRequest,
-  { capabilities, settings }: BedrockModel,
+  model: BedrockModel,
   circumstances: ReasoningCircumstances,
 ): ReasoningPlan {
+  const { capabilities, settings } = model;
+  if (capabilities.reasoning === "nova-effort")
+    return planNovaEffort(request, model, circumstances);
   const effort = request.reasoning_effort ?? undefined;
   const configured = objectOf(settings.additionalFields["thinking"]);
   if (configured !== undefined) return planConfigured(configured, circumstances);

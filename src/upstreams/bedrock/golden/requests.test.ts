@@ -21,6 +21,7 @@ interface GoldenRequest {
     readonly textTools?: readonly string[];
     readonly answerTool?: string;
     readonly usesFunctions?: boolean;
+    readonly stopSequences?: readonly string[];
   };
 }
 
