@@ -1,5 +1,5 @@
 import { isLoopback } from "../domain/host-list.ts";
-import { bedrockWarnings } from "./bedrock-warnings.ts";
+import { upstreamModelWarnings } from "./model-warnings.ts";
 import type { Config } from "./config.ts";
 
 /** What may be wrong though it is valid. */
@@ -9,7 +9,10 @@ export type WarnedParts = "listen" | "admin" | "environments" | "upstreams";
 export function configWarnings(config: Pick<Config, WarnedParts>, now: number): readonly string[] {
   const { listen, admin } = config;
   const isOpen = !isLoopback(listen.admin.hostname) && !isProtected(admin.publicUrl);
-  return [...(isOpen ? [openAdmin(listen.admin.hostname)] : []), ...bedrockWarnings(config, now)];
+  return [
+    ...(isOpen ? [openAdmin(listen.admin.hostname)] : []),
+    ...upstreamModelWarnings(config, now),
+  ];
 }
 
 /** By TLS in front, or because no other machine is meant to reach it. */

@@ -114,10 +114,8 @@ function readCommandLine(commandLine: readonly string[]): SimulatorOptions | str
   const modelsAsOf = readDate(values["models-as-of"]);
   if (Number.isNaN(modelsAsOf)) return "--models-as-of takes YYYY-MM-DD, or now";
   const keys = values["api-key"];
-  const base = {
-    ...{ hostname, port, tokensPerSecond, firstTokenDelayMs, faultPlan },
-    bedrock: { ...bedrock, modelsAsOf },
-  };
+  const pace = { tokensPerSecond, firstTokenDelayMs };
+  const base = { hostname, port, ...pace, faultPlan, bedrock: { ...bedrock, modelsAsOf } };
   return keys.length === 0 ? base : { ...base, apiKeys: keys };
 }
 

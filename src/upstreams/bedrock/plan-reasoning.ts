@@ -31,8 +31,9 @@ export function planReasoning(
   circumstances: ReasoningCircumstances,
 ): ReasoningPlan {
   const { capabilities, settings } = model;
-  if (capabilities.reasoning === "nova-effort")
+  if (capabilities.reasoning === "nova-effort") {
     return planNovaEffort(request, model, circumstances);
+  }
   const effort = request.reasoning_effort ?? undefined;
   const configured = objectOf(settings.additionalFields["thinking"]);
   if (configured !== undefined) return planConfigured(configured, circumstances);

@@ -1,14 +1,13 @@
-import type { Model } from "../domain/model.ts";
-import { resolveModel } from "../upstreams/bedrock/bedrock-model.ts";
-import { familySources } from "../upstreams/bedrock/facts/family-sources.ts";
-import { endOfLifeOf } from "../upstreams/bedrock/facts/lifecycle.ts";
-import { chatFamilies, familyOf } from "../upstreams/bedrock/model-families.ts";
-import type { BedrockModelSettings } from "../upstreams/bedrock/settings.ts";
-import type { Config } from "./config.ts";
+import type { Model } from "../../../domain/model.ts";
+import { resolveModel } from "../bedrock-model.ts";
+import { chatFamilies, familyOf } from "../model-families.ts";
+import type { BedrockModelSettings } from "../settings.ts";
+import { familySources } from "./family-sources.ts";
+import { endOfLifeOf } from "./lifecycle.ts";
 
-/** A target of kind `bedrock` with the alias that it serves. */
-interface Target {
-  readonly model: Model;
+/** A model at one target, and the alias that it serves. */
+export interface ConfiguredModel {
+  readonly model: Pick<Model, "alias" | "kind" | "maxOutputTokens">;
   readonly identifier: string;
   readonly settings: BedrockModelSettings;
 }
@@ -19,35 +18,17 @@ const noticeDays = 90;
 /** An alias that allows less than this share of what its model writes may be a mistake. */
 const smallShare = 1 / 8;
 
-/** What is known of models better than the file says, or not known at all. `now`: wall clock, ms. */
-export function bedrockWarnings(
-  config: Pick<Config, "environments" | "upstreams">,
-  now: number,
-): readonly string[] {
-  const warnings = targetsOf(config).flatMap((target) =>
-    [lifecycleWarning(target, now), unknownWarning(target), outputWarning(target)].flatMap(
-      (text) => text ?? [],
-    ),
-  );
-  return [...new Set(warnings)];
+/** What is known here better than the operator says, or not known at all. `now`: wall clock, ms. */
+export function modelWarnings(configured: ConfiguredModel, now: number): readonly string[] {
+  const warnings = [
+    lifecycleWarning(configured, now),
+    unknownWarning(configured),
+    outputWarning(configured),
+  ];
+  return warnings.flatMap((text) => text ?? []);
 }
 
-function targetsOf({
-  environments,
-  upstreams,
-}: Pick<Config, "environments" | "upstreams">): readonly Target[] {
-  const models = new Map(environments.flatMap((environment) => [...environment.models]));
-  return [...upstreams.values()].flatMap((upstream) => {
-    if (upstream.kind !== "bedrock") return [];
-    return [...upstream.models].flatMap(([alias, byIdentifier]) => {
-      const model = models.get(alias);
-      if (model === undefined) return [];
-      return [...byIdentifier].map(([identifier, settings]) => ({ model, identifier, settings }));
-    });
-  });
-}
-
-function lifecycleWarning({ model, identifier }: Target, now: number): string | undefined {
+function lifecycleWarning({ model, identifier }: ConfiguredModel, now: number): string | undefined {
   const end = endOfLifeOf(identifier);
   if (end === undefined) return undefined;
   const days = Math.floor((Date.parse(end.endsOn) - now) / dayMs);
@@ -62,7 +43,7 @@ function lifecycleWarning({ model, identifier }: Target, now: number): string | 
   );
 }
 
-function unknownWarning({ model, identifier, settings }: Target): string | undefined {
+function unknownWarning({ model, identifier, settings }: ConfiguredModel): string | undefined {
   const isTold = settings.family !== undefined || Object.keys(settings.capabilities).length > 0;
   if (model.kind !== "chat" || isTold || familyOf(identifier) !== undefined) return undefined;
   return (
@@ -72,7 +53,7 @@ function unknownWarning({ model, identifier, settings }: Target): string | undef
   );
 }
 
-function outputWarning({ model, identifier, settings }: Target): string | undefined {
+function outputWarning({ model, identifier, settings }: ConfiguredModel): string | undefined {
   const allowed = model.maxOutputTokens;
   const { family, capabilities, statedOutputTokens } = resolveModel(identifier, {
     ...settings,
@@ -103,6 +84,6 @@ function sourceOf(family: string): string {
   return `${source}, read ${asOf}`;
 }
 
-function nameOf({ alias }: Model): string {
+function nameOf({ alias }: ConfiguredModel["model"]): string {
   return `models.${alias}`;
 }
