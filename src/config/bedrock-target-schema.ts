@@ -107,6 +107,13 @@ export const bedrockChatTargetSchema = z
       "Drops request fields that the model cannot honour, where callers would else get 400.",
       false,
     ),
+    conversation: z
+      .enum(["repair", "strict"])
+      .prefault("repair")
+      .describe(
+        "Whether conversations that OpenAI takes and the provider does not, for want of a turn of " +
+          "the user, get one; `strict` refuses them.",
+      ),
     guardrail: guardrailSchema,
     request_metadata: requestMetadataSchema,
     service_tier: z

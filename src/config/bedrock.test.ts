@@ -164,6 +164,7 @@ describe("a chat target's section", () => {
       defaultOutputTokens: undefined,
       capabilities: {},
       dropUnsupported: false,
+      conversation: "repair",
       guardrail: undefined,
       requestMetadata: {},
       serviceTier: undefined,
@@ -184,7 +185,7 @@ describe("a chat target's section", () => {
   });
 
   test("goes to the upstream under its alias and identifier", () => {
-    const section = `family: claude-4, default_output_tokens: 9, drop_unsupported: true, service_tier: flex,
+    const section = `family: claude-4, default_output_tokens: 9, drop_unsupported: true, service_tier: flex, conversation: strict,
       guardrail: { identifier: gr1, version: DRAFT, trace: enabled_full, stream_processing: async },
       request_metadata: { team: "search: 1/2" }, latency: optimized,
       additional_fields: { top_k: 50, thinking: { type: enabled, budget_tokens: 1024 }, a: [x] }`;
@@ -196,6 +197,7 @@ describe("a chat target's section", () => {
       defaultOutputTokens: 9,
       capabilities: {},
       dropUnsupported: true,
+      conversation: "strict",
       guardrail: {
         identifier: "gr1",
         version: "DRAFT",

@@ -78,6 +78,7 @@ function buildChatModel(
     defaultOutputTokens: section.default_output_tokens,
     capabilities: buildCapabilities(section.capabilities),
     dropUnsupported: section.drop_unsupported,
+    conversation: section.conversation,
     guardrail: buildGuardrail(section.guardrail),
     requestMetadata: section.request_metadata,
     serviceTier: section.service_tier,

@@ -43,6 +43,13 @@ test("the demo offers every alias on every host through one upstream", () => {
     region: "us-east-1",
     credentials: { source: "static", accessKeyId: "ID" },
   });
+  const aliases = kinds.filter(([, kind]) => kind === "chat").map(([alias]) => alias);
+  const upstream = config.upstreams.get("simulator");
+  const models = upstream?.kind === "bedrock" ? upstream.models : new Map<string, never>();
+  for (const alias of aliases) {
+    const settings = [...(models.get(alias ?? "")?.values() ?? [])];
+    expect(settings.map(({ dropUnsupported }) => dropUnsupported)).toEqual([true]);
+  }
   expect(config.listen.admin).toEqual({ hostname: "::1", port: 0 });
 });
 

@@ -114,12 +114,14 @@ const demoModels: readonly DemoModel[] = [
 function formatModel(model: DemoModel): string {
   const output =
     model.maxOutputTokens === undefined ? "" : `\n    max_output_tokens: ${model.maxOutputTokens}`;
+  // Nobody's first call fails for a field that the model behind the alias does not have.
+  const settings = model.kind === "chat" ? ", bedrock: { drop_unsupported: true }" : "";
   return `  ${model.alias}:
     kind: ${model.kind}
     context_window: ${model.contextWindow}${output}
     created: ${model.created}
     targets:
-      - { upstream: simulator, model: ${quote(model.model)} }
+      - { upstream: simulator, model: ${quote(model.model)}${settings} }
 `;
 }
 

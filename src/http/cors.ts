@@ -5,6 +5,7 @@ const exposedHeaders = [
   "x-request-id",
   "x-sluice-served-by",
   "x-sluice-target",
+  "x-sluice-adjusted-parameters",
   "x-sluice-queue-position",
   "x-sluice-queue-wait-ms",
   "idempotent-replayed",

@@ -1,3 +1,4 @@
+import type { AdjustedFields } from "../domain/adjusted-fields.ts";
 import type { GatewayError } from "../domain/gateway-error.ts";
 import { UpstreamFailure } from "../domain/upstream-failure.ts";
 import type { Admission } from "./admit.ts";
@@ -199,7 +200,8 @@ class AttemptLoop<Answer> {
     try {
       const hasOther = this.#turns.hasOther(candidate);
       const { outputCap } = this.#plan.admission;
-      const context = { call, meter, services, isGuaranteed, hasOther, outputCap };
+      const onAdjusted = (fields: AdjustedFields): void => attempt.adjust(fields);
+      const context = { call, meter, services, isGuaranteed, hasOther, outputCap, onAdjusted };
       const answer = await operation.attempt(candidate, context);
       attempt.answered();
       return { answer, attempt };

@@ -1,8 +1,9 @@
+import type { AdjustedFields } from "../domain/adjusted-fields.ts";
 import { scanJson } from "../domain/json-scan.ts";
 import { oneTurnBytes } from "../domain/next-turn.ts";
 import { releaseBytes } from "../domain/release-bytes.ts";
 import { UpstreamFailure } from "../domain/upstream-failure.ts";
-import type { Exchange, StreamExchange, UpstreamRequest } from "../upstreams/adapter.ts";
+import type { Exchange, StreamExchange } from "../upstreams/adapter.ts";
 import type { Call } from "./call.ts";
 import type { Destination } from "./routing/candidates.ts";
 import type { OpenStream } from "./event-batches.ts";
@@ -29,6 +30,8 @@ export interface AttemptContext {
   readonly hasOther?: boolean;
   /** Where the plan caps what the caller did not. */
   readonly outputCap?: number | undefined;
+  /** Told of what the target gets otherwise than the caller wrote it. */
+  readonly onAdjusted?: (adjusted: AdjustedFields) => void;
 }
 
 /** Sends a request and returns what its whole answer says. */
@@ -37,7 +40,7 @@ export async function attemptWhole<Result>(
   candidate: Destination,
   context: AttemptContext,
 ): Promise<Result> {
-  const answer = await sendTo(exchange.request, candidate, context);
+  const answer = await sendTo(exchange, candidate, context);
   const { settings } = context.call.snapshot;
   const { kind } = candidate.model;
   const body = await answer.readAll(settings.answerLimitBytes[kind]);
@@ -72,7 +75,7 @@ export async function attemptStream<Event>(
   context: AttemptContext,
 ): Promise<OpenStream<Event>> {
   const { call, services } = context;
-  const answer = await sendTo(exchange.request, candidate, context);
+  const answer = await sendTo(exchange, candidate, context);
   const decoder = exchange.newDecoder(call.snapshot.settings);
   const onMalformed = (count: number): void => services.onMalformedEvents(call, candidate, count);
   const rest = new EventReader({ answer, decoder, onMalformed });
@@ -84,10 +87,11 @@ export async function attemptStream<Event>(
 }
 
 function sendTo(
-  request: UpstreamRequest,
+  { request, adjusted }: Pick<Exchange<unknown>, "request" | "adjusted">,
   candidate: Destination,
-  { call, services, placeWaitMs = passingMs, isGuaranteed = false }: AttemptContext,
+  { call, services, placeWaitMs = passingMs, isGuaranteed = false, onAdjusted }: AttemptContext,
 ): Promise<UpstreamAnswer> {
+  if (adjusted !== undefined) onAdjusted?.(adjusted);
   const timeouts = timeoutsOf(candidate);
   return send(request, {
     upstream: candidate.upstream,

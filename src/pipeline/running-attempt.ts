@@ -1,3 +1,4 @@
+import { nothingAdjusted, type AdjustedFields } from "../domain/adjusted-fields.ts";
 import type { AttemptNote, AttemptOutcome } from "../domain/call-routing.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { UpstreamFailureDetails } from "../domain/upstream-failure.ts";
@@ -29,6 +30,7 @@ export class RunningAttempt {
   #end: AttemptEnd | undefined;
   #durationMs: number | undefined;
   #decision: string | undefined;
+  #adjusted = nothingAdjusted;
 
   constructor(parts: RunningAttemptParts) {
     this.#parts = parts;
@@ -41,6 +43,16 @@ export class RunningAttempt {
 
   get place(): Place {
     return this.#parts.place;
+  }
+
+  /** What its target got otherwise than the caller wrote it. */
+  get adjusted(): AdjustedFields {
+    return this.#adjusted;
+  }
+
+  /** Its request is written; several requests of one attempt are written alike. */
+  adjust(fields: AdjustedFields): void {
+    this.#adjusted = fields;
   }
 
   /** The answer, or the first event of it, is decoded. */

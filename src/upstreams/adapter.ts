@@ -1,3 +1,4 @@
+import type { AdjustedFields } from "../domain/adjusted-fields.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { ChatEvent, ChatRequest, ChatResult } from "../domain/chat.ts";
 import type { EmbeddingRequest, EmbeddingResult } from "../domain/embedding.ts";
@@ -23,12 +24,16 @@ export interface WholeAnswer {
  */
 export interface Exchange<Result> {
   readonly request: UpstreamRequest;
+  /** Undefined: the upstream gets all as the caller wrote it. */
+  readonly adjusted?: AdjustedFields;
   /** Throws `UpstreamFailure` for anything that is not an answer. */
   decode(answer: WholeAnswer): Result;
 }
 
 export interface StreamExchange<Event> {
   readonly request: UpstreamRequest;
+  /** As for `Exchange`. */
+  readonly adjusted?: AdjustedFields;
   /** For one answer. */
   newDecoder(limits: DecoderLimits): StreamDecoder<Event>;
 }

@@ -65,4 +65,6 @@ test("both generations of Nova take top_k, and the second an effort with or with
   ] as const) {
     expect([model, (await ask(gateway, model, fields)).status]).toEqual([model, 200]);
   }
+  const { headers } = await ask(gateway, "nova-2", { reasoning_effort: "high" });
+  expect(headers.get("x-sluice-adjusted-parameters")).toBe("reasoning_effort=medium");
 });

@@ -7,6 +7,8 @@ const llama = "us.meta.llama3-3-70b-instruct-v1:0";
 const opus = "us.anthropic.claude-opus-4-6-v1";
 const stated = ", bedrock: { capabilities: { max_output_tokens: 4096 } }";
 
+const lowered = ", bedrock: { drop_unsupported: true, capabilities: { max_output_tokens: 4096 } }";
+
 const chat = (alias: string, targets: readonly string[]): string => `
   ${alias}:
     kind: chat
@@ -19,6 +21,8 @@ const sections = {
     chat("long", [target(opus)]) +
     chat("short", [target(llama)]) +
     chat("stated", [target(llama, stated)]) +
+    chat("lowered", [target(llama, lowered)]) +
+    chat("untold", [target(llama, ", priority: 1"), target(opus, ", priority: 2")]) +
     chat("either", [target(llama, `${stated}, priority: 1`), target(opus, ", priority: 2")]),
   plans: `
   guessed: { requests_per_minute: 1000, tokens_per_minute: 1000000, uncapped: cap }`,
@@ -65,8 +69,16 @@ test("a cap above what the operator says of the model is refused before it is se
   expect(gateway.simulator.truth.entries).toEqual([]);
 });
 
-test("another target takes a cap that is too large for the first", async () => {
+test("another target takes a cap that is too large for the first, whoever says so", async () => {
   expect((await ask("either", { max_completion_tokens: 5000 })).status).toBe(200);
+  expect((await ask("untold", { max_completion_tokens: 5000 })).status).toBe(200);
+});
+
+test("a cap that the operator lets be lowered is told in the header", async () => {
+  const response = await ask("lowered", { max_completion_tokens: 5000 });
+  expect(response.status).toBe(200);
+  const header = response.headers.get("x-sluice-adjusted-parameters");
+  expect(header).toBe("max_completion_tokens=4096");
 });
 
 test("the gateway's own cap is lowered to what the model takes", async () => {

@@ -79,7 +79,7 @@ const overOpenai: readonly FaultRow[] = [
 ];
 
 /** Texts that say an overflow, and none of which may be taken for something else. */
-const overflows: readonly FaultRow[] = [1, 2, 3, 4, 5, 6].map(
+const overflows: readonly FaultRow[] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(
   (which) => [`context-overflow-${which}`, ...everyCall("400 context_length_exceeded")] as const,
 );
 
@@ -91,6 +91,10 @@ const exceptions: readonly FaultRow[] = [
   ["exception-legacy-model", ...everyCall("503")],
   ["exception-form-not-filled", ...everyCall("503")],
   ["exception-access-denied", ...everyCall("503")],
+  ["exception-marketplace", ...everyCall("503")],
+  ["exception-operation-not-allowed", ...everyCall("503")],
+  ["exception-account-not-authorized", ...everyCall("503")],
+  ["exception-channel-account", ...everyCall("503")],
   ["exception-unrecognized-client", ...everyCall("503")],
   ["exception-invalid-signature", ...everyCall("503")],
   ["exception-incomplete-signature", ...everyCall("503")],

@@ -74,6 +74,9 @@ const onDemand =
   "Retry your request with the ID or ARN of an inference profile that contains this model.";
 const tooMany = "Too many tokens, please wait before trying again.";
 const promptTooLong = "prompt is too long: 9000 tokens > 8192 maximum";
+const novaTooLong = "Input Tokens Exceeded: Number of input tokens exceeds maximum length.";
+const mistralTooLong =
+  "Prompt contains 40,961 tokens, too large for model with 32,768 maximum context length";
 const malformed = "Malformed input request: #: extraneous key [top_k] is not permitted";
 
 /** Name, status and text as the provider sends them before an answer. */
@@ -92,6 +95,31 @@ const before: readonly Exception[] = [
     seen: unknownModel,
   },
   { name: "ValidationException", status: 400, message: onDemand, seen: unknownModel },
+  { name: "ValidationException", status: 400, message: novaTooLong, seen: overflow(novaTooLong) },
+  {
+    name: "ValidationException",
+    status: 400,
+    message: mistralTooLong,
+    seen: overflow(mistralTooLong),
+  },
+  {
+    name: "ValidationException",
+    status: 400,
+    message: "Input is too long.",
+    seen: overflow("Input is too long."),
+  },
+  {
+    name: "ValidationException",
+    status: 400,
+    message: "Operation not allowed",
+    seen: badCredential,
+  },
+  {
+    name: "ValidationException",
+    status: 400,
+    message: "Your account is not authorized to invoke this API operation.",
+    seen: badCredential,
+  },
   {
     name: "ResourceNotFoundException",
     status: 404,
@@ -166,6 +194,10 @@ const before: readonly Exception[] = [
 const inStream: readonly Omit<Exception, "status">[] = [
   { name: "validationException", message: malformed, seen: refused(malformed) },
   { name: "validationException", message: promptTooLong, seen: overflow(promptTooLong) },
+  { name: "validationException", message: novaTooLong, seen: overflow(novaTooLong) },
+  { name: "validationException", message: mistralTooLong, seen: overflow(mistralTooLong) },
+  { name: "modelStreamErrorException", message: novaTooLong, seen: overflow(novaTooLong) },
+  { name: "validationException", message: "Operation not allowed", seen: badCredential },
   { name: "throttlingException", message: tooMany, seen: limiting },
   { name: "internalServerException", message: "Internal failure", seen: failing },
   {

@@ -43,6 +43,9 @@ export class BedrockError extends Error {
   }
 }
 
+/** A call for a stream gets a 200 first, and then this. */
+export class LateRefusal extends BedrockError {}
+
 export function invalid(message: string): BedrockError {
   return new BedrockError("ValidationException", message);
 }

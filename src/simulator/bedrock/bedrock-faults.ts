@@ -1,7 +1,14 @@
 import { isOnWire, type Fault, type FaultMode } from "../faults/fault-mode.ts";
 import { oddReply } from "../faults/odd-replies.ts";
 import { BedrockError, errorReply, invalid } from "./bedrock-error.ts";
-import { exceptions, tooManyRequests, unable, unexpected, type Refusal } from "./exceptions.ts";
+import {
+  exceptions,
+  novaOverflow,
+  tooManyRequests,
+  unable,
+  unexpected,
+  type Refusal,
+} from "./exceptions.ts";
 
 /** The answer of the faults that refuse a call outright; undefined for the others. */
 export function bedrockRefusal(fault: Fault, model: string): Refusal | undefined {
@@ -53,6 +60,10 @@ export const overflowTexts = [
   "400 Bad Request: Too many input tokens. Max input tokens: 8192, request input token count: 9120",
   "Malformed input request: expected maxLength: 50000, actual: 61234, " +
     "please reformat your input and try again.",
+  novaOverflow,
+  "Prompt contains 40961 tokens, too large for model with 32768 maximum context length",
+  "The model returned the following errors: prompt is too long: 208,310 tokens > 200,000 maximum",
+  "Input is too long.",
 ] as const;
 
 function serverError(): BedrockError {

@@ -30,7 +30,8 @@ export interface CapabilityRow {
   readonly defaultMaxTokens: number | undefined;
   /** Undefined: no limit. */
   readonly contextTokens: number | undefined;
-  readonly contextText: "claude" | "plain";
+  /** Whose words say that a prompt is too long. */
+  readonly contextText: "claude" | "nova" | "mistral" | "plain";
   /** Quota tokens for one token of output. */
   readonly burndown: number;
   /** Cannot be called by its own id. */
@@ -150,6 +151,7 @@ const mixtral: CapabilityRow = {
   maxOutputTokens: 4096,
   defaultMaxTokens: 512,
   contextTokens: 32_000,
+  contextText: "mistral",
   hasProfiles: false,
 };
 const mistralLarge: CapabilityRow = {
@@ -170,6 +172,7 @@ const nova: CapabilityRow = {
   novaGeneration: 1,
   maxOutputTokens: 10_000,
   contextTokens: 300_000,
+  contextText: "nova",
 };
 const nova2: CapabilityRow = {
   ...nova,
@@ -184,6 +187,7 @@ const titanText: CapabilityRow = {
   modelFields: [],
   maxOutputTokens: 8192,
   contextTokens: 8192,
+  contextText: "plain",
 };
 const ended: Partial<CapabilityRow> = { lifecycle: "end-of-life", isProfileOnly: false };
 const embedding: CapabilityRow = { ...plainChat, api: "titan-embed", hasProfiles: false };

@@ -12,6 +12,10 @@ export const notReady = "The model specified in the request is not ready to serv
 export const unexpected =
   "The system encountered an unexpected error during processing. Try your request again.";
 export const unable = "Bedrock is unable to process your request.";
+/** Of Nova, which says it inside a stream where one is asked for. */
+export const novaOverflow =
+  "The model returned the following errors: Input Tokens Exceeded: Number of input tokens exceeds " +
+  "maximum length. Please update the input to try again.";
 const timedOut = "Model has timed out in processing the request. Try your request again.";
 const malformed =
   "Malformed input request: #: extraneous key [top_q] is not permitted, " +
@@ -49,6 +53,21 @@ export const exceptions: Readonly<Record<ExceptionMode, (model: string) => Refus
     new BedrockError(
       "AccessDeniedException",
       "You don't have access to the model with the specified model ID.",
+    ),
+  "exception-marketplace": () =>
+    new BedrockError(
+      "AccessDeniedException",
+      "Model access is denied due to IAM user or service role is not authorized to perform the " +
+        "required AWS Marketplace actions (aws-marketplace:ViewSubscriptions, " +
+        "aws-marketplace:Subscribe) to enable access to this model.",
+    ),
+  "exception-operation-not-allowed": () => invalid("Operation not allowed"),
+  "exception-account-not-authorized": () =>
+    invalid("Your account is not authorized to invoke this API operation."),
+  "exception-channel-account": () =>
+    invalid(
+      "Access to this model is not available for channel program accounts. Reach out to your AWS " +
+        "Solution Provider or AWS Distributor for more information.",
     ),
   "exception-unrecognized-client": () =>
     new BedrockError(

@@ -6,12 +6,12 @@ import type { Reply } from "../frame.ts";
 import type { OpenCall } from "../open-call.ts";
 import { isRecord, parseJson, type JsonRecord } from "../read-json.ts";
 import { bedrockRefusal } from "./bedrock-faults.ts";
-import { BedrockError, errorReply, invalid } from "./bedrock-error.ts";
+import { BedrockError, LateRefusal, errorReply, invalid } from "./bedrock-error.ts";
 import type { BedrockRoute } from "./bedrock-route.ts";
 import { bodyReply } from "./body-reply.ts";
 import { answerEvents } from "./converse-answer.ts";
 import { converseReply } from "./converse-reply.ts";
-import { converseStreamReply } from "./stream-reply.ts";
+import { converseStreamReply, refusingStreamReply } from "./stream-reply.ts";
 import { countInputTokens } from "./count-tokens.ts";
 import { invocationReply, readInvocation } from "./invoke-model.ts";
 import { readConverseRequest } from "./read-converse-request.ts";
@@ -44,8 +44,10 @@ async function answered(
     if (refusal instanceof BedrockError) throw refusal;
     return { fault, reply: refusal ?? replyTo(route, { call, body, fault }, parts) };
   } catch (error) {
-    if (error instanceof BedrockError) return { fault: noFault, reply: errorReply(error) };
-    throw error;
+    if (!(error instanceof BedrockError)) throw error;
+    const isInStream = error instanceof LateRefusal && route.operation === "converse-stream";
+    const reply = isInStream ? refusingStreamReply(error) : errorReply(error);
+    return { fault: noFault, reply };
   }
 }
 

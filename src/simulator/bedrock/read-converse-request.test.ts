@@ -16,6 +16,7 @@ const ids = {
   oldClaude: "anthropic.claude-3-haiku-20240307-v1:0",
   newClaude: "global.anthropic.claude-opus-4-7",
   llama: "meta.llama3-1-405b-instruct-v1:0",
+  nova: "us.amazon.nova-lite-v1:0",
   mixtral: "mistral.mixtral-8x7b-instruct-v0:1",
   mistral: "mistral.mistral-large-2402-v1:0",
 } as const;
@@ -352,6 +353,14 @@ describe("what a model cannot do", () => {
     );
     expect(messageOf({ body: long(1000), ...llama })).toBe(
       "Input is too long for requested model.",
+    );
+    const nova = { model: "nova", row: { contextTokens: 200 } } as const;
+    expect(messageOf({ body: long(300), ...nova })).toMatch(
+      /Input Tokens Exceeded: Number of input tokens exceeds maximum length\./,
+    );
+    const mixtral = { model: "mixtral", row: { contextTokens: 200 } } as const;
+    expect(messageOf({ body: long(300), ...mixtral })).toMatch(
+      /Prompt contains \d+ tokens, too large for model with 200 maximum context length$/,
     );
   });
 });

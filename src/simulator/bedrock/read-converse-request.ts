@@ -1,7 +1,7 @@
 import { countPromptTokens } from "../answer/prompt-tokens.ts";
 import { lastTurn, type Prompt } from "../answer/prompt.ts";
 import { isRecord, listOf, numberOf, recordOf, stringOf, type JsonRecord } from "../read-json.ts";
-import { invalid, type BedrockError } from "./bedrock-error.ts";
+import { LateRefusal, invalid, type BedrockError } from "./bedrock-error.ts";
 import type { CapabilityRow } from "./capability-rows.ts";
 import { checkCapabilities, modelError } from "./check-capabilities.ts";
 import { checkConversation } from "./check-conversation.ts";
@@ -9,6 +9,7 @@ import { checkNova } from "./check-nova.ts";
 import { checkReasoning } from "./check-reasoning.ts";
 import type { ConverseRequest, GuardrailUse } from "./converse-request.ts";
 import { converseShape } from "./converse-shapes.ts";
+import { novaOverflow } from "./exceptions.ts";
 import type { PromptCache } from "./prompt-cache.ts";
 import { readPrompt } from "./read-prompt.ts";
 import { checkShape } from "./shape.ts";
@@ -79,11 +80,32 @@ function checkContext(
   const { row, promptTokens, requestedMaxTokens } = call;
   const window = contextWindowOf(call);
   if (window === undefined || promptTokens + requestedMaxTokens <= window) return;
-  if (row.contextText === "plain") throw plainOverflow(promptTokens, window);
-  if (promptTokens > window) {
-    throw modelError(`prompt is too long: ${promptTokens} tokens > ${window} maximum`);
+  switch (row.contextText) {
+    case "plain":
+      throw plainOverflow(promptTokens, window);
+    case "nova":
+      throw new LateRefusal("ValidationException", novaOverflow);
+    case "mistral":
+      throw modelError(
+        `Prompt contains ${promptTokens} tokens, too large for model with ${window} maximum ` +
+          "context length",
+      );
+    case "claude":
+      throw claudeOverflow(call, window);
   }
-  throw modelError(
+}
+
+function claudeOverflow(
+  {
+    promptTokens,
+    requestedMaxTokens,
+  }: { readonly promptTokens: number; readonly requestedMaxTokens: number },
+  window: number,
+): BedrockError {
+  if (promptTokens > window) {
+    return modelError(`prompt is too long: ${promptTokens} tokens > ${window} maximum`);
+  }
+  return modelError(
     `input length and \`max_tokens\` exceed context limit: ${promptTokens} + ` +
       `${requestedMaxTokens} > ${window}, decrease input length or \`max_tokens\` and try again`,
   );

@@ -5,12 +5,15 @@ import type { Clock } from "../../domain/clock.ts";
 import type { Fault } from "../faults/fault-mode.ts";
 import { outsizedAnswer } from "../faults/outsized-answer.ts";
 import type { Reply } from "../frame.ts";
+import type { BedrockError } from "./bedrock-error.ts";
 import type { ConverseRequest } from "./converse-request.ts";
 import { spoilEvents } from "./event-faults.ts";
-import { eventFrame } from "./event-frames.ts";
+import { eventFrame, exceptionFrame } from "./event-frames.ts";
 import { framesBeforeMiddle, spoilFrames, type BinaryFrame } from "./frame-faults.ts";
 import { streamEvents, type StreamEvent } from "./stream-events.ts";
 import { unknownEvent } from "./unknown-event.ts";
+
+const streamHeaders = { "content-type": "application/vnd.amazon.eventstream" };
 
 /** Before how many of a hundred events one comes that no reader knows. */
 const unknownEventsInHundred = 3;
@@ -28,11 +31,18 @@ export function converseStreamReply(
   const frames = encodeEvents(spoilEvents(events, fault), random, fault);
   return {
     status: 200,
-    headers: { "content-type": "application/vnd.amazon.eventstream" },
+    headers: streamHeaders,
     steps: spoilFrames(frames, fault),
     isStreamed: true,
     filler: (sizeBytes) => unknownEvent("x".repeat(sizeBytes)),
   };
+}
+
+/** A 200 whose first frame refuses the call. Types of frames begin with a small letter. */
+export function refusingStreamReply({ name, message, fields }: BedrockError): Reply {
+  const type = name.charAt(0).toLowerCase() + name.slice(1);
+  const data = exceptionFrame(type, JSON.stringify({ message, ...fields }));
+  return { status: 200, headers: streamHeaders, steps: [{ data, tokens: 0 }], isStreamed: true };
 }
 
 function* encodeEvents(

@@ -59,8 +59,8 @@ interface ChatCodecOptions {
 function createChatCodec(options: ChatCodecOptions): ChatCodec {
   const { models, endpoint, countsTokens, onUnknownStopReason } = options;
   const encodeWhole = (request: ChatRequest, { model, path }: TargetModel) => {
-    const { body, context } = encodeConverse(request, model, { isStreamed: false });
-    return { request: post(`${endpoint}${path}/converse`, body), context };
+    const { body, context, adjusted } = encodeConverse(request, model, { isStreamed: false });
+    return { request: post(`${endpoint}${path}/converse`, body), context, adjusted };
   };
   return {
     ...(countsTokens && {
@@ -89,8 +89,11 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
           newDecoder: () => new WholeAnswerReplay(context, onUnknownStopReason),
         };
       }
-      const { body, context } = encodeConverse(request, target.model, { isStreamed: true });
+      const { body, context, adjusted } = encodeConverse(request, target.model, {
+        isStreamed: true,
+      });
       return {
+        adjusted,
         request: post(`${endpoint}${target.path}/converse-stream`, body),
         newDecoder: (limits) => new ConverseStreamDecoder(context, onUnknownStopReason, limits),
       };

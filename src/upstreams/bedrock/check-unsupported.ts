@@ -1,18 +1,17 @@
 import type { ChatRequest } from "../../domain/chat.ts";
 import { isObject, listOf } from "../shared/json-fields.ts";
-import type { BedrockModel } from "./bedrock-model.ts";
-import { unsupported } from "./refusal.ts";
+import type { Adjustments } from "./adjustments.ts";
 
 /**
- * Refuses the fields that change the answer and that the provider has nothing for. Values that ask
+ * Drops or refuses the fields that change the answer and that the provider has nothing for. Values that ask
  * for nothing pass. Hints, such as `seed`, `user`, `store` or `verbosity`, are not looked at: the
  * answer without them is an answer to the same question.
  */
-export function checkUnsupported(request: ChatRequest, { settings }: BedrockModel): void {
-  if (settings.dropUnsupported) return;
+export function checkUnsupported(request: ChatRequest, adjustments: Adjustments): void {
   for (const [field, asksForSomething] of fields) {
     if (!asksForSomething(request[field])) continue;
-    throw unsupported(field, `This model does not support ${field}. Remove it from the request.`);
+    const message = `This model does not support ${field}. Remove it from the request.`;
+    adjustments.dropOrRefuse(field, message);
   }
 }
 

@@ -3,6 +3,7 @@ import { isObject, nonEmpty, objectOf, textOf, type JsonObject } from "../shared
 import { AttachmentLimits } from "./attachment-limits.ts";
 import type { BedrockModel } from "./bedrock-model.ts";
 import { isBlank } from "./blank-text.ts";
+import { repairTurns, withFirstWords } from "./conversation/repair-turns.ts";
 import { cachePoint, type SystemBlock, type TextBlock, type Turn } from "./converse-body.ts";
 import { DocumentNames } from "./document-names.ts";
 import { encodeUserPart } from "./encode-user-part.ts";
@@ -47,10 +48,14 @@ class ConversationEncoder {
   readonly #history: ToolHistory;
   readonly #documents = new DocumentNames();
   readonly #limits: AttachmentLimits;
+  readonly #isRepaired: boolean;
+  /** Where in the system the last instruction begins, if the assistant has said nothing since. */
+  #lastInstruction: number | undefined;
 
   constructor(context: ConversationContext) {
-    const { capabilities } = context.model;
+    const { capabilities, settings } = context.model;
     this.#context = context;
+    this.#isRepaired = settings.conversation === "repair";
     this.#turns = new Turns(capabilities);
     this.#limits = new AttachmentLimits(capabilities);
     this.#history = new ToolHistory(context.names, {
@@ -84,30 +89,30 @@ class ConversationEncoder {
   finish(): Conversation {
     this.#history.checkAnswered();
     const { model, instruction } = this.#context;
-    if (instruction !== undefined) this.#system.push({ text: instruction });
-    const turns = this.#turns.list;
+    const { list: turns, isUserSilent } = this.#turns;
+    const system = this.#system;
+    const lastInstruction = this.#lastInstruction;
+    if (this.#isRepaired) repairTurns({ system, turns, lastInstruction, isUserSilent });
+    if (instruction !== undefined) system.push({ text: instruction });
     finishTurns(turns, model.capabilities);
-    if (model.capabilities.system) {
-      limitCachePoints([this.#system, ...turns.map(({ content }) => content)]);
-      return { system: this.#system, turns };
-    }
     // Without instructions of their own, they are the first words that the model reads.
-    const joined = turns.map(({ role, content }, index) => ({
-      role,
-      content: index === 0 ? [...this.#system, ...content] : content,
-    }));
-    limitCachePoints(joined.map(({ content }) => content));
-    return { system: [], turns: joined };
+    const finished = model.capabilities.system
+      ? { system, turns: withFirstWords(turns, []) }
+      : { system: [], turns: withFirstWords(turns, system) };
+    limitCachePoints([finished.system, ...finished.turns.map(({ content }) => content)]);
+    return finished;
   }
 
   /** Wherever they stand: the provider takes instructions for the whole conversation only. */
   #addInstructions(message: ChatMessage): void {
+    const begin = this.#system.length;
     for (const part of partsOf(message)) {
       const text = textOfPart(part);
       if (isBlank(text)) continue;
       this.#system.push({ text });
       if (this.#isBreakpoint(part)) this.#system.push(cachePoint);
     }
+    if (this.#system.length > begin) this.#lastInstruction = begin;
   }
 
   #addResult(message: ChatMessage, place: string): void {
@@ -123,14 +128,17 @@ class ConversationEncoder {
 
   #addUser(message: ChatMessage, place: string): void {
     const context = { model: this.#context.model, names: this.#documents };
+    let isSilent = true;
     partsOf(message).forEach((part, index) => {
       const partPlace = `${place}.content[${index}]`;
       const block = encodeUserPart(part, context, partPlace);
       if (block === undefined) return;
+      isSilent = false;
       this.#turns.add("user", block);
       this.#limits.count(block, this.#turns.last, partPlace);
       if (this.#isBreakpoint(part)) this.#turns.addCachePoint();
     });
+    if (isSilent && this.#isRepaired) this.#turns.addSilence();
   }
 
   /** Reasoning that comes back stays out: without its signature the provider refuses it. */
@@ -147,6 +155,7 @@ class ConversationEncoder {
       this.#turns.add("assistant", this.#history.functionCall(call, place));
     }
     const isSilent = !said && calls.length === 0 && functionCall === undefined;
+    if (!isSilent) this.#lastInstruction = undefined;
     if (isSilent && isObject(message["audio"])) {
       throw unsupported(
         `${place}.audio`,

@@ -1,5 +1,7 @@
 import type { ChatRequest } from "../../domain/chat.ts";
 import { numberOf, type JsonObject } from "../shared/json-fields.ts";
+import type { AdjustedFields } from "../../domain/adjusted-fields.ts";
+import { Adjustments } from "./adjustments.ts";
 import type { AnswerContext } from "./answer-context.ts";
 import type { BedrockModel } from "./bedrock-model.ts";
 import { checkUnsupported } from "./check-unsupported.ts";
@@ -18,6 +20,7 @@ import { mayCallTools } from "./tool-offers.ts";
 export interface EncodedConverse {
   readonly body: string;
   readonly context: AnswerContext;
+  readonly adjusted: AdjustedFields;
 }
 
 /**
@@ -30,21 +33,23 @@ export function encodeConverse(
   model: BedrockModel,
   { isStreamed }: { readonly isStreamed: boolean },
 ): EncodedConverse {
-  checkUnsupported(request, model);
-  const parts = encodeParts(request, model);
+  const adjustments = new Adjustments(model.settings);
+  checkUnsupported(request, adjustments);
+  const parts = encodeParts(request, model, adjustments);
   const { format, tools, names, conversation } = parts;
-  const maxTokens = maxTokensOf(request, model);
+  const maxTokens = maxTokensOf(request, model, adjustments);
   const reasoning = planReasoning(request, model, {
     isForced: tools.isForced,
     maxTokens,
     lastTurn: conversation.turns.at(-1),
   });
-  const { isThinking, isUncapped } = reasoning;
+  const { isThinking, isUncapped, sentEffort } = reasoning;
+  if (sentEffort !== undefined) adjustments.sendAs("reasoning_effort", sentEffort);
   const cap = isUncapped === true ? undefined : maxTokens;
   const fields = additionalFields(request, model, { tools, reasoning });
   const body: ConverseBody = {
     ...contentOf(parts),
-    inferenceConfig: encodeInference(request, model, { maxTokens: cap, isThinking }),
+    inferenceConfig: encodeInference(request, model, { maxTokens: cap, isThinking, adjustments }),
     ...(Object.keys(fields).length > 0 && { additionalModelRequestFields: fields }),
     ...(format.kind === "field" && { outputConfig: { textFormat: format.textFormat } }),
     ...operatorFields(request, model.settings, isStreamed),
@@ -58,18 +63,20 @@ export function encodeConverse(
       usesFunctions: (request.functions ?? []).length > 0,
       stopSequences: model.capabilities.stop ? [] : stopSequencesOf(request),
     },
+    adjusted: adjustments.fields,
   };
 }
 
 /** What the model reads of a request. Throws as `encodeConverse` does. */
 export function encodeContent(request: ChatRequest, model: BedrockModel): ConverseContent {
-  return contentOf(encodeParts(request, model));
+  return contentOf(encodeParts(request, model, new Adjustments(model.settings)));
 }
 
 /** Whether a streamed answer must be asked for whole: some models stream no tool calls. */
 export function answersAsWhole(request: ChatRequest, model: BedrockModel): boolean {
   if (model.capabilities.streamingTools || !model.capabilities.tools) return false;
-  return mayCallTools(request) || planAnswerFormat(request, model).kind === "tool";
+  if (mayCallTools(request)) return true;
+  return planAnswerFormat(request, model, new Adjustments(model.settings)).kind === "tool";
 }
 
 interface Parts {
@@ -79,11 +86,11 @@ interface Parts {
   readonly conversation: Conversation;
 }
 
-function encodeParts(request: ChatRequest, model: BedrockModel): Parts {
-  const format = planAnswerFormat(request, model);
+function encodeParts(request: ChatRequest, model: BedrockModel, adjustments: Adjustments): Parts {
+  const format = planAnswerFormat(request, model, adjustments);
   const names = new ToolNames();
   // Before the history, so that it is not the offered names that give way to alike ones.
-  const tools = encodeTools(request, model, { names, format });
+  const tools = encodeTools(request, model, { names, format, adjustments });
   const conversation = encodeConversation(request.messages, {
     model,
     names,

@@ -1,8 +1,8 @@
 import { isOwnCap, type ChatRequest } from "../../domain/chat.ts";
+import type { Adjustments } from "./adjustments.ts";
 import type { BedrockModel } from "./bedrock-model.ts";
 import { isBlank } from "./blank-text.ts";
 import type { InferenceConfig } from "./converse-body.ts";
-import { unsupported } from "./refusal.ts";
 
 /** Where neither the caller nor the model's configuration says. */
 const usualMaxTokens = 4_096;
@@ -12,11 +12,15 @@ const usualMaxTokens = 4_096;
  * from the operator's quota until the answer is whole, so the operator can choose a lower one than
  * the model's for callers who give none.
  *
- * A caller's cap is sent as it is or refused, never lowered: callers rely on it. Where only the
- * table says that the model writes less, the provider decides, which names its limit when it
- * refuses. Throws `UpstreamFailure` `unsupported`, so that another target may take it.
+ * A caller's cap is sent as it is, or refused; where the operator allows it, it is lowered and the
+ * caller told. Where only the table says that the model writes less, the provider decides, which
+ * names its limit when it refuses.
  */
-export function maxTokensOf(request: ChatRequest, model: BedrockModel): number {
+export function maxTokensOf(
+  request: ChatRequest,
+  model: BedrockModel,
+  adjustments: Adjustments,
+): number {
   const { capabilities, settings } = model;
   const most = capabilities.maxOutputTokens ?? Number.POSITIVE_INFINITY;
   const asked = request.max_completion_tokens ?? request.max_tokens ?? undefined;
@@ -27,29 +31,30 @@ export function maxTokensOf(request: ChatRequest, model: BedrockModel): number {
   if (request[isOwnCap] === true) return Math.min(asked, most);
   const { statedOutputTokens: stated } = model;
   if (stated === undefined || asked <= stated) return asked;
-  const field =
-    typeof request.max_completion_tokens === "number" ? "max_completion_tokens" : "max_tokens";
-  throw unsupported(
-    field,
+  const isNewer = typeof request.max_completion_tokens === "number";
+  const field = isNewer ? "max_completion_tokens" : "max_tokens";
+  const message =
     `${field} is too large: ${asked}. This model supports at most ${stated} completion tokens, ` +
-      `whereas you provided ${asked}.`,
-  );
+    `whereas you provided ${asked}.`;
+  adjustments.dropOrRefuse(field, message, stated);
+  return stated;
 }
 
 export interface InferencePlan {
   /** Undefined where the model takes no cap. */
   readonly maxTokens: number | undefined;
-  /** Models that think choose their sampling themselves. */
   readonly isThinking: boolean;
+  readonly adjustments: Adjustments;
 }
 
 export function encodeInference(
   request: ChatRequest,
   model: BedrockModel,
-  { maxTokens, isThinking }: InferencePlan,
+  { maxTokens, isThinking, adjustments }: InferencePlan,
 ): InferenceConfig {
   const stopSequences = model.capabilities.stop ? stopSequencesOf(request) : [];
-  const sampling = samplingOf(request, model);
+  const sampling = samplingOf(request, model, adjustments);
+  if (isThinking) tellDroppedSampling(sampling, adjustments);
   return {
     ...(maxTokens !== undefined && { maxTokens }),
     ...(!isThinking && sampling),
@@ -59,35 +64,54 @@ export function encodeInference(
 
 type Sampling = Pick<InferenceConfig, "temperature" | "topP">;
 
-function samplingOf(request: ChatRequest, model: BedrockModel): Sampling {
-  const temperature = temperatureOf(request, model);
-  const topP = topPOf(request, model);
+function samplingOf(request: ChatRequest, model: BedrockModel, adjustments: Adjustments): Sampling {
+  const temperature = temperatureOf(request, model, adjustments);
+  const topP = topPOf(request, model, adjustments);
   if (temperature === undefined) return topP === undefined ? {} : { topP };
   if (topP === undefined) return { temperature };
   if (model.capabilities.topPWithTemperature) return { temperature, topP };
   // One of the two has to go. OpenAI's default of 1 says nothing, and clients send it unasked.
-  return request.temperature === 1 && topP < 1 ? { topP } : { temperature };
+  if (request.temperature === 1 && topP < 1) return { topP };
+  if (topP < 1) adjustments.sendAs("top_p", "dropped");
+  return { temperature };
+}
+
+/** Models choose for themselves while they think. A value of 1 asks for nothing. */
+function tellDroppedSampling({ temperature, topP }: Sampling, adjustments: Adjustments): void {
+  if (temperature !== undefined && temperature < 1) adjustments.sendAs("temperature", "dropped");
+  if (topP !== undefined && topP < 1) adjustments.sendAs("top_p", "dropped");
 }
 
 /** OpenAI's scale ends at 2 and this one at 1; what lies above is as free as it gets here. */
-function temperatureOf(request: ChatRequest, model: BedrockModel): number | undefined {
+function temperatureOf(
+  request: ChatRequest,
+  model: BedrockModel,
+  adjustments: Adjustments,
+): number | undefined {
   const temperature = request.temperature ?? undefined;
   if (temperature === undefined) return undefined;
-  if (model.capabilities.temperature) return Math.min(temperature, 1);
-  refuseUnlessDefault("temperature", temperature, model);
+  if (model.capabilities.temperature) {
+    if (temperature > 1) adjustments.sendAs("temperature", 1);
+    return Math.min(temperature, 1);
+  }
+  dropUnlessDefault("temperature", temperature, adjustments);
   return undefined;
 }
 
-function topPOf(request: ChatRequest, model: BedrockModel): number | undefined {
+function topPOf(
+  request: ChatRequest,
+  model: BedrockModel,
+  adjustments: Adjustments,
+): number | undefined {
   const topP = request.top_p ?? undefined;
   if (topP === undefined || model.capabilities.topP) return topP;
-  refuseUnlessDefault("top_p", topP, model);
+  dropUnlessDefault("top_p", topP, adjustments);
   return undefined;
 }
 
-function refuseUnlessDefault(field: string, value: number, { settings }: BedrockModel): void {
-  if (value === 1 || settings.dropUnsupported) return;
-  throw unsupported(field, `This model does not take ${field}. Leave it out or send 1.`);
+function dropUnlessDefault(field: string, value: number, adjustments: Adjustments): void {
+  if (value === 1) return;
+  adjustments.dropOrRefuse(field, `This model does not take ${field}. Leave it out or send 1.`);
 }
 
 /**

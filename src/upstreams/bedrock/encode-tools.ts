@@ -1,10 +1,10 @@
 import type { ChatRequest } from "../../domain/chat.ts";
 import type { JsonObject } from "../shared/json-fields.ts";
+import type { Adjustments } from "./adjustments.ts";
 import type { BedrockModel } from "./bedrock-model.ts";
 import { isBlank } from "./blank-text.ts";
 import type { ToolConfig, ToolSpec, WireToolChoice } from "./converse-body.ts";
 import type { AnswerFormat } from "./plan-answer-format.ts";
-import { unsupported } from "./refusal.ts";
 import type { ToolNames } from "./tool-names.ts";
 import { readOffers, type Choice, type Offer, type Offers } from "./tool-offers.ts";
 
@@ -21,16 +21,22 @@ export interface EncodedTools {
   readonly isForced: boolean;
 }
 
+export interface ToolContext {
+  readonly names: ToolNames;
+  readonly format: AnswerFormat;
+  readonly adjustments: Adjustments;
+}
+
 /** The tools of a request, or the one that takes its answer. */
 export function encodeTools(
   request: ChatRequest,
   model: BedrockModel,
-  { names, format }: { readonly names: ToolNames; readonly format: AnswerFormat },
+  { names, format, adjustments }: ToolContext,
 ): EncodedTools {
   if (format.kind === "tool") return encodeAnswerTool(format.offer, model, names);
-  const offers = supported(readOffers(request), model);
+  const offers = supported(readOffers(request), model, adjustments);
   if (offers.list.length === 0 || offers.choice.type === "none") return noTools;
-  const isSingle = wantsSingleCalls(request, offers, model);
+  const isSingle = wantsSingleCalls(request, offers, { model, adjustments });
   return {
     config: {
       tools: offers.list.map((offer) => specOf(offer, model, names)),
@@ -67,20 +73,22 @@ function encodeAnswerTool(offer: Offer, model: BedrockModel, names: ToolNames): 
 }
 
 /** What is left of the offers at this model, or a refusal. */
-function supported(offers: Offers, { capabilities, settings }: BedrockModel): Offers {
+function supported(
+  offers: Offers,
+  { capabilities }: BedrockModel,
+  adjustments: Adjustments,
+): Offers {
   const { list, choice, field, choiceField } = offers;
   if (list.length === 0 || choice.type === "none") return offers;
   if (!capabilities.tools) {
-    if (settings.dropUnsupported) return { ...offers, list: [] };
-    throw unsupported(field, `This model cannot call tools. Remove ${field}.`);
+    adjustments.dropOrRefuse(field, `This model cannot call tools. Remove ${field}.`);
+    return { ...offers, list: [] };
   }
   if (choice.type === "auto") return offers;
   if (!capabilities.toolChoice) {
-    if (settings.dropUnsupported) return { ...offers, choice: { type: "auto" } };
-    throw unsupported(
-      choiceField,
-      `This model cannot be made to call a tool. Leave ${choiceField} out or send 'auto'.`,
-    );
+    const message = `This model cannot be made to call a tool. Leave ${choiceField} out or send 'auto'.`;
+    adjustments.dropOrRefuse(choiceField, message, "auto");
+    return { ...offers, choice: { type: "auto" } };
   }
   if (choice.type !== "named" || capabilities.namedToolChoice) return offers;
   return {
@@ -91,16 +99,20 @@ function supported(offers: Offers, { capabilities, settings }: BedrockModel): Of
 }
 
 /** Callers that rely on one call at a time may break on two, so this is no hint. */
-function wantsSingleCalls(request: ChatRequest, { field }: Offers, model: BedrockModel): boolean {
+function wantsSingleCalls(
+  request: ChatRequest,
+  { field }: Offers,
+  { model, adjustments }: { readonly model: BedrockModel; readonly adjustments: Adjustments },
+): boolean {
   // An answer to the deprecated functions has room for one call.
   if (field === "functions") return model.capabilities.singleToolCalls;
   if (request.parallel_tool_calls !== false) return false;
   if (model.capabilities.singleToolCalls) return true;
-  if (model.settings.dropUnsupported) return false;
-  throw unsupported(
+  adjustments.dropOrRefuse(
     "parallel_tool_calls",
     "This model cannot be held to one tool call at a time. Remove parallel_tool_calls.",
   );
+  return false;
 }
 
 function specOf(offer: Offer, { capabilities }: BedrockModel, names: ToolNames): ToolSpec {

@@ -2,6 +2,7 @@ import type { UpstreamFailureDetails, UpstreamFailureKind } from "../../domain/u
 import { hintFor } from "./operator-hints.ts";
 import { cleanCode, cleanMessage } from "../shared/clean-message.ts";
 import { nonEmpty, numberOf, type JsonObject } from "../shared/json-fields.ts";
+import { kindOfValidation, saysOverflow } from "./validation-texts.ts";
 
 /** What the service said, before or within an answer. */
 export interface ServiceException {
@@ -55,7 +56,8 @@ function kindByName({ shortName, message, body }: ReadException): UpstreamFailur
       return kindOfValidation(message);
     case "modelerror":
     case "modelstreamerror":
-      return numberOf(body["originalStatusCode"]) === 429 ? "throttled" : "unavailable";
+      if (numberOf(body["originalStatusCode"]) === 429) return "throttled";
+      return saysOverflow(message) ? "context-overflow" : "unavailable";
     default:
       return kindsByName.get(shortName);
   }
@@ -96,23 +98,6 @@ const kindsByName: ReadonlyMap<string, UpstreamFailureKind> = new Map([
   ["requesttimeout", "timed-out"],
   ["internalfailure", "unavailable"],
 ]);
-
-/** `ValidationException` is the name of most refusals; only the text tells them apart. */
-function kindOfValidation(message: string): UpstreamFailureKind {
-  if (identifierTexts.test(message) || guardrailTexts.test(message)) return "unknown-model";
-  if (overflowTexts.test(message)) return "context-overflow";
-  return contentTexts.test(message) ? "content-refused" : "invalid-request";
-}
-
-// The apostrophe of "isn’t" is a curly one.
-const identifierTexts =
-  /model identifier is invalid|on-demand throughput isn.t supported|at 'modelId' failed to satisfy|reached the end of its life|marked by provider as Legacy/i;
-/** The guardrail is part of the target as the operator wrote it: another target may have none. */
-const guardrailTexts = /guardrail (?:identifier|version)|guardrail(?:Config|Identifier|Version)\b/i;
-const overflowTexts =
-  /input is too long for requested model|prompt is too long: \d+ tokens > \d+ maximum|input length and `max_tokens` exceed context limit|too many total text bytes|maximum context length is \d+ tokens|too many input tokens\. max input tokens|expected maxLength: \d+, actual|prompt tokens \(\d+\) exceed model maximum \(\d+\)/i;
-const contentTexts =
-  /content filter(?:s|ing)?\b|content polic(?:y|ies)|content moderation|responsible ai/i;
 
 /** For answers without a name, or with one that is new: proxies, and parts of the front end. */
 function kindByStatus({ shortName, status, message }: ReadException): UpstreamFailureKind {

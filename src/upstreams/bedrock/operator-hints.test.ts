@@ -14,6 +14,26 @@ test.each([
   ["ResourceNotFoundException", "This model has reached the end of its life.", "newer one"],
   ["ValidationException", "The guardrail identifier or version does not exist.", "guardrail"],
   ["AccessDeniedException", "You don't have access to the model.", "request access"],
+  ["AccessDeniedException", "Model access is denied due to INVALID_PAYMENT_INSTRUMENT:", "payment"],
+  [
+    "AccessDeniedException",
+    "Model access is denied due to the role is not authorized to perform the required AWS " +
+      "Marketplace actions (aws-marketplace:ViewSubscriptions, aws-marketplace:Subscribe)",
+    "subscription",
+  ],
+  ["ResourceNotFoundException", "Model use case details have not been submitted.", "form"],
+  ["ValidationException", "Operation not allowed", "provider's support"],
+  ["ValidationException", "Your account is not authorized to invoke this API operation.", "region"],
+  [
+    "ValidationException",
+    "Access to this model is not available for channel program accounts.",
+    "another model or account",
+  ],
+  [
+    "ValidationException",
+    "data retention mode 'default' is not available for this model",
+    "data retention",
+  ],
   ["ExpiredTokenException", "The security token is expired.", "expired"],
   ["InvalidSignatureException", "The signature does not match.", "clock"],
 ])("after %s '%s' the operator is told what to change", (name, message, words) => {

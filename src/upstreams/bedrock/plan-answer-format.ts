@@ -1,10 +1,11 @@
 import type { ChatRequest } from "../../domain/chat.ts";
 import { objectOf, textOf, type JsonObject } from "../shared/json-fields.ts";
+import type { Adjustments } from "./adjustments.ts";
 import type { BedrockModel } from "./bedrock-model.ts";
 import { isBlank } from "./blank-text.ts";
 import { closeSchema } from "./close-schema.ts";
 import type { TextFormat } from "./converse-body.ts";
-import { invalidRequest, unsupported } from "./refusal.ts";
+import { invalidRequest } from "./refusal.ts";
 import { mayCallTools, type Offer } from "./tool-offers.ts";
 
 /** How the form of an answer that the caller asked for is asked for here. */
@@ -17,20 +18,37 @@ export type AnswerFormat =
 
 type Schema = Extract<ChatRequest["response_format"], { readonly type: "json_schema" }>;
 
-export function planAnswerFormat(request: ChatRequest, model: BedrockModel): AnswerFormat {
+export function planAnswerFormat(
+  request: ChatRequest,
+  model: BedrockModel,
+  adjustments: Adjustments,
+): AnswerFormat {
   const format = request.response_format ?? undefined;
   if (format === undefined || format.type === "text") return { kind: "free" };
   // The provider knows no such mode: without a schema there is nothing to hold the model to.
   if (format.type === "json_object") return { kind: "instruction", text: jsonInstruction };
-  return planSchema(format, request, model);
+  const planned = planSchema(format, request, model);
+  if (planned !== undefined) return planned;
+  adjustments.dropOrRefuse(
+    "response_format",
+    model.capabilities.toolChoice
+      ? "This model cannot answer by a JSON schema and call tools in one request. Remove tools " +
+          "or response_format."
+      : "This model cannot be held to a JSON schema. Use response_format json_object, and " +
+          "describe the schema in the messages.",
+    "instruction",
+  );
+  return { kind: "instruction", text: schemaInstruction(schemaOf(format)) };
 }
 
+/** Undefined where the model cannot be held to the schema. */
 function planSchema(
-  { json_schema: wanted }: Schema,
+  format: Schema,
   request: ChatRequest,
-  { capabilities, settings }: BedrockModel,
-): AnswerFormat {
-  const schema: JsonObject = wanted.schema ?? { type: "object" };
+  { capabilities }: BedrockModel,
+): AnswerFormat | undefined {
+  const { json_schema: wanted } = format;
+  const schema = schemaOf(format);
   const description = descriptionOf(wanted);
   if (capabilities.jsonSchema) {
     // Only closed objects are taken; `strict` schemas are closed by OpenAI's own rules.
@@ -45,15 +63,11 @@ function planSchema(
   if (capabilities.tools && capabilities.toolChoice && !mayCallTools(request)) {
     return { kind: "tool", offer: answerOffer(wanted.name, schema, description) };
   }
-  if (settings.dropUnsupported) return { kind: "instruction", text: schemaInstruction(schema) };
-  throw unsupported(
-    "response_format",
-    capabilities.toolChoice
-      ? "This model cannot answer by a JSON schema and call tools in one request. Remove tools " +
-          "or response_format."
-      : "This model cannot be held to a JSON schema. Use response_format json_object, and " +
-          "describe the schema in the messages.",
-  );
+  return undefined;
+}
+
+function schemaOf({ json_schema: { schema } }: Schema): JsonObject {
+  return schema ?? { type: "object" };
 }
 
 function answerOffer(name: string, schema: JsonObject, description: string | undefined): Offer {

@@ -12,6 +12,8 @@ export interface ReasoningPlan {
   readonly isThinking: boolean;
   /** Set where the model takes no cap of its answer. */
   readonly isUncapped?: true;
+  /** The caller's effort as it is sent, where that is another. */
+  readonly sentEffort?: string;
 }
 
 export interface ReasoningCircumstances {

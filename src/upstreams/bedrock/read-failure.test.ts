@@ -69,7 +69,88 @@ const rows: readonly Row[] = [
     "prompt tokens (140000) exceed model maximum (128000)",
     "context-overflow",
   ],
+  ["ValidationException", 400, "Input is too long.", "context-overflow"],
+  [
+    "ValidationException",
+    400,
+    "The model returned the following errors: prompt is too long: 208,310 tokens > 200,000 maximum",
+    "context-overflow",
+  ],
+  [
+    "ValidationException",
+    400,
+    "The model returned the following errors: Input Tokens Exceeded: Number of input tokens " +
+      "exceeds maximum length. Please update the input to try again.",
+    "context-overflow",
+  ],
+  [
+    "ValidationException",
+    400,
+    "Prompt contains 40,961 tokens and 0 draft tokens, too large for model with 32,768 maximum " +
+      "context length",
+    "context-overflow",
+  ],
+  [
+    "ModelErrorException",
+    424,
+    "The model returned the following errors: Prompt contains 40961 tokens, too large for model " +
+      "with 32768 maximum context length",
+    "context-overflow",
+  ],
   ["ValidationException", 400, "The provided model identifier is invalid.", "unknown-model"],
+  [
+    "ValidationException",
+    400,
+    "The provided model doesn't support on-demand throughput.",
+    "unknown-model",
+  ],
+  // The operator's account, whatever the caller sent.
+  ["ValidationException", 400, "Operation not allowed", "bad-credential"],
+  [
+    "ValidationException",
+    400,
+    "Your account is not authorized to invoke this API operation.",
+    "bad-credential",
+  ],
+  [
+    "ValidationException",
+    400,
+    "Access to this model is not available for channel program accounts. Reach out to your AWS " +
+      "Solution Provider or AWS Distributor for more information.",
+    "bad-credential",
+  ],
+  [
+    "ValidationException",
+    400,
+    "Access to Anthropic models is not allowed from unsupported countries, regions, or territories.",
+    "bad-credential",
+  ],
+  [
+    "ValidationException",
+    400,
+    "data retention mode 'default' is not available for this model",
+    "bad-credential",
+  ],
+  [
+    "ValidationException",
+    400,
+    "Model use case details have not been submitted for this account.",
+    "bad-credential",
+  ],
+  [
+    "AccessDeniedException",
+    403,
+    "Model access is denied due to INVALID_PAYMENT_INSTRUMENT:A valid payment instrument must be " +
+      "provided.",
+    "bad-credential",
+  ],
+  // Words of a caller that are repeated say nothing about the operator.
+  [
+    "ValidationException",
+    400,
+    "Malformed input request: #: extraneous key [your account is not authorized] is not permitted",
+    "invalid-request",
+  ],
   [
     "ValidationException",
     400,

@@ -1,3 +1,4 @@
+import { noMessage } from "./conversation/repair-turns.ts";
 import { cachePoint, type ContentBlock, type TextBlock, type Turn } from "./converse-body.ts";
 
 /**
@@ -7,6 +8,7 @@ import { cachePoint, type ContentBlock, type TextBlock, type Turn } from "./conv
 export class Turns {
   readonly list: Turn[] = [];
   readonly #mayMixResults: boolean;
+  #isUserSilent = false;
 
   constructor(options: { toolResultsWithText: boolean }) {
     this.#mayMixResults = options.toolResultsWithText;
@@ -16,7 +18,21 @@ export class Turns {
     return this.list.at(-1);
   }
 
+  /** Whether the user has spoken last, without words. */
+  get isUserSilent(): boolean {
+    return this.#isUserSilent;
+  }
+
+  /** A message of the user without words: it keeps what the assistant says around it apart. */
+  addSilence(): void {
+    this.#isUserSilent = true;
+  }
+
   add(role: Turn["role"], block: ContentBlock): void {
+    if (this.#isUserSilent && role === "assistant" && this.last?.role === "assistant") {
+      this.list.push({ role: "user", content: [noMessage] });
+    }
+    this.#isUserSilent = false;
     const last = this.last;
     if (last?.role !== role) {
       this.list.push({ role, content: [block] });

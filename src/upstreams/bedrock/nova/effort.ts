@@ -21,10 +21,12 @@ export function planNovaEffort(
   if (wanted === undefined || lastTurn?.role !== "user") return { fields: {}, isThinking: false };
   const isFree = wanted === "high" && !isCapped(request, model);
   const maxReasoningEffort = wanted === "high" && !isFree ? "medium" : wanted;
+  const asked = request.reasoning_effort ?? maxReasoningEffort;
   return {
     fields: { reasoningConfig: { type: "enabled", maxReasoningEffort } },
     isThinking: isFree,
     ...(isFree && { isUncapped: true }),
+    ...(asked !== maxReasoningEffort && { sentEffort: maxReasoningEffort }),
   };
 }
 

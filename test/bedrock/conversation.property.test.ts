@@ -1,0 +1,162 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { ChatMessage, ChatRequest } from "../../src/domain/chat.ts";
+import { ModelRegistry } from "../../src/simulator/bedrock/model-registry.ts";
+import { PromptCache } from "../../src/simulator/bedrock/prompt-cache.ts";
+import { countInputTokens } from "../../src/simulator/bedrock/count-tokens.ts";
+import { readConverseRequest } from "../../src/simulator/bedrock/read-converse-request.ts";
+import { parseJson, recordOf } from "../../src/simulator/read-json.ts";
+import { encodeCountTokens } from "../../src/upstreams/bedrock/count-tokens.ts";
+import { familyOf, type ChatFamily } from "../../src/upstreams/bedrock/model-families.ts";
+import { startGateway, targetAt, type TestGateway } from "../support/gateway.ts";
+import { encodeChecked, modelWith } from "./checked-encode.ts";
+
+/** An identifier of each family that the provider calls. */
+const identifiers: Readonly<Record<ChatFamily, string>> = {
+  "claude-3": "anthropic.claude-3-haiku-20240307-v1:0",
+  "claude-3-5-sonnet-v1": "anthropic.claude-3-5-sonnet-20240620-v1:0",
+  "claude-3-5": "anthropic.claude-3-5-sonnet-20241022-v2:0",
+  "claude-3-5-haiku": "anthropic.claude-3-5-haiku-20241022-v1:0",
+  "claude-3-7": "us.anthropic.claude-3-7-sonnet-20250219-v1:0",
+  "claude-4": "us.anthropic.claude-sonnet-4-20250514-v1:0",
+  "claude-opus-4": "us.anthropic.claude-opus-4-20250514-v1:0",
+  "claude-4-5": "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+  "claude-4-6": "us.anthropic.claude-sonnet-4-6",
+  "claude-4-7": "global.anthropic.claude-opus-4-7",
+  "llama-3": "meta.llama3-70b-instruct-v1:0",
+  "llama-3-1": "us.meta.llama3-1-70b-instruct-v1:0",
+  "llama-3-1-405b": "us.meta.llama3-1-405b-instruct-v1:0",
+  "llama-3-2-vision": "us.meta.llama3-2-90b-instruct-v1:0",
+  "llama-4": "us.meta.llama4-scout-17b-instruct-v1:0",
+  "mistral-7b": "mistral.mistral-7b-instruct-v0:2",
+  "mixtral-8x7b": "mistral.mixtral-8x7b-instruct-v0:1",
+  "mistral-large": "mistral.mistral-large-2402-v1:0",
+  nova: "us.amazon.nova-pro-v1:0",
+  "nova-micro": "us.amazon.nova-micro-v1:0",
+  "nova-2": "us.amazon.nova-2-lite-v1:0",
+  "titan-text": "amazon.titan-text-premier-v1:0",
+  "cohere-command-r": "cohere.command-r-plus-v1:0",
+  "deepseek-r1": "us.deepseek.r1-v1:0",
+  "gpt-oss": "openai.gpt-oss-120b-1:0",
+  "other-chat": "qwen.qwen3-32b-v1:0",
+};
+
+const text = fc.constantFrom("", " ", "\n\t", "hi", "Tell me a joke. ");
+const content = fc.oneof(
+  text,
+  fc.array(fc.record({ type: fc.constant("text" as const), text }), {
+    minLength: 1,
+    maxLength: 3,
+  }),
+);
+const message = (...roles: readonly ("system" | "developer" | "user" | "assistant")[]) =>
+  fc.record({ role: fc.constantFrom(...roles), content });
+
+const instruction = fc.record({
+  role: fc.constantFrom("system", "developer"),
+  content: fc.constant("In French."),
+});
+
+/** OpenAI takes all of these; whether the assistant is to go on from its words is another matter. */
+const messages: fc.Arbitrary<readonly ChatMessage[]> = fc
+  .oneof(
+    fc.array(message("system", "developer"), { minLength: 1, maxLength: 4 }),
+    fc.array(message("user"), { minLength: 1, maxLength: 3 }),
+    fc.array(message("system", "developer", "user", "assistant"), { minLength: 1, maxLength: 7 }),
+    fc
+      .tuple(message("assistant"), fc.array(message("user", "assistant"), { maxLength: 5 }))
+      .map(([first, rest]) => [first, ...rest]),
+  )
+  .chain((list) => fc.oneof(message("user"), instruction).map((last) => [...list, last]));
+
+const registry = new ModelRegistry({ models: {}, region: undefined });
+const request: fc.Arbitrary<ChatRequest> = fc.record({
+  model: fc.constant("alias"),
+  max_tokens: fc.constant(256),
+  messages,
+  response_format: fc.constantFrom({ type: "text" } as const, { type: "json_object" } as const),
+});
+
+describe.each(Object.entries(identifiers))("a model of the family %s", (family, identifier) => {
+  test("answers every conversation that OpenAI answers, and counts it", () => {
+    expect<string>(familyOf(identifier) ?? "other-chat").toBe(family);
+    const model = modelWith(identifier);
+    const row = registry.resolve(identifier);
+    const property = fc.property(request, fc.boolean(), (asked, isStreamed) => {
+      const body = recordOf(encodeChecked(asked, model, isStreamed).body);
+      const call = { body, model: identifier, row, isStreamed, contextWindow: undefined };
+      readConverseRequest({ ...call, cache: new PromptCache() });
+      const counted = recordOf(parseJson(encodeCountTokens(asked, model)));
+      countInputTokens(counted, identifier, row);
+    });
+    fc.assert(property, { numRuns: 200 });
+  });
+});
+
+describe("over HTTP", () => {
+  const system = { role: "system", content: "echo: one two" };
+  const greeting = { role: "assistant", content: "Hello, how can I help?" };
+  const user = { role: "user", content: "echo: three" };
+  const silence = { role: "user", content: "" };
+  let gateway: TestGateway;
+
+  beforeAll(async () => {
+    const target = { model: "anthropic.claude-3-haiku-20240307-v1:0", family: "claude-3" };
+    const alias = (name: string, bedrock: string): string => `
+  ${name}:
+    kind: chat
+    context_window: 100000
+    targets: [{ model: "${target.model}", upstream: simulator, bedrock: ${bedrock} }]`;
+    gateway = await startGateway({
+      kind: "bedrock",
+      sections: {
+        models:
+          alias("repairing", "{}") +
+          alias("strict", "{ conversation: strict }") +
+          `
+  usual:
+    kind: chat
+    context_window: 100000
+    targets: [${targetAt("bedrock", target)}]`,
+      },
+    });
+  });
+  afterAll(() => gateway[Symbol.asyncDispose]());
+
+  const ask = (model: string, list: readonly object[], stream = false) =>
+    gateway.post("/v1/chat/completions", { model, stream, messages: list });
+
+  test.each([
+    ["a system message alone", [system]],
+    ["a developer message alone", [{ ...system, role: "developer" }]],
+    ["an empty user text", [silence]],
+    ["an empty user text behind a system message", [system, silence]],
+    ["the assistant first", [greeting, user]],
+    ["an empty user text at the end", [user, greeting, silence]],
+  ])("%s is answered, unless the target is strict", async (_what, list) => {
+    for (const stream of [false, true]) {
+      for (const model of ["repairing", "usual"]) {
+        const response = await ask(model, list, stream);
+        await response.text();
+        expect(response.status).toBe(200);
+      }
+    }
+  });
+
+  test("a strict target says what to change", async () => {
+    for (const [list, words] of [
+      [[system], "At least one message of the user must have content."],
+      [[silence], "At least one message of the user must have content."],
+      [[greeting, user], "Put a user message with content before it."],
+    ] as const) {
+      const response = await ask("strict", list);
+      expect(response.status).toBe(400);
+      expect(await response.text()).toContain(words);
+    }
+  });
+
+  test("the last instruction is what the model is asked", async () => {
+    const response = await ask("repairing", [{ role: "system", content: "Be brief." }, system]);
+    expect(await response.json()).toMatchObject({ choices: [{ message: { content: "one two" } }] });
+  });
+});
