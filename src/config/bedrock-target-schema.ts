@@ -26,8 +26,8 @@ const capabilitiesSchema = z
     temperature: optionalFlag("Takes `temperature`."),
     top_p: optionalFlag("Takes `top_p`."),
     top_p_with_temperature: optionalFlag("Takes `top_p` and `temperature` together."),
-    top_k: optionalFlag("Takes `top_k`."),
-    stop: optionalFlag("Takes `stop`."),
+    top_k: optionalFlag("Takes `top_k`, in the place where its family has it."),
+    stop: optionalFlag("Takes `stop`; else the gateway ends the text itself."),
     prefill: optionalFlag("Takes a conversation that ends with the assistant's words."),
     images: optionalFlag("Takes images."),
     max_images: requiredWholeNumber({

@@ -60,6 +60,21 @@ test("an answer that is cut ends the upstream's call and is counted as delivered
   expect(gateway.simulator.truth.entries.at(-1)?.clientLeft).toBe(true);
 });
 
+test("nothing more of an answer that is cut is read", async () => {
+  await using slow = await startGateway({
+    kind: "bedrock",
+    simulator: { tokensPerSecond: 20 },
+    sections: { models },
+  });
+  const text = `Observation:${" and so on".repeat(1000)}`;
+  const request = { ...requestOf(text, "Observation:"), stream: true };
+  const answer = await slow.post("/v1/chat/completions", request);
+  expect(await answer.text()).toContain('"finish_reason":"stop"');
+  while (slow.simulator.openCalls > 0) await Bun.sleep(1);
+  // A stream that comes to its end by itself would be read a little further.
+  expect(slow.simulator.truth.entries.at(-1)?.completionTokens).toBeLessThan(12);
+});
+
 test("each of several choices is cut", async () => {
   const request = { ...requestOf(turn, "Observation:"), n: 3 };
   const whole = await client.chat.completions.create(request);
