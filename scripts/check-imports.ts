@@ -30,7 +30,7 @@ const rules: readonly Rule[] = [
   { from: /^src\/telemetry\//, may: [domain] },
   {
     from: /^src\/config\//,
-    may: [domain, /^src\/upstreams\/\w+\/(model-families|settings|facts\/[\w-]+)\.ts$/],
+    may: [domain, /^src\/upstreams\/\w+\/(model-families|settings|(?:facts|regions)\/[\w-]+)\.ts$/],
   },
   {
     from: /^src\/ledger\//,
@@ -69,7 +69,10 @@ const packages: readonly { readonly name: string; readonly in: RegExp }[] = [
   { name: "zod", in: /^src\/(config|admin)\// },
   { name: "openid-client", in: /^src\/admin\/sign-in\// },
   { name: "yaml", in: /^src\/config\// },
-  { name: "@aws-sdk/credential-providers", in: /^src\/upstreams\/bedrock\/credential-chain\.ts$/ },
+  {
+    name: "@aws-sdk/credential-providers",
+    in: /^src\/upstreams\/bedrock\/credentials\/[\w-]+\.ts$/,
+  },
   { name: "gpt-tokenizer", in: /^src\/api\/decode-tokens-thread\.ts$/ },
 ];
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { chatFamilies, embeddingFamilies } from "../upstreams/bedrock/model-families.ts";
-import { flag, optionalFlag, requiredWholeNumber, text } from "./values.ts";
+import { flag, identifier, optionalFlag, regionName, requiredWholeNumber, text } from "./values.ts";
 
 /** What an operator says of one model at one target of kind `bedrock`. */
 
@@ -8,6 +8,34 @@ const familyMeta = {
   title: "family",
   description:
     "Family of the model. Read from the identifier unless that is an ARN or names an unknown model.",
+};
+
+const profileArn = z
+  .string()
+  .regex(
+    /^arn:aws[a-z-]*:bedrock:[a-z0-9-]+:[0-9]{12}:application-inference-profile\/[A-Za-z0-9:.-]{1,256}$/,
+    "must be the ARN of an application inference profile",
+  );
+
+/** Under which other identifiers the target's model is called. */
+const callFields = {
+  identifiers: z
+    .record(regionName("Region."), text("Identifier."))
+    .prefault({})
+    .describe(
+      "At an upstream with `regions`: the model's identifier in a region, where it is another than " +
+        "`model` with the prefix of the region's geography.",
+    ),
+  profiles: z
+    .record(
+      identifier("Environment."),
+      z.union([profileArn, z.array(profileArn).min(1).max(16)]).transform((arns) => [arns].flat()),
+    )
+    .prefault({})
+    .describe(
+      "ARNs of application inference profiles of the model, by the environment whose calls use " +
+        "them, for cost reports of the provider; of several regions, a list with one for each.",
+    ),
 };
 
 const capabilitiesSchema = z
@@ -95,6 +123,7 @@ const requestMetadataSchema = z
 export const bedrockChatTargetSchema = z
   .strictObject({
     family: z.enum(chatFamilies).optional().meta(familyMeta),
+    ...callFields,
     capabilities: capabilitiesSchema,
     default_output_tokens: requiredWholeNumber({
       about:
@@ -134,6 +163,7 @@ export const bedrockChatTargetSchema = z
 export const bedrockEmbeddingTargetSchema = z
   .strictObject({
     family: z.enum(embeddingFamilies).optional().meta(familyMeta),
+    ...callFields,
     input_type: z
       .enum(["search_document", "search_query", "classification", "clustering"])
       .prefault("search_document")

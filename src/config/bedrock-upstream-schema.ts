@@ -1,18 +1,35 @@
 import { z } from "zod";
+import { assumedRoleSchema } from "./assumed-role-schema.ts";
 import { drain, httpUrl, maxInFlight, timeouts, upstreamKindAbout } from "./upstream-fields.ts";
-import { credential, flag, text } from "./values.ts";
+import { credential, flag, regionName, text } from "./values.ts";
 
-/** One region of Amazon Bedrock, and the credential for it. */
+const mostRegions = 16;
+
+/** One region of Amazon Bedrock, or several, and the credential for them. */
 export const bedrockUpstreamSchema = z
   .strictObject({
     kind: z.literal("bedrock").describe(upstreamKindAbout),
-    region: z
-      .string()
-      .regex(/^[a-z]{2,4}(-[a-z]+)+-[0-9]{1,2}$/, "must be a region such as us-east-1")
-      .meta({ title: "region", description: "Region of the provider." }),
+    region: regionName("Region of the provider. It or `regions` is required.").optional(),
+    regions: z
+      .array(regionName("Region."))
+      .min(1)
+      .max(mostRegions)
+      .refine((regions) => new Set(regions).size === regions.length, "must not name a region twice")
+      .optional()
+      .meta({
+        description:
+          "Regions that are tried in this order. Each is an upstream of its own, `<name>@<region>`, " +
+          "and each target at it a target in every region that knows its model.",
+      }),
     endpoint: httpUrl(
       "Replaces the address that follows from the region, such as that of a private endpoint.",
     ).optional(),
+    endpoints: z
+      .record(regionName("Region."), httpUrl("Address."))
+      .prefault({})
+      .describe(
+        "With `regions`: addresses that replace those that follow from a region, by region.",
+      ),
     fips: flag("Whether the region's FIPS address is used.", false),
     api_key: credential(
       "API key, sent as Bearer. Without it and `access_key_id`, the provider's standard chain is " +
@@ -26,6 +43,7 @@ export const bedrockUpstreamSchema = z
     secret_access_key: credential("Secret of `access_key_id`.").optional(),
     session_token: credential("Session token of a temporary `access_key_id`.").optional(),
     profile: text("Profile of the shared configuration files, for the standard chain.").optional(),
+    assume_role: assumedRoleSchema,
     count_tokens: flag(
       "Counts an input that seems larger than a key's limit before it is refused. Needs the " +
         "permission bedrock:CountTokens.",
@@ -54,11 +72,18 @@ interface Credentials {
   readonly secret_access_key?: unknown;
   readonly session_token?: unknown;
   readonly profile?: unknown;
+  readonly assume_role?: unknown;
 }
 
-function contradictions(
-  upstream: Credentials & { readonly endpoint?: unknown; readonly fips: boolean },
-): readonly Contradiction[] {
+interface Addresses {
+  readonly region?: unknown;
+  readonly regions?: readonly string[] | undefined;
+  readonly endpoint?: unknown;
+  readonly endpoints: Readonly<Record<string, unknown>>;
+  readonly fips: boolean;
+}
+
+function contradictions(upstream: Credentials & Addresses): readonly Contradiction[] {
   const found: Contradiction[] = [];
   const without = (key: keyof Credentials, other: keyof Credentials): void => {
     if (upstream[key] === undefined || upstream[other] === undefined) return;
@@ -70,12 +95,38 @@ function contradictions(
   };
   for (const key of signingKeys) without(key, "api_key");
   without("profile", "api_key");
+  without("assume_role", "api_key");
   without("profile", "access_key_id");
   needs("access_key_id", "secret_access_key");
   needs("secret_access_key", "access_key_id");
   needs("session_token", "access_key_id");
-  if (upstream.fips && upstream.endpoint !== undefined) {
-    found.push({ key: "fips", message: "must not be set together with endpoint" });
+  return [...found, ...misplacements(upstream)];
+}
+
+function misplacements(upstream: Addresses): readonly Contradiction[] {
+  const { region, regions, endpoint, endpoints, fips } = upstream;
+  const found: Contradiction[] = [];
+  const named = Object.keys(endpoints);
+  const elsewhere = named.find((name) => regions?.includes(name) === false);
+  if (region === undefined && regions === undefined) {
+    found.push({ key: "region", message: "is required, unless regions is set" });
+  }
+  if (region !== undefined && regions !== undefined) {
+    found.push({ key: "regions", message: "must not be set together with region" });
+  }
+  if (regions !== undefined && endpoint !== undefined) {
+    const message = "must not be set together with regions: endpoints has one for each";
+    found.push({ key: "endpoint", message });
+  }
+  if (regions === undefined && named.length > 0) {
+    found.push({ key: "endpoints", message: "needs regions beside it; one region has endpoint" });
+  }
+  if (elsewhere !== undefined) {
+    found.push({ key: "endpoints", message: `names ${elsewhere}, which is not in regions` });
+  }
+  if (fips && (endpoint !== undefined || named.length > 0)) {
+    const other = endpoint === undefined ? "endpoints" : "endpoint";
+    found.push({ key: "fips", message: `must not be set together with ${other}` });
   }
   return found;
 }

@@ -55,7 +55,7 @@ describe("an upstream of kind bedrock", () => {
       region: "us-east-1",
       endpoint: undefined,
       useFips: false,
-      credentials: { source: "chain", profile: undefined },
+      credentials: { source: "chain", profile: undefined, assumedRole: undefined },
       models: expect.any(Map),
       countsTokens: false,
       timeouts: { connectMs: 3000, firstByteMs: 300_000, idleMs: 300_000, totalMs: 600_000 },
@@ -88,6 +88,48 @@ describe("an upstream of kind bedrock", () => {
       source: "static",
       sessionToken: undefined,
     });
+  });
+
+  const role = "role_arn: 'arn:aws:iam::111122223333:role/team/sluice'";
+
+  test("takes a role that its keys or its chain assume", () => {
+    const assumedRole = {
+      roleArn: "arn:aws:iam::111122223333:role/team/sluice",
+      externalId: undefined,
+      sessionName: "sluice",
+      sessionTags: {},
+      durationMs: undefined,
+    };
+    const { credentials } = read({ upstream: `assume_role: { ${role} }` }).settings;
+    expect(credentials).toEqual({ source: "chain", profile: undefined, assumedRole });
+    const more =
+      "external_id: customer/42, session_name: eu, session_tags: { team: search }, duration: 2h";
+    const whole = read({
+      upstream: `access_key_id: A, secret_access_key: s, assume_role: { ${role}, ${more} }`,
+    }).settings.credentials;
+    expect(whole).toMatchObject({
+      source: "static",
+      accessKeyId: "A",
+      assumedRole: {
+        externalId: "customer/42",
+        sessionName: "eu",
+        sessionTags: { team: "search" },
+        durationMs: 7_200_000,
+      },
+    });
+  });
+
+  test.each([
+    [`api_key: k, assume_role: { ${role} }`, "assume_role: must not be set together with api_key"],
+    ["assume_role: {}", "assume_role.role_arn: is required"],
+    ["assume_role: { role_arn: 'arn:aws:iam::1:user/x' }", "assume_role.role_arn: must be the ARN"],
+    [`assume_role: { ${role}, external_id: 'a b' }`, "assume_role.external_id: must be 2 to 1224"],
+    [`assume_role: { ${role}, session_name: a }`, "assume_role.session_name: must be 2 to 64"],
+    [`assume_role: { ${role}, session_tags: { 'aws:x': y } }`, "and not begin with aws:"],
+    [`assume_role: { ${role}, session_tags: { x: 'a#' } }`, "session_tags.x: must be at most 256"],
+    [`assume_role: { ${role}, duration: 5m }`, "assume_role.duration: must be a duration from 15m"],
+  ])("is refused with %s", (upstream, message) => {
+    expect(refuse({ upstream })).toContain(message);
   });
 
   test("takes a profile, an address of its own and FIPS", () => {

@@ -1,14 +1,15 @@
 import type { Capabilities } from "../upstreams/bedrock/model-families.ts";
 import {
   defaultModelSettings,
+  type AssumedRole,
   type BedrockCredentials,
   type BedrockModelSettings,
   type BedrockSettings,
   type Guardrail,
 } from "../upstreams/bedrock/settings.ts";
+import type { PlacedBedrock, PlacedModel, PlacedModels, PlacedTarget } from "./expand-regions.ts";
 import type { ConfigFile } from "./schema.ts";
 
-type BedrockFile = Extract<ConfigFile["upstreams"][string], { kind: "bedrock" }>;
 type ChatModelFile = Extract<ConfigFile["models"][string], { kind: "chat" }>;
 type EmbeddingModelFile = Extract<ConfigFile["models"][string], { kind: "embedding" }>;
 type ChatSection = NonNullable<ChatModelFile["targets"][number]["bedrock"]>;
@@ -17,8 +18,8 @@ type EmbeddingSection = NonNullable<EmbeddingModelFile["targets"][number]["bedro
 /** An upstream of kind `bedrock`, with what the targets that name it say of their models. */
 export function buildBedrockUpstream(
   name: string,
-  upstream: BedrockFile,
-  models: ConfigFile["models"],
+  upstream: PlacedBedrock,
+  models: PlacedModels,
 ): { readonly kind: "bedrock" } & BedrockSettings {
   return {
     kind: upstream.kind,
@@ -31,17 +32,29 @@ export function buildBedrockUpstream(
   };
 }
 
-function buildCredentials(upstream: BedrockFile): BedrockCredentials {
+function buildCredentials(upstream: PlacedBedrock): BedrockCredentials {
   const { api_key: apiKey, access_key_id: accessKeyId, session_token: sessionToken } = upstream;
   const { secret_access_key: secretAccessKey, profile } = upstream;
   if (apiKey !== undefined) return { source: "bearer", apiKey };
+  const assumedRole = buildAssumedRole(upstream.assume_role);
   if (accessKeyId === undefined || secretAccessKey === undefined) {
-    return { source: "chain", profile };
+    return { source: "chain", profile, assumedRole };
   }
-  return { source: "static", accessKeyId, secretAccessKey, sessionToken };
+  return { source: "static", accessKeyId, secretAccessKey, sessionToken, assumedRole };
 }
 
-function buildModels(upstream: string, models: ConfigFile["models"]): BedrockSettings["models"] {
+function buildAssumedRole(role: PlacedBedrock["assume_role"]): AssumedRole | undefined {
+  if (role === undefined) return undefined;
+  return {
+    roleArn: role.role_arn,
+    externalId: role.external_id,
+    sessionName: role.session_name,
+    sessionTags: role.session_tags,
+    durationMs: role.duration,
+  };
+}
+
+function buildModels(upstream: string, models: PlacedModels): BedrockSettings["models"] {
   const byAlias = new Map<string, ReadonlyMap<string, BedrockModelSettings>>();
   for (const [alias, model] of Object.entries(models)) {
     const byIdentifier = new Map(targetsOf(upstream, model));
@@ -52,22 +65,34 @@ function buildModels(upstream: string, models: ConfigFile["models"]): BedrockSet
 
 function targetsOf(
   upstream: string,
-  model: ConfigFile["models"][string],
+  model: PlacedModel,
 ): readonly (readonly [identifier: string, settings: BedrockModelSettings])[] {
   switch (model.kind) {
     case "chat":
       return model.targets
         .filter((target) => target.upstream === upstream)
-        .map((target) => [target.model, buildChatModel(model, target.bedrock)]);
+        .flatMap((target) => underProfiles(target, buildChatModel(model, target.bedrock)));
     case "embedding":
       return model.targets
         .filter((target) => target.upstream === upstream)
-        .map((target) => [target.model, buildEmbeddingModel(target.bedrock)]);
+        .flatMap((target) => underProfiles(target, buildEmbeddingModel(target.bedrock)));
   }
 }
 
+/** A model under its own identifier, and under those of its application inference profiles. */
+function underProfiles(
+  { model, baseModel, bedrock }: PlacedTarget,
+  settings: BedrockModelSettings,
+): readonly (readonly [identifier: string, settings: BedrockModelSettings])[] {
+  const identifiers = [model, ...Object.values(bedrock?.profiles ?? {}).flat()];
+  return identifiers.map((each) => [
+    each,
+    each === baseModel ? settings : { ...settings, baseModel },
+  ]);
+}
+
 function buildChatModel(
-  { max_output_tokens: maxOutputTokens }: ChatModelFile,
+  { max_output_tokens: maxOutputTokens }: Pick<ChatModelFile, "max_output_tokens">,
   section: ChatSection | undefined,
 ): BedrockModelSettings {
   if (section === undefined) return { ...defaultModelSettings, maxOutputTokens };

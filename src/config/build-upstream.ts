@@ -1,15 +1,15 @@
 import { buildBedrockUpstream } from "./build-bedrock.ts";
 import type { Timeouts } from "../domain/upstream-settings.ts";
 import type { OpenaiUpstreamSettings, SharedUpstreamSettings, UpstreamSettings } from "./config.ts";
-import type { ConfigFile } from "./schema.ts";
+import type { PlacedModels, PlacedUpstream } from "./expand-regions.ts";
 
-type UpstreamFile = ConfigFile["upstreams"][string];
+type UpstreamFile = PlacedUpstream;
 
 /** One case per upstream kind; `models` are those of the whole file. */
 export function buildUpstream(
   name: string,
   upstream: UpstreamFile,
-  models: ConfigFile["models"],
+  models: PlacedModels,
 ): UpstreamSettings {
   const shared = {
     name,

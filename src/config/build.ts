@@ -10,12 +10,11 @@ import { buildHttp } from "./build-http.ts";
 import { buildIdempotency } from "./build-idempotency.ts";
 import { buildOverload, buildPools, buildRouting } from "./build-routing.ts";
 import { buildUpstream } from "./build-upstream.ts";
+import { expandRegions, type PlacedModel, type PlacedModels } from "./expand-regions.ts";
 
 /** Turns a file that passed every check into what the rest of Sluice uses. */
 export function buildConfig(file: ConfigFile): Config {
-  const models = new Map(
-    Object.entries(file.models).map(([alias, model]) => [alias, buildModel(alias, model)]),
-  );
+  const placed = expandRegions(file);
   return {
     listen: file.listen,
     storage: file.storage.url,
@@ -60,11 +59,13 @@ export function buildConfig(file: ConfigFile): Config {
     routing: buildRouting(file.routing),
     overload: buildOverload(file.overload),
     idempotency: buildIdempotency(file.idempotency),
-    environments: file.environments.map((environment) => buildEnvironment(environment, models)),
+    environments: file.environments.map((environment) =>
+      buildEnvironment(environment, placed.models),
+    ),
     upstreams: new Map(
-      Object.entries(file.upstreams).map(([name, upstream]) => [
+      Object.entries(placed.upstreams).map(([name, upstream]) => [
         name,
-        buildUpstream(name, upstream, file.models),
+        buildUpstream(name, upstream, placed.models),
       ]),
     ),
     pools: buildPools(file.pools),
@@ -99,15 +100,15 @@ function buildImageFetch(images: ConfigFile["image_fetch"]): ImageFetchSettings 
   };
 }
 
-type ModelFile = ConfigFile["models"][string];
+type ModelFile = PlacedModel;
 
-function buildModel(alias: string, model: ModelFile): Model {
+function buildModel(alias: string, model: ModelFile, environment: string): Model {
   return {
     alias,
     kind: model.kind,
     created: model.created,
     contextWindow: model.context_window,
-    targets: model.targets.map(buildTarget),
+    targets: model.targets.map((target) => buildTarget(target, environment)),
     timeouts: {
       firstByteMs: model.timeouts.first_byte,
       idleMs: model.timeouts.idle,
@@ -136,24 +137,27 @@ function buildKindOfModel(
   }
 }
 
-/** What upstream kinds say of their models goes to the upstream, not along with every target. */
-function buildTarget(target: ModelFile["targets"][number]): Target {
-  const { upstream, model, priority, weight, pool } = target;
+/**
+ * What upstream kinds say of their models goes to the upstream, not along with every target; but an
+ * environment may call a model by an identifier of its own.
+ */
+function buildTarget(target: ModelFile["targets"][number], environment: string): Target {
+  const { upstream, priority, weight, pool } = target;
+  const model = target.bedrock?.profiles[environment]?.[0] ?? target.model;
   return { id: `${upstream}/${model}`, upstream, model, priority, weight, pool };
 }
 
 function buildEnvironment(
-  environment: ConfigFile["environments"][number],
-  models: ReadonlyMap<string, Model>,
+  { name, hosts, models: offered }: ConfigFile["environments"][number],
+  models: PlacedModels,
 ): ConfiguredEnvironment {
-  const { name, hosts } = environment;
-  if (environment.models.includes("*")) return { name, hosts, models };
-  const offered = new Map<string, Model>();
-  for (const alias of environment.models) {
-    const model = models.get(alias);
-    if (model !== undefined) offered.set(alias, model);
+  const aliases = offered.includes("*") ? Object.keys(models) : offered;
+  const built = new Map<string, Model>();
+  for (const alias of aliases) {
+    const model = models[alias];
+    if (model !== undefined) built.set(alias, buildModel(alias, model, name));
   }
-  return { name, hosts, models: offered };
+  return { name, hosts, models: built };
 }
 
 function buildPlans(plans: ConfigFile["plans"]): ReadonlyMap<string, Plan> {

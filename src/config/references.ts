@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { bedrockPlaceProblems, type PlacedFacts } from "./bedrock-place-problems.ts";
+import { placedNames, placesOf, targetIdsOf } from "./bedrock-places.ts";
 import { bedrockTargetProblems, type BedrockTarget } from "./bedrock-target-problems.ts";
 import { formatPath } from "./problem.ts";
 import type { SchemaProblem } from "./schema-problems.ts";
@@ -21,13 +23,28 @@ export function referenceProblems(tree: unknown): readonly SchemaProblem[] {
 const textOrNothing = z.string().optional().catch(undefined);
 const texts = z.array(textOrNothing).catch([]);
 
-const upstream = z.object({ kind: textOrNothing });
-const section = z.object({ family: textOrNothing });
+const listOrNothing = z.array(z.string()).optional().catch(undefined);
+
+const upstream = z.object({
+  kind: textOrNothing,
+  region: textOrNothing,
+  regions: listOrNothing,
+});
+const section = z.object({
+  family: textOrNothing,
+  identifiers: z.record(z.string(), z.string()).catch({}),
+  profiles: z
+    .record(
+      z.string(),
+      z.union([z.string(), z.array(z.string())]).transform((arns) => [arns].flat()),
+    )
+    .catch({}),
+});
 const target = z.object({
   upstream: textOrNothing,
   model: textOrNothing,
   pool: textOrNothing,
-  bedrock: section.optional().catch({ family: undefined }),
+  bedrock: section.optional().catch({ family: undefined, identifiers: {}, profiles: {} }),
 });
 const model = z.object({
   kind: textOrNothing,
@@ -38,7 +55,7 @@ const environment = z.object({ name: textOrNothing, hosts: texts, models: texts 
 
 const outlineSchema = z.object({
   upstreams: z
-    .record(z.string(), upstream.catch({ kind: undefined }))
+    .record(z.string(), upstream.catch({ kind: undefined, region: undefined, regions: undefined }))
     .optional()
     .catch(undefined),
   models: z
@@ -51,11 +68,16 @@ const outlineSchema = z.object({
 
 type Outline = z.output<typeof outlineSchema>;
 
-function targetProblems({ upstreams, models, pools }: Outline): readonly SchemaProblem[] {
+type TargetOutline = z.output<typeof target>;
+
+function targetProblems(outline: Outline): readonly SchemaProblem[] {
+  const { upstreams, models, pools, environments } = outline;
+  const stages = environments.flatMap(({ name }) => name ?? []);
   const problems: SchemaProblem[] = [];
   for (const [alias, { kind, targets }] of Object.entries(models ?? {})) {
     const seen = new Map<string, number>();
-    for (const [index, { upstream: name, model: identifier, pool, bedrock }] of targets.entries()) {
+    for (const [index, each] of targets.entries()) {
+      const { upstream: name, model: identifier, pool, bedrock } = each;
       const path = ["models", alias, "targets", index];
       if (pool !== undefined && !Object.hasOwn(pools, pool)) {
         problems.push(missing([...path, "pool"], pool, Object.keys(pools)));
@@ -65,15 +87,29 @@ function targetProblems({ upstreams, models, pools }: Outline): readonly SchemaP
         problems.push(missing([...path, "upstream"], name, Object.keys(upstreams)));
       }
       if (identifier === undefined) continue;
+      const names = placedNames(name, upstreams?.[name] ?? {});
       const facts = { path, kind, model: identifier, section: bedrock };
-      problems.push(...sectionProblems(upstreams?.[name]?.kind, facts));
-      const id = `${name}/${identifier}`;
-      const earlier = seen.get(id);
-      if (earlier === undefined) seen.set(id, index);
-      else problems.push({ path, message: `repeats targets[${earlier}]: same upstream and model` });
+      const placed = { upstreams: names, environments: stages };
+      problems.push(...sectionProblems(upstreams?.[name]?.kind, { ...facts, ...placed }));
+      const ids = targetIds(each, outline);
+      const earlier = ids.map((id) => seen.get(id)).find((found) => found !== undefined);
+      for (const id of ids) if (!seen.has(id)) seen.set(id, index);
+      if (earlier === undefined) continue;
+      problems.push({ path, message: `repeats targets[${earlier}]: same upstream and model` });
     }
   }
   return problems;
+}
+
+/** Under which a target is known, in all regions of its upstream and all environments. */
+function targetIds(
+  { upstream: name, model: identifier, bedrock }: TargetOutline,
+  { upstreams }: Outline,
+): readonly string[] {
+  if (name === undefined || identifier === undefined) return [];
+  const { identifiers = {}, profiles = {} } = bedrock ?? {};
+  const names = placedNames(name, upstreams?.[name] ?? {});
+  return targetIdsOf(placesOf({ model: identifier, identifiers, profiles }, names));
 }
 
 interface PooledTarget {
@@ -83,16 +119,17 @@ interface PooledTarget {
 }
 
 /** The same upstream and model is the same capacity: of two pools, both would sell it. */
-function poolProblems({ models = {} }: Outline): readonly SchemaProblem[] {
+function poolProblems(outline: Outline): readonly SchemaProblem[] {
+  const { models = {} } = outline;
   const problems: SchemaProblem[] = [];
   const first = new Map<string, PooledTarget>();
   for (const [alias, { targets }] of Object.entries(models)) {
-    for (const [index, { upstream: name, model: identifier, pool }] of targets.entries()) {
-      if (name === undefined || identifier === undefined) continue;
+    for (const [index, each] of targets.entries()) {
+      const { pool } = each;
       const path = ["models", alias, "targets", index];
-      const id = `${name}/${identifier}`;
-      const earlier = first.get(id);
-      if (earlier === undefined) first.set(id, { alias, path, pool });
+      const ids = targetIds(each, outline);
+      const earlier = ids.map((id) => first.get(id)).find((found) => found !== undefined);
+      for (const id of ids) if (!first.has(id)) first.set(id, { alias, path, pool });
       // Within one model it is a repetition, which is told as such.
       if (earlier === undefined || earlier.alias === alias || earlier.pool === pool) continue;
       const message =
@@ -123,7 +160,8 @@ function fallbackProblems({ models = {} }: Outline): readonly SchemaProblem[] {
   return problems;
 }
 
-interface TargetFacts extends Omit<BedrockTarget, "family"> {
+interface TargetFacts
+  extends Omit<BedrockTarget, "family">, Pick<PlacedFacts, "upstreams" | "environments"> {
   /** What the target says to an upstream of kind `bedrock`. */
   readonly section: z.output<typeof section> | undefined;
 }
@@ -134,8 +172,13 @@ function sectionProblems(
   { section: written, ...target }: TargetFacts,
 ): readonly SchemaProblem[] {
   switch (upstreamKind) {
-    case "bedrock":
-      return bedrockTargetProblems({ ...target, family: written?.family });
+    case "bedrock": {
+      const { family, identifiers = {}, profiles = {} } = written ?? {};
+      return [
+        ...bedrockTargetProblems({ ...target, family }),
+        ...bedrockPlaceProblems({ ...target, identifiers, profiles }),
+      ];
+    }
     case "openai": {
       const message = "is for targets at upstreams of kind bedrock only";
       return written === undefined ? [] : [{ path: [...target.path, "bedrock"], message }];

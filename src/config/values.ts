@@ -153,6 +153,14 @@ export function modelAlias(about: string) {
     .meta({ title: "name", description: about });
 }
 
+/** A region of Amazon's cloud. */
+export function regionName(about: string) {
+  return z
+    .string()
+    .regex(/^[a-z]{2,4}(-[a-z]+)+-[0-9]{1,2}$/, "must be a region such as us-east-1")
+    .meta({ title: "region", description: about });
+}
+
 /** What goes into a credential header as it is: no spaces, no line ends. */
 export function credential(about: string, minLength = 1) {
   return z

@@ -83,6 +83,24 @@ describe("identifiers of models", () => {
     expect(registry.resolve(sonnet).lifecycle).toBe("active");
   });
 
+  test.each([
+    ["ap-northeast-1", "jp.anthropic.claude-haiku-4-5-20251001-v1:0", true],
+    ["ap-northeast-1", "apac.anthropic.claude-sonnet-4-20250514-v1:0", true],
+    ["ap-northeast-1", "jp.anthropic.claude-sonnet-4-20250514-v1:0", false],
+    ["ap-northeast-1", "au.anthropic.claude-haiku-4-5-20251001-v1:0", false],
+    ["ap-northeast-2", "jp.anthropic.claude-haiku-4-5-20251001-v1:0", false],
+    ["ap-southeast-2", "au.anthropic.claude-haiku-4-5-20251001-v1:0", true],
+    ["ap-southeast-1", "au.anthropic.claude-haiku-4-5-20251001-v1:0", false],
+    ["us-west-2", `${account}:provisioned-model/a1b2c3d4e5f6`, true],
+    ["us-east-1", `${account}:provisioned-model/a1b2c3d4e5f6`, false],
+    ["us-east-1", `${account}:application-inference-profile/a1b2c3d4e5f6`, false],
+  ])("in %s: %s is known: %p", (region, model, isKnown) => {
+    const registry = new ModelRegistry({ models: {}, region });
+    const resolve = () => registry.resolve(model);
+    if (isKnown) expect(resolve).not.toThrow();
+    else expect(resolve).toThrow("The provided model identifier is invalid.");
+  });
+
   test("may be taken for others: an ARN for what is behind it, a model for an aging one", () => {
     const arn = `${account}:provisioned-model/a1b2c3d4e5f6`;
     const own = new ModelRegistry({

@@ -5,16 +5,20 @@ import { checkShape } from "./shape.ts";
 
 /** What stands before the id of a foundation model to make it a profile, and where it exists. */
 const profileRegions: Readonly<Record<string, RegExp>> = {
-  us: /^us-(?!gov)/,
+  us: /^us-(?!gov|iso)/,
   "us-gov": /^us-gov-/,
   eu: /^eu-/,
-  apac: /^ap-/,
-  jp: /^ap-northeast-/,
-  au: /^ap-southeast-/,
+  apac: /^(?:ap-|me-central-1$)/,
+  jp: /^ap-northeast-[13]$/,
+  au: /^ap-southeast-[24]$/,
   ca: /^ca-/,
   in: /^ap-south-/,
   global: /./,
 };
+
+/** National profiles came late: for these models only. */
+const national = /^(?:anthropic\.claude-[a-z]+-(?:4-(?:[5-9]|\d\d)(?!\d)|[5-9])|amazon\.nova-2-)/;
+const profileModels: Readonly<Record<string, RegExp>> = { jp: national, au: national };
 
 const account = "[0-9]{12}";
 const arn = "arn:aws(?:-[^:]+)?:bedrock:[a-z0-9-]{1,20}";
@@ -54,10 +58,12 @@ export class ModelRegistry {
     checkModelId(model, 2048);
     const name = readName(model);
     const row = this.#row(model, name);
+    this.#checkRegion(model);
     const { prefix } = name;
     if (prefix !== undefined) {
       const isHere = this.#region === undefined || profileRegions[prefix]?.test(this.#region);
-      if (isHere !== true || !row.hasProfiles) throw unknownModel();
+      const isOffered = row.hasProfiles && (profileModels[prefix]?.test(name.id ?? "") ?? true);
+      if (isHere !== true || !isOffered) throw unknownModel();
     } else if (row.isProfileOnly && name.id !== undefined) {
       throw invalid(
         `Invocation of model ID ${model} with on-demand throughput isn’t supported. Retry your ` +
@@ -76,6 +82,12 @@ export class ModelRegistry {
     const row = this.#row(model, name);
     if (!row.countTokens) throw invalid("The provided model doesn't support counting tokens.");
     return row;
+  }
+
+  /** What an ARN names is in one region. */
+  #checkRegion(model: string): void {
+    const [, region] = /^arn:[^:]*:[^:]*:([^:]+):/.exec(model) ?? [];
+    if (region !== undefined && region !== (this.#region ?? region)) throw unknownModel();
   }
 
   #row(model: string, { id }: ModelName): CapabilityRow {

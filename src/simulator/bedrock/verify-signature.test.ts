@@ -24,7 +24,10 @@ beforeAll(async () => {
 afterAll(() => simulator[Symbol.asyncDispose]());
 
 /** What the official client would have sent. */
-async function signedByOfficialClient(endpoint: string): Promise<SentRequest> {
+async function signedByOfficialClient(
+  endpoint: string,
+  query?: Readonly<Record<string, string>>,
+): Promise<SentRequest> {
   const { promise, resolve } = Promise.withResolvers<SentRequest>();
   const client = new BedrockRuntimeClient({
     endpoint,
@@ -39,6 +42,13 @@ async function signedByOfficialClient(endpoint: string): Promise<SentRequest> {
       },
     },
   });
+  client.middlewareStack.add(
+    (next) => (args) => {
+      if (query !== undefined) Object.assign(args.request as object, { query });
+      return next(args);
+    },
+    { step: "build" },
+  );
   const messages = [{ role: "user" as const, content: [{ text: "echo: signed" }] }];
   await client.send(new ConverseCommand({ modelId: arn, messages })).catch(() => undefined);
   client.destroy();
@@ -87,6 +97,15 @@ describe("a signature of the official client", () => {
     expect(signed.path).toBe(`/model/${encodeURIComponent(arn)}/converse`);
     expect(refusal(wire())).toBeUndefined();
     expect(refusal(wire(), { region: "eu-west-1" })).toBeUndefined();
+  });
+
+  test("covers a query in the order of its names, whatever order it comes in", async () => {
+    const { headers } = await signedByOfficialClient(simulator.origin, { "a-b": "2", a: "1" });
+    for (const query of ["a=1&a-b=2", "a-b=2&a=1"]) {
+      expect(refusal(wire({ query, headers: new Headers(headers) }))).toBeUndefined();
+    }
+    const other = wire({ query: "a=2&a-b=1", headers: new Headers(headers) });
+    expect(refusal(other)?.name).toBe("InvalidSignatureException");
   });
 
   test("is refused when the path is written otherwise, though it means the same", () => {

@@ -177,8 +177,11 @@ function canonicalRequest(request: WireRequest, given: Authorization, bodyHash: 
   const query = request.query
     .split("&")
     .filter((pair) => pair !== "")
-    .map((pair) => (pair.includes("=") ? pair : `${pair}=`))
-    .sort()
+    .map((pair) => splitOnce(pair, "="))
+    .sort(([name, value], [otherName, otherValue]) =>
+      name === otherName ? compare(value, otherValue) : compare(name, otherName),
+    )
+    .map(([name, value]) => `${name}=${value}`)
     .join("&");
   const values = given.signedHeaders.map((name) => {
     const value = (headers.get(name) ?? "").trim().replace(/ +/g, " ");
@@ -206,6 +209,11 @@ function uriEncode(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, (character) => {
     return `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
   });
+}
+
+function compare(one: string, other: string): number {
+  if (one === other) return 0;
+  return one < other ? -1 : 1;
 }
 
 function splitOnce(text: string, separator: string): readonly [string, string] {

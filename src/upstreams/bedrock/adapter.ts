@@ -9,7 +9,7 @@ import type {
   UpstreamRequest,
 } from "../adapter.ts";
 import { decodeCountTokens, encodeCountTokens } from "./count-tokens.ts";
-import { createAuthorizer } from "./authorize.ts";
+import { createAuthorizer } from "./credentials/authorize.ts";
 import { isEmbeddingFamily } from "./bedrock-model.ts";
 import { decodeConverse } from "./decode-converse.ts";
 import { ConverseStreamDecoder } from "./decode-converse-stream.ts";

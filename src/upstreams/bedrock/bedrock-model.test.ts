@@ -13,6 +13,9 @@ const families: readonly (readonly [string, ModelFamily])[] = [
   ["us.anthropic.claude-opus-4-1-20250805-v1:0", "claude-opus-4"],
   ["jp.anthropic.claude-haiku-4-5-20251001-v1:0", "claude-4-5"],
   ["au.anthropic.claude-sonnet-4-6", "claude-4-6"],
+  ["global.anthropic.claude-sonnet-4-20250514-v1:0", "claude-4"],
+  ["global.anthropic.claude-haiku-4-5-20251001-v1:0", "claude-4-5"],
+  ["global.cohere.embed-v4:0", "cohere-embed-v4"],
   ["global.anthropic.claude-opus-4-6-v1", "claude-4-6"],
   ["ca.anthropic.claude-opus-4-7", "claude-4-7"],
   ["global.anthropic.claude-opus-4-8", "claude-4-7"],
@@ -52,6 +55,14 @@ test("an ARN says no family, even if it names a model", () => {
   expect(familyOf(arn)).toBeUndefined();
   expect(resolveModel(arn, undefined).family).toBe("other-chat");
   expect(modelWith(arn, { family: "claude-3" }).capabilities.maxOutputTokens).toBe(4_096);
+});
+
+test("a profile's ARN is of the family of the model behind it, unless the operator says another", () => {
+  const arn = "arn:aws:bedrock:us-east-1:111122223333:application-inference-profile/abc";
+  const baseModel = "us.anthropic.claude-haiku-4-5-20251001-v1:0";
+  expect(modelWith(arn, { baseModel }).family).toBe("claude-4-5");
+  expect(modelWith(arn, { baseModel, family: "nova" }).family).toBe("nova");
+  expect(modelWith("us.amazon.nova-lite-v1:0", { baseModel }).family).toBe("nova");
 });
 
 test("models and regions that are not known are of no family", () => {

@@ -28,7 +28,8 @@ export function resolveModel(
   identifier: string,
   settings: BedrockModelSettings = defaultModelSettings,
 ): BedrockModel {
-  const family = settings.family ?? familyOf(identifier) ?? "other-chat";
+  const named = familyOf(identifier) ?? familyOf(settings.baseModel ?? identifier);
+  const family = settings.family ?? named ?? "other-chat";
   const capabilities = { ...familyCapabilities[chatFamily(family)], ...settings.capabilities };
   const maxOutputTokens = lower(capabilities.maxOutputTokens, settings.maxOutputTokens);
   return {

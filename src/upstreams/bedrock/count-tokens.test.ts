@@ -15,6 +15,14 @@ test.each([
   expect(countPathOf(resolveModel(identifier, undefined))).toBe(path);
 });
 
+test("tokens for a profile's ARN are counted at the model behind it", () => {
+  const arn = "arn:aws:bedrock:us-east-1:111122223333:application-inference-profile/abc";
+  const baseModel = "us.anthropic.claude-sonnet-4-20250514-v1:0";
+  expect(countPathOf(modelWith(arn, { baseModel }))).toBe(
+    "/model/anthropic.claude-sonnet-4-20250514-v1%3A0/count-tokens",
+  );
+});
+
 test("a count is read, and anything else is a broken answer", () => {
   const answer = (text: string) => ({ headers: new Headers(), body: Buffer.from(text) });
   expect(decodeCountTokens(answer('{"inputTokens":12}'))).toBe(12);

@@ -8,8 +8,10 @@ import { encodePathSegment } from "./endpoint.ts";
 import { foundationModelOf } from "./model-families.ts";
 
 /** CountTokens knows foundation models only, so a profile of one region group is asked by its model. */
-export function countPathOf({ identifier, capabilities }: BedrockModel): string | undefined {
-  const foundationModel = foundationModelOf(identifier);
+export function countPathOf(model: BedrockModel): string | undefined {
+  const { identifier, capabilities, settings } = model;
+  const foundationModel =
+    foundationModelOf(identifier) ?? foundationModelOf(settings.baseModel ?? identifier);
   if (!capabilities.countTokens || foundationModel === undefined) return undefined;
   return `/model/${encodePathSegment(foundationModel)}/count-tokens`;
 }

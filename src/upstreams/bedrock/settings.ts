@@ -22,14 +22,31 @@ export type BedrockCredentials =
       readonly accessKeyId: string;
       readonly secretAccessKey: Secret;
       readonly sessionToken: Secret | undefined;
+      readonly assumedRole?: AssumedRole | undefined;
     }
   /** Environment, profile, web identity, container or instance, whichever comes first. */
-  | { readonly source: "chain"; readonly profile: string | undefined };
+  | {
+      readonly source: "chain";
+      readonly profile: string | undefined;
+      readonly assumedRole?: AssumedRole | undefined;
+    };
+
+/** A role that the credentials beside it are exchanged for. */
+export interface AssumedRole {
+  readonly roleArn: string;
+  readonly externalId: string | undefined;
+  readonly sessionName: string;
+  readonly sessionTags: Readonly<Record<string, string>>;
+  /** Of one set of credentials; undefined: what the provider gives. */
+  readonly durationMs: number | undefined;
+}
 
 /** What the operator says of one model at one target. */
 export interface BedrockModelSettings {
   /** Undefined: read from the identifier, which an ARN does not allow. */
   readonly family: ModelFamily | undefined;
+  /** The identifier of the model behind one that hides it, such as that of an application profile. */
+  readonly baseModel?: string | undefined;
   /** The alias' own limit of one answer; the model's may be lower. */
   readonly maxOutputTokens: number | undefined;
   /** The cap of answers whose caller gives none; undefined: as much as the model can write. */

@@ -28,8 +28,11 @@ export function modelWarnings(configured: ConfiguredModel, now: number): readonl
   return warnings.flatMap((text) => text ?? []);
 }
 
-function lifecycleWarning({ model, identifier }: ConfiguredModel, now: number): string | undefined {
-  const end = endOfLifeOf(identifier);
+function lifecycleWarning(
+  { model, identifier, settings }: ConfiguredModel,
+  now: number,
+): string | undefined {
+  const end = endOfLifeOf(settings.baseModel ?? identifier);
   if (end === undefined) return undefined;
   const days = Math.floor((Date.parse(end.endsOn) - now) / dayMs);
   if (days > noticeDays) return undefined;
@@ -44,8 +47,9 @@ function lifecycleWarning({ model, identifier }: ConfiguredModel, now: number): 
 }
 
 function unknownWarning({ model, identifier, settings }: ConfiguredModel): string | undefined {
+  const named = settings.baseModel ?? identifier;
   const isTold = settings.family !== undefined || Object.keys(settings.capabilities).length > 0;
-  if (model.kind !== "chat" || isTold || familyOf(identifier) !== undefined) return undefined;
+  if (model.kind !== "chat" || isTold || familyOf(named) !== undefined) return undefined;
   return (
     `${nameOf(model)}: ${identifier} is not known here: nothing is refused before it is sent, and ` +
     "4096 tokens are asked for where a caller sets no cap. Set bedrock.family or " +

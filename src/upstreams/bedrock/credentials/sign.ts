@@ -1,12 +1,12 @@
 import { createHmac, hash } from "node:crypto";
-import type { UpstreamRequest } from "../adapter.ts";
+import type { UpstreamRequest } from "../../adapter.ts";
 import { CanonicalHeadersWriter } from "./canonical-headers.ts";
+import { canonicalQuery } from "./canonical-query.ts";
 import type { AwsCredentials } from "./credentials.ts";
-import { percentEncode } from "./endpoint.ts";
+import { percentEncode } from "../endpoint.ts";
 
 /**
- * Signs requests to one region with AWS Signature Version 4. Header names must be in lower case; a
- * query is not supported, as no operation of the runtime API takes one.
+ * Signs requests to one region with AWS Signature Version 4. Header names must be in lower case.
  */
 export class RequestSigner {
   readonly #region: string;
@@ -21,7 +21,7 @@ export class RequestSigner {
 
   /** The request with its signature. The body is sent as it is given: its bytes are signed. */
   sign(request: UpstreamRequest, credentials: AwsCredentials, nowMs: number): UpstreamRequest {
-    const { host, path } = this.#placeOf(request.url);
+    const { host, path, query } = this.#placeOf(request.url);
     const time = this.#timeAt(nowMs);
     const day = time.slice(0, 8);
     const bodyHash = hash("sha256", request.body, "hex");
@@ -32,7 +32,7 @@ export class RequestSigner {
       ...(token !== undefined && { "x-amz-security-token": token }),
     };
     const { signedNames, lines } = this.#headers.write(request.headers, { host, ...added });
-    const canonical = `${request.method}\n${path}\n\n${lines}\n${signedNames}\n${bodyHash}`;
+    const canonical = `${request.method}\n${path}\n${query}\n${lines}\n${signedNames}\n${bodyHash}`;
     const scope = `${day}/${this.#region}/${service}/aws4_request`;
     const text = `${algorithm}\n${time}\n${scope}\n${hash("sha256", canonical, "hex")}`;
     const signature = createHmac("sha256", this.#keyOf(credentials, day))
@@ -48,8 +48,8 @@ export class RequestSigner {
   #placeOf(url: string): Place {
     const known = this.#places.get(url);
     if (known !== undefined) return known;
-    const { host, pathname } = new URL(url);
-    const place = { host, path: canonicalPath(pathname) };
+    const { host, pathname, search } = new URL(url);
+    const place = { host, path: canonicalPath(pathname), query: canonicalQuery(search) };
     if (this.#places.size >= mostPlaces) this.#places.clear();
     this.#places.set(url, place);
     return place;
@@ -102,6 +102,7 @@ const mostPlaces = 10_000;
 interface Place {
   readonly host: string;
   readonly path: string;
+  readonly query: string;
 }
 
 /** `20260102T030405Z` */

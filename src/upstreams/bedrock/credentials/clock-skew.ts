@@ -1,4 +1,4 @@
-import type { Clock } from "../../domain/clock.ts";
+import type { Clock } from "../../../domain/clock.ts";
 
 /** The provider refuses signatures that are five minutes off; what is near that is corrected. */
 const toleranceMs = 4 * 60_000;

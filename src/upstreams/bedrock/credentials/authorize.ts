@@ -1,10 +1,11 @@
-import type { UpstreamFailureKind } from "../../domain/upstream-failure.ts";
-import type { AdapterServices, FailedAnswer, UpstreamRequest } from "../adapter.ts";
+import type { UpstreamFailureKind } from "../../../domain/upstream-failure.ts";
+import type { AdapterServices, FailedAnswer, UpstreamRequest } from "../../adapter.ts";
+import { assumeRole } from "./assume-role.ts";
 import { ClockSkew } from "./clock-skew.ts";
 import { CredentialCache } from "./credential-cache.ts";
 import { credentialChain } from "./credential-chain.ts";
 import type { AwsCredentials, LoadCredentials } from "./credentials.ts";
-import type { BedrockCredentials, BedrockSettings } from "./settings.ts";
+import type { BedrockCredentials, BedrockSettings } from "../settings.ts";
 import { readSignature, RequestSigner } from "./sign.ts";
 
 /** Adds the credential to requests, and learns from their refusal. */
@@ -25,15 +26,15 @@ export function createAuthorizer(
 ): Authorizer {
   if (credentials.source === "bearer") return bearerAuthorizer(credentials);
   const skew = new ClockSkew(clock);
-  const source =
-    credentials.source === "static"
-      ? staticSource(credentials)
-      : new CredentialCache({
-          load: load ?? credentialChain({ profile: credentials.profile, region }),
-          nowMs: () => skew.nowMs(),
-          monotonicMs: () => clock.monotonic(),
-          onLoadFailed: ({ details }) => onTrouble(details.message),
-        });
+  const isFixed = credentials.source === "static" && credentials.assumedRole === undefined;
+  const source = isFixed
+    ? fixedSource(credentials)
+    : new CredentialCache({
+        load: loaderOf({ region, credentials, chain: load }),
+        nowMs: () => skew.nowMs(),
+        monotonicMs: () => clock.monotonic(),
+        onLoadFailed: ({ details }) => onTrouble(details.message),
+      });
   return new SigningAuthorizer({ source, skew, signer: new RequestSigner(region) });
 }
 
@@ -48,13 +49,34 @@ function bearerAuthorizer({
   };
 }
 
-type CredentialSource = Pick<CredentialCache, "get" | "refuse">;
+interface LoaderOptions {
+  readonly region: string;
+  readonly credentials: SigningCredentials;
+  readonly chain: LoadCredentials | undefined;
+}
 
-function staticSource(
-  settings: Extract<BedrockCredentials, { source: "static" }>,
-): CredentialSource {
-  const credentials: AwsCredentials = { ...settings, expiresAtMs: undefined };
+/** What the operator names, or the role that is assumed with it. */
+function loaderOf({ region, credentials, chain }: LoaderOptions): LoadCredentials {
+  const base =
+    credentials.source === "static"
+      ? () => Promise.resolve(fixedCredentials(credentials))
+      : (chain ?? credentialChain({ profile: credentials.profile, region }));
+  const { assumedRole: role } = credentials;
+  return role === undefined ? base : assumeRole({ role, region, base });
+}
+
+type CredentialSource = Pick<CredentialCache, "get" | "refuse">;
+type SigningCredentials = Exclude<BedrockCredentials, { source: "bearer" }>;
+type StaticCredentials = Extract<BedrockCredentials, { source: "static" }>;
+
+function fixedSource(settings: StaticCredentials): CredentialSource {
+  const credentials = fixedCredentials(settings);
   return { get: () => Promise.resolve(credentials), refuse: () => undefined };
+}
+
+function fixedCredentials(settings: StaticCredentials): AwsCredentials {
+  const { accessKeyId, secretAccessKey, sessionToken } = settings;
+  return { accessKeyId, secretAccessKey, sessionToken, expiresAtMs: undefined };
 }
 
 interface SigningParts {

@@ -1,8 +1,8 @@
 import type { fromNodeProviderChain } from "@aws-sdk/credential-providers";
-import { Secret } from "../../domain/secret.ts";
-import { UpstreamFailure } from "../../domain/upstream-failure.ts";
-import { cleanMessage } from "../shared/clean-message.ts";
-import type { AwsCredentials, LoadCredentials } from "./credentials.ts";
+import type { UpstreamFailure } from "../../../domain/upstream-failure.ts";
+import { readIdentity } from "./aws-identity.ts";
+import { credentialFailure } from "./credential-failure.ts";
+import type { LoadCredentials } from "./credentials.ts";
 
 type Chain = ReturnType<typeof fromNodeProviderChain>;
 
@@ -19,44 +19,34 @@ export interface ChainOptions {
  */
 export function credentialChain(options: ChainOptions): LoadCredentials {
   let chain: Chain | undefined;
+  // As clients of the provider tell it. Single sign-on has a region of its own, which
+  // `clientConfig` would override.
+  const callerClientConfig = { region: () => Promise.resolve(options.region) };
   return async () => {
     try {
       chain ??= await openChain(options);
       // The chain keeps what it found, for ever if that has no end; the cache here decides instead.
-      return readIdentity(await chain({ forceRefresh: true }));
+      return readIdentity(await chain({ forceRefresh: true, callerClientConfig }));
     } catch (error) {
       throw noCredentials(error, options);
     }
   };
 }
 
-async function openChain({ profile, region }: ChainOptions): Promise<Chain> {
+async function openChain({ profile }: ChainOptions): Promise<Chain> {
   const { fromNodeProviderChain: open } = await import("@aws-sdk/credential-providers");
   return open({
     ...(profile === undefined ? {} : { profile }),
-    clientConfig: { region },
     // Files may be rotated.
     ignoreCache: true,
   });
 }
 
-function readIdentity(identity: Awaited<ReturnType<Chain>>): AwsCredentials {
-  const { accessKeyId, secretAccessKey, sessionToken, expiration } = identity;
-  return {
-    accessKeyId,
-    secretAccessKey: new Secret(secretAccessKey),
-    sessionToken: sessionToken === undefined ? undefined : new Secret(sessionToken),
-    expiresAtMs: expiration?.getTime(),
-  };
-}
-
 function noCredentials(error: unknown, { profile }: ChainOptions): UpstreamFailure {
-  const cause = error instanceof Error ? cleanMessage(error.message) : "unknown error";
-  const where =
+  const advice =
     profile === undefined
       ? "set api_key, or access_key_id and secret_access_key, at the upstream, or give the " +
         "process a profile, a web identity, or the role of a container or instance"
       : `the profile ${profile} must be in the shared configuration files of the process's user`;
-  const message = `no credentials for the provider (${cause}); ${where}`;
-  return new UpstreamFailure({ kind: "bad-credential", message }, { cause: error });
+  return credentialFailure("no credentials for the provider", { error, advice });
 }

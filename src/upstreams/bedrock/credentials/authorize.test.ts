@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { Secret } from "../../domain/secret.ts";
-import { ManualClock } from "../../../test/support/manual-clock.ts";
-import type { FailedAnswer, UpstreamRequest } from "../adapter.ts";
+import { Secret } from "../../../domain/secret.ts";
+import { ManualClock } from "../../../../test/support/manual-clock.ts";
+import type { FailedAnswer, UpstreamRequest } from "../../adapter.ts";
 import { createAuthorizer } from "./authorize.ts";
 import type { AwsCredentials } from "./credentials.ts";
 import { RequestSigner } from "./sign.ts";

@@ -1,85 +1,21 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import {
+  CredentialHome,
+  expiration,
+  loadedAs,
+  serveCredentials,
+} from "../../../../test/support/credential-sources.ts";
 
-/**
- * The chain reads its process's environment, so each case runs in a process of its own. Nothing
- * leaves the machine: what the chain would ask in a cloud is served here.
- */
-
-interface Loaded {
-  readonly accessKeyId?: string;
-  readonly secretAccessKey?: string;
-  readonly sessionToken?: string;
-  readonly expiresAtMs?: number;
-  readonly failure?: { readonly kind: string; readonly message: string };
-}
-
-const chainFile = new URL("credential-chain.ts", import.meta.url).pathname;
 const authorizeFile = new URL("authorize.ts", import.meta.url).pathname;
-const clockFile = new URL("../../domain/clock.ts", import.meta.url).pathname;
+const clockFile = new URL("../../../domain/clock.ts", import.meta.url).pathname;
 
-let folder: string;
-
+let home: CredentialHome;
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "sluice-chain-"));
+  home = new CredentialHome();
 });
-
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-async function run(code: string, env: Readonly<Record<string, string>>): Promise<string[]> {
-  const child = Bun.spawn([process.execPath, "-e", code], {
-    env: { HOME: folder, AWS_EC2_METADATA_DISABLED: "true", ...env },
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [output, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  if ((await child.exited) !== 0) throw new Error(errors);
-  return output.split("\n").filter((line) => line !== "");
-}
-
-interface LoadOptions {
-  readonly env: Readonly<Record<string, string>>;
-  readonly profile?: string;
-  /** Runs between the first load and the second. */
-  readonly between?: string;
-}
-
-/** What two loads of one chain bring. */
-async function loadTwice({ env, profile, between = "" }: LoadOptions): Promise<Loaded[]> {
-  const code = `
-    import { credentialChain } from ${JSON.stringify(chainFile)};
-    const load = credentialChain({ profile: ${JSON.stringify(profile)}, region: "eu-west-1" });
-    const print = async () => {
-      const loaded = await load().then(
-        ({ accessKeyId, secretAccessKey, sessionToken, expiresAtMs }) => ({
-          accessKeyId,
-          secretAccessKey: secretAccessKey.reveal(),
-          sessionToken: sessionToken?.reveal(),
-          expiresAtMs,
-        }),
-        (error) => ({ failure: error.details }),
-      );
-      console.log(JSON.stringify(loaded));
-    };
-    await print();
-    ${between}
-    await print();`;
-  return (await run(code, env)).map((line) => JSON.parse(line) as Loaded);
-}
-
-const expiration = "2035-06-07T08:09:10Z";
-const expiresAtMs = Date.parse(expiration);
-
-/** Serves temporary credentials, those of each request different from the ones before. */
-function serve(answer: (request: Request, path: string) => Response | Promise<Response>) {
-  return Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    fetch: (request) => answer(request, new URL(request.url).pathname),
-  });
-}
+afterAll(() => home[Symbol.dispose]());
 
 function temporary(count: number): Response {
   return Response.json({
@@ -91,22 +27,15 @@ function temporary(count: number): Response {
   });
 }
 
-const temporaryLoaded = (count: number): Loaded => ({
-  accessKeyId: `ASIA${count}`,
-  secretAccessKey: `secret ${count}`,
-  sessionToken: `token ${count}`,
-  expiresAtMs,
-});
-
 test("keys of the environment are found, and have no end", async () => {
   const keys = { AWS_ACCESS_KEY_ID: "AKIA1", AWS_SECRET_ACCESS_KEY: "s" };
   const loaded = { accessKeyId: "AKIA1", secretAccessKey: "s" };
-  expect(await loadTwice({ env: keys })).toEqual([loaded, loaded]);
+  expect(await home.loadTwice({ env: keys })).toEqual([loaded, loaded]);
 });
 
 test("a container's role is asked, with its token, at every load", async () => {
   let requests = 0;
-  using server = serve((request, path) => {
+  using server = serveCredentials((request, path) => {
     const isOurs = request.headers.get("authorization") === "pass" && path === "/role";
     requests += 1;
     return isOurs ? temporary(requests) : new Response(null, { status: 403 });
@@ -115,13 +44,13 @@ test("a container's role is asked, with its token, at every load", async () => {
     AWS_CONTAINER_CREDENTIALS_FULL_URI: `http://127.0.0.1:${server.port}/role`,
     AWS_CONTAINER_AUTHORIZATION_TOKEN: "pass",
   };
-  expect(await loadTwice({ env })).toEqual([temporaryLoaded(1), temporaryLoaded(2)]);
+  expect(await home.loadTwice({ env })).toEqual([loadedAs(1), loadedAs(2)]);
   expect(requests).toBe(2);
 });
 
 test("an instance's role is asked, with a session of its metadata service", async () => {
   let roles = 0;
-  using server = serve((request, path) => {
+  using server = serveCredentials((request, path) => {
     if (path === "/latest/api/token" && request.method === "PUT") return new Response("session");
     if (request.headers.get("x-aws-ec2-metadata-token") !== "session") {
       return new Response(null, { status: 401 });
@@ -134,12 +63,12 @@ test("an instance's role is asked, with a session of its metadata service", asyn
     AWS_EC2_METADATA_DISABLED: "false",
     AWS_EC2_METADATA_SERVICE_ENDPOINT: `http://127.0.0.1:${server.port}`,
   };
-  expect(await loadTwice({ env })).toEqual([temporaryLoaded(1), temporaryLoaded(2)]);
+  expect(await home.loadTwice({ env })).toEqual([loadedAs(1), loadedAs(2)]);
 });
 
 test("a web identity assumes its role, its token read anew each time", async () => {
   const tokens: (string | null)[] = [];
-  using server = serve(async (request) => {
+  using server = serveCredentials(async (request) => {
     const form = new URLSearchParams(await request.text());
     expect(form.get("Action")).toBe("AssumeRoleWithWebIdentity");
     expect(form.get("RoleArn")).toBe("arn:aws:iam::123456789012:role/sluice");
@@ -157,7 +86,7 @@ test("a web identity assumes its role, its token read anew each time", async () 
       { headers: { "content-type": "text/xml" } },
     );
   });
-  const file = join(folder, "identity");
+  const file = join(home.folder, "identity");
   writeFileSync(file, "identity 1");
   const env = {
     AWS_WEB_IDENTITY_TOKEN_FILE: file,
@@ -165,25 +94,25 @@ test("a web identity assumes its role, its token read anew each time", async () 
     AWS_ENDPOINT_URL_STS: `http://127.0.0.1:${server.port}`,
   };
   const between = `await Bun.write(${JSON.stringify(file)}, "identity 2");`;
-  expect(await loadTwice({ env, between })).toEqual([temporaryLoaded(1), temporaryLoaded(2)]);
+  expect(await home.loadTwice({ env, between })).toEqual([loadedAs(1), loadedAs(2)]);
   expect(tokens).toEqual(["identity 1", "identity 2"]);
 });
 
 test("a profile's keys are found beside those of others, and again after a rotation", async () => {
-  const file = join(folder, "credentials");
+  const file = join(home.folder, "credentials");
   const keys = (id: string) => `aws_access_key_id = ${id}\naws_secret_access_key = s\n`;
   writeFileSync(file, `[default]\n${keys("AKIA0")}[team]\n${keys("AKIA1")}`);
   const rotated = `[team]\n${keys("AKIA2")}`;
   const env = { AWS_SHARED_CREDENTIALS_FILE: file, AWS_ACCESS_KEY_ID: "AKIA9" };
   const between = `await Bun.write(${JSON.stringify(file)}, ${JSON.stringify(rotated)});`;
-  expect(await loadTwice({ env, profile: "team", between })).toEqual([
+  expect(await home.loadTwice({ env, profile: "team", between })).toEqual([
     { accessKeyId: "AKIA1", secretAccessKey: "s" },
     { accessKeyId: "AKIA2", secretAccessKey: "s" },
   ]);
 });
 
 test("a chain that finds nothing says what the operator can set", async () => {
-  const [first, second] = await loadTwice({ env: {} });
+  const [first, second] = await home.loadTwice({ env: {} });
   expect(first?.failure?.kind).toBe("bad-credential");
   expect(first?.failure?.message).toContain("no credentials for the provider (");
   expect(first?.failure?.message).toEndWith(
@@ -194,7 +123,7 @@ test("a chain that finds nothing says what the operator can set", async () => {
 });
 
 test("a profile that is not there is told", async () => {
-  const [first] = await loadTwice({ env: {}, profile: "teem" });
+  const [first] = await home.loadTwice({ env: {}, profile: "teem" });
   expect(first?.failure?.kind).toBe("bad-credential");
   expect(first?.failure?.message).toEndWith(
     "the profile teem must be in the shared configuration files of the process's user",
@@ -203,7 +132,7 @@ test("a profile that is not there is told", async () => {
 
 const authorizing = (credentials: string) => `
   import { createAuthorizer } from ${JSON.stringify(authorizeFile)};
-  import { Secret } from ${JSON.stringify(new URL("../../domain/secret.ts", import.meta.url).pathname)};
+  import { Secret } from ${JSON.stringify(new URL("../../../domain/secret.ts", import.meta.url).pathname)};
   import { systemClock as clock } from ${JSON.stringify(clockFile)};
   const settings = { region: "us-east-1", credentials: ${credentials} };
   const authorizer = createAuthorizer(settings, { clock });
@@ -217,12 +146,12 @@ const authorizing = (credentials: string) => `
 
 test("a hundred calls at once ask the container once", async () => {
   let requests = 0;
-  using server = serve(() => {
+  using server = serveCredentials(() => {
     requests += 1;
     return temporary(requests);
   });
   const uri = `http://127.0.0.1:${server.port}/role`;
-  const lines = await run(authorizing(`{ source: "chain", profile: undefined }`), {
+  const lines = await home.run(authorizing(`{ source: "chain", profile: undefined }`), {
     AWS_CONTAINER_CREDENTIALS_FULL_URI: uri,
   });
   expect(lines).toEqual([...Array.from({ length: 100 }, () => "Credential=ASIA1"), "true"]);
@@ -233,6 +162,6 @@ test.each([
   [`{ source: "bearer", apiKey: new Secret("k") }`, "Bearer k"],
   [`{ source: "static", accessKeyId: "A", secretAccessKey: new Secret("s") }`, "Credential=A"],
 ])("the chain's package is not loaded for %s", async (credentials, line) => {
-  const lines = await run(authorizing(credentials), {});
+  const lines = await home.run(authorizing(credentials), {});
   expect(lines).toEqual([...Array.from({ length: 100 }, () => line), "false"]);
 });

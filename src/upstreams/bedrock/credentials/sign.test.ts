@@ -7,17 +7,20 @@ import {
   InvokeModelCommand,
 } from "@aws-sdk/client-bedrock-runtime";
 import fc from "fast-check";
-import { Secret } from "../../domain/secret.ts";
-import type { UpstreamRequest } from "../adapter.ts";
+import { Secret } from "../../../domain/secret.ts";
+import type { UpstreamRequest } from "../../adapter.ts";
 import type { AwsCredentials } from "./credentials.ts";
-import { encodePathSegment } from "./endpoint.ts";
+import { encodePathSegment } from "../endpoint.ts";
 import { readSignature, RequestSigner } from "./sign.ts";
+
+type Query = Readonly<Record<string, string | string[]>>;
 
 interface Captured {
   readonly protocol: string;
   readonly hostname: string;
   readonly port?: number;
   readonly path: string;
+  readonly query?: Query;
   readonly headers: Record<string, string>;
   readonly body?: string | Uint8Array<ArrayBuffer>;
 }
@@ -27,6 +30,8 @@ interface Case {
   readonly region?: string;
   readonly endpoint?: string;
   readonly token?: string;
+  /** What stands behind the path, decoded. */
+  readonly query?: Query;
   readonly command: SdkCommand;
 }
 
@@ -36,7 +41,7 @@ const accessKeyId = "AKIDEXAMPLE";
 const secretAccessKey = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
 
 /** The request as the official client signs it, taken from it before it is sent. */
-async function capture({ region = "us-east-1", endpoint, token, command }: Case) {
+async function capture({ region = "us-east-1", endpoint, token, query, command }: Case) {
   let captured: Captured | undefined;
   const client = new BedrockRuntimeClient({
     region,
@@ -55,6 +60,13 @@ async function capture({ region = "us-east-1", endpoint, token, command }: Case)
       },
     },
   });
+  client.middlewareStack.add(
+    (next) => (args) => {
+      if (query !== undefined) Object.assign(args.request as object, { query });
+      return next(args);
+    },
+    { step: "build" },
+  );
   await client.send(command as ConverseCommand).catch(() => undefined);
   client.destroy();
   if (captured === undefined) throw new Error("the client sent nothing");
@@ -78,11 +90,19 @@ function unsigned(captured: Captured): UpstreamRequest {
   const kept = names.split(";").filter((name) => !added.includes(name));
   const port = captured.port === undefined ? "" : `:${captured.port}`;
   return {
-    url: `${captured.protocol}//${captured.hostname}${port}${captured.path}`,
+    url: `${captured.protocol}//${captured.hostname}${port}${captured.path}${search(captured.query)}`,
     method: "POST",
     headers: Object.fromEntries(kept.map((name) => [name, headers[name] ?? ""])),
     body: captured.body ?? "",
   };
+}
+
+/** A query as it is written on the wire, in the order given. */
+function search(query: Query = {}): string {
+  const pairs = Object.entries(query).flatMap(([name, values]) =>
+    [values].flat().map((value) => `${encodePathSegment(name)}=${encodePathSegment(value)}`),
+  );
+  return pairs.length === 0 ? "" : `?${pairs.join("&")}`;
 }
 
 const say = (text: string) => ({ messages: [{ role: "user" as const, content: [{ text }] }] });
@@ -141,6 +161,13 @@ const cases: readonly Case[] = [
   { name: "a port", endpoint: "http://127.0.0.1:8123", command: converse(haiku) },
   { name: "a usual port", endpoint: "https://proxy.example:443", command: converse(haiku) },
   { name: "an IPv6 host", endpoint: "http://[::1]:8123", command: converse(arn("x/y")) },
+  { name: "a query", query: { b: "2", a: "1", "a-c": "3", A: "4" }, command: converse(haiku) },
+  { name: "a name twice", query: { a: ["z", "b", "%", ""], b: "" }, command: converse(haiku) },
+  {
+    name: "a query that must be encoded",
+    query: { "q é/?": "a b+c&d=e%20~*'()!", "=": "👋🏽" },
+    command: converse(haiku),
+  },
   { name: "a path before", endpoint: "https://h.example/a:b/c", command: stream(arn("x/y")) },
 ];
 
@@ -180,6 +207,23 @@ function signatureOf(signed: UpstreamRequest): string {
   return /Signature=([0-9a-f]{64})$/.exec(signed.headers["authorization"] ?? "")?.[1] ?? "none";
 }
 
+test.each([
+  ["?b=1&a=2", "?a=2&b=1"],
+  ["?a-b=1&a=1", "?a=1&a-b=1"],
+  ["?a", "?a="],
+  ["?a=1&&b=2&", "?a=1&b=2"],
+  ["?a=b=c", "?a=b%3Dc"],
+  ["?a=%7e%41", "?a=~A"],
+  ["?a=%zz", "?a=%25zz"],
+  ["?", ""],
+])("the query %s is signed like %s", (one, other) => {
+  const signer = new RequestSigner("us-east-1");
+  const [first, second] = [one, other].map((query) =>
+    signatureOf(signer.sign({ ...request, url: `${request.url}${query}` }, credentialsOf(), nowMs)),
+  );
+  expect(first).toBe(second ?? "");
+});
+
 describe("a signature", () => {
   const signer = new RequestSigner("us-east-1");
   const whole = signatureOf(signer.sign(request, credentialsOf("t"), nowMs));
@@ -197,6 +241,8 @@ describe("a signature", () => {
         credentialsOf("t"),
         nowMs,
       ),
+      signer.sign({ ...request, url: `${request.url}?a=1` }, credentialsOf("t"), nowMs),
+      signer.sign({ ...request, url: `${request.url}?a=2` }, credentialsOf("t"), nowMs),
       signer.sign({ ...request, method: "GET" }, credentialsOf("t"), nowMs),
       signer.sign(
         { ...request, headers: { "content-type": "text/plain" } },

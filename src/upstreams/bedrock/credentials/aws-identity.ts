@@ -1,0 +1,30 @@
+import { Secret } from "../../../domain/secret.ts";
+import type { AwsCredentials } from "./credentials.ts";
+
+/** Credentials as the provider's packages give and take them. */
+export interface AwsIdentity {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string;
+  readonly expiration?: Date;
+}
+
+export function readIdentity(identity: AwsIdentity): AwsCredentials {
+  const { accessKeyId, secretAccessKey, sessionToken, expiration } = identity;
+  return {
+    accessKeyId,
+    secretAccessKey: new Secret(secretAccessKey),
+    sessionToken: sessionToken === undefined ? undefined : new Secret(sessionToken),
+    expiresAtMs: expiration?.getTime(),
+  };
+}
+
+export function identityOf(credentials: AwsCredentials): AwsIdentity {
+  const { accessKeyId, secretAccessKey, sessionToken, expiresAtMs } = credentials;
+  return {
+    accessKeyId,
+    secretAccessKey: secretAccessKey.reveal(),
+    ...(sessionToken !== undefined && { sessionToken: sessionToken.reveal() }),
+    ...(expiresAtMs !== undefined && { expiration: new Date(expiresAtMs) }),
+  };
+}

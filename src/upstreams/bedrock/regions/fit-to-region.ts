@@ -1,0 +1,47 @@
+import { foundationModelOf } from "../model-families.ts";
+
+/**
+ * The identifier by which a region knows a model; undefined where it does not. The prefix of a
+ * system profile becomes that of the region's geography; one that holds in the region already
+ * stays, as do foundation models and `global.` profiles. An ARN is good in its own region only.
+ */
+export function fitToRegion(identifier: string, region: string): string | undefined {
+  const foundationModel = foundationModelOf(identifier);
+  if (foundationModel === undefined) {
+    return (regionOfArn(identifier) ?? region) === region ? identifier : undefined;
+  }
+  if (foundationModel === identifier) return identifier;
+  const written = identifier.slice(0, -foundationModel.length - 1);
+  if (written === "global" || geographies[written]?.test(region) === true) return identifier;
+  const fitting = Object.keys(geographies).find(
+    (name) =>
+      geographies[name]?.test(region) === true &&
+      (!nationalInAsia.has(name) || hasNationalProfiles.test(foundationModel)),
+  );
+  return fitting === undefined ? undefined : `${fitting}.${foundationModel}`;
+}
+
+/** Undefined for what is no ARN, and for ARNs without a region. */
+export function regionOfArn(identifier: string): string | undefined {
+  const [, region] = /^arn:[^:]*:[^:]*:([^:]+):/.exec(identifier) ?? [];
+  return region;
+}
+
+/**
+ * Regions that profiles of a prefix are called from; the first that fits counts. From the
+ * provider's list of inference profiles and its CDK's `CrossRegionInferenceProfileRegion`.
+ */
+const geographies: Readonly<Record<string, RegExp>> = {
+  us: /^us-(?!gov-|iso)/,
+  "us-gov": /^us-gov-/,
+  eu: /^eu-(?!iso)/,
+  ca: /^ca-/,
+  jp: /^ap-northeast-[13]$/,
+  au: /^ap-southeast-[24]$/,
+  apac: /^(?:ap-|me-central-1$)/,
+};
+
+/** Countries whose regions older models serve with the profile of all of Asia and the Pacific. */
+const nationalInAsia: ReadonlySet<string> = new Set(["jp", "au"]);
+const hasNationalProfiles =
+  /^(?:anthropic\.claude-(?:opus|sonnet|haiku)-(?:4-(?:[5-9]|\d\d)(?!\d)|[5-9])|amazon\.nova-2-)/;
