@@ -30,7 +30,7 @@ const rules: readonly Rule[] = [
   { from: /^src\/telemetry\//, may: [domain] },
   {
     from: /^src\/config\//,
-    may: [domain, /^src\/upstreams\/\w+\/(model-families|settings|regions\/[\w-]+)\.ts$/],
+    may: [domain, /^src\/upstreams\/\w+\/(model-families|settings|(?:facts|regions)\/[\w-]+)\.ts$/],
   },
   {
     from: /^src\/ledger\//,

@@ -10,7 +10,7 @@ import { Passwords } from "./admin/sign-in/passwords.ts";
 import type { SignInServices } from "./admin/sign-in/services.ts";
 import { signInRoutes } from "./admin/sign-in/routes.ts";
 import type { Config } from "./config/config.ts";
-import { configWarnings } from "./config/warnings.ts";
+import { configWarnings, type WarnedParts } from "./config/warnings.ts";
 import type { Pool } from "./domain/capacity.ts";
 import { createHostList, loopbackHosts, type HostList } from "./domain/host-list.ts";
 import type { AdminGate } from "./http/admin-gate.ts";
@@ -18,7 +18,7 @@ import type { Route } from "./http/route.ts";
 import type { TelemetryEvents } from "./telemetry/events.ts";
 
 export interface ControlPlaneOptions {
-  readonly config: Pick<Config, "admin" | "dataDir" | "listen">;
+  readonly config: Pick<Config, WarnedParts | "dataDir">;
   readonly services: AdminServices;
   readonly events: TelemetryEvents;
   readonly onBootstrapToken: BootstrapOptions["onBootstrapToken"];
@@ -64,7 +64,8 @@ export class ControlPlane {
   async start(url: string): Promise<void> {
     this.#url = url;
     const { config, services, events } = this.#options;
-    for (const warning of configWarnings(config)) events.configNotice(warning);
+    const warnings = configWarnings(config, services.clock.now());
+    for (const warning of warnings) events.configNotice(warning);
     this.#local = createLocalAccess({ dataDir: config.dataDir, url, random: services.random });
     await this.#local.write().catch((error: unknown) => events.localAccessFailed(error));
     await this.#startBootstrap();

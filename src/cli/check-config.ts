@@ -21,7 +21,7 @@ Exit code: 0 the file is good, 1 it has problems, 2 wrong usage.`,
     const env = io.environment.variables;
     const result = parseConfig(readConfigFile(path), { name: path, env });
     const problems = result.ok ? [] : result.problems;
-    const warnings = result.ok ? configWarnings(result.config) : [];
+    const warnings = result.ok ? configWarnings(result.config, io.clock.now()) : [];
     if (values.json === true) {
       io.print(JSON.stringify({ ok: result.ok, problems, warnings }));
     } else if (result.ok) {

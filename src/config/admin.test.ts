@@ -88,7 +88,7 @@ describe("the settings of the control plane", () => {
 });
 
 describe("an admin address that other machines reach", () => {
-  const warningsOf = (sections: string): readonly string[] => configWarnings(read(sections));
+  const warningsOf = (sections: string): readonly string[] => configWarnings(read(sections), 0);
   const open = "listen: { admin: 0.0.0.0:8081 }";
 
   test("is warned of unless TLS is in front or only this machine is meant", () => {

@@ -55,8 +55,8 @@ const capabilitiesSchema = z
     temperature: optionalFlag("Takes `temperature`."),
     top_p: optionalFlag("Takes `top_p`."),
     top_p_with_temperature: optionalFlag("Takes `top_p` and `temperature` together."),
-    top_k: optionalFlag("Takes `top_k`."),
-    stop: optionalFlag("Takes `stop`."),
+    top_k: optionalFlag("Takes `top_k`, in the place where its family has it."),
+    stop: optionalFlag("Takes `stop`; else the gateway ends the text itself."),
     prefill: optionalFlag("Takes a conversation that ends with the assistant's words."),
     images: optionalFlag("Takes images."),
     max_images: requiredWholeNumber({
@@ -80,7 +80,7 @@ const capabilitiesSchema = z
     }).optional(),
     json_schema: optionalFlag("Takes JSON schemas of answers."),
     reasoning: z
-      .enum(["none", "thinking-budget", "adaptive", "effort-field"])
+      .enum(["none", "thinking-budget", "adaptive", "effort-field", "nova-effort"])
       .optional()
       .describe("How `reasoning_effort` is asked for."),
     thinking_off: z
@@ -90,7 +90,7 @@ const capabilitiesSchema = z
     xhigh_effort: optionalFlag("Takes the effort `xhigh`."),
     omits_thoughts: optionalFlag("Leaves thoughts out unless a summary of them is asked for."),
     max_output_tokens: requiredWholeNumber({
-      about: "Most tokens of one answer that the model takes.",
+      about: "Most tokens of one answer that the model takes; callers who ask for more get 400.",
       min: 1,
       max: 100_000_000,
     }).optional(),

@@ -44,46 +44,47 @@ interface DemoModel {
   readonly created: string;
 }
 
+/** Aliases outlive models: behind some of them is the successor of a model that has ended. */
 const demoModels: readonly DemoModel[] = [
   {
     alias: "alpha-sonnet-4",
     kind: "chat",
-    model: "us.anthropic.claude-sonnet-4-20250514-v1:0",
-    contextWindow: 200_000,
-    maxOutputTokens: 64_000,
-    created: "2025-05-14",
+    model: "us.anthropic.claude-sonnet-4-6",
+    contextWindow: 1_000_000,
+    maxOutputTokens: 128_000,
+    created: "2026-02-17",
   },
   {
     alias: "alpha-haiku-3.5",
     kind: "chat",
-    model: "us.anthropic.claude-3-5-haiku-20241022-v1:0",
+    model: "us.anthropic.claude-haiku-4-5-20251001-v1:0",
     contextWindow: 200_000,
-    maxOutputTokens: 8192,
-    created: "2024-10-22",
+    maxOutputTokens: 64_000,
+    created: "2025-10-01",
   },
   {
     alias: "alpha-sonnet-3.5",
     kind: "chat",
-    model: "us.anthropic.claude-3-5-sonnet-20241022-v2:0",
+    model: "us.anthropic.claude-sonnet-4-6",
     contextWindow: 200_000,
-    maxOutputTokens: 8192,
-    created: "2024-06-20",
+    maxOutputTokens: 64_000,
+    created: "2026-02-17",
   },
   {
     alias: "beta-3-70b",
     kind: "chat",
     model: "us.meta.llama3-3-70b-instruct-v1:0",
     contextWindow: 128_000,
-    maxOutputTokens: 2048,
-    created: "2024-07-23",
+    maxOutputTokens: 4096,
+    created: "2024-12-19",
   },
   {
     alias: "beta-3-405b",
     kind: "chat",
-    model: "us.meta.llama3-1-405b-instruct-v1:0",
-    contextWindow: 128_000,
-    maxOutputTokens: 4096,
-    created: "2024-07-23",
+    model: "us.meta.llama4-maverick-17b-instruct-v1:0",
+    contextWindow: 1_000_000,
+    maxOutputTokens: 8192,
+    created: "2025-04-28",
   },
   {
     alias: "gamma-8x7b",
@@ -96,10 +97,10 @@ const demoModels: readonly DemoModel[] = [
   {
     alias: "gamma-large",
     kind: "chat",
-    model: "mistral.mistral-large-2407-v1:0",
-    contextWindow: 128_000,
+    model: "mistral.mistral-large-2402-v1:0",
+    contextWindow: 32_768,
     maxOutputTokens: 8192,
-    created: "2024-07-24",
+    created: "2024-04-02",
   },
   {
     alias: "embed-text-v2",

@@ -1,10 +1,18 @@
 import { isLoopback } from "../domain/host-list.ts";
+import { upstreamModelWarnings } from "./model-warnings.ts";
 import type { Config } from "./config.ts";
 
-/** What a file that is good may have wrong, each with what to change. */
-export function configWarnings({ listen, admin }: Pick<Config, "listen" | "admin">): string[] {
-  const isOpen = !isLoopback(listen.admin.hostname);
-  return isOpen && !isProtected(admin.publicUrl) ? [openAdmin(listen.admin.hostname)] : [];
+/** What may be wrong though it is valid. */
+export type WarnedParts = "listen" | "admin" | "environments" | "upstreams";
+
+/** What a file that is good may have wrong, each with what to change. `now`: wall clock, ms. */
+export function configWarnings(config: Pick<Config, WarnedParts>, now: number): readonly string[] {
+  const { listen, admin } = config;
+  const isOpen = !isLoopback(listen.admin.hostname) && !isProtected(admin.publicUrl);
+  return [
+    ...(isOpen ? [openAdmin(listen.admin.hostname)] : []),
+    ...upstreamModelWarnings(config, now),
+  ];
 }
 
 /** By TLS in front, or because no other machine is meant to reach it. */

@@ -31,8 +31,13 @@ export interface ChatRequest {
   readonly function_call?: "none" | "auto" | { readonly name: string } | null;
   readonly reasoning_effort?: string | null;
   readonly user?: string | null;
+  /** Set where the cap is the gateway's: an upstream may lower it, for no caller asked for it. */
+  readonly [isOwnCap]?: true;
   readonly [field: string]: unknown;
 }
+
+/** A symbol, so that no body can hold it. */
+export const isOwnCap = Symbol("isOwnCap");
 
 export interface FunctionDefinition {
   readonly name: string;

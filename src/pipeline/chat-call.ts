@@ -1,4 +1,4 @@
-import type { ChatRequest, ChatResult } from "../domain/chat.ts";
+import { isOwnCap, type ChatRequest, type ChatResult } from "../domain/chat.ts";
 import { UpstreamFailure } from "../domain/upstream-failure.ts";
 import type { ChatCodec } from "../upstreams/adapter.ts";
 import type { AttemptContext } from "./attempt.ts";
@@ -106,7 +106,8 @@ function streamedAnswer(chat: ChatCall, images: CallImages): Operation<OpenAnswe
 
 /** With the cap of the plan, where the caller set none. */
 function capped(request: ChatRequest, { outputCap }: AttemptContext): ChatRequest {
-  return outputCap === undefined ? request : { ...request, max_completion_tokens: outputCap };
+  if (outputCap === undefined) return request;
+  return { ...request, max_completion_tokens: outputCap, [isOwnCap]: true };
 }
 
 /** The answer outlives its caller where its count is still to come. */

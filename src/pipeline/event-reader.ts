@@ -53,7 +53,8 @@ export class EventReader<Event> implements EventBatches<Event> {
     else if (isBodyOver) this.#end();
     else if (decoder.isDone) {
       this.#end();
-      answer.finish();
+      if (decoder.endedEarly === true) answer.cancel();
+      else answer.finish();
     }
   }
 

@@ -100,6 +100,25 @@ test("names the credentials of the second wire, and takes others", async () => {
   stop();
 });
 
+test("refuses models whose life has ended by the date it is given", async () => {
+  const address = ["--listen", "127.0.0.1:0", "--bedrock-api-key", "key-one"];
+  const statusOf = async (...more: string[]): Promise<number> => {
+    const { url, stop } = run(...address, ...more);
+    const { origin } = new URL(await url);
+    const answer = await fetch(`${origin}/model/us.meta.llama3-1-405b-instruct-v1:0/converse`, {
+      method: "POST",
+      headers: { authorization: "Bearer key-one" },
+      body: JSON.stringify({ messages: [{ role: "user", content: [{ text: "hi" }] }] }),
+    });
+    stop();
+    return answer.status;
+  };
+  expect(await statusOf()).toBe(200);
+  expect(await statusOf("--models-as-of", "2026-07-06")).toBe(200);
+  expect(await statusOf("--models-as-of", "2026-07-07")).toBe(404);
+  expect(await statusOf("--models-as-of", "now")).toBe(404);
+});
+
 test.each([
   ["--bedrock-credential", "without-a-secret"],
   ["--listen", "nowhere"],
@@ -109,6 +128,8 @@ test.each([
   ["--fault", "error-500@101"],
   ["--tokens-per-second", "fast"],
   ["--first-token-delay", "-1"],
+  ["--models-as-of", "tomorrow"],
+  ["--models-as-of", "2026-13-01"],
   ["--unknown", "x"],
 ])("refuses %s %s with exit code 2 and a reason", async (flag, value) => {
   const { lines, exitCode } = run(`${flag}=${value}`);

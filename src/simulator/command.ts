@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 
+import { systemClock } from "../domain/clock.ts";
 import type { BedrockOptions } from "./bedrock/bedrock-service.ts";
 import {
   demoApiKey,
@@ -27,6 +28,10 @@ export const simulatorOptions = [
   {
     flag: "--bedrock-api-key KEY",
     meaning: "on Bedrock's wire accept this bearer key only; repeatable",
+  },
+  {
+    flag: "--models-as-of DATE",
+    meaning: "on Bedrock's wire refuse models whose life has ended by then: YYYY-MM-DD, or now",
   },
   { flag: "--help", meaning: "show this text" },
 ] as const;
@@ -82,6 +87,7 @@ function readCommandLine(commandLine: readonly string[]): SimulatorOptions | str
         "api-key": { type: "string", multiple: true, default: [] },
         "bedrock-credential": { type: "string", multiple: true, default: [] },
         "bedrock-api-key": { type: "string", multiple: true, default: [] },
+        "models-as-of": { type: "string" },
         help: { type: "boolean", default: false },
       },
     }));
@@ -105,9 +111,19 @@ function readCommandLine(commandLine: readonly string[]): SimulatorOptions | str
   }
   const bedrock = readCallers(values["bedrock-credential"], values["bedrock-api-key"]);
   if (typeof bedrock === "string") return bedrock;
+  const modelsAsOf = readDate(values["models-as-of"]);
+  if (Number.isNaN(modelsAsOf)) return "--models-as-of takes YYYY-MM-DD, or now";
   const keys = values["api-key"];
-  const base = { hostname, port, tokensPerSecond, firstTokenDelayMs, faultPlan, bedrock };
+  const pace = { tokensPerSecond, firstTokenDelayMs };
+  const base = { hostname, port, ...pace, faultPlan, bedrock: { ...bedrock, modelsAsOf } };
   return keys.length === 0 ? base : { ...base, apiKeys: keys };
+}
+
+/** Milliseconds since the epoch; `NaN` for what is no date. */
+function readDate(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (text === "now") return systemClock.now();
+  return /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN;
 }
 
 /** Who may call on Bedrock's wire; by default the published demo credentials. */

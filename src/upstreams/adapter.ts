@@ -61,6 +61,8 @@ export interface StreamDecoder<Event> {
   readonly failure: UpstreamFailure | undefined;
   /** True once the answer is whole, even if the connection stays open. */
   readonly isDone: boolean;
+  /** With `isDone`: the upstream still writes, for nobody, so its connection is closed. */
+  readonly endedEarly?: boolean;
   /** Those so far, the one that ended the answer among them. */
   readonly malformedEvents: number;
   push(bytes: Uint8Array): readonly Event[];

@@ -19,7 +19,8 @@ import { encodeChecked, modelWith } from "./checked-encode.ts";
 const identifiers: Readonly<Record<Exclude<ChatFamily, ImportedFamily>, string>> = {
   "claude-3": "anthropic.claude-3-haiku-20240307-v1:0",
   "claude-3-5-sonnet-v1": "anthropic.claude-3-5-sonnet-20240620-v1:0",
-  "claude-3-5": "anthropic.claude-3-5-haiku-20241022-v1:0",
+  "claude-3-5": "anthropic.claude-3-5-sonnet-20241022-v2:0",
+  "claude-3-5-haiku": "anthropic.claude-3-5-haiku-20241022-v1:0",
   "claude-3-7": "us.anthropic.claude-3-7-sonnet-20250219-v1:0",
   "claude-4": "us.anthropic.claude-sonnet-4-20250514-v1:0",
   "claude-opus-4": "us.anthropic.claude-opus-4-20250514-v1:0",
@@ -40,6 +41,7 @@ const identifiers: Readonly<Record<Exclude<ChatFamily, ImportedFamily>, string>>
   "mistral-large": "mistral.mistral-large-2402-v1:0",
   nova: "us.amazon.nova-pro-v1:0",
   "nova-micro": "us.amazon.nova-micro-v1:0",
+  "nova-2": "us.amazon.nova-2-lite-v1:0",
   "titan-text": "amazon.titan-text-premier-v1:0",
   "cohere-command-r": "cohere.command-r-plus-v1:0",
   "deepseek-r1": "us.deepseek.r1-v1:0",

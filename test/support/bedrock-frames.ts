@@ -59,6 +59,7 @@ export interface ContextFixture {
   readonly textTools?: readonly string[];
   readonly answerTool?: string;
   readonly usesFunctions?: boolean;
+  readonly stopSequences?: readonly string[];
 }
 
 export function contextOf(fixture: ContextFixture = {}): AnswerContext {
@@ -68,5 +69,6 @@ export function contextOf(fixture: ContextFixture = {}): AnswerContext {
     answerTool: fixture.answerTool,
     usesFunctions: fixture.usesFunctions ?? false,
     thoughtSeal: new ThoughtSeal({ identifier: "anthropic.claude-test" }),
+    stopSequences: fixture.stopSequences ?? [],
   };
 }

@@ -14,6 +14,8 @@ export interface BedrockOptions extends CredentialOptions {
   readonly region?: string | undefined;
   /** By id or ARN, in what a model differs from what its id is taken for. */
   readonly models?: Readonly<Record<string, Partial<CapabilityRow>>> | undefined;
+  /** Wall clock, ms: models whose end of life lies before are refused. Default: none is. */
+  readonly modelsAsOf?: number | undefined;
   /** Default: none. */
   readonly quotas?: QuotaOptions | undefined;
 }
@@ -28,10 +30,10 @@ export interface BedrockService {
 }
 
 export function createBedrock(options: BedrockOptions, clock: Clock): BedrockService {
-  const { region, models = {}, quotas = {} } = options;
+  const { region, models = {}, modelsAsOf, quotas = {} } = options;
   return {
     credentials: new CredentialBook(options),
-    models: new ModelRegistry({ models, region }),
+    models: new ModelRegistry({ models, region, modelsAsOf }),
     cache: new PromptCache(),
     quota: new Quota(quotas, clock),
     region,

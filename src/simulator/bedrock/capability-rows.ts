@@ -47,6 +47,8 @@ export interface CapabilityRow {
   readonly countTokens: boolean;
   /** Names that `additionalModelRequestFields` may have; undefined allows any. */
   readonly modelFields: readonly string[] | undefined;
+  /** Of Amazon's Nova, which has rules of its own. */
+  readonly novaGeneration: 1 | 2 | undefined;
   readonly maxOutputTokens: number | undefined;
   /** Where a request names no limit; undefined: `maxOutputTokens`. */
   readonly defaultMaxTokens: number | undefined;
@@ -89,6 +91,7 @@ export const allCapableRow: CapabilityRow = {
   fewestCachedTokens: 1024,
   countTokens: true,
   modelFields: undefined,
+  novaGeneration: undefined,
   maxOutputTokens: undefined,
   defaultMaxTokens: undefined,
   contextTokens: undefined,
@@ -138,6 +141,8 @@ const claude45: CapabilityRow = {
 const claude46: CapabilityRow = {
   ...claude45,
   prefill: false,
+  maxOutputTokens: 128_000,
+  contextTokens: 1_000_000,
   hourCachePoints: false,
   thinkingTypes: ["enabled", "adaptive", "disabled"],
   efforts: ["low", "medium", "high", "max"],
@@ -223,9 +228,17 @@ const nova: CapabilityRow = {
   toolCachePoints: false,
   hourCachePoints: false,
   modelFields: ["inferenceConfig", "reasoningConfig"],
+  novaGeneration: 1,
   maxOutputTokens: 10_000,
   contextTokens: 300_000,
   contextText: "nova",
+};
+const nova2: CapabilityRow = {
+  ...nova,
+  novaGeneration: 2,
+  maxOutputTokens: 65_535,
+  contextTokens: 1_000_000,
+  isProfileOnly: true,
 };
 const titanText: CapabilityRow = {
   ...mixtral,
@@ -243,7 +256,7 @@ export const capabilityRows: readonly (readonly [RegExp, CapabilityRow])[] = [
   [/^anthropic\.claude-(?:v2|instant)/, { ...claude3, ...ended }],
   [/^anthropic\.claude-3-(?:opus|sonnet|haiku)-/, claude3],
   [/^anthropic\.claude-3-5-sonnet-20240620-/, { ...claude35, maxOutputTokens: 4096 }],
-  [/^anthropic\.claude-3-5-haiku-/, { ...claude35, fewestCachedTokens: 2048 }],
+  [/^anthropic\.claude-3-5-haiku-/, { ...claude35, images: false, fewestCachedTokens: 2048 }],
   [/^anthropic\.claude-3-5-/, claude35],
   [/^anthropic\.claude-3-7-/, claude37],
   [/^anthropic\.claude-opus-4-(?:1-)?\d{8}-/, { ...claude4, maxOutputTokens: 32_000 }],
@@ -258,12 +271,14 @@ export const capabilityRows: readonly (readonly [RegExp, CapabilityRow])[] = [
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-4(?!-\d(?!\d))/, claude4],
   [/^meta\.llama2-/, { ...llama3, ...ended }],
   [/^meta\.llama3-(?:8b|70b)-/, llama3],
+  [/^meta\.llama3-2-(?:11b|90b)-/, { ...llama31, images: true, isProfileOnly: true }],
   [/^meta\.llama3-[1-3]-/, llama31],
   [/^meta\.llama4-/, llama4],
   [/^mistral\.(?:mixtral-8x7b|mistral-7b)-/, mixtral],
   [/^mistral\.mistral-large-/, mistralLarge],
   [/^amazon\.nova-micro-/, { ...nova, images: false, documents: false }],
   [/^amazon\.nova-2-multimodal-embeddings-/, { ...embedding, api: "nova-embed" }],
+  [/^amazon\.nova-2-/, nova2],
   [/^amazon\.nova-/, nova],
   [/^amazon\.titan-text-/, titanText],
   [/^amazon\.titan-embed-(?:text-v1|g1-text-)/, { ...embedding, api: "titan-embed-v1" }],

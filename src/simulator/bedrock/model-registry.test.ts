@@ -68,6 +68,21 @@ describe("identifiers of models", () => {
     expect(resolve("us")).toThrow("The provided model identifier is invalid.");
   });
 
+  test("are refused once their life has ended, if the time is told", () => {
+    const at = (date: string) =>
+      new ModelRegistry({ models: {}, region: undefined, modelsAsOf: Date.parse(date) });
+    const sonnet = "us.anthropic.claude-sonnet-4-20250514-v1:0";
+    expect(at("2026-10-13").resolve(sonnet).lifecycle).toBe("active");
+    for (const model of [
+      sonnet,
+      "arn:aws:bedrock:us-west-2:123456789012:inference-profile/us.meta.llama3-1-405b-instruct-v1:0",
+    ]) {
+      expect(() => at("2026-10-14").resolve(model)).toThrow("reached the end of its life");
+    }
+    expect(at("2030-01-01").resolve("us.anthropic.claude-sonnet-4-6").lifecycle).toBe("active");
+    expect(registry.resolve(sonnet).lifecycle).toBe("active");
+  });
+
   test.each([
     ["ap-northeast-1", "jp.anthropic.claude-haiku-4-5-20251001-v1:0", true],
     ["ap-northeast-1", "apac.anthropic.claude-sonnet-4-20250514-v1:0", true],

@@ -1,5 +1,6 @@
 import { BedrockError, invalid } from "./bedrock-error.ts";
 import { allCapableRow, capabilityRows, type CapabilityRow } from "./capability-rows.ts";
+import { hasEnded } from "./ended-models.ts";
 import { checkShape } from "./shape.ts";
 
 /** What stands before the id of a foundation model to make it a profile, and where it exists. */
@@ -11,6 +12,7 @@ const profileRegions: Readonly<Record<string, RegExp>> = {
   jp: /^ap-northeast-[13]$/,
   au: /^ap-southeast-[24]$/,
   ca: /^ca-/,
+  in: /^ap-south-/,
   global: /./,
 };
 
@@ -38,14 +40,17 @@ const testModels = /^(?:simulated-|fault-|sound)/;
 export class ModelRegistry {
   readonly #models: Readonly<Record<string, Partial<CapabilityRow>>>;
   readonly #region: string | undefined;
+  readonly #modelsAsOf: number | undefined;
 
   /** `models`: by id or ARN, differences from what that would be taken for. */
   constructor(options: {
     readonly models: Readonly<Record<string, Partial<CapabilityRow>>>;
     readonly region: string | undefined;
+    readonly modelsAsOf?: number | undefined;
   }) {
     this.#models = options.models;
     this.#region = options.region;
+    this.#modelsAsOf = options.modelsAsOf;
   }
 
   /** Throws `BedrockError` for ids that no model answers to. */
@@ -89,7 +94,9 @@ export class ModelRegistry {
     const own = this.#models[model];
     const row = id === undefined ? allCapableRow : rowOf(id);
     if (row === undefined && own === undefined) throw unknownModel();
-    return { ...(row ?? allCapableRow), ...own };
+    const asOf = this.#modelsAsOf;
+    const isGone = asOf !== undefined && id !== undefined && hasEnded(id, asOf);
+    return { ...(row ?? allCapableRow), ...(isGone && { lifecycle: "end-of-life" }), ...own };
   }
 }
 

@@ -5,6 +5,7 @@ import { LateRefusal, invalid, modelError, type BedrockError } from "./bedrock-e
 import type { CapabilityRow } from "./capability-rows.ts";
 import { checkCapabilities } from "./check-capabilities.ts";
 import { checkConversation } from "./check-conversation.ts";
+import { checkNova } from "./check-nova.ts";
 import { checkReasoning } from "./check-reasoning.ts";
 import type { ConverseRequest, GuardrailUse } from "./converse-request.ts";
 import { converseShape } from "./converse-shapes.ts";
@@ -29,6 +30,7 @@ export function readConverseRequest(call: ConverseCall): ConverseRequest {
   checkShape(body, converseShape(isStreamed));
   checkCapabilities(body, row, isStreamed);
   checkConversation(body, row);
+  if (row.novaGeneration !== undefined) checkNova(body, row.novaGeneration);
   if (row.contextText === "claude" || row.api === "everything") {
     checkReasoning(body, model, row);
   }

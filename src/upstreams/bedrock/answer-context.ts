@@ -12,6 +12,8 @@ export interface AnswerContext {
   readonly usesFunctions: boolean;
   /** Of the model that answers. */
   readonly thoughtSeal: ThoughtSeal;
+  /** Of models that take none: where the text of the answer ends. */
+  readonly stopSequences: readonly string[];
 }
 
 /** The `input` field of a tool that stands for a caller's tool of free text. */

@@ -2,9 +2,15 @@ import type { ChatEvent, ReasoningBlock } from "../../domain/chat.ts";
 import type { TokenUsage } from "../../domain/usage.ts";
 import { checkToolCallCount } from "../shared/answer-bounds.ts";
 import { nonEmpty, type JsonObject } from "../shared/json-fields.ts";
+import { StopCutter } from "../shared/stop-cutter.ts";
 import type { AnswerContext } from "./answer-context.ts";
 import { brokenAnswer } from "./broken-answer.ts";
-import { readStopReason, type CallsFinish, type OnUnknownStopReason } from "./stop-reason.ts";
+import {
+  isFiltered,
+  readStopReason,
+  type CallsFinish,
+  type OnUnknownStopReason,
+} from "./stop-reason.ts";
 import { TextFieldReader } from "./text-field-reader.ts";
 import { ignoredInput, JsonInput, TextInput, type ToolInput } from "./streamed-tool-input.ts";
 
@@ -20,6 +26,7 @@ const longestHeldText = 4 * 1024 * 1024;
 export class AnswerEvents {
   readonly #context: AnswerContext;
   readonly #onUnknownStopReason: OnUnknownStopReason;
+  readonly #cutter: StopCutter;
   #events: ChatEvent[] = [];
   #hasSpoken = false;
   /** Tool calls are counted from 0 here: the service counts all blocks of content together. */
@@ -32,6 +39,7 @@ export class AnswerEvents {
   constructor(context: AnswerContext, onUnknownStopReason: OnUnknownStopReason) {
     this.#context = context;
     this.#onUnknownStopReason = onUnknownStopReason;
+    this.#cutter = new StopCutter(context.stopSequences);
   }
 
   /** The events since it was last asked. */
@@ -47,11 +55,25 @@ export class AnswerEvents {
     return this.#hasSpoken || this.#events.length > 0;
   }
 
+  /** Whether a stop sequence ended the answer: whatever comes after it is left out. */
+  get isCut(): boolean {
+    return this.#cutter.isCut;
+  }
+
+  text(text: string): void {
+    this.#say(this.#cutter.push(text).text);
+  }
+
+  reasoning(text: string): void {
+    if (text === "" || this.isCut) return;
+    this.#events.push({ type: "reasoning-delta", choice, text });
+  }
+
   /**
    * Where a tool's input is the answer, words beside it would spoil it: they are held back until
    * it is clear that the model did not use that tool.
    */
-  text(text: string): void {
+  #say(text: string): void {
     if (text === "" || this.#hasAnswerCall) return;
     if (this.#context.answerTool === undefined) {
       this.#events.push({ type: "text-delta", choice, text });
@@ -61,13 +83,9 @@ export class AnswerEvents {
     if (this.#heldText.length > longestHeldText) throw brokenAnswer("the answer is too long");
   }
 
-  reasoning(text: string): void {
-    if (text !== "") this.#events.push({ type: "reasoning-delta", choice, text });
-  }
-
   /** What the model wants back of its thoughts, if anything. */
   reasoningBlock(block: ReasoningBlock | undefined): void {
-    if (block === undefined) return;
+    if (block === undefined || this.isCut) return;
     const content = this.#context.thoughtSeal.seal(block);
     this.#events.push({ type: "reasoning-block", choice, block: this.#thoughtCount, content });
     this.#thoughtCount += 1;
@@ -76,7 +94,8 @@ export class AnswerEvents {
   /** Begins a tool call; returns where its input goes. Throws `UpstreamFailure` for a nameless one. */
   toolUse(toolUse: JsonObject): ToolInput {
     // The service runs such a tool itself and goes on.
-    if (toolUse["type"] === "server_tool_use") return ignoredInput;
+    if (toolUse["type"] === "server_tool_use" || this.isCut) return ignoredInput;
+    this.#say(this.#cutter.flush());
     const id = nonEmpty(toolUse["toolUseId"]);
     const sentName = nonEmpty(toolUse["name"]);
     if (id === undefined || sentName === undefined) {
@@ -97,7 +116,9 @@ export class AnswerEvents {
   /** Throws `UpstreamFailure` when the reason is none for a whole answer. */
   finish(stopReason: string | undefined): void {
     const onUnknown = this.#onUnknownStopReason;
-    const finishReason = readStopReason(stopReason, this.#callsFinish(), onUnknown);
+    const reason = this.isCut && !isFiltered(stopReason) ? "stop_sequence" : stopReason;
+    const finishReason = readStopReason(reason, this.#callsFinish(), onUnknown);
+    this.#say(this.#cutter.flush());
     this.#releaseText();
     this.#events.push({ type: "choice-finish", choice, finishReason });
   }

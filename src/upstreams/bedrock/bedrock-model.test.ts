@@ -5,7 +5,8 @@ import { familyOf, type ModelFamily } from "./model-families.ts";
 
 const families: readonly (readonly [string, ModelFamily])[] = [
   ["anthropic.claude-3-haiku-20240307-v1:0", "claude-3"],
-  ["us.anthropic.claude-3-5-haiku-20241022-v1:0", "claude-3-5"],
+  ["us.anthropic.claude-3-5-haiku-20241022-v1:0", "claude-3-5-haiku"],
+  ["us.anthropic.claude-3-5-sonnet-20241022-v2:0", "claude-3-5"],
   ["apac.anthropic.claude-3-5-sonnet-20240620-v1:0", "claude-3-5-sonnet-v1"],
   ["eu.anthropic.claude-3-7-sonnet-20250219-v1:0", "claude-3-7"],
   ["us-gov.anthropic.claude-sonnet-4-20250514-v1:0", "claude-4"],
@@ -37,6 +38,7 @@ const families: readonly (readonly [string, ModelFamily])[] = [
   ["mistral.mistral-large-2407-v1:0", "mistral-large"],
   ["us.amazon.nova-lite-v1:0", "nova"],
   ["amazon.nova-micro-v1:0", "nova-micro"],
+  ["in.amazon.nova-2-lite-v1:0", "nova-2"],
   ["amazon.titan-text-express-v1", "titan-text"],
   ["amazon.titan-embed-text-v2:0", "titan-embed-v2"],
   ["cohere.command-r-plus-v1:0", "cohere-command-r"],

@@ -16,6 +16,11 @@ export interface BedrockModel {
   readonly family: ModelFamily;
   /** Of chat models; they say nothing of an embedding model. */
   readonly capabilities: Capabilities;
+  /**
+   * The longest answer by the operator's word; undefined where there is only the table's, which a
+   * newer model may exceed.
+   */
+  readonly statedOutputTokens: number | undefined;
   readonly settings: Omit<BedrockModelSettings, "family" | "capabilities" | "maxOutputTokens">;
 }
 
@@ -36,6 +41,7 @@ export function resolveModel(
     identifier,
     family,
     capabilities: { ...capabilities, maxOutputTokens },
+    statedOutputTokens: settings.capabilities.maxOutputTokens,
     settings,
   };
 }

@@ -76,7 +76,7 @@ export type DocumentFormat =
   "pdf" | "csv" | "doc" | "docx" | "xls" | "xlsx" | "html" | "txt" | "md";
 
 export interface InferenceConfig {
-  readonly maxTokens: number;
+  readonly maxTokens?: number;
   readonly temperature?: number;
   readonly topP?: number;
   readonly stopSequences?: readonly string[];

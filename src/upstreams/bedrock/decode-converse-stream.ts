@@ -63,6 +63,10 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
     return this.#isDone;
   }
 
+  get endedEarly(): boolean {
+    return this.#answer.isCut;
+  }
+
   get malformedEvents(): number {
     return this.#malformed.count;
   }
@@ -178,7 +182,10 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
   #readDelta(event: JsonObject): void {
     const delta = objectOf(event["delta"]) ?? {};
     const { text, toolUse, reasoningContent } = delta;
-    if (typeof text === "string") this.#answer.text(text);
+    if (typeof text === "string") {
+      this.#answer.text(text);
+      if (this.#answer.isCut) return this.#finishEarly();
+    }
     if (isObject(reasoningContent)) this.#readThought(blockIndexOf(event), reasoningContent);
     if (!isObject(toolUse)) return;
     const input = this.#toolInputs.get(blockIndexOf(event));
@@ -210,6 +217,12 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
     this.#hasMetadata = true;
     this.#usage = readUsage(event["usage"]);
     this.#serviceTier = textOf(objectOf(event["serviceTier"])?.["type"]);
+  }
+
+  /** The caller has all of the answer; what the upstream would still say is not waited for. */
+  #finishEarly(): void {
+    this.#answer.finish("stop_sequence");
+    this.#isDone = true;
   }
 
   #finishIfWhole(): void {

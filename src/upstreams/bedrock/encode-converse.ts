@@ -10,9 +10,10 @@ import { listsOf } from "./caching/prompt-blocks.ts";
 import { checkUnsupported } from "./check-unsupported.ts";
 import type { ConverseBody, GuardrailConfig } from "./converse-body.ts";
 import { encodeConversation, type Conversation } from "./encode-conversation.ts";
-import { encodeInference, maxTokensOf } from "./encode-inference.ts";
+import { encodeInference, maxTokensOf, stopSequencesOf } from "./encode-inference.ts";
 import { encodeTools, type EncodedTools } from "./encode-tools.ts";
 import { mergeFields } from "./merge-fields.ts";
+import { topKFields } from "./nova/top-k.ts";
 import { planAnswerFormat, type AnswerFormat } from "./plan-answer-format.ts";
 import type { BedrockModelSettings, Guardrail } from "./settings.ts";
 import { planReasoning, type ReasoningPlan } from "./thinking/plan-reasoning.ts";
@@ -41,17 +42,19 @@ export function encodeConverse(
   checkUnsupported(request, adjustments);
   const parts = encodeParts(request, model, adjustments);
   const { format, tools, names, conversation } = parts;
-  const maxTokens = maxTokensOf(request, model);
+  const maxTokens = maxTokensOf(request, model, adjustments);
   const reasoning = planReasoning(request, model, {
     isForced: tools.isForced,
     maxTokens,
     turns: conversation.turns,
   });
-  const { isThinking } = reasoning;
+  const { isThinking, isUncapped, sentEffort } = reasoning;
+  if (sentEffort !== undefined) adjustments.sendAs("reasoning_effort", sentEffort);
+  const cap = isUncapped === true ? undefined : maxTokens;
   const fields = additionalFields(request, model, { tools, reasoning });
   const body: ConverseBody = {
     ...contentOf(parts, { keepsThoughts: isThinking }),
-    inferenceConfig: encodeInference(request, model, { maxTokens, isThinking, adjustments }),
+    inferenceConfig: encodeInference(request, model, { maxTokens: cap, isThinking, adjustments }),
     ...(Object.keys(fields).length > 0 && { additionalModelRequestFields: fields }),
     ...(format.kind === "field" && { outputConfig: { textFormat: format.textFormat } }),
     ...operatorFields(request, model.settings, isStreamed),
@@ -64,6 +67,7 @@ export function encodeConverse(
       answerTool: tools.answerTool,
       usesFunctions: (request.functions ?? []).length > 0,
       thoughtSeal: new ThoughtSeal(model),
+      stopSequences: model.capabilities.stop ? [] : stopSequencesOf(request),
     },
     adjusted: adjustments.fields,
   };
@@ -128,14 +132,17 @@ function contentOf(
 /** The operator's fields stand above the caller's: who pays for the model knows what it takes. */
 function additionalFields(
   request: ChatRequest,
-  { capabilities, settings }: BedrockModel,
+  { capabilities, family, settings }: BedrockModel,
   { tools, reasoning }: { readonly tools: EncodedTools; readonly reasoning: ReasoningPlan },
 ): JsonObject {
   const topK = numberOf(request["top_k"]);
   const sendsTopK = topK !== undefined && capabilities.topK && !reasoning.isThinking;
   // What the operator says of thinking is part of the plan already, where it can be had.
-  const { thinking: _planned, ...configured } = settings.additionalFields;
-  const computed = { ...(sendsTopK && { top_k: topK }), ...reasoning.fields, ...tools.fields };
+  const { thinking: _planned, reasoningConfig, ...others } = settings.additionalFields;
+  const isPlanned = reasoningConfig === undefined || capabilities.reasoning === "nova-effort";
+  const configured = isPlanned ? others : { ...others, reasoningConfig };
+  const sampling = sendsTopK ? topKFields(topK, family) : {};
+  const computed = { ...sampling, ...reasoning.fields, ...tools.fields };
   return mergeFields(computed, configured);
 }
 

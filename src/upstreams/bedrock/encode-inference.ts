@@ -1,4 +1,4 @@
-import type { ChatRequest } from "../../domain/chat.ts";
+import { isOwnCap, type ChatRequest } from "../../domain/chat.ts";
 import type { Adjustments } from "./adjustments.ts";
 import type { BedrockModel } from "./bedrock-model.ts";
 import { isBlank } from "./blank-text.ts";
@@ -8,23 +8,41 @@ import type { InferenceConfig } from "./converse-body.ts";
 const usualMaxTokens = 4_096;
 
 /**
- * The cap of the answer, always sent: without one some models stop after 512 tokens. The provider
- * reserves it from the operator's quota until the answer is whole, so the operator can choose a
- * lower one than the model's for callers who give none. A larger one than the model's is refused by
- * the provider, so it is lowered.
+ * The cap of the answer: without one some models stop after 512 tokens. The provider reserves it
+ * from the operator's quota until the answer is whole, so the operator can choose a lower one than
+ * the model's for callers who give none.
+ *
+ * A caller's cap is sent as it is, or refused; where the operator allows it, it is lowered and the
+ * caller told. Where only the table says that the model writes less, the provider decides, which
+ * names its limit when it refuses.
  */
 export function maxTokensOf(
   request: ChatRequest,
-  { capabilities, settings }: BedrockModel,
+  model: BedrockModel,
+  adjustments: Adjustments,
 ): number {
-  const most = capabilities.maxOutputTokens;
-  const asked = request.max_completion_tokens ?? request.max_tokens;
-  const wanted = asked ?? settings.defaultOutputTokens ?? most ?? usualMaxTokens;
-  return most === undefined ? wanted : Math.min(wanted, most);
+  const { capabilities, settings } = model;
+  const most = capabilities.maxOutputTokens ?? Number.POSITIVE_INFINITY;
+  const asked = request.max_completion_tokens ?? request.max_tokens ?? undefined;
+  if (asked === undefined) {
+    const usual = settings.defaultOutputTokens ?? capabilities.maxOutputTokens ?? usualMaxTokens;
+    return Math.min(usual, most);
+  }
+  if (request[isOwnCap] === true) return Math.min(asked, most);
+  const { statedOutputTokens: stated } = model;
+  if (stated === undefined || asked <= stated) return asked;
+  const isNewer = typeof request.max_completion_tokens === "number";
+  const field = isNewer ? "max_completion_tokens" : "max_tokens";
+  const message =
+    `${field} is too large: ${asked}. This model supports at most ${stated} completion tokens, ` +
+    `whereas you provided ${asked}.`;
+  adjustments.dropOrRefuse(field, message, stated);
+  return stated;
 }
 
 export interface InferencePlan {
-  readonly maxTokens: number;
+  /** Undefined where the model takes no cap. */
+  readonly maxTokens: number | undefined;
   readonly isThinking: boolean;
   readonly adjustments: Adjustments;
 }
@@ -34,11 +52,11 @@ export function encodeInference(
   model: BedrockModel,
   { maxTokens, isThinking, adjustments }: InferencePlan,
 ): InferenceConfig {
-  const stopSequences = stopSequencesOf(request, model, adjustments);
+  const stopSequences = model.capabilities.stop ? stopSequencesOf(request) : [];
   const sampling = samplingOf(request, model, adjustments);
   if (isThinking) tellDroppedSampling(sampling, adjustments);
   return {
-    maxTokens,
+    ...(maxTokens !== undefined && { maxTokens }),
     ...(!isThinking && sampling),
     ...(stopSequences.length > 0 && { stopSequences }),
   };
@@ -96,15 +114,11 @@ function dropUnlessDefault(field: string, value: number, adjustments: Adjustment
   adjustments.dropOrRefuse(field, `This model does not take ${field}. Leave it out or send 1.`);
 }
 
-/** Sequences of white space alone are refused, and would stop most answers at once. */
-function stopSequencesOf(
-  request: ChatRequest,
-  model: BedrockModel,
-  adjustments: Adjustments,
-): readonly string[] {
+/**
+ * Where the answer is to end, for the model or, where it takes none, for who reads its answer.
+ * Sequences of white space alone are refused, and would stop most answers at once.
+ */
+export function stopSequencesOf(request: ChatRequest): readonly string[] {
   const stop = request.stop ?? [];
-  const sequences = (typeof stop === "string" ? [stop] : stop).filter((text) => !isBlank(text));
-  if (sequences.length === 0 || model.capabilities.stop) return sequences;
-  adjustments.dropOrRefuse("stop", "This model takes no stop sequences. Remove stop.");
-  return [];
+  return (typeof stop === "string" ? [stop] : stop).filter((text) => !isBlank(text));
 }

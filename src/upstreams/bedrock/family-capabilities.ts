@@ -69,6 +69,7 @@ const claude46: Capabilities = {
   prefill: false,
   promptCacheHour: false,
   reasoning: "adaptive",
+  maxOutputTokens: 128_000,
 };
 
 /** From 4.7 on no sampling can be chosen, and this provider refuses JSON schemas there. */
@@ -103,7 +104,7 @@ const llama: Capabilities = {
   toolChoice: false,
   namedToolChoice: false,
   toolResultsWithText: false,
-  maxOutputTokens: 2_048,
+  maxOutputTokens: 4_096,
 };
 
 const mistral: Capabilities = { ...usual, toolResultsWithText: false, nineCharacterToolIds: true };
@@ -116,6 +117,7 @@ const nova: Capabilities = {
   promptCaching: true,
   promptCacheTools: false,
   promptCacheMinTokens: 1_000,
+  topK: true,
   maxOutputTokens: 10_000,
 };
 
@@ -136,6 +138,8 @@ export const familyCapabilities: Readonly<Record<ChatFamily, Capabilities>> = {
   "claude-3": claude,
   "claude-3-5-sonnet-v1": claude,
   "claude-3-5": { ...claude, maxOutputTokens: 8_192, countTokens: true },
+  // This provider's takes no images, unlike Anthropic's own.
+  "claude-3-5-haiku": { ...cachingClaude, images: false, maxOutputTokens: 8_192 },
   "claude-3-7": { ...cachingClaude, reasoning: "thinking-budget", maxOutputTokens: 64_000 },
   "claude-4": { ...cachingClaude, reasoning: "thinking-budget", maxOutputTokens: 64_000 },
   "claude-opus-4": { ...cachingClaude, reasoning: "thinking-budget", maxOutputTokens: 32_000 },
@@ -146,9 +150,9 @@ export const familyCapabilities: Readonly<Record<ChatFamily, Capabilities>> = {
   "claude-haiku-5-5": claude55,
   "claude-sonnet-5-5": { ...claude55, thinkingOff: "between-tools" },
   "claude-opus-5-5": { ...claude55, thinkingOff: "never" },
-  "llama-3": { ...llama, ...withoutTools },
+  "llama-3": { ...llama, ...withoutTools, maxOutputTokens: 2_048 },
   "llama-3-1": llama,
-  "llama-3-1-405b": { ...llama, maxOutputTokens: 4_096 },
+  "llama-3-1-405b": llama,
   "llama-3-2-vision": { ...llama, images: true },
   "llama-4": { ...llama, images: true, maxOutputTokens: 8_192 },
   "mistral-7b": { ...mistral, ...withoutTools, system: false, topK: true, maxOutputTokens: 8_192 },
@@ -169,6 +173,7 @@ export const familyCapabilities: Readonly<Record<ChatFamily, Capabilities>> = {
   },
   nova,
   "nova-micro": { ...nova, images: false, documents: false },
+  "nova-2": { ...nova, reasoning: "nova-effort", maxOutputTokens: 65_535 },
   "titan-text": { ...usual, ...withoutTools, system: false, maxOutputTokens: 3_072 },
   "cohere-command-r": {
     ...usual,

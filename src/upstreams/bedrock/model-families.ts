@@ -6,6 +6,7 @@ export const chatFamilies = [
   "claude-3",
   "claude-3-5-sonnet-v1",
   "claude-3-5",
+  "claude-3-5-haiku",
   "claude-3-7",
   "claude-4",
   "claude-opus-4",
@@ -26,6 +27,7 @@ export const chatFamilies = [
   "mistral-large",
   "nova",
   "nova-micro",
+  "nova-2",
   "titan-text",
   "cohere-command-r",
   "deepseek-r1",
@@ -91,7 +93,7 @@ export interface Capabilities {
   /** JSON schemas of answers, and of a tool's input with `strict`, are request fields. */
   readonly jsonSchema: boolean;
   /** How `reasoning_effort` is asked for. */
-  readonly reasoning: "none" | "thinking-budget" | "adaptive" | "effort-field";
+  readonly reasoning: "none" | "thinking-budget" | "adaptive" | "effort-field" | "nova-effort";
   /**
    * How the model is kept from thinking: by not asking for it, by a type of `thinking` of its own,
    * or not at all.
@@ -101,7 +103,10 @@ export interface Capabilities {
   readonly xhighEffort: boolean;
   /** Leaves the text of its thoughts out unless a summary of them is asked for. */
   readonly omitsThoughts: boolean;
-  /** Most tokens of one answer; undefined where the model's configuration alone says. */
+  /**
+   * Most tokens of one answer as far as is known, asked for where the caller gives no cap;
+   * undefined where the model's configuration alone says.
+   */
   readonly maxOutputTokens: number | undefined;
   /** Ids of tool calls in the history must be nine letters and digits. */
   readonly nineCharacterToolIds: boolean;
@@ -125,12 +130,13 @@ export function foundationModelOf(identifier: string): string | undefined {
 }
 
 /** What the identifiers of system profiles put before the foundation model's. */
-const geography = /^(?:us-gov|us|eu|apac|jp|au|ca|global)\./;
+const geography = /^(?:us-gov|us|eu|apac|jp|au|ca|in|global)\./;
 
 /** The first match counts. */
 const patterns: readonly (readonly [RegExp, ModelFamily])[] = [
   [/^anthropic\.claude-3-7-/, "claude-3-7"],
   [/^anthropic\.claude-3-5-sonnet-20240620-/, "claude-3-5-sonnet-v1"],
+  [/^anthropic\.claude-3-5-haiku-/, "claude-3-5-haiku"],
   [/^anthropic\.claude-3-5-/, "claude-3-5"],
   [/^anthropic\.claude-3-/, "claude-3"],
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-4-(?:[7-9]|\d\d)(?!\d)/, "claude-4-7"],
@@ -156,6 +162,7 @@ const patterns: readonly (readonly [RegExp, ModelFamily])[] = [
   [/^mistral\.mixtral-8x7b-/, "mixtral-8x7b"],
   [/^mistral\.mistral-large-24/, "mistral-large"],
   [/^amazon\.nova-micro-/, "nova-micro"],
+  [/^amazon\.nova-2-lite-/, "nova-2"],
   [/^amazon\.nova-(?:lite|pro|premier)-/, "nova"],
   [/^amazon\.titan-text-/, "titan-text"],
   [/^amazon\.titan-embed-(?:text-v1|g1-text-)/, "titan-embed-v1"],

@@ -43,6 +43,11 @@ export function readStopReason(
   }
 }
 
+/** Whether the answer is not what the model wrote. */
+export function isFiltered(stopReason: string | undefined): boolean {
+  return stopReason === "guardrail_intervened" || stopReason === "content_filtered";
+}
+
 /** An upstream that makes reasons up must not fill the log. */
 const mostReports = 32;
 

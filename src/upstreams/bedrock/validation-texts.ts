@@ -8,6 +8,7 @@ export function kindOfValidation(message: string): UpstreamFailureKind {
   if (identifierTexts.test(message) || guardrailTexts.test(message)) return "unknown-model";
   if (accountTexts.test(message)) return "bad-credential";
   if (saysOverflow(message)) return "context-overflow";
+  if (capTexts.test(message)) return "unsupported";
   return contentTexts.test(message) ? "content-refused" : "invalid-request";
 }
 
@@ -66,6 +67,9 @@ const overflowTexts = anyOf(
   // OpenAI's open models.
   `prompt tokens \\(${count}\\) exceed model maximum \\(${count}\\)`,
 );
+
+/** The caller's cap is too large for this model; another target's may take it. */
+const capTexts = /maximum tokens you requested exceeds the model limit of/i;
 
 const contentTexts =
   /content filter(?:s|ing)?\b|content polic(?:y|ies)|content moderation|responsible ai/i;

@@ -21,6 +21,7 @@ interface GoldenRequest {
     readonly textTools?: readonly string[];
     readonly answerTool?: string;
     readonly usesFunctions?: boolean;
+    readonly stopSequences?: readonly string[];
   };
 }
 
@@ -50,11 +51,13 @@ function check(golden: GoldenRequest): void {
     textTools: [...context.textTools],
     answerTool: context.answerTool,
     usesFunctions: context.usesFunctions,
+    stopSequences: context.stopSequences,
   }).toEqual({
     toolNames: {},
     textTools: [],
     answerTool: undefined,
     usesFunctions: false,
+    stopSequences: [],
     ...golden.context,
   });
   expect(request).toEqual(before);

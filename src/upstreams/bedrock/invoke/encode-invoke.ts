@@ -7,11 +7,11 @@ import type { BedrockModel } from "../bedrock-model.ts";
 import { checkUnsupported } from "../check-unsupported.ts";
 import type { ContentBlock, SystemBlock } from "../converse-body.ts";
 import { encodeContent, tierOf } from "../encode-converse.ts";
-import { encodeInference, maxTokensOf } from "../encode-inference.ts";
+import { encodeInference, maxTokensOf, stopSequencesOf } from "../encode-inference.ts";
 import { mergeFields } from "../merge-fields.ts";
 import { unsupported } from "../refusal.ts";
-import type { ImportedWire } from "./imported-families.ts";
 import { ThoughtSeal } from "../thinking/thought-seal.ts";
+import type { ImportedWire } from "./imported-families.ts";
 
 export interface EncodedInvoke {
   readonly body: string;
@@ -39,7 +39,7 @@ export function encodeInvoke(
     turns: messages.map(({ role, content }) => ({ role, text: textOf(content) })),
   });
   const { maxTokens, temperature, topP, stopSequences } = encodeInference(request, model, {
-    maxTokens: maxTokensOf(request, model),
+    maxTokens: maxTokensOf(request, model, adjustments),
     isThinking: false,
     adjustments,
   });
@@ -54,19 +54,20 @@ export function encodeInvoke(
   return {
     body: JSON.stringify(body),
     headers: operatorHeaders(request, model),
-    context: contextOf(model),
+    context: contextOf(request, model),
     adjusted: adjustments.fields,
   };
 }
 
 /** Of a request of plain text little needs to be known again. */
-function contextOf(model: BedrockModel): AnswerContext {
+function contextOf(request: ChatRequest, model: BedrockModel): AnswerContext {
   return {
     toolNames: new Map(),
     textTools: new Set(),
     answerTool: undefined,
     usesFunctions: false,
     thoughtSeal: new ThoughtSeal(model),
+    stopSequences: model.capabilities.stop ? [] : stopSequencesOf(request),
   };
 }
 

@@ -9,6 +9,7 @@ const context = {
   textTools: new Set<string>(),
   answerTool: undefined,
   usesFunctions: false,
+  stopSequences: [],
   thoughtSeal: new ThoughtSeal({ identifier: "imported" }),
 };
 

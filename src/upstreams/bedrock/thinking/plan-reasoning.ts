@@ -2,6 +2,7 @@ import type { ChatRequest } from "../../../domain/chat.ts";
 import { numberOf, objectOf, type JsonObject } from "../../shared/json-fields.ts";
 import type { BedrockModel } from "../bedrock-model.ts";
 import type { Turn } from "../converse-body.ts";
+import { planNovaEffort } from "../nova/effort.ts";
 import type { Capabilities } from "../model-families.ts";
 import { holdsResults } from "../turns.ts";
 import { beginsWithThoughts } from "./turn-thoughts.ts";
@@ -14,6 +15,10 @@ export interface ReasoningPlan {
    * have its earlier thoughts back.
    */
   readonly isThinking: boolean;
+  /** Set where the model takes no cap of its answer. */
+  readonly isUncapped?: true;
+  /** The caller's effort as it is sent, where that is another. */
+  readonly sentEffort?: string;
 }
 
 export interface ReasoningCircumstances {
@@ -29,9 +34,13 @@ export interface ReasoningCircumstances {
  */
 export function planReasoning(
   request: ChatRequest,
-  { capabilities, settings }: BedrockModel,
+  model: BedrockModel,
   circumstances: ReasoningCircumstances,
 ): ReasoningPlan {
+  const { capabilities, settings } = model;
+  if (capabilities.reasoning === "nova-effort") {
+    return planNovaEffort(request, model, circumstances);
+  }
   const effort = request.reasoning_effort ?? undefined;
   const configured = objectOf(settings.additionalFields["thinking"]);
   if (configured !== undefined) return planConfigured(configured, capabilities, circumstances);

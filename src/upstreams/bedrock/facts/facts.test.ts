@@ -1,0 +1,29 @@
+import { expect, test } from "bun:test";
+import { chatFamilies } from "../model-families.ts";
+import { familySources } from "./family-sources.ts";
+import { endOfLifeOf, endsOfLife } from "./lifecycle.ts";
+
+const date = /^20\d\d-\d\d-\d\d$/;
+
+test("every family has a source and the date on which it was read", () => {
+  for (const family of chatFamilies) {
+    expect(familySources[family].source).toStartWith("https://");
+    expect(familySources[family].asOf).toMatch(date);
+  }
+});
+
+test("every end of life is a date with a source, said once for each model", () => {
+  for (const { endsOn, source, asOf } of endsOfLife) {
+    expect([endsOn, asOf].filter((text) => date.test(text) && Date.parse(text) > 0)).toHaveLength(
+      2,
+    );
+    expect(source).toStartWith("https://");
+  }
+  expect(new Set(endsOfLife.map(({ model }) => model)).size).toBe(endsOfLife.length);
+});
+
+test("an end of life is that of the model and not of one whose name begins alike", () => {
+  expect(endOfLifeOf("cohere.command-r-v1:0")?.endsOn).toBe("2026-08-19");
+  expect(endOfLifeOf("cohere.command-r-v1:01")).toBeUndefined();
+  expect(endOfLifeOf("us.anthropic.claude-sonnet-4-6")).toBeUndefined();
+});

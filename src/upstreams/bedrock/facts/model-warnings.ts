@@ -1,0 +1,93 @@
+import type { Model } from "../../../domain/model.ts";
+import { resolveModel } from "../bedrock-model.ts";
+import { chatFamilies, familyOf } from "../model-families.ts";
+import type { BedrockModelSettings } from "../settings.ts";
+import { familySources } from "./family-sources.ts";
+import { endOfLifeOf } from "./lifecycle.ts";
+
+/** A model at one target, and the alias that it serves. */
+export interface ConfiguredModel {
+  readonly model: Pick<Model, "alias" | "kind" | "maxOutputTokens">;
+  readonly identifier: string;
+  readonly settings: BedrockModelSettings;
+}
+
+const dayMs = 24 * 3_600_000;
+/** Less than the six months of notice that the provider gives, and enough to move. */
+const noticeDays = 90;
+/** An alias that allows less than this share of what its model writes may be a mistake. */
+const smallShare = 1 / 8;
+
+/** What is known here better than the operator says, or not known at all. `now`: wall clock, ms. */
+export function modelWarnings(configured: ConfiguredModel, now: number): readonly string[] {
+  const warnings = [
+    lifecycleWarning(configured, now),
+    unknownWarning(configured),
+    outputWarning(configured),
+  ];
+  return warnings.flatMap((text) => text ?? []);
+}
+
+function lifecycleWarning(
+  { model, identifier, settings }: ConfiguredModel,
+  now: number,
+): string | undefined {
+  const end = endOfLifeOf(settings.baseModel ?? identifier);
+  if (end === undefined) return undefined;
+  const days = Math.floor((Date.parse(end.endsOn) - now) / dayMs);
+  if (days > noticeDays) return undefined;
+  const state =
+    days < 0
+      ? `reached its end of life on ${end.endsOn}: requests fail`
+      : `reaches its end of life on ${end.endsOn}: requests fail from then on`;
+  return (
+    `${nameOf(model)}: ${identifier} ${state}. Name a newer model at the target. ` +
+    `(${end.source}, read ${end.asOf})`
+  );
+}
+
+function unknownWarning({ model, identifier, settings }: ConfiguredModel): string | undefined {
+  const named = settings.baseModel ?? identifier;
+  const isTold = settings.family !== undefined || Object.keys(settings.capabilities).length > 0;
+  if (model.kind !== "chat" || isTold || familyOf(named) !== undefined) return undefined;
+  return (
+    `${nameOf(model)}: ${identifier} is not known here: nothing is refused before it is sent, and ` +
+    "4096 tokens are asked for where a caller sets no cap. Set bedrock.family or " +
+    "bedrock.capabilities at the target."
+  );
+}
+
+function outputWarning({ model, identifier, settings }: ConfiguredModel): string | undefined {
+  const allowed = model.maxOutputTokens;
+  const { family, capabilities, statedOutputTokens } = resolveModel(identifier, {
+    ...settings,
+    maxOutputTokens: undefined,
+  });
+  const known = capabilities.maxOutputTokens;
+  if (model.kind !== "chat" || allowed === undefined || known === undefined) return undefined;
+  const basis =
+    statedOutputTokens === undefined ? sourceOf(family) : "bedrock.capabilities.max_output_tokens";
+  const name = `${nameOf(model)}.max_output_tokens`;
+  if (allowed > known) {
+    return (
+      `${name} is ${allowed}, but ${identifier} writes at most ${known} (${basis}): callers who ` +
+      "ask for more get 400. Lower it, or set bedrock.capabilities.max_output_tokens at the " +
+      "target if the model writes more."
+    );
+  }
+  const isChosen = settings.maxOutputTokens !== undefined;
+  if (isChosen ? allowed >= known * smallShare : allowed === known) return undefined;
+  const what = isChosen ? `is ${allowed}` : `is not set, so it is ${allowed}`;
+  return `${name} ${what}, though ${identifier} writes up to ${known} (${basis}).`;
+}
+
+function sourceOf(family: string): string {
+  const known = chatFamilies.find((name) => name === family);
+  if (known === undefined) return "unknown";
+  const { source, asOf } = familySources[known];
+  return `${source}, read ${asOf}`;
+}
+
+function nameOf({ alias }: ConfiguredModel["model"]): string {
+  return `models.${alias}`;
+}

@@ -1,0 +1,56 @@
+import type { ChatRequest } from "../../../domain/chat.ts";
+import { objectOf, textOf } from "../../shared/json-fields.ts";
+import type { BedrockModel } from "../bedrock-model.ts";
+import { familyCapabilities } from "../family-capabilities.ts";
+import type { ReasoningCircumstances, ReasoningPlan } from "../thinking/plan-reasoning.ts";
+
+/**
+ * `reasoning_effort`, or the operator's `reasoningConfig`, for the second generation of Nova, which
+ * does not think unless it is asked to. At `high` it sizes its answers itself and refuses a cap and
+ * any sampling. A cap is a promise and an effort a wish, so under a cap `high` is asked for as
+ * `medium`, the most that can be had with one. Source: Amazon Nova 2 user guide, "Extended
+ * thinking"; that `topK` is refused too is reported.
+ */
+export function planNovaEffort(
+  request: ChatRequest,
+  model: BedrockModel,
+  { turns }: ReasoningCircumstances,
+): ReasoningPlan {
+  const wanted = wantedEffort(request, model);
+  // It cannot think before words that it has to go on from.
+  if (wanted === undefined || turns.at(-1)?.role !== "user")
+    return { fields: {}, isThinking: false };
+  const isFree = wanted === "high" && !isCapped(request, model);
+  const maxReasoningEffort = wanted === "high" && !isFree ? "medium" : wanted;
+  const asked = request.reasoning_effort ?? maxReasoningEffort;
+  return {
+    fields: { reasoningConfig: { type: "enabled", maxReasoningEffort } },
+    isThinking: isFree,
+    ...(isFree && { isUncapped: true }),
+    ...(asked !== maxReasoningEffort && { sentEffort: maxReasoningEffort }),
+  };
+}
+
+function wantedEffort(request: ChatRequest, { settings }: BedrockModel): string | undefined {
+  const configured = objectOf(settings.additionalFields["reasoningConfig"]);
+  if (configured === undefined) return efforts[request.reasoning_effort ?? "none"];
+  return configured["type"] === "enabled" ? textOf(configured["maxReasoningEffort"]) : undefined;
+}
+
+/** Whether somebody wants shorter answers than the model would write. */
+function isCapped(request: ChatRequest, { capabilities, settings }: BedrockModel): boolean {
+  const asked = request.max_completion_tokens ?? request.max_tokens ?? undefined;
+  const longest = familyCapabilities["nova-2"].maxOutputTokens ?? 0;
+  const most = capabilities.maxOutputTokens ?? longest;
+  return asked !== undefined || settings.defaultOutputTokens !== undefined || most < longest;
+}
+
+/** The model's own names; `none` and what is not known ask for nothing. */
+const efforts: Readonly<Record<string, string | undefined>> = {
+  minimal: "low",
+  low: "low",
+  medium: "medium",
+  high: "high",
+  xhigh: "high",
+  max: "high",
+};

@@ -1,0 +1,76 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { StopCutter } from "./stop-cutter.ts";
+
+/** What is left of a text that comes in these pieces. */
+function cutPieces(pieces: readonly string[], sequences: readonly string[]): string {
+  const cutter = new StopCutter(sequences);
+  let text = "";
+  for (const piece of pieces) text += cutter.push(piece).text;
+  return text + cutter.flush();
+}
+
+/** The sequence whose end comes first wins; of those with one end, the one that began first. */
+function reference(text: string, sequences: readonly string[]): string {
+  for (let end = 1; end <= text.length; end += 1) {
+    const written = text.slice(0, end);
+    const lengths = sequences.filter((stop) => stop !== "" && written.endsWith(stop));
+    if (lengths.length === 0) continue;
+    return written.slice(0, end - Math.max(...lengths.map(({ length }) => length)));
+  }
+  return text;
+}
+
+/** Few letters, so that sequences are found, begin within each other and nearly match. */
+const letters = fc.string({ unit: fc.constantFrom("a", "b", "\n", "💡") });
+const sequences = fc.array(letters, { maxLength: 4 });
+
+test("any split of any text is cut as the text as a whole would be", () => {
+  fc.assert(
+    fc.property(fc.array(letters), sequences, (pieces, stops) => {
+      expect(cutPieces(pieces, stops)).toBe(reference(pieces.join(""), stops));
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test("what has gone out is always the beginning of what is left in the end", () => {
+  fc.assert(
+    fc.property(fc.array(letters), sequences, (pieces, stops) => {
+      const cutter = new StopCutter(stops);
+      const left = reference(pieces.join(""), stops);
+      let sent = "";
+      for (const piece of pieces) {
+        sent += cutter.push(piece).text;
+        expect(left.startsWith(sent)).toBe(true);
+      }
+    }),
+  );
+});
+
+test("only what may begin a sequence is held back", () => {
+  const cutter = new StopCutter(["Observation:"]);
+  expect(cutter.push("Action: look\nObser")).toEqual({ text: "Action: look\n", isCut: false });
+  expect(cutter.push("ve\nObservation")).toEqual({ text: "Observe\n", isCut: false });
+  expect(cutter.push(": rain").isCut).toBe(true);
+  expect(cutter.push("more")).toEqual({ text: "", isCut: true });
+  expect(cutter.flush()).toBe("");
+});
+
+test("what is held at the end belongs to the text", () => {
+  expect(cutPieces(["It says Obs"], ["Observation:"])).toBe("It says Obs");
+});
+
+test("sequences are not looked for across a flush", () => {
+  const cutter = new StopCutter(["ab"]);
+  expect([cutter.push("a").text, cutter.flush(), cutter.push("b").text]).toEqual(["", "a", "b"]);
+});
+
+test("empty sequences end nothing", () => {
+  expect(cutPieces(["a", "b"], [""])).toBe("ab");
+});
+
+test("a long sequence that nearly matches everywhere takes no longer than the text", () => {
+  const text = "a".repeat(200_000);
+  expect(cutPieces([text], [`${"a".repeat(100_000)}b`])).toBe(text);
+});

@@ -1,0 +1,117 @@
+/** What of a text may go on to its reader. */
+export interface CutText {
+  readonly text: string;
+  /** Whether a stop sequence was found: nothing behind it belongs to the answer. */
+  readonly isCut: boolean;
+}
+
+/**
+ * Ends a text before a stop sequence, for models that take none. It comes out as a model that knew
+ * the sequences would have written it: of several, the one that is complete first ends the text,
+ * and of those that are complete with the same character the one that began first. How the text is
+ * split into pieces changes nothing. What may be the beginning of a sequence is held back until
+ * that is decided. Time is linear in the text for each sequence.
+ */
+export class StopCutter {
+  readonly #matchers: readonly Matcher[];
+  /** The end of the text so far that may begin a sequence. */
+  #held = "";
+  #isCut = false;
+
+  /** Empty sequences are ignored. */
+  constructor(sequences: readonly string[]) {
+    this.#matchers = sequences.filter((text) => text !== "").map((text) => new Matcher(text));
+  }
+
+  get isCut(): boolean {
+    return this.#isCut;
+  }
+
+  push(piece: string): CutText {
+    if (this.#isCut) return { text: "", isCut: true };
+    const text = this.#held + piece;
+    for (let at = this.#held.length; at < text.length; at += 1) {
+      const found = this.#lengthOfMatch(text.charCodeAt(at));
+      if (found > 0) return this.#cut(text.slice(0, at + 1 - found));
+    }
+    const heldFrom = text.length - Math.max(0, ...this.#matchers.map(({ matched }) => matched));
+    this.#held = text.slice(heldFrom);
+    return { text: text.slice(0, heldFrom), isCut: false };
+  }
+
+  /** The text has come to an end, or to a break that no sequence reaches over: what was held. */
+  flush(): string {
+    const held = this.#held;
+    this.#held = "";
+    for (const matcher of this.#matchers) matcher.reset();
+    return held;
+  }
+
+  #cut(text: string): CutText {
+    this.#isCut = true;
+    this.#held = "";
+    return { text, isCut: true };
+  }
+
+  /** Of the longest sequence that is complete with this character, 0 when none is. */
+  #lengthOfMatch(character: number): number {
+    let longest = 0;
+    for (const matcher of this.#matchers) {
+      if (matcher.isCompleteWith(character)) longest = Math.max(longest, matcher.matched);
+    }
+    return longest;
+  }
+}
+
+/** Finds one sequence in a text that comes character by character, as Knuth, Morris and Pratt do. */
+class Matcher {
+  readonly #sequence: string;
+  /** For each length of a beginning, the longest shorter one that it ends with. */
+  readonly #fallbacks: readonly number[];
+  #matched = 0;
+
+  constructor(sequence: string) {
+    this.#sequence = sequence;
+    this.#fallbacks = fallbacksOf(sequence);
+  }
+
+  /** Characters of the sequence that the text ends with. */
+  get matched(): number {
+    return this.#matched;
+  }
+
+  reset(): void {
+    this.#matched = 0;
+  }
+
+  isCompleteWith(character: number): boolean {
+    this.#matched = advance(this.#sequence, this.#fallbacks, { from: this.#matched, character });
+    return this.#matched === this.#sequence.length;
+  }
+}
+
+interface Step {
+  readonly from: number;
+  readonly character: number;
+}
+
+function advance(
+  sequence: string,
+  fallbacks: readonly number[],
+  { from, character }: Step,
+): number {
+  let matched = from;
+  while (matched > 0 && sequence.charCodeAt(matched) !== character) {
+    matched = fallbacks[matched] ?? 0;
+  }
+  return sequence.charCodeAt(matched) === character ? matched + 1 : 0;
+}
+
+function fallbacksOf(sequence: string): readonly number[] {
+  const fallbacks = [0, 0];
+  for (let at = 1; at < sequence.length; at += 1) {
+    const step = { from: fallbacks[at] ?? 0, character: sequence.charCodeAt(at) };
+    fallbacks.push(advance(sequence, fallbacks, step));
+  }
+  return fallbacks;
+}
