@@ -16,9 +16,21 @@ export function chooseTools(prompt: Prompt): readonly Tool[] {
   if (mode === "none" || first === undefined) return [];
   if (mode === "auto" && lastTurn(prompt)?.role !== "user") return [];
   const text = lastUserText(prompt).toLowerCase();
-  const matching = offered.filter((tool) => isAskedFor(tool, text));
-  const called = matching.length === 0 && mode === "required" ? [first] : matching;
+  const known = callsSinceUser(prompt);
+  const matching = offered.filter((tool) => isAskedFor(tool, text) && !known.has(tool.name));
+  const called = matching.length === 0 && mode === "required" ? [last(offered) ?? first] : matching;
   return isParallel ? called : called.slice(0, 1);
+}
+
+/** What a model that must call something calls when there is nothing left to look up. */
+function last(offered: readonly Tool[]): Tool | undefined {
+  return offered.find((tool) => /\banswer\b/i.test(tool.description));
+}
+
+/** Names of the tools whose results the newest question has already. */
+function callsSinceUser({ turns }: Prompt): ReadonlySet<string> {
+  const start = turns.findLastIndex((turn) => turn.role === "user");
+  return new Set(turns.slice(start + 1).flatMap((turn) => turn.toolCalls.map(({ name }) => name)));
 }
 
 /** True when the text names the tool, a telling part of its name, or two words of its description. */

@@ -83,6 +83,7 @@ const schema = {
   type: "object",
   properties: { city: { type: "string" }, days: { type: "integer" } },
   required: ["city", "days"],
+  additionalProperties: false,
 };
 const said = (text: string) => [{ role: "user", content: [{ text }] }];
 const plain = (content: string) => [{ role: "user", content }];

@@ -6,6 +6,7 @@ import type { CapabilityRow } from "./capability-rows.ts";
 import { checkCapabilities, modelError } from "./check-capabilities.ts";
 import { checkConversation } from "./check-conversation.ts";
 import { checkReasoning } from "./check-reasoning.ts";
+import { checkSchemas } from "./check-schema.ts";
 import type { ConverseRequest, GuardrailUse } from "./converse-request.ts";
 import { converseShape } from "./converse-shapes.ts";
 import type { PromptCache } from "./prompt-cache.ts";
@@ -27,6 +28,7 @@ export function readConverseRequest(call: ConverseCall): ConverseRequest {
   const { body, model, row, isStreamed } = call;
   checkShape(body, converseShape(isStreamed));
   checkCapabilities(body, row, isStreamed);
+  checkSchemas(body, row);
   checkConversation(body, row);
   if (row.contextText === "claude" || row.api === "everything") checkReasoning(body);
   const prompt = readPrompt(body, model, row);

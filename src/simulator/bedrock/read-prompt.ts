@@ -1,7 +1,6 @@
 import type { OutputForm, Prompt, Tool, ToolUse } from "../answer/prompt.ts";
 import { isRecord, listOf, numberOf, parseJson, recordOf, stringOf } from "../read-json.ts";
 import type { JsonRecord } from "../read-json.ts";
-import { invalid } from "./bedrock-error.ts";
 import type { CapabilityRow } from "./capability-rows.ts";
 import { readTurns } from "./read-turns.ts";
 
@@ -54,14 +53,7 @@ function readOutputForm(body: JsonRecord): OutputForm {
   const { jsonSchema } = recordOf(recordOf(textFormat)["structure"]);
   const text = recordOf(jsonSchema)["schema"];
   if (typeof text !== "string") return { kind: isToldJson(body) ? "json" : "text" };
-  let schema: unknown;
-  try {
-    schema = parseJson(text);
-  } catch {
-    throw invalid("The schema of outputConfig.textFormat is not valid JSON.");
-  }
-  if (!isRecord(schema)) throw invalid("The schema of outputConfig.textFormat is not an object.");
-  return { kind: "schema", schema };
+  return { kind: "schema", schema: recordOf(parseJson(text)) };
 }
 
 /** The wire has no JSON mode: models are told in words, and mostly do as they are told. */

@@ -4,7 +4,10 @@ export interface AnswerContext {
   readonly toolNames: ReadonlyMap<string, string>;
   /** Tools, by sent name, whose input is the text of their one field `input`. */
   readonly textTools: ReadonlySet<string>;
-  /** The tool, by sent name, whose input is the JSON text the caller asked for as the answer. */
+  /**
+   * The tool, by sent name, whose input is the JSON text the caller asked for as the answer; alone,
+   * or beside the caller's own.
+   */
   readonly answerTool: string | undefined;
   /** The caller used the deprecated `functions`; a call is answered as `function_call`. */
   readonly usesFunctions: boolean;

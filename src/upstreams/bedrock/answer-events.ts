@@ -108,10 +108,13 @@ export class AnswerEvents {
     if (text !== "") this.#events.push({ type: "text-delta", choice, text });
   }
 
-  /** A second answer behind the first would make both unreadable. */
+  /**
+   * A second answer behind the first would make both unreadable, and one behind a call of the
+   * caller's own tools is none yet.
+   */
   #startAnswer(): ToolInput {
+    if (this.#hasAnswerCall || this.#callsFinish() !== undefined) return ignoredInput;
     this.#heldText = "";
-    if (this.#hasAnswerCall) return ignoredInput;
     this.#hasAnswerCall = true;
     return new JsonInput((text) => this.#events.push({ type: "text-delta", choice, text }));
   }

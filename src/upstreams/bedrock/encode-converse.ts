@@ -8,7 +8,7 @@ import { encodeConversation, type Conversation } from "./encode-conversation.ts"
 import { encodeInference, maxTokensOf } from "./encode-inference.ts";
 import { encodeTools, type EncodedTools } from "./encode-tools.ts";
 import { mergeFields } from "./merge-fields.ts";
-import { planAnswerFormat, type AnswerFormat } from "./plan-answer-format.ts";
+import { planAnswerFormat, type AnswerFormat } from "./answer-format/plan-answer-format.ts";
 import { planReasoning, type ReasoningPlan } from "./plan-reasoning.ts";
 import type { BedrockModelSettings, Guardrail } from "./settings.ts";
 import { ToolNames } from "./tool-names.ts";
@@ -84,7 +84,7 @@ function encodeParts(request: ChatRequest, model: BedrockModel): Parts {
   const conversation = encodeConversation(request.messages, {
     model,
     names,
-    offersTools: tools.config !== undefined && tools.answerTool === undefined,
+    offersTools: tools.hasOffers,
     instruction: format.kind === "instruction" ? format.text : undefined,
   });
   return { format, names, tools, conversation };
