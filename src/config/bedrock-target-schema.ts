@@ -107,6 +107,11 @@ export const bedrockChatTargetSchema = z
       "Drops request fields that the model cannot honour, where callers would else get 400.",
       false,
     ),
+    validate_answers: flag(
+      "Checks answers against the `response_format` of their request: one that does not match is " +
+        "asked for again, and then an error.",
+      false,
+    ),
     guardrail: guardrailSchema,
     request_metadata: requestMetadataSchema,
     service_tier: z

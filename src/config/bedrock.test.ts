@@ -164,6 +164,7 @@ describe("a chat target's section", () => {
       defaultOutputTokens: undefined,
       capabilities: {},
       dropUnsupported: false,
+      validateAnswers: false,
       guardrail: undefined,
       requestMetadata: {},
       serviceTier: undefined,
@@ -184,7 +185,8 @@ describe("a chat target's section", () => {
   });
 
   test("goes to the upstream under its alias and identifier", () => {
-    const section = `family: claude-4, default_output_tokens: 9, drop_unsupported: true, service_tier: flex,
+    const section = `family: claude-4, default_output_tokens: 9, drop_unsupported: true, validate_answers: true,
+      service_tier: flex,
       guardrail: { identifier: gr1, version: DRAFT, trace: enabled_full, stream_processing: async },
       request_metadata: { team: "search: 1/2" }, latency: optimized,
       additional_fields: { top_k: 50, thinking: { type: enabled, budget_tokens: 1024 }, a: [x] }`;
@@ -196,6 +198,7 @@ describe("a chat target's section", () => {
       defaultOutputTokens: 9,
       capabilities: {},
       dropUnsupported: true,
+      validateAnswers: true,
       guardrail: {
         identifier: "gr1",
         version: "DRAFT",

@@ -78,6 +78,7 @@ function buildChatModel(
     defaultOutputTokens: section.default_output_tokens,
     capabilities: buildCapabilities(section.capabilities),
     dropUnsupported: section.drop_unsupported,
+    validateAnswers: section.validate_answers,
     guardrail: buildGuardrail(section.guardrail),
     requestMetadata: section.request_metadata,
     serviceTier: section.service_tier,

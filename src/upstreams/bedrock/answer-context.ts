@@ -1,3 +1,5 @@
+import type { AnswerCheck } from "./answer-format/answer-check.ts";
+
 /** What reading an answer needs to know of the request that it answers. */
 export interface AnswerContext {
   /** Names of tools as the caller wrote them, by the names that were sent; equal ones are left out. */
@@ -11,6 +13,8 @@ export interface AnswerContext {
   readonly answerTool: string | undefined;
   /** The caller used the deprecated `functions`; a call is answered as `function_call`. */
   readonly usesFunctions: boolean;
+  /** Of the text of an answer that ended by itself; undefined where nothing is checked. */
+  readonly check?: AnswerCheck | undefined;
 }
 
 /** The `input` field of a tool that stands for a caller's tool of free text. */

@@ -3,14 +3,14 @@ import type { TokenUsage } from "../../domain/usage.ts";
 import { checkToolCallCount } from "../shared/answer-bounds.ts";
 import { nonEmpty, type JsonObject } from "../shared/json-fields.ts";
 import type { AnswerContext } from "./answer-context.ts";
-import { brokenAnswer } from "./broken-answer.ts";
+import { brokenAnswer, unfitAnswer } from "./broken-answer.ts";
 import { readStopReason, type CallsFinish, type OnUnknownStopReason } from "./stop-reason.ts";
 import { TextFieldReader } from "./text-field-reader.ts";
 import { ignoredInput, JsonInput, TextInput, type ToolInput } from "./streamed-tool-input.ts";
 
 /** The service gives one choice; of more, each comes from a request of its own. */
 const choice = 0;
-/** Largest text that is held back, characters; the models' longest answers are far shorter. */
+/** Largest text that is held back or kept, characters; the models' longest answers are far shorter. */
 const longestHeldText = 4 * 1024 * 1024;
 
 /**
@@ -27,6 +27,8 @@ export class AnswerEvents {
   #hasFunctionCall = false;
   #hasAnswerCall = false;
   #heldText = "";
+  /** What the caller got, where it is to be checked. */
+  #saidText = "";
 
   constructor(context: AnswerContext, onUnknownStopReason: OnUnknownStopReason) {
     this.#context = context;
@@ -53,11 +55,18 @@ export class AnswerEvents {
   text(text: string): void {
     if (text === "" || this.#hasAnswerCall) return;
     if (this.#context.answerTool === undefined) {
-      this.#events.push({ type: "text-delta", choice, text });
+      this.#say(text);
       return;
     }
     this.#heldText += text;
     if (this.#heldText.length > longestHeldText) throw brokenAnswer("the answer is too long");
+  }
+
+  #say(text: string): void {
+    this.#events.push({ type: "text-delta", choice, text });
+    if (this.#context.check === undefined) return;
+    this.#saidText += text;
+    if (this.#saidText.length > longestHeldText) throw brokenAnswer("the answer is too long");
   }
 
   reasoning(text: string): void {
@@ -90,6 +99,9 @@ export class AnswerEvents {
     const onUnknown = this.#onUnknownStopReason;
     const finishReason = readStopReason(stopReason, this.#callsFinish(), onUnknown);
     this.#releaseText();
+    // One that was cut or filtered is known not to be whole, and a call is not the answer yet.
+    const problem = finishReason === "stop" ? this.#context.check?.(this.#saidText) : undefined;
+    if (problem !== undefined) throw unfitAnswer(problem);
     this.#events.push({ type: "choice-finish", choice, finishReason });
   }
 
@@ -105,7 +117,7 @@ export class AnswerEvents {
   #releaseText(): void {
     const text = this.#heldText;
     this.#heldText = "";
-    if (text !== "") this.#events.push({ type: "text-delta", choice, text });
+    if (text !== "") this.#say(text);
   }
 
   /**
@@ -116,7 +128,7 @@ export class AnswerEvents {
     if (this.#hasAnswerCall || this.#callsFinish() !== undefined) return ignoredInput;
     this.#heldText = "";
     this.#hasAnswerCall = true;
-    return new JsonInput((text) => this.#events.push({ type: "text-delta", choice, text }));
+    return new JsonInput((text) => this.#say(text));
   }
 
   /** The deprecated form has room for one call. */

@@ -1,6 +1,7 @@
 import type { ChatRequest } from "../../domain/chat.ts";
 import { numberOf, type JsonObject } from "../shared/json-fields.ts";
 import type { AnswerContext } from "./answer-context.ts";
+import { answerCheckOf } from "./answer-format/answer-check.ts";
 import type { BedrockModel } from "./bedrock-model.ts";
 import { checkUnsupported } from "./check-unsupported.ts";
 import type { ConverseBody, GuardrailConfig } from "./converse-body.ts";
@@ -54,6 +55,7 @@ export function encodeConverse(
       textTools: tools.textTools,
       answerTool: tools.answerTool,
       usesFunctions: (request.functions ?? []).length > 0,
+      check: model.settings.validateAnswers ? answerCheckOf(request) : undefined,
     },
   };
 }

@@ -38,6 +38,8 @@ export interface BedrockModelSettings {
   readonly capabilities: Partial<Capabilities>;
   /** Drops fields that the model cannot honour, where callers would else get 400. */
   readonly dropUnsupported: boolean;
+  /** Refuses answers without the form that `response_format` asks for. */
+  readonly validateAnswers: boolean;
   readonly guardrail: Guardrail | undefined;
   /** At most 16 pairs, for the provider's invocation logs. */
   readonly requestMetadata: Readonly<Record<string, string>>;
@@ -58,6 +60,7 @@ export const defaultModelSettings: BedrockModelSettings = {
   defaultOutputTokens: undefined,
   capabilities: {},
   dropUnsupported: false,
+  validateAnswers: false,
   guardrail: undefined,
   requestMetadata: {},
   serviceTier: undefined,
