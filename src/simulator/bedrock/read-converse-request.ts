@@ -59,8 +59,14 @@ function readGuardrail(config: unknown, prompt: Prompt): GuardrailUse | undefine
     version: stringOf(guardrailVersion),
     hasTrace: trace === "enabled" || trace === "enabled_full",
     streamProcessing: streamProcessingMode === "async" ? "async" : "sync",
-    isIntervening: last?.role === "user" && /^\s*guard:/i.test(last.text),
+    action: last?.role === "user" ? actionOn(last.text) : "none",
   };
+}
+
+function actionOn(text: string): GuardrailUse["action"] {
+  const [, word] = /^\s*(guard|mask):/i.exec(text) ?? [];
+  if (word === undefined) return "none";
+  return word.toLowerCase() === "guard" ? "blocked" : "masked";
 }
 
 function readLatency(latency: unknown): ConverseRequest["latency"] {

@@ -4,6 +4,7 @@ import { checkToolCallCount } from "../shared/answer-bounds.ts";
 import { nonEmpty, type JsonObject } from "../shared/json-fields.ts";
 import type { AnswerContext } from "./answer-context.ts";
 import { brokenAnswer, unfitAnswer } from "./broken-answer.ts";
+import { guardrailOutcome } from "./guardrail-outcome.ts";
 import { readStopReason, type CallsFinish, type OnUnknownStopReason } from "./stop-reason.ts";
 import { TextFieldReader } from "./text-field-reader.ts";
 import { ignoredInput, JsonInput, TextInput, type ToolInput } from "./streamed-tool-input.ts";
@@ -94,15 +95,24 @@ export class AnswerEvents {
     this.#events.push({ type: "answer-start", systemFingerprint: undefined, serviceTier });
   }
 
-  /** Throws `UpstreamFailure` when the reason is none for a whole answer. */
-  finish(stopReason: string | undefined): void {
+  /**
+   * Throws `UpstreamFailure` when the reason is none for a whole answer, or the answer has not the
+   * form that was asked for.
+   */
+  finish(stopReason: string | undefined, trace?: unknown): void {
+    const guardrail = guardrailOutcome(stopReason, trace);
     const onUnknown = this.#onUnknownStopReason;
     const finishReason = readStopReason(stopReason, this.#callsFinish(), onUnknown);
     this.#releaseText();
     // One that was cut or filtered is known not to be whole, and a call is not the answer yet.
     const problem = finishReason === "stop" ? this.#context.check?.(this.#saidText) : undefined;
     if (problem !== undefined) throw unfitAnswer(problem);
-    this.#events.push({ type: "choice-finish", choice, finishReason });
+    this.#events.push({
+      type: "choice-finish",
+      choice,
+      finishReason,
+      ...(guardrail !== undefined && { guardrail }),
+    });
   }
 
   usage(usage: TokenUsage | undefined): void {

@@ -56,7 +56,7 @@ function readAnswer(
 ): readonly ChatEvent[] {
   answer.serviceTier(textOf(objectOf(body["serviceTier"])?.["type"]));
   for (const block of content) if (isObject(block)) readBlock(block, answer);
-  answer.finish(textOf(body["stopReason"]));
+  answer.finish(textOf(body["stopReason"]), body["trace"]);
   answer.usage(readUsage(body["usage"]));
   return answer.take();
 }

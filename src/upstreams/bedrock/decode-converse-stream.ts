@@ -39,6 +39,7 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
   #hasMetadata = false;
   #usage: TokenUsage | undefined;
   #serviceTier: string | undefined;
+  #trace: unknown;
   #isDone = false;
   #failure: UpstreamFailure | undefined;
 
@@ -187,6 +188,7 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
   #readMetadata(event: JsonObject): void {
     this.#hasMetadata = true;
     this.#usage = readUsage(event["usage"]);
+    this.#trace = event["trace"];
     this.#serviceTier = textOf(objectOf(event["serviceTier"])?.["type"]);
   }
 
@@ -200,7 +202,7 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
     }
     for (const index of this.#toolInputs.keys()) this.#endToolInput(index);
     this.#answer.serviceTier(this.#serviceTier);
-    this.#answer.finish(this.#stopReason);
+    this.#answer.finish(this.#stopReason, this.#trace);
     this.#answer.usage(this.#usage);
     this.#isDone = true;
   }

@@ -3,6 +3,7 @@ import type {
   ChatEvent,
   ChatResult,
   FinishReason,
+  GuardrailOutcome,
   ResultToolCall,
 } from "../../domain/chat.ts";
 import type { TokenUsage } from "../../domain/usage.ts";
@@ -35,6 +36,7 @@ class Collector {
   readonly #toolCalls: OpenToolCall[] = [];
   #functionCall: { readonly name: string; arguments: string } | undefined;
   #finishReason: FinishReason = "stop";
+  #guardrail: GuardrailOutcome | undefined;
   #usage: TokenUsage | undefined;
   #serviceTier: string | undefined;
 
@@ -67,6 +69,7 @@ class Collector {
         break;
       case "choice-finish":
         this.#finishReason = event.finishReason;
+        this.#guardrail = event.guardrail;
         break;
       case "usage-report":
         this.#usage = event.usage;
@@ -95,6 +98,7 @@ class Collector {
       functionCall: this.#functionCall,
       finishReason: this.#finishReason,
       logprobs: undefined,
+      ...(this.#guardrail !== undefined && { guardrail: this.#guardrail }),
     };
   }
 }
