@@ -30,6 +30,7 @@ const capabilitiesSchema = z
     stop: optionalFlag("Takes `stop`."),
     prefill: optionalFlag("Takes a conversation that ends with the assistant's words."),
     images: optionalFlag("Takes images."),
+    tool_result_images: optionalFlag("Takes images in results of tools."),
     max_images: requiredWholeNumber({
       about: "Most images of one request.",
       min: 1,

@@ -121,6 +121,7 @@ const flagKeys = {
   stop: "stop",
   prefill: "prefill",
   images: "images",
+  toolResultImages: "tool_result_images",
   documents: "documents",
   promptCaching: "prompt_caching",
   jsonSchema: "json_schema",

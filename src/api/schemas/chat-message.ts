@@ -44,6 +44,8 @@ const userParts = tagged("type", {
   input_audio: audioPart,
   file: filePart,
 });
+/** OpenAI takes text alone; other servers, and the models themselves, take these too. */
+const toolParts = tagged("type", { text: textPart, image_url: imagePart, file: filePart });
 const assistantParts = tagged("type", { text: textPart, refusal: refusalPart });
 
 /** Also the form of a prediction's content. */
@@ -88,7 +90,12 @@ export const chatMessage = tagged("role", {
     optional: { name: text() },
   }),
   function: object({ required: { name: text(), content: orNull(text()) } }),
-  tool: object({ required: { content: orNullContent(textContent), tool_call_id: text() } }),
+  tool: object({
+    required: {
+      content: orNullContent(textOrList(toolParts, { of: "objects" })),
+      tool_call_id: text(),
+    },
+  }),
   developer: instructions,
 });
 

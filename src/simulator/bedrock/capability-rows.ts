@@ -17,6 +17,7 @@ export interface CapabilityRow {
   /** The conversation may end with the assistant's words. */
   readonly prefill: boolean;
   readonly images: boolean;
+  readonly toolResultImages: boolean;
   readonly documents: boolean;
   readonly jsonSchema: boolean;
   readonly cachePoints: boolean;
@@ -52,6 +53,7 @@ export const allCapableRow: CapabilityRow = {
   stop: true,
   prefill: true,
   images: true,
+  toolResultImages: true,
   documents: true,
   jsonSchema: true,
   cachePoints: true,
@@ -104,6 +106,7 @@ const plainChat: CapabilityRow = {
   jsonSchema: false,
   cachePoints: false,
   countTokens: false,
+  toolResultImages: false,
   modelFields: [],
 };
 const llama3: CapabilityRow = {
@@ -158,6 +161,7 @@ const mistralLarge: CapabilityRow = {
 const nova: CapabilityRow = {
   ...plainChat,
   cachePoints: true,
+  toolResultImages: true,
   modelFields: ["inferenceConfig", "reasoningConfig"],
   maxOutputTokens: 10_000,
   contextTokens: 300_000,

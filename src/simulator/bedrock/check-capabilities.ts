@@ -91,6 +91,9 @@ function checkBlocks(body: JsonRecord, row: CapabilityRow): void {
   if (!row.images && all.some(({ image }) => image !== undefined)) {
     throw invalid("This model doesn't support the image content block. Remove it and try again.");
   }
+  if (!row.toolResultImages && inner.some(({ image }) => image !== undefined)) {
+    throw unsupportedField("toolResult.content.image");
+  }
   if (!row.documents && all.some(({ document }) => document !== undefined)) {
     throw invalid("This model doesn't support documents.");
   }

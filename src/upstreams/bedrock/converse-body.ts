@@ -38,7 +38,7 @@ export interface ToolUseBlock {
 }
 
 export interface ToolResultBlock {
-  readonly toolResult: { readonly toolUseId: string; readonly content: readonly TextBlock[] };
+  readonly toolResult: { readonly toolUseId: string; readonly content: readonly ResultBlock[] };
 }
 
 export interface ImageBlock {
@@ -52,6 +52,9 @@ export interface DocumentBlock {
     readonly source: { readonly bytes: string };
   };
 }
+
+/** What a tool can give back. */
+export type ResultBlock = TextBlock | ImageBlock | DocumentBlock;
 
 export type ContentBlock =
   TextBlock | CachePoint | ToolUseBlock | ToolResultBlock | ImageBlock | DocumentBlock;

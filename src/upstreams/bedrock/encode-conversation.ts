@@ -5,7 +5,8 @@ import type { BedrockModel } from "./bedrock-model.ts";
 import { isBlank } from "./blank-text.ts";
 import { cachePoint, type SystemBlock, type TextBlock, type Turn } from "./converse-body.ts";
 import { DocumentNames } from "./document-names.ts";
-import { encodeUserPart } from "./encode-user-part.ts";
+import type { DocumentContext } from "./encode-document.ts";
+import { encodeInputPart } from "./encode-input-part.ts";
 import { finishTurns } from "./finish-turns.ts";
 import { limitCachePoints } from "./limit-cache-points.ts";
 import { unsupported } from "./refusal.ts";
@@ -45,12 +46,13 @@ class ConversationEncoder {
   readonly #system: SystemBlock[] = [];
   readonly #turns: Turns;
   readonly #history: ToolHistory;
-  readonly #documents = new DocumentNames();
+  readonly #attachments: DocumentContext;
   readonly #limits: AttachmentLimits;
 
   constructor(context: ConversationContext) {
     const { capabilities } = context.model;
     this.#context = context;
+    this.#attachments = { model: context.model, names: new DocumentNames() };
     this.#turns = new Turns(capabilities);
     this.#limits = new AttachmentLimits(capabilities);
     this.#history = new ToolHistory(context.names, {
@@ -112,20 +114,39 @@ class ConversationEncoder {
 
   #addResult(message: ChatMessage, place: string): void {
     const parts = partsOf(message);
-    const texts = parts.map(textOfPart);
-    const result =
+    const blocks = parts.map((part, index) => {
+      const partPlace = `${place}.content[${index}]`;
+      this.#checkResultPart(part, partPlace);
+      return { partPlace, block: encodeInputPart(part, this.#attachments, partPlace) };
+    });
+    const content = blocks.flatMap(({ block }) => (block === undefined ? [] : [block]));
+    const results =
       message.role === "function"
-        ? this.#history.functionResult(texts, place)
-        : this.#history.result(message.tool_call_id ?? "", texts, place);
-    this.#turns.add("user", result);
+        ? this.#history.functionResult(content, place)
+        : this.#history.result(message.tool_call_id ?? "", content, place);
+    for (const result of results) this.#turns.add("user", result);
+    for (const { block, partPlace } of blocks) {
+      if (block !== undefined) this.#limits.count(block, this.#turns.last, partPlace);
+    }
     if (parts.some((part) => this.#isBreakpoint(part))) this.#turns.addCachePoint();
   }
 
+  #checkResultPart(part: ContentPart, place: string): void {
+    const { model, offersTools } = this.#context;
+    const { images, toolResultImages } = model.capabilities;
+    // Where results are told in words, their images are the user's.
+    if (part.type !== "image_url" || !images || toolResultImages || !offersTools) return;
+    throw unsupported(
+      place,
+      `${place}: this model takes no images in results of tools. Send the image in a message of ` +
+        "the user behind them, or describe it.",
+    );
+  }
+
   #addUser(message: ChatMessage, place: string): void {
-    const context = { model: this.#context.model, names: this.#documents };
     partsOf(message).forEach((part, index) => {
       const partPlace = `${place}.content[${index}]`;
-      const block = encodeUserPart(part, context, partPlace);
+      const block = encodeInputPart(part, this.#attachments, partPlace);
       if (block === undefined) return;
       this.#turns.add("user", block);
       this.#limits.count(block, this.#turns.last, partPlace);

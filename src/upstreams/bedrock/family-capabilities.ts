@@ -16,6 +16,7 @@ const usual: Capabilities = {
   stop: true,
   prefill: false,
   images: false,
+  toolResultImages: false,
   // The provider leaves both to the models. Claude's numbers, which are the best known: others that
   // take less refuse themselves, and an operator can allow more.
   maxImages: 100,
@@ -42,6 +43,7 @@ const claude: Capabilities = {
   topK: true,
   prefill: true,
   images: true,
+  toolResultImages: true,
   maxOutputTokens: 4_096,
 };
 
@@ -78,6 +80,7 @@ const nova: Capabilities = {
   ...usual,
   prefill: true,
   images: true,
+  toolResultImages: true,
   maxImageBytes: 25 * 1024 * 1024,
   promptCaching: true,
   maxOutputTokens: 10_000,
@@ -141,6 +144,7 @@ export const familyCapabilities: Readonly<Record<ChatFamily, Capabilities>> = {
     topK: true,
     prefill: true,
     images: true,
+    toolResultImages: true,
     maxImageBytes: 25 * 1024 * 1024,
   },
 };
