@@ -154,6 +154,12 @@ describe("the same prompt on both wires", () => {
       "tool_use",
     ],
     [
+      "an answer whose form is told in words",
+      { messages: said(`Respond with JSON that fits ${JSON.stringify(schema)}`) },
+      { messages: plain(`Respond with JSON that fits ${JSON.stringify(schema)}`) },
+      "end_turn",
+    ],
+    [
       "an answer by schema",
       {
         messages: said("Three days in Rome"),

@@ -1,4 +1,5 @@
-import type { OutputForm, Prompt, Tool, ToolUse } from "../answer/prompt.ts";
+import type { OutputForm, Prompt, Tool, ToolUse, Turn } from "../answer/prompt.ts";
+import { toldForm } from "../answer/told-form.ts";
 import { isRecord, listOf, numberOf, parseJson, recordOf, stringOf } from "../read-json.ts";
 import type { JsonRecord } from "../read-json.ts";
 import type { CapabilityRow } from "./capability-rows.ts";
@@ -8,11 +9,12 @@ import { readTurns } from "./read-turns.ts";
 export function readPrompt(body: JsonRecord, model: string, row: CapabilityRow): Prompt {
   const { maxTokens, stopSequences } = recordOf(body["inferenceConfig"]);
   const fields = recordOf(body["additionalModelRequestFields"]);
+  const turns = readTurns(body);
   return {
     model,
-    turns: readTurns(body),
+    turns,
     ...readTools(body, fields),
-    output: readOutputForm(body),
+    output: readOutputForm(body, turns),
     maxTokens: numberOf(maxTokens) ?? row.defaultMaxTokens ?? row.maxOutputTokens,
     stopSequences: listOf(stopSequences).map(stringOf),
     // This wire has no seed; the other one writes a missing one so.
@@ -48,18 +50,13 @@ function readToolUse(choice: JsonRecord, claudeChoice: JsonRecord): ToolUse {
   return { mode, only: undefined, isParallel };
 }
 
-function readOutputForm(body: JsonRecord): OutputForm {
+/** The wire has no JSON mode: models are told in words. */
+function readOutputForm(body: JsonRecord, turns: readonly Turn[]): OutputForm {
   const { textFormat } = recordOf(body["outputConfig"]);
   const { jsonSchema } = recordOf(recordOf(textFormat)["structure"]);
   const text = recordOf(jsonSchema)["schema"];
-  if (typeof text !== "string") return { kind: isToldJson(body) ? "json" : "text" };
+  if (typeof text !== "string") return toldForm(turns);
   return { kind: "schema", schema: recordOf(parseJson(text)) };
-}
-
-/** The wire has no JSON mode: models are told in words, and mostly do as they are told. */
-function isToldJson(body: JsonRecord): boolean {
-  const texts = listOf(body["system"]).map((block) => stringOf(recordOf(block)["text"]));
-  return texts.some((text) => /\bone JSON object\b/i.test(text));
 }
 
 function readReasoningEffort(body: JsonRecord, fields: JsonRecord): string | undefined {
