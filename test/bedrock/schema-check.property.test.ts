@@ -17,9 +17,8 @@ const { value } = fc.letrec((tie) => ({
   ),
 }));
 
-const type = fc.constantFrom(
-  ...["object", "array", "string", "integer", "number", "boolean", "null"],
-);
+const branches = ["if", "then", "else"];
+const type = fc.constantFrom("object", "array", "string", "integer", "number", "boolean", "null");
 
 const { schema } = fc.letrec((tie) => ({
   many: fc.array(tie("schema"), { minLength: 1, maxLength: 2 }),
@@ -63,7 +62,9 @@ const { schema } = fc.letrec((tie) => ({
       { anyOf: tie("many"), oneOf: tie("many"), allOf: tie("many"), not: tie("schema") },
       { requiredKeys: [] },
     ),
-    fc.record({ if: tie("schema"), then: tie("schema"), else: tie("schema") }),
+    fc
+      .tuple(tie("schema"), tie("schema"), tie("schema"))
+      .map((parts) => Object.fromEntries(parts.map((part, at) => [branches[at] ?? "", part]))),
     fc.constant({ $ref: "#/$defs/d" }),
   ),
 }));

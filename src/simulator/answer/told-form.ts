@@ -75,11 +75,10 @@ function fieldsIn(text: string): JsonRecord | undefined {
   const [, list = ""] = /\border of fields: ([^\n]+)/i.exec(text) ?? [];
   const found = [...list.matchAll(/`(\w+)`(?: \(must be formatted as a valid Python (\w+)\))?/g)];
   if (found.length === 0) return undefined;
-  const fields = found.map(([, name = "", type = "str"]) => [
-    name,
-    { type: pythonTypes[type] ?? "string" },
-  ]);
-  const properties: JsonRecord = Object.fromEntries(fields);
+  const properties: Record<string, JsonRecord> = {};
+  for (const [, name = "", type = "str"] of found) {
+    properties[name] = { type: pythonTypes[type] ?? "string" };
+  }
   return { type: "object", properties, required: Object.keys(properties) };
 }
 

@@ -106,7 +106,7 @@ const cases: readonly (readonly [
   [{ allOf: [{ minimum: 1 }, { maximum: 2 }] }, [1, 2], [[3, "maximum"]]],
   [{ not: { const: 1 } }, [2], [[1, "not"]]],
   [
-    { if: { const: 1 }, then: false, else: { type: "string" } },
+    JSON.parse('{"if":{"const":1},"then":false,"else":{"type":"string"}}') as object,
     ["a"],
     [
       [1, "if"],
