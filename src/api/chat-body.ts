@@ -1,4 +1,4 @@
-import type { ChatChoice, ChatResult, ResultToolCall } from "../domain/chat.ts";
+import type { ChatChoice, ChatResult, GuardrailOutcome, ResultToolCall } from "../domain/chat.ts";
 import type { TokenUsage } from "../domain/usage.ts";
 import { reasoningDetail } from "./reasoning-details.ts";
 import { usageBody } from "./usage-body.ts";
@@ -32,7 +32,18 @@ function choiceBody(choice: ChatChoice): object {
     message: messageBody(choice),
     logprobs: logprobsBody(choice),
     finish_reason: choice.finishReason,
+    ...(choice.guardrail !== undefined && {
+      content_filter_results: contentFilterResults(choice.guardrail),
+    }),
   };
+}
+
+/**
+ * The field in which Azure OpenAI tells what a filter did, with an entry for each filter. Not
+ * OpenAI's, so it is there only when there is something to tell.
+ */
+export function contentFilterResults({ action }: GuardrailOutcome): object {
+  return { guardrail: { filtered: true, ...(action !== undefined && { action }) } };
 }
 
 function logprobsBody({ logprobs, refusalLogprobs }: ChatChoice): object | null {

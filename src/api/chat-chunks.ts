@@ -1,6 +1,7 @@
 import type { ChatEvent } from "../domain/chat.ts";
 import type { TokenUsage } from "../domain/usage.ts";
 import { reasoningDetail } from "./reasoning-details.ts";
+import { contentFilterResults } from "./chat-body.ts";
 import { usageBody } from "./usage-body.ts";
 
 export interface ChatChunkOptions {
@@ -84,7 +85,7 @@ export class ChatChunkWriter {
         return this.#delta(event.choice, `"function_call":{"arguments":${text}}`);
       }
       case "choice-finish":
-        return this.#finish(event.choice, event.finishReason);
+        return this.#finish(event);
       case "answer-start":
         this.#head = this.#makeHead(event.systemFingerprint, event.serviceTier);
         return "";
@@ -115,9 +116,12 @@ export class ChatChunkWriter {
     return this.#choice({ choice, delta, logprobs, finish: "null" });
   }
 
-  #finish(choice: number, reason: string): string {
+  #finish({ choice, finishReason, guardrail }: FinishEvent): string {
     const role = this.#choicesWithRole.has(choice) ? "" : this.#roleChunk(choice, emptyText);
-    return role + this.#choice({ choice, delta: "", logprobs: "null", finish: `"${reason}"` });
+    const results = guardrail && JSON.stringify(contentFilterResults(guardrail));
+    const filter = results === undefined ? "" : `,"content_filter_results":${results}`;
+    const finish = `"${finishReason}"${filter}`;
+    return role + this.#choice({ choice, delta: "", logprobs: "null", finish });
   }
 
   #choice({ choice, delta, logprobs, finish }: ChunkChoice): string {
@@ -156,9 +160,11 @@ interface ChunkChoice {
   readonly delta: string;
   /** As JSON. */
   readonly logprobs: string;
-  /** As JSON. */
+  /** As JSON, and the fields behind it. */
   readonly finish: string;
 }
+
+type FinishEvent = Extract<ChatEvent, { type: "choice-finish" }>;
 
 function toolHeader(event: Extract<ChatEvent, { type: "tool-call-start" }>): string {
   const name = JSON.stringify(event.name);

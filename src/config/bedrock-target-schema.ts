@@ -59,6 +59,7 @@ const capabilitiesSchema = z
     stop: optionalFlag("Takes `stop`; else the gateway ends the text itself."),
     prefill: optionalFlag("Takes a conversation that ends with the assistant's words."),
     images: optionalFlag("Takes images."),
+    tool_result_images: optionalFlag("Takes images in results of tools."),
     max_images: requiredWholeNumber({
       about: "Most images of one request.",
       min: 1,
@@ -163,6 +164,11 @@ export const bedrockChatTargetSchema = z
       .describe(
         "`auto` puts cache points behind tools, instructions and the user's last turns where callers put none.",
       ),
+    validate_answers: flag(
+      "Checks answers against the `response_format` of their request: one that does not match is " +
+        "asked for again, and then an error.",
+      false,
+    ),
     guardrail: guardrailSchema,
     request_metadata: requestMetadataSchema,
     service_tier: z

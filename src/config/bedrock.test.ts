@@ -208,6 +208,7 @@ describe("a chat target's section", () => {
       dropUnsupported: false,
       conversation: "repair",
       promptCache: "as_sent",
+      validateAnswers: false,
       guardrail: undefined,
       requestMetadata: {},
       serviceTier: undefined,
@@ -228,7 +229,8 @@ describe("a chat target's section", () => {
   });
 
   test("goes to the upstream under its alias and identifier", () => {
-    const section = `family: claude-4, default_output_tokens: 9, drop_unsupported: true, service_tier: flex, conversation: strict,
+    const section = `family: claude-4, default_output_tokens: 9, drop_unsupported: true, validate_answers: true,
+      service_tier: flex, conversation: strict,
       guardrail: { identifier: gr1, version: DRAFT, trace: enabled_full, stream_processing: async },
       request_metadata: { team: "search: 1/2" }, latency: optimized,
       additional_fields: { top_k: 50, thinking: { type: enabled, budget_tokens: 1024 }, a: [x] }`;
@@ -242,6 +244,7 @@ describe("a chat target's section", () => {
       dropUnsupported: true,
       conversation: "strict",
       promptCache: "as_sent",
+      validateAnswers: true,
       guardrail: {
         identifier: "gr1",
         version: "DRAFT",

@@ -144,6 +144,14 @@ export interface ChatChoice {
   readonly finishReason: FinishReason;
   readonly logprobs: TokenLogprobs | undefined;
   readonly refusalLogprobs?: TokenLogprobs | undefined;
+  /** Undefined where none intervened. */
+  readonly guardrail?: GuardrailOutcome | undefined;
+}
+
+/** What a guardrail of the provider did to a choice: never what it found, which may be secret. */
+export interface GuardrailOutcome {
+  /** Undefined where the provider does not say. */
+  readonly action: "blocked" | "masked" | undefined;
 }
 
 /** A whole answer of a chat model. */
@@ -196,6 +204,7 @@ export type ChatEvent =
       readonly type: "choice-finish";
       readonly choice: number;
       readonly finishReason: FinishReason;
+      readonly guardrail?: GuardrailOutcome | undefined;
     }
   | {
       readonly type: "usage-report";

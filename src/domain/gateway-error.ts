@@ -63,6 +63,12 @@ export const gatewayErrors = {
     code: "content_policy_violation",
     when: "The model's upstream refused the content of the request.",
   },
+  answer_mismatch: {
+    status: 502,
+    type: "server_error",
+    code: "answer_mismatch",
+    when: "The model's answer does not match `response_format`, a second time too, and the operator has such answers refused.",
+  },
   bad_http_request: {
     status: 400,
     type: "invalid_request_error",

@@ -98,6 +98,7 @@ const allOutcomes = {
   "timed-out": "timed-out",
   "connection-lost": "connection-lost",
   "broken-answer": "broken-answer",
+  "unfit-answer": "unfit-answer",
   "bad-credential": "bad-credential",
   "stale-credential": "stale-credential",
   "unknown-model": "unknown-model",

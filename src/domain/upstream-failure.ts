@@ -14,6 +14,8 @@ export type UpstreamFailureKind =
   | "connection-lost"
   /** The answer began and then stopped, or turned into something that is not an answer. */
   | "broken-answer"
+  /** The answer is whole, and has not the form that the caller asked for. */
+  | "unfit-answer"
   /** The credential that Sluice holds is refused. */
   | "bad-credential"
   /** The credential was refused for its age; the next try brings a fresh one. */

@@ -36,6 +36,16 @@ export function failureError(failure: UpstreamFailure, model: Model): GatewayErr
       });
     case "content-refused":
       return new GatewayError("content_refused", { message: details.message, cause: failure });
+    case "unfit-answer":
+      return new GatewayError("answer_mismatch", {
+        message:
+          `The model's answer does not have the form that response_format asks for: ` +
+          `${details.message}. Describe the form in the messages too, or ask for a simpler one.`,
+        param: "response_format",
+        // It was asked for twice already.
+        headers: { "x-should-retry": "false" },
+        cause: failure,
+      });
     case "throttled":
     case "overloaded":
     case "unavailable":
@@ -97,6 +107,7 @@ const reasons: Readonly<Record<UpstreamFailureDetails["kind"], string>> = {
   "connection-lost": "the connection to the provider was lost",
   "timed-out": "the provider did not answer in time",
   "broken-answer": "the provider's answer broke off",
+  "unfit-answer": "the answer has not the form that was asked for",
   "bad-credential": "the provider refused the gateway's credential",
   "stale-credential": "the provider refused the gateway's credential",
   unsupported: "the provider cannot do what was asked",

@@ -48,6 +48,8 @@ const userParts = tagged("type", {
   input_audio: audioPart,
   file: filePart,
 });
+/** OpenAI takes text alone; other servers, and the models themselves, take these too. */
+const toolParts = tagged("type", { text: textPart, image_url: imagePart, file: filePart });
 const assistantParts = tagged("type", { text: textPart, refusal: refusalPart });
 
 /** Also the form of a prediction's content. */
@@ -94,7 +96,10 @@ export const chatMessage = tagged("role", {
   }),
   function: object({ required: { name: text(), content: orNull(text()) } }),
   tool: object({
-    required: { content: orNullContent(textContent), tool_call_id: text() },
+    required: {
+      content: orNullContent(textOrList(toolParts, { of: "objects" })),
+      tool_call_id: text(),
+    },
     optional: cacheControl,
   }),
   developer: instructions,

@@ -18,6 +18,7 @@ export function evidenceOf({ kind, isOwn }: UpstreamFailureDetails): Evidence {
       return "failure";
     // A quota is no fault: the target pauses for it instead.
     case "throttled":
+    case "unfit-answer":
     case "unsupported":
     case "context-overflow":
     case "invalid-request":

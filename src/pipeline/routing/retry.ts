@@ -73,6 +73,11 @@ export function decideRetry(facts: RetryFacts): RetryDecision {
       if (facts.hasOtherTarget) return again({ facts, where: "next-target" });
       if (facts.triesAtTarget < 2) return again({ facts, where: "same-target" });
       return afterBackoff(facts);
+    case "unfit-answer":
+      // Models write otherwise each time; one that fails twice will most likely fail again.
+      if (facts.hasOtherTarget) return again({ facts, where: "next-target" });
+      if (facts.triesAtTarget < 2) return again({ facts, where: "same-target" });
+      return giveUp("cannot-mend");
     case "throttled":
     case "overloaded":
     case "unavailable":
@@ -92,6 +97,7 @@ const workedKinds: ReadonlySet<UpstreamFailureKind> = new Set([
   "connection-lost",
   "timed-out",
   "broken-answer",
+  "unfit-answer",
 ]);
 
 /** What waiting does not mend. */

@@ -17,8 +17,10 @@ export function chooseTools(prompt: Prompt): readonly Tool[] {
   const last = lastTurn(prompt);
   if (mode === "auto" && last?.role !== "user") return nextTool(offered, last?.text ?? "");
   const text = lastUserText(prompt).toLowerCase();
-  const matching = offered.filter((tool) => isAskedFor(tool, text));
-  const called = matching.length === 0 && mode === "required" ? [first] : matching;
+  const known = callsSinceUser(prompt);
+  const matching = offered.filter((tool) => isAskedFor(tool, text) && !known.has(tool.name));
+  const called =
+    matching.length === 0 && mode === "required" ? [answerTool(offered) ?? first] : matching;
   return isParallel ? called : called.slice(0, 1);
 }
 
@@ -26,6 +28,17 @@ export function chooseTools(prompt: Prompt): readonly Tool[] {
 function nextTool(offered: readonly Tool[], result: string): readonly Tool[] {
   const [, name] = /^\s*next: (\S+)/.exec(result) ?? [];
   return offered.filter((tool) => tool.name === name);
+}
+
+/** What a model that must call something calls when there is nothing left to look up. */
+function answerTool(offered: readonly Tool[]): Tool | undefined {
+  return offered.find((tool) => /\banswer\b/i.test(tool.description));
+}
+
+/** Names of the tools whose results the newest question has already. */
+function callsSinceUser({ turns }: Prompt): ReadonlySet<string> {
+  const start = turns.findLastIndex((turn) => turn.role === "user");
+  return new Set(turns.slice(start + 1).flatMap((turn) => turn.toolCalls.map(({ name }) => name)));
 }
 
 /** True when the text names the tool, a telling part of its name, or two words of its description. */

@@ -1,5 +1,5 @@
 import type { Clock } from "../../domain/clock.ts";
-import type { CapabilityRow } from "./capability-rows.ts";
+import type { CapabilityRow } from "./capability-row.ts";
 import { CredentialBook, type CredentialOptions } from "./credential-book.ts";
 import { ModelRegistry } from "./model-registry.ts";
 import { PromptCache } from "./prompt-cache.ts";

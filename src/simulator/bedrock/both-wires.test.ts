@@ -83,6 +83,7 @@ const schema = {
   type: "object",
   properties: { city: { type: "string" }, days: { type: "integer" } },
   required: ["city", "days"],
+  additionalProperties: false,
 };
 const said = (text: string) => [{ role: "user", content: [{ text }] }];
 const plain = (content: string) => [{ role: "user", content }];
@@ -151,6 +152,12 @@ describe("the same prompt on both wires", () => {
         tool_choice: { type: "function", function: { name: "forecast" } },
       },
       "tool_use",
+    ],
+    [
+      "an answer whose form is told in words",
+      { messages: said(`Respond with JSON that fits ${JSON.stringify(schema)}`) },
+      { messages: plain(`Respond with JSON that fits ${JSON.stringify(schema)}`) },
+      "end_turn",
     ],
     [
       "an answer by schema",

@@ -1,6 +1,6 @@
 import { isRecord, listOf, recordOf, type JsonRecord } from "../read-json.ts";
 import { BedrockError, invalid, modelError } from "./bedrock-error.ts";
-import type { CapabilityRow } from "./capability-rows.ts";
+import type { CapabilityRow } from "./capability-row.ts";
 
 /** Throws `BedrockError` where points up to which a prompt may be kept are not as the model wants. */
 export function checkCachePoints(body: JsonRecord, row: CapabilityRow): void {

@@ -1,7 +1,7 @@
 import { isRecord, listOf, numberOf, recordOf, stringOf, type JsonRecord } from "../read-json.ts";
 import { invalid, modelError, type BedrockError } from "./bedrock-error.ts";
 import { checkCachePoints } from "./check-cache-points.ts";
-import type { CapabilityRow } from "./capability-rows.ts";
+import type { CapabilityRow } from "./capability-row.ts";
 
 /** Throws `BedrockError` where a checked body asks for more than the model can do. */
 export function checkCapabilities(body: JsonRecord, row: CapabilityRow, isStreamed: boolean): void {
@@ -92,6 +92,9 @@ function checkBlocks(body: JsonRecord, row: CapabilityRow): void {
   const all = [...blocks, ...inner];
   if (!row.images && all.some(({ image }) => image !== undefined)) {
     throw invalid("This model doesn't support the image content block. Remove it and try again.");
+  }
+  if (!row.toolResultImages && inner.some(({ image }) => image !== undefined)) {
+    throw unsupportedField("toolResult.content.image");
   }
   if (!row.documents && all.some(({ document }) => document !== undefined)) {
     throw invalid("This model doesn't support documents.");

@@ -1,6 +1,6 @@
 import { isRecord, listOf, recordOf, stringOf, type JsonRecord } from "../read-json.ts";
 import { invalid } from "./bedrock-error.ts";
-import type { CapabilityRow } from "./capability-rows.ts";
+import type { CapabilityRow } from "./capability-row.ts";
 
 interface Message {
   readonly role: string;

@@ -1,5 +1,5 @@
 import { isRecord, listOf, numberOf, recordOf, stringOf, type JsonRecord } from "../read-json.ts";
-import type { CapabilityRow } from "./capability-rows.ts";
+import type { CapabilityRow } from "./capability-row.ts";
 import { modelError } from "./bedrock-error.ts";
 import { isOwnRedacted, isOwnSignature } from "./reasoning-signature.ts";
 

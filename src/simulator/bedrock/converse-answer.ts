@@ -2,19 +2,25 @@ import type { AnswerEvent } from "../answer/answer-event.ts";
 import { tokenize } from "../answer/tokenizer.ts";
 import { writeAnswer } from "../answer/write-answer.ts";
 import type { JsonRecord } from "../read-json.ts";
-import type { ConverseRequest } from "./converse-request.ts";
+import type { ConverseRequest, GuardrailUse } from "./converse-request.ts";
 
 export type FinishEvent = Extract<AnswerEvent, { kind: "finish" }>;
 
 /** What the model says, or what the guardrail says in its place. Refusals are texts like others. */
 export function answerEvents(request: ConverseRequest): Iterable<AnswerEvent> {
-  return request.guardrail?.isIntervening === true
-    ? blockedAnswer()
-    : writeAnswer(request.prompt, 0);
+  switch (request.guardrail?.action) {
+    case "blocked":
+      return wordsOf(blockedText);
+    case "masked":
+      return wordsOf(maskedText);
+    case "none":
+    case undefined:
+      return writeAnswer(request.prompt, 0);
+  }
 }
 
 export function stopReasonOf(finish: FinishEvent, request: ConverseRequest): string {
-  if (request.guardrail?.isIntervening === true) return "guardrail_intervened";
+  if ((request.guardrail?.action ?? "none") !== "none") return "guardrail_intervened";
   switch (finish.reason) {
     case "length":
       return "max_tokens";
@@ -73,9 +79,12 @@ export function toolUseId(callId: string): string {
 
 export const blockedText = "Sorry, the guardrail of this model does not allow an answer.";
 
-function* blockedAnswer(): Generator<AnswerEvent, void, void> {
+/** An answer in which a name was found and replaced. */
+export const maskedText = "Please write to {NAME}.";
+
+function* wordsOf(text: string): Generator<AnswerEvent, void, void> {
   let completionTokens = 0;
-  for (const piece of tokenize(blockedText)) {
+  for (const piece of tokenize(text)) {
     completionTokens += 1;
     yield { kind: "text", piece, tokens: 1 };
   }
@@ -87,11 +96,24 @@ function* blockedAnswer(): Generator<AnswerEvent, void, void> {
   };
 }
 
-function guardrailTrace(guardrail: NonNullable<ConverseRequest["guardrail"]>): JsonRecord {
-  const words = { customWords: [{ match: "guard:", action: "BLOCKED" }], managedWordLists: [] };
-  if (!guardrail.isIntervening) return { actionReason: "No action." };
-  return {
-    actionReason: "Guardrail blocked.",
-    inputAssessment: { [guardrail.identifier]: { wordPolicy: words } },
-  };
+function guardrailTrace({ action, identifier }: GuardrailUse): JsonRecord {
+  switch (action) {
+    case "none":
+      return { actionReason: "No action." };
+    case "blocked": {
+      const words = { customWords: [{ match: "guard:", action: "BLOCKED" }], managedWordLists: [] };
+      return {
+        actionReason: "Guardrail blocked.",
+        inputAssessment: { [identifier]: { wordPolicy: words } },
+      };
+    }
+    case "masked": {
+      const names = [{ match: "Ada Lovelace", type: "NAME", action: "ANONYMIZED" }];
+      const policy = { piiEntities: names, regexes: [] };
+      return {
+        actionReason: "Guardrail masked.",
+        outputAssessments: { [identifier]: [{ sensitiveInformationPolicy: policy }] },
+      };
+    }
+  }
 }

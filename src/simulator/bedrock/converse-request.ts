@@ -36,6 +36,9 @@ export interface GuardrailUse {
   readonly version: string;
   readonly hasTrace: boolean;
   readonly streamProcessing: "sync" | "async";
-  /** The newest words of the user begin with `guard:`, which every guardrail here blocks. */
-  readonly isIntervening: boolean;
+  /**
+   * What it does: it blocks where the newest words of the user begin with `guard:`, and masks the
+   * answer where they begin with `mask:`.
+   */
+  readonly action: "none" | "blocked" | "masked";
 }

@@ -2,7 +2,7 @@ import { countPromptTokens } from "../answer/prompt-tokens.ts";
 import { countTokens } from "../answer/tokenizer.ts";
 import { isList, isRecord, parseJson, recordOf, stringOf, type JsonRecord } from "../read-json.ts";
 import { invalid } from "./bedrock-error.ts";
-import type { CapabilityRow } from "./capability-rows.ts";
+import type { CapabilityRow } from "./capability-row.ts";
 import { checkConversation } from "./check-conversation.ts";
 import { countTokensShape } from "./converse-shapes.ts";
 import { readPrompt } from "./read-prompt.ts";

@@ -5,7 +5,7 @@ import type { JsonRecord } from "../read-json.ts";
 import { invalid } from "./bedrock-error.ts";
 import type { Template } from "./imported/read-template.ts";
 import { bodyReply } from "./body-reply.ts";
-import type { CapabilityRow } from "./capability-rows.ts";
+import type { CapabilityRow } from "./capability-row.ts";
 import { readCohereEmbedding } from "./embedding/cohere.ts";
 import { readNovaEmbedding } from "./embedding/nova.ts";
 import type { EmbeddingRequest } from "./embedding/request.ts";

@@ -1,5 +1,6 @@
 import { BedrockError, invalid } from "./bedrock-error.ts";
-import { allCapableRow, capabilityRows, type CapabilityRow } from "./capability-rows.ts";
+import { allCapableRow, type CapabilityRow } from "./capability-row.ts";
+import { capabilityRows } from "./capability-rows.ts";
 import { hasEnded } from "./ended-models.ts";
 import { checkShape } from "./shape.ts";
 

@@ -9,7 +9,7 @@ import { bedrockRefusal } from "./bedrock-faults.ts";
 import { BedrockError, LateRefusal, errorReply, invalid } from "./bedrock-error.ts";
 import type { BedrockRoute } from "./bedrock-route.ts";
 import { bodyReply } from "./body-reply.ts";
-import type { CapabilityRow } from "./capability-rows.ts";
+import type { CapabilityRow } from "./capability-row.ts";
 import { answerEvents } from "./converse-answer.ts";
 import { converseReply } from "./converse-reply.ts";
 import { converseStreamReply, refusingStreamReply } from "./stream-reply.ts";

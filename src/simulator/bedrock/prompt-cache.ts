@@ -1,7 +1,7 @@
 import { countPromptTokens } from "../answer/prompt-tokens.ts";
 import { hashText } from "../answer/random.ts";
 import { isRecord, listOf, recordOf, type JsonRecord } from "../read-json.ts";
-import type { CapabilityRow } from "./capability-rows.ts";
+import type { CapabilityRow } from "./capability-row.ts";
 import type { CacheUse } from "./converse-request.ts";
 import { readPrompt } from "./read-prompt.ts";
 

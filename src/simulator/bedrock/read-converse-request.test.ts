@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import type { JsonRecord } from "../read-json.ts";
 import { BedrockError } from "./bedrock-error.ts";
-import type { CapabilityRow } from "./capability-rows.ts";
+import type { CapabilityRow } from "./capability-row.ts";
 import type { ConverseRequest } from "./converse-request.ts";
 import { ModelRegistry } from "./model-registry.ts";
 import { PromptCache } from "./prompt-cache.ts";

@@ -2,11 +2,12 @@ import { countPromptTokens } from "../answer/prompt-tokens.ts";
 import { lastTurn, lastUserText, type Prompt } from "../answer/prompt.ts";
 import { isRecord, listOf, numberOf, recordOf, stringOf, type JsonRecord } from "../read-json.ts";
 import { LateRefusal, invalid, modelError, type BedrockError } from "./bedrock-error.ts";
-import type { CapabilityRow } from "./capability-rows.ts";
+import type { CapabilityRow } from "./capability-row.ts";
 import { checkCapabilities } from "./check-capabilities.ts";
 import { checkConversation } from "./check-conversation.ts";
 import { checkNova } from "./check-nova.ts";
 import { checkReasoning } from "./check-reasoning.ts";
+import { checkSchemas } from "./check-schema.ts";
 import type { ConverseRequest, GuardrailUse } from "./converse-request.ts";
 import { converseShape } from "./converse-shapes.ts";
 import { novaOverflow } from "./exceptions.ts";
@@ -29,6 +30,7 @@ export function readConverseRequest(call: ConverseCall): ConverseRequest {
   const { body, model, row, isStreamed } = call;
   checkShape(body, converseShape(isStreamed));
   checkCapabilities(body, row, isStreamed);
+  checkSchemas(body, row);
   checkConversation(body, row);
   if (row.novaGeneration !== undefined) checkNova(body, row.novaGeneration);
   if (row.contextText === "claude" || row.api === "everything") {
@@ -63,7 +65,7 @@ function readGuardrail(config: unknown, prompt: Prompt): GuardrailUse | undefine
     version: stringOf(guardrailVersion),
     hasTrace: trace === "enabled" || trace === "enabled_full",
     streamProcessing: streamProcessingMode === "async" ? "async" : "sync",
-    isIntervening: last?.role === "user" && /^\s*guard:/i.test(last.text),
+    action: last?.role === "user" ? guardrailActionOn(last.text) : "none",
   };
 }
 
@@ -80,6 +82,13 @@ function readThoughts(
   const { display } = recordOf(fields["thinking"]);
   const isOmitted = display === undefined ? omitsThoughts : display === "omitted";
   return isOmitted ? "omitted" : "shown";
+}
+
+/** What a guardrail does about the newest words of the user. */
+export function guardrailActionOn(text: string): GuardrailUse["action"] {
+  const [, word] = /^\s*(guard|mask):/i.exec(text) ?? [];
+  if (word === undefined) return "none";
+  return word.toLowerCase() === "guard" ? "blocked" : "masked";
 }
 
 function readLatency(latency: unknown): ConverseRequest["latency"] {

@@ -1,8 +1,8 @@
-import type { OutputForm, Prompt, Tool, ToolUse } from "../answer/prompt.ts";
+import type { OutputForm, Prompt, Tool, ToolUse, Turn } from "../answer/prompt.ts";
+import { toldForm } from "../answer/told-form.ts";
 import { isRecord, listOf, numberOf, parseJson, recordOf, stringOf } from "../read-json.ts";
 import type { JsonRecord } from "../read-json.ts";
-import { invalid } from "./bedrock-error.ts";
-import type { CapabilityRow } from "./capability-rows.ts";
+import type { CapabilityRow } from "./capability-row.ts";
 import { isThinking } from "./check-reasoning.ts";
 import { readTurns } from "./read-turns.ts";
 
@@ -10,11 +10,12 @@ import { readTurns } from "./read-turns.ts";
 export function readPrompt(body: JsonRecord, model: string, row: CapabilityRow): Prompt {
   const { maxTokens, stopSequences } = recordOf(body["inferenceConfig"]);
   const fields = recordOf(body["additionalModelRequestFields"]);
+  const turns = readTurns(body);
   return {
     model,
-    turns: readTurns(body),
+    turns,
     ...readTools(body, fields),
-    output: readOutputForm(body),
+    output: readOutputForm(body, turns),
     maxTokens: numberOf(maxTokens) ?? row.defaultMaxTokens ?? row.maxOutputTokens,
     stopSequences: listOf(stopSequences).map(stringOf),
     // This wire has no seed; the other one writes a missing one so.
@@ -51,25 +52,13 @@ function readToolUse(choice: JsonRecord, claudeChoice: JsonRecord): ToolUse {
   return { mode, only: undefined, isParallel };
 }
 
-function readOutputForm(body: JsonRecord): OutputForm {
+/** The wire has no JSON mode: models are told in words. */
+function readOutputForm(body: JsonRecord, turns: readonly Turn[]): OutputForm {
   const { textFormat } = recordOf(body["outputConfig"]);
   const { jsonSchema } = recordOf(recordOf(textFormat)["structure"]);
   const text = recordOf(jsonSchema)["schema"];
-  if (typeof text !== "string") return { kind: isToldJson(body) ? "json" : "text" };
-  let schema: unknown;
-  try {
-    schema = parseJson(text);
-  } catch {
-    throw invalid("The schema of outputConfig.textFormat is not valid JSON.");
-  }
-  if (!isRecord(schema)) throw invalid("The schema of outputConfig.textFormat is not an object.");
-  return { kind: "schema", schema };
-}
-
-/** The wire has no JSON mode: models are told in words, and mostly do as they are told. */
-function isToldJson(body: JsonRecord): boolean {
-  const texts = listOf(body["system"]).map((block) => stringOf(recordOf(block)["text"]));
-  return texts.some((text) => /\bone JSON object\b/i.test(text));
+  if (typeof text !== "string") return toldForm(turns);
+  return { kind: "schema", schema: recordOf(parseJson(text)) };
 }
 
 function readReasoningEffort(

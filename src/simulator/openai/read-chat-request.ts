@@ -1,5 +1,6 @@
 import { countPromptTokens } from "../answer/prompt-tokens.ts";
 import type { OutputForm, Prompt } from "../answer/prompt.ts";
+import { toldForm } from "../answer/told-form.ts";
 import { isRecord, listOf, recordOf, stringOf, type JsonRecord } from "../read-json.ts";
 import { readMessages } from "./read-messages.ts";
 import { readTools } from "./read-tools.ts";
@@ -39,7 +40,7 @@ export function readChatRequest(body: JsonRecord, contextWindow: number | undefi
     turns,
     tools,
     toolUse,
-    output: readOutputForm(body["response_format"]),
+    output: readOutputForm(body["response_format"], turns),
     maxTokens:
       readInteger(body, "max_completion_tokens", { lowest: 1 }) ??
       readInteger(body, "max_tokens", { lowest: 1 }),
@@ -80,14 +81,16 @@ function contextWindowOf(model: string): number | undefined {
   return size === undefined ? undefined : Number(size);
 }
 
-function readOutputForm(format: unknown): OutputForm {
+function readOutputForm(format: unknown, turns: Prompt["turns"]): OutputForm {
   const { type, json_schema: named } = recordOf(format);
   switch (type) {
     case undefined:
     case "text":
-      return { kind: "text" };
-    case "json_object":
-      return { kind: "json" };
+      return toldForm(turns);
+    case "json_object": {
+      const told = toldForm(turns);
+      return told.kind === "schema" ? told : { kind: "json" };
+    }
     case "json_schema": {
       const schema = recordOf(named)["schema"];
       return isRecord(schema) ? { kind: "schema", schema } : { kind: "json" };

@@ -4,7 +4,8 @@ import { checkToolCallCount } from "../shared/answer-bounds.ts";
 import { nonEmpty, type JsonObject } from "../shared/json-fields.ts";
 import { StopCutter } from "../shared/stop-cutter.ts";
 import type { AnswerContext } from "./answer-context.ts";
-import { brokenAnswer } from "./broken-answer.ts";
+import { brokenAnswer, unfitAnswer } from "./broken-answer.ts";
+import { guardrailOutcome } from "./guardrail-outcome.ts";
 import {
   isFiltered,
   readStopReason,
@@ -16,7 +17,7 @@ import { ignoredInput, JsonInput, TextInput, type ToolInput } from "./streamed-t
 
 /** The service gives one choice; of more, each comes from a request of its own. */
 const choice = 0;
-/** Largest text that is held back, characters; the models' longest answers are far shorter. */
+/** Largest text that is held back or kept, characters; the models' longest answers are far shorter. */
 const longestHeldText = 4 * 1024 * 1024;
 
 /**
@@ -35,6 +36,8 @@ export class AnswerEvents {
   #hasFunctionCall = false;
   #hasAnswerCall = false;
   #heldText = "";
+  /** What the caller got, where it is to be checked. */
+  #saidText = "";
 
   constructor(context: AnswerContext, onUnknownStopReason: OnUnknownStopReason) {
     this.#context = context;
@@ -61,7 +64,7 @@ export class AnswerEvents {
   }
 
   text(text: string): void {
-    this.#say(this.#cutter.push(text).text);
+    this.#hold(this.#cutter.push(text).text);
   }
 
   reasoning(text: string): void {
@@ -73,14 +76,21 @@ export class AnswerEvents {
    * Where a tool's input is the answer, words beside it would spoil it: they are held back until
    * it is clear that the model did not use that tool.
    */
-  #say(text: string): void {
+  #hold(text: string): void {
     if (text === "" || this.#hasAnswerCall) return;
     if (this.#context.answerTool === undefined) {
-      this.#events.push({ type: "text-delta", choice, text });
+      this.#say(text);
       return;
     }
     this.#heldText += text;
     if (this.#heldText.length > longestHeldText) throw brokenAnswer("the answer is too long");
+  }
+
+  #say(text: string): void {
+    this.#events.push({ type: "text-delta", choice, text });
+    if (this.#context.check === undefined) return;
+    this.#saidText += text;
+    if (this.#saidText.length > longestHeldText) throw brokenAnswer("the answer is too long");
   }
 
   /** What the model wants back of its thoughts, if anything. */
@@ -95,7 +105,7 @@ export class AnswerEvents {
   toolUse(toolUse: JsonObject): ToolInput {
     // The service runs such a tool itself and goes on.
     if (toolUse["type"] === "server_tool_use" || this.isCut) return ignoredInput;
-    this.#say(this.#cutter.flush());
+    this.#hold(this.#cutter.flush());
     const id = nonEmpty(toolUse["toolUseId"]);
     const sentName = nonEmpty(toolUse["name"]);
     if (id === undefined || sentName === undefined) {
@@ -113,14 +123,26 @@ export class AnswerEvents {
     this.#events.push({ type: "answer-start", systemFingerprint: undefined, serviceTier });
   }
 
-  /** Throws `UpstreamFailure` when the reason is none for a whole answer. */
-  finish(stopReason: string | undefined): void {
+  /**
+   * Throws `UpstreamFailure` when the reason is none for a whole answer, or the answer has not the
+   * form that was asked for.
+   */
+  finish(stopReason: string | undefined, trace?: unknown): void {
+    const guardrail = guardrailOutcome(stopReason, trace);
     const onUnknown = this.#onUnknownStopReason;
     const reason = this.isCut && !isFiltered(stopReason) ? "stop_sequence" : stopReason;
     const finishReason = readStopReason(reason, this.#callsFinish(), onUnknown);
-    this.#say(this.#cutter.flush());
+    this.#hold(this.#cutter.flush());
     this.#releaseText();
-    this.#events.push({ type: "choice-finish", choice, finishReason });
+    // One that was cut or filtered is known not to be whole, and a call is not the answer yet.
+    const problem = finishReason === "stop" ? this.#context.check?.(this.#saidText) : undefined;
+    if (problem !== undefined) throw unfitAnswer(problem);
+    this.#events.push({
+      type: "choice-finish",
+      choice,
+      finishReason,
+      ...(guardrail !== undefined && { guardrail }),
+    });
   }
 
   usage(usage: TokenUsage | undefined): void {
@@ -135,15 +157,18 @@ export class AnswerEvents {
   #releaseText(): void {
     const text = this.#heldText;
     this.#heldText = "";
-    if (text !== "") this.#events.push({ type: "text-delta", choice, text });
+    if (text !== "") this.#say(text);
   }
 
-  /** A second answer behind the first would make both unreadable. */
+  /**
+   * A second answer behind the first would make both unreadable, and one behind a call of the
+   * caller's own tools is none yet.
+   */
   #startAnswer(): ToolInput {
+    if (this.#hasAnswerCall || this.#callsFinish() !== undefined) return ignoredInput;
     this.#heldText = "";
-    if (this.#hasAnswerCall) return ignoredInput;
     this.#hasAnswerCall = true;
-    return new JsonInput((text) => this.#events.push({ type: "text-delta", choice, text }));
+    return new JsonInput((text) => this.#say(text));
   }
 
   /** The deprecated form has room for one call. */

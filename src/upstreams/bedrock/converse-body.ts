@@ -39,7 +39,7 @@ export interface ToolUseBlock {
 }
 
 export interface ToolResultBlock {
-  readonly toolResult: { readonly toolUseId: string; readonly content: readonly TextBlock[] };
+  readonly toolResult: { readonly toolUseId: string; readonly content: readonly ResultBlock[] };
 }
 
 export interface ImageBlock {
@@ -61,6 +61,9 @@ export interface ReasoningContentBlock {
     /** Base64. */
     | { readonly redactedContent: string };
 }
+
+/** What a tool can give back. */
+export type ResultBlock = TextBlock | ImageBlock | DocumentBlock;
 
 export type ContentBlock =
   | TextBlock

@@ -25,10 +25,23 @@ export function converseEvents(
     if (content === undefined) {
       throw failureInAnswer(body, headers) ?? brokenAnswer("the upstream's answer has no content");
     }
-    return readAnswer(body, content, new AnswerEvents(context, onUnknownStopReason));
+    const blocks = withoutAnswerBesideCalls(content, context.answerTool);
+    return readAnswer(body, blocks, new AnswerEvents(context, onUnknownStopReason));
   } catch (error) {
     throw answerFailure(error);
   }
+}
+
+/** A model that calls the caller's tools is not done, whatever it gives as its answer beside them. */
+function withoutAnswerBesideCalls(
+  content: readonly unknown[],
+  answerTool: string | undefined,
+): readonly unknown[] {
+  const nameOf = (block: unknown): string | undefined =>
+    textOf(objectOf(objectOf(block)?.["toolUse"])?.["name"]);
+  const names = content.map(nameOf).filter((name) => name !== undefined);
+  if (answerTool === undefined || names.every((name) => name === answerTool)) return content;
+  return content.filter((block) => nameOf(block) !== answerTool);
 }
 
 /** A whole answer as text. */
@@ -44,7 +57,7 @@ function readAnswer(
 ): readonly ChatEvent[] {
   answer.serviceTier(textOf(objectOf(body["serviceTier"])?.["type"]));
   for (const block of content) if (isObject(block)) readBlock(block, answer);
-  answer.finish(textOf(body["stopReason"]));
+  answer.finish(textOf(body["stopReason"]), body["trace"]);
   answer.usage(readUsage(body["usage"]));
   return answer.take();
 }

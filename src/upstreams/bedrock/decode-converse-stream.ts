@@ -43,6 +43,7 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
   #hasMetadata = false;
   #usage: TokenUsage | undefined;
   #serviceTier: string | undefined;
+  #trace: unknown;
   #isDone = false;
   #failure: UpstreamFailure | undefined;
 
@@ -216,6 +217,7 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
   #readMetadata(event: JsonObject): void {
     this.#hasMetadata = true;
     this.#usage = readUsage(event["usage"]);
+    this.#trace = event["trace"];
     this.#serviceTier = textOf(objectOf(event["serviceTier"])?.["type"]);
   }
 
@@ -236,7 +238,7 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
     for (const index of this.#thoughts.keys()) this.#endBlock(index);
     for (const index of this.#toolInputs.keys()) this.#endBlock(index);
     this.#answer.serviceTier(this.#serviceTier);
-    this.#answer.finish(this.#stopReason);
+    this.#answer.finish(this.#stopReason, this.#trace);
     this.#answer.usage(this.#usage);
     this.#isDone = true;
   }

@@ -3,6 +3,7 @@ import type {
   ChatEvent,
   ChatResult,
   FinishReason,
+  GuardrailOutcome,
   ReasoningBlock,
   ResultToolCall,
 } from "../../domain/chat.ts";
@@ -37,6 +38,7 @@ class Collector {
   readonly #toolCalls: OpenToolCall[] = [];
   #functionCall: { readonly name: string; arguments: string } | undefined;
   #finishReason: FinishReason = "stop";
+  #guardrail: GuardrailOutcome | undefined;
   #usage: TokenUsage | undefined;
   #serviceTier: string | undefined;
 
@@ -72,6 +74,7 @@ class Collector {
         break;
       case "choice-finish":
         this.#finishReason = event.finishReason;
+        this.#guardrail = event.guardrail;
         break;
       case "usage-report":
         this.#usage = event.usage;
@@ -101,6 +104,7 @@ class Collector {
       functionCall: this.#functionCall,
       finishReason: this.#finishReason,
       logprobs: undefined,
+      ...(this.#guardrail !== undefined && { guardrail: this.#guardrail }),
     };
   }
 }

@@ -6,7 +6,8 @@ import { isBlank } from "./blank-text.ts";
 import { repairTurns, withFirstWords } from "./conversation/repair-turns.ts";
 import type { CachePoint, SystemBlock, TextBlock, Turn } from "./converse-body.ts";
 import { DocumentNames } from "./document-names.ts";
-import { encodeUserPart } from "./encode-user-part.ts";
+import type { DocumentContext } from "./encode-document.ts";
+import { encodeInputPart } from "./encode-input-part.ts";
 import { finishTurns } from "./finish-turns.ts";
 import { wantedCachePoint } from "./caching/cache-hint.ts";
 import { unsupported } from "./refusal.ts";
@@ -48,7 +49,7 @@ class ConversationEncoder {
   readonly #system: SystemBlock[] = [];
   readonly #turns: Turns;
   readonly #history: ToolHistory;
-  readonly #documents = new DocumentNames();
+  readonly #attachments: DocumentContext;
   readonly #limits: AttachmentLimits;
   readonly #isRepaired: boolean;
   /** Where in the system the last instruction begins, if the assistant has said nothing since. */
@@ -59,6 +60,7 @@ class ConversationEncoder {
     const { capabilities, settings } = context.model;
     this.#context = context;
     this.#isRepaired = settings.conversation === "repair";
+    this.#attachments = { model: context.model, names: new DocumentNames() };
     this.#turns = new Turns(capabilities);
     this.#seal = new ThoughtSeal(context.model);
     this.#limits = new AttachmentLimits(capabilities);
@@ -119,21 +121,40 @@ class ConversationEncoder {
 
   #addResult(message: ChatMessage, place: string): void {
     const parts = partsOf(message);
-    const texts = parts.map(textOfPart);
-    const result =
+    const blocks = parts.map((part, index) => {
+      const partPlace = `${place}.content[${index}]`;
+      this.#checkResultPart(part, partPlace);
+      return { partPlace, block: encodeInputPart(part, this.#attachments, partPlace) };
+    });
+    const content = blocks.flatMap(({ block }) => (block === undefined ? [] : [block]));
+    const results =
       message.role === "function"
-        ? this.#history.functionResult(texts, place)
-        : this.#history.result(message.tool_call_id ?? "", texts, place);
-    this.#turns.add("user", result);
+        ? this.#history.functionResult(content, place)
+        : this.#history.result(message.tool_call_id ?? "", content, place);
+    for (const result of results) this.#turns.add("user", result);
+    for (const { block, partPlace } of blocks) {
+      if (block !== undefined) this.#limits.count(block, this.#turns.last, partPlace);
+    }
     for (const holder of [...parts, message]) this.#mark(holder);
   }
 
+  #checkResultPart(part: ContentPart, place: string): void {
+    const { model, offersTools } = this.#context;
+    const { images, toolResultImages } = model.capabilities;
+    // Where results are told in words, their images are the user's.
+    if (part.type !== "image_url" || !images || toolResultImages || !offersTools) return;
+    throw unsupported(
+      place,
+      `${place}: this model takes no images in results of tools. Send the image in a message of ` +
+        "the user behind them, or describe it.",
+    );
+  }
+
   #addUser(message: ChatMessage, place: string): void {
-    const context = { model: this.#context.model, names: this.#documents };
     let isSilent = true;
     partsOf(message).forEach((part, index) => {
       const partPlace = `${place}.content[${index}]`;
-      const block = encodeUserPart(part, context, partPlace);
+      const block = encodeInputPart(part, this.#attachments, partPlace);
       if (block === undefined) return;
       isSilent = false;
       this.#turns.add("user", block);

@@ -3,6 +3,7 @@ import { numberOf, type JsonObject } from "../shared/json-fields.ts";
 import type { AdjustedFields } from "../../domain/adjusted-fields.ts";
 import { Adjustments } from "./adjustments.ts";
 import type { AnswerContext } from "./answer-context.ts";
+import { answerCheckOf } from "./answer-format/answer-check.ts";
 import type { BedrockModel } from "./bedrock-model.ts";
 import { addCachePoints } from "./caching/add-cache-points.ts";
 import { limitCachePoints } from "./caching/limit-cache-points.ts";
@@ -14,7 +15,7 @@ import { encodeInference, maxTokensOf, stopSequencesOf } from "./encode-inferenc
 import { encodeTools, type EncodedTools } from "./encode-tools.ts";
 import { mergeFields } from "./merge-fields.ts";
 import { topKFields } from "./nova/top-k.ts";
-import { planAnswerFormat, type AnswerFormat } from "./plan-answer-format.ts";
+import { planAnswerFormat, type AnswerFormat } from "./answer-format/plan-answer-format.ts";
 import type { BedrockModelSettings, Guardrail } from "./settings.ts";
 import { planReasoning, type ReasoningPlan } from "./thinking/plan-reasoning.ts";
 import { ThoughtSeal } from "./thinking/thought-seal.ts";
@@ -68,6 +69,7 @@ export function encodeConverse(
       usesFunctions: (request.functions ?? []).length > 0,
       thoughtSeal: new ThoughtSeal(model),
       stopSequences: model.capabilities.stop ? [] : stopSequencesOf(request),
+      check: model.settings.validateAnswers ? answerCheckOf(request) : undefined,
     },
     adjusted: adjustments.fields,
   };
@@ -104,7 +106,7 @@ function encodeParts(request: ChatRequest, model: BedrockModel, adjustments: Adj
   const conversation = encodeConversation(request.messages, {
     model,
     names,
-    offersTools: tools.config !== undefined && tools.answerTool === undefined,
+    offersTools: tools.hasOffers,
     instruction: format.kind === "instruction" ? format.text : undefined,
   });
   const prompt = { tools: [...(tools.config?.tools ?? [])], ...conversation };

@@ -5,7 +5,8 @@ import type { BedrockModel } from "./bedrock-model.ts";
 import { isBlank } from "./blank-text.ts";
 import { wantedCachePoint } from "./caching/cache-hint.ts";
 import type { ToolConfig, ToolEntry, ToolSpec, WireToolChoice } from "./converse-body.ts";
-import type { AnswerFormat } from "./plan-answer-format.ts";
+import type { AnswerFormat } from "./answer-format/plan-answer-format.ts";
+import { providerSchema } from "./answer-format/provider-schema.ts";
 import type { ToolNames } from "./tool-names.ts";
 import { readOffers, type Choice, type Offer, type Offers } from "./tool-offers.ts";
 
@@ -16,6 +17,8 @@ export interface EncodedTools {
   readonly fields: JsonObject;
   /** By sent name: those whose input is text. */
   readonly textTools: ReadonlySet<string>;
+  /** Whether the caller's own are among them. */
+  readonly hasOffers: boolean;
   /** By sent name. */
   readonly answerTool: string | undefined;
   /** Whether the model must call one. */
@@ -28,27 +31,22 @@ export interface ToolContext {
   readonly adjustments: Adjustments;
 }
 
-/** The tools of a request, or the one that takes its answer. */
+/** The tools of a request, and the one that takes its answer. */
 export function encodeTools(
   request: ChatRequest,
   model: BedrockModel,
   { names, format, adjustments }: ToolContext,
 ): EncodedTools {
-  if (format.kind === "tool") return encodeAnswerTool(format.offer, model, names);
   const offers = supported(readOffers(request), model, adjustments);
-  if (offers.list.length === 0 || offers.choice.type === "none") return noTools;
-  const isSingle = wantsSingleCalls(request, offers, { model, adjustments });
+  const own = offers.choice.type === "none" ? [] : offers.list;
+  const isSingle = own.length > 0 && wantsSingleCalls(request, offers, { model, adjustments });
+  const writing = { model, names, isSingle };
+  if (format.kind === "tool") return encodeAnswerTool(format.offer, own, writing);
+  if (own.length === 0) return noTools;
   return {
-    config: {
-      tools: offers.list.flatMap((offer) => entriesOf(offer, model, names)),
-      ...(!isSingle && choiceOf(offers.choice, names)),
-    },
-    fields: isSingle ? { tool_choice: singleChoiceOf(offers.choice, names) } : {},
-    textTools: new Set(
-      offers.list.filter(({ kind }) => kind === "custom").map(({ name }) => names.sentNameOf(name)),
-    ),
+    ...configured(own, offers.choice, writing),
+    hasOffers: true,
     answerTool: undefined,
-    isForced: offers.choice.type !== "auto",
   };
 }
 
@@ -56,20 +54,45 @@ const noTools: EncodedTools = {
   config: undefined,
   fields: {},
   textTools: new Set(),
+  hasOffers: false,
   answerTool: undefined,
   isForced: false,
 };
 
-function encodeAnswerTool(offer: Offer, model: BedrockModel, names: ToolNames): EncodedTools {
-  const choice: Choice = model.capabilities.namedToolChoice
-    ? { type: "named", name: offer.name }
-    : { type: "any" };
+interface Writing {
+  readonly model: BedrockModel;
+  readonly names: ToolNames;
+  /** Whether the model may make one call at most. */
+  readonly isSingle: boolean;
+}
+
+/** Beside the caller's tools any may be called, but one must: words would not be the answer. */
+function encodeAnswerTool(offer: Offer, own: readonly Offer[], writing: Writing): EncodedTools {
+  const { model, names } = writing;
+  const isAlone = own.length === 0 && model.capabilities.namedToolChoice;
+  const choice: Choice = isAlone ? { type: "named", name: offer.name } : { type: "any" };
   return {
-    config: { tools: [specOf(offer, model, names)], ...choiceOf(choice, names) },
-    fields: {},
-    textTools: new Set(),
+    ...configured([...own, offer], choice, writing),
+    hasOffers: own.length > 0,
     answerTool: names.sentNameOf(offer.name),
-    isForced: true,
+  };
+}
+
+function configured(
+  list: readonly Offer[],
+  choice: Choice,
+  { model, names, isSingle }: Writing,
+): Omit<EncodedTools, "answerTool" | "hasOffers"> {
+  return {
+    config: {
+      tools: list.flatMap((offer) => entriesOf(offer, model, names)),
+      ...(!isSingle && choiceOf(choice, names)),
+    },
+    fields: isSingle ? { tool_choice: singleChoiceOf(choice, names) } : {},
+    textTools: new Set(
+      list.filter(({ kind }) => kind === "custom").map(({ name }) => names.sentNameOf(name)),
+    ),
+    isForced: choice.type !== "auto",
   };
 }
 
@@ -126,12 +149,14 @@ function entriesOf(offer: Offer, model: BedrockModel, names: ToolNames): readonl
 
 function specOf(offer: Offer, { capabilities }: BedrockModel, names: ToolNames): ToolSpec {
   const { name, description = "", schema, isStrict } = offer;
+  // What a strict tool cannot be held to, it is offered with as it is.
+  const held = isStrict && capabilities.jsonSchema ? providerSchema(schema) : undefined;
   return {
     toolSpec: {
       name: names.sentNameOf(name),
       ...(!isBlank(description) && { description }),
-      inputSchema: { json: schema },
-      ...(isStrict && capabilities.jsonSchema && { strict: true }),
+      inputSchema: { json: held ?? schema },
+      ...(held !== undefined && { strict: true }),
     },
   };
 }

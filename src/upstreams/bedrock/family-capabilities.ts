@@ -16,6 +16,7 @@ const usual: Capabilities = {
   stop: true,
   prefill: false,
   images: false,
+  toolResultImages: false,
   // The provider leaves both to the models. Claude's numbers, which are the best known: others that
   // take less refuse themselves, and an operator can allow more.
   maxImages: 100,
@@ -49,6 +50,7 @@ const claude: Capabilities = {
   topK: true,
   prefill: true,
   images: true,
+  toolResultImages: true,
   maxOutputTokens: 4_096,
 };
 
@@ -113,6 +115,7 @@ const nova: Capabilities = {
   ...usual,
   prefill: true,
   images: true,
+  toolResultImages: true,
   maxImageBytes: 25 * 1024 * 1024,
   promptCaching: true,
   promptCacheTools: false,
@@ -202,6 +205,7 @@ export const familyCapabilities: Readonly<Record<ChatFamily, Capabilities>> = {
     topK: true,
     prefill: true,
     images: true,
+    toolResultImages: true,
     maxImageBytes: 25 * 1024 * 1024,
   },
 };

@@ -77,6 +77,8 @@ export interface Capabilities {
   /** A conversation may end with words of the assistant, which the answer continues. */
   readonly prefill: boolean;
   readonly images: boolean;
+  /** Images in results of tools. */
+  readonly toolResultImages: boolean;
   /** In one request. */
   readonly maxImages: number;
   /** Of one image, decoded. */

@@ -68,6 +68,8 @@ export interface BedrockModelSettings {
   readonly conversation: "repair" | "strict";
   /** Whether cache points are put beside those of callers, who have put none. */
   readonly promptCache: "auto" | "as_sent";
+  /** Refuses answers without the form that `response_format` asks for. */
+  readonly validateAnswers: boolean;
   readonly guardrail: Guardrail | undefined;
   /** At most 16 pairs, for the provider's invocation logs. */
   readonly requestMetadata: Readonly<Record<string, string>>;
@@ -90,6 +92,7 @@ export const defaultModelSettings: BedrockModelSettings = {
   dropUnsupported: false,
   conversation: "repair",
   promptCache: "as_sent",
+  validateAnswers: false,
   guardrail: undefined,
   requestMetadata: {},
   serviceTier: undefined,

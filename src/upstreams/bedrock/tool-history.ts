@@ -1,5 +1,4 @@
-import type { ContentBlock } from "./converse-body.ts";
-import { isBlank } from "./blank-text.ts";
+import type { ContentBlock, ResultBlock } from "./converse-body.ts";
 import { invalidRequest } from "./refusal.ts";
 import { ToolIds } from "./tool-ids.ts";
 import { inputOf } from "./tool-arguments.ts";
@@ -55,7 +54,8 @@ export class ToolHistory {
     return this.#callBlock(sentId, call);
   }
 
-  result(id: string, texts: readonly string[], place: string): ContentBlock {
+  /** `content` has no blank texts: a result may be empty, but not so. */
+  result(id: string, content: readonly ResultBlock[], place: string): readonly ContentBlock[] {
     const call = this.#open.get(id);
     if (call === undefined) {
       throw invalidRequest(
@@ -65,16 +65,16 @@ export class ToolHistory {
       );
     }
     this.#open.delete(id);
-    return this.#resultBlock(call, texts);
+    return this.#resultBlocks(call, content);
   }
 
-  functionResult(texts: readonly string[], place: string): ContentBlock {
+  functionResult(content: readonly ResultBlock[], place: string): readonly ContentBlock[] {
     const call = this.#openFunction;
     if (call === undefined) {
       throw invalidRequest(place, `${place}: a function message must follow a function_call.`);
     }
     this.#openFunction = undefined;
-    return this.#resultBlock(call, texts);
+    return this.#resultBlocks(call, content);
   }
 
   /** To be called before anything but a result. */
@@ -100,15 +100,16 @@ export class ToolHistory {
     };
   }
 
-  #resultBlock({ sentId, name }: OpenCall, texts: readonly string[]): ContentBlock {
-    // A result may have no content, but no empty text.
-    const seen = texts.filter((text) => !isBlank(text));
-    if (!this.#isText) {
-      return { toolResult: { toolUseId: sentId, content: seen.map((text) => ({ text })) } };
-    }
-    return {
-      text: `[The tool ${name} returned: ${seen.length > 0 ? seen.join("\n") : "nothing"}]`,
-    };
+  #resultBlocks(
+    { sentId, name }: OpenCall,
+    content: readonly ResultBlock[],
+  ): readonly ContentBlock[] {
+    if (!this.#isText) return [{ toolResult: { toolUseId: sentId, content } }];
+    const texts = content.flatMap((block) => ("text" in block ? [block.text] : []));
+    const attached = content.filter((block) => !("text" in block));
+    const nothing = attached.length > 0 ? "what follows" : "nothing";
+    const told = texts.length > 0 ? texts.join("\n") : nothing;
+    return [{ text: `[The tool ${name} returned: ${told}]` }, ...attached];
   }
 }
 

@@ -119,7 +119,7 @@ function nativeReason(stopReason: string): string {
 
 function guardrailAction({ guardrail }: ConverseRequest): JsonRecord {
   if (guardrail === undefined) return {};
-  const action = guardrail.isIntervening ? "INTERVENED" : "NONE";
+  const action = guardrail.action === "none" ? "NONE" : "INTERVENED";
   return { "amazon-bedrock-guardrailAction": action };
 }
 

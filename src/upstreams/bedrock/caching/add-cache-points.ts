@@ -36,7 +36,7 @@ const fewestBytesOfToken = 2;
 function bytesOf(block: PromptBlock): number {
   if ("text" in block) return Buffer.byteLength(block.text);
   if ("toolResult" in block) {
-    return block.toolResult.content.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
+    return block.toolResult.content.reduce((sum, part) => sum + bytesOf(part), 0);
   }
   if ("image" in block || "document" in block) return bytesOfAttachment;
   return "cachePoint" in block ? 0 : Buffer.byteLength(JSON.stringify(block));

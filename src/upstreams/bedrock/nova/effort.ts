@@ -18,8 +18,9 @@ export function planNovaEffort(
 ): ReasoningPlan {
   const wanted = wantedEffort(request, model);
   // It cannot think before words that it has to go on from.
-  if (wanted === undefined || turns.at(-1)?.role !== "user")
+  if (wanted === undefined || turns.at(-1)?.role !== "user") {
     return { fields: {}, isThinking: false };
+  }
   const isFree = wanted === "high" && !isCapped(request, model);
   const maxReasoningEffort = wanted === "high" && !isFree ? "medium" : wanted;
   const asked = request.reasoning_effort ?? maxReasoningEffort;

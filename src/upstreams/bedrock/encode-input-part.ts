@@ -1,16 +1,19 @@
 import type { ContentPart } from "../../domain/chat.ts";
 import { isBlank } from "./blank-text.ts";
-import type { ContentBlock } from "./converse-body.ts";
+import type { ResultBlock } from "./converse-body.ts";
 import { encodeDocument, type DocumentContext } from "./encode-document.ts";
 import { encodeImage } from "./encode-image.ts";
 import { unsupported } from "./refusal.ts";
 
-/** One part of what the user sent; undefined when it says nothing. `place` is the part's path. */
-export function encodeUserPart(
+/**
+ * One part of what the user or a tool sent; undefined when it says nothing. `place` is the part's
+ * path.
+ */
+export function encodeInputPart(
   part: ContentPart,
   context: DocumentContext,
   place: string,
-): ContentBlock | undefined {
+): ResultBlock | undefined {
   switch (part.type) {
     case "text":
       return isBlank(part.text) ? undefined : { text: part.text };

@@ -1,0 +1,105 @@
+/** What one family of the provider's models takes, and how it refuses the rest. */
+export interface CapabilityRow {
+  readonly api:
+    | "chat"
+    | "titan-embed-v1"
+    | "titan-embed"
+    | "titan-embed-image"
+    | "nova-embed"
+    | "cohere-embed-v3"
+    | "cohere-embed-v4"
+    | "imported-llama"
+    | "imported-mistral"
+    | "imported-qwen"
+    | "everything";
+  readonly system: boolean;
+  readonly tools: boolean;
+  /** `toolChoice` other than `auto`. */
+  readonly toolChoice: boolean;
+  readonly streamTools: boolean;
+  /** Tool results and other blocks may share a turn. */
+  readonly toolResultsWithText: boolean;
+  /** Ids of tool calls must be nine letters and digits. */
+  readonly hasShortToolIds: boolean;
+  readonly temperature: boolean;
+  readonly topP: boolean;
+  readonly topPWithTemperature: boolean;
+  readonly stop: boolean;
+  /** The conversation may end with the assistant's words. */
+  readonly prefill: boolean;
+  readonly images: boolean;
+  readonly toolResultImages: boolean;
+  readonly documents: boolean;
+  readonly jsonSchema: boolean;
+  /** The types that Claude's field `thinking` may have. */
+  readonly thinkingTypes: readonly string[];
+  readonly thinksUnasked: boolean;
+  /** Shows its thoughts only as a summary, and only if asked to. */
+  readonly omitsThoughts: boolean;
+  /** What `output_config.effort` may be. */
+  readonly efforts: readonly string[];
+  readonly cachePoints: boolean;
+  /** Cache points may stand among the tools. */
+  readonly toolCachePoints: boolean;
+  /** Cache points may last an hour. */
+  readonly hourCachePoints: boolean;
+  /** Shorter beginnings of prompts are not kept. */
+  readonly fewestCachedTokens: number;
+  readonly countTokens: boolean;
+  /** Names that `additionalModelRequestFields` may have; undefined allows any. */
+  readonly modelFields: readonly string[] | undefined;
+  /** Of Amazon's Nova, which has rules of its own. */
+  readonly novaGeneration: 1 | 2 | undefined;
+  readonly maxOutputTokens: number | undefined;
+  /** Where a request names no limit; undefined: `maxOutputTokens`. */
+  readonly defaultMaxTokens: number | undefined;
+  /** Undefined: no limit. */
+  readonly contextTokens: number | undefined;
+  /** Whose words say that a prompt is too long. */
+  readonly contextText: "claude" | "nova" | "mistral" | "plain";
+  /** Quota tokens for one token of output. */
+  readonly burndown: number;
+  /** Cannot be called by its own id. */
+  readonly isProfileOnly: boolean;
+  /** Has profiles across regions: `us.` and the like before its id. */
+  readonly hasProfiles: boolean;
+  readonly lifecycle: "active" | "legacy" | "end-of-life";
+}
+
+export const allCapableRow: CapabilityRow = {
+  api: "everything",
+  system: true,
+  tools: true,
+  toolChoice: true,
+  streamTools: true,
+  toolResultsWithText: true,
+  hasShortToolIds: false,
+  temperature: true,
+  topP: true,
+  topPWithTemperature: true,
+  stop: true,
+  prefill: true,
+  images: true,
+  toolResultImages: true,
+  documents: true,
+  jsonSchema: true,
+  thinkingTypes: ["enabled", "adaptive", "disabled"],
+  thinksUnasked: false,
+  omitsThoughts: false,
+  efforts: ["low", "medium", "high", "xhigh", "max"],
+  cachePoints: true,
+  toolCachePoints: true,
+  hourCachePoints: true,
+  fewestCachedTokens: 1024,
+  countTokens: true,
+  modelFields: undefined,
+  novaGeneration: undefined,
+  maxOutputTokens: undefined,
+  defaultMaxTokens: undefined,
+  contextTokens: undefined,
+  contextText: "plain",
+  burndown: 1,
+  isProfileOnly: false,
+  hasProfiles: true,
+  lifecycle: "active",
+};

@@ -1,0 +1,88 @@
+import { expect, test } from "bun:test";
+import type { AnswerContext } from "../answer-context.ts";
+import { AnswerEvents } from "../answer-events.ts";
+import { decodeConverse } from "../decode-converse.ts";
+import { ThoughtSeal } from "../thinking/thought-seal.ts";
+
+const context: AnswerContext = {
+  toolNames: new Map(),
+  textTools: new Set(),
+  answerTool: "answer",
+  usesFunctions: false,
+  thoughtSeal: new ThoughtSeal({ identifier: "anthropic.claude-test" }),
+  stopSequences: [],
+};
+const call = (name: string, input: object) => ({
+  toolUse: { toolUseId: `id-${name}`, name, input },
+});
+
+function decode(...content: object[]) {
+  const body = { output: { message: { content } }, stopReason: "tool_use" };
+  const bytes = new TextEncoder().encode(JSON.stringify(body));
+  return decodeConverse({ headers: new Headers(), body: bytes }, context).choices[0];
+}
+
+/** What a stream says of tools that are called one after the other. */
+function streamed(...names: string[]) {
+  const answer = new AnswerEvents(context, () => undefined);
+  answer.text("Let me see.");
+  for (const name of names) {
+    const input = answer.toolUse({ toolUseId: `id-${name}`, name });
+    input.push(`{"from":"${name}"}`);
+    input.end();
+  }
+  answer.finish("tool_use");
+  return answer.take().map((event) => {
+    switch (event.type) {
+      case "text-delta":
+        return event.text;
+      case "tool-call-start":
+        return event.name;
+      case "choice-finish":
+        return event.finishReason;
+      default:
+        return undefined;
+    }
+  });
+}
+
+test("the input of the tool that takes the answer is the answer", () => {
+  expect(decode({ text: "Sure." }, call("answer", { a: 1 }))).toMatchObject({
+    content: '{"a":1}',
+    toolCalls: [],
+    finishReason: "stop",
+  });
+});
+
+test("calls of the caller's tools win over an answer beside them, wherever it stands", () => {
+  const calls = [
+    [call("look", {}), call("answer", { a: 1 })],
+    [call("answer", { a: 1 }), call("look", {})],
+  ];
+  for (const content of calls) {
+    expect(decode(...content)).toMatchObject({
+      content: undefined,
+      toolCalls: [{ name: "look" }],
+      finishReason: "tool_calls",
+    });
+  }
+});
+
+test("a stream gives words where no answer came", () => {
+  expect(streamed("look")).toEqual(["Let me see.", "look", undefined, "tool_calls"]);
+  expect(streamed()).toEqual(["Let me see.", "stop"]);
+});
+
+test("a stream leaves an answer behind calls out, and cannot take one before them back", () => {
+  expect(streamed("look", "answer")).toEqual(["Let me see.", "look", undefined, "tool_calls"]);
+  expect(streamed("answer", "look")).toEqual([
+    '{"from":"answer"}',
+    "look",
+    undefined,
+    "tool_calls",
+  ]);
+});
+
+test("of two answers the first one counts", () => {
+  expect(streamed("answer", "answer")).toEqual(['{"from":"answer"}', "stop"]);
+});

@@ -1,0 +1,126 @@
+import type { ChatRequest } from "../../../domain/chat.ts";
+import { objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
+import type { Adjustments } from "../adjustments.ts";
+import type { BedrockModel } from "../bedrock-model.ts";
+import { isBlank } from "../blank-text.ts";
+import { providerSchema } from "./provider-schema.ts";
+import type { TextFormat } from "../converse-body.ts";
+import { invalidRequest } from "../refusal.ts";
+import { readOffers, type Offer } from "../tool-offers.ts";
+
+/** How the form of an answer that the caller asked for is asked for here. */
+export type AnswerFormat =
+  | { readonly kind: "free" }
+  | { readonly kind: "field"; readonly textFormat: TextFormat }
+  /** A tool whose input is the answer. The model must call it, or one of the caller's beside it. */
+  | { readonly kind: "tool"; readonly offer: Offer }
+  | { readonly kind: "instruction"; readonly text: string };
+
+type Schema = Extract<ChatRequest["response_format"], { readonly type: "json_schema" }>;
+
+export function planAnswerFormat(
+  request: ChatRequest,
+  model: BedrockModel,
+  adjustments: Adjustments,
+): AnswerFormat {
+  const format = request.response_format ?? undefined;
+  if (format === undefined || format.type === "text") return free;
+  // The provider knows no such mode: without a schema there is nothing to hold the model to.
+  if (format.type === "json_object") return { kind: "instruction", text: jsonInstruction };
+  const planned = planSchema(format, request, model);
+  if (planned !== undefined) return planned;
+  adjustments.dropOrRefuse(
+    "response_format",
+    "This model cannot be held to a JSON schema. Use response_format json_object, and describe " +
+      "the schema in the messages.",
+    "instruction",
+  );
+  return { kind: "instruction", text: schemaInstruction(schemaOf(format)) };
+}
+
+/** Undefined where the model cannot be held to the schema. */
+function planSchema(
+  format: Schema,
+  request: ChatRequest,
+  { capabilities }: BedrockModel,
+): AnswerFormat | undefined {
+  const { json_schema: wanted } = format;
+  const schema = schemaOf(format);
+  const description = descriptionOf(wanted);
+  const canForce = capabilities.tools && capabilities.toolChoice;
+  const held = capabilities.jsonSchema ? providerSchema(schema) : undefined;
+  // Where no tool can take its place, the provider says what it does not take.
+  if (held !== undefined || (capabilities.jsonSchema && !canForce)) {
+    const jsonSchema = {
+      schema: JSON.stringify(held ?? schema),
+      name: wanted.name,
+      ...(description !== undefined && { description }),
+    };
+    return { kind: "field", textFormat: { type: "json_schema", structure: { jsonSchema } } };
+  }
+  if (canForce) {
+    const { list, choice } = readOffers(request);
+    // An answer that must be a call of the caller's tools has no text to give a form to.
+    if (list.length > 0 && (choice.type === "any" || choice.type === "named")) return free;
+    const beside = choice.type === "none" ? [] : list;
+    return { kind: "tool", offer: answerOffer({ name: wanted.name, schema, description }, beside) };
+  }
+  return undefined;
+}
+
+function schemaOf({ json_schema: { schema } }: Schema): JsonObject {
+  return schema ?? { type: "object" };
+}
+
+const free: AnswerFormat = { kind: "free" };
+
+interface Wanted {
+  readonly name: string;
+  readonly schema: JsonObject;
+  readonly description: string | undefined;
+}
+
+function answerOffer({ name, schema, description }: Wanted, beside: readonly Offer[]): Offer {
+  if (schema["type"] !== undefined && schema["type"] !== "object") {
+    throw invalidRequest(
+      "response_format",
+      "The JSON schema of an answer must describe an object. Put other values into a field of one.",
+    );
+  }
+  const use =
+    beside.length === 0
+      ? "Takes the answer. Call it once, with the whole answer."
+      : "Takes the final answer. Call it once, alone and with the whole answer, when no other " +
+        "tool is needed.";
+  return {
+    kind: "function",
+    name: nameBeside(name, beside),
+    description: [description, ...(description === undefined || beside.length > 0 ? [use] : [])]
+      .filter((text) => text !== undefined)
+      .join("\n\n"),
+    // A reference alone says nothing of its type, and a tool's input must.
+    schema: { type: "object", ...schema },
+    isStrict: false,
+    sent: {},
+  };
+}
+
+/** The caller may have a tool of the same name. */
+function nameBeside(name: string, beside: readonly Offer[]): string {
+  const taken = new Set(beside.map((offer) => offer.name));
+  let free = name;
+  while (taken.has(free)) free += "_answer";
+  return free;
+}
+
+function descriptionOf(wanted: Schema["json_schema"]): string | undefined {
+  const description = textOf(objectOf(wanted)?.["description"]) ?? "";
+  return isBlank(description) ? undefined : description;
+}
+
+const jsonInstruction =
+  "Answer with one JSON object and nothing else: no words around it and no code fence.";
+
+function schemaInstruction(schema: JsonObject): string {
+  return `${jsonInstruction} The object must match this JSON schema: ${JSON.stringify(schema)}`;
+}

@@ -1,0 +1,42 @@
+import { expect, test } from "bun:test";
+import { providerSchema } from "./provider-schema.ts";
+
+const text = { type: "string" };
+const closed = { type: "object", properties: { a: text }, additionalProperties: false };
+
+/** Schemas that would mean something else if the provider held an answer to what it takes of them. */
+const inexpressible: readonly (readonly [string, object])[] = [
+  ["free names beside known ones", { ...closed, additionalProperties: text }],
+  ["any further names", { ...closed, additionalProperties: true }],
+  ["names by an expression", { ...closed, patternProperties: { "^x": text } }],
+  ["an object of any names", { type: "object" }],
+  ["a value of any kind", { ...closed, properties: { a: { description: "Anything" } } }],
+  ["a part that allows everything", { ...closed, properties: { a: true } }],
+  ["several schemas in allOf", { ...closed, properties: { a: { allOf: [text, text] } } }],
+  ["allOf that contradicts", { ...closed, properties: { a: { ...text, allOf: [closed] } } }],
+  ["a choice of objects", { ...closed, properties: { a: { enum: [{ b: 1 }] } } }],
+  ["a reference elsewhere", { ...closed, properties: { a: { $ref: "https://x.test/a" } } }],
+  ["itself", { ...closed, properties: { a: { $ref: "#" } } }],
+  ["two lists of alternatives", { anyOf: [text], oneOf: [text] }],
+];
+
+test.each(inexpressible)("nothing is left of a schema with %s", (_what, schema) => {
+  expect(providerSchema({ ...schema })).toBeUndefined();
+});
+
+test("a definition that is used twice is no recursion", () => {
+  const $ref = "#/$defs/t";
+  const schema = { ...closed, properties: { a: { $ref }, b: { $ref } }, $defs: { t: text } };
+  expect(providerSchema(schema)).toEqual(schema);
+});
+
+test("names of properties are no keywords, and data is no schema", () => {
+  const properties = {
+    minimum: text,
+    pattern: text,
+    not: { type: "integer", default: 3 },
+    properties: { type: "array", items: text, examples: [{ minimum: 1 }] },
+  };
+  const schema = { ...closed, properties, required: ["minimum"] };
+  expect(providerSchema(schema)).toEqual(schema);
+});

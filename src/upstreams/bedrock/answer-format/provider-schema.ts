@@ -1,0 +1,192 @@
+import { isObject, listOf, objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
+import { constraintWords, withWords } from "./constraint-words.ts";
+import { isRecursive, mapKeywords } from "./schema-parts.ts";
+
+/**
+ * The part of a JSON schema that the provider holds an answer to while it is written. Constraints
+ * that it refuses stand in descriptions instead, and objects of which the schema does not say
+ * whether they are open are closed. Undefined for a schema that would mean something else then:
+ * one that is part of itself, or has objects with free names, values of any kind, or several parts
+ * that must all fit.
+ *
+ * Source: "JSON Schema limitations" of the model's documents on structured outputs.
+ */
+export function providerSchema(schema: JsonObject): JsonObject | undefined {
+  if (isRecursive(schema)) return undefined;
+  try {
+    return narrowed(schema);
+  } catch (error) {
+    if (error instanceof Inexpressible) return undefined;
+    throw error;
+  }
+}
+
+class Inexpressible extends Error {
+  override readonly name = "Inexpressible";
+}
+
+function narrowed(value: unknown): JsonObject {
+  if (!isObject(value)) throw new Inexpressible("a schema that allows everything or nothing");
+  const schema = withoutAllOf(value);
+  if ("anyOf" in schema && "oneOf" in schema) throw new Inexpressible("two lists of alternatives");
+  const kept = new Map<string, unknown>();
+  const words: string[] = [];
+  for (const [keyword, said] of Object.entries(schema)) {
+    const { isKept, isTold = !isKept, as = said, under = keyword } = read(keyword, said);
+    if (isKept) kept.set(under, as);
+    if (isTold) words.push(constraintWords(keyword, said));
+  }
+  if (!kindKeywords.some((keyword) => kept.has(keyword))) {
+    throw new Inexpressible("a value of any kind");
+  }
+  if (describesObject(schema)) close(schema, kept);
+  if (words.length > 0) {
+    kept.set("description", withWords(textOf(schema["description"]), words));
+  }
+  return Object.fromEntries(kept);
+}
+
+/** What becomes of one keyword: kept, told in words, or both. */
+interface Reading {
+  readonly isKept: boolean;
+  readonly isTold?: boolean;
+  /** The value, and the keyword, where they change. */
+  readonly as?: unknown;
+  readonly under?: string;
+}
+
+const keep: Reading = { isKept: true };
+const tell: Reading = { isKept: false };
+
+function read(keyword: string, value: unknown): Reading {
+  if (mapKeywords.has(keyword)) return { isKept: true, as: narrowedMap(value) };
+  if (refused.has(keyword)) return tell;
+  switch (keyword) {
+    case "items":
+      return { isKept: true, as: narrowed(value) };
+    case "anyOf":
+      return { isKept: true, as: (listOf(value) ?? []).map(narrowed) };
+    case "oneOf":
+      return {
+        isKept: true,
+        isTold: true,
+        as: (listOf(value) ?? []).map(narrowed),
+        under: "anyOf",
+      };
+    case "enum":
+      if (listOf(value)?.some(isCompound) === true) throw new Inexpressible("a choice of objects");
+      return keep;
+    case "const":
+      if (isCompound(value)) throw new Inexpressible("a constant object");
+      return keep;
+    case "$ref":
+      if (textOf(value)?.startsWith("#") !== true) throw new Inexpressible("a reference elsewhere");
+      return keep;
+    case "additionalProperties":
+      if (value !== false) throw new Inexpressible("an object with free names");
+      return keep;
+    case "patternProperties":
+      throw new Inexpressible("an object with free names");
+    case "minItems":
+      if (value === 0 || value === 1) return keep;
+      return typeof value === "number" && value > 1 ? { isKept: true, isTold: true, as: 1 } : tell;
+    case "format":
+      return formats.has(textOf(value) ?? "") ? keep : tell;
+    case "pattern":
+      return isSimplePattern(textOf(value) ?? "") ? keep : tell;
+    default:
+      return keep;
+  }
+}
+
+function narrowedMap(value: unknown): JsonObject {
+  const entries = Object.entries(objectOf(value) ?? {});
+  return Object.fromEntries(entries.map(([name, schema]) => [name, narrowed(schema)]));
+}
+
+/** A single part says the same without `allOf`, within which references are refused. */
+function withoutAllOf(schema: JsonObject): JsonObject {
+  const { allOf, ...rest } = schema;
+  if (allOf === undefined) return schema;
+  const [part, ...others] = listOf(allOf) ?? [];
+  const isAlone = others.length === 0 && isObject(part);
+  // Closed objects that must all fit would fit nothing.
+  if (!isAlone) throw new Inexpressible("several schemas that must all fit");
+  const clashes = Object.keys(part).some((name) => name !== "description" && name in rest);
+  if (clashes) throw new Inexpressible("two schemas that must both fit");
+  return withoutAllOf({ ...part, ...rest });
+}
+
+function close(schema: JsonObject, kept: Map<string, unknown>): void {
+  const isEmpty = Object.keys(objectOf(schema["properties"]) ?? {}).length === 0;
+  if (isEmpty && schema["additionalProperties"] !== false) {
+    throw new Inexpressible("an object with free names");
+  }
+  kept.set("additionalProperties", false);
+}
+
+function describesObject(schema: JsonObject): boolean {
+  const { type } = schema;
+  return type === "object" || listOf(type)?.includes("object") === true || "properties" in schema;
+}
+
+function isCompound(value: unknown): boolean {
+  return typeof value === "object" && value !== null;
+}
+
+/** One of these says what kind of value is meant. */
+const kindKeywords = ["type", "enum", "const", "anyOf", "$ref", "properties"] as const;
+
+const refused: ReadonlySet<string> = new Set([
+  "minimum",
+  "maximum",
+  "exclusiveMinimum",
+  "exclusiveMaximum",
+  "multipleOf",
+  "minLength",
+  "maxLength",
+  "maxItems",
+  "uniqueItems",
+  "contains",
+  "minContains",
+  "maxContains",
+  "prefixItems",
+  "additionalItems",
+  "unevaluatedItems",
+  "minProperties",
+  "maxProperties",
+  "propertyNames",
+  "unevaluatedProperties",
+  "dependencies",
+  "dependentRequired",
+  "dependentSchemas",
+  "not",
+  "if",
+  "then",
+  "else",
+]);
+
+const formats: ReadonlySet<string> = new Set([
+  "date-time",
+  "time",
+  "date",
+  "duration",
+  "email",
+  "hostname",
+  "uri",
+  "ipv4",
+  "ipv6",
+  "uuid",
+]);
+
+const largestRepetition = 100;
+
+/**
+ * Whether an expression has nothing but what the documents name as supported: classes, plain
+ * groups, `\d`, `\w`, `\s`, escaped signs, and repetitions that are small.
+ */
+function isSimplePattern(pattern: string): boolean {
+  if (pattern === "" || /\(\?|\\[^dws\W_]|[*+?}][?+]/.test(pattern)) return false;
+  const counts = [...pattern.matchAll(/\{(\d+)(?:,(\d*))?\}/g)];
+  return counts.every(([, least, most]) => Number(most || least) <= largestRepetition);
+}
