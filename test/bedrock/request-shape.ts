@@ -112,6 +112,7 @@ const converse = {
     })
     .optional(),
   additionalModelRequestFields: jsonObject.optional(),
+  additionalModelResponseFieldPaths: z.array(z.string().regex(/^\/./)).optional(),
   requestMetadata: z
     .record(metadataText.min(1), metadataText)
     .refine((pairs) => Object.keys(pairs).length <= 16)

@@ -56,11 +56,27 @@ export function responseFields(
   finish: FinishEvent,
   request: ConverseRequest,
 ): JsonRecord | undefined {
-  const paths = request.responseFieldPaths;
+  const fields = { ...stopField(finish, request), ...thoughtField(finish, request) };
+  return Object.keys(fields).length === 0 ? undefined : fields;
+}
+
+function stopField(
+  finish: FinishEvent,
+  { responseFieldPaths: paths }: ConverseRequest,
+): JsonRecord | undefined {
   const stopSequence = finish.stopSequence ?? null;
   // Claude's field has moved into `delta` for streams, and both places are asked for.
   if (paths.includes("/delta/stop_sequence")) return { delta: { stop_sequence: stopSequence } };
   return paths.includes("/stop_sequence") ? { stop_sequence: stopSequence } : undefined;
+}
+
+/** Claude counts its thoughts; Converse's own count does not tell them apart. */
+function thoughtField(
+  { reasoningTokens }: FinishEvent,
+  { responseFieldPaths: paths }: ConverseRequest,
+): JsonRecord | undefined {
+  if (!paths.includes("/usage/output_tokens_details")) return undefined;
+  return { usage: { output_tokens_details: { thinking_tokens: reasoningTokens } } };
 }
 
 /** What the answer repeats of the request, equal on whole answers and in `metadata` events. */

@@ -8,6 +8,8 @@ export interface ConverseBody {
   readonly toolConfig?: ToolConfig;
   readonly guardrailConfig?: GuardrailConfig;
   readonly additionalModelRequestFields?: JsonObject;
+  /** JSON pointers into the model's own answer: what Converse shall repeat of it. */
+  readonly additionalModelResponseFieldPaths?: readonly string[];
   readonly requestMetadata?: Readonly<Record<string, string>>;
   readonly performanceConfig?: { readonly latency: "standard" | "optimized" };
   readonly serviceTier?: { readonly type: string };

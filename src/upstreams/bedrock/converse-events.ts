@@ -58,7 +58,7 @@ function readAnswer(
   answer.serviceTier(textOf(objectOf(body["serviceTier"])?.["type"]));
   for (const block of content) if (isObject(block)) readBlock(block, answer);
   answer.finish(textOf(body["stopReason"]), body["trace"]);
-  answer.usage(readUsage(body["usage"]));
+  answer.usage(readUsage(body["usage"], body["additionalModelResponseFields"]));
   return answer.take();
 }
 

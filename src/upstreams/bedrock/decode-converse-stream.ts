@@ -40,6 +40,7 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
   /** Thoughts that are not whole yet, in the same way. */
   readonly #thoughts = new Map<number | undefined, StreamedThought>();
   #stopReason: string | undefined;
+  #modelFields: unknown;
   #hasMetadata = false;
   #usage: TokenUsage | undefined;
   #serviceTier: string | undefined;
@@ -165,6 +166,7 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
         return this.#endBlock(blockIndexOf(event));
       case "messageStop":
         this.#stopReason = textOf(event["stopReason"]);
+        this.#modelFields = event["additionalModelResponseFields"];
         return this.#finishIfWhole();
       case "metadata":
         this.#readMetadata(event);
@@ -216,7 +218,7 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
 
   #readMetadata(event: JsonObject): void {
     this.#hasMetadata = true;
-    this.#usage = readUsage(event["usage"]);
+    this.#usage = readUsage(event["usage"], this.#modelFields);
     this.#trace = event["trace"];
     this.#serviceTier = textOf(objectOf(event["serviceTier"])?.["type"]);
   }

@@ -18,6 +18,7 @@ import { topKFields } from "./nova/top-k.ts";
 import { planAnswerFormat, type AnswerFormat } from "./answer-format/plan-answer-format.ts";
 import type { BedrockModelSettings, Guardrail } from "./settings.ts";
 import { planReasoning, type ReasoningPlan } from "./thinking/plan-reasoning.ts";
+import { tellsThoughts, thoughtCountPaths } from "./thinking/thought-count.ts";
 import { ThoughtSeal } from "./thinking/thought-seal.ts";
 import { withoutThoughts } from "./thinking/turn-thoughts.ts";
 import { ToolNames } from "./tool-names.ts";
@@ -57,6 +58,9 @@ export function encodeConverse(
     ...contentOf(parts, { keepsThoughts: isThinking }),
     inferenceConfig: encodeInference(request, model, { maxTokens: cap, isThinking, adjustments }),
     ...(Object.keys(fields).length > 0 && { additionalModelRequestFields: fields }),
+    ...(tellsThoughts(model.capabilities, isThinking) && {
+      additionalModelResponseFieldPaths: thoughtCountPaths,
+    }),
     ...(format.kind === "field" && { outputConfig: { textFormat: format.textFormat } }),
     ...operatorFields(request, model.settings, isStreamed),
   };

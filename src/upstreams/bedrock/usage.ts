@@ -1,11 +1,14 @@
 import type { TokenUsage } from "../../domain/usage.ts";
 import { countOf, objectOf } from "../shared/json-fields.ts";
+import { thoughtTokensIn } from "./thinking/thought-count.ts";
 
 /**
+ * The counts of `usage`, and of thoughts in the model's own fields that the answer repeats.
+ *
  * The service counts what it reads from and writes to its cache apart from the other input. Undefined
  * when it has no count; a count that is missing beside others is 0.
  */
-export function readUsage(value: unknown): TokenUsage | undefined {
+export function readUsage(value: unknown, modelFields: unknown): TokenUsage | undefined {
   const usage = objectOf(value);
   const uncachedTokens = countOf(usage?.["inputTokens"]);
   const outputTokens = countOf(usage?.["outputTokens"]);
@@ -17,7 +20,6 @@ export function readUsage(value: unknown): TokenUsage | undefined {
     outputTokens: outputTokens ?? 0,
     cachedInputTokens,
     ...(cacheWriteTokens > 0 && { cacheWriteTokens }),
-    // The service's `TokenUsage` has no count of reasoning: it is part of the output.
-    reasoningTokens: 0,
+    reasoningTokens: Math.min(thoughtTokensIn(modelFields), outputTokens ?? 0),
   };
 }

@@ -26,7 +26,12 @@ export const verdicts: readonly Verdict[] = [
     why: "an empty object is taken as none",
   },
   {
-    requests: /^(?!reasoning)/,
+    requests: /^reasoning (low|high|and|in)/,
+    places: /^inferenceConfig\.maxTokens$/,
+    right: "sluice",
+    why: "the caller's cap holds for thoughts and answer together, as OpenAI's does; the peers raise it",
+  },
+  {
     places: /^inferenceConfig\.maxTokens$/,
     right: "sluice",
     why: "without a cap the provider reserves the model's maximum from the quota",
@@ -263,12 +268,83 @@ export const verdicts: readonly Verdict[] = [
     why: "Converse's own field and the model's: the documents name the former",
   },
 
+  {
+    requests: /^bounded json_schema, 4\.5$/,
+    peers: ["litellm"],
+    places: /properties/,
+    right: "sluice",
+    why: "the provider refuses these keywords: they stand in the descriptions",
+  },
+  {
+    requests: /^json_schema and tools$/,
+    places: /^toolConfig\.tools/,
+    right: "both",
+    why: "the same tools in another order; the caller's come first, so that a cache can hit",
+  },
+  {
+    requests: /^json_schema, llama$/,
+    places: /^refused$/,
+    right: "sluice",
+    why: "a tool that the model cannot be made to call is no promise of a schema",
+  },
+
+  // Prompt caching.
+  {
+    requests: /^cached tool$/,
+    peers: ["ai-sdk"],
+    places: /cachePoint/,
+    right: "sluice",
+    why: "the SDK has no mark for tools",
+  },
+  {
+    requests: /^five cached parts$/,
+    places: /^messages/,
+    right: "sluice",
+    why: "the provider takes four points: the last ones keep the most",
+  },
+
   // Thinking.
   {
     requests: /^reasoning/,
     places: /budget_tokens$/,
     right: "sluice",
     why: "an effort is nobody's number; ours leaves half of the caller's cap to the answer",
+  },
+  {
+    requests: /^reasoning, 4\.6$/,
+    places: /display$/,
+    right: "both",
+    why: "the model shows its thoughts by default",
+  },
+  {
+    requests: /^reasoning, 4\.7$/,
+    places: /display$/,
+    right: "sluice",
+    why: "without it the model leaves the text of its thoughts out",
+  },
+  {
+    requests: /^reasoning, 4\.7$/,
+    places: /effort$/,
+    right: "sluice",
+    why: "the model knows xhigh: it need not be max",
+  },
+  {
+    requests: /^reasoning in a tool loop$/,
+    places: /thinking\.type$/,
+    right: "sluice",
+    why: "no thoughts came back with the calls, and the model refuses to think without them",
+  },
+  {
+    requests: /^reasoning and a forced tool$/,
+    places: /thinking\.type$|toolChoice/,
+    right: "sluice",
+    why: "a model that thinks refuses to be forced: the caller's order counts more than the effort",
+  },
+  {
+    requests: /^reasoning/,
+    places: /^additionalModelResponseFieldPaths/,
+    right: "both",
+    why: "asks for the count of thoughts, as Sluice does where the model thinks",
   },
   {
     requests: /^reasoning and temperature$/,

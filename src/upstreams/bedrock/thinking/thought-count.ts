@@ -1,0 +1,20 @@
+import { countOf, objectOf } from "../../shared/json-fields.ts";
+import type { Capabilities } from "../model-families.ts";
+
+/**
+ * The fields of Claude's own answer that are asked for: Converse's `TokenUsage` counts thoughts as
+ * output alone. By the SDK's documents a field that the answer lacks is ignored; that this one has
+ * the count is reported (LiteLLM reads it).
+ */
+export const thoughtCountPaths = ["/usage/output_tokens_details"] as const;
+
+/** Whether the model is one of those, and thinks. */
+export function tellsThoughts({ reasoning }: Capabilities, isThinking: boolean): boolean {
+  return isThinking && (reasoning === "thinking-budget" || reasoning === "adaptive");
+}
+
+/** Tokens of thoughts in `additionalModelResponseFields`, which are part of the output; else 0. */
+export function thoughtTokensIn(modelFields: unknown): number {
+  const usage = objectOf(objectOf(modelFields)?.["usage"]);
+  return countOf(objectOf(usage?.["output_tokens_details"])?.["thinking_tokens"]) ?? 0;
+}
