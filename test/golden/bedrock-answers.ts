@@ -27,6 +27,7 @@ export class Answer {
   readonly #alias: string;
   readonly #steps: Step[] = [];
   #isBegun = false;
+  #held = "";
   #block = 0;
 
   constructor(alias: string) {
@@ -42,6 +43,24 @@ export class Answer {
   text(...pieces: readonly string[]): this {
     for (const text of pieces) {
       this.#delta({ text }, this.#chunk(`"content":${JSON.stringify(text)}`));
+    }
+    return this.#endBlock();
+  }
+
+  /** Text that may not be part of the answer: the caller gets it, if at all, before a call. */
+  heldText(...pieces: readonly string[]): this {
+    for (const text of pieces) this.#delta({ text }, "");
+    this.#held += pieces.join("");
+    return this.#endBlock();
+  }
+
+  /** The call of a tool whose input is the answer. */
+  answerCall({ id, name, input }: ToolCall): this {
+    this.#held = "";
+    this.#startCall(id, name, "");
+    for (const text of ["", ...input]) {
+      const seen = text === "" ? "" : this.#chunk(`"content":${JSON.stringify(text)}`);
+      this.#delta({ toolUse: { input: text } }, seen);
     }
     return this.#endBlock();
   }
@@ -78,15 +97,14 @@ export class Answer {
 
   /** The first piece of an input is empty; a tool without arguments gets no other. */
   call(index: number, { id, name, input }: ToolCall): this {
+    const released =
+      this.#held === "" ? "" : this.#chunk(`"content":${JSON.stringify(this.#held)}`);
+    this.#held = "";
     const header = headerOf(index, id, name);
     const opening = this.#isBegun
       ? this.#chunk(`"tool_calls":[${header}]`)
       : this.#opening(`"content":null,"tool_calls":[${header}],"refusal":null`);
-    this.#add(
-      "contentBlockStart",
-      { contentBlockIndex: this.#block, start: { toolUse: { toolUseId: id, name } } },
-      opening,
-    );
+    this.#startCall(id, name, released + opening);
     const piece = (text: string): string =>
       this.#chunk(`"tool_calls":[${argumentsOf(index, text)}]`);
     for (const text of ["", ...input]) {
@@ -109,6 +127,11 @@ export class Answer {
     const usage = { ...counts, totalTokens };
     this.#add("metadata", { usage, metrics: { latencyMs: 12 }, ...metadata }, seen);
     return this;
+  }
+
+  #startCall(toolUseId: string, name: string, seen: string): void {
+    const body = { contentBlockIndex: this.#block, start: { toolUse: { toolUseId, name } } };
+    this.#add("contentBlockStart", body, seen);
   }
 
   #think(text: string): void {

@@ -269,6 +269,49 @@ describe("calls of a family that streams none come in one answer, and are stream
   });
 });
 
+describe("the input of a tool is the answer where a family knows no schemas:", () => {
+  const schema = {
+    type: "object",
+    properties: { celsius: { type: "integer" } },
+    required: ["celsius"],
+    additionalProperties: false,
+  };
+  const json_schema = { name: "forecast", schema, strict: true };
+  const request = { tools, response_format: { type: "json_schema", json_schema } };
+  const held: readonly ConverseFamily[] = [
+    "claude-3",
+    "claude-3-5-sonnet-v1",
+    "claude-3-5",
+    "claude-3-5-haiku",
+    "claude-3-7",
+    "claude-4",
+    "claude-opus-4",
+    "claude-4-7",
+    "claude-5",
+    "nova",
+    "nova-micro",
+    "nova-2",
+    "other-chat",
+  ];
+  const forecast = { id: "tooluse_F1", name: "forecast", input: ['{"cel', 'sius": 31}'] };
+
+  test.each(held)("%s", async (alias) => {
+    const counts = countsOf(families[alias]);
+    const answer = new Answer(alias).heldText("Here ", "it is.").answerCall(forecast);
+    const { steps } = answer.end("tool_use", '"stop"', counts);
+    await expectSteps(alias, steps, request);
+    for (const exception of inStream) await expectEndings(alias, steps, exception, request);
+  });
+
+  test.each(held)("%s calls others before it", async (alias) => {
+    const answer = new Answer(alias)
+      .heldText("Let me", " see.")
+      .call(0, { id: "tooluse_A1", name: "get_weather", input: ['{"city": "Rome"}'] })
+      .end("tool_use", '"tool_calls"', countsOf(families[alias]));
+    await expectSteps(alias, answer.steps, request);
+  });
+});
+
 describe("a family without tools refuses them before the upstream is asked:", () => {
   test.each(having((family) => family.tools === "none"))("%s", async (alias) => {
     const asked = upstream.requests.length;
