@@ -57,7 +57,7 @@ async function runProgram(
   environment: Readonly<Record<string, string>>,
 ): Promise<string> {
   const python = await install();
-  return await run([python, join(programs, name)], {
+  return run([python, join(programs, name)], {
     env: {
       ...environment,
       SLUICE_TOKEN_TABLE: tokenTable(),
