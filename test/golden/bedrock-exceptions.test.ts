@@ -1,5 +1,25 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { eventFrame, exceptionFrame } from "../../src/simulator/bedrock/event-frames.ts";
+import {
+  badCredential,
+  bodyOf,
+  failing,
+  inStream,
+  late,
+  limiting,
+  malformed,
+  mistralTooLong,
+  novaTooLong,
+  onDemand,
+  overflow,
+  overloaded,
+  promptTooLong,
+  refused,
+  tooMany,
+  unknownModel,
+  type Exception,
+} from "./bedrock-exceptions.ts";
+import { withoutIdAndTime } from "./normalise.ts";
 import { ScriptedUpstream, type Piece, type ScriptedAnswer } from "./scripted-upstream.ts";
 
 /** Every exception of the provider, in every place it can come, and all that its caller sees. */
@@ -11,73 +31,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await upstream[Symbol.asyncDispose]();
 });
-
-interface Seen {
-  readonly status: number;
-  readonly error: {
-    readonly message: string;
-    readonly type: string;
-    readonly param: string | null;
-    readonly code: string | null;
-  };
-}
-
-const unavailable = (reason: string): Seen => ({
-  status: 503,
-  error: {
-    message: `The model is temporarily unavailable: ${reason}. Please retry with exponential backoff.`,
-    type: "server_error",
-    param: null,
-    code: "model_unavailable",
-  },
-});
-const misconfigured = (reason: string): Seen => ({
-  status: 503,
-  error: {
-    message: `The model is unavailable: ${reason}. Please tell the operator.`,
-    type: "server_error",
-    param: null,
-    code: "model_unavailable",
-  },
-});
-const refused = (
-  message: string,
-  code: string | null = null,
-  param: string | null = null,
-): Seen => ({
-  status: 400,
-  error: { message, type: "invalid_request_error", param, code },
-});
-const limiting = unavailable("the provider is limiting requests");
-const overloaded = unavailable("the provider is overloaded");
-const failing = unavailable("the provider answered with an error");
-const late = unavailable("the provider did not answer in time");
-const badCredential = misconfigured("the provider refused the gateway's credential");
-const unknownModel = misconfigured("the provider does not know the model");
-const overflow = (text: string): Seen =>
-  refused(
-    `This model's maximum context length is 8192 tokens. ${text}`,
-    "context_length_exceeded",
-    "messages",
-  );
-
-interface Exception {
-  readonly name: string;
-  readonly status: number;
-  readonly message: string;
-  readonly fields?: object;
-  readonly seen: Seen;
-}
-
-const onDemand =
-  "Invocation of model ID anthropic.claude-sonnet-4 with on-demand throughput isn\u2019t supported. " +
-  "Retry your request with the ID or ARN of an inference profile that contains this model.";
-const tooMany = "Too many tokens, please wait before trying again.";
-const promptTooLong = "prompt is too long: 9000 tokens > 8192 maximum";
-const novaTooLong = "Input Tokens Exceeded: Number of input tokens exceeds maximum length.";
-const mistralTooLong =
-  "Prompt contains 40,961 tokens, too large for model with 32,768 maximum context length";
-const malformed = "Malformed input request: #: extraneous key [top_k] is not permitted";
 
 /** Name, status and text as the provider sends them before an answer. */
 const before: readonly Exception[] = [
@@ -190,30 +143,6 @@ const before: readonly Exception[] = [
   },
 ];
 
-/** Types of exception frames, in the provider's own spelling. */
-const inStream: readonly Omit<Exception, "status">[] = [
-  { name: "validationException", message: malformed, seen: refused(malformed) },
-  { name: "validationException", message: promptTooLong, seen: overflow(promptTooLong) },
-  { name: "validationException", message: novaTooLong, seen: overflow(novaTooLong) },
-  { name: "validationException", message: mistralTooLong, seen: overflow(mistralTooLong) },
-  { name: "modelStreamErrorException", message: novaTooLong, seen: overflow(novaTooLong) },
-  { name: "validationException", message: "Operation not allowed", seen: badCredential },
-  { name: "throttlingException", message: tooMany, seen: limiting },
-  { name: "internalServerException", message: "Internal failure", seen: failing },
-  {
-    name: "serviceUnavailableException",
-    message: "Bedrock is unable to process your request.",
-    seen: overloaded,
-  },
-  { name: "modelTimeoutException", message: "Model has timed out.", seen: late },
-  {
-    name: "modelStreamErrorException",
-    message: "The model stream failed.",
-    fields: { originalStatusCode: 500, originalMessage: "failed" },
-    seen: failing,
-  },
-];
-
 const answer = (exception: Exception): ScriptedAnswer => ({
   status: exception.status,
   headers: {
@@ -242,8 +171,6 @@ const text = eventFrame(
 );
 const start = eventFrame("messageStart", JSON.stringify({ role: "assistant", p: "ab" }));
 
-const bodyOf = ({ error }: Seen): string => JSON.stringify({ error });
-
 describe.each([false, true])("an exception before the answer, streamed: %p,", (isStreamed) => {
   test.each(before)("$name $status: $message", async (exception) => {
     const response = await upstream.chat(answer(exception), { stream: isStreamed });
@@ -270,9 +197,7 @@ describe("an exception in the middle of a stream ends it with one error, without
     const frame = exceptionFrame(name, JSON.stringify({ message, ...fields }));
     const response = await upstream.chat(stream(start, text, frame), { stream: true });
     expect(response.status).toBe(200);
-    const body = (await response.text())
-      .replaceAll(/"id":"chatcmpl-[0-9a-f]{32}"/g, '"id":"ID"')
-      .replaceAll(/"created":\d+/g, '"created":0');
+    const body = withoutIdAndTime(await response.text());
     const chunk = (delta: string): string =>
       'data: {"id":"ID","object":"chat.completion.chunk","created":0,"model":"chat-model",' +
       `"system_fingerprint":null,"choices":[{"index":0,"delta":${delta},"logprobs":null,` +

@@ -10,6 +10,13 @@ export function normalise(body: string): string {
     .replace(/"(\w+_tokens)":[1-9][0-9]*/g, '"$1":9');
 }
 
+/** A stream with nothing replaced but the answer's id and its time. */
+export function withoutIdAndTime(stream: string): string {
+  return stream
+    .replaceAll(/"id":"chatcmpl-[0-9a-f]{32}"/g, '"id":"ID"')
+    .replaceAll(/"created":1[0-9]{9}\b/g, '"created":0');
+}
+
 /** The `data:` lines of a stream, normalised; fails for anything else that stands in it. */
 export function dataLines(stream: string): readonly string[] {
   const events = stream.split("\n\n");

@@ -2,6 +2,7 @@ import { expect } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import cl100kRanks from "gpt-tokenizer/bpeRanks/cl100k_base";
+import { agentEnvironment, startAgentGateway } from "./agent-gateway.ts";
 import {
   cacheFolder,
   clientEnvironment,
@@ -21,7 +22,7 @@ const testPython = testNeedingRegistry("python3");
 testPython.each(upstreamKinds)(
   "the official Python client's checks pass with every alias on kind %s",
   async (kind) => {
-    const passed = passedChecks(await runProgram("openai_client.py", kind));
+    const passed = passedChecks(await runClient("openai_client.py", kind));
     expect(passed.length).toBeGreaterThanOrEqual(25);
   },
   installTimeoutMs,
@@ -30,18 +31,35 @@ testPython.each(upstreamKinds)(
 testPython.each(upstreamKinds)(
   "LangChain's Python client's checks pass with every alias on kind %s",
   async (kind) => {
-    const passed = passedChecks(await runProgram("langchain_client.py", kind));
+    const passed = passedChecks(await runClient("langchain_client.py", kind));
     expect(passed.length).toBeGreaterThanOrEqual(12);
   },
   installTimeoutMs,
 );
 
-async function runProgram(name: string, kind: UpstreamKind): Promise<string> {
-  const python = await install();
+testPython(
+  "agents' loops pass on models of Bedrock's",
+  async () => {
+    await using agents = await startAgentGateway();
+    const passed = passedChecks(await runProgram("agents_client.py", agentEnvironment(agents)));
+    expect(passed.length).toBeGreaterThanOrEqual(8);
+  },
+  installTimeoutMs,
+);
+
+async function runClient(name: string, kind: UpstreamKind): Promise<string> {
   await using sdk = await startSdkGateway(kind);
-  return await run([python, join(programs, name)], {
+  return await runProgram(name, clientEnvironment(sdk));
+}
+
+async function runProgram(
+  name: string,
+  environment: Readonly<Record<string, string>>,
+): Promise<string> {
+  const python = await install();
+  return run([python, join(programs, name)], {
     env: {
-      ...clientEnvironment(sdk),
+      ...environment,
       SLUICE_TOKEN_TABLE: tokenTable(),
       PYTHONDONTWRITEBYTECODE: "1",
       // No copies of the table, and no traces to anybody.

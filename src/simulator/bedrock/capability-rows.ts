@@ -148,6 +148,7 @@ const titanText: CapabilityRow = {
   contextTokens: 8192,
   contextText: "plain",
 };
+const openWeights: CapabilityRow = { ...plainChat, modelFields: undefined, images: false };
 const ended: Partial<CapabilityRow> = { lifecycle: "end-of-life", isProfileOnly: false };
 const embedding: CapabilityRow = { ...plainChat, api: "titan-embed", hasProfiles: false };
 
@@ -186,12 +187,6 @@ export const capabilityRows: readonly (readonly [RegExp, CapabilityRow])[] = [
   [/^amazon\.titan-embed-image-v1/, { ...embedding, api: "titan-embed-image" }],
   [/^cohere\.embed-v4:/, { ...embedding, api: "cohere-embed-v4", hasProfiles: true }],
   [/^cohere\.embed-(?:english|multilingual)-v3/, { ...embedding, api: "cohere-embed-v3" }],
-  [
-    /^(?:cohere\.command-r|deepseek\.|openai\.gpt-oss-|qwen\.)/,
-    {
-      ...plainChat,
-      modelFields: undefined,
-      images: false,
-    },
-  ],
+  [/^openai\.gpt-oss-/, { ...openWeights, jsonSchema: true }],
+  [/^(?:cohere\.command-r|deepseek\.|qwen\.)/, openWeights],
 ];
