@@ -29,13 +29,16 @@ export function planAnswerFormat(
   if (format.type === "json_object") return { kind: "instruction", text: jsonInstruction };
   const planned = planSchema(format, request, model);
   if (planned !== undefined) return planned;
+  const inWords: AnswerFormat = { kind: "instruction", text: schemaInstruction(schemaOf(format)) };
+  // The schema is kept all the same: an answer that breaks it is none.
+  if (model.settings.validateAnswers) return inWords;
   adjustments.dropOrRefuse(
     "response_format",
     "This model cannot be held to a JSON schema. Use response_format json_object, and describe " +
       "the schema in the messages.",
     "instruction",
   );
-  return { kind: "instruction", text: schemaInstruction(schemaOf(format)) };
+  return inWords;
 }
 
 /** Undefined where the model cannot be held to the schema. */
