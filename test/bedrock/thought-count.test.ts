@@ -32,7 +32,7 @@ async function usageOf(model: string, asked: object): Promise<Usage> {
   const body = { model, messages, max_completion_tokens: 4_000, ...asked };
   const response = await gateway.post("/v1/chat/completions", body);
   const text = await response.text();
-  expect([response.status, text]).toEqual([200, expect.any(String)]);
+  expect(response.status).toBe(200);
   const last = "stream" in asked ? text.split("\n\n").at(-3)?.slice("data: ".length) : text;
   const { usage }: { usage: Usage } = JSON.parse(last ?? "");
   return usage;
