@@ -171,7 +171,7 @@ function helpLines(): string[] {
     "",
     ...faultListing(),
     "",
-    "Bedrock's wire: Converse, ConverseStream, InvokeModel for the embeddings of Titan and Cohere,",
+    "Bedrock's wire: Converse, ConverseStream, InvokeModel for embeddings and imported models,",
     "and CountTokens, under /model/ID. Signatures are verified. Without other credentials it takes:",
     "",
     `  access key id      ${demoCredentials.accessKeyId}`,

@@ -230,3 +230,24 @@ test("a model that is loading is asked again", async () => {
   expect(status).toBe(200);
   expect(body.choices[0]?.message.content).toBe("awake");
 });
+
+test("an ARN of which the simulator knows nothing is of the family whose prompt it gets", async () => {
+  const unknown = families.map((family) => {
+    return aliasOf(
+      `unknown-${family}`,
+      family,
+      "",
+      arnOf(`new${family.slice("imported-".length)}`),
+    );
+  });
+  await using other = await startGateway({
+    kind: "bedrock",
+    sections: { models: unknown.join("") },
+  });
+  for (const family of families) {
+    const asked = { model: `unknown-${family}`, messages: [user("echo: Hello there")] };
+    const answer = await other.post("/v1/chat/completions", asked);
+    const { choices }: Answer = JSON.parse(await answer.text());
+    expect([answer.status, choices[0]?.message.content]).toEqual([200, "Hello there"]);
+  }
+});

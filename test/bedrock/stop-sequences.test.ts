@@ -9,6 +9,13 @@ const models = `
     max_output_tokens: 4096
     targets: [{ upstream: simulator, model: us.meta.llama3-3-70b-instruct-v1:0 }]`;
 
+const claude = `
+  alpha:
+    kind: chat
+    context_window: 128000
+    max_output_tokens: 4096
+    targets: [{ upstream: simulator, model: us.anthropic.claude-sonnet-4-6 }]`;
+
 const turn = [
   "Thought: I should look it up.",
   "Action: search[rain in Paris]",
@@ -20,7 +27,7 @@ const untilObservation = turn.slice(0, turn.indexOf("Observation:"));
 let gateway: TestGateway;
 let client: OpenAI;
 beforeEach(async () => {
-  gateway = await startGateway({ kind: "bedrock", sections: { models } });
+  gateway = await startGateway({ kind: "bedrock", sections: { models: `${models}${claude}` } });
   client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: gateway.key, maxRetries: 0 });
 });
 afterEach(() => gateway[Symbol.asyncDispose]());
@@ -92,4 +99,15 @@ test("each of several choices is cut", async () => {
   }
   expect(contents).toEqual(Array.from({ length: 3 }, () => untilObservation));
   expect(reasons).toEqual(["stop", "stop", "stop"]);
+});
+
+test.each(["alpha", "beta-3-70b"])("an answer of %s ends at the first line too", async (model) => {
+  for (const stop of ["\n", ["never", "\n\n", "\n"]]) {
+    const whole = await client.chat.completions.create({ ...requestOf(turn, stop), model });
+    const [choice] = whole.choices;
+    expect(choice?.message.content).toBe("Thought: I should look it up.");
+    expect(choice?.finish_reason).toBe("stop");
+    const stream = client.chat.completions.stream({ ...requestOf(turn, stop), model });
+    expect(await stream.finalContent()).toBe("Thought: I should look it up.");
+  }
 });

@@ -52,8 +52,11 @@ function countHeaders(promptTokens: number, { mode }: Fault): Readonly<Record<st
   return { "x-amzn-bedrock-input-token-count": String(told) };
 }
 
-/** The template of a model that InvokeModel serves chat of; undefined for other models. */
-export function templateOf({ api }: CapabilityRow): Template | undefined {
+/**
+ * The template of a model that InvokeModel serves chat of; undefined for other models. One that can
+ * do everything is of the family whose template its prompt is written in.
+ */
+export function templateOf({ api }: CapabilityRow, { prompt }: JsonRecord): Template | undefined {
   switch (api) {
     case "imported-llama":
       return "llama";
@@ -61,7 +64,14 @@ export function templateOf({ api }: CapabilityRow): Template | undefined {
       return "mistral";
     case "imported-qwen":
       return "qwen";
+    case "everything":
+      return typeof prompt === "string" ? templateIn(prompt) : undefined;
     default:
       return undefined;
   }
+}
+
+function templateIn(prompt: string): Template {
+  if (prompt.includes("<|im_start|>")) return "qwen";
+  return prompt.includes("[INST]") ? "mistral" : "llama";
 }

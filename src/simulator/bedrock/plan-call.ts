@@ -104,7 +104,7 @@ function replyTo(route: BedrockRoute, reading: Reading, parts: PlanParts): Reply
     case "invoke":
     case "invoke-with-response-stream": {
       const row = models.resolve(model);
-      const template = templateOf(row);
+      const template = templateOf(row, body);
       if (template !== undefined) return importedReply({ route, reading, row, template }, parts);
       if (operation !== "invoke") throw invalid("The model is unsupported for streaming");
       const read = readInvocation(body, row);

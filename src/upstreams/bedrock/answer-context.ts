@@ -16,7 +16,7 @@ export interface AnswerContext {
   readonly usesFunctions: boolean;
   /** Of the model that answers. */
   readonly thoughtSeal: ThoughtSeal;
-  /** Of models that take none: where the text of the answer ends. */
+  /** Where the text of the answer ends, as far as the model was not told. */
   readonly stopSequences: readonly string[];
   /** Of the text of an answer that ended by itself; undefined where nothing is checked. */
   readonly check?: AnswerCheck | undefined;

@@ -11,7 +11,7 @@ import { listsOf } from "./caching/prompt-blocks.ts";
 import { checkUnsupported } from "./check-unsupported.ts";
 import type { ConverseBody, GuardrailConfig } from "./converse-body.ts";
 import { encodeConversation, type Conversation } from "./encode-conversation.ts";
-import { encodeInference, maxTokensOf, stopSequencesOf } from "./encode-inference.ts";
+import { encodeInference, maxTokensOf, stopsOf } from "./encode-inference.ts";
 import { encodeTools, type EncodedTools } from "./encode-tools.ts";
 import { mergeFields } from "./merge-fields.ts";
 import { topKFields } from "./nova/top-k.ts";
@@ -72,7 +72,7 @@ export function encodeConverse(
       answerTool: tools.answerTool,
       usesFunctions: (request.functions ?? []).length > 0,
       thoughtSeal: new ThoughtSeal(model),
-      stopSequences: model.capabilities.stop ? [] : stopSequencesOf(request),
+      stopSequences: stopsOf(request, model).kept,
       check: model.settings.validateAnswers ? answerCheckOf(request) : undefined,
     },
     adjusted: adjustments.fields,

@@ -52,7 +52,7 @@ export function encodeInference(
   model: BedrockModel,
   { maxTokens, isThinking, adjustments }: InferencePlan,
 ): InferenceConfig {
-  const stopSequences = model.capabilities.stop ? stopSequencesOf(request) : [];
+  const { sent: stopSequences } = stopsOf(request, model);
   const sampling = samplingOf(request, model, adjustments);
   if (isThinking) tellDroppedSampling(sampling, adjustments);
   return {
@@ -114,11 +114,18 @@ function dropUnlessDefault(field: string, value: number, adjustments: Adjustment
   adjustments.dropOrRefuse(field, `This model does not take ${field}. Leave it out or send 1.`);
 }
 
-/**
- * Where the answer is to end, for the model or, where it takes none, for who reads its answer.
- * Sequences of white space alone are refused, and would stop most answers at once.
- */
-export function stopSequencesOf(request: ChatRequest): readonly string[] {
+/** Where the answer is to end. */
+export interface Stops {
+  /** What the model is told. */
+  readonly sent: readonly string[];
+  /** What the gateway looks for in the text itself. */
+  readonly kept: readonly string[];
+}
+
+/** Sequences of white space alone are refused by models that take others. */
+export function stopsOf(request: ChatRequest, { capabilities }: BedrockModel): Stops {
   const stop = request.stop ?? [];
-  return (typeof stop === "string" ? [stop] : stop).filter((text) => !isBlank(text));
+  const all = (typeof stop === "string" ? [stop] : stop).filter((text) => text !== "");
+  if (!capabilities.stop) return { sent: [], kept: all };
+  return { sent: all.filter((text) => !isBlank(text)), kept: all.filter(isBlank) };
 }

@@ -7,7 +7,7 @@ import type { BedrockModel } from "../bedrock-model.ts";
 import { checkUnsupported } from "../check-unsupported.ts";
 import type { ContentBlock, SystemBlock } from "../converse-body.ts";
 import { encodeContent, tierOf } from "../encode-converse.ts";
-import { encodeInference, maxTokensOf, stopSequencesOf } from "../encode-inference.ts";
+import { encodeInference, maxTokensOf, stopsOf } from "../encode-inference.ts";
 import { mergeFields } from "../merge-fields.ts";
 import { unsupported } from "../refusal.ts";
 import { ThoughtSeal } from "../thinking/thought-seal.ts";
@@ -67,7 +67,7 @@ function contextOf(request: ChatRequest, model: BedrockModel): AnswerContext {
     answerTool: undefined,
     usesFunctions: false,
     thoughtSeal: new ThoughtSeal(model),
-    stopSequences: model.capabilities.stop ? [] : stopSequencesOf(request),
+    stopSequences: stopsOf(request, model).kept,
   };
 }
 
