@@ -305,6 +305,8 @@ describe("a chat target's section", () => {
     ["capabilities: { max_output_tokens: 0 }", "max_output_tokens: must be at least 1"],
     ["default_output_tokens: 0", "default_output_tokens: must be at least 1"],
     ["guardrail: { identifier: g }", "guardrail.version: is required"],
+    ['guardrail: { identifier: "g\\nh", version: "1" }', "guardrail.identifier: must be the"],
+    ['guardrail: { identifier: gü, version: "1" }', "guardrail.identifier: must be the"],
     ["guardrail: { identifier: g, version: 1 }", "put the value in quotes"],
     ["guardrail: { identifier: g, version: draft }", "must be a number in quotes, or DRAFT"],
     ["request_metadata: { 'a&b': c }", "must be at most 256 letters, digits, spaces"],
