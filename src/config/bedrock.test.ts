@@ -127,6 +127,10 @@ describe("an upstream of kind bedrock", () => {
     [`assume_role: { ${role}, session_name: a }`, "assume_role.session_name: must be 2 to 64"],
     [`assume_role: { ${role}, session_tags: { 'aws:x': y } }`, "and not begin with aws:"],
     [`assume_role: { ${role}, session_tags: { x: 'a#' } }`, "session_tags.x: must be at most 256"],
+    [
+      `assume_role: { ${role}, session_tags: { Team: a, team: b } }`,
+      "more than the case of letters",
+    ],
     [`assume_role: { ${role}, duration: 5m }`, "assume_role.duration: must be a duration from 15m"],
   ])("is refused with %s", (upstream, message) => {
     expect(refuse({ upstream })).toContain(message);
