@@ -218,6 +218,7 @@ function follow(app: App, settings: Settings, io: CommandIo): ConfigWatch | unde
     text,
     env: io.environment.variables,
     current: fileConfig,
+    now: () => io.clock.now(),
     onConfig: (next) => {
       app.reconfigure(next);
       app.events.configAccepted(path);

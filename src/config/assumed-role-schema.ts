@@ -37,6 +37,7 @@ export const assumedRoleSchema = z
       .refine((tags) => Object.keys(tags).length <= mostTags, {
         error: `must have at most ${mostTags} tags`,
       })
+      .refine(differInMoreThanCase, "must have names that differ in more than the case of letters")
       .prefault({})
       .describe("Tags of the session, for policies and cost reports of the provider, at most 50."),
     duration: optionalDuration({
@@ -49,3 +50,9 @@ export const assumedRoleSchema = z
   })
   .optional()
   .describe("Role that the credentials of the upstream, keys or chain, are exchanged for.");
+
+/** The provider's token service tells names that differ in case alone not apart, and refuses them. */
+function differInMoreThanCase(tags: Readonly<Record<string, string>>): boolean {
+  const names = Object.keys(tags);
+  return new Set(names.map((name) => name.toLowerCase())).size === names.length;
+}

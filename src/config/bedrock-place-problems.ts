@@ -1,5 +1,5 @@
 import { fitToRegion, regionOfArn } from "../upstreams/bedrock/regions/fit-to-region.ts";
-import type { PlacedModel, PlacedName } from "./bedrock-places.ts";
+import { placesOf, type PlacedModel, type PlacedName } from "./bedrock-places.ts";
 import type { SchemaProblem } from "./schema-problems.ts";
 import { suggest } from "./suggest.ts";
 
@@ -18,7 +18,7 @@ export function bedrockPlaceProblems(target: PlacedFacts): readonly SchemaProble
   return [
     ...modelProblems(target, regions),
     ...identifierProblems(target, regions),
-    ...profileProblems(target, regions),
+    ...profileProblems(target),
   ];
 }
 
@@ -62,12 +62,9 @@ function identifierProblems(
   });
 }
 
-function profileProblems(
-  { path: target, model, profiles, environments }: PlacedFacts,
-  regions: readonly string[],
-): readonly SchemaProblem[] {
-  // An ARN serves in its own region only, and so do its profiles.
-  const served = regions.filter((region) => (regionOfArn(model) ?? region) === region);
+function profileProblems(facts: PlacedFacts): readonly SchemaProblem[] {
+  const { path: target, profiles, environments } = facts;
+  const served = placesOf(facts, facts.upstreams).flatMap(({ region }) => region ?? []);
   return Object.entries(profiles).flatMap(([environment, arns]) => {
     const path = [...target, "bedrock", "profiles", environment];
     if (!environments.includes(environment)) {

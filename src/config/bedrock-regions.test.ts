@@ -281,6 +281,21 @@ describe("application inference profiles", () => {
     ]);
   });
 
+  test("are of every region where an ARN or another identifier for the region serves", () => {
+    const owned = (region: string) =>
+      `arn:aws:bedrock:${region}:111122223333:provisioned-model/abcdefghijkl`;
+    const target = (profiles: string) =>
+      `{ upstream: aws, model: "${owned("us-east-1")}", bedrock: { family: claude-4,
+         identifiers: { us-west-2: "${owned("us-west-2")}" },
+         profiles: { production: [${profiles}] } } }`;
+    const [first, second] = [arn("p1"), arn("p2", "us-west-2")];
+    expect(read({ targets: target(`"${first}", "${second}"`) }).idsOf("production")).toEqual([
+      `aws@us-east-1/${first}`,
+      `aws@us-west-2/${second}`,
+    ]);
+    expect(refuse({ targets: target(`"${first}"`) })).toContain("has no ARN of us-west-2");
+  });
+
   test.each([
     [regions, `production: "${arn("p1")}"`, "has no ARN of us-west-2, where the target serves too"],
     [

@@ -103,7 +103,11 @@ const capabilitiesSchema = z
 
 const guardrailSchema = z
   .strictObject({
-    identifier: text("Identifier or ARN of the guardrail."),
+    identifier: z
+      .string()
+      // It is sent in a header too.
+      .regex(/^[\x21-\x7e]{1,2048}$/, "must be the identifier or the ARN of a guardrail")
+      .describe("Identifier or ARN of the guardrail."),
     version: z
       .string()
       .regex(/^(DRAFT|[1-9][0-9]{0,7})$/, "must be a number in quotes, or DRAFT")

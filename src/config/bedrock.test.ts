@@ -127,6 +127,10 @@ describe("an upstream of kind bedrock", () => {
     [`assume_role: { ${role}, session_name: a }`, "assume_role.session_name: must be 2 to 64"],
     [`assume_role: { ${role}, session_tags: { 'aws:x': y } }`, "and not begin with aws:"],
     [`assume_role: { ${role}, session_tags: { x: 'a#' } }`, "session_tags.x: must be at most 256"],
+    [
+      `assume_role: { ${role}, session_tags: { Team: a, team: b } }`,
+      "more than the case of letters",
+    ],
     [`assume_role: { ${role}, duration: 5m }`, "assume_role.duration: must be a duration from 15m"],
   ])("is refused with %s", (upstream, message) => {
     expect(refuse({ upstream })).toContain(message);
@@ -305,6 +309,8 @@ describe("a chat target's section", () => {
     ["capabilities: { max_output_tokens: 0 }", "max_output_tokens: must be at least 1"],
     ["default_output_tokens: 0", "default_output_tokens: must be at least 1"],
     ["guardrail: { identifier: g }", "guardrail.version: is required"],
+    ['guardrail: { identifier: "g\\nh", version: "1" }', "guardrail.identifier: must be the"],
+    ['guardrail: { identifier: gü, version: "1" }', "guardrail.identifier: must be the"],
     ["guardrail: { identifier: g, version: 1 }", "put the value in quotes"],
     ["guardrail: { identifier: g, version: draft }", "must be a number in quotes, or DRAFT"],
     ["request_metadata: { 'a&b': c }", "must be at most 256 letters, digits, spaces"],

@@ -54,6 +54,41 @@ describe("the end of a model's life", () => {
   });
 });
 
+describe("a model in several regions, or behind profiles", () => {
+  const warningsOf = (model: string, family = ""): readonly string[] => {
+    const arn = (region: string): string =>
+      `arn:aws:bedrock:${region}:111122223333:application-inference-profile/p`;
+    const text = `
+environments: [{ name: production, hosts: ["*"], models: ["*"] }]
+upstreams: { aws: { kind: bedrock, regions: [us-east-1, eu-west-1] } }
+models:
+  chat-a:
+    kind: chat
+    context_window: 1000000
+    max_output_tokens: 200000
+    targets:
+      - upstream: aws
+        model: ${model}
+        bedrock: { ${family} profiles: { production: ["${arn("us-east-1")}", "${arn("eu-west-1")}"] } }
+`;
+    const result = parseConfig(text, { name: "sluice.yaml", env: {} });
+    if (!result.ok) throw new Error(formatProblems("sluice.yaml", result.problems));
+    return configWarnings(result.config, now);
+  };
+
+  test("is told of once, by the name that the file has", () => {
+    expect(warningsOf("us.anthropic.claude-3-5-haiku-20241022-v1:0")).toEqual([
+      expect.stringContaining(
+        "us.anthropic.claude-3-5-haiku-20241022-v1:0 reached its end of life",
+      ),
+      expect.stringContaining("but us.anthropic.claude-3-5-haiku-20241022-v1:0 writes at most"),
+    ]);
+    expect(warningsOf("us.acme.chat-1")).toEqual([
+      expect.stringContaining("us.acme.chat-1 is not known here"),
+    ]);
+  });
+});
+
 describe("a model that is not known", () => {
   test("is told, until the operator says something of it", () => {
     expect(warningsFor("model: acme.chat-1")).toEqual([

@@ -63,6 +63,7 @@ function start(path: string, text = fileText(10)): ConfigWatch {
     current: readText(text),
     text,
     debounceMs: 5,
+    now: () => Date.parse("2026-11-23"),
     onConfig: (config) => heard.add(`depth ${config.http.jsonDepth}`, config),
     onProblems: (problems) => heard.add(`problems ${problems}`),
     onNotice: (notice) => heard.add(`notice ${notice}`),
@@ -78,6 +79,20 @@ function startWithFile(): string {
 }
 
 describe("watchConfig", () => {
+  test("warns of models that a change has brought and that have ended", () => {
+    const path = startWithFile();
+    const haiku = "us.anthropic.claude-3-5-haiku-20241022-v1:0";
+    const text = fileText(11)
+      .replace("kind: openai, base_url: http://127.0.0.1:9/v1", "kind: bedrock, region: us-east-1")
+      .replace("context_window: 9", "context_window: 9000, max_output_tokens: 8192")
+      .replace("model: m", `model: "${haiku}"`);
+    writeFileSync(path, text);
+    watched?.reload();
+    const [warning, ...others] = heard.events;
+    expect(warning).toStartWith(`notice models.a: ${haiku} reached its end of life on 2026-06-19`);
+    expect(others).toEqual(["depth 11"]);
+  });
+
   test("hands on a file that was written in place, again and again", async () => {
     const path = startWithFile();
     writeFileSync(path, fileText(11));

@@ -5,6 +5,7 @@ import type { Config } from "./config.ts";
 import { formatProblems, parseConfig } from "./load.ts";
 import type { Environment } from "./placeholder.ts";
 import { keepRestartSettings } from "./restart-settings.ts";
+import { configWarnings } from "./warnings.ts";
 
 export interface WatchOptions {
   readonly path: string;
@@ -14,10 +15,12 @@ export interface WatchOptions {
   readonly text?: string;
   /** Quiet time after a change before the file is read. */
   readonly debounceMs?: number;
+  /** Wall clock, ms. */
+  readonly now: () => number;
   readonly onConfig: (config: Config) => void;
   /** The file is bad or cannot be read; the configuration before it stays. */
   readonly onProblems: (text: string) => void;
-  /** Something changed that holds only after a restart, or changes cannot be noticed. */
+  /** What may be wrong, holds only after a restart, or hinders that changes are noticed. */
   readonly onNotice?: (text: string) => void;
 }
 
@@ -70,7 +73,7 @@ class FileConfigWatch implements ConfigWatch {
   }
 
   #apply(text: string): void {
-    const { path, env, onConfig, onProblems } = this.#options;
+    const { path, env, now, onConfig, onProblems } = this.#options;
     const result = parseConfig(text, { name: path, env });
     if (!result.ok) {
       onProblems(`${formatProblems(path, result.problems)}\nThe configuration before it stays.`);
@@ -81,6 +84,7 @@ class FileConfigWatch implements ConfigWatch {
     if (pending.length > 0) {
       this.#notice(`${path}: changed, but kept until a restart: ${pending.join(", ")}`);
     }
+    for (const warning of configWarnings(config, now())) this.#notice(warning);
     onConfig(config);
   }
 

@@ -24,6 +24,13 @@ test("how a call found its target, and that it may be billed twice, comes back",
   expect(readSpoolRecord(writeClose(record))).toEqual({ kind: "close", record });
 });
 
+test("what an upstream wrote to its cache comes back, and is nothing in older records", () => {
+  const record = closedCall("req_1", { cacheWriteTokens: 40 });
+  expect(readSpoolRecord(writeClose(record))).toEqual({ kind: "close", record });
+  const older = readSpoolRecord(writeClose(closedCall("req_1")));
+  expect(older?.kind === "close" && "cacheWriteTokens" in older.record).toBe(false);
+});
+
 test("a call that was tried without end is a record of bounded length", () => {
   const attempts = Array.from({ length: 100_000 }, () => attempt);
   const text = writeClose(closedCall("req_1", { routing: { candidates: [], attempts } }));

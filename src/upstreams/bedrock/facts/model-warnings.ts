@@ -1,6 +1,6 @@
 import type { Model } from "../../../domain/model.ts";
 import { resolveModel } from "../bedrock-model.ts";
-import { chatFamilies, familyOf } from "../model-families.ts";
+import { chatFamilies, familyOf, foundationModelOf } from "../model-families.ts";
 import type { BedrockModelSettings } from "../settings.ts";
 import { familySources } from "./family-sources.ts";
 import { endOfLifeOf } from "./lifecycle.ts";
@@ -20,19 +20,24 @@ const smallShare = 1 / 8;
 
 /** What is known here better than the operator says, or not known at all. `now`: wall clock, ms. */
 export function modelWarnings(configured: ConfiguredModel, now: number): readonly string[] {
+  const written = { ...configured, identifier: writtenIdentifier(configured) };
   const warnings = [
-    lifecycleWarning(configured, now),
-    unknownWarning(configured),
-    outputWarning(configured),
+    lifecycleWarning(written, now),
+    unknownWarning(written),
+    outputWarning(written),
   ];
   return warnings.flatMap((text) => text ?? []);
 }
 
-function lifecycleWarning(
-  { model, identifier, settings }: ConfiguredModel,
-  now: number,
-): string | undefined {
-  const end = endOfLifeOf(settings.baseModel ?? identifier);
+/** As the operator wrote the model, whatever profile or region stands before it. */
+function writtenIdentifier({ identifier, settings: { baseModel } }: ConfiguredModel): string {
+  if (baseModel === undefined) return identifier;
+  const own = foundationModelOf(identifier);
+  return own === undefined || own === foundationModelOf(baseModel) ? baseModel : identifier;
+}
+
+function lifecycleWarning({ model, identifier }: ConfiguredModel, now: number): string | undefined {
+  const end = endOfLifeOf(identifier);
   if (end === undefined) return undefined;
   const days = Math.floor((Date.parse(end.endsOn) - now) / dayMs);
   if (days > noticeDays) return undefined;
@@ -47,9 +52,8 @@ function lifecycleWarning(
 }
 
 function unknownWarning({ model, identifier, settings }: ConfiguredModel): string | undefined {
-  const named = settings.baseModel ?? identifier;
   const isTold = settings.family !== undefined || Object.keys(settings.capabilities).length > 0;
-  if (model.kind !== "chat" || isTold || familyOf(named) !== undefined) return undefined;
+  if (model.kind !== "chat" || isTold || familyOf(identifier) !== undefined) return undefined;
   return (
     `${nameOf(model)}: ${identifier} is not known here: nothing is refused before it is sent, and ` +
     "4096 tokens are asked for where a caller sets no cap. Set bedrock.family or " +

@@ -17,9 +17,13 @@ function encode(
   if (wire === undefined) throw new Error(`${family} is not imported`);
   const model = resolveModel(arn, { ...defaultModelSettings, family, ...settings });
   const messages = [{ role: "user", content: "Hi" }] as const;
-  const { body, headers } = encodeInvoke({ model: "m", messages, ...request }, model, wire);
+  const { body, headers, context } = encodeInvoke(
+    { model: "m", messages, ...request },
+    model,
+    wire,
+  );
   const { prompt: _, ...fields } = JSON.parse(body) as Record<string, unknown>;
-  return { fields, headers };
+  return { fields, headers, context };
 }
 
 const asked = { max_tokens: 9, temperature: 0.5, top_p: 0.4, top_k: 7 };
@@ -70,4 +74,12 @@ test("what does not fit into a prompt stays refused, whatever the operator says"
   expect(() => encode("imported-qwen", { tools }, settings)).toThrow("tools");
   const schema = { type: "json_schema", json_schema: { name: "n", schema: {} } } as const;
   expect(() => encode("imported-qwen", { response_format: schema }, settings)).toThrow("schema");
+});
+
+test("answers are checked against their form where the operator wants that, and only there", () => {
+  const request = { response_format: { type: "json_object" } } as const;
+  const check = (validateAnswers: boolean) =>
+    encode("imported-qwen", request, { validateAnswers }).context.check;
+  expect(check(true)).toBeDefined();
+  expect(check(false)).toBeUndefined();
 });

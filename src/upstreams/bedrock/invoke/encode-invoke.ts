@@ -3,6 +3,7 @@ import type { ChatRequest } from "../../../domain/chat.ts";
 import { numberOf } from "../../shared/json-fields.ts";
 import { Adjustments } from "../adjustments.ts";
 import type { AnswerContext } from "../answer-context.ts";
+import { answerCheckOf } from "../answer-format/answer-check.ts";
 import type { BedrockModel } from "../bedrock-model.ts";
 import { checkUnsupported } from "../check-unsupported.ts";
 import type { ContentBlock, SystemBlock } from "../converse-body.ts";
@@ -68,6 +69,7 @@ function contextOf(request: ChatRequest, model: BedrockModel): AnswerContext {
     usesFunctions: false,
     thoughtSeal: new ThoughtSeal(model),
     stopSequences: stopsOf(request, model).kept,
+    check: model.settings.validateAnswers ? answerCheckOf(request) : undefined,
   };
 }
 

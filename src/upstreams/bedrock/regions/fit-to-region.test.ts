@@ -38,6 +38,7 @@ describe("the profile of a region", () => {
     [`apac.${haiku}`, "ap-northeast-1"],
     [`jp.${sonnet}`, "ap-northeast-3"],
     [`au.${haiku}`, "ap-southeast-2"],
+    [`in.${haiku}`, "ap-south-1"],
     [`global.${haiku}`, "us-east-1"],
     [`global.${haiku}`, "sa-east-1"],
     [sonnet, "eu-west-1"],

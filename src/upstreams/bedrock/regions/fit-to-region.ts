@@ -39,6 +39,8 @@ const geographies: Readonly<Record<string, RegExp>> = {
   jp: /^ap-northeast-[13]$/,
   au: /^ap-southeast-[24]$/,
   apac: /^(?:ap-|me-central-1$)/,
+  // Only kept where it is written: nothing tells which models have it.
+  in: /^ap-south-/,
 };
 
 /** Countries whose regions older models serve with the profile of all of Asia and the Pacific. */
