@@ -1,6 +1,6 @@
 import type { ChatRequest } from "../../../domain/chat.ts";
 import { isObject } from "../../shared/json-fields.ts";
-import { failedKeyword } from "./schema-check.ts";
+import { failedKeyword, tooMuch } from "./schema-check.ts";
 
 /** What is wrong with the text of a whole answer, without a word of it; undefined for nothing. */
 export type AnswerCheck = (text: string) => string | undefined;
@@ -17,6 +17,7 @@ export function answerCheckOf(request: ChatRequest): AnswerCheck | undefined {
         const value = parsed(text);
         if (value === undefined) return "it is no JSON";
         const keyword = failedKeyword(value, schema);
+        if (keyword === tooMuch) return "its check against the JSON schema takes too many steps";
         return keyword === undefined ? undefined : `it fails the JSON schema's '${keyword}'`;
       };
     }
