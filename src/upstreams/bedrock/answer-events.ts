@@ -15,6 +15,13 @@ import {
 import { TextFieldReader } from "./text-field-reader.ts";
 import { ignoredInput, JsonInput, TextInput, type ToolInput } from "./streamed-tool-input.ts";
 
+/** What the service says of a whole answer, beside its content. */
+interface AnswerEnd {
+  /** Of its guardrail. */
+  readonly trace?: unknown;
+  readonly usage?: TokenUsage | undefined;
+}
+
 /** The service gives one choice; of more, each comes from a request of its own. */
 const choice = 0;
 /** Largest text that is held back or kept, characters; the models' longest answers are far shorter. */
@@ -127,7 +134,7 @@ export class AnswerEvents {
    * Throws `UpstreamFailure` when the reason is none for a whole answer, or the answer has not the
    * form that was asked for.
    */
-  finish(stopReason: string | undefined, trace?: unknown): void {
+  finish(stopReason: string | undefined, { trace, usage }: AnswerEnd = {}): void {
     const guardrail = guardrailOutcome(stopReason, trace);
     const onUnknown = this.#onUnknownStopReason;
     const reason = this.isCut && !isFiltered(stopReason) ? "stop_sequence" : stopReason;
@@ -135,17 +142,23 @@ export class AnswerEvents {
     this.#hold(this.#cutter.flush());
     this.#releaseText();
     // One that was cut or filtered is known not to be whole, and a call is not the answer yet.
-    const problem = finishReason === "stop" ? this.#context.check?.(this.#saidText) : undefined;
-    if (problem !== undefined) throw unfitAnswer(problem);
+    const isWhole = finishReason === "stop" && reason !== "stop_sequence";
+    const problem = isWhole ? this.#context.check?.(this.#saidText) : undefined;
+    if (problem !== undefined) {
+      // As the first event it would keep other targets from being asked.
+      if (this.hasSpoken) this.#countUsage(usage);
+      throw unfitAnswer(problem, usage);
+    }
     this.#events.push({
       type: "choice-finish",
       choice,
       finishReason,
       ...(guardrail !== undefined && { guardrail }),
     });
+    this.#countUsage(usage);
   }
 
-  usage(usage: TokenUsage | undefined): void {
+  #countUsage(usage: TokenUsage | undefined): void {
     if (usage !== undefined) this.#events.push({ type: "usage-report", usage });
   }
 
