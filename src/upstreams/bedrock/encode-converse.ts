@@ -49,10 +49,10 @@ export function encodeConverse(
     maxTokens,
     turns: conversation.turns,
   });
-  const { isThinking, isUncapped, sentEffort } = reasoning;
-  if (sentEffort !== undefined) adjustments.sendAs("reasoning_effort", sentEffort);
+  const { isThinking, isUncapped } = reasoning;
+  tellEffort(request, reasoning, adjustments);
   const cap = isUncapped === true ? undefined : maxTokens;
-  const fields = additionalFields(request, model, { tools, reasoning });
+  const fields = additionalFields(request, model, { tools, reasoning, adjustments });
   const body: ConverseBody = {
     ...contentOf(parts, { keepsThoughts: isThinking }),
     inferenceConfig: encodeInference(request, model, { maxTokens: cap, isThinking, adjustments }),
@@ -73,6 +73,15 @@ export function encodeConverse(
     },
     adjusted: adjustments.fields,
   };
+}
+
+function tellEffort(
+  { reasoning_effort: asked }: ChatRequest,
+  { effort }: ReasoningPlan,
+  adjustments: Adjustments,
+): void {
+  const isOther = typeof asked === "string" && effort !== undefined && asked !== effort;
+  if (isOther) adjustments.sendAs("reasoning_effort", effort);
 }
 
 /** What the model reads of a request, thoughts of its own aside. Throws as `encodeConverse` does. */
@@ -131,18 +140,25 @@ function contentOf(
   };
 }
 
+interface Plans {
+  readonly tools: EncodedTools;
+  readonly reasoning: ReasoningPlan;
+  readonly adjustments: Adjustments;
+}
+
 /** The operator's fields stand above the caller's: who pays for the model knows what it takes. */
 function additionalFields(
   request: ChatRequest,
   { capabilities, family, settings }: BedrockModel,
-  { tools, reasoning }: { readonly tools: EncodedTools; readonly reasoning: ReasoningPlan },
+  { tools, reasoning, adjustments }: Plans,
 ): JsonObject {
-  const topK = numberOf(request["top_k"]);
-  const sendsTopK = topK !== undefined && capabilities.topK && !reasoning.isThinking;
+  const topK = capabilities.topK ? numberOf(request["top_k"]) : undefined;
+  if (topK !== undefined && reasoning.isThinking) adjustments.sendAs("top_k", "dropped");
   // What the operator says of thinking is part of the plan already, where it can be had.
   const { thinking: _planned, reasoningConfig, ...others } = settings.additionalFields;
   const isPlanned = reasoningConfig === undefined || capabilities.reasoning === "nova-effort";
   const configured = isPlanned ? others : { ...others, reasoningConfig };
+  const sendsTopK = topK !== undefined && !reasoning.isThinking;
   const sampling = sendsTopK ? topKFields(topK, family) : {};
   const computed = { ...sampling, ...reasoning.fields, ...tools.fields };
   return mergeFields(computed, configured);
