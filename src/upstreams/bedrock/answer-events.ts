@@ -70,8 +70,18 @@ export class AnswerEvents {
     return this.#cutter.isCut;
   }
 
+  /**
+   * Where a tool's input is the answer, words beside it would spoil it: they are held back until
+   * it is clear that the model did not use that tool.
+   */
   text(text: string): void {
-    this.#hold(this.#cutter.push(text).text);
+    if (this.#context.answerTool === undefined) {
+      this.#say(this.#cutter.push(text));
+      return;
+    }
+    if (this.#hasAnswerCall) return;
+    this.#heldText += text;
+    if (this.#heldText.length > longestHeldText) throw brokenAnswer("the answer is too long");
   }
 
   reasoning(text: string): void {
@@ -79,21 +89,8 @@ export class AnswerEvents {
     this.#events.push({ type: "reasoning-delta", choice, text });
   }
 
-  /**
-   * Where a tool's input is the answer, words beside it would spoil it: they are held back until
-   * it is clear that the model did not use that tool.
-   */
-  #hold(text: string): void {
-    if (text === "" || this.#hasAnswerCall) return;
-    if (this.#context.answerTool === undefined) {
-      this.#say(text);
-      return;
-    }
-    this.#heldText += text;
-    if (this.#heldText.length > longestHeldText) throw brokenAnswer("the answer is too long");
-  }
-
   #say(text: string): void {
+    if (text === "") return;
     this.#events.push({ type: "text-delta", choice, text });
     if (this.#context.check === undefined) return;
     this.#saidText += text;
@@ -112,14 +109,14 @@ export class AnswerEvents {
   toolUse(toolUse: JsonObject): ToolInput {
     // The service runs such a tool itself and goes on.
     if (toolUse["type"] === "server_tool_use" || this.isCut) return ignoredInput;
-    this.#hold(this.#cutter.flush());
     const id = nonEmpty(toolUse["toolUseId"]);
     const sentName = nonEmpty(toolUse["name"]);
     if (id === undefined || sentName === undefined) {
       throw brokenAnswer("a tool call has no id or no name");
     }
     if (sentName === this.#context.answerTool) return this.#startAnswer();
-    this.#releaseText();
+    this.#say(this.#restOfText());
+    if (this.isCut) return ignoredInput;
     const name = this.#context.toolNames.get(sentName) ?? sentName;
     if (this.#context.usesFunctions) return this.#startFunctionCall(name);
     return this.#startToolCall(id, name, this.#context.textTools.has(sentName));
@@ -136,11 +133,11 @@ export class AnswerEvents {
    */
   finish(stopReason: string | undefined, { trace, usage }: AnswerEnd = {}): void {
     const guardrail = guardrailOutcome(stopReason, trace);
+    const rest = this.#restOfText();
     const onUnknown = this.#onUnknownStopReason;
     const reason = this.isCut && !isFiltered(stopReason) ? "stop_sequence" : stopReason;
     const finishReason = readStopReason(reason, this.#callsFinish(), onUnknown);
-    this.#hold(this.#cutter.flush());
-    this.#releaseText();
+    this.#say(rest);
     // One that was cut or filtered is known not to be whole, and a call is not the answer yet.
     const isWhole = finishReason === "stop" && reason !== "stop_sequence";
     const problem = isWhole ? this.#context.check?.(this.#saidText) : undefined;
@@ -167,10 +164,11 @@ export class AnswerEvents {
     return this.#callCount > 0 ? "tool_calls" : undefined;
   }
 
-  #releaseText(): void {
+  /** What was held back and belongs to the answer, up to a stop sequence. */
+  #restOfText(): string {
     const text = this.#heldText;
     this.#heldText = "";
-    if (text !== "") this.#say(text);
+    return this.#cutter.push(text) + this.#cutter.flush();
   }
 
   /**
