@@ -2,8 +2,7 @@ import type { ChatRequest } from "../../domain/chat.ts";
 import { numberOf, type JsonObject } from "../shared/json-fields.ts";
 import type { AdjustedFields } from "../../domain/adjusted-fields.ts";
 import { Adjustments } from "./adjustments.ts";
-import type { AnswerContext } from "./answer-context.ts";
-import { answerCheckOf } from "./answer-format/answer-check.ts";
+import { answerContextOf, type AnswerContext } from "./answer-context.ts";
 import type { BedrockModel } from "./bedrock-model.ts";
 import { addCachePoints } from "./caching/add-cache-points.ts";
 import { limitCachePoints } from "./caching/limit-cache-points.ts";
@@ -11,14 +10,13 @@ import { listsOf } from "./caching/prompt-blocks.ts";
 import { checkUnsupported } from "./check-unsupported.ts";
 import type { ConverseBody, GuardrailConfig } from "./converse-body.ts";
 import { encodeConversation, type Conversation } from "./encode-conversation.ts";
-import { encodeInference, maxTokensOf, stopSequencesOf } from "./encode-inference.ts";
+import { encodeInference, maxTokensOf } from "./encode-inference.ts";
 import { encodeTools, type EncodedTools } from "./encode-tools.ts";
 import { mergeFields } from "./merge-fields.ts";
 import { topKFields } from "./nova/top-k.ts";
 import { planAnswerFormat, type AnswerFormat } from "./answer-format/plan-answer-format.ts";
 import type { BedrockModelSettings, Guardrail } from "./settings.ts";
 import { planReasoning, type ReasoningPlan } from "./thinking/plan-reasoning.ts";
-import { ThoughtSeal } from "./thinking/thought-seal.ts";
 import { withoutThoughts } from "./thinking/turn-thoughts.ts";
 import { ToolNames } from "./tool-names.ts";
 import { mayCallTools } from "./tool-offers.ts";
@@ -63,13 +61,10 @@ export function encodeConverse(
   return {
     body: JSON.stringify(body),
     context: {
+      ...answerContextOf(request, model),
       toolNames: names.renamed,
       textTools: tools.textTools,
       answerTool: tools.answerTool,
-      usesFunctions: (request.functions ?? []).length > 0,
-      thoughtSeal: new ThoughtSeal(model),
-      stopSequences: model.capabilities.stop ? [] : stopSequencesOf(request),
-      check: model.settings.validateAnswers ? answerCheckOf(request) : undefined,
     },
     adjusted: adjustments.fields,
   };

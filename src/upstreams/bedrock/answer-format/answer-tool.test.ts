@@ -10,6 +10,7 @@ const context: AnswerContext = {
   answerTool: "answer",
   usesFunctions: false,
   thoughtSeal: new ThoughtSeal({ identifier: "anthropic.claude-test" }),
+  check: undefined,
   stopSequences: [],
 };
 const call = (name: string, input: object) => ({
