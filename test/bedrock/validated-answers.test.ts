@@ -122,6 +122,21 @@ describe("an answer that is checked", () => {
     });
   });
 
+  test("is the caller's 400 where the schema takes too long to check, and asked for once", async () => {
+    const endless = { name: "endless", schema: { type: "object", allOf: [{ $ref: "#" }] } };
+    const format = { response_format: { type: "json_schema", json_schema: endless } };
+    expect(await asking(["{}"], format)).toMatchObject({
+      status: 400,
+      asked: 1,
+      error: {
+        message:
+          "Checking an answer against the JSON schema takes too many steps. Send a simpler schema.",
+        param: "response_format",
+      },
+      usage: [{ outputTokens: 5, usageSource: "upstream", outcome: "failed" }],
+    });
+  });
+
   test("is not judged when it was cut, or when no form was asked for", async () => {
     expect(await asking(["cut"], anObject)).toMatchObject({
       status: 200,

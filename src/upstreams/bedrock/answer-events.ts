@@ -1,10 +1,11 @@
 import type { ChatEvent, ReasoningBlock } from "../../domain/chat.ts";
+import { UpstreamFailure } from "../../domain/upstream-failure.ts";
 import type { TokenUsage } from "../../domain/usage.ts";
 import { checkToolCallCount } from "../shared/answer-bounds.ts";
 import { nonEmpty, type JsonObject } from "../shared/json-fields.ts";
 import { StopCutter } from "../shared/stop-cutter.ts";
 import type { AnswerContext } from "./answer-context.ts";
-import { brokenAnswer, unfitAnswer } from "./broken-answer.ts";
+import { brokenAnswer } from "./broken-answer.ts";
 import { guardrailOutcome } from "./guardrail-outcome.ts";
 import {
   isFiltered,
@@ -144,7 +145,7 @@ export class AnswerEvents {
     if (problem !== undefined) {
       // As the first event it would keep other targets from being asked.
       if (this.hasSpoken) this.#countUsage(usage);
-      throw unfitAnswer(problem, usage);
+      throw new UpstreamFailure({ ...problem, usage });
     }
     this.#events.push({
       type: "choice-finish",
