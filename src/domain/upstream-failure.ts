@@ -1,4 +1,5 @@
 import { removeTexts } from "./remove-texts.ts";
+import type { TokenUsage } from "./usage.ts";
 
 /** What went wrong at an upstream, in terms that do not depend on its protocol. */
 export type UpstreamFailureKind =
@@ -45,6 +46,8 @@ export interface UpstreamFailureDetails {
   readonly requestId?: string | undefined;
   /** How long the upstream asked to be left alone, milliseconds. */
   readonly retryAfterMs?: number | undefined;
+  /** What the upstream counted of an answer that is whole and yet no answer. */
+  readonly usage?: TokenUsage | undefined;
   /** The request field the upstream named. */
   readonly param?: string | undefined;
 }

@@ -211,6 +211,7 @@ class AttemptLoop<Answer> {
         attempt.end("given-up", meter.inputTokens);
         throw error;
       }
+      meter.reportedPart(error.details.usage);
       const failure = this.#turns.triesAt(candidate) > 1 ? withoutExcuse(error) : error;
       const hasWorked = mayBeBilled(failure.details.kind, false);
       attempt.end(failure.details, hasWorked ? meter.inputTokens : 0);

@@ -1,3 +1,4 @@
+import type { AdjustedFields } from "../../src/domain/adjusted-fields.ts";
 import type { ChatRequest } from "../../src/domain/chat.ts";
 import type { AnswerContext } from "../../src/upstreams/bedrock/answer-context.ts";
 import { resolveModel, type BedrockModel } from "../../src/upstreams/bedrock/bedrock-model.ts";
@@ -18,6 +19,7 @@ import {
 export interface CheckedBody {
   readonly body: ConverseRequest;
   readonly context: AnswerContext;
+  readonly adjusted: AdjustedFields;
 }
 
 /** A model with settings of which a test names only what it is about. */
@@ -34,11 +36,11 @@ export function encodeChecked(
   model: BedrockModel,
   isStreamed = false,
 ): CheckedBody {
-  const { body: text, context } = encodeConverse(request, model, { isStreamed });
+  const { body: text, context, adjusted } = encodeConverse(request, model, { isStreamed });
   const shape = isStreamed ? converseStreamRequest : converseRequest;
   const body = shape.parse(JSON.parse(text));
   const broken = brokenRule(body);
   if (broken !== undefined) throw new Error(`The provider would refuse the body: ${broken}`);
   countTokensRequest.parse(JSON.parse(encodeCountTokens(request, model)));
-  return { body, context };
+  return { body, context, adjusted };
 }

@@ -47,6 +47,7 @@ beforeAll(async () => {
         families.map((family) => aliasOf(family, family)).join("") +
         aliasOf("guarded", "imported-qwen", guarded) +
         aliasOf("lenient", "imported-llama", "drop_unsupported: true") +
+        aliasOf("checked", "imported-llama", "validate_answers: true") +
         aliasOf("cold", "imported-llama", "", cold),
     },
   });
@@ -214,6 +215,18 @@ test("what the target drops is dropped here too, and told", async () => {
     expect(answer.status).toBe(200);
     const told = answer.headers.get("x-sluice-adjusted-parameters");
     expect(told).toBe("logprobs=dropped");
+  }
+});
+
+test("answers are checked where the operator asks for it, whole and streamed", async () => {
+  const asked = { model: "checked", response_format: { type: "json_object" } };
+  const ask = async (content: string, stream: boolean): Promise<string> => {
+    const body = { ...asked, messages: [user(content)], stream };
+    return (await gateway.post("/v1/chat/completions", body)).text();
+  };
+  for (const stream of [false, true]) {
+    expect(await ask("echo: words", stream)).toContain("answer_mismatch");
+    expect(await ask('echo: {"a":1}', stream)).not.toContain("answer_mismatch");
   }
 });
 

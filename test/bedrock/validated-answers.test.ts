@@ -1,6 +1,11 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 
+const stopReasons = new Map([
+  ["cut", "max_tokens"],
+  ["stopped", "stop_sequence"],
+]);
+
 /** A provider that answers with each of these texts in turn, and then with the last one. */
 function startProvider(...texts: string[]) {
   let asked = 0;
@@ -12,7 +17,7 @@ function startProvider(...texts: string[]) {
       asked += 1;
       return Response.json({
         output: { message: { role: "assistant", content: [{ text }] } },
-        stopReason: text === "cut" ? "max_tokens" : "end_turn",
+        stopReason: stopReasons.get(text) ?? "end_turn",
         usage: { inputTokens: 9, outputTokens: 5, totalTokens: 14 },
       });
     },
@@ -64,6 +69,7 @@ async function asking(texts: readonly string[], more: object, validate = true) {
     content: body.choices?.[0]?.message.content,
     error: body.error,
     asked: provider.asked(),
+    usage: await gateway.usage(),
   };
 }
 
@@ -96,7 +102,7 @@ describe("an answer that is checked", () => {
   });
 
   test("is an error that says why when it never does", async () => {
-    expect(await asking(['{"stars":6}'], bySchema)).toEqual({
+    expect(await asking(['{"stars":6}'], bySchema)).toMatchObject({
       status: 502,
       retry: "false",
       content: undefined,
@@ -116,13 +122,43 @@ describe("an answer that is checked", () => {
     });
   });
 
+  test("is the caller's 400 where the schema takes too long to check, and asked for once", async () => {
+    const endless = { name: "endless", schema: { type: "object", allOf: [{ $ref: "#" }] } };
+    const format = { response_format: { type: "json_schema", json_schema: endless } };
+    expect(await asking(["{}"], format)).toMatchObject({
+      status: 400,
+      asked: 1,
+      error: {
+        message:
+          "Checking an answer against the JSON schema takes too many steps. Send a simpler schema.",
+        param: "response_format",
+      },
+      usage: [{ outputTokens: 5, usageSource: "upstream", outcome: "failed" }],
+    });
+  });
+
   test("is not judged when it was cut, or when no form was asked for", async () => {
     expect(await asking(["cut"], anObject)).toMatchObject({
       status: 200,
       content: "cut",
       asked: 1,
     });
+    expect(await asking(["stopped"], anObject)).toMatchObject({ status: 200, asked: 1 });
     expect(await asking(["words"], {})).toMatchObject({ status: 200, asked: 1 });
+  });
+
+  test("is counted by the provider's word when it never matches", async () => {
+    const counted = {
+      inputTokens: 9,
+      outputTokens: 5,
+      usageSource: "upstream",
+      outcome: "failed",
+      status: 502,
+    };
+    const { usage } = await asking(["[1]"], anObject);
+    expect(usage).toMatchObject([counted]);
+    const { usage: ofChoices } = await asking(["[1]"], { ...anObject, n: 2 });
+    expect(ofChoices).toMatchObject([{ outcome: "failed", usageSource: "upstream" }]);
   });
 
   test("is not judged where the operator asks for no checks", async () => {
@@ -154,6 +190,7 @@ test("a stream ends with an error where its answer does not match", async () => 
   expect(bad).toContain('"code":"answer_mismatch"');
   expect(bad).not.toContain("[DONE]");
   expect(bad).not.toContain('"finish_reason":"stop"');
+  expect(await gateway.usage()).toMatchObject([{ outcome: "failed", usageSource: "upstream" }]);
   const good = await read('echo: {"stars":4}');
   expect(good).toEndWith("data: [DONE]\n\n");
   gateway.reconfigure({ models: models(false) });

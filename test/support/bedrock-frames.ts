@@ -69,6 +69,7 @@ export function contextOf(fixture: ContextFixture = {}): AnswerContext {
     answerTool: fixture.answerTool,
     usesFunctions: fixture.usesFunctions ?? false,
     thoughtSeal: new ThoughtSeal({ identifier: "anthropic.claude-test" }),
+    check: undefined,
     stopSequences: fixture.stopSequences ?? [],
   };
 }

@@ -1,5 +1,8 @@
-import type { ThoughtSeal } from "./thinking/thought-seal.ts";
-import type { AnswerCheck } from "./answer-format/answer-check.ts";
+import type { ChatRequest } from "../../domain/chat.ts";
+import { answerCheckOf, type AnswerCheck } from "./answer-format/answer-check.ts";
+import type { BedrockModel } from "./bedrock-model.ts";
+import { stopsOf } from "./encode-inference.ts";
+import { ThoughtSeal } from "./thinking/thought-seal.ts";
 
 /** What reading an answer needs to know of the request that it answers. */
 export interface AnswerContext {
@@ -19,7 +22,20 @@ export interface AnswerContext {
   /** Where the text of the answer ends, as far as the model was not told. */
   readonly stopSequences: readonly string[];
   /** Of the text of an answer that ended by itself; undefined where nothing is checked. */
-  readonly check?: AnswerCheck | undefined;
+  readonly check: AnswerCheck | undefined;
+}
+
+/** What a request without tools needs to be answered; one with tools adds them. */
+export function answerContextOf(request: ChatRequest, model: BedrockModel): AnswerContext {
+  return {
+    toolNames: new Map(),
+    textTools: new Set(),
+    answerTool: undefined,
+    usesFunctions: (request.functions ?? []).length > 0,
+    thoughtSeal: new ThoughtSeal(model),
+    stopSequences: stopsOf(request, model).kept,
+    check: model.settings.validateAnswers ? answerCheckOf(request) : undefined,
+  };
 }
 
 /** The `input` field of a tool that stands for a caller's tool of free text. */

@@ -1,10 +1,11 @@
 import type { ChatEvent, ReasoningBlock } from "../../domain/chat.ts";
+import { UpstreamFailure } from "../../domain/upstream-failure.ts";
 import type { TokenUsage } from "../../domain/usage.ts";
 import { checkToolCallCount } from "../shared/answer-bounds.ts";
 import { nonEmpty, type JsonObject } from "../shared/json-fields.ts";
 import { StopCutter } from "../shared/stop-cutter.ts";
 import type { AnswerContext } from "./answer-context.ts";
-import { brokenAnswer, unfitAnswer } from "./broken-answer.ts";
+import { brokenAnswer } from "./broken-answer.ts";
 import { guardrailOutcome } from "./guardrail-outcome.ts";
 import {
   isFiltered,
@@ -14,6 +15,13 @@ import {
 } from "./stop-reason.ts";
 import { TextFieldReader } from "./text-field-reader.ts";
 import { ignoredInput, JsonInput, TextInput, type ToolInput } from "./streamed-tool-input.ts";
+
+/** What the service says of a whole answer, beside its content. */
+interface AnswerEnd {
+  /** Of its guardrail. */
+  readonly trace?: unknown;
+  readonly usage?: TokenUsage | undefined;
+}
 
 /** The service gives one choice; of more, each comes from a request of its own. */
 const choice = 0;
@@ -63,8 +71,18 @@ export class AnswerEvents {
     return this.#cutter.isCut;
   }
 
+  /**
+   * Where a tool's input is the answer, words beside it would spoil it: they are held back until
+   * it is clear that the model did not use that tool.
+   */
   text(text: string): void {
-    this.#hold(this.#cutter.push(text).text);
+    if (this.#context.answerTool === undefined) {
+      this.#say(this.#cutter.push(text));
+      return;
+    }
+    if (this.#hasAnswerCall) return;
+    this.#heldText += text;
+    if (this.#heldText.length > longestHeldText) throw brokenAnswer("the answer is too long");
   }
 
   reasoning(text: string): void {
@@ -72,21 +90,8 @@ export class AnswerEvents {
     this.#events.push({ type: "reasoning-delta", choice, text });
   }
 
-  /**
-   * Where a tool's input is the answer, words beside it would spoil it: they are held back until
-   * it is clear that the model did not use that tool.
-   */
-  #hold(text: string): void {
-    if (text === "" || this.#hasAnswerCall) return;
-    if (this.#context.answerTool === undefined) {
-      this.#say(text);
-      return;
-    }
-    this.#heldText += text;
-    if (this.#heldText.length > longestHeldText) throw brokenAnswer("the answer is too long");
-  }
-
   #say(text: string): void {
+    if (text === "") return;
     this.#events.push({ type: "text-delta", choice, text });
     if (this.#context.check === undefined) return;
     this.#saidText += text;
@@ -105,14 +110,14 @@ export class AnswerEvents {
   toolUse(toolUse: JsonObject): ToolInput {
     // The service runs such a tool itself and goes on.
     if (toolUse["type"] === "server_tool_use" || this.isCut) return ignoredInput;
-    this.#hold(this.#cutter.flush());
     const id = nonEmpty(toolUse["toolUseId"]);
     const sentName = nonEmpty(toolUse["name"]);
     if (id === undefined || sentName === undefined) {
       throw brokenAnswer("a tool call has no id or no name");
     }
     if (sentName === this.#context.answerTool) return this.#startAnswer();
-    this.#releaseText();
+    this.#say(this.#restOfText());
+    if (this.isCut) return ignoredInput;
     const name = this.#context.toolNames.get(sentName) ?? sentName;
     if (this.#context.usesFunctions) return this.#startFunctionCall(name);
     return this.#startToolCall(id, name, this.#context.textTools.has(sentName));
@@ -127,25 +132,31 @@ export class AnswerEvents {
    * Throws `UpstreamFailure` when the reason is none for a whole answer, or the answer has not the
    * form that was asked for.
    */
-  finish(stopReason: string | undefined, trace?: unknown): void {
+  finish(stopReason: string | undefined, { trace, usage }: AnswerEnd = {}): void {
     const guardrail = guardrailOutcome(stopReason, trace);
+    const rest = this.#restOfText();
     const onUnknown = this.#onUnknownStopReason;
     const reason = this.isCut && !isFiltered(stopReason) ? "stop_sequence" : stopReason;
     const finishReason = readStopReason(reason, this.#callsFinish(), onUnknown);
-    this.#hold(this.#cutter.flush());
-    this.#releaseText();
+    this.#say(rest);
     // One that was cut or filtered is known not to be whole, and a call is not the answer yet.
-    const problem = finishReason === "stop" ? this.#context.check?.(this.#saidText) : undefined;
-    if (problem !== undefined) throw unfitAnswer(problem);
+    const isWhole = finishReason === "stop" && reason !== "stop_sequence";
+    const problem = isWhole ? this.#context.check?.(this.#saidText) : undefined;
+    if (problem !== undefined) {
+      // As the first event it would keep other targets from being asked.
+      if (this.hasSpoken) this.#countUsage(usage);
+      throw new UpstreamFailure({ ...problem, usage });
+    }
     this.#events.push({
       type: "choice-finish",
       choice,
       finishReason,
       ...(guardrail !== undefined && { guardrail }),
     });
+    this.#countUsage(usage);
   }
 
-  usage(usage: TokenUsage | undefined): void {
+  #countUsage(usage: TokenUsage | undefined): void {
     if (usage !== undefined) this.#events.push({ type: "usage-report", usage });
   }
 
@@ -154,10 +165,11 @@ export class AnswerEvents {
     return this.#callCount > 0 ? "tool_calls" : undefined;
   }
 
-  #releaseText(): void {
+  /** What was held back and belongs to the answer, up to a stop sequence. */
+  #restOfText(): string {
     const text = this.#heldText;
     this.#heldText = "";
-    if (text !== "") this.#say(text);
+    return this.#cutter.push(text) + this.#cutter.flush();
   }
 
   /**

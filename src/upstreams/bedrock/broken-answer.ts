@@ -5,11 +5,6 @@ export function brokenAnswer(message: string, cause?: unknown): UpstreamFailure 
   return new UpstreamFailure({ kind: "broken-answer", message }, { cause });
 }
 
-/** The failure of a whole answer without the form that was asked for; `problem` quotes none of it. */
-export function unfitAnswer(problem: string): UpstreamFailure {
-  return new UpstreamFailure({ kind: "unfit-answer", message: problem });
-}
-
 /** Whatever reading an answer threw, as a failure: JSON that is none, or nests without end. */
 export function answerFailure(error: unknown): UpstreamFailure {
   if (error instanceof UpstreamFailure) return error;

@@ -57,8 +57,8 @@ function readAnswer(
 ): readonly ChatEvent[] {
   answer.serviceTier(textOf(objectOf(body["serviceTier"])?.["type"]));
   for (const block of content) if (isObject(block)) readBlock(block, answer);
-  answer.finish(textOf(body["stopReason"]), body["trace"]);
-  answer.usage(readUsage(body["usage"], body["additionalModelResponseFields"]));
+  const { stopReason, trace, usage, additionalModelResponseFields: modelFields } = body;
+  answer.finish(textOf(stopReason), { trace, usage: readUsage(usage, modelFields) });
   return answer.take();
 }
 

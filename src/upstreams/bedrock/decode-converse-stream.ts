@@ -26,8 +26,9 @@ import { StreamedThought } from "./thinking/streamed-thought.ts";
 import { readUsage } from "./usage.ts";
 
 /**
- * Reads a ConverseStream, or the stream of an imported model, as events. The finish is held back until the metadata behind it or the
- * end of the body, so that an exception in between never follows an answer that looked whole.
+ * Reads a ConverseStream, or the stream of an imported model, as events. The finish is held back
+ * until the metadata behind it or the end of the body, so that an exception in between never follows
+ * an answer that looked whole.
  */
 export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
   readonly #frames = new FrameReader();
@@ -240,8 +241,7 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
     for (const index of this.#thoughts.keys()) this.#endBlock(index);
     for (const index of this.#toolInputs.keys()) this.#endBlock(index);
     this.#answer.serviceTier(this.#serviceTier);
-    this.#answer.finish(this.#stopReason, this.#trace);
-    this.#answer.usage(this.#usage);
+    this.#answer.finish(this.#stopReason, { trace: this.#trace, usage: this.#usage });
     this.#isDone = true;
   }
 }

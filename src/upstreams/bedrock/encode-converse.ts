@@ -2,8 +2,7 @@ import type { ChatRequest } from "../../domain/chat.ts";
 import { numberOf, type JsonObject } from "../shared/json-fields.ts";
 import type { AdjustedFields } from "../../domain/adjusted-fields.ts";
 import { Adjustments } from "./adjustments.ts";
-import type { AnswerContext } from "./answer-context.ts";
-import { answerCheckOf } from "./answer-format/answer-check.ts";
+import { answerContextOf, type AnswerContext } from "./answer-context.ts";
 import type { BedrockModel } from "./bedrock-model.ts";
 import { addCachePoints } from "./caching/add-cache-points.ts";
 import { limitCachePoints } from "./caching/limit-cache-points.ts";
@@ -11,7 +10,7 @@ import { listsOf } from "./caching/prompt-blocks.ts";
 import { checkUnsupported } from "./check-unsupported.ts";
 import type { ConverseBody, GuardrailConfig } from "./converse-body.ts";
 import { encodeConversation, type Conversation } from "./encode-conversation.ts";
-import { encodeInference, maxTokensOf, stopsOf } from "./encode-inference.ts";
+import { encodeInference, maxTokensOf } from "./encode-inference.ts";
 import { encodeTools, type EncodedTools } from "./encode-tools.ts";
 import { mergeFields } from "./merge-fields.ts";
 import { topKFields } from "./nova/top-k.ts";
@@ -19,7 +18,6 @@ import { planAnswerFormat, type AnswerFormat } from "./answer-format/plan-answer
 import type { BedrockModelSettings, Guardrail } from "./settings.ts";
 import { planReasoning, type ReasoningPlan } from "./thinking/plan-reasoning.ts";
 import { tellsThoughts, thoughtCountPaths } from "./thinking/thought-count.ts";
-import { ThoughtSeal } from "./thinking/thought-seal.ts";
 import { withoutThoughts } from "./thinking/turn-thoughts.ts";
 import { ToolNames } from "./tool-names.ts";
 import { mayCallTools } from "./tool-offers.ts";
@@ -50,10 +48,10 @@ export function encodeConverse(
     maxTokens,
     turns: conversation.turns,
   });
-  const { isThinking, isUncapped, sentEffort } = reasoning;
-  if (sentEffort !== undefined) adjustments.sendAs("reasoning_effort", sentEffort);
+  const { isThinking, isUncapped } = reasoning;
+  tellEffort(request, reasoning, adjustments);
   const cap = isUncapped === true ? undefined : maxTokens;
-  const fields = additionalFields(request, model, { tools, reasoning });
+  const fields = additionalFields(request, model, { tools, reasoning, adjustments });
   const body: ConverseBody = {
     ...contentOf(parts, { keepsThoughts: isThinking }),
     inferenceConfig: encodeInference(request, model, { maxTokens: cap, isThinking, adjustments }),
@@ -67,16 +65,22 @@ export function encodeConverse(
   return {
     body: JSON.stringify(body),
     context: {
+      ...answerContextOf(request, model),
       toolNames: names.renamed,
       textTools: tools.textTools,
       answerTool: tools.answerTool,
-      usesFunctions: (request.functions ?? []).length > 0,
-      thoughtSeal: new ThoughtSeal(model),
-      stopSequences: stopsOf(request, model).kept,
-      check: model.settings.validateAnswers ? answerCheckOf(request) : undefined,
     },
     adjusted: adjustments.fields,
   };
+}
+
+function tellEffort(
+  { reasoning_effort: asked }: ChatRequest,
+  { effort }: ReasoningPlan,
+  adjustments: Adjustments,
+): void {
+  const isOther = typeof asked === "string" && effort !== undefined && asked !== effort;
+  if (isOther) adjustments.sendAs("reasoning_effort", effort);
 }
 
 /** What the model reads of a request, thoughts of its own aside. Throws as `encodeConverse` does. */
@@ -135,18 +139,25 @@ function contentOf(
   };
 }
 
+interface Plans {
+  readonly tools: EncodedTools;
+  readonly reasoning: ReasoningPlan;
+  readonly adjustments: Adjustments;
+}
+
 /** The operator's fields stand above the caller's: who pays for the model knows what it takes. */
 function additionalFields(
   request: ChatRequest,
   { capabilities, family, settings }: BedrockModel,
-  { tools, reasoning }: { readonly tools: EncodedTools; readonly reasoning: ReasoningPlan },
+  { tools, reasoning, adjustments }: Plans,
 ): JsonObject {
-  const topK = numberOf(request["top_k"]);
-  const sendsTopK = topK !== undefined && capabilities.topK && !reasoning.isThinking;
+  const topK = capabilities.topK ? numberOf(request["top_k"]) : undefined;
+  if (topK !== undefined && reasoning.isThinking) adjustments.sendAs("top_k", "dropped");
   // What the operator says of thinking is part of the plan already, where it can be had.
   const { thinking: _planned, reasoningConfig, ...others } = settings.additionalFields;
   const isPlanned = reasoningConfig === undefined || capabilities.reasoning === "nova-effort";
   const configured = isPlanned ? others : { ...others, reasoningConfig };
+  const sendsTopK = topK !== undefined && !reasoning.isThinking;
   const sampling = sendsTopK ? topKFields(topK, family) : {};
   const computed = { ...sampling, ...reasoning.fields, ...tools.fields };
   return mergeFields(computed, configured);

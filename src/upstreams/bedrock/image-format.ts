@@ -8,7 +8,7 @@ export type { ImageFormat };
  * wrong, and labels often are.
  */
 export function imageFormatOf({ base64, mediaType }: DataUrl): ImageFormat | undefined {
-  return formatOfBytes(base64) ?? formats[mediaType];
+  return formatOfBytes(base64) ?? formatsByType.get(mediaType);
 }
 
 function formatOfBytes(base64: string): ImageFormat | undefined {
@@ -23,10 +23,10 @@ const firstBytes: readonly (readonly [string, ImageFormat])[] = [
   ["R0lGOD", "gif"],
 ];
 
-const formats: Readonly<Record<string, ImageFormat | undefined>> = {
-  "image/png": "png",
-  "image/jpeg": "jpeg",
-  "image/jpg": "jpeg",
-  "image/gif": "gif",
-  "image/webp": "webp",
-};
+const formatsByType: ReadonlyMap<string, ImageFormat> = new Map([
+  ["image/png", "png"],
+  ["image/jpeg", "jpeg"],
+  ["image/jpg", "jpeg"],
+  ["image/gif", "gif"],
+  ["image/webp", "webp"],
+]);

@@ -6,7 +6,7 @@ import { StopCutter } from "./stop-cutter.ts";
 function cutPieces(pieces: readonly string[], sequences: readonly string[]): string {
   const cutter = new StopCutter(sequences);
   let text = "";
-  for (const piece of pieces) text += cutter.push(piece).text;
+  for (const piece of pieces) text += cutter.push(piece);
   return text + cutter.flush();
 }
 
@@ -41,7 +41,7 @@ test("what has gone out is always the beginning of what is left in the end", () 
       const left = reference(pieces.join(""), stops);
       let sent = "";
       for (const piece of pieces) {
-        sent += cutter.push(piece).text;
+        sent += cutter.push(piece);
         expect(left.startsWith(sent)).toBe(true);
       }
     }),
@@ -50,10 +50,12 @@ test("what has gone out is always the beginning of what is left in the end", () 
 
 test("only what may begin a sequence is held back", () => {
   const cutter = new StopCutter(["Observation:"]);
-  expect(cutter.push("Action: look\nObser")).toEqual({ text: "Action: look\n", isCut: false });
-  expect(cutter.push("ve\nObservation")).toEqual({ text: "Observe\n", isCut: false });
-  expect(cutter.push(": rain").isCut).toBe(true);
-  expect(cutter.push("more")).toEqual({ text: "", isCut: true });
+  expect(cutter.push("Action: look\nObser")).toBe("Action: look\n");
+  expect(cutter.push("ve\nObservation")).toBe("Observe\n");
+  expect(cutter.isCut).toBe(false);
+  expect(cutter.push(": rain")).toBe("");
+  expect(cutter.isCut).toBe(true);
+  expect(cutter.push("more")).toBe("");
   expect(cutter.flush()).toBe("");
 });
 
@@ -63,7 +65,7 @@ test("what is held at the end belongs to the text", () => {
 
 test("sequences are not looked for across a flush", () => {
   const cutter = new StopCutter(["ab"]);
-  expect([cutter.push("a").text, cutter.flush(), cutter.push("b").text]).toEqual(["", "a", "b"]);
+  expect([cutter.push("a"), cutter.flush(), cutter.push("b")]).toEqual(["", "a", "b"]);
 });
 
 test("empty sequences end nothing", () => {

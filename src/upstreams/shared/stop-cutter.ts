@@ -1,10 +1,3 @@
-/** What of a text may go on to its reader. */
-export interface CutText {
-  readonly text: string;
-  /** Whether a stop sequence was found: nothing behind it belongs to the answer. */
-  readonly isCut: boolean;
-}
-
 /**
  * Ends a text before a stop sequence, for models that take none. It comes out as a model that knew
  * the sequences would have written it: of several, the one that is complete first ends the text,
@@ -23,12 +16,14 @@ export class StopCutter {
     this.#matchers = sequences.filter((text) => text !== "").map((text) => new Matcher(text));
   }
 
+  /** Whether a stop sequence was found: nothing behind it belongs to the answer. */
   get isCut(): boolean {
     return this.#isCut;
   }
 
-  push(piece: string): CutText {
-    if (this.#isCut) return { text: "", isCut: true };
+  /** Takes the next piece of the text; returns what may go on to its reader. */
+  push(piece: string): string {
+    if (this.#isCut) return "";
     const text = this.#held + piece;
     for (let at = this.#held.length; at < text.length; at += 1) {
       const found = this.#lengthOfMatch(text.charCodeAt(at));
@@ -36,7 +31,7 @@ export class StopCutter {
     }
     const heldFrom = text.length - Math.max(0, ...this.#matchers.map(({ matched }) => matched));
     this.#held = text.slice(heldFrom);
-    return { text: text.slice(0, heldFrom), isCut: false };
+    return text.slice(0, heldFrom);
   }
 
   /** The text has come to an end, or to a break that no sequence reaches over: what was held. */
@@ -47,10 +42,10 @@ export class StopCutter {
     return held;
   }
 
-  #cut(text: string): CutText {
+  #cut(text: string): string {
     this.#isCut = true;
     this.#held = "";
-    return { text, isCut: true };
+    return text;
   }
 
   /** Of the longest sequence that is complete with this character, 0 when none is. */

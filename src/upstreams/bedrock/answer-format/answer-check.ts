@@ -1,23 +1,25 @@
 import type { ChatRequest } from "../../../domain/chat.ts";
+import type { UpstreamFailureDetails } from "../../../domain/upstream-failure.ts";
 import { isObject } from "../../shared/json-fields.ts";
-import { failedKeyword } from "./schema-check.ts";
+import { failedKeyword, tooMuch } from "./schema-check.ts";
 
 /** What is wrong with the text of a whole answer, without a word of it; undefined for nothing. */
-export type AnswerCheck = (text: string) => string | undefined;
+export type AnswerCheck = (text: string) => UpstreamFailureDetails | undefined;
 
 /** The check of answers to a request; undefined for one that asks for no form. */
 export function answerCheckOf(request: ChatRequest): AnswerCheck | undefined {
   const format = request.response_format ?? undefined;
   switch (format?.type) {
     case "json_object":
-      return (text) => (isObject(parsed(text)) ? undefined : "it is no JSON object");
+      return (text) => (isObject(parsed(text)) ? undefined : unfit("it is no JSON object"));
     case "json_schema": {
       const schema = format.json_schema.schema ?? { type: "object" };
       return (text) => {
         const value = parsed(text);
-        if (value === undefined) return "it is no JSON";
+        if (value === undefined) return unfit("it is no JSON");
         const keyword = failedKeyword(value, schema);
-        return keyword === undefined ? undefined : `it fails the JSON schema's '${keyword}'`;
+        if (keyword === tooMuch) return uncheckable;
+        return keyword === undefined ? undefined : unfit(`it fails the JSON schema's '${keyword}'`);
       };
     }
     case "text":
@@ -25,6 +27,18 @@ export function answerCheckOf(request: ChatRequest): AnswerCheck | undefined {
       return undefined;
   }
 }
+
+function unfit(message: string): UpstreamFailureDetails {
+  return { kind: "unfit-answer", message };
+}
+
+/** By the caller's schema: another answer would most likely take as long. */
+const uncheckable: UpstreamFailureDetails = {
+  kind: "unsupported",
+  message:
+    "Checking an answer against the JSON schema takes too many steps. Send a simpler schema.",
+  param: "response_format",
+};
 
 function parsed(text: string): unknown {
   try {

@@ -10,6 +10,7 @@ const context: AnswerContext = {
   answerTool: "answer",
   usesFunctions: false,
   thoughtSeal: new ThoughtSeal({ identifier: "anthropic.claude-test" }),
+  check: undefined,
   stopSequences: [],
 };
 const call = (name: string, input: object) => ({
@@ -24,7 +25,12 @@ function decode(...content: object[]) {
 
 /** What a stream says of tools that are called one after the other. */
 function streamed(...names: string[]) {
-  const answer = new AnswerEvents(context, () => undefined);
+  return streamedUntil([], ...names);
+}
+
+/** The same where these texts end an answer. */
+function streamedUntil(stopSequences: readonly string[], ...names: string[]) {
+  const answer = new AnswerEvents({ ...context, stopSequences }, () => undefined);
   answer.text("Let me see.");
   for (const name of names) {
     const input = answer.toolUse({ toolUseId: `id-${name}`, name });
@@ -85,4 +91,12 @@ test("a stream leaves an answer behind calls out, and cannot take one before the
 
 test("of two answers the first one counts", () => {
   expect(streamed("answer", "answer")).toEqual(['{"from":"answer"}', "stop"]);
+});
+
+test("stop sequences end words, and words alone: those that an answer replaces do not count", () => {
+  expect(streamedUntil(["me"], "answer")).toEqual(['{"from":"answer"}', "stop"]);
+  expect(streamedUntil(["from"], "answer")).toEqual(['{"from":"answer"}', "stop"]);
+  expect(streamedUntil(["me"], "look")).toEqual(["Let ", "stop"]);
+  expect(streamedUntil(["me"])).toEqual(["Let ", "stop"]);
+  expect(streamedUntil(["see.."])).toEqual(["Let me see.", "stop"]);
 });

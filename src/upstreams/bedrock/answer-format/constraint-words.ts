@@ -5,8 +5,10 @@
 export function constraintWords(keyword: string, value: unknown): string {
   const count = typeof value === "number" ? numberWords[keyword] : undefined;
   if (count !== undefined) return count(String(value));
-  if (keyword === "pattern") return `matches the regular expression ${String(value)}`;
-  if (keyword === "format") return `in the format ${String(value)}`;
+  if (typeof value === "string") {
+    if (keyword === "pattern") return `matches the regular expression ${value}`;
+    if (keyword === "format") return `in the format ${value}`;
+  }
   if (keyword === "uniqueItems" && value === true) return "no two items alike";
   if (keyword === "oneOf") return "fits exactly one of the alternatives";
   return `fits the JSON schema ${JSON.stringify({ [keyword]: value })}`;

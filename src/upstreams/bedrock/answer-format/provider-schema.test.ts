@@ -40,3 +40,22 @@ test("names of properties are no keywords, and data is no schema", () => {
   const schema = { ...closed, properties, required: ["minimum"] };
   expect(providerSchema(schema)).toEqual(schema);
 });
+
+test("keywords whose values are none are told as they are", () => {
+  const value = { toString: 1 };
+  expect(providerSchema({ ...text, pattern: value, format: value })).toEqual({
+    ...text,
+    description:
+      'Fits the JSON schema {"pattern":{"toString":1}}; fits the JSON schema {"format":{"toString":1}}',
+  });
+});
+
+test("definitions may be as many as a body can hold", () => {
+  const count = 100_000;
+  const $defs: Record<string, object> = { [`d${count}`]: text };
+  for (let step = 0; step < count; step += 1) $defs[`d${step}`] = { $ref: `#/$defs/d${step + 1}` };
+  const schema = { ...closed, properties: { a: { $ref: "#/$defs/d0" } }, $defs };
+  expect(providerSchema(schema)).toEqual(schema);
+  $defs[`d${count}`] = { $ref: "#/$defs/d0" };
+  expect(providerSchema(schema)).toBeUndefined();
+});

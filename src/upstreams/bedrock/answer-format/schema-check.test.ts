@@ -113,6 +113,8 @@ const cases: readonly (readonly [
       [2, "if"],
     ],
   ],
+  // What is no name says nothing.
+  [{ required: [{ toString: 1 }], dependentRequired: { a: [{ toString: 1 }] } }, [{ a: 1 }], []],
   [tree, [{}, { next: { next: {} } }], [[{ next: { next: 1 } }, "type"]]],
   [
     { constructor: 1, toString: false, pattern: "(a+)+$" },
@@ -143,5 +145,16 @@ describe("a check comes to an end", () => {
   test("where a long text is read again and again", () => {
     const anyOf = Array.from({ length: 100_000 }, () => ({ minLength: 1_000_000 }));
     expect(failedKeyword("a".repeat(500_000), { anyOf })).toBe("more than can be checked");
+  });
+
+  test("where a long reference is followed again and again", () => {
+    const items = { $ref: `#${"/a".repeat(500_000)}` };
+    expect(failedKeyword([1, 2, 3, 4, 5], { items })).toBe("more than can be checked");
+  });
+
+  test("where a large value is counted again and again", () => {
+    const value = Object.fromEntries(Array.from({ length: 1_000 }, (_, key) => [`k${key}`, 1]));
+    const anyOf = Array.from({ length: 10_000 }, () => ({ minProperties: 2_000 }));
+    expect(failedKeyword(value, { anyOf })).toBe("more than can be checked");
   });
 });

@@ -5,8 +5,13 @@ import { referenced } from "./schema-parts.ts";
 const mostSteps = 500_000;
 /** Of schemas within schemas, references followed. */
 const mostDepth = 256;
-/** Characters that one step reads. */
+/** Characters of a text that one step reads. */
 const charactersPerStep = 64;
+/** Characters of a reference that one step follows. */
+const referenceCharactersPerStep = 8;
+
+/** What is said of a value in place of a keyword when its check takes too many steps. */
+export const tooMuch = "more than can be checked";
 
 /**
  * The keyword of a JSON schema (2020-12) that a value fails; undefined when it matches. Expressions
@@ -17,7 +22,7 @@ export function failedKeyword(value: unknown, schema: JsonObject): string | unde
   try {
     return new SchemaCheck(schema).failed(value, schema, 0);
   } catch (error) {
-    if (error instanceof TooMuch) return "more than can be checked";
+    if (error instanceof TooMuch) return tooMuch;
     throw error;
   }
 }
@@ -53,12 +58,12 @@ class SchemaCheck {
   }
 
   failed(value: unknown, schema: unknown, depth: number): string | undefined {
-    this.#spend(1);
+    this.#spend(1 + extentOf(value));
     if (depth > mostDepth) throw new TooMuch();
     if (schema === false) return "false";
     if (!isObject(schema)) return undefined;
     for (const [keyword, wanted] of Object.entries(schema)) {
-      this.#spend(1 + (listOf(wanted)?.length ?? sizeOf(wanted) ?? 0));
+      this.#spend(1 + extentOf(wanted));
       const check = this.#checks.get(keyword);
       if (check?.(value, wanted, { schema, depth: depth + 1 }) !== false) continue;
       return partKeywords.has(keyword) ? (this.#failedPart ?? keyword) : keyword;
@@ -78,8 +83,11 @@ class SchemaCheck {
   }
 
   readonly #checks = checksByKeyword({
-    $ref: (value, reference, { depth }) =>
-      typeof reference !== "string" || this.#fits(value, referenced(this.#root, reference), depth),
+    $ref: (value, reference, { depth }) => {
+      if (typeof reference !== "string") return true;
+      this.#spend(reference.length / referenceCharactersPerStep);
+      return this.#fits(value, referenced(this.#root, reference), depth);
+    },
     type: (value, type) => {
       const types = listOf(type) ?? [type];
       return types.some((name) => isOfType(value, name));
@@ -125,8 +133,7 @@ class SchemaCheck {
       );
     },
 
-    required: (value, names) =>
-      !isObject(value) || (listOf(names) ?? []).every((name) => Object.hasOwn(value, String(name))),
+    required: (value, names) => !isObject(value) || hasFields(value, names),
     properties: (value, parts, { depth }) =>
       Object.entries(objectOf(parts) ?? {}).every(
         ([name, part]) =>
@@ -147,9 +154,7 @@ class SchemaCheck {
     dependentRequired: (value, lists) =>
       Object.entries(objectOf(lists) ?? {}).every(
         ([name, names]) =>
-          !isObject(value) ||
-          !Object.hasOwn(value, name) ||
-          (listOf(names) ?? []).every((other) => Object.hasOwn(value, String(other))),
+          !isObject(value) || !Object.hasOwn(value, name) || hasFields(value, names),
       ),
     dependentSchemas: (value, parts, { depth }) =>
       Object.entries(objectOf(parts) ?? {}).every(
@@ -237,6 +242,17 @@ function isAtLeast(size: number | undefined, least: unknown): boolean {
 
 function isAtMost(size: number | undefined, most: unknown): boolean {
   return size === undefined || typeof most !== "number" || size <= most;
+}
+
+function hasFields(value: JsonObject, names: unknown): boolean {
+  return (listOf(names) ?? []).every(
+    (name) => typeof name !== "string" || Object.hasOwn(value, name),
+  );
+}
+
+/** Of a list or an object: how many values are in it. */
+function extentOf(value: unknown): number {
+  return listOf(value)?.length ?? sizeOf(value) ?? 0;
 }
 
 function sizeOf(value: unknown): number | undefined {

@@ -25,22 +25,37 @@ export function referenced(root: JsonObject, reference: string): unknown {
   return place;
 }
 
-/** Whether a schema is part of itself. */
+/** Whether a schema is part of itself. Without recursion: a caller can chain any number of references. */
 export function isRecursive(root: JsonObject): boolean {
-  const active = new Set<unknown>();
-  const done = new Set<unknown>();
-  const visit = (schema: unknown): boolean => {
-    if (!isObject(schema) || done.has(schema)) return false;
+  const active = new Set<JsonObject>();
+  const done = new Set<JsonObject>();
+  const visits: Visit[] = [{ schema: root, isLeaving: false }];
+  for (let visit = visits.pop(); visit !== undefined; visit = visits.pop()) {
+    const { schema, isLeaving } = visit;
+    if (isLeaving) {
+      active.delete(schema);
+      done.add(schema);
+      continue;
+    }
     if (active.has(schema)) return true;
+    if (done.has(schema)) continue;
     active.add(schema);
-    const { $ref: reference } = schema;
-    const target = typeof reference === "string" ? referenced(root, reference) : undefined;
-    const found = visit(target) || childrenOf(schema).some(visit);
-    active.delete(schema);
-    done.add(schema);
-    return found;
-  };
-  return visit(root);
+    visits.push({ schema, isLeaving: true });
+    for (const part of [targetOf(schema, root), ...childrenOf(schema)]) {
+      if (isObject(part)) visits.push({ schema: part, isLeaving: false });
+    }
+  }
+  return false;
+}
+
+/** A schema is entered before its parts and left behind them. */
+interface Visit {
+  readonly schema: JsonObject;
+  readonly isLeaving: boolean;
+}
+
+function targetOf({ $ref: reference }: JsonObject, root: JsonObject): unknown {
+  return typeof reference === "string" ? referenced(root, reference) : undefined;
 }
 
 function ownValue(place: unknown, name: string): unknown {

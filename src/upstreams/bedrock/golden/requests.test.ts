@@ -15,6 +15,8 @@ interface GoldenRequest {
   /** The whole body, or the failure. */
   readonly body?: unknown;
   readonly failure?: { readonly kind: string; readonly param: string; readonly says: string };
+  /** What the caller is told of it. */
+  readonly adjusted?: Readonly<Record<string, string | number>>;
   /** What reading the answer needs beyond nothing. */
   readonly context?: {
     readonly toolNames?: Readonly<Record<string, string>>;
@@ -44,8 +46,9 @@ function check(golden: GoldenRequest): void {
     expect(failureOf(encode)).toEqual(golden.failure);
     return;
   }
-  const { body, context } = encode();
+  const { body, context, adjusted } = encode();
   expect<unknown>(body).toEqual(golden.body);
+  expect(Object.fromEntries(adjusted)).toEqual({ ...golden.adjusted });
   expect<unknown>({
     toolNames: Object.fromEntries(context.toolNames),
     textTools: [...context.textTools],

@@ -2,16 +2,14 @@ import type { AdjustedFields } from "../../../domain/adjusted-fields.ts";
 import type { ChatRequest } from "../../../domain/chat.ts";
 import { numberOf } from "../../shared/json-fields.ts";
 import { Adjustments } from "../adjustments.ts";
-import type { AnswerContext } from "../answer-context.ts";
-import { answerCheckOf } from "../answer-format/answer-check.ts";
+import { answerContextOf, type AnswerContext } from "../answer-context.ts";
 import type { BedrockModel } from "../bedrock-model.ts";
 import { checkUnsupported } from "../check-unsupported.ts";
 import type { ContentBlock, SystemBlock } from "../converse-body.ts";
 import { encodeContent, tierOf } from "../encode-converse.ts";
-import { encodeInference, maxTokensOf, stopsOf } from "../encode-inference.ts";
+import { encodeInference, maxTokensOf } from "../encode-inference.ts";
 import { mergeFields } from "../merge-fields.ts";
 import { unsupported } from "../refusal.ts";
-import { ThoughtSeal } from "../thinking/thought-seal.ts";
 import type { ImportedWire } from "./imported-families.ts";
 
 export interface EncodedInvoke {
@@ -55,21 +53,8 @@ export function encodeInvoke(
   return {
     body: JSON.stringify(body),
     headers: operatorHeaders(request, model),
-    context: contextOf(request, model),
+    context: answerContextOf(request, model),
     adjusted: adjustments.fields,
-  };
-}
-
-/** Of a request of plain text little needs to be known again. */
-function contextOf(request: ChatRequest, model: BedrockModel): AnswerContext {
-  return {
-    toolNames: new Map(),
-    textTools: new Set(),
-    answerTool: undefined,
-    usesFunctions: false,
-    thoughtSeal: new ThoughtSeal(model),
-    stopSequences: stopsOf(request, model).kept,
-    check: model.settings.validateAnswers ? answerCheckOf(request) : undefined,
   };
 }
 

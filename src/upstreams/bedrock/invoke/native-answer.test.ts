@@ -11,6 +11,7 @@ const context = {
   usesFunctions: false,
   stopSequences: [],
   thoughtSeal: new ThoughtSeal({ identifier: "imported" }),
+  check: undefined,
 };
 
 function decode(body: unknown, headers: Record<string, string> = {}) {

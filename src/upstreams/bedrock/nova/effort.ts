@@ -23,12 +23,11 @@ export function planNovaEffort(
   }
   const isFree = wanted === "high" && !isCapped(request, model);
   const maxReasoningEffort = wanted === "high" && !isFree ? "medium" : wanted;
-  const asked = request.reasoning_effort ?? maxReasoningEffort;
   return {
     fields: { reasoningConfig: { type: "enabled", maxReasoningEffort } },
     isThinking: isFree,
     ...(isFree && { isUncapped: true }),
-    ...(asked !== maxReasoningEffort && { sentEffort: maxReasoningEffort }),
+    effort: maxReasoningEffort,
   };
 }
 

@@ -17,8 +17,8 @@ export interface ReasoningPlan {
   readonly isThinking: boolean;
   /** Set where the model takes no cap of its answer. */
   readonly isUncapped?: true;
-  /** The caller's effort as it is sent, where that is another. */
-  readonly sentEffort?: string;
+  /** The effort that is sent, in the model's words. */
+  readonly effort?: string;
 }
 
 export interface ReasoningCircumstances {
@@ -55,8 +55,12 @@ export function planReasoning(
     case "effort-field":
       if (effort === undefined) return none;
       // Such a model always reasons; the least it can is the nearest to nothing.
-      return { fields: { reasoning_effort: fieldEfforts[effort] ?? effort }, isThinking: false };
+      return planField(fieldEfforts[effort] ?? effort);
   }
+}
+
+function planField(effort: string): ReasoningPlan {
+  return { fields: { reasoning_effort: effort }, isThinking: false, effort };
 }
 
 const none: ReasoningPlan = { fields: {}, isThinking: false };
@@ -91,6 +95,7 @@ function adaptive(effort: string, { omitsThoughts }: Capabilities): ReasoningPla
   return {
     fields: { thinking: { type: "adaptive", ...display }, output_config: { effort } },
     isThinking: true,
+    effort,
   };
 }
 
