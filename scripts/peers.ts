@@ -20,6 +20,8 @@ const { values: options } = parseArgs({
   },
 });
 
+/** Of each group of differences: as many as show what it is about. */
+const shownPlaces = 8;
 const recordedFile = join(import.meta.dir, "../test/bedrock/peers/sluice.json");
 const sluice = await recordSluice(peerRequests);
 if (options.record) {
@@ -58,9 +60,6 @@ function headOf({ peer, verdict }: Difference): string {
   const judged = verdict === undefined ? "NOT JUDGED" : `${verdict.right}: ${verdict.why}`;
   return `${peer} | ${judged}`;
 }
-
-/** As many as show what it is about. */
-const shownPlaces = 8;
 
 function textOf(group: readonly Difference[]): string {
   const shown = group.some(({ verdict }) => verdict === undefined) ? group.length : shownPlaces;
