@@ -3,9 +3,8 @@
  * where they differ. Exits with 1 when a difference has not been judged.
  *
  *   --record         writes what Sluice sends now, and asks no peer
- *   --folder PATH    where the peers are installed (default: a folder of the system's for such)
+ *   --folder PATH    where the peers are installed (default: in node_modules/.cache)
  */
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { compare, type Difference, type Peer } from "../test/bedrock/peers/compare.ts";
@@ -16,7 +15,10 @@ import { runPeers } from "../test/bedrock/peers/run-peers.ts";
 const { values: options } = parseArgs({
   options: {
     record: { type: "boolean", default: false },
-    folder: { type: "string", default: join(tmpdir(), "sluice-peers") },
+    folder: {
+      type: "string",
+      default: join(import.meta.dir, "../node_modules/.cache/sluice-peers"),
+    },
   },
 });
 

@@ -107,11 +107,13 @@ export class CallUsage {
     const said = this.#saidEarly;
     const inputTokens = Math.max(this.inputTokens, this.#part?.inputTokens ?? 0);
     const outputTokens = Math.max(this.#outputSoFar, this.#part?.outputTokens ?? 0);
+    const cachedInputTokens = Math.min(inputTokens, said?.cachedInputTokens ?? 0);
+    const written = said?.cacheWriteTokens;
     const usage = {
       inputTokens,
       outputTokens,
-      cachedInputTokens: Math.min(inputTokens, said?.cachedInputTokens ?? 0),
-      cacheWriteTokens: said?.cacheWriteTokens,
+      cachedInputTokens,
+      cacheWriteTokens: written && Math.min(inputTokens - cachedInputTokens, written),
       reasoningTokens: said?.reasoningTokens ?? 0,
     };
     const soFar = this.#soFar;

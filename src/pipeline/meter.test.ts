@@ -252,6 +252,15 @@ test("an input that was counted while the answer ran is billed as counted to who
   expect(records[0]?.usageSource).toBe("counted");
 });
 
+test("of a call that is left no more is told as read from a cache or written to one than it read", async () => {
+  const { meter, records } = await setUp();
+  const counts = { inputTokens: 40, outputTokens: 1, cachedInputTokens: 30, cacheWriteTokens: 70 };
+  meter.reportedSoFar({ ...usage, ...counts });
+  meter.delivering(2);
+  meter.abandoned();
+  expect(records[0]).toMatchObject({ cachedInputTokens: 30, cacheWriteTokens: 10 });
+});
+
 test("an answer that fails right after a count of its upstream is billed as that says", async () => {
   const { meter, records } = await setUp();
   meter.delivering(400);

@@ -189,6 +189,7 @@ describe.each([false, true])("streamed: %p", (isStreamed) => {
   test("thoughts may come back as LiteLLM's callers keep them", async () => {
     const keep = ({ reasoning_details: details = [], ...said }: Message): Message => ({
       ...said,
+      reasoning_details: [],
       thinking_blocks: details.map(({ text: thinking, signature }) => ({
         type: "thinking",
         thinking,

@@ -12,10 +12,11 @@ export function sentThoughts(
   message: ChatMessage,
   seal: ThoughtSeal,
 ): readonly ReasoningContentBlock[] {
-  const details = listOf(message["reasoning_details"]) ?? listOf(message["thinking_blocks"]) ?? [];
-  return details.flatMap((detail) => {
-    const sent = isObject(detail) ? readDetail(detail) : undefined;
-    const block = sent && seal.open(sent);
+  const details = listOf(message["reasoning_details"]) ?? [];
+  const sent = details.length > 0 ? details : (listOf(message["thinking_blocks"]) ?? []);
+  return sent.flatMap((detail) => {
+    const read = isObject(detail) ? readDetail(detail) : undefined;
+    const block = read && seal.open(read);
     return block === undefined ? [] : [contentBlockOf(block)];
   });
 }
