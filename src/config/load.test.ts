@@ -324,6 +324,16 @@ sluice.yaml:12:17 models.chat-a.targets[0].upstream: names an upstream that is n
     expect(refuse(fileText(sections))).toEndWith(message);
   });
 
+  test("is told of white space around a model's identifier, which no upstream knows", () => {
+    for (const model of [" a", "a ", "a\\n"]) {
+      const targets = `targets: [{ upstream: local-vllm, model: "${model}" }]`;
+      const chat = `{ kind: chat, context_window: 2000, ${targets} }`;
+      expect(refuse(fileText({ models: `{ chat-a: ${chat} }` }))).toContain(
+        "targets[0].model: must not begin or end with white space",
+      );
+    }
+  });
+
   test("is told which key of which kind of model is unknown", () => {
     expect(refuse(chatModel("fan_out: 2"))).toContain("models.chat-a.fan_out: unknown key");
     expect(refuse(chatModel("max_outputtokens: 2"))).toContain("did you mean 'max_output_tokens'?");

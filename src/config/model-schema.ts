@@ -18,7 +18,10 @@ const mostTokens = 100_000_000;
 
 const targetFields = {
   upstream: identifier("Name of an upstream."),
-  model: text("The upstream's own identifier of the model."),
+  model: text("The upstream's own identifier of the model.").regex(
+    /^(?:\S(?:[\s\S]*\S)?)?$/,
+    "must not begin or end with white space",
+  ),
   priority: wholeNumber({
     about: "Lower numbers are tried first.",
     min: 1,
