@@ -1,5 +1,5 @@
 import { formatProblems, parseConfig } from "../config/load.ts";
-import { configWarnings } from "../config/warnings.ts";
+import { checkWarnings } from "../config/warnings.ts";
 import { exitCodes, readArguments, UsageError, type Command } from "./command.ts";
 import { readConfigFile } from "./load-settings.ts";
 
@@ -21,7 +21,7 @@ Exit code: 0 the file is good, 1 it has problems, 2 wrong usage.`,
     const env = io.environment.variables;
     const result = parseConfig(readConfigFile(path), { name: path, env });
     const problems = result.ok ? [] : result.problems;
-    const warnings = result.ok ? configWarnings(result.config, io.clock.now()) : [];
+    const warnings = result.ok ? checkWarnings(result.config, io.clock.now()) : [];
     if (values.json === true) {
       io.print(JSON.stringify({ ok: result.ok, problems, warnings }));
     } else if (result.ok) {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { demoConfigText } from "./demo.ts";
 import { parseConfig } from "./load.ts";
-import { configWarnings } from "./warnings.ts";
+import { checkWarnings } from "./warnings.ts";
 
 function readDemo(dataDir: string) {
   const text = demoConfigText({
@@ -54,7 +54,7 @@ test("the demo offers every alias on every host through one upstream", () => {
 });
 
 test("the demo names no model that had ended when it was written, and allows what each writes", () => {
-  expect(configWarnings(readDemo("./data"), Date.parse("2026-11-23"))).toEqual([]);
+  expect(checkWarnings(readDemo("./data"), Date.parse("2026-11-23"))).toEqual([]);
 });
 
 test("the demo takes a data directory with characters that YAML and placeholders reserve", () => {

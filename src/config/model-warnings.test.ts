@@ -1,11 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { formatProblems, parseConfig } from "./load.ts";
-import { configWarnings } from "./warnings.ts";
+import { checkWarnings, configWarnings } from "./warnings.ts";
 
 const now = Date.parse("2026-11-23T12:00:00Z");
 
-/** Warnings of a file whose one alias has this target. */
-function warningsFor(target: string, limit = "max_output_tokens: 4096,"): readonly string[] {
+/** Warnings of a file whose one alias has this target, as its check tells them. */
+function warningsFor(
+  target: string,
+  limit = "max_output_tokens: 4096,",
+  warningsOf = checkWarnings,
+): readonly string[] {
   const text = `
 environments: [{ name: production, hosts: ["*"], models: ["*"] }]
 upstreams: { aws: { kind: bedrock, region: us-east-1 } }
@@ -14,7 +18,7 @@ models:
 `;
   const result = parseConfig(text, { name: "sluice.yaml", env: {} });
   if (!result.ok) throw new Error(formatProblems("sluice.yaml", result.problems));
-  return configWarnings(result.config, now);
+  return warningsOf(result.config, now);
 }
 
 const long = "max_output_tokens: 128000,";
@@ -73,7 +77,7 @@ models:
 `;
     const result = parseConfig(text, { name: "sluice.yaml", env: {} });
     if (!result.ok) throw new Error(formatProblems("sluice.yaml", result.problems));
-    return configWarnings(result.config, now);
+    return checkWarnings(result.config, now);
   };
 
   test("is told of once, by the name that the file has", () => {
@@ -132,4 +136,14 @@ describe("max_output_tokens", () => {
     ]);
     expect(warningsFor("model: us.meta.llama3-3-70b-instruct-v1:0", "")).toEqual([]);
   });
+});
+
+test("at the start only what will fail is told: the rest may be meant as it is", () => {
+  const limit = "max_output_tokens: 200000,";
+  const haiku = "model: us.anthropic.claude-3-5-haiku-20241022-v1:0";
+  expect(warningsFor(haiku, limit)).toHaveLength(2);
+  expect(warningsFor(haiku, limit, configWarnings)).toEqual([
+    expect.stringContaining("reached its end of life"),
+  ]);
+  expect(warningsFor("model: acme.chat-1", limit, configWarnings)).toEqual([]);
 });

@@ -1,17 +1,30 @@
 import type { Model } from "../domain/model.ts";
-import { modelWarnings } from "../upstreams/bedrock/facts/model-warnings.ts";
+import {
+  factWarnings,
+  lifecycleWarnings,
+  type ConfiguredModel,
+} from "../upstreams/bedrock/facts/model-warnings.ts";
 import type { BedrockUpstreamSettings, Config } from "./config.ts";
 
-/** What the kinds of upstream have to say of the models they are to serve. `now`: wall clock, ms. */
-export function upstreamModelWarnings(
-  { environments, upstreams }: Pick<Config, "environments" | "upstreams">,
-  now: number,
-): readonly string[] {
+type ServedParts = Pick<Config, "environments" | "upstreams">;
+type Warn = (configured: ConfiguredModel) => readonly string[];
+
+/** Models that their provider ends. `now`: wall clock, ms. */
+export function endingModels(config: ServedParts, now: number): readonly string[] {
+  return warningsOf(config, (configured) => lifecycleWarnings(configured, now));
+}
+
+/** Where the kinds of upstream know models otherwise than the operator says, or not at all. */
+export function doubtfulModels(config: ServedParts): readonly string[] {
+  return warningsOf(config, factWarnings);
+}
+
+function warningsOf({ environments, upstreams }: ServedParts, warn: Warn): readonly string[] {
   const models = new Map(environments.flatMap((environment) => [...environment.models]));
   const warnings = [...upstreams.values()].flatMap((upstream) => {
     switch (upstream.kind) {
       case "bedrock":
-        return warningsAt(upstream, models, now);
+        return warningsAt(upstream, models, warn);
       case "openai":
         return [];
     }
@@ -22,13 +35,13 @@ export function upstreamModelWarnings(
 function warningsAt(
   upstream: BedrockUpstreamSettings,
   models: ReadonlyMap<string, Model>,
-  now: number,
+  warn: Warn,
 ): readonly string[] {
   return [...upstream.models].flatMap(([alias, byIdentifier]) => {
     const model = models.get(alias);
     if (model === undefined) return [];
     return [...byIdentifier].flatMap(([identifier, settings]) =>
-      modelWarnings({ model, identifier, settings }, now),
+      warn({ model, identifier, settings }),
     );
   });
 }

@@ -1,18 +1,20 @@
 import { isLoopback } from "../domain/host-list.ts";
-import { upstreamModelWarnings } from "./model-warnings.ts";
+import { doubtfulModels, endingModels } from "./model-warnings.ts";
 import type { Config } from "./config.ts";
 
 /** What may be wrong though it is valid. */
 export type WarnedParts = "listen" | "admin" | "environments" | "upstreams";
 
-/** What a file that is good may have wrong, each with what to change. `now`: wall clock, ms. */
+/** What whoever runs the gateway must know of a good file, with what to change. `now`: wall clock, ms. */
 export function configWarnings(config: Pick<Config, WarnedParts>, now: number): readonly string[] {
   const { listen, admin } = config;
   const isOpen = !isLoopback(listen.admin.hostname) && !isProtected(admin.publicUrl);
-  return [
-    ...(isOpen ? [openAdmin(listen.admin.hostname)] : []),
-    ...upstreamModelWarnings(config, now),
-  ];
+  return [...(isOpen ? [openAdmin(listen.admin.hostname)] : []), ...endingModels(config, now)];
+}
+
+/** These and what may be meant as it is: for who checks a file. */
+export function checkWarnings(config: Pick<Config, WarnedParts>, now: number): readonly string[] {
+  return [...configWarnings(config, now), ...doubtfulModels(config)];
 }
 
 /** By TLS in front, or because no other machine is meant to reach it. */

@@ -18,15 +18,20 @@ const noticeDays = 90;
 /** An alias that allows less than this share of what its model writes may be a mistake. */
 const smallShare = 1 / 8;
 
-/** What is known here better than the operator says, or not known at all. `now`: wall clock, ms. */
-export function modelWarnings(configured: ConfiguredModel, now: number): readonly string[] {
-  const written = { ...configured, identifier: writtenIdentifier(configured) };
-  const warnings = [
-    lifecycleWarning(written, now),
-    unknownWarning(written),
-    outputWarning(written),
-  ];
-  return warnings.flatMap((text) => text ?? []);
+/** Models that the provider ends, or has ended. `now`: wall clock, ms. */
+export function lifecycleWarnings(configured: ConfiguredModel, now: number): readonly string[] {
+  const warning = lifecycleWarning(asWritten(configured), now);
+  return warning === undefined ? [] : [warning];
+}
+
+/** What is known here better than the operator says, or not known at all. */
+export function factWarnings(configured: ConfiguredModel): readonly string[] {
+  const written = asWritten(configured);
+  return [unknownWarning(written), outputWarning(written)].flatMap((text) => text ?? []);
+}
+
+function asWritten(configured: ConfiguredModel): ConfiguredModel {
+  return { ...configured, identifier: writtenIdentifier(configured) };
 }
 
 /** As the operator wrote the model, whatever profile or region stands before it. */
