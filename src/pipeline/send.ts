@@ -1,7 +1,6 @@
 import type { Clock } from "../domain/clock.ts";
 import { GatewayError } from "../domain/gateway-error.ts";
 import { joinChunks } from "../domain/join-chunks.ts";
-import { nextTurn, oneTurnBytes } from "../domain/next-turn.ts";
 import { UpstreamFailure, type UpstreamFailureKind } from "../domain/upstream-failure.ts";
 import type { UpstreamRequest } from "../upstreams/adapter.ts";
 import type { HostProbes } from "./host-probes.ts";
@@ -60,10 +59,8 @@ export async function send(
   try {
     const authorized = await upstream.adapter.authorize(request, watchdog.signal);
     const { method, headers, body } = authorized;
-    // Writing the request took its time, and so will handing it to the runtime.
-    if (body.length > oneTurnBytes) await nextTurn();
-    watchdog.signal.throwIfAborted();
     const { signal } = watchdog;
+    signal.throwIfAborted();
     const response = await options.transport(authorized.url, { method, headers, body, signal });
     watchdog.connected();
     const sent = { url: authorized.url, headers };

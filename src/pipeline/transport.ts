@@ -1,4 +1,5 @@
 import { estimateShallowMemoryUsageOf } from "bun:jsc";
+import { nextTurn, oneTurnBytes } from "../domain/next-turn.ts";
 
 /** Sends one request to an upstream. `fetch`, unless a simulation puts its own network here. */
 export type Transport = (url: string, request: TransportRequest) => Promise<TransportResponse>;
@@ -25,8 +26,14 @@ export interface TransportReader {
   read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
 }
 
-export const fetchTransport: Transport = (url, request) =>
-  fetch(url, {
+export const fetchTransport: Transport = (url, request) => {
+  // Writing a large request took its time, and so will handing it to the runtime.
+  const isLarge = (request.body?.length ?? 0) > oneTurnBytes;
+  return isLarge ? nextTurn().then(() => fetchOnce(url, request)) : fetchOnce(url, request);
+};
+
+function fetchOnce(url: string, request: TransportRequest): Promise<Response> {
+  return fetch(url, {
     ...request,
     // A redirect would carry the credential to wherever the upstream points.
     redirect: "manual",
@@ -35,6 +42,7 @@ export const fetchTransport: Transport = (url, request) =>
     // The watchdog holds the deadlines.
     timeout: false,
   });
+}
 
 /** What the runtime counts for a response that holds no body (Bun 1.4), but for its address. */
 const emptyResponseBytes = 360;
