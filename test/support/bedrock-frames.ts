@@ -68,7 +68,7 @@ export function contextOf(fixture: ContextFixture = {}): AnswerContext {
     textTools: new Set(fixture.textTools),
     answerTool: fixture.answerTool,
     usesFunctions: fixture.usesFunctions ?? false,
-    thoughtSeal: new ThoughtSeal({ identifier: "anthropic.claude-test" }),
+    thoughtSeal: new ThoughtSeal("anthropic.claude-test"),
     check: undefined,
     stopSequences: fixture.stopSequences ?? [],
   };

@@ -2,7 +2,7 @@ import type { ChatRequest } from "../../domain/chat.ts";
 import { answerCheckOf, type AnswerCheck } from "./answer-format/answer-check.ts";
 import type { BedrockModel } from "./bedrock-model.ts";
 import { stopsOf } from "./encode-inference.ts";
-import { ThoughtSeal } from "./thinking/thought-seal.ts";
+import type { ThoughtSeal } from "./thinking/thought-seal.ts";
 
 /** What reading an answer needs to know of the request that it answers. */
 export interface AnswerContext {
@@ -32,7 +32,7 @@ export function answerContextOf(request: ChatRequest, model: BedrockModel): Answ
     textTools: new Set(),
     answerTool: undefined,
     usesFunctions: (request.functions ?? []).length > 0,
-    thoughtSeal: new ThoughtSeal(model),
+    thoughtSeal: model.thoughtSeal,
     stopSequences: stopsOf(request, model).kept,
     check: model.settings.validateAnswers ? answerCheckOf(request) : undefined,
   };

@@ -9,6 +9,7 @@ import {
   type ModelFamily,
 } from "./model-families.ts";
 import { defaultModelSettings, type BedrockModelSettings } from "./settings.ts";
+import { ThoughtSeal } from "./thinking/thought-seal.ts";
 
 /** One model as one target calls it, with all that is known of it. */
 export interface BedrockModel {
@@ -21,6 +22,7 @@ export interface BedrockModel {
    * newer model may exceed.
    */
   readonly statedOutputTokens: number | undefined;
+  readonly thoughtSeal: ThoughtSeal;
   readonly settings: Omit<BedrockModelSettings, "family" | "capabilities" | "maxOutputTokens">;
 }
 
@@ -42,6 +44,7 @@ export function resolveModel(
     family,
     capabilities: { ...capabilities, maxOutputTokens },
     statedOutputTokens: settings.capabilities.maxOutputTokens,
+    thoughtSeal: new ThoughtSeal(identifier),
     settings,
   };
 }

@@ -12,7 +12,6 @@ import { finishTurns } from "./finish-turns.ts";
 import { wantedCachePoint } from "./caching/cache-hint.ts";
 import { unsupported } from "./refusal.ts";
 import { sentThoughts } from "./thinking/sent-thoughts.ts";
-import { ThoughtSeal } from "./thinking/thought-seal.ts";
 import { ToolHistory } from "./tool-history.ts";
 import type { ToolNames } from "./tool-names.ts";
 import { Turns } from "./turns.ts";
@@ -54,7 +53,6 @@ class ConversationEncoder {
   readonly #isRepaired: boolean;
   /** Where in the system the last instruction begins, if the assistant has said nothing since. */
   #lastInstruction: number | undefined;
-  readonly #seal: ThoughtSeal;
 
   constructor(context: ConversationContext) {
     const { capabilities, settings } = context.model;
@@ -62,7 +60,6 @@ class ConversationEncoder {
     this.#isRepaired = settings.conversation === "repair";
     this.#attachments = { model: context.model, names: new DocumentNames() };
     this.#turns = new Turns(capabilities);
-    this.#seal = new ThoughtSeal(context.model);
     this.#limits = new AttachmentLimits(capabilities);
     this.#history = new ToolHistory(context.names, {
       nineCharacterToolIds: capabilities.nineCharacterToolIds,
@@ -179,7 +176,8 @@ class ConversationEncoder {
       );
     }
     if (!isSilent) {
-      for (const block of sentThoughts(message, this.#seal)) this.#turns.add("assistant", block);
+      const { thoughtSeal } = this.#context.model;
+      for (const block of sentThoughts(message, thoughtSeal)) this.#turns.add("assistant", block);
     }
     for (const part of words) {
       this.#turns.add("assistant", { text: textOfPart(part) });

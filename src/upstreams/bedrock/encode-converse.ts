@@ -175,7 +175,7 @@ function operatorFields(
   isStreamed: boolean,
 ): OperatorFields {
   const { guardrail, requestMetadata, latency } = settings;
-  const tier = settings.serviceTier ?? tierOf(request["service_tier"]);
+  const tier = serviceTierOf(request, settings);
   return {
     ...(guardrail !== undefined && { guardrailConfig: encodeGuardrail(guardrail, isStreamed) }),
     ...(Object.keys(requestMetadata).length > 0 && { requestMetadata }),
@@ -184,8 +184,15 @@ function operatorFields(
   };
 }
 
-/** `auto` and `default` are what happens anyway; `scale` is bought at OpenAI and nowhere else. */
-export function tierOf(wanted: unknown): BedrockModelSettings["serviceTier"] {
+/**
+ * The operator's tier, else the caller's. `auto` and `default` are what happens anyway; `scale` is
+ * bought at OpenAI and nowhere else.
+ */
+export function serviceTierOf(
+  { service_tier: wanted }: ChatRequest,
+  { serviceTier }: BedrockModel["settings"],
+): BedrockModelSettings["serviceTier"] {
+  if (serviceTier !== undefined) return serviceTier;
   // OpenAI serves `fast` as `priority`.
   if (wanted === "priority" || wanted === "fast") return "priority";
   return wanted === "flex" ? "flex" : undefined;

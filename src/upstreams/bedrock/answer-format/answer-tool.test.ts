@@ -9,7 +9,7 @@ const context: AnswerContext = {
   textTools: new Set(),
   answerTool: "answer",
   usesFunctions: false,
-  thoughtSeal: new ThoughtSeal({ identifier: "anthropic.claude-test" }),
+  thoughtSeal: new ThoughtSeal("anthropic.claude-test"),
   check: undefined,
   stopSequences: [],
 };

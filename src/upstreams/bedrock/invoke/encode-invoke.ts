@@ -6,7 +6,7 @@ import { answerContextOf, type AnswerContext } from "../answer-context.ts";
 import type { BedrockModel } from "../bedrock-model.ts";
 import { checkUnsupported } from "../check-unsupported.ts";
 import type { ContentBlock, SystemBlock } from "../converse-body.ts";
-import { encodeContent, tierOf } from "../encode-converse.ts";
+import { encodeContent, serviceTierOf } from "../encode-converse.ts";
 import { encodeInference, maxTokensOf } from "../encode-inference.ts";
 import { mergeFields } from "../merge-fields.ts";
 import { unsupported } from "../refusal.ts";
@@ -72,7 +72,7 @@ function operatorHeaders(
   { settings }: BedrockModel,
 ): Readonly<Record<string, string>> {
   const { guardrail, latency, requestMetadata } = settings;
-  const tier = settings.serviceTier ?? tierOf(request["service_tier"]);
+  const tier = serviceTierOf(request, settings);
   return {
     ...(guardrail !== undefined && {
       "x-amzn-bedrock-guardrailidentifier": guardrail.identifier,

@@ -10,7 +10,7 @@ const context = {
   answerTool: undefined,
   usesFunctions: false,
   stopSequences: [],
-  thoughtSeal: new ThoughtSeal({ identifier: "imported" }),
+  thoughtSeal: new ThoughtSeal("imported"),
   check: undefined,
 };
 

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import type { ReasoningBlock } from "../../../domain/chat.ts";
-import type { BedrockModel } from "../bedrock-model.ts";
 import { foundationModelOf } from "../model-families.ts";
 
 /**
@@ -12,7 +11,7 @@ export class ThoughtSeal {
   readonly #model: string;
 
   /** All profiles of a foundation model are that model; behind an ARN it is known by the ARN. */
-  constructor({ identifier }: Pick<BedrockModel, "identifier">) {
+  constructor(identifier: string) {
     this.#model = foundationModelOf(identifier) ?? identifier;
   }
 
