@@ -1,14 +1,14 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
-import { adminErrors } from "../src/domain/admin-error.ts";
-import { gatewayErrors } from "../src/domain/gateway-error.ts";
+import { adminErrors } from "../src/domain/errors/admin-error.ts";
+import { gatewayErrors } from "../src/domain/errors/gateway-error.ts";
 import { adminRoutes, dataRoutes } from "../src/routes.ts";
-import { familyCapabilities } from "../src/upstreams/bedrock/family-capabilities.ts";
+import { familyCapabilities } from "../src/upstreams/bedrock/models/family-capabilities.ts";
 import {
   chatFamilies,
   embeddingFamilies,
   type ChatFamily,
-} from "../src/upstreams/bedrock/model-families.ts";
+} from "../src/upstreams/bedrock/models/model-families.ts";
 import { startGateway } from "../test/support/gateway.ts";
 import { pipelineOf } from "../test/support/pipeline-fixtures.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { PoolOversold } from "../src/admin/pool-oversold.ts";
+import { PoolOversold } from "../src/control/keys/pool-oversold.ts";
 import type { Config } from "../src/config/config.ts";
 import { formatProblems, parseConfig } from "../src/config/load.ts";
 import {
@@ -14,9 +14,9 @@ import {
   openTokens,
   sellableUnits,
   type Pool,
-} from "../src/domain/capacity.ts";
-import type { CapacityClass } from "../src/domain/usage.ts";
-import { guaranteeLimits } from "../src/limits/slots.ts";
+} from "../src/domain/limits/capacity.ts";
+import type { CapacityClass } from "../src/domain/usage/usage.ts";
+import { guaranteeLimits } from "../src/domain/limits/slots.ts";
 
 const path = "docs/provisioned-throughput.md";
 const text = readFileSync(new URL(`../${path}`, import.meta.url), "utf8");

@@ -1,9 +1,9 @@
-/** The one gate, here and in CI: types, format, lint, import directions, documents against code. */
+/** The one gate, here and in CI: types, format, lint, structure, documents against code. */
 const steps: readonly { readonly name: string; readonly command: readonly string[] }[] = [
   { name: "types", command: ["bun", "check", "--no-script"] },
   { name: "format", command: ["bun", "fmt", "--check", "--no-script"] },
   { name: "lint", command: ["oxlint", "--quiet"] },
-  { name: "imports", command: ["bun", "scripts/check-imports.ts"] },
+  { name: "structure", command: ["bun", "scripts/check-structure.ts"] },
   {
     name: "documents",
     command: ["bun", "test", "scripts/check-documents.test.ts", "src/config/reference.test.ts"],

@@ -1,16 +1,17 @@
 #!/usr/bin/env bun
 import packageJson from "../package.json" with { type: "json" };
-import { AskedToEnd, exitCodes, type CommandIo, type EndSignal } from "./cli/command.ts";
-import { forbidCoreDumps } from "./cli/core-dumps.ts";
-import { EndWishes } from "./cli/end-wishes.ts";
-import { createProcessInput, StandardStreams } from "./cli/standard-streams.ts";
-import { failureFacts } from "./cli/supervisor/failure-facts.ts";
+import { exitCodes } from "./process/exit-codes.ts";
+import { AskedToEnd, type CommandIo, type EndSignal } from "./cli/command.ts";
+import { forbidCoreDumps } from "./cli/serve/core-dumps.ts";
+import { EndWishes } from "./process/end-wishes.ts";
+import { createProcessInput, StandardStreams } from "./cli/serve/standard-streams.ts";
+import { failureFacts } from "./process/supervisor/failure-facts.ts";
 import {
   connectToSupervisor,
   disconnectFromSupervisor,
   type SupervisorLink,
-} from "./cli/supervisor/supervisor-link.ts";
-import { asksForSupervisor, runSupervisor } from "./cli/supervisor/run-supervisor.ts";
+} from "./process/supervisor/supervisor-link.ts";
+import { asksForSupervisor, runSupervisor } from "./process/supervisor/run-supervisor.ts";
 import { readEnvironment, type ProcessEnvironment } from "./config/environment.ts";
 import { systemClock } from "./domain/clock.ts";
 
@@ -43,8 +44,8 @@ interface WorkerIo extends CommandIo {
 async function runWorker([, ...args]: readonly string[], io: WorkerIo): Promise<number> {
   io.outliveReaders();
   const { runCommand } = await import("./cli/run-command.ts");
-  const { rehearseServe, serve, serveCommand } = await import("./cli/serve.ts");
-  const { prepareMeanwhile } = await import("./cli/supervisor/prepare-meanwhile.ts");
+  const { rehearseServe, serve, serveCommand } = await import("./cli/serve/serve.ts");
+  const { prepareMeanwhile } = await import("./process/supervisor/prepare-meanwhile.ts");
   const { begun } = io.supervisor;
   const rehearsed = await prepareMeanwhile(begun, () => rehearseServe(args, io));
   const command = { ...serveCommand, run: (all: readonly string[]) => serve(all, io, rehearsed) };

@@ -1,12 +1,12 @@
-import { createChatCompletions } from "./api/chat-completions.ts";
-import type { ApiSettings } from "./api/api-settings.ts";
-import { createEmbeddings } from "./api/embeddings.ts";
-import { createReadiness, health } from "./api/health.ts";
-import type { AnswerSharing } from "./api/idempotency/idempotency.ts";
-import { listModels, retrieveModel } from "./api/models.ts";
-import { createMetricsPage } from "./admin/metrics-page.ts";
-import type { Route } from "./http/route.ts";
-import type { PipelineServices } from "./pipeline/services.ts";
+import { createChatCompletions } from "./dialects/openai-chat/chat-completions.ts";
+import type { ApiSettings } from "./dialects/api-settings.ts";
+import { createEmbeddings } from "./dialects/embeddings/embeddings.ts";
+import { createReadiness, health } from "./edge/health.ts";
+import type { AnswerSharing } from "./idempotency/idempotency.ts";
+import { listModels, retrieveModel } from "./dialects/models/models.ts";
+import { createMetricsPage } from "./control/platform/metrics-page.ts";
+import type { Route } from "./edge/dispatch/route.ts";
+import type { PipelineServices } from "./call/services.ts";
 
 export interface DataRouteOptions {
   readonly services: PipelineServices;

@@ -1,6 +1,6 @@
-import { SqliteConnection } from "../../src/storage/sqlite/connection.ts";
-import { SqliteUsageReports } from "../../src/storage/sqlite/usage-reports.ts";
-import { SqliteUsageStore } from "../../src/storage/sqlite/usage-store.ts";
+import { SqliteConnection } from "../../src/store/sqlite/connection/connection.ts";
+import { SqliteUsageReports } from "../../src/store/sqlite/usage/usage-reports.ts";
+import { SqliteUsageStore } from "../../src/store/sqlite/usage/usage-store.ts";
 import { type CallSpan, callOf } from "./usage-calls.ts";
 
 const batchRows = 500;

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { CallFilter } from "../../src/storage/usage-reports.ts";
+import type { CallFilter } from "../../src/store/usage-reports.ts";
 import type { Figure } from "../figure.ts";
 import type { BenchPlan } from "../plan.ts";
 import { summarize } from "../statistics.ts";

@@ -1,4 +1,4 @@
-import type { CallOutcome, CapacityClass, UsageRecord } from "../../src/domain/usage.ts";
+import type { CallOutcome, CapacityClass, UsageRecord } from "../../src/domain/usage/usage.ts";
 
 const keys = 50;
 const models = [

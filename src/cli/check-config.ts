@@ -1,7 +1,8 @@
 import { formatProblems, parseConfig } from "../config/load.ts";
-import { checkWarnings } from "../config/warnings.ts";
-import { exitCodes, readArguments, UsageError, type Command } from "./command.ts";
-import { readConfigFile } from "./load-settings.ts";
+import { checkWarnings } from "../config/problems/warnings.ts";
+import { exitCodes } from "../process/exit-codes.ts";
+import { readArguments, UsageError, type Command } from "./command.ts";
+import { readConfigFile } from "./serve/load-settings.ts";
 
 export const checkConfigCommand: Command = {
   name: "check-config",

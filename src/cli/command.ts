@@ -1,10 +1,10 @@
 import type { ParseArgsConfig } from "node:util";
 import { parseArgs } from "node:util";
 import type { ProcessEnvironment } from "../config/environment.ts";
-import type { RandomBytes } from "../domain/base62.ts";
+import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { Clock } from "../domain/clock.ts";
-import type { LogSink } from "../telemetry/log-output.ts";
-import type { SupervisorLink } from "./supervisor/supervisor-link.ts";
+import type { LogSink } from "../telemetry/log/log-output.ts";
+import type { SupervisorLink } from "../process/supervisor/supervisor-link.ts";
 
 /** What a command may touch of the process. */
 export interface CommandIo {
@@ -54,9 +54,6 @@ export interface Command {
   /** Resolves with the exit code. Throws `UsageError` for arguments that make no sense. */
   run(args: readonly string[], io: CommandIo): Promise<number>;
 }
-
-/** Exit codes: what a script can tell apart. */
-export const exitCodes = { ok: 0, failed: 1, usage: 2 } as const;
 
 /** Somebody wants the process to end: with SIGTERM a machine, with SIGINT a person who waits. */
 export class AskedToEnd extends Error {

@@ -1,4 +1,4 @@
-import type { SettingsArguments } from "./load-settings.ts";
+import type { SettingsArguments } from "./serve/load-settings.ts";
 
 /** How the command line is started from a checkout; npm's own lines stay out of the output. */
 const program = "npm run -s sluice --";

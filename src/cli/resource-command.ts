@@ -1,5 +1,6 @@
-import { suggest } from "../config/suggest.ts";
-import { exitCodes, UsageError, type Command } from "./command.ts";
+import { suggest } from "../config/problems/suggest.ts";
+import { exitCodes } from "../process/exit-codes.ts";
+import { UsageError, type Command } from "./command.ts";
 import { formatCommandHelp, formatVerbHelp } from "./help-text.ts";
 import type { Verb } from "./verb.ts";
 

@@ -1,21 +1,22 @@
-import { suggest } from "../config/suggest.ts";
-import { accountsCommand } from "./accounts.ts";
-import { applicationsCommand } from "./applications.ts";
-import { auditCommand } from "./audit.ts";
+import { suggest } from "../config/problems/suggest.ts";
+import { accountsCommand } from "./resources/accounts.ts";
+import { applicationsCommand } from "./resources/applications.ts";
+import { auditCommand } from "./resources/audit.ts";
 import { checkConfigCommand } from "./check-config.ts";
-import { exitCodes, type Command, type CommandIo } from "./command.ts";
-import { explainCommand } from "./explain.ts";
-import { keysCommand } from "./keys.ts";
-import { peppersCommand } from "./peppers.ts";
-import { poolsCommand } from "./pools.ts";
+import { exitCodes } from "../process/exit-codes.ts";
+import type { Command, CommandIo } from "./command.ts";
+import { explainCommand } from "./explain/explain.ts";
+import { keysCommand } from "./keys/keys.ts";
+import { peppersCommand } from "./resources/peppers.ts";
+import { poolsCommand } from "./resources/pools.ts";
 import { commandLine } from "./program.ts";
-import { refusalsCommand } from "./refusals.ts";
+import { refusalsCommand } from "./resources/refusals.ts";
 import { runCommand } from "./run-command.ts";
-import { serveCommand } from "./serve.ts";
-import { simulatorCommand } from "./simulator.ts";
-import { tokensCommand } from "./tokens.ts";
-import { usageCommand } from "./usage.ts";
-import { usersCommand } from "./users.ts";
+import { serveCommand } from "./serve/serve.ts";
+import { simulatorCommand } from "./serve/simulator.ts";
+import { tokensCommand } from "./resources/tokens.ts";
+import { usageCommand } from "./usage/usage.ts";
+import { usersCommand } from "./resources/users.ts";
 
 /** In the order of the overview. */
 export const commands: readonly Command[] = [

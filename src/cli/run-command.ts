@@ -1,5 +1,6 @@
-import { AdminRefusal } from "./admin-client.ts";
-import { CommandError, exitCodes, UsageError, type Command, type CommandIo } from "./command.ts";
+import { AdminRefusal } from "./client/admin-client.ts";
+import { exitCodes } from "../process/exit-codes.ts";
+import { CommandError, UsageError, type Command, type CommandIo } from "./command.ts";
 import { commandLine } from "./program.ts";
 
 /** Runs one command and says what is wrong; resolves with the exit code. */

@@ -1,7 +1,7 @@
-import type { AdminClient } from "./admin-client.ts";
+import type { AdminClient } from "./client/admin-client.ts";
 import { Arguments, type OptionSpecs } from "./arguments.ts";
 import type { CommandIo } from "./command.ts";
-import { connect, connectionOptions, type ConnectionArguments } from "./connect.ts";
+import { connect, connectionOptions, type ConnectionArguments } from "./client/connect.ts";
 
 /** Options of every verb. */
 export const sharedOptions = {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Config } from "./config.ts";
 import { formatProblems, parseConfig } from "./load.ts";
-import { configWarnings } from "./warnings.ts";
+import { configWarnings } from "./problems/warnings.ts";
 
 const plainUpstream = "{ kind: openai, base_url: http://127.0.0.1:8000/v1 }";
 

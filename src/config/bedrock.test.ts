@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { familyCapabilities } from "../upstreams/bedrock/family-capabilities.ts";
+import { familyCapabilities } from "../upstreams/bedrock/models/family-capabilities.ts";
 import type { BedrockUpstreamSettings } from "./config.ts";
 import { formatProblems, parseConfig } from "./load.ts";
 

@@ -1,17 +1,17 @@
-import type { Pool } from "../domain/capacity.ts";
+import type { Pool } from "../domain/limits/capacity.ts";
 import type { Environment } from "../domain/model.ts";
 import type { IdempotencySettings } from "../domain/idempotency-settings.ts";
-import type { Plan } from "../domain/plan.ts";
-import type { RetentionSettings } from "../domain/retention.ts";
+import type { Plan } from "../domain/limits/plan.ts";
+import type { RetentionSettings } from "../domain/accounts/retention.ts";
 import type { OverloadSettings, RoutingSettings } from "../domain/routing-settings.ts";
-import type { Secret } from "../domain/secret.ts";
+import type { Secret } from "../domain/keys/secret.ts";
 import type { DrainSettings, ImageFetchSettings, Timeouts } from "../domain/upstream-settings.ts";
-import type { Role } from "../domain/user.ts";
+import type { Role } from "../domain/accounts/user.ts";
 import type { BedrockSettings } from "../upstreams/bedrock/settings.ts";
-import type { ConfigFile } from "./schema.ts";
-import type { ListenAddress } from "./values.ts";
+import type { ConfigFile } from "./schema/schema.ts";
+import type { ListenAddress } from "./schema/values.ts";
 
-export type { ListenAddress } from "./values.ts";
+export type { ListenAddress } from "./schema/values.ts";
 
 /** A valid configuration: read whole, checked whole, never changed. */
 export interface Config {

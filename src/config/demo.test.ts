@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { demoConfigText } from "./demo.ts";
 import { parseConfig } from "./load.ts";
-import { checkWarnings } from "./warnings.ts";
+import { checkWarnings } from "./problems/warnings.ts";
 
 function readDemo(dataDir: string) {
   const text = demoConfigText({

@@ -1,4 +1,4 @@
-import { Secret } from "../domain/secret.ts";
+import { Secret } from "../domain/keys/secret.ts";
 
 /** What the process was started with. */
 export interface ProcessEnvironment {

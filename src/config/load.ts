@@ -1,15 +1,15 @@
-import { buildConfig } from "./build.ts";
+import { buildConfig } from "./build/build.ts";
 import type { Config } from "./config.ts";
-import { type InterpolationProblem, interpolate } from "./interpolate.ts";
-import type { Environment } from "./placeholder.ts";
-import { type ConfigPath, type ConfigProblem, formatPath } from "./problem.ts";
-import { referenceProblems } from "./references.ts";
-import { configFileSchema } from "./schema.ts";
-import { describeIssue, type SchemaProblem, schemaProblems } from "./schema-problems.ts";
-import { parseYaml, type YamlTree } from "./yaml-tree.ts";
+import { type InterpolationProblem, interpolate } from "./text/interpolate.ts";
+import type { Environment } from "./text/placeholder.ts";
+import { type ConfigPath, type ConfigProblem, formatPath } from "./problems/problem.ts";
+import { referenceProblems } from "./problems/references.ts";
+import { configFileSchema } from "./schema/schema.ts";
+import { describeIssue, type SchemaProblem, schemaProblems } from "./problems/schema-problems.ts";
+import { parseYaml, type YamlTree } from "./text/yaml-tree.ts";
 
-export type { ConfigProblem } from "./problem.ts";
-export { formatProblems } from "./problem.ts";
+export type { ConfigProblem } from "./problems/problem.ts";
+export { formatProblems } from "./problems/problem.ts";
 
 export type ConfigResult =
   | { readonly ok: true; readonly config: Config }

@@ -8,11 +8,11 @@ import {
   withReference,
 } from "../../scripts/write-config-schema.ts";
 import { demoConfigText } from "./demo.ts";
-import { publishedSchema } from "./json-schema.ts";
+import { publishedSchema } from "./schema/json-schema.ts";
 import { parseConfig } from "./load.ts";
-import { defaultPlans } from "./model-schema.ts";
+import { defaultPlans } from "./schema/model-schema.ts";
 import { referenceSections } from "./reference.ts";
-import { configFileSchema } from "./schema.ts";
+import { configFileSchema } from "./schema/schema.ts";
 
 const documentation = await Bun.file(documentationFile).text();
 

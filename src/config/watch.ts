@@ -1,11 +1,11 @@
 import { type FSWatcher, readFileSync, realpathSync, statSync, watch } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { oddKind } from "../domain/file-kind.ts";
+import { oddKind } from "../domain/chat/file-kind.ts";
 import type { Config } from "./config.ts";
 import { formatProblems, parseConfig } from "./load.ts";
-import type { Environment } from "./placeholder.ts";
+import type { Environment } from "./text/placeholder.ts";
 import { keepRestartSettings } from "./restart-settings.ts";
-import { configWarnings } from "./warnings.ts";
+import { configWarnings } from "./problems/warnings.ts";
 
 export interface WatchOptions {
   readonly path: string;

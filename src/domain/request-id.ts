@@ -1,4 +1,4 @@
-import type { RandomBytes } from "./base62.ts";
+import type { RandomBytes } from "./keys/base62.ts";
 
 const idBytes = 16;
 const timeBytes = 6;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { isSameValue } from "./same-value.ts";
-import { Secret } from "./secret.ts";
+import { Secret } from "./keys/secret.ts";
 
 const settings = (secret: string, more: object = {}) => ({
   region: "us-east-1",

@@ -1,4 +1,4 @@
-import { Secret } from "./secret.ts";
+import { Secret } from "./keys/secret.ts";
 
 /** Whether two values of plain data hold the same, secrets included, without printing them. */
 export function isSameValue(one: unknown, other: unknown): boolean {

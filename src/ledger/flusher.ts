@@ -1,7 +1,7 @@
-import type { UsageRecord } from "../domain/usage.ts";
-import { RefusedRows } from "../storage/errors.ts";
-import type { UsageStore } from "../storage/store.ts";
-import type { CallEntry } from "./call-entry.ts";
+import type { UsageRecord } from "../domain/usage/usage.ts";
+import { RefusedRows } from "../store/errors.ts";
+import type { UsageStore } from "../store/store.ts";
+import type { CallEntry } from "./spool/segment.ts";
 import type { ReadBack } from "./read-back.ts";
 import { storeRows, type PoisonRow } from "./store-rows.ts";
 

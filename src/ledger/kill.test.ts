@@ -19,7 +19,7 @@ const busyProcess = (folder: string): string => `
     await import(support + "/ledger-fixtures.ts");
   const { ManualClock } = await import(support + "/manual-clock.ts");
   const { StorageUnavailable } =
-    await import(${JSON.stringify(join(import.meta.dir, "../storage/errors.ts"))});
+    await import(${JSON.stringify(join(import.meta.dir, "../store/errors.ts"))});
   const store = new FallibleStore();
   store.refuse = () => new StorageUnavailable("gone");
   const settings = { ...ledgerFlow, queueRows: 50, segmentBytes: 8_000, sync: "group" };

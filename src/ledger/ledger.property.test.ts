@@ -9,10 +9,10 @@ import {
   TestFolder,
 } from "../../test/support/ledger-fixtures.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
-import type { UsageRecord } from "../domain/usage.ts";
-import { RefusedRows, StorageUnavailable } from "../storage/errors.ts";
+import type { UsageRecord } from "../domain/usage/usage.ts";
+import { RefusedRows, StorageUnavailable } from "../store/errors.ts";
 import { openLedger, type Ledger } from "./ledger.ts";
-import { systemFiles, type SpoolFiles } from "./spool-files.ts";
+import { systemFiles, type SpoolFiles } from "./spool/spool-files.ts";
 
 /** Numbers in [0, 1) that are the same for a seed. */
 function randomOf(seed: number): () => number {

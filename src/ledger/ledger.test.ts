@@ -10,7 +10,7 @@ import {
   TestFolder,
 } from "../../test/support/ledger-fixtures.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
-import { RefusedRows, StorageUnavailable } from "../storage/errors.ts";
+import { RefusedRows, StorageUnavailable } from "../store/errors.ts";
 import { openLedger, type Ledger, type LedgerFlow } from "./ledger.ts";
 
 /** A ledger on a folder of its own, which goes with it. */
@@ -370,7 +370,7 @@ test("another process is refused as well, and the end of a process frees the fol
   await using bench = new LedgerBench();
   const folder = bench.newFolder();
   const script = join(bench.root.path, "hold.ts");
-  const lock = join(import.meta.dir, "folder-lock.ts");
+  const lock = join(import.meta.dir, "spool/folder-lock.ts");
   writeFileSync(
     script,
     `const { FolderLock } = await import(${JSON.stringify(lock)});

@@ -1,19 +1,19 @@
 import { mkdirSync } from "node:fs";
 import type { Clock } from "../domain/clock.ts";
-import type { OpenedCall, UsageRecord } from "../domain/usage.ts";
-import type { CallLedger } from "../pipeline/ledger.ts";
-import type { UsageStore } from "../storage/store.ts";
-import { CallEntry } from "./call-entry.ts";
+import type { OpenedCall, UsageRecord } from "../domain/usage/usage.ts";
+import type { CallLedger } from "../domain/usage/call-ledger.ts";
+import type { UsageStore } from "../store/store.ts";
+import { CallEntry } from "./spool/segment.ts";
 import { writeDeadLetter } from "./dead-letter.ts";
 import { Flusher } from "./flusher.ts";
-import { FolderLock } from "./folder-lock.ts";
+import { FolderLock } from "./spool/folder-lock.ts";
 import type { ReadBack } from "./read-back.ts";
 import { findLeftFiles, Replay, type LeftFiles, type Replayed } from "./replay.ts";
-import type { Segment } from "./segment.ts";
+import type { Segment } from "./spool/segment.ts";
 import { SpilledRows } from "./spilled-rows.ts";
-import { systemFiles, type SpoolFiles } from "./spool-files.ts";
-import { writeCheckpoint } from "./spool-record.ts";
-import { Spool } from "./spool.ts";
+import { systemFiles, type SpoolFiles } from "./spool/spool-files.ts";
+import { writeCheckpoint } from "./spool/spool-record.ts";
+import { Spool } from "./spool/spool.ts";
 
 export interface LedgerOptions {
   /** Made if it is not there; of one process alone. */

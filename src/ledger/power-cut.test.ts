@@ -10,9 +10,9 @@ import {
   TestFolder,
 } from "../../test/support/ledger-fixtures.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
-import { StorageUnavailable } from "../storage/errors.ts";
+import { StorageUnavailable } from "../store/errors.ts";
 import { openLedger, type Ledger, type LedgerFlow } from "./ledger.ts";
-import { systemFiles, type SpoolFiles } from "./spool-files.ts";
+import { systemFiles, type SpoolFiles } from "./spool/spool-files.ts";
 
 /** Files of which a power cut leaves what was forced to the disk, and nothing else. */
 class CutDisk implements SpoolFiles {

@@ -1,4 +1,4 @@
-import type { UsageRecord } from "../domain/usage.ts";
+import type { UsageRecord } from "../domain/usage/usage.ts";
 
 /** Rows of the spool on their way back to the database. */
 export interface ReadBack {

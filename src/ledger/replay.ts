@@ -1,12 +1,12 @@
 import { accessSync, constants, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { oddKind } from "../domain/file-kind.ts";
-import type { OpenedCall, UsageRecord } from "../domain/usage.ts";
+import { oddKind } from "../domain/chat/file-kind.ts";
+import type { OpenedCall, UsageRecord } from "../domain/usage/usage.ts";
 import { recordsAtOnce, type ReadBack } from "./read-back.ts";
-import { RecordReader } from "./record-reader.ts";
-import { segmentNumber } from "./segment.ts";
-import { putAway, type SpoolFiles } from "./spool-files.ts";
-import type { Delivered } from "./spool-record.ts";
+import { RecordReader } from "./spool/record-reader.ts";
+import { segmentNumber } from "./spool/segment.ts";
+import { putAway, type SpoolFiles } from "./spool/spool-files.ts";
+import type { Delivered } from "./spool/spool-record.ts";
 
 /** What a start found in the spool. */
 export interface Replayed {

@@ -1,7 +1,7 @@
-import type { UsageRecord } from "../domain/usage.ts";
+import type { UsageRecord } from "../domain/usage/usage.ts";
 import { recordsAtOnce, type ReadBack } from "./read-back.ts";
-import { RecordReader } from "./record-reader.ts";
-import type { Segment } from "./segment.ts";
+import { RecordReader } from "./spool/record-reader.ts";
+import type { Segment } from "./spool/segment.ts";
 
 export interface SpilledRowsEvents {
   readonly onDamage: (skippedBytes: number) => void;

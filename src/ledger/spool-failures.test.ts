@@ -10,9 +10,9 @@ import {
   TestFolder,
 } from "../../test/support/ledger-fixtures.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
-import { StorageUnavailable } from "../storage/errors.ts";
+import { StorageUnavailable } from "../store/errors.ts";
 import { openLedger, type Ledger, type LedgerFlow } from "./ledger.ts";
-import { systemFiles, type SpoolFiles } from "./spool-files.ts";
+import { systemFiles, type SpoolFiles } from "./spool/spool-files.ts";
 
 /** The real files of the system, until the test breaks one thing they do. */
 class BreakableFiles implements SpoolFiles {

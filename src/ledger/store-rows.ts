@@ -1,6 +1,6 @@
-import type { UsageRecord } from "../domain/usage.ts";
-import { RefusedRows, StorageUnavailable } from "../storage/errors.ts";
-import type { UsageStore } from "../storage/store.ts";
+import type { UsageRecord } from "../domain/usage/usage.ts";
+import { RefusedRows, StorageUnavailable } from "../store/errors.ts";
+import type { UsageStore } from "../store/store.ts";
 
 /** A row that the database does not take, while it takes others. */
 export interface PoisonRow {

@@ -10,7 +10,7 @@ import {
   TestFolder,
 } from "../../test/support/ledger-fixtures.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
-import { StorageUnavailable } from "../storage/errors.ts";
+import { StorageUnavailable } from "../store/errors.ts";
 import { openLedger, type Ledger, type LedgerFlow } from "./ledger.ts";
 
 const ledgers: Ledger[] = [];

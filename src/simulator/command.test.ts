@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { demoApiKey, demoCredentials } from "./bedrock/credential-book.ts";
+import { demoApiKey, demoCredentials } from "./bedrock/account/credential-book.ts";
 import { runSimulator } from "./command.ts";
 import { faultModes } from "./faults/fault-mode.ts";
 

@@ -6,7 +6,7 @@ import {
   demoApiKey,
   demoCredentials,
   type SimulatedCredential,
-} from "./bedrock/credential-book.ts";
+} from "./bedrock/account/credential-book.ts";
 import { faultListing } from "./faults/fault-listing.ts";
 import { parseFault, type FaultStep } from "./faults/fault-mode.ts";
 import { startSimulator, type SimulatorOptions } from "./simulator.ts";

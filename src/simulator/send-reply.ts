@@ -1,4 +1,4 @@
-import { nextTurn } from "../domain/next-turn.ts";
+import { nextTurn } from "../domain/waiting/next-turn.ts";
 import { isFrame, type Reply, type Step } from "./frame.ts";
 import type { OpenCall } from "./open-call.ts";
 import type { Pace } from "./pace.ts";

@@ -10,7 +10,7 @@
  */
 import { systemClock, type Clock } from "../domain/clock.ts";
 import { createBedrock, type BedrockOptions } from "./bedrock/bedrock-service.ts";
-import type { SimulatedCredential } from "./bedrock/credential-book.ts";
+import type { SimulatedCredential } from "./bedrock/account/credential-book.ts";
 import { createDispatch } from "./dispatch.ts";
 import { FaultChooser } from "./faults/fault-chooser.ts";
 import type { FaultStep } from "./faults/fault-mode.ts";

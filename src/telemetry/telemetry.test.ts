@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
-import { generateApiKey } from "../domain/api-key.ts";
-import { internalError } from "../domain/gateway-error.ts";
-import { UpstreamFailure } from "../domain/upstream-failure.ts";
-import { recordOf } from "../storage/contract/usage-store-contract.ts";
+import { generateApiKey } from "../domain/keys/api-key.ts";
+import { internalError } from "../domain/errors/gateway-error.ts";
+import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
+import { recordOf } from "../../test/contracts/usage-store-contract.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
-import { TelemetryEvents } from "./events.ts";
-import { createLogger, type LogLevel } from "./logger.ts";
-import { Metrics } from "./metrics.ts";
-import { describeError } from "./redact.ts";
+import { TelemetryEvents } from "./events/events.ts";
+import { createLogger, type LogLevel } from "./log/logger.ts";
+import { Metrics } from "./metrics/metrics.ts";
+import { describeError } from "./log/redact.ts";
 
 function setUp(
   level: LogLevel = "debug",

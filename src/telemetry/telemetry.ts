@@ -1,12 +1,12 @@
 import type { Clock } from "../domain/clock.ts";
-import { TelemetryEvents } from "./events.ts";
-import { LedgerTelemetry } from "./ledger-events.ts";
-import { createLogger, describeDropped, type LoggerOptions } from "./logger.ts";
-import type { LogSink } from "./log-output.ts";
-import { Metrics, type Gauges } from "./metrics.ts";
-import { OverloadEvents } from "./overload-events.ts";
-import { RoutingEvents } from "./routing-events.ts";
-import { StorageEvents } from "./storage-events.ts";
+import { TelemetryEvents } from "./events/events.ts";
+import { LedgerTelemetry } from "./events/ledger-events.ts";
+import { createLogger, describeDropped, type LoggerOptions } from "./log/logger.ts";
+import type { LogSink } from "./log/log-output.ts";
+import { Metrics, type Gauges } from "./metrics/metrics.ts";
+import { OverloadEvents } from "./events/overload-events.ts";
+import { RoutingEvents } from "./events/routing-events.ts";
+import { StorageEvents } from "./events/storage-events.ts";
 
 export interface TelemetrySetup {
   readonly level: LoggerOptions["level"];

@@ -1,8 +1,8 @@
-import type { AdjustedFields } from "../domain/adjusted-fields.ts";
+import type { AdjustedFields } from "../domain/chat/adjusted-fields.ts";
 import type { Clock } from "../domain/clock.ts";
-import type { ChatEvent, ChatRequest, ChatResult } from "../domain/chat.ts";
-import type { EmbeddingRequest, EmbeddingResult } from "../domain/embedding.ts";
-import type { UpstreamFailure, UpstreamFailureDetails } from "../domain/upstream-failure.ts";
+import type { ChatEvent, ChatRequest, ChatResult } from "../domain/chat/chat.ts";
+import type { EmbeddingRequest, EmbeddingResult } from "../domain/chat/embedding.ts";
+import type { UpstreamFailure, UpstreamFailureDetails } from "../domain/errors/upstream-failure.ts";
 
 /** A request to an upstream, complete but for what `authorize` adds. */
 export interface UpstreamRequest {

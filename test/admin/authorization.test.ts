@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { ControlPlane } from "../../src/control-plane.ts";
-import type { Route } from "../../src/http/route.ts";
+import { ControlPlane } from "../../src/process/wiring/control-plane.ts";
+import type { Route } from "../../src/edge/dispatch/route.ts";
 import { adminRoutes } from "../../src/routes.ts";
 import { bearer, nobody, sendAs, type AdminAnswer, type Credential } from "./admin-caller.ts";
 import { guarded, statusFor, unguarded, type Whose } from "./authorization-table.ts";

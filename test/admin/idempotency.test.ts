@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { createApp } from "../../src/app.ts";
-import { readLocalAccess } from "../../src/admin/sign-in/local-access.ts";
+import { readLocalAccess } from "../../src/control/sign-in/bootstrap/local-access.ts";
 import { holdDatabase } from "../failures/database-holder.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { ManualClock } from "../support/manual-clock.ts";

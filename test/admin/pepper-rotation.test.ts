@@ -2,12 +2,12 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ensureApplication } from "../../src/admin/ensure-application.ts";
-import { issueKey } from "../../src/admin/issue-key.ts";
-import { readLocalAccess } from "../../src/admin/sign-in/local-access.ts";
+import { ensureApplication } from "../../src/control/accounts/ensure-application.ts";
+import { issueKey } from "../../src/control/keys/issue-key.ts";
+import { readLocalAccess } from "../../src/control/sign-in/bootstrap/local-access.ts";
 import { createApp, type App } from "../../src/app.ts";
 import { formatProblems, parseConfig } from "../../src/config/load.ts";
-import { noLog } from "../../src/telemetry/log-output.ts";
+import { noLog } from "../../src/telemetry/log/log-output.ts";
 import { pepperOf } from "../support/test-peppers.ts";
 
 let folder: string;

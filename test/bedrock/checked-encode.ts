@@ -1,9 +1,12 @@
-import type { AdjustedFields } from "../../src/domain/adjusted-fields.ts";
-import type { ChatRequest } from "../../src/domain/chat.ts";
-import type { AnswerContext } from "../../src/upstreams/bedrock/answer-context.ts";
-import { resolveModel, type BedrockModel } from "../../src/upstreams/bedrock/bedrock-model.ts";
+import type { AdjustedFields } from "../../src/domain/chat/adjusted-fields.ts";
+import type { ChatRequest } from "../../src/domain/chat/chat.ts";
+import type { AnswerContext } from "../../src/upstreams/bedrock/encode/answer-context.ts";
+import {
+  resolveModel,
+  type BedrockModel,
+} from "../../src/upstreams/bedrock/models/bedrock-model.ts";
 import { encodeCountTokens } from "../../src/upstreams/bedrock/count-tokens.ts";
-import { encodeConverse } from "../../src/upstreams/bedrock/encode-converse.ts";
+import { encodeConverse } from "../../src/upstreams/bedrock/encode/encode-converse.ts";
 import {
   defaultModelSettings,
   type BedrockModelSettings,

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { apiKeyPattern } from "../../src/domain/api-key.ts";
+import { apiKeyPattern } from "../../src/domain/keys/api-key.ts";
 import { streamOf } from "../support/bodies.ts";
 import { commands } from "../../src/cli/run-command-line.ts";
 import { runHere } from "./run-here.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { apiKeyPattern } from "../../src/domain/api-key.ts";
+import { apiKeyPattern } from "../../src/domain/keys/api-key.ts";
 import { runHere } from "./run-here.ts";
 import { createFolder, idsOf, type JsonRecord, type SluiceFolder } from "./sluice-folder.ts";
 

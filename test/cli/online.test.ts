@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
-import { Secret } from "../../src/domain/secret.ts";
+import { Secret } from "../../src/domain/keys/secret.ts";
 import { startServing, type ServingProcess } from "../support/sluice-process.ts";
 import { createFolder, idsOf, type JsonRecord, type SluiceFolder } from "./sluice-folder.ts";
 

@@ -1,5 +1,5 @@
 /** Prints five million bytes as a command does, to whatever reads them. */
-import { StandardStreams } from "../../src/cli/standard-streams.ts";
+import { StandardStreams } from "../../src/cli/serve/standard-streams.ts";
 import { systemClock } from "../../src/domain/clock.ts";
 
 const streams = new StandardStreams(systemClock);

@@ -2,7 +2,7 @@ import type { ProcessEnvironment } from "../../src/config/environment.ts";
 import type { CommandIo } from "../../src/cli/command.ts";
 import { runCommandLine } from "../../src/cli/run-command-line.ts";
 import { systemClock } from "../../src/domain/clock.ts";
-import { noLog } from "../../src/telemetry/log-output.ts";
+import { noLog } from "../../src/telemetry/log/log-output.ts";
 import type { FinishedCommand } from "../support/sluice-process.ts";
 
 export interface RunOptions {

@@ -6,7 +6,7 @@ import {
   demoApiKey,
   demoCredentials,
   type SimulatedCredential,
-} from "../../src/simulator/bedrock/credential-book.ts";
+} from "../../src/simulator/bedrock/account/credential-book.ts";
 import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
 import { errorOf } from "../support/bodies.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";

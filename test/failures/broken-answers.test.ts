@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { AttemptOutcome } from "../../src/domain/call-routing.ts";
+import type { AttemptOutcome } from "../../src/domain/usage/call-routing.ts";
 import { completion } from "../golden/scripted-upstream.ts";
 import {
   bedrockUpstream,

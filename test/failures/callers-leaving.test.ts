@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { UsageRecord } from "../../src/domain/usage.ts";
+import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import { Random } from "../../src/simulator/answer/random.ts";
 import type { TruthEntry } from "../../src/simulator/truth-log.ts";
 import { chatRequest, LeavingCaller, percentile, type Leaving } from "../support/fault-callers.ts";

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { apiKeyPattern } from "../../src/domain/api-key.ts";
-import { localAccessFile } from "../../src/admin/sign-in/local-access.ts";
+import { apiKeyPattern } from "../../src/domain/keys/api-key.ts";
+import { localAccessFile } from "../../src/control/sign-in/bootstrap/local-access.ts";
 
 /** Texts that must turn up nowhere, and where they turned up. */
 export class CanarySearch {

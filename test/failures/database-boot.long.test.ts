@@ -3,7 +3,7 @@ import { copyFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node
 import { expect, test } from "bun:test";
 import { createKeyOf } from "../support/process-key.ts";
 import { runSluice, startServing, type ServingProcess } from "../support/sluice-process.ts";
-import { generateApiKey } from "../../src/domain/api-key.ts";
+import { generateApiKey } from "../../src/domain/keys/api-key.ts";
 import { holdDatabase } from "./database-holder.ts";
 import { eventually } from "./outage-gateway.ts";
 import {

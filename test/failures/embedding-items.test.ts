@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from "bun:test";
-import type { Call } from "../../src/pipeline/call.ts";
-import { runEmbeddings, type EmbeddingCall } from "../../src/pipeline/embedding-call.ts";
-import { InFlight } from "../../src/pipeline/in-flight.ts";
-import type { Upstream } from "../../src/pipeline/snapshot.ts";
+import type { Call } from "../../src/snapshot/call.ts";
+import { runEmbeddings, type EmbeddingCall } from "../../src/call/embeddings/embedding-call.ts";
+import { InFlight } from "../../src/snapshot/in-flight.ts";
+import type { Upstream } from "../../src/snapshot/snapshot.ts";
 import {
   adapterOf,
   callOf,

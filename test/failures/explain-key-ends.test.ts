@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { refusalSchema, type RefusalView } from "../../src/admin/contract/refusals.ts";
+import { refusalSchema, type RefusalView } from "../../src/control/contract/refusals.ts";
 import { parseStream } from "../support/bodies.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { bearer, Operator } from "../support/operator.ts";

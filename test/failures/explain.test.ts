@@ -8,9 +8,9 @@ import {
   refusalSchema,
   refusalsSchema,
   type RefusalView,
-} from "../../src/admin/contract/refusals.ts";
-import { issuedTokenSchema } from "../../src/admin/contract/access-requests.ts";
-import { generateApiKey } from "../../src/domain/api-key.ts";
+} from "../../src/control/contract/refusals.ts";
+import { issuedTokenSchema } from "../../src/control/contract/access-requests.ts";
+import { generateApiKey } from "../../src/domain/keys/api-key.ts";
 import { startGateway, type GatewayOptions, type TestGateway } from "../support/gateway.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { bearer, Operator } from "../support/operator.ts";

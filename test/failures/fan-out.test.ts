@@ -1,10 +1,10 @@
 import { afterEach, expect, test } from "bun:test";
-import type { ChatEvent, ChatRequest } from "../../src/domain/chat.ts";
-import type { Call } from "../../src/pipeline/call.ts";
-import { openChatStream, runChat } from "../../src/pipeline/chat-call.ts";
-import { InFlight } from "../../src/pipeline/in-flight.ts";
-import type { MeteredStream } from "../../src/pipeline/metered-stream.ts";
-import type { Upstream } from "../../src/pipeline/snapshot.ts";
+import type { ChatEvent, ChatRequest } from "../../src/domain/chat/chat.ts";
+import type { Call } from "../../src/snapshot/call.ts";
+import { openChatStream, runChat } from "../../src/call/chat/chat-call.ts";
+import { InFlight } from "../../src/snapshot/in-flight.ts";
+import type { MeteredStream } from "../../src/call/metering/metered-stream.ts";
+import type { Upstream } from "../../src/snapshot/snapshot.ts";
 import {
   adapterOf,
   callOf,

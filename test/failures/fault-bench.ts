@@ -1,10 +1,10 @@
 import { expect } from "bun:test";
 import { systemClock } from "../../src/domain/clock.ts";
-import type { UsageRecord } from "../../src/domain/usage.ts";
+import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import {
   createMemoryLimitStore,
   type MemoryLimitStore,
-} from "../../src/storage/memory/limit-store.ts";
+} from "../../src/store/coordinator/memory/limit-store.ts";
 import {
   simulatorUpstream,
   startGateway,

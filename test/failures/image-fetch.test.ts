@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import type { ChatRequest, ContentPart } from "../../src/domain/chat.ts";
-import { GatewayError } from "../../src/domain/gateway-error.ts";
-import { runChat } from "../../src/pipeline/chat-call.ts";
-import { ImageMemory } from "../../src/pipeline/image-memory.ts";
-import { InFlight } from "../../src/pipeline/in-flight.ts";
-import { UpstreamFailure } from "../../src/domain/upstream-failure.ts";
+import type { ChatRequest, ContentPart } from "../../src/domain/chat/chat.ts";
+import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
+import { runChat } from "../../src/call/chat/chat-call.ts";
+import { ImageMemory } from "../../src/call/images/image-memory.ts";
+import { InFlight } from "../../src/snapshot/in-flight.ts";
+import { UpstreamFailure } from "../../src/domain/errors/upstream-failure.ts";
 import type { ImageFetchSettings } from "../../src/domain/upstream-settings.ts";
-import type { Upstream } from "../../src/pipeline/snapshot.ts";
+import type { Upstream } from "../../src/snapshot/snapshot.ts";
 import {
   adapterOf,
   callOf,

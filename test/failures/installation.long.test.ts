@@ -11,8 +11,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { installation } from "../../src/storage/sqlite/migrations/installation.ts";
-import { migrations } from "../../src/storage/sqlite/migrations.ts";
+import { installation } from "../../src/store/sqlite/migrations/installation.ts";
+import { migrations } from "../../src/store/sqlite/connection/migrations.ts";
 import { createKeyOf } from "../support/process-key.ts";
 import { runSluice, startServing, type ServingProcess } from "../support/sluice-process.ts";
 import { eventually } from "./outage-gateway.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { generateApiKey } from "../../src/domain/api-key.ts";
+import { generateApiKey } from "../../src/domain/keys/api-key.ts";
 import { errorOf } from "../support/bodies.ts";
 import { startGateway } from "../support/gateway.ts";
 

@@ -1,8 +1,8 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { generateApiKey } from "../../src/domain/api-key.ts";
-import { createKeyDigest } from "../../src/domain/peppers.ts";
-import { migrations, versionWithSeals } from "../../src/storage/sqlite/migrations.ts";
+import { generateApiKey } from "../../src/domain/keys/api-key.ts";
+import { createKeyDigest } from "../../src/domain/keys/peppers.ts";
+import { migrations, versionWithSeals } from "../../src/store/sqlite/connection/migrations.ts";
 import { startServing } from "../support/sluice-process.ts";
 import { eventually } from "./outage-gateway.ts";
 import { askAdmin, callWith, makeProcessFolder, statusOf } from "./outage-process.ts";

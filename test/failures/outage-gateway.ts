@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { copyFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { generateApiKey } from "../../src/domain/api-key.ts";
+import { generateApiKey } from "../../src/domain/keys/api-key.ts";
 import type { AppOverrides } from "../../src/app.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 

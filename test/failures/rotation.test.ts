@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { rotatedKeySchema } from "../../src/admin/contract/keys.ts";
+import { rotatedKeySchema } from "../../src/control/contract/keys.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { bearer, Operator } from "../support/operator.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { UsageRecord } from "../../src/domain/usage.ts";
+import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
 import { chatRequest, LeavingCaller } from "../support/fault-callers.ts";
 import { hasSocketTable, StallWatch } from "../support/fault-sockets.ts";

@@ -3,7 +3,7 @@
  * A worker without a gateway in it: `supervisor-worker.ts WORKERS DATA_DIR [standby]` answers its
  * process id at a port that it shares with the others, and fails when it is asked to.
  */
-import { connectToSupervisor } from "../../src/cli/supervisor/supervisor-link.ts";
+import { connectToSupervisor } from "../../src/process/supervisor/supervisor-link.ts";
 
 const [workers = "1", dataDir = "", standby = ""] = process.argv.slice(2);
 const link = connectToSupervisor({

@@ -3,10 +3,10 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { writeCrashReport, type Crash } from "../../src/cli/supervisor/crash-report.ts";
-import type { StandbyLoss } from "../../src/cli/supervisor/standby.ts";
-import { Supervisor } from "../../src/cli/supervisor/supervisor.ts";
-import { startWorker, type Worker } from "../../src/cli/supervisor/worker.ts";
+import { writeCrashReport, type Crash } from "../../src/process/supervisor/crash-report.ts";
+import type { StandbyLoss } from "../../src/process/supervisor/standby.ts";
+import { Supervisor } from "../../src/process/supervisor/supervisor.ts";
+import { startWorker, type Worker } from "../../src/process/supervisor/worker.ts";
 import { systemClock } from "../../src/domain/clock.ts";
 import { until } from "../support/ledger-truth-process.ts";
 

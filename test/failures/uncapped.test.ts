@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { UsageRecord } from "../../src/domain/usage.ts";
+import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import { errorOf } from "../support/bodies.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { ManualClock } from "../support/manual-clock.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { exceptionFrame } from "../../src/simulator/bedrock/event-frames.ts";
-import { chatFamilies, familyOf } from "../../src/upstreams/bedrock/model-families.ts";
+import { exceptionFrame } from "../../src/simulator/bedrock/reply/event-frames.ts";
+import { chatFamilies, familyOf } from "../../src/upstreams/bedrock/models/model-families.ts";
 import {
   Answer,
   argumentsOf,

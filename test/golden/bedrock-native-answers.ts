@@ -1,5 +1,5 @@
-import { eventFrame } from "../../src/simulator/bedrock/event-frames.ts";
-import type { ImportedFamily } from "../../src/upstreams/bedrock/model-families.ts";
+import { eventFrame } from "../../src/simulator/bedrock/reply/event-frames.ts";
+import type { ImportedFamily } from "../../src/upstreams/bedrock/models/model-families.ts";
 import { chunkOf, usageChunk, type Counts, type Step } from "./bedrock-answers.ts";
 
 /** The frames of InvokeModel, in which each family of imported models answers in its own words. */

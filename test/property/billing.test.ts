@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { UsageRecord } from "../../src/domain/usage.ts";
-import { openChatStream, runChat } from "../../src/pipeline/chat-call.ts";
-import type { PipelineServices } from "../../src/pipeline/services.ts";
+import type { UsageRecord } from "../../src/domain/usage/usage.ts";
+import { openChatStream, runChat } from "../../src/call/chat/chat-call.ts";
+import type { PipelineServices } from "../../src/call/services.ts";
 import {
   adapterOf,
   callerOf,

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { guaranteeSeconds } from "../../src/domain/capacity.ts";
-import { guaranteeLimits } from "../../src/limits/slots.ts";
+import { guaranteeSeconds } from "../../src/domain/limits/capacity.ts";
+import { guaranteeLimits } from "../../src/domain/limits/slots.ts";
 import {
   createMemoryLimitStore,
   type MemoryLimitStore,
-} from "../../src/storage/memory/limit-store.ts";
+} from "../../src/store/coordinator/memory/limit-store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { report } from "../support/scorecard.ts";
 

@@ -1,9 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { openPlaces, openTokens, sellableUnits, type Pool } from "../../src/domain/capacity.ts";
-import type { CapacityClass } from "../../src/domain/usage.ts";
-import type { Place } from "../../src/pipeline/capacity/place.ts";
-import type { TokenLimits } from "../../src/storage/store.ts";
+import {
+  openPlaces,
+  openTokens,
+  sellableUnits,
+  type Pool,
+} from "../../src/domain/limits/capacity.ts";
+import type { CapacityClass } from "../../src/domain/usage/usage.ts";
+import type { Place } from "../../src/admission/capacity/place.ts";
+import type { TokenLimits } from "../../src/store/store.ts";
 import {
   CapacityWorld,
   isServed,

@@ -5,8 +5,8 @@ import {
   guaranteedTokens,
   sellableUnits,
   type Pool,
-} from "../../src/domain/capacity.ts";
-import type { Place, PlaceRequest } from "../../src/pipeline/capacity/place.ts";
+} from "../../src/domain/limits/capacity.ts";
+import type { Place, PlaceRequest } from "../../src/admission/capacity/place.ts";
 import {
   CapacityWorld,
   isServed,

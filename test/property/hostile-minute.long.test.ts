@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import type { UncappedOutput } from "../../src/domain/plan.ts";
-import type { UsageRecord } from "../../src/domain/usage.ts";
+import type { UncappedOutput } from "../../src/domain/limits/plan.ts";
+import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import { isComplete } from "../support/requirement.ts";
 import { TenantWorld, type Said, type WorldOptions } from "../support/tenant-world.ts";
 

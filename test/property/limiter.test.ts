@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Limits } from "../../src/domain/plan.ts";
+import type { Limits } from "../../src/domain/limits/plan.ts";
 import {
   createMemoryLimitStore,
   type MemoryLimitStore,
-} from "../../src/storage/memory/limit-store.ts";
+} from "../../src/store/coordinator/memory/limit-store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 const windowMs = 60_000;

@@ -1,4 +1,4 @@
-import { eventFrame, exceptionFrame } from "../../src/simulator/bedrock/event-frames.ts";
+import { eventFrame, exceptionFrame } from "../../src/simulator/bedrock/reply/event-frames.ts";
 import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
 import {
   bedrockUpstream,

@@ -1,4 +1,4 @@
-import type { RetryBudgets } from "../../src/pipeline/routing/retry-budget.ts";
+import type { RetryBudgets } from "../../src/routing/retry-budget.ts";
 import { violate, type World } from "./world.ts";
 
 type Budget = RetryBudgets["retries"];

@@ -1,13 +1,13 @@
-import type { Pool } from "../../src/domain/capacity.ts";
-import type { CapacityClass } from "../../src/domain/usage.ts";
+import type { Pool } from "../../src/domain/limits/capacity.ts";
+import type { CapacityClass } from "../../src/domain/usage/usage.ts";
 import type {
   CapacityGate,
   EnterResult,
   Place,
   PlaceRequest,
   PlaceWait,
-} from "../../src/pipeline/capacity/place.ts";
-import type { Snapshot } from "../../src/pipeline/snapshot.ts";
+} from "../../src/admission/capacity/place.ts";
+import type { Snapshot } from "../../src/snapshot/snapshot.ts";
 import { changeGraceMs, type KeyRegister } from "./key-register.ts";
 import type { SharedLimiter } from "./limiter.ts";
 import { violate, type World } from "./world.ts";

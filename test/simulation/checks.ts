@@ -1,6 +1,6 @@
 import type { Model } from "../../src/domain/model.ts";
 import type { Timeouts } from "../../src/domain/upstream-settings.ts";
-import type { UsageRecord } from "../../src/domain/usage.ts";
+import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import { checkAnswer } from "./check-answer.ts";
 import { isOneByOne } from "./check-begin.ts";
 import { finishedAt, usageTimeoutMs } from "./finished-answer.ts";

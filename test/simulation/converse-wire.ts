@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import type { TransportRequest } from "../../src/pipeline/transport.ts";
+import type { TransportRequest } from "../../src/upstream-client/transport.ts";
 import {
   bytesOf,
   callOfPrompt,

@@ -1,5 +1,5 @@
-import type { Caller, Key } from "../../src/domain/key.ts";
-import type { Limits, Plan } from "../../src/domain/plan.ts";
+import type { Caller, Key } from "../../src/domain/keys/key.ts";
+import type { Limits, Plan } from "../../src/domain/limits/plan.ts";
 import type { KeyPlan } from "./scenario.ts";
 
 /** After a change of bounds, who asked before it may still get what was there then. */

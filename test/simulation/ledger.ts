@@ -1,11 +1,11 @@
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { UsageRecord } from "../../src/domain/usage.ts";
+import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import { openLedger, type Ledger, type LedgerEvents } from "../../src/ledger/ledger.ts";
-import type { CallLedger } from "../../src/pipeline/ledger.ts";
-import { StorageUnavailable } from "../../src/storage/errors.ts";
-import type { UsageStore } from "../../src/storage/store.ts";
+import type { CallLedger } from "../../src/domain/usage/call-ledger.ts";
+import { StorageUnavailable } from "../../src/store/errors.ts";
+import type { UsageStore } from "../../src/store/store.ts";
 import type { Random } from "./random.ts";
 import type { ProcessClock } from "./virtual-time.ts";
 import { violate, type World } from "./world.ts";

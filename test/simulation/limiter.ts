@@ -1,9 +1,9 @@
 import {
   createMemoryLimitStore,
   type MemoryLimitStore,
-} from "../../src/storage/memory/limit-store.ts";
-import type { LimitScope } from "../../src/domain/limit-scope.ts";
-import type { LimitDecision, LimitRequest, LimitStore } from "../../src/storage/store.ts";
+} from "../../src/store/coordinator/memory/limit-store.ts";
+import type { LimitScope } from "../../src/domain/limits/limit-scope.ts";
+import type { LimitDecision, LimitRequest, LimitStore } from "../../src/store/store.ts";
 import { ScopeAudit } from "./scope-audit.ts";
 import { changeGraceMs, type KeyRegister } from "./key-register.ts";
 import type { Random } from "./random.ts";

@@ -1,4 +1,4 @@
-import { Secret } from "../../src/domain/secret.ts";
+import { Secret } from "../../src/domain/keys/secret.ts";
 import type { AdapterServices, UpstreamAdapter } from "../../src/upstreams/adapter.ts";
 import { createBedrockAdapter } from "../../src/upstreams/bedrock/adapter.ts";
 import { createOpenAiAdapter } from "../../src/upstreams/openai/adapter.ts";

@@ -1,4 +1,4 @@
-import type { Limits } from "../../src/domain/plan.ts";
+import type { Limits } from "../../src/domain/limits/plan.ts";
 import { times, type Random } from "./random.ts";
 import {
   faults,

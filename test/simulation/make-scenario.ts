@@ -1,4 +1,4 @@
-import { guaranteedTokens, heldTokens, type Pool } from "../../src/domain/capacity.ts";
+import { guaranteedTokens, heldTokens, type Pool } from "../../src/domain/limits/capacity.ts";
 import type { Model, Target } from "../../src/domain/model.ts";
 import type { RoutingSettings } from "../../src/domain/routing-settings.ts";
 import { plainKey } from "../support/plain-key.ts";

@@ -2,7 +2,7 @@ import type {
   Transport,
   TransportReader,
   TransportResponse,
-} from "../../src/pipeline/transport.ts";
+} from "../../src/upstream-client/transport.ts";
 import type { Attempt } from "./records.ts";
 import type { Script } from "./upstream-answer.ts";
 import type { ProcessClock } from "./virtual-time.ts";

@@ -1,4 +1,4 @@
-import type { TransportRequest } from "../../src/pipeline/transport.ts";
+import type { TransportRequest } from "../../src/upstream-client/transport.ts";
 import { times } from "./random.ts";
 import {
   bytesOf,

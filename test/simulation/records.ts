@@ -1,6 +1,6 @@
-import type { GatewayError } from "../../src/domain/gateway-error.ts";
-import type { Limits } from "../../src/domain/plan.ts";
-import type { CapacityClass, OpenedCall, UsageRecord } from "../../src/domain/usage.ts";
+import type { GatewayError } from "../../src/domain/errors/gateway-error.ts";
+import type { Limits } from "../../src/domain/limits/plan.ts";
+import type { CapacityClass, OpenedCall, UsageRecord } from "../../src/domain/usage/usage.ts";
 import type { CallPlan, Fault } from "./scenario.ts";
 import type { Script } from "./upstream-answer.ts";
 

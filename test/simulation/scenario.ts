@@ -1,7 +1,7 @@
-import type { CapacityMode, Pool } from "../../src/domain/capacity.ts";
-import type { Key } from "../../src/domain/key.ts";
+import type { CapacityMode, Pool } from "../../src/domain/limits/capacity.ts";
+import type { Key } from "../../src/domain/keys/key.ts";
 import type { Model } from "../../src/domain/model.ts";
-import type { Limits, Plan } from "../../src/domain/plan.ts";
+import type { Limits, Plan } from "../../src/domain/limits/plan.ts";
 import type { RoutingSettings } from "../../src/domain/routing-settings.ts";
 import type { Timeouts } from "../../src/domain/upstream-settings.ts";
 

@@ -1,4 +1,4 @@
-import type { LimitScope } from "../../src/domain/limit-scope.ts";
+import type { LimitScope } from "../../src/domain/limits/limit-scope.ts";
 
 interface Admitted {
   readonly callId: string;

@@ -1,4 +1,4 @@
-import type { Transport } from "../../src/pipeline/transport.ts";
+import type { Transport } from "../../src/upstream-client/transport.ts";
 import { checkBegin } from "./check-begin.ts";
 import { Connection } from "./network.ts";
 import type { Random } from "./random.ts";

@@ -1,4 +1,4 @@
-import type { TransportRequest } from "../../src/pipeline/transport.ts";
+import type { TransportRequest } from "../../src/upstream-client/transport.ts";
 
 /** What an upstream reads of a request. */
 export interface UpstreamRequest {

@@ -1,20 +1,23 @@
 import type { z } from "zod";
-import { accountSchema, type AccountView } from "../../src/admin/contract.ts";
-import { issueKey, type NewKey } from "../../src/admin/issue-key.ts";
-import { ensureApplication } from "../../src/admin/ensure-application.ts";
-import type { Operation } from "../../src/admin/operation.ts";
-import { adminOperations } from "../../src/admin/operations.ts";
-import { createRunOperation, type OperationResult } from "../../src/admin/run-operation.ts";
-import type { AdminServices, Platform, PlatformPool } from "../../src/admin/services.ts";
-import { Passwords } from "../../src/admin/sign-in/passwords.ts";
-import { localPrincipal } from "../../src/admin/sign-in/principals.ts";
-import type { Application } from "../../src/domain/account.ts";
-import type { AuditRecord } from "../../src/domain/audit.ts";
-import { GatewayError } from "../../src/domain/gateway-error.ts";
-import type { Plan } from "../../src/domain/plan.ts";
-import type { Refusal } from "../../src/domain/refusal.ts";
-import type { Principal } from "../../src/domain/user.ts";
-import { openStores } from "../../src/storage/sqlite/open-stores.ts";
+import { accountSchema, type AccountView } from "../../src/control/contract.ts";
+import { issueKey, type NewKey } from "../../src/control/keys/issue-key.ts";
+import { ensureApplication } from "../../src/control/accounts/ensure-application.ts";
+import type { Operation } from "../../src/control/operation/operation.ts";
+import { adminOperations } from "../../src/control/operations.ts";
+import {
+  createRunOperation,
+  type OperationResult,
+} from "../../src/control/operation/run-operation.ts";
+import type { AdminServices, Platform, PlatformPool } from "../../src/control/services.ts";
+import { Passwords } from "../../src/control/sign-in/guard/passwords.ts";
+import { localPrincipal } from "../../src/control/sign-in/principals.ts";
+import type { Application } from "../../src/domain/accounts/account.ts";
+import type { AuditRecord } from "../../src/domain/audit/audit.ts";
+import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
+import type { Plan } from "../../src/domain/limits/plan.ts";
+import type { Refusal } from "../../src/domain/errors/refusal.ts";
+import type { Principal } from "../../src/domain/accounts/user.ts";
+import { openStores } from "../../src/store/sqlite/open-stores.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { testPeppers } from "./test-peppers.ts";
 

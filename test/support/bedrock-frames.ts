@@ -1,6 +1,6 @@
 import { EventStreamCodec, type MessageHeaders } from "@smithy/eventstream-codec";
 import { ThoughtSeal } from "../../src/upstreams/bedrock/thinking/thought-seal.ts";
-import type { AnswerContext } from "../../src/upstreams/bedrock/answer-context.ts";
+import type { AnswerContext } from "../../src/upstreams/bedrock/encode/answer-context.ts";
 
 /** Frames as the provider's own codec writes them. */
 const codec = new EventStreamCodec(

@@ -1,4 +1,7 @@
-import type { ChatFamily, ImportedFamily } from "../../src/upstreams/bedrock/model-families.ts";
+import type {
+  ChatFamily,
+  ImportedFamily,
+} from "../../src/upstreams/bedrock/models/model-families.ts";
 
 /** Families that Converse serves. */
 export type ConverseFamily = Exclude<ChatFamily, ImportedFamily>;

@@ -1,4 +1,4 @@
-import type { BodyLimits } from "../../src/http/read-body.ts";
+import type { BodyLimits } from "../../src/edge/body/read-body.ts";
 
 /** The defaults of the configuration, but for what a test is about. */
 export function bodyLimitsOf(limits: Partial<BodyLimits> = {}): BodyLimits {

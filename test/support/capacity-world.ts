@@ -1,12 +1,12 @@
 import { drainMicrotasks } from "bun:jsc";
-import type { Pool, UnitHoldings } from "../../src/domain/capacity.ts";
-import type { CapacityClass } from "../../src/domain/usage.ts";
-import { Capacity, type PoolName } from "../../src/pipeline/capacity/capacity.ts";
-import type { EnterResult, Place, PlaceRequest } from "../../src/pipeline/capacity/place.ts";
-import type { Waited } from "../../src/pipeline/capacity/waiter.ts";
-import type { Snapshot, Upstream } from "../../src/pipeline/snapshot.ts";
-import { createMemoryLimitStore } from "../../src/storage/memory/limit-store.ts";
-import type { TokenLimits } from "../../src/storage/store.ts";
+import type { Pool, UnitHoldings } from "../../src/domain/limits/capacity.ts";
+import type { CapacityClass } from "../../src/domain/usage/usage.ts";
+import { Capacity, type PoolName } from "../../src/admission/capacity/capacity.ts";
+import type { EnterResult, Place, PlaceRequest } from "../../src/admission/capacity/place.ts";
+import type { Waited } from "../../src/admission/capacity/waiter.ts";
+import type { Snapshot, Upstream } from "../../src/snapshot/snapshot.ts";
+import { createMemoryLimitStore } from "../../src/store/coordinator/memory/limit-store.ts";
+import type { TokenLimits } from "../../src/store/store.ts";
 import { ProcessClock, VirtualTime } from "../simulation/virtual-time.ts";
 import { snapshotOf, targetOf, upstreamOf } from "./pipeline-fixtures.ts";
 

@@ -1,4 +1,4 @@
-import type { UsageRecord } from "../../src/domain/usage.ts";
+import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
 import type { TruthEntry } from "../../src/simulator/truth-log.ts";
 import { readAnswer } from "./fault-load.ts";

@@ -1,4 +1,4 @@
-import type { UsageRecord } from "../../src/domain/usage.ts";
+import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import { errorBodyProblem, errorShapeProblem } from "../http/error-shape.ts";
 import { parseStream } from "./bodies.ts";
 import { hasHole } from "./has-hole.ts";

@@ -1,20 +1,20 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ensureApplication } from "../../src/admin/ensure-application.ts";
-import { issueKey, type NewKey } from "../../src/admin/issue-key.ts";
-import { readLocalAccess } from "../../src/admin/sign-in/local-access.ts";
+import { ensureApplication } from "../../src/control/accounts/ensure-application.ts";
+import { issueKey, type NewKey } from "../../src/control/keys/issue-key.ts";
+import { readLocalAccess } from "../../src/control/sign-in/bootstrap/local-access.ts";
 import { createApp, type App, type AppOverrides } from "../../src/app.ts";
 import type { Config } from "../../src/config/config.ts";
 import { formatProblems, parseConfig } from "../../src/config/load.ts";
-import type { UsageRecord } from "../../src/domain/usage.ts";
-import { demoCredentials } from "../../src/simulator/bedrock/credential-book.ts";
+import type { UsageRecord } from "../../src/domain/usage/usage.ts";
+import { demoCredentials } from "../../src/simulator/bedrock/account/credential-book.ts";
 import {
   startSimulator,
   type Simulator,
   type SimulatorOptions,
 } from "../../src/simulator/simulator.ts";
-import { noLog } from "../../src/telemetry/log-output.ts";
+import { noLog } from "../../src/telemetry/log/log-output.ts";
 
 export const testPepper = "a pepper for tests that is long enough";
 

@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { OpenedCall, UsageRecord } from "../../src/domain/usage.ts";
+import type { OpenedCall, UsageRecord } from "../../src/domain/usage/usage.ts";
 import type { LedgerEvents, LedgerFlow } from "../../src/ledger/ledger.ts";
-import type { CallLedger } from "../../src/pipeline/ledger.ts";
-import type { UsageStore } from "../../src/storage/store.ts";
+import type { CallLedger } from "../../src/domain/usage/call-ledger.ts";
+import type { UsageStore } from "../../src/store/store.ts";
 
 export function openedCall(id: string, values: Partial<OpenedCall> = {}): OpenedCall {
   return {

@@ -1,6 +1,6 @@
-import type { UsageRecord } from "../../src/domain/usage.ts";
+import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import type { TruthEntry } from "../../src/simulator/truth-log.ts";
-import type { UsageReports } from "../../src/storage/usage-reports.ts";
+import type { UsageReports } from "../../src/store/usage-reports.ts";
 import type { SeenCall } from "./ledger-truth-caller.ts";
 
 export interface LedgerEvidence {

@@ -1,8 +1,8 @@
-import type { WindowSlot } from "../../src/domain/refusal.ts";
-import type { LimitState } from "../../src/domain/limit-state.ts";
-import { slotAt } from "../../src/limits/slots.ts";
-import type { LimitScope } from "../../src/domain/limit-scope.ts";
-import type { LimitDecision, LimitRequest } from "../../src/storage/store.ts";
+import type { WindowSlot } from "../../src/domain/errors/refusal.ts";
+import type { LimitState } from "../../src/domain/limits/limit-state.ts";
+import { slotAt } from "../../src/domain/limits/slots.ts";
+import type { LimitScope } from "../../src/domain/limits/limit-scope.ts";
+import type { LimitDecision, LimitRequest } from "../../src/store/store.ts";
 
 interface Charge {
   readonly slot: number;

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { rotatedKeySchema } from "../../src/admin/contract/keys.ts";
-import { keySchema, type KeyView } from "../../src/admin/contract.ts";
-import { readLocalAccess } from "../../src/admin/sign-in/local-access.ts";
+import { rotatedKeySchema } from "../../src/control/contract/keys.ts";
+import { keySchema, type KeyView } from "../../src/control/contract.ts";
+import { readLocalAccess } from "../../src/control/sign-in/bootstrap/local-access.ts";
 import type { TestGateway } from "./gateway.ts";
 
 export type RotatedKey = z.infer<typeof rotatedKeySchema>;

@@ -1,4 +1,4 @@
-import type { Key } from "../../src/domain/key.ts";
+import type { Key } from "../../src/domain/keys/key.ts";
 
 /** A key of the plan `standard` with no bounds of its own; tests name what they are about. */
 export function plainKey(values: Partial<Key> = {}): Key {

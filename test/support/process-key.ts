@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
-import { ensureApplication } from "../../src/admin/ensure-application.ts";
-import { issueKey, type NewKey } from "../../src/admin/issue-key.ts";
+import { ensureApplication } from "../../src/control/accounts/ensure-application.ts";
+import { issueKey, type NewKey } from "../../src/control/keys/issue-key.ts";
 import { formatProblems, parseConfig } from "../../src/config/load.ts";
-import { platformOf } from "../../src/control-plane.ts";
+import { platformOf } from "../../src/process/wiring/control-plane.ts";
 import { systemClock as clock } from "../../src/domain/clock.ts";
-import { Installation } from "../../src/installation/installation.ts";
-import { openStores } from "../../src/storage/sqlite/open-stores.ts";
+import { Installation } from "../../src/store/installation/installation.ts";
+import { openStores } from "../../src/store/sqlite/open-stores.ts";
 import { unlimited } from "./gateway.ts";
 
 export type KeyPlan = Pick<NewKey, "plan" | "limits">;

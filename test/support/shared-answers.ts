@@ -1,9 +1,9 @@
-import type { FrameSource } from "../../src/http/event-stream.ts";
-import { AnswerMemory } from "../../src/api/idempotency/answer-memory.ts";
-import type { AnswerReader } from "../../src/api/idempotency/answer-reader.ts";
-import { SharedCall, type SharedCallOptions } from "../../src/api/idempotency/shared-call.ts";
-import { plainCall } from "../../src/pipeline/call.ts";
-import type { KeptAnswer } from "../../src/pipeline/idempotency/answer-seal.ts";
+import type { FrameSource } from "../../src/edge/replies/event-stream.ts";
+import { AnswerMemory } from "../../src/idempotency/answer-memory.ts";
+import type { AnswerReader } from "../../src/idempotency/answer-reader.ts";
+import { SharedCall, type SharedCallOptions } from "../../src/idempotency/shared-call.ts";
+import { plainCall } from "../../src/snapshot/call.ts";
+import type { KeptAnswer } from "../../src/idempotency/answer-seal.ts";
 import { ManualClock } from "./manual-clock.ts";
 
 export const done = "data: [DONE]\n\n";

@@ -1,14 +1,12 @@
-import type {
-  UpstreamFailureDetails,
-  UpstreamFailureKind,
-} from "../../src/domain/upstream-failure.ts";
+import type { UpstreamFailureKind } from "../../src/domain/errors/failure-kind.ts";
+import type { UpstreamFailureDetails } from "../../src/domain/errors/upstream-failure.ts";
 import {
   TargetHealth,
   type AttemptWatch,
   type EjectedTarget,
   type ReturnedTarget,
-} from "../../src/pipeline/routing/target-health.ts";
-import type { AttemptTerms } from "../../src/pipeline/routing/target-state.ts";
+} from "../../src/routing/health/target-health.ts";
+import type { AttemptTerms } from "../../src/routing/health/target-state.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { plainRouting, targetOf } from "./pipeline-fixtures.ts";
 

@@ -1,5 +1,5 @@
-import { Peppers } from "../../src/domain/peppers.ts";
-import { Secret } from "../../src/domain/secret.ts";
+import { Peppers } from "../../src/domain/keys/peppers.ts";
+import { Secret } from "../../src/domain/keys/secret.ts";
 
 /** The first makes, all verify; without names, one that all tests share. */
 export function testPeppers(first = "test", ...older: readonly string[]): Peppers {

@@ -1,9 +1,9 @@
 import type { Clock } from "../../domain/clock.ts";
-import type { CapabilityRow } from "./capability-row.ts";
-import { CredentialBook, type CredentialOptions } from "./credential-book.ts";
-import { ModelRegistry } from "./model-registry.ts";
-import { PromptCache } from "./prompt-cache.ts";
-import { Quota, type QuotaOptions } from "./quota.ts";
+import type { CapabilityRow } from "./account/capability-row.ts";
+import { CredentialBook, type CredentialOptions } from "./account/credential-book.ts";
+import { ModelRegistry } from "./account/model-registry.ts";
+import { PromptCache } from "./request/prompt-cache.ts";
+import { Quota, type QuotaOptions } from "./account/quota.ts";
 
 /**
  * Signatures are always verified. Where neither credentials nor bearer keys are given, the demo's

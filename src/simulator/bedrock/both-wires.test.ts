@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import type { JsonRecord } from "../read-json.ts";
 import { startSimulator, type Simulator, type SimulatorOptions } from "../simulator.ts";
-import { demoApiKey } from "./credential-book.ts";
+import { demoApiKey } from "./account/credential-book.ts";
 
 interface Answer {
   readonly text: string;

@@ -2,11 +2,11 @@ import { countPromptTokens } from "../answer/prompt-tokens.ts";
 import { countTokens } from "../answer/tokenizer.ts";
 import { isList, isRecord, parseJson, recordOf, stringOf, type JsonRecord } from "../read-json.ts";
 import { invalid } from "./bedrock-error.ts";
-import type { CapabilityRow } from "./capability-row.ts";
-import { checkConversation } from "./check-conversation.ts";
-import { countTokensShape } from "./converse-shapes.ts";
-import { readPrompt } from "./read-prompt.ts";
-import { checkShape } from "./shape.ts";
+import type { CapabilityRow } from "./account/capability-row.ts";
+import { checkConversation } from "./checks/check-conversation.ts";
+import { countTokensShape } from "./request/converse-shapes.ts";
+import { readPrompt } from "./request/read-prompt.ts";
+import { checkShape } from "./request/shape.ts";
 
 /** What CountTokens answers with. Throws `BedrockError`. */
 export function countInputTokens(body: JsonRecord, model: string, row: CapabilityRow): number {

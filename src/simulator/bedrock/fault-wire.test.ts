@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { parseJson, recordOf } from "../read-json.ts";
 import { startSimulator, type Simulator, type SimulatorOptions } from "../simulator.ts";
 import type { TruthEntry } from "../truth-log.ts";
-import { demoApiKey } from "./credential-book.ts";
+import { demoApiKey } from "./account/credential-book.ts";
 
 let simulator: Simulator;
 let ended: (entry: TruthEntry) => void = () => {};

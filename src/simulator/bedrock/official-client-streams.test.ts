@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import { startSimulator, type Simulator } from "../simulator.ts";
 import type { TruthEntry } from "../truth-log.ts";
-import { demoCredentials } from "./credential-book.ts";
+import { demoCredentials } from "./account/credential-book.ts";
 
 let simulator: Simulator;
 let client: BedrockRuntimeClient;

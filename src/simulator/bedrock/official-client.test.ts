@@ -11,7 +11,11 @@ import {
 import { NodeHttpHandler } from "@smithy/node-http-handler";
 
 import { startSimulator, type Simulator } from "../simulator.ts";
-import { demoApiKey, demoCredentials, type SimulatedCredential } from "./credential-book.ts";
+import {
+  demoApiKey,
+  demoCredentials,
+  type SimulatedCredential,
+} from "./account/credential-book.ts";
 
 let simulator: Simulator;
 let savedBearer: string | undefined;

@@ -5,21 +5,21 @@ import { noFault, type Fault } from "../faults/fault-mode.ts";
 import type { Reply } from "../frame.ts";
 import type { OpenCall } from "../open-call.ts";
 import { isRecord, parseJson, type JsonRecord } from "../read-json.ts";
-import { bedrockRefusal } from "./bedrock-faults.ts";
+import { bedrockRefusal } from "./faults/bedrock-faults.ts";
 import { BedrockError, LateRefusal, errorReply, invalid } from "./bedrock-error.ts";
 import type { BedrockRoute } from "./bedrock-route.ts";
-import { bodyReply } from "./body-reply.ts";
-import type { CapabilityRow } from "./capability-row.ts";
-import { answerEvents } from "./converse-answer.ts";
-import { converseReply } from "./converse-reply.ts";
-import { converseStreamReply, refusingStreamReply } from "./stream-reply.ts";
+import { bodyReply } from "./reply/body-reply.ts";
+import type { CapabilityRow } from "./account/capability-row.ts";
+import { answerEvents } from "./reply/converse-answer.ts";
+import { converseReply } from "./reply/converse-reply.ts";
+import { converseStreamReply, refusingStreamReply } from "./reply/stream-reply.ts";
 import { countInputTokens } from "./count-tokens.ts";
 import { nativeReply, nativeStreamReply } from "./imported/native-reply.ts";
 import { readImported } from "./imported/read-imported.ts";
 import type { Template } from "./imported/read-template.ts";
 import { invocationReply, readInvocation, templateOf } from "./invoke-model.ts";
-import { readConverseRequest } from "./read-converse-request.ts";
-import { verifySignature } from "./verify-signature.ts";
+import { readConverseRequest } from "./request/read-converse-request.ts";
+import { verifySignature } from "./account/verify-signature.ts";
 
 /** Plans a call of Bedrock's wire; what it refuses is a reply too. */
 export async function planBedrockCall(

@@ -1,6 +1,6 @@
 import { countPromptTokens } from "../answer/prompt-tokens.ts";
 import type { OutputForm, Prompt } from "../answer/prompt.ts";
-import { toldForm } from "../answer/told-form.ts";
+import { toldForm } from "../answer/schema/told-form.ts";
 import { isRecord, listOf, recordOf, stringOf, type JsonRecord } from "../read-json.ts";
 import { readMessages } from "./read-messages.ts";
 import { readTools } from "./read-tools.ts";

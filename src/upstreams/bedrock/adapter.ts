@@ -1,6 +1,6 @@
-import type { ChatRequest } from "../../domain/chat.ts";
-import type { EmbeddingRequest } from "../../domain/embedding.ts";
-import { UpstreamFailure } from "../../domain/upstream-failure.ts";
+import type { ChatRequest } from "../../domain/chat/chat.ts";
+import type { EmbeddingRequest } from "../../domain/chat/embedding.ts";
+import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type {
   AdapterServices,
   ChatCodec,
@@ -11,21 +11,21 @@ import type {
 } from "../adapter.ts";
 import { decodeCountTokens, encodeCountTokens } from "./count-tokens.ts";
 import { createAuthorizer } from "./credentials/authorize.ts";
-import { isEmbeddingFamily } from "./bedrock-model.ts";
-import { decodeConverse } from "./decode-converse.ts";
-import { ConverseStreamDecoder } from "./decode-converse-stream.ts";
+import { isEmbeddingFamily } from "./models/bedrock-model.ts";
+import { decodeConverse } from "./decode/decode-converse.ts";
+import { ConverseStreamDecoder } from "./decode/decode-converse-stream.ts";
 import type { EmbeddingWire } from "./embeddings/wire.ts";
 import { embeddingWires } from "./embeddings/wires.ts";
-import { answersAsWhole, encodeConverse } from "./encode-converse.ts";
+import { answersAsWhole, encodeConverse } from "./encode/encode-converse.ts";
 import { endpointOf } from "./endpoint.ts";
 import { encodeInvoke } from "./invoke/encode-invoke.ts";
 import { importedWireOf } from "./invoke/imported-families.ts";
 import { asConverse } from "./invoke/native-answer.ts";
-import { createReadFailure, requestIdHeader } from "./read-failure.ts";
-import { WholeAnswerReplay } from "./replay-whole-answer.ts";
+import { createReadFailure, requestIdHeader } from "./failures/read-failure.ts";
+import { WholeAnswerReplay } from "./decode/replay-whole-answer.ts";
 import type { BedrockSettings } from "./settings.ts";
-import { unknownStopReasonReport, type OnUnknownStopReason } from "./stop-reason.ts";
-import { TargetModels, type TargetModel } from "./target-models.ts";
+import { unknownStopReasonReport, type OnUnknownStopReason } from "./decode/stop-reason.ts";
+import { TargetModels, type TargetModel } from "./models/target-models.ts";
 
 /** Amazon Bedrock in one region: Converse for chat, InvokeModel for embeddings and imported models. */
 export function createBedrockAdapter(

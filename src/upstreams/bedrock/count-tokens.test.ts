@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { UpstreamFailure } from "../../domain/upstream-failure.ts";
+import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import { modelWith } from "../../../test/bedrock/checked-encode.ts";
-import { resolveModel } from "./bedrock-model.ts";
+import { resolveModel } from "./models/bedrock-model.ts";
 import { countPathOf, decodeCountTokens, encodeCountTokens } from "./count-tokens.ts";
 
 test.each([

@@ -1,11 +1,11 @@
-import type { ChatRequest } from "../../domain/chat.ts";
+import type { ChatRequest } from "../../domain/chat/chat.ts";
 import type { WholeAnswer } from "../adapter.ts";
 import { countOf, parseObject } from "../shared/json-fields.ts";
-import type { BedrockModel } from "./bedrock-model.ts";
-import { brokenAnswer } from "./broken-answer.ts";
-import { encodeContent } from "./encode-converse.ts";
+import type { BedrockModel } from "./models/bedrock-model.ts";
+import { brokenAnswer } from "./decode/broken-answer.ts";
+import { encodeContent } from "./encode/encode-converse.ts";
 import { encodePathSegment } from "./endpoint.ts";
-import { foundationModelOf } from "./model-families.ts";
+import { foundationModelOf } from "./models/model-families.ts";
 
 /** CountTokens knows foundation models only, so a profile of one region group is asked by its model. */
 export function countPathOf(model: BedrockModel): string | undefined {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import type { ChatMessage, ChatRequest } from "../../domain/chat.ts";
+import type { ChatMessage, ChatRequest } from "../../domain/chat/chat.ts";
 import { modelWith } from "../../../test/bedrock/checked-encode.ts";
-import { encodeConverse } from "./encode-converse.ts";
+import { encodeConverse } from "./encode/encode-converse.ts";
 
 // Requests as large as a body may be. One of them would hold the process for minutes if any step
 // took more than a fixed time for each of its parts.

@@ -13,9 +13,9 @@ import {
   type ContextFixture,
   type FrameFixture,
 } from "../../../test/support/bedrock-frames.ts";
-import type { ChatEvent } from "../../domain/chat.ts";
-import { ConverseStreamDecoder } from "./decode-converse-stream.ts";
-import { decodeConverse } from "./decode-converse.ts";
+import type { ChatEvent } from "../../domain/chat/chat.ts";
+import { ConverseStreamDecoder } from "./decode/decode-converse-stream.ts";
+import { decodeConverse } from "./decode/decode-converse.ts";
 import goldenAnswers from "./golden-answers/answers.json";
 import goldenStreams from "./golden-answers/streams.json";
 

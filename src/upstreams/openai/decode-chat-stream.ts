@@ -1,6 +1,6 @@
-import type { ChatEvent, FinishReason } from "../../domain/chat.ts";
-import { UpstreamFailure } from "../../domain/upstream-failure.ts";
-import type { TokenUsage } from "../../domain/usage.ts";
+import type { ChatEvent, FinishReason } from "../../domain/chat/chat.ts";
+import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import type { TokenUsage } from "../../domain/usage/usage.ts";
 import type { DecoderLimits, StreamDecoder } from "../adapter.ts";
 import { checkChoiceCount } from "../shared/answer-bounds.ts";
 import { JsonBody } from "../shared/json-body.ts";

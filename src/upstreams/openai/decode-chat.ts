@@ -1,4 +1,4 @@
-import type { ChatChoice, ChatResult, ResultToolCall } from "../../domain/chat.ts";
+import type { ChatChoice, ChatResult, ResultToolCall } from "../../domain/chat/chat.ts";
 import { checkChoiceCount, checkToolCallCount } from "../shared/answer-bounds.ts";
 import { isObject, listOf, nonEmpty, numberOf, objectOf, textOf } from "../shared/json-fields.ts";
 import type { JsonObject } from "../shared/json-fields.ts";

@@ -3,8 +3,8 @@ import {
   type EmbeddingRequest,
   type EmbeddingResult,
   type EmbeddingVector,
-} from "../../domain/embedding.ts";
-import { UpstreamFailure } from "../../domain/upstream-failure.ts";
+} from "../../domain/chat/embedding.ts";
+import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import { isNumbers, listOf, numberOf, objectOf } from "../shared/json-fields.ts";
 import { brokenAnswer, parseAnswer, readUsage } from "./read-answer.ts";
 import type { OpenAiSettings } from "./settings.ts";

@@ -1,4 +1,4 @@
-import type { ChatMessage, ChatRequest, ContentPart } from "../../domain/chat.ts";
+import type { ChatMessage, ChatRequest, ContentPart } from "../../domain/chat/chat.ts";
 import { only, onlyPart, type ForwardedFields } from "./forwarded-fields.ts";
 import type { OpenAiSettings } from "./settings.ts";
 

@@ -1,5 +1,5 @@
-import type { ContentPart } from "../../domain/chat.ts";
-import { UpstreamFailure } from "../../domain/upstream-failure.ts";
+import type { ContentPart } from "../../domain/chat/chat.ts";
+import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 
 /** Which fields of a caller's body reach the upstream, by the place in which they stand. */
 export interface ForwardedFields {

@@ -1,6 +1,6 @@
-import { finishReasons, type FinishReason } from "../../domain/chat.ts";
-import { UpstreamFailure } from "../../domain/upstream-failure.ts";
-import type { TokenUsage } from "../../domain/usage.ts";
+import { finishReasons, type FinishReason } from "../../domain/chat/chat.ts";
+import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import type { TokenUsage } from "../../domain/usage/usage.ts";
 import { countOf, isObject, listOf, objectOf, type JsonObject } from "../shared/json-fields.ts";
 import { errorIn, messageOf } from "./error-body.ts";
 import { classifyError } from "./read-failure.ts";

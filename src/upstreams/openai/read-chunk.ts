@@ -1,4 +1,4 @@
-import { UpstreamFailure } from "../../domain/upstream-failure.ts";
+import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import { isObject, listOf, objectOf, type JsonObject } from "../shared/json-fields.ts";
 import { refuseError } from "./read-answer.ts";
 import { classifyError } from "./read-failure.ts";

@@ -1,5 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
-import type { UpstreamFailureDetails, UpstreamFailureKind } from "../../domain/upstream-failure.ts";
+import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
+import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
 import type { FailedAnswer } from "../adapter.ts";
 import { cleanCode, cleanMessage } from "../shared/clean-message.ts";
 import { countOf, isObject, listOf, objectOf, textOf } from "../shared/json-fields.ts";

@@ -1,4 +1,4 @@
-import type { Secret } from "../../domain/secret.ts";
+import type { Secret } from "../../domain/keys/secret.ts";
 
 /** How one OpenAI-compatible server is reached, and where it deviates. */
 export interface OpenAiSettings {

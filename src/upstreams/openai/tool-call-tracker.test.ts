@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { ChatEvent } from "../../domain/chat.ts";
+import type { ChatEvent } from "../../domain/chat/chat.ts";
 import { mostToolCalls } from "../shared/answer-bounds.ts";
 import { ToolCallTracker } from "./tool-call-tracker.ts";
 

@@ -1,7 +1,7 @@
-import type { ChatEvent, ToolCallKind } from "../../domain/chat.ts";
+import type { ChatEvent, ToolCallKind } from "../../domain/chat/chat.ts";
 import { checkToolCallCount } from "../shared/answer-bounds.ts";
 import { isObject, nonEmpty, numberOf, objectOf, type JsonObject } from "../shared/json-fields.ts";
-import { UpstreamFailure } from "../../domain/upstream-failure.ts";
+import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import { readArguments } from "./decode-chat.ts";
 
 interface OpenCall {

@@ -1,4 +1,4 @@
-import { UpstreamFailure } from "../../domain/upstream-failure.ts";
+import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 
 /** Most calls of tools in one choice: OpenAI takes back 128 in a message. */
 export const mostToolCalls = 1_024;

@@ -1,4 +1,4 @@
-import { UpstreamFailure } from "../../domain/upstream-failure.ts";
+import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 
 /** The events of one stream that nobody can read. What they held is lost to the caller. */
 export class MalformedEvents {

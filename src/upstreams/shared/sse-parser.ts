@@ -1,4 +1,4 @@
-import { UpstreamFailure } from "../../domain/upstream-failure.ts";
+import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 
 /**
  * Cuts a byte stream into the `data` of server-sent events, whatever the split: LF or CRLF line

@@ -4,11 +4,11 @@ import { inflatedCount } from "../../faults/inflated-usage.ts";
 import { outsizedAnswer } from "../../faults/outsized-answer.ts";
 import type { Reply } from "../../frame.ts";
 import { numberOf, recordOf, stringOf, type JsonRecord } from "../../read-json.ts";
-import { bodyReply } from "../body-reply.ts";
-import type { ConverseRequest } from "../converse-request.ts";
-import { spoilEvents } from "../event-faults.ts";
-import { streamEvents, type StreamEvent } from "../stream-events.ts";
-import { eventStreamReply, type FramedEvent } from "../stream-reply.ts";
+import { bodyReply } from "../reply/body-reply.ts";
+import type { ConverseRequest } from "../request/converse-request.ts";
+import { spoilEvents } from "../faults/event-faults.ts";
+import { streamEvents, type StreamEvent } from "../reply/stream-events.ts";
+import { eventStreamReply, type FramedEvent } from "../reply/stream-reply.ts";
 import type { ImportedRequest, NativeForm } from "./read-imported.ts";
 
 /** Answers InvokeModel in the model's own form. */

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { parseJson, recordOf, type JsonRecord } from "../../read-json.ts";
 import { startSimulator, type Simulator } from "../../simulator.ts";
 import type { TruthEntry } from "../../truth-log.ts";
-import { demoCredentials } from "../credential-book.ts";
+import { demoCredentials } from "../account/credential-book.ts";
 
 const modelId = "arn:aws:bedrock:us-east-1:111122223333:imported-model/qwen00000000";
 const truths: TruthEntry[] = [];

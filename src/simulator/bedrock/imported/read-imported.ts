@@ -1,11 +1,11 @@
 import { countTokens } from "../../answer/tokenizer.ts";
 import type { Prompt, Turn } from "../../answer/prompt.ts";
 import { isList, listOf, stringOf, type JsonRecord } from "../../read-json.ts";
-import type { CapabilityRow } from "../capability-row.ts";
-import type { ConverseRequest } from "../converse-request.ts";
+import type { CapabilityRow } from "../account/capability-row.ts";
+import type { ConverseRequest } from "../request/converse-request.ts";
 import { checkKeys, malformed } from "../embedding/request.ts";
 import { readTemplate, type Template, type TemplateTurn } from "./read-template.ts";
-import { guardrailActionOn } from "../read-converse-request.ts";
+import { guardrailActionOn } from "../request/read-converse-request.ts";
 
 /** A call of an imported model, in terms of Converse, and the form of its answer. */
 export interface ImportedRequest {

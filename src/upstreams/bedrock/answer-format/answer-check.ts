@@ -1,5 +1,5 @@
-import type { ChatRequest } from "../../../domain/chat.ts";
-import type { UpstreamFailureDetails } from "../../../domain/upstream-failure.ts";
+import type { ChatRequest } from "../../../domain/chat/chat.ts";
+import type { UpstreamFailureDetails } from "../../../domain/errors/upstream-failure.ts";
 import { isObject } from "../../shared/json-fields.ts";
 import { failedKeyword, tooMuch } from "./schema-check.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import type { AnswerContext } from "../answer-context.ts";
-import { AnswerEvents } from "../answer-events.ts";
-import { decodeConverse } from "../decode-converse.ts";
+import type { AnswerContext } from "../encode/answer-context.ts";
+import { AnswerEvents } from "../decode/answer-events.ts";
+import { decodeConverse } from "../decode/decode-converse.ts";
 import { ThoughtSeal } from "../thinking/thought-seal.ts";
 
 const context: AnswerContext = {

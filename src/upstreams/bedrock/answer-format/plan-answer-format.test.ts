@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import type { ChatRequest } from "../../../domain/chat.ts";
+import type { ChatRequest } from "../../../domain/chat/chat.ts";
 import { modelWith } from "../../../../test/bedrock/checked-encode.ts";
-import { Adjustments } from "../adjustments.ts";
+import { Adjustments } from "../encode/adjustments.ts";
 import { planAnswerFormat } from "./plan-answer-format.ts";
 
 const schema = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };

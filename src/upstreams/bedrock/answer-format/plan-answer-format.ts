@@ -1,12 +1,12 @@
-import type { ChatRequest } from "../../../domain/chat.ts";
+import type { ChatRequest } from "../../../domain/chat/chat.ts";
 import { objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
-import type { Adjustments } from "../adjustments.ts";
-import type { BedrockModel } from "../bedrock-model.ts";
-import { isBlank } from "../blank-text.ts";
+import type { Adjustments } from "../encode/adjustments.ts";
+import type { BedrockModel } from "../models/bedrock-model.ts";
+import { isBlank } from "../encode/blank-text.ts";
 import { providerSchema } from "./provider-schema.ts";
-import type { TextFormat } from "../converse-body.ts";
-import { invalidRequest } from "../refusal.ts";
-import { readOffers, type Offer } from "../tool-offers.ts";
+import type { TextFormat } from "../encode/converse-body.ts";
+import { invalidRequest } from "../failures/refusal.ts";
+import { readOffers, type Offer } from "../tools/tool-offers.ts";
 
 /** How the form of an answer that the caller asked for is asked for here. */
 export type AnswerFormat =

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { modelWith } from "../../../../test/bedrock/checked-encode.ts";
-import { cachePoint, type Turn } from "../converse-body.ts";
+import { cachePoint, type Turn } from "../encode/converse-body.ts";
 import { addCachePoints } from "./add-cache-points.ts";
 import type { PromptBlocks } from "./prompt-blocks.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { cachePoint, type ContentBlock } from "../converse-body.ts";
+import { cachePoint, type ContentBlock } from "../encode/converse-body.ts";
 import { limitCachePoints } from "./limit-cache-points.ts";
 
 const marked = (text: string): ContentBlock[] => [{ text }, cachePoint];

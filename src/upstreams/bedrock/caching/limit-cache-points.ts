@@ -1,4 +1,4 @@
-import { cachePoint } from "../converse-body.ts";
+import { cachePoint } from "../encode/converse-body.ts";
 import type { PromptBlock } from "./prompt-blocks.ts";
 
 /** The provider's limit for one request. */

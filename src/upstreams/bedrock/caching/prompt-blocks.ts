@@ -1,4 +1,4 @@
-import type { ContentBlock, SystemBlock, ToolEntry, Turn } from "../converse-body.ts";
+import type { ContentBlock, SystemBlock, ToolEntry, Turn } from "../encode/converse-body.ts";
 
 /** What a model reads, in the order in which the provider does: the lists can be added to. */
 export interface PromptBlocks {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { Secret } from "../../../domain/secret.ts";
+import { Secret } from "../../../domain/keys/secret.ts";
 import { ManualClock } from "../../../../test/support/manual-clock.ts";
 import type { FailedAnswer, UpstreamRequest } from "../../adapter.ts";
 import { createAuthorizer } from "./authorize.ts";

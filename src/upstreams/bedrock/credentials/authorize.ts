@@ -1,4 +1,4 @@
-import type { UpstreamFailureKind } from "../../../domain/upstream-failure.ts";
+import type { UpstreamFailureKind } from "../../../domain/errors/failure-kind.ts";
 import type { AdapterServices, FailedAnswer, UpstreamRequest } from "../../adapter.ts";
 import { assumeRole } from "./assume-role.ts";
 import { ClockSkew } from "./clock-skew.ts";

@@ -1,4 +1,4 @@
-import { Secret } from "../../../domain/secret.ts";
+import { Secret } from "../../../domain/keys/secret.ts";
 import type { AwsCredentials } from "./credentials.ts";
 
 /** Credentials as the provider's packages give and take them. */

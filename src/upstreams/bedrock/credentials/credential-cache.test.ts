@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { Secret } from "../../../domain/secret.ts";
-import { UpstreamFailure } from "../../../domain/upstream-failure.ts";
+import { Secret } from "../../../domain/keys/secret.ts";
+import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { ManualClock } from "../../../../test/support/manual-clock.ts";
 import { CredentialCache } from "./credential-cache.ts";
 import type { AwsCredentials } from "./credentials.ts";

@@ -1,5 +1,5 @@
-import { abortable } from "../../../domain/abortable.ts";
-import { UpstreamFailure } from "../../../domain/upstream-failure.ts";
+import { abortable } from "../../../domain/waiting/abortable.ts";
+import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import type { AwsCredentials, LoadCredentials } from "./credentials.ts";
 import type { Signature } from "./sign.ts";
 

@@ -132,7 +132,7 @@ test("a profile that is not there is told", async () => {
 
 const authorizing = (credentials: string) => `
   import { createAuthorizer } from ${JSON.stringify(authorizeFile)};
-  import { Secret } from ${JSON.stringify(new URL("../../../domain/secret.ts", import.meta.url).pathname)};
+  import { Secret } from ${JSON.stringify(new URL("../../../domain/keys/secret.ts", import.meta.url).pathname)};
   import { systemClock as clock } from ${JSON.stringify(clockFile)};
   const settings = { region: "us-east-1", credentials: ${credentials} };
   const authorizer = createAuthorizer(settings, { clock });

@@ -1,5 +1,5 @@
 import type { fromNodeProviderChain } from "@aws-sdk/credential-providers";
-import type { UpstreamFailure } from "../../../domain/upstream-failure.ts";
+import type { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { readIdentity } from "./aws-identity.ts";
 import { credentialFailure } from "./credential-failure.ts";
 import type { LoadCredentials } from "./credentials.ts";

@@ -1,4 +1,4 @@
-import { UpstreamFailure } from "../../../domain/upstream-failure.ts";
+import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { cleanMessage } from "../../shared/clean-message.ts";
 
 /** No credentials: what happened, the words of whoever refused, and what the operator can do. */

@@ -1,4 +1,4 @@
-import type { Secret } from "../../../domain/secret.ts";
+import type { Secret } from "../../../domain/keys/secret.ts";
 
 /** What requests are signed with. Never changed: others take its place. */
 export interface AwsCredentials {

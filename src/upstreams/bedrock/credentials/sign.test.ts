@@ -7,7 +7,7 @@ import {
   InvokeModelCommand,
 } from "@aws-sdk/client-bedrock-runtime";
 import fc from "fast-check";
-import { Secret } from "../../../domain/secret.ts";
+import { Secret } from "../../../domain/keys/secret.ts";
 import type { UpstreamRequest } from "../../adapter.ts";
 import type { AwsCredentials } from "./credentials.ts";
 import { encodePathSegment } from "../endpoint.ts";

@@ -1,9 +1,9 @@
-import type { EmbeddingResult, EmbeddingVector } from "../../../domain/embedding.ts";
-import type { TokenUsage } from "../../../domain/usage.ts";
+import type { EmbeddingResult, EmbeddingVector } from "../../../domain/chat/embedding.ts";
+import type { TokenUsage } from "../../../domain/usage/usage.ts";
 import type { WholeAnswer } from "../../adapter.ts";
 import { countOf, isNumbers, parseObject, type JsonObject } from "../../shared/json-fields.ts";
-import { brokenAnswer } from "../broken-answer.ts";
-import { failureInAnswer } from "../read-failure.ts";
+import { brokenAnswer } from "../decode/broken-answer.ts";
+import { failureInAnswer } from "../failures/read-failure.ts";
 
 /** An object with this field, or the failure that it tells instead. */
 export function parseAnswer({ headers, body }: WholeAnswer, field: string): JsonObject {

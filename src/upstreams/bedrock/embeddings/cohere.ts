@@ -1,8 +1,8 @@
-import type { EmbeddingRequest, EmbeddingResult } from "../../../domain/embedding.ts";
+import type { EmbeddingRequest, EmbeddingResult } from "../../../domain/chat/embedding.ts";
 import type { WholeAnswer } from "../../adapter.ts";
 import { isObject, listOf } from "../../shared/json-fields.ts";
-import { brokenAnswer } from "../broken-answer.ts";
-import { unsupported } from "../refusal.ts";
+import { brokenAnswer } from "../decode/broken-answer.ts";
+import { unsupported } from "../failures/refusal.ts";
 import { parseAnswer, resultOf } from "./answers.ts";
 import { hasImage, inputsOf, textsOf, type ReadImage, type ReadPart } from "./inputs.ts";
 import {

@@ -4,10 +4,10 @@ import {
   type EmbeddingInput,
   type EmbeddingPart,
   type EmbeddingRequest,
-} from "../../../domain/embedding.ts";
-import { byteLengthOf, parseDataUrl } from "../data-url.ts";
-import { imageFormatOf, type ImageFormat } from "../image-format.ts";
-import { invalidRequest, unsupported } from "../refusal.ts";
+} from "../../../domain/chat/embedding.ts";
+import { byteLengthOf, parseDataUrl } from "../content/data-url.ts";
+import { imageFormatOf, type ImageFormat } from "../content/image-format.ts";
+import { invalidRequest, unsupported } from "../failures/refusal.ts";
 
 /** What one vector is made of, as the provider's models take it. */
 export interface ReadInput {

@@ -1,8 +1,8 @@
-import type { EmbeddingRequest, EmbeddingResult } from "../../../domain/embedding.ts";
+import type { EmbeddingRequest, EmbeddingResult } from "../../../domain/chat/embedding.ts";
 import type { WholeAnswer } from "../../adapter.ts";
 import { listOf, objectOf } from "../../shared/json-fields.ts";
-import { brokenAnswer } from "../broken-answer.ts";
-import { unsupported } from "../refusal.ts";
+import { brokenAnswer } from "../decode/broken-answer.ts";
+import { unsupported } from "../failures/refusal.ts";
 import type { InputType } from "../settings.ts";
 import { parseAnswer, resultOf } from "./answers.ts";
 import { inputsOf, type ReadInput } from "./inputs.ts";

@@ -1,6 +1,6 @@
-import type { EmbeddingRequest, EmbeddingResult } from "../../../domain/embedding.ts";
+import type { EmbeddingRequest, EmbeddingResult } from "../../../domain/chat/embedding.ts";
 import type { WholeAnswer } from "../../adapter.ts";
-import { unsupported } from "../refusal.ts";
+import { unsupported } from "../failures/refusal.ts";
 import { parseAnswer, resultOf } from "./answers.ts";
 import { inputsOf, textsOf } from "./inputs.ts";
 import { refuseOtherDimensions, type EmbeddingWire } from "./wire.ts";

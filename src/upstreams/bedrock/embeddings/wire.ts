@@ -1,6 +1,6 @@
-import type { EmbeddingRequest, EmbeddingResult } from "../../../domain/embedding.ts";
+import type { EmbeddingRequest, EmbeddingResult } from "../../../domain/chat/embedding.ts";
 import type { WholeAnswer } from "../../adapter.ts";
-import { invalidRequest, unsupported } from "../refusal.ts";
+import { invalidRequest, unsupported } from "../failures/refusal.ts";
 import { inputTypes, type BedrockModelSettings, type InputType } from "../settings.ts";
 
 /** How one family of embedding models is asked through InvokeModel. */

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import type { EmbeddingInput, EmbeddingRequest } from "../../../domain/embedding.ts";
-import { UpstreamFailure } from "../../../domain/upstream-failure.ts";
+import type { EmbeddingInput, EmbeddingRequest } from "../../../domain/chat/embedding.ts";
+import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { embeddingWires } from "./wires.ts";
-import type { EmbeddingFamily } from "../model-families.ts";
+import type { EmbeddingFamily } from "../models/model-families.ts";
 
 const settings = { inputType: "search_document", truncate: "end" } as const;
 

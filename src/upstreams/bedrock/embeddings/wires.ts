@@ -1,4 +1,4 @@
-import type { EmbeddingFamily } from "../model-families.ts";
+import type { EmbeddingFamily } from "../models/model-families.ts";
 import { cohereV3, cohereV4 } from "./cohere.ts";
 import { nova } from "./nova.ts";
 import { titanImage, titanTextV1, titanTextV2 } from "./titan.ts";

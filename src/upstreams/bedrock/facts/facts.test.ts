@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { chatFamilies } from "../model-families.ts";
+import { chatFamilies } from "../models/model-families.ts";
 import { familySources } from "./family-sources.ts";
 import { endOfLifeOf, endsOfLife } from "./lifecycle.ts";
 

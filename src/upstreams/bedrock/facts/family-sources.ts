@@ -1,4 +1,4 @@
-import type { ChatFamily } from "../model-families.ts";
+import type { ChatFamily } from "../models/model-families.ts";
 
 /** Where the row of a family in `family-capabilities.ts` comes from. */
 export interface FamilySource {

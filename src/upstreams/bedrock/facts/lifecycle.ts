@@ -1,4 +1,4 @@
-import { foundationModelOf } from "../model-families.ts";
+import { foundationModelOf } from "../models/model-families.ts";
 
 /** When the provider takes a model away, by its own pages. */
 export interface EndOfLife {

@@ -1,6 +1,6 @@
 import type { Model } from "../../../domain/model.ts";
-import { resolveModel } from "../bedrock-model.ts";
-import { chatFamilies, familyOf, foundationModelOf } from "../model-families.ts";
+import { resolveModel } from "../models/bedrock-model.ts";
+import { chatFamilies, familyOf, foundationModelOf } from "../models/model-families.ts";
 import type { BedrockModelSettings } from "../settings.ts";
 import { familySources } from "./family-sources.ts";
 import { endOfLifeOf } from "./lifecycle.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readdir } from "node:fs/promises";
-import type { ChatRequest } from "../../../domain/chat.ts";
-import { UpstreamFailure } from "../../../domain/upstream-failure.ts";
+import type { ChatRequest } from "../../../domain/chat/chat.ts";
+import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import type { BedrockModelSettings } from "../settings.ts";
 import { encodeChecked, modelWith } from "../../../../test/bedrock/checked-encode.ts";
 

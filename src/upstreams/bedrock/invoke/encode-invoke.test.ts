@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import type { ChatRequest } from "../../../domain/chat.ts";
-import { resolveModel } from "../bedrock-model.ts";
-import type { ImportedFamily } from "../model-families.ts";
+import type { ChatRequest } from "../../../domain/chat/chat.ts";
+import { resolveModel } from "../models/bedrock-model.ts";
+import type { ImportedFamily } from "../models/model-families.ts";
 import { defaultModelSettings, type BedrockModelSettings } from "../settings.ts";
 import { encodeInvoke } from "./encode-invoke.ts";
 import { importedWireOf } from "./imported-families.ts";

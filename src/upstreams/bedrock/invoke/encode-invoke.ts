@@ -1,15 +1,15 @@
-import type { AdjustedFields } from "../../../domain/adjusted-fields.ts";
-import type { ChatRequest } from "../../../domain/chat.ts";
+import type { AdjustedFields } from "../../../domain/chat/adjusted-fields.ts";
+import type { ChatRequest } from "../../../domain/chat/chat.ts";
 import { numberOf } from "../../shared/json-fields.ts";
-import { Adjustments } from "../adjustments.ts";
-import { answerContextOf, type AnswerContext } from "../answer-context.ts";
-import type { BedrockModel } from "../bedrock-model.ts";
-import { checkUnsupported } from "../check-unsupported.ts";
-import type { ContentBlock, SystemBlock } from "../converse-body.ts";
-import { encodeContent, serviceTierOf } from "../encode-converse.ts";
-import { encodeInference, maxTokensOf } from "../encode-inference.ts";
-import { mergeFields } from "../merge-fields.ts";
-import { unsupported } from "../refusal.ts";
+import { Adjustments } from "../encode/adjustments.ts";
+import { answerContextOf, type AnswerContext } from "../encode/answer-context.ts";
+import type { BedrockModel } from "../models/bedrock-model.ts";
+import { checkUnsupported } from "../encode/check-unsupported.ts";
+import type { ContentBlock, SystemBlock } from "../encode/converse-body.ts";
+import { encodeContent, serviceTierOf } from "../encode/encode-converse.ts";
+import { encodeInference, maxTokensOf } from "../encode/encode-inference.ts";
+import { mergeFields } from "../encode/merge-fields.ts";
+import { unsupported } from "../failures/refusal.ts";
 import type { ImportedWire } from "./imported-families.ts";
 
 export interface EncodedInvoke {

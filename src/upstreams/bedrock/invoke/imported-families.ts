@@ -1,4 +1,4 @@
-import type { ImportedFamily, ModelFamily } from "../model-families.ts";
+import type { ImportedFamily, ModelFamily } from "../models/model-families.ts";
 import { llamaPrompt, mistralPrompt, qwenPrompt, type PromptTemplate } from "./prompt-template.ts";
 
 /** How one family of imported models is asked through InvokeModel. */

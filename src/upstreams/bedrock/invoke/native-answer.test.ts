@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { UpstreamFailure } from "../../../domain/upstream-failure.ts";
-import { decodeConverse } from "../decode-converse.ts";
+import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
+import { decodeConverse } from "../decode/decode-converse.ts";
 import { ThoughtSeal } from "../thinking/thought-seal.ts";
 import { asConverse, eventsOfChunk } from "./native-answer.ts";
 

@@ -7,7 +7,7 @@ import {
   textOf,
   type JsonObject,
 } from "../../shared/json-fields.ts";
-import type { KnownEvent } from "../stream-event-shape.ts";
+import type { KnownEvent } from "../decode/stream-event-shape.ts";
 
 /**
  * A whole answer of InvokeModel as the Converse answer that it would have been. What has none of the

@@ -1,8 +1,8 @@
-import type { ChatRequest } from "../../../domain/chat.ts";
+import type { ChatRequest } from "../../../domain/chat/chat.ts";
 import { objectOf, textOf } from "../../shared/json-fields.ts";
-import type { BedrockModel } from "../bedrock-model.ts";
-import { familyCapabilities } from "../family-capabilities.ts";
-import type { ReasoningCircumstances, ReasoningPlan } from "../thinking/plan-reasoning.ts";
+import type { BedrockModel } from "../models/bedrock-model.ts";
+import { familyCapabilities } from "../models/family-capabilities.ts";
+import type { ReasoningCircumstances, ReasoningPlan } from "../thinking/reasoning-plan.ts";
 
 /**
  * `reasoning_effort`, or the operator's `reasoningConfig`, for the second generation of Nova, which

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../shared/json-fields.ts";
-import type { ModelFamily } from "../model-families.ts";
+import type { ModelFamily } from "../models/model-families.ts";
 
 /**
  * `top_k` in `additionalModelRequestFields`: most models have a field of that name, Nova has it in

@@ -1,4 +1,4 @@
-import { foundationModelOf } from "../model-families.ts";
+import { foundationModelOf } from "../models/model-families.ts";
 
 /**
  * The identifier by which a region knows a model; undefined where it does not. The prefix of a

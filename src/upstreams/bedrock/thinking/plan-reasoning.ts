@@ -1,32 +1,11 @@
-import type { ChatRequest } from "../../../domain/chat.ts";
+import type { ChatRequest } from "../../../domain/chat/chat.ts";
 import { numberOf, objectOf, type JsonObject } from "../../shared/json-fields.ts";
-import type { BedrockModel } from "../bedrock-model.ts";
-import type { Turn } from "../converse-body.ts";
+import type { BedrockModel } from "../models/bedrock-model.ts";
 import { planNovaEffort } from "../nova/effort.ts";
-import type { Capabilities } from "../model-families.ts";
-import { holdsResults } from "../turns.ts";
+import type { Capabilities } from "../models/model-families.ts";
+import { holdsResults } from "../encode/turns.ts";
+import type { ReasoningCircumstances, ReasoningPlan } from "./reasoning-plan.ts";
 import { beginsWithThoughts } from "./turn-thoughts.ts";
-
-export interface ReasoningPlan {
-  /** For `additionalModelRequestFields`. */
-  readonly fields: JsonObject;
-  /**
-   * Whether the model thinks before it answers, which rules out choosing its sampling, and lets it
-   * have its earlier thoughts back.
-   */
-  readonly isThinking: boolean;
-  /** Set where the model takes no cap of its answer. */
-  readonly isUncapped?: true;
-  /** The effort that is sent, in the model's words. */
-  readonly effort?: string;
-}
-
-export interface ReasoningCircumstances {
-  /** Whether the model must call a tool. */
-  readonly isForced: boolean;
-  readonly maxTokens: number;
-  readonly turns: readonly Turn[];
-}
 
 /**
  * `reasoning_effort` in the model's own terms, or the thinking that the operator has set. Models

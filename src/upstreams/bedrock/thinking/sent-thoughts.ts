@@ -1,6 +1,6 @@
-import type { ChatMessage, ReasoningBlock } from "../../../domain/chat.ts";
+import type { ChatMessage, ReasoningBlock } from "../../../domain/chat/chat.ts";
 import { isObject, listOf, nonEmpty, textOf, type JsonObject } from "../../shared/json-fields.ts";
-import type { ReasoningContentBlock } from "../converse-body.ts";
+import type { ReasoningContentBlock } from "../encode/converse-body.ts";
 import type { ThoughtSeal } from "./thought-seal.ts";
 
 /**

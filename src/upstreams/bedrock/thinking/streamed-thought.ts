@@ -1,6 +1,6 @@
-import type { ReasoningBlock } from "../../../domain/chat.ts";
+import type { ReasoningBlock } from "../../../domain/chat/chat.ts";
 import { nonEmpty, objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
-import { brokenAnswer } from "../broken-answer.ts";
+import { brokenAnswer } from "../decode/broken-answer.ts";
 
 /** Longest block of thoughts, characters of all its parts; the models' longest are far shorter. */
 const longestThought = 4 * 1024 * 1024;

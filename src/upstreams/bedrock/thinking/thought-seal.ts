@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import type { ReasoningBlock } from "../../../domain/chat.ts";
-import { foundationModelOf } from "../model-families.ts";
+import type { ReasoningBlock } from "../../../domain/chat/chat.ts";
+import { foundationModelOf } from "../models/model-families.ts";
 
 /**
  * A model knows only its own thoughts again, unchanged, and refuses a whole request for others. So

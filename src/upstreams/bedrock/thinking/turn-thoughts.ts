@@ -1,4 +1,4 @@
-import type { ContentBlock, Turn } from "../converse-body.ts";
+import type { ContentBlock, Turn } from "../encode/converse-body.ts";
 
 /** The turns for a model that does not think now, which wants no thoughts either. */
 export function withoutThoughts(turns: readonly Turn[]): readonly Turn[] {

@@ -1,0 +1,90 @@
+/**
+ * Checks the structure of `src/`: who imports whom, that neither files nor rooms import each other
+ * in circles, and that a room holds few files. Prints one line for each breach.
+ */
+import { readFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { findCircles } from "./structure/find-circles.ts";
+import { importsOf, type Import } from "./structure/imports-of.ts";
+import { onlyHere, packages, rules, type Rule } from "./structure/rules.ts";
+
+/** Files of one room, its tests and sub-rooms apart. */
+const mostFilesOfRoom = 15;
+
+const paths = [...new Bun.Glob("src/**/*.ts").scanSync(".")]
+  .filter((path) => !path.endsWith(".test.ts"))
+  .toSorted();
+const sources = paths.map((path) => ({ path, text: readFileSync(path, "utf8") }));
+const imports = sources.flatMap(({ path, text }) => importsOf(path, text));
+
+const breaches = [
+  ...sources.flatMap(checkFile),
+  ...imports.flatMap(checkImport),
+  ...circlesBetween("files", (path) => path),
+  ...circlesBetween("rooms", roomOf),
+  ...checkRoomSizes(),
+];
+for (const breach of breaches) console.log(breach);
+process.exitCode = breaches.length === 0 ? 0 : 1;
+
+function checkFile({ path, text }: { readonly path: string; readonly text: string }): string[] {
+  const found = onlyHere
+    .filter((rule) => rule.pattern.test(text) && !rule.in.test(path))
+    .map(({ rule }) => `${path}: ${rule}`);
+  if (ruleOf(path) === undefined) found.push(`${path}: lies in no room of the layout`);
+  if (/(^|\/)(utils|helpers|common|misc)(\/|\.ts$)/.test(path)) {
+    found.push(`${path}: the name says nothing`);
+  }
+  return found;
+}
+
+function ruleOf(path: string): Rule | undefined {
+  return rules.find(({ from }) => from.test(path));
+}
+
+function checkImport(found: Import): string[] {
+  if (found.isModule) return checkPackage(found);
+  const rule = ruleOf(found.path);
+  if (rule === undefined || isAllowed(found, rule)) return [];
+  return [`${found.path}: must not import ${found.target}`];
+}
+
+function isAllowed({ path, target, isType }: Import, rule: Rule): boolean {
+  const own = rule.from.exec(path)?.[0];
+  if (own !== undefined && rule.isAlone !== true && target.startsWith(own)) return true;
+  if (rule.may.some((allowed) => allowed.test(target))) return true;
+  return isType && (rule.mayAsTypes ?? []).some((allowed) => allowed.test(target));
+}
+
+function checkPackage({ path, target }: Import): string[] {
+  if (target.startsWith("node:") || target.startsWith("bun:") || target === "bun") return [];
+  const name = target.split("/", target.startsWith("@") ? 2 : 1).join("/");
+  const known = packages.find((entry) => entry.name === name);
+  if (known !== undefined && known.in.test(path)) return [];
+  return [`${path}: must not import the package ${name}`];
+}
+
+/** Types count as well: what imports each other is one thing, whatever its folders say. */
+function circlesBetween(what: string, nodeOf: (path: string) => string): string[] {
+  const edges = new Map<string, Set<string>>();
+  for (const { path, target, isModule } of imports) {
+    const [from, to] = [nodeOf(path), nodeOf(target)];
+    if (isModule || from === to) continue;
+    const next = edges.get(from) ?? new Set();
+    edges.set(from, next.add(to));
+  }
+  return findCircles(edges).map((circle) => `${what} import each other: ${circle.join(", ")}`);
+}
+
+/** The first folder below `src/`; a file beside these is a room of its own. */
+function roomOf(path: string): string {
+  return /^src\/[^/]+/.exec(path)?.[0] ?? path;
+}
+
+function checkRoomSizes(): string[] {
+  const sizes = new Map<string, number>();
+  for (const path of paths) sizes.set(dirname(path), (sizes.get(dirname(path)) ?? 0) + 1);
+  return [...sizes]
+    .filter(([, files]) => files > mostFilesOfRoom)
+    .map(([room, files]) => `${room}: ${files} files, ${mostFilesOfRoom} at most`);
+}

@@ -1,0 +1,23 @@
+import { expect, test } from "bun:test";
+import { findCircles } from "./find-circles.ts";
+
+function graph(edges: Readonly<Record<string, readonly string[]>>) {
+  return new Map(Object.entries(edges).map(([node, next]) => [node, new Set(next)]));
+}
+
+test("a graph without a way back has no circle", () => {
+  expect(findCircles(graph({ a: ["b", "c"], b: ["c"], c: [] }))).toEqual([]);
+});
+
+test("nodes that reach each other are one circle, however long the way", () => {
+  expect(findCircles(graph({ a: ["b"], b: ["c"], c: ["a", "d"], d: [] }))).toEqual([
+    ["a", "b", "c"],
+  ]);
+});
+
+test("two circles that only touch one way stay two", () => {
+  const found = findCircles(graph({ a: ["b"], b: ["a", "c"], c: ["d"], d: ["c"] }));
+  expect(found).toHaveLength(2);
+  expect(found).toContainEqual(["a", "b"]);
+  expect(found).toContainEqual(["c", "d"]);
+});

@@ -1,0 +1,109 @@
+/** Who may import whom: the rules of `docs/architecture.md`. The first that fits a file holds. */
+export interface Rule {
+  /** The start of a path: the room, or the file, that the rule is about. */
+  readonly from: RegExp;
+  /** What it may import beside its own room. */
+  readonly may: readonly RegExp[];
+  /** What it may import as types only. */
+  readonly mayAsTypes?: readonly RegExp[];
+  /** Files of its own room are not its own: each is on its own rule. */
+  readonly isAlone?: boolean;
+}
+
+const domain = /^src\/domain\//;
+const snapshot = /^src\/snapshot\//;
+const adapter = /^src\/upstreams\/adapter\.ts$/;
+/** The interfaces of the store; its folders are backends. */
+const store = /^src\/store\/[\w-]+\.ts$/;
+const storeErrors = /^src\/store\/errors\.ts$/;
+
+export const rules: readonly Rule[] = [
+  { from: /^src\/domain\//, may: [] },
+  { from: /^src\/telemetry\//, may: [domain] },
+  { from: /^src\/simulator\//, may: [domain] },
+  { from: /^src\/store\/[\w-]+\.ts$/, may: [domain, store] },
+  { from: /^src\/store\/(?:coordinator\/)?\w+\//, may: [domain, store] },
+  { from: /^src\/ledger\//, may: [domain, storeErrors], mayAsTypes: [store] },
+  { from: /^src\/upstreams\/adapter\.ts$/, may: [domain], isAlone: true },
+  {
+    from: /^src\/upstreams\/registry\.ts$/,
+    may: [domain, adapter, /^src\/upstreams\/\w+\/(adapter|settings)\.ts$/],
+  },
+  { from: /^src\/upstreams\/\w+\//, may: [domain, adapter, /^src\/upstreams\/shared\//] },
+  {
+    from: /^src\/config\//,
+    may: [
+      domain,
+      /^src\/upstreams\/\w+\/(settings|models\/model-families|(?:facts|regions)\/[\w-]+)\.ts$/,
+    ],
+  },
+  { from: /^src\/snapshot\//, may: [domain], mayAsTypes: [adapter] },
+  { from: /^src\/keys\//, may: [domain], mayAsTypes: [snapshot, store] },
+  { from: /^src\/routing\//, may: [domain], mayAsTypes: [snapshot] },
+  {
+    from: /^src\/admission\//,
+    may: [domain],
+    mayAsTypes: [snapshot, store, /^src\/(routing|keys)\//],
+  },
+  {
+    from: /^src\/upstream-client\//,
+    may: [domain],
+    mayAsTypes: [snapshot, adapter, /^src\/routing\//],
+  },
+  {
+    from: /^src\/call\//,
+    may: [domain, snapshot, /^src\/(admission|routing|keys|upstream-client)\//],
+    mayAsTypes: [store, adapter],
+  },
+  { from: /^src\/edge\//, may: [domain, snapshot] },
+  { from: /^src\/idempotency\//, may: [domain, snapshot, /^src\/edge\//], mayAsTypes: [store] },
+  { from: /^src\/dialects\//, may: [domain, snapshot, /^src\/(edge|call|idempotency)\//] },
+  {
+    from: /^src\/control\//,
+    may: [domain, storeErrors, /^src\/edge\//],
+    mayAsTypes: [store, /^src\/(keys|admission|config)\//],
+  },
+  { from: /^src\/process\//, may: [/^src\/(?!cli|simulator|app\.ts)/] },
+  { from: /^src\/cli\//, may: [/^src\/(?!edge|dialects|upstreams|call)/] },
+  { from: /^src\/(app|routes|main)\.ts$/, may: [/^src\//, /^package\.json$/] },
+];
+
+/** Imports of packages are allowed where the reason for the package lies. */
+export const packages: readonly { readonly name: string; readonly in: RegExp }[] = [
+  { name: "zod", in: /^src\/(config|control)\// },
+  { name: "openid-client", in: /^src\/control\/sign-in\/sso\// },
+  { name: "yaml", in: /^src\/config\/text\// },
+  {
+    name: "@aws-sdk/credential-providers",
+    in: /^src\/upstreams\/bedrock\/credentials\/[\w-]+\.ts$/,
+  },
+  { name: "gpt-tokenizer", in: /^src\/dialects\/embeddings\/decode-tokens-thread\.ts$/ },
+];
+
+/** What stands in one place only. */
+export const onlyHere: readonly {
+  readonly pattern: RegExp;
+  readonly in: RegExp;
+  readonly rule: string;
+}[] = [
+  {
+    pattern: /\bprocess\.env\b/,
+    in: /^src\/config\/environment\.ts$/,
+    rule: "only config/environment reads process.env",
+  },
+  {
+    pattern: /\bBun\.serve\(/,
+    in: /^src\/(edge\/listen|simulator\/.*)\.ts$/,
+    rule: "only edge/listen serves",
+  },
+  {
+    pattern: /\bprocess\.exit\(/,
+    in: /^src\/main\.ts$/,
+    rule: "only main may end the process",
+  },
+  {
+    pattern: /\bkind === "(?:openai|bedrock)"/,
+    in: /^src\/upstreams\//,
+    rule: "facts about a kind belong to its folder",
+  },
+];

@@ -1,0 +1,195 @@
+import { GatewayError } from "../domain/errors/gateway-error.ts";
+import type { RefusalExplanation, RefusalRule, WindowSlot } from "../domain/errors/refusal.ts";
+import { formatGoDuration, rateLimitHeaders, retryHeaders } from "../domain/limits/headers.ts";
+import type { LimitDecision } from "../store/store.ts";
+import type { Guarantee } from "./guarantee.ts";
+import type { Call } from "../snapshot/call.ts";
+import type { OutputExpectation } from "./estimate/estimate.ts";
+import { accountScopeId, isListing } from "./plan-scopes.ts";
+import type { ResolvedModel } from "../snapshot/resolve-model.ts";
+
+export interface RefusedAdmission {
+  readonly request: {
+    readonly call: Pick<Call, "caller" | "environment" | "counted">;
+    /** Undefined for a request that was refused before its body was read. */
+    readonly resolved?: ResolvedModel;
+    readonly output?: OutputExpectation;
+  };
+  /** Undefined: the plan refused. */
+  readonly guarantee?: Guarantee;
+  readonly decision: Extract<LimitDecision, { isAdmitted: false }>;
+  readonly askedTokens: number;
+  /** Wall clock. */
+  readonly now: number;
+}
+
+/** The numbers of the limit that refused. */
+interface BrokenLimit {
+  readonly limit: number;
+  readonly used: number;
+  readonly asked: number;
+}
+
+/** 429 with what the caller can do about it, for the caller and for whoever explains it. */
+export function admissionRefusal(refused: RefusedAdmission): GatewayError {
+  const { overrun } = refused.decision;
+  return overrun === undefined ? limitRefusal(refused) : overrunRefusal(refused, overrun);
+}
+
+type Refused = RefusedAdmission["decision"];
+
+/** Without a cap a call could use more than its key may owe. */
+function overrunRefusal(
+  refused: RefusedAdmission,
+  { limit, used, asked }: NonNullable<Refused["overrun"]>,
+): GatewayError {
+  const { retryAfterMs, state } = refused.decision;
+  const subject = subjectOf(refused, "tokens per min (TPM)");
+  const could = `its answers have no cap and could use ${asked} tokens more than are reserved for it`;
+  const setCap = "Please set `max_completion_tokens` or `max_tokens`";
+  const message =
+    retryAfterMs === undefined
+      ? `Request too large for ${subject}: ${could}; at most ${limit} are allowed. ${setCap}.`
+      : `Rate limit reached for ${subject}: ${could}, and requests under way ${used}; at most ` +
+        `${limit} are allowed together. ${setCap}, or try again when they have ended.`;
+  return new GatewayError("rate_limit_exceeded", {
+    message,
+    type: "tokens",
+    headers: { ...rateLimitHeaders(state), ...retryHeaders(retryAfterMs) },
+    explanation: {
+      ...whose(refused),
+      rule: "uncapped_output",
+      summary:
+        `The request does not cap its output: it could use ${asked} tokens beyond its reservation, ` +
+        `and other calls under way ${used}. The plan allows ${limit} together (overrun_factor). ` +
+        "Have the application set max_completion_tokens, or raise overrun_factor.",
+    },
+  });
+}
+
+function limitRefusal(refused: RefusedAdmission): GatewayError {
+  const { dimension, retryAfterMs, state, debt } = refused.decision;
+  const isTokens = dimension === "tokens";
+  const limit = isTokens ? state.limits.tokensPerMinute : state.limits.requestsPerMinute;
+  const used = isTokens ? limit - state.remainingTokens + debt : limit - state.remainingRequests;
+  const asked = isTokens ? refused.askedTokens : 1;
+  const subject = subjectOf(refused, isTokens ? "tokens per min (TPM)" : "requests per min (RPM)");
+  const numbers = [`Limit ${limit}`, `Used ${used}`, ...(asked > 0 ? [`Requested ${asked}`] : [])];
+  const owed = isTokens && debt > 0 ? " Earlier calls used more than the limit, which counts." : "";
+  const message =
+    retryAfterMs === undefined
+      ? `Request too large for ${subject}: Limit ${limit}, Requested ${asked}. ${adviceFor(refused)}`
+      : `Rate limit reached for ${subject}: ${numbers.join(", ")}.${owed} ` +
+        `Please try again in ${formatGoDuration(retryAfterMs)}.`;
+  return new GatewayError("rate_limit_exceeded", {
+    message,
+    type: dimension,
+    headers: { ...rateLimitHeaders(state), ...retryHeaders(retryAfterMs) },
+    explanation: explain(refused, { limit, used, asked }),
+  });
+}
+
+function adviceFor({ request }: RefusedAdmission): string {
+  const isUncapped = request.output !== undefined && request.output.cap === undefined;
+  return isUncapped
+    ? "Without a cap on its output all that the model can answer is counted. Please set " +
+        "`max_completion_tokens` or `max_tokens`, or shorten the input."
+    : "The input or output tokens must be reduced in order to run successfully.";
+}
+
+function subjectOf({ request, guarantee, decision }: RefusedAdmission, ofPlan: string): string {
+  const { resolved, call } = request;
+  const { application, accountId } = call.caller.key;
+  const what = guarantee === undefined ? ofPlan : `provisioned tokens per ${guarantee.seconds} s`;
+  const model = resolved === undefined ? "" : `${resolved.model.alias} in `;
+  const isOfAccount = decision.scopeId === accountScopeId(accountId);
+  const whose = isOfAccount ? "all applications of the account" : `application ${application}`;
+  const listing = isListing(decision.scopeId) ? "the list of models in " : "";
+  return `${listing}${model}${whose} on ${what}`;
+}
+
+function whose({ request }: RefusedAdmission) {
+  const { caller, environment } = request.call;
+  const { key, publicId } = caller;
+  return {
+    keyId: key.id,
+    publicId,
+    accountId: key.accountId,
+    application: key.application,
+    environment: environment.name,
+    ...(request.resolved !== undefined && { model: request.resolved.model.alias }),
+  };
+}
+
+function explain(
+  refused: RefusedAdmission,
+  { limit, used, asked }: BrokenLimit,
+): RefusalExplanation {
+  const { guarantee, decision, now } = refused;
+  const { scopeId, dimension, freeAfterMs, slots, debt } = decision;
+  const rule = brokenRule(decision, guarantee);
+  const seconds = guarantee?.seconds ?? 60;
+  const debtOf = dimension === "tokens" ? debt : 0;
+  const wanted = asked > 0 ? `, and the request asks for ${asked}` : "";
+  const isOfAccount = scopeId === accountScopeId(refused.request.call.caller.key.accountId);
+  const ofListings = isListing(scopeId) ? " of requests for the list of models" : "";
+  const ofWhom = isOfAccount ? " of all keys of the account" : ofListings;
+  const owed =
+    debtOf === 0
+      ? ""
+      : ` Calls before it used ${debtOf} tokens beyond the limit, which are paid first.`;
+  return {
+    rule,
+    summary:
+      rule === "request_too_large"
+        ? `The request asks for ${asked} tokens, more than the ${limit} of ` +
+          `${wholeTime(guarantee)}${ofWhom}.`
+        : `The last ${seconds} s${ofWhom} hold ${used - debtOf} of ${limit} ${dimension}` +
+          `${wanted}.${owed}`,
+    ...whose(refused),
+    window: {
+      scopeId,
+      limit,
+      used,
+      requested: asked,
+      freeAt: freeAfterMs === undefined ? undefined : now + freeAfterMs,
+      slots: byMinute(slots),
+    },
+  };
+}
+
+function wholeTime(guarantee: Guarantee | undefined): string {
+  return guarantee === undefined ? "a whole minute" : `${guarantee.seconds} s of the guarantee`;
+}
+
+/** A guarantee may count an hour; what is older than the newest minute is kept by the minute. */
+function byMinute(slots: readonly WindowSlot[]): readonly WindowSlot[] {
+  const merged: WindowSlot[] = [];
+  for (const slot of slots) {
+    const before = merged.at(-1);
+    const minute = Math.floor(slot.ageMs / 60_000);
+    if (
+      before === undefined ||
+      slot.ageMs < 61_000 ||
+      Math.floor(before.ageMs / 60_000) !== minute
+    ) {
+      merged.push(slot);
+      continue;
+    }
+    merged[merged.length - 1] = {
+      ageMs: slot.ageMs,
+      requests: before.requests + slot.requests,
+      tokens: before.tokens + slot.tokens,
+    };
+  }
+  return merged;
+}
+
+function brokenRule(
+  { dimension, retryAfterMs }: Refused,
+  guarantee: Guarantee | undefined,
+): RefusalRule {
+  if (dimension === "requests" && guarantee === undefined) return "requests_per_minute";
+  if (retryAfterMs === undefined) return "request_too_large";
+  return guarantee === undefined ? "tokens_per_minute" : "guarantee_used_up";
+}

@@ -1,0 +1,143 @@
+import { GatewayError } from "../domain/errors/gateway-error.ts";
+import type { Clock } from "../domain/clock.ts";
+import type { CapacityClass } from "../domain/usage/usage.ts";
+import type { LimitState } from "../domain/limits/limit-state.ts";
+import type { LimitStore } from "../store/store.ts";
+import { admissionRefusal, type RefusedAdmission } from "./admission-refusal.ts";
+import type { Call } from "../snapshot/call.ts";
+import { guaranteeOf, type Guarantee } from "./guarantee.ts";
+import { keyScopeId, planScopes } from "./plan-scopes.ts";
+import {
+  reservationUnder,
+  uncappedTerms,
+  type ReservationRequest,
+  type TokenReservation,
+} from "./reserve-tokens.ts";
+import type { ResolvedModel } from "../snapshot/resolve-model.ts";
+
+/** The decision that a call may run: what was reserved, and in which class. */
+export interface Admission extends ResolvedModel {
+  readonly reservedTokens: number;
+  /** See `TokenReservation`. */
+  readonly outputCap: number | undefined;
+  readonly capacityClass: CapacityClass;
+  readonly state: LimitState;
+}
+
+export interface AdmissionRequest extends ReservationRequest {
+  readonly call: Call;
+}
+
+export interface AdmissionServices {
+  readonly limits: LimitStore;
+  readonly clock: Clock;
+}
+
+/**
+ * Reserves what a call needs, in its guarantee or else under the plan of the key, or throws 429 and
+ * reserves nothing. What the guarantee takes is not charged to the plan at all, nor is its request.
+ */
+export async function admit(
+  request: AdmissionRequest,
+  services: AdmissionServices,
+): Promise<Admission> {
+  const { call, resolved } = request;
+  const { limits } = services;
+  const guarantee = wantedGuarantee(request);
+  const used = guarantee && (await tryGuarantee(request, guarantee, services));
+  if (used !== undefined && "admission" in used) return used.admission;
+  const isGuaranteedAlone = call.options.capacity === "provisioned-only";
+  if (isGuaranteedAlone) {
+    throw used === undefined ? noGuarantee(request) : await refusalOf(used.refused, services);
+  }
+  const reservation = reservationUnder(call.caller.limits.tokensPerMinute, request);
+  const { tokens, mostTokens } = reservation;
+  const { counted } = call;
+  const scopes = counted?.scopes ?? planScopes(call);
+  const decision = await limits.acquire({ callId: call.id, scopes, tokens, mostTokens, counted });
+  if (decision.isAdmitted) {
+    const capacityClass = used === undefined ? "on-demand" : "spillover";
+    return admissionOf(resolved, reservation, { capacityClass, state: decision.state });
+  }
+  const refused = { request, decision, askedTokens: tokens, now: services.clock.now() };
+  throw await refusalOf(soonerOf(refused, used?.refused), services);
+}
+
+/**
+ * What is too large has cost a request; what came too early may come again, so its request is given
+ * back: as many a minute as the plan has, since the body has been read for each of them.
+ */
+async function refusalOf(
+  refused: RefusedAdmission,
+  services: AdmissionServices,
+): Promise<GatewayError> {
+  const { call } = refused.request;
+  if (refused.decision.retryAfterMs !== undefined && call.counted !== undefined) {
+    const { key, limits } = call.caller;
+    const early = { id: `early/${keyScopeId(key.limitScope)}`, limits };
+    const { isAdmitted } = await services.limits.count([early]);
+    if (isAdmitted) await services.limits.uncount(call.counted);
+  }
+  return admissionRefusal(refused);
+}
+
+/** Of the plan's refusal and the guarantee's, the one that ends first; waiting is for either. */
+function soonerOf(plan: RefusedAdmission, guarantee: RefusedAdmission | undefined) {
+  const waitOf = ({ decision }: RefusedAdmission): number => decision.retryAfterMs ?? Infinity;
+  return guarantee !== undefined && waitOf(guarantee) < waitOf(plan) ? guarantee : plan;
+}
+
+async function tryGuarantee(
+  request: AdmissionRequest,
+  guarantee: Guarantee,
+  services: AdmissionServices,
+): Promise<{ readonly admission: Admission } | { readonly refused: RefusedAdmission }> {
+  const { call, resolved } = request;
+  const { limits, clock } = services;
+  const reservation = reservationUnder(guarantee.tokens, request);
+  const { tokens, mostTokens } = reservation;
+  const { overrunFactor } = uncappedTerms(call);
+  const scopes = [{ ...guarantee.scope, overrunFactor }];
+  const decision = await limits.acquire({ callId: call.id, scopes, tokens, mostTokens });
+  if (!decision.isAdmitted) {
+    return { refused: { request, guarantee, decision, askedTokens: tokens, now: clock.now() } };
+  }
+  await uncount(call, services);
+  const { state } = decision;
+  return { admission: admissionOf(resolved, reservation, { capacityClass: "provisioned", state }) };
+}
+
+function admissionOf(
+  resolved: ResolvedModel,
+  { tokens: reservedTokens, outputCap }: TokenReservation,
+  granted: Pick<Admission, "capacityClass" | "state">,
+): Admission {
+  return { ...resolved, reservedTokens, outputCap, ...granted };
+}
+
+async function uncount({ counted }: Call, { limits }: AdmissionServices): Promise<void> {
+  if (counted !== undefined) await limits.uncount(counted);
+}
+
+/** False when the request is larger than every limit it may be under: no waiting would help. */
+export function canEverFit(request: AdmissionRequest): boolean {
+  const fits = (limit: number): boolean => reservationUnder(limit, request).tokens <= limit;
+  const guarantee = wantedGuarantee(request);
+  if (guarantee !== undefined && fits(guarantee.tokens)) return true;
+  const { options, caller } = request.call;
+  return options.capacity !== "provisioned-only" && fits(caller.limits.tokensPerMinute);
+}
+
+function wantedGuarantee({ call, resolved }: AdmissionRequest): Guarantee | undefined {
+  if (call.options.capacity === "on-demand-only") return undefined;
+  return guaranteeOf(call, resolved.model);
+}
+
+function noGuarantee({ call, resolved }: AdmissionRequest): GatewayError {
+  return new GatewayError("invalid_value", {
+    message:
+      `Invalid header 'x-sluice-capacity': application ${call.caller.key.application} has no ` +
+      `provisioned throughput for the model \`${resolved.model.alias}\`; use auto.`,
+    param: "x-sluice-capacity",
+  });
+}

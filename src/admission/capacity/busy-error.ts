@@ -1,0 +1,65 @@
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import type { Model } from "../../domain/model.ts";
+import type { RefusalRule } from "../../domain/errors/refusal.ts";
+import { retryHeaders } from "../../domain/limits/headers.ts";
+import type { Call } from "../../snapshot/call.ts";
+import { whyEnded } from "../../domain/waiting/why-ended.ts";
+import type { BusyPool, BusyReason } from "./place.ts";
+
+/** What a caller hears when no place was found, or none in time. */
+export function busyError(
+  busy: BusyPool,
+  { call, model }: { readonly call: Call; readonly model: Model },
+): GatewayError {
+  if (busy.busy === "left") return whyEnded(call.signal);
+  const { key, publicId } = call.caller;
+  const { rule, summary } = reasons[busy.busy];
+  return new GatewayError("model_unavailable", {
+    message: `The model \`${model.alias}\` is busy: all of its capacity is in use. ${adviceOf(busy)}`,
+    headers: {
+      ...retryHeaders(busy.retryAfterMs === Infinity ? undefined : busy.retryAfterMs),
+      ...(busy.position !== undefined && {
+        "x-sluice-queue-position": String(busy.position),
+        "x-sluice-queue-wait-ms": String(Math.round(busy.waitedMs)),
+      }),
+    },
+    explanation: {
+      rule,
+      summary,
+      keyId: key.id,
+      publicId,
+      accountId: key.accountId,
+      application: key.application,
+      environment: call.environment.name,
+      model: model.alias,
+    },
+  });
+}
+
+function adviceOf({ busy, retryAfterMs }: BusyPool): string {
+  if (retryAfterMs !== Infinity) return "Please retry with exponential backoff.";
+  return busy === "tokens"
+    ? "A request as large as this one does not fit into what is left of it."
+    : "It serves calls within provisioned throughput alone.";
+}
+
+const reasons: Readonly<
+  Record<Exclude<BusyReason, "left">, { readonly rule: RefusalRule; readonly summary: string }>
+> = {
+  full: {
+    rule: "pool_busy",
+    summary: "All places that calls of this class may take at the pool or upstream are taken.",
+  },
+  tokens: {
+    rule: "pool_busy",
+    summary: "The tokens per minute of the pool that are not sold are used up.",
+  },
+  "queue-full": {
+    rule: "queue_full",
+    summary: "As many calls wait for the pool or upstream as may; those of others came first.",
+  },
+  deadline: {
+    rule: "queue_deadline",
+    summary: "The call waited for a place as long as its plan allows (queue_timeout).",
+  },
+};

@@ -1,0 +1,78 @@
+import type { Clock } from "../../domain/clock.ts";
+import type { LimitDecision, TokenLimits } from "../../store/store.ts";
+import { AccountShares } from "./account-shares.ts";
+import type { PlaceRequest } from "./place.ts";
+
+/** Tokens of a pool's minute that a call was promised. */
+export interface Reservation {
+  /** Names it in the limit store. */
+  readonly id: string;
+  readonly accountId: string;
+  readonly tokens: number;
+  /** The second in which it was granted. */
+  slot: number | undefined;
+}
+
+export interface PoolTokensOptions {
+  readonly clock: Pick<Clock, "monotonic">;
+  readonly limits: TokenLimits;
+  /** In which the store counts them. */
+  readonly scopeId: string;
+}
+
+/** The tokens of a pool that are not held back for guarantees. */
+export class PoolTokens {
+  readonly #options: PoolTokensOptions;
+  readonly #shares: AccountShares;
+  #reservations = 0;
+
+  constructor(options: PoolTokensOptions) {
+    this.#options = options;
+    this.#shares = new AccountShares(options.clock.monotonic());
+  }
+
+  isLight({ accountId, tokens }: PlaceRequest, tokensPerMinute: number): boolean {
+    const now = this.#options.clock.monotonic();
+    return this.#shares.isLight({ accountId, tokens, tokensPerMinute }, now);
+  }
+
+  /** How long a request has to wait so that enough is left for lighter accounts; 0: not at all. */
+  courtesyMs({ accountId, tokens }: PlaceRequest, tokensPerMinute: number): number {
+    const now = this.#options.clock.monotonic();
+    return this.#shares.waitMs({ accountId, tokens, tokensPerMinute }, now);
+  }
+
+  /** Each its own id: a call may come to several pools, and to one several times. */
+  newReservation({ callId, accountId, tokens }: PlaceRequest): Reservation {
+    this.#reservations += 1;
+    const id = `${callId}/${this.#options.scopeId}/${this.#reservations}`;
+    return { id, accountId, tokens, slot: undefined };
+  }
+
+  /** Fails later, if at all, so that whoever gives a place back never sees it. */
+  ask(
+    { id: callId, tokens }: Reservation,
+    tokensPerMinute: number,
+  ): LimitDecision | Promise<LimitDecision> {
+    const { limits, scopeId: id } = this.#options;
+    const limited = { requestsPerMinute: Infinity, tokensPerMinute };
+    const scopes = [{ id, limits: limited, isShared: true }];
+    try {
+      return limits.acquire({ callId, scopes, tokens });
+    } catch (error) {
+      return Promise.reject(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  /** The store has granted it. */
+  granted(reservation: Reservation): void {
+    const { accountId, tokens } = reservation;
+    reservation.slot = this.#shares.charge(accountId, tokens, this.#options.clock.monotonic());
+  }
+
+  /** What cannot be settled ages out by itself. */
+  settle({ id, accountId, tokens, slot }: Reservation, usedTokens: number): void {
+    Promise.resolve(this.#options.limits.settle(id, usedTokens)).catch(() => undefined);
+    if (slot !== undefined) this.#shares.adjust(accountId, usedTokens - tokens, slot);
+  }
+}

@@ -1,0 +1,92 @@
+import type { Clock } from "../../domain/clock.ts";
+import type { CapacityClass } from "../../domain/usage/usage.ts";
+import type { BusyReason, EnterResult, PlaceRequest, PlaceWait } from "./place.ts";
+
+export type Patience = Pick<PlaceWait, "signal" | "patienceMs">;
+
+/** How a wait in a queue ended. */
+export interface Waited {
+  readonly capacityClass: CapacityClass;
+  readonly waitedMs: number;
+  readonly outcome: "served" | BusyReason;
+}
+
+export interface WaiterParts {
+  readonly request: PlaceRequest;
+  /** In the queue, from 1. */
+  readonly position: number;
+  /** Monotonic milliseconds. */
+  readonly since: number;
+}
+
+/** A call that waits for a place; it ends once, with the place or without. */
+export class Waiter {
+  readonly request: PlaceRequest;
+  readonly position: number;
+  readonly since: number;
+  readonly result: Promise<EnterResult>;
+  readonly #resolve: (result: EnterResult) => void;
+  readonly #reject: (error: unknown) => void;
+  #isOver = false;
+  #disarm: (() => void) | undefined;
+
+  constructor({ request, position, since }: WaiterParts) {
+    this.request = request;
+    this.position = position;
+    this.since = since;
+    const { promise, resolve, reject } = Promise.withResolvers<EnterResult>();
+    this.result = promise;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  get capacityClass(): CapacityClass {
+    return this.request.capacityClass;
+  }
+
+  get keyId(): string {
+    return this.request.keyId;
+  }
+
+  get accountId(): string {
+    return this.request.accountId;
+  }
+
+  get tokens(): number {
+    return this.request.tokens;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Tells when its patience is at an end or its caller has left, unless it is over before. */
+  watch(
+    { signal, patienceMs }: Patience,
+    clock: Pick<Clock, "schedule">,
+    onGone: (reason: "left" | "deadline") => void,
+  ): void {
+    const onAbort = (): void => onGone("left");
+    const cancel = clock.schedule(() => onGone("deadline"), patienceMs);
+    signal.addEventListener("abort", onAbort, { once: true });
+    this.#disarm = () => {
+      cancel();
+      signal.removeEventListener("abort", onAbort);
+    };
+  }
+
+  end(result: EnterResult): void {
+    if (this.#goesOver()) this.#resolve(result);
+  }
+
+  fail(error: unknown): void {
+    if (this.#goesOver()) this.#reject(error);
+  }
+
+  #goesOver(): boolean {
+    if (this.#isOver) return false;
+    this.#isOver = true;
+    this.#disarm?.();
+    return true;
+  }
+}

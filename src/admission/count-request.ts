@@ -1,0 +1,39 @@
+import type { Clock } from "../domain/clock.ts";
+import type { CountedRequest, LimitScope, RequestKind } from "../domain/limits/limit-scope.ts";
+import type { CountDecision, LimitStore } from "../store/store.ts";
+import { admissionRefusal } from "./admission-refusal.ts";
+import type { Call } from "../snapshot/call.ts";
+import { listingScopeId, planScopes } from "./plan-scopes.ts";
+
+/** What is known of a request before its body is read. */
+export type ArrivingRequest = Pick<Call, "caller" | "environment" | "snapshot">;
+
+export interface CountServices {
+  readonly limits: LimitStore;
+  readonly clock: Clock;
+}
+
+/**
+ * Counts a request of a key when it comes, whatever becomes of it. Throws 429. Undefined: the plan
+ * has no request left, but the key has provisioned throughput, whose requests are without limit.
+ */
+export function countRequest(
+  kind: RequestKind,
+  request: ArrivingRequest,
+  services: CountServices,
+): CountedRequest | undefined | Promise<CountedRequest | undefined> {
+  const isCall = kind === "call";
+  const countedOf = (decision: CountDecision): CountedRequest | undefined => {
+    if (decision.isAdmitted) return decision.counted;
+    if (isCall && request.caller.key.provisionedUnits > 0) return undefined;
+    const now = services.clock.now();
+    throw admissionRefusal({ request: { call: request }, decision, askedTokens: 0, now });
+  };
+  const decision = services.limits.count(isCall ? planScopes(request) : [listingScope(request)]);
+  return decision instanceof Promise ? decision.then(countedOf) : countedOf(decision);
+}
+
+function listingScope({ caller }: ArrivingRequest): LimitScope {
+  const { key, limits } = caller;
+  return { id: listingScopeId(key.limitScope), limits };
+}

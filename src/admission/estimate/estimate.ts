@@ -1,0 +1,266 @@
+import type { ChatRequest, ContentPart } from "../../domain/chat/chat.ts";
+import { isContent, isImageText, type EmbeddingRequest } from "../../domain/chat/embedding.ts";
+import type { Model } from "../../domain/model.ts";
+import type { TokenUsage } from "../../domain/usage/usage.ts";
+import { AgingMap } from "../../domain/limits/aging-map.ts";
+import { QuantileEstimator } from "../../domain/limits/quantile.ts";
+
+/** How large the input of a call is, found without reading its text. */
+export interface InputSize {
+  readonly textBytes: number;
+  /** A generous guess for images, sounds and files, whose bytes say little about tokens. */
+  readonly attachmentTokens: number;
+}
+
+export interface OutputExpectation {
+  /** The caller's cap, for one choice. */
+  readonly cap: number | undefined;
+  readonly choices: number;
+}
+
+export interface TokenEstimate {
+  /** Rarely below the truth: what admission reserves, and what is billed if no upstream counts. */
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}
+
+/**
+ * English, code and most CJK text take fewer. A key starts here and never gets below, so that text
+ * that takes few tokens does not lower what other text reserves and pays.
+ */
+const leastTokensPerByte = 1 / 3;
+/** Tokenizers fall back to a token a byte for what they do not know. */
+const mostTokensPerByte = 1;
+/** What a large image takes at most of the common models. */
+const tokensPerImage = 1_600;
+/** Cohere's models read larger images in full: some 160 pixels a token, up to 2.5 million pixels. */
+const tokensPerEmbeddedImage = 16_000;
+/** A page of a document is some 50 kB and 2,000 tokens, a minute of speech 500 kB and 1,000. */
+const attachmentBytesPerToken = 25;
+/** Short answers so far promise nothing about the next one. */
+const leastExpectedOutput = 256;
+const learnedLifetimeMs = 24 * 3_600_000;
+/** Pairs of a key and a model of one account; those that taught something last are kept. */
+const mostLearnedPerAccount = 4_096;
+
+/** Bytes of the body that are text, in time that depends on the number of parts, not on their length. */
+export function measureChatInput(request: ChatRequest, bodyBytes: number): InputSize {
+  let attachmentTokens = 0;
+  let attachmentBytes = 0;
+  for (const { content } of request.messages) {
+    if (content === undefined || content === null || typeof content === "string") continue;
+    for (const part of content) {
+      const attachment = measureAttachment(part);
+      attachmentTokens += attachment.tokens;
+      attachmentBytes += attachment.bytes;
+    }
+  }
+  return { textBytes: Math.max(0, bodyBytes - attachmentBytes), attachmentTokens };
+}
+
+/** Embeddings of images, as the models that take images read them. */
+export function measureEmbeddingInput({ inputs }: EmbeddingRequest, bodyBytes: number): InputSize {
+  let attachmentTokens = 0;
+  let attachmentBytes = 0;
+  const count = (dataUrl: string): void => {
+    const { tokens, bytes } = measureBinary(dataUrl.length);
+    attachmentTokens += Math.min(tokens, tokensPerEmbeddedImage);
+    attachmentBytes += bytes;
+  };
+  for (const input of inputs) {
+    if (typeof input === "string") {
+      if (isImageText(input)) count(input);
+    } else if (isContent(input)) {
+      for (const part of input.content) if (part.type === "image_url") count(part.image_url.url);
+    }
+  }
+  return { textBytes: Math.max(0, bodyBytes - attachmentBytes), attachmentTokens };
+}
+
+/** The size of an input that upstreams read several times. */
+export function repeatedInput(size: InputSize, readings: number): InputSize {
+  return {
+    textBytes: size.textBytes * readings,
+    attachmentTokens: size.attachmentTokens * readings,
+  };
+}
+
+interface Attachment {
+  readonly tokens: number;
+  /** Length in the body that is not text. */
+  readonly bytes: number;
+}
+
+function measureAttachment(part: ContentPart): Attachment {
+  switch (part.type) {
+    case "text":
+    case "refusal":
+      return { tokens: 0, bytes: 0 };
+    case "image_url":
+      return { tokens: tokensPerImage, bytes: part.image_url.url.length };
+    case "input_audio":
+      return measureBinary(part.input_audio.data.length);
+    case "file":
+      return measureFile(part.file["file_data"], part.file["filename"]);
+  }
+}
+
+/**
+ * Whatever is not known to be a binary document is text, so that no plan is cheated by wrapping a
+ * prompt in a file: upstreams read most kinds of file as the text they hold.
+ */
+function measureFile(data: unknown, filename: unknown): Attachment {
+  if (typeof data !== "string") return measureBinary(0);
+  const mediaType = mediaTypePattern.exec(data.slice(0, longestMediaType))?.[1] ?? "";
+  const extension = typeof filename === "string" ? filename.slice(-longestExtension) : "";
+  const isDocument =
+    documentMediaTypes.test(mediaType) ||
+    (!textMediaTypes.test(mediaType) && documentExtensions.test(extension));
+  return isDocument ? measureBinary(data.length) : { tokens: 0, bytes: 0 };
+}
+
+function measureBinary(bytes: number): Attachment {
+  return { tokens: tokensPerImage + Math.ceil(bytes / attachmentBytesPerToken), bytes };
+}
+
+const longestMediaType = 200;
+const longestExtension = 10;
+const mediaTypePattern = /^data:\s*([^;,]*?)\s*[;,]/i;
+const textMediaTypes = /^(?:text\/|application\/(?:json|xml)$)/i;
+/** PDF and what offices write: only what no upstream takes for text, whatever the file's name. */
+const documentMediaTypes =
+  /^application\/(?:pdf|msword|vnd\.ms-excel|vnd\.openxmlformats-officedocument\.(?:wordprocessingml\.document|spreadsheetml\.sheet))$/i;
+const documentExtensions = /\.(?:pdf|docx?|xlsx?|pptx?)$/i;
+
+/** What the answers to one key from one model have taught. */
+interface Learned {
+  /** Tokens of a byte of input; few calls have more. */
+  readonly ratio: QuantileEstimator;
+  /** Tokens of an answer without a cap; few answers have more. */
+  readonly output: QuantileEstimator;
+  /** Monotonic. */
+  readonly at: number;
+}
+
+/**
+ * Guesses tokens from bytes, and gets better with every count an upstream reports. What it learns is
+ * kept for each key and model apart, and forgotten by rules of their account alone: nothing that one
+ * account does changes an estimate of another.
+ */
+export class TokenEstimator {
+  readonly #accounts: AgingMap<Map<string, Learned>>;
+  readonly #defaultOutputTokens: number;
+
+  constructor(options: { defaultOutputTokens: number; nowMs: number }) {
+    this.#defaultOutputTokens = options.defaultOutputTokens;
+    this.#accounts = new AgingMap(learnedLifetimeMs, options.nowMs);
+  }
+
+  estimate(subject: Subject, size: InputSize, output: OutputExpectation): TokenEstimate {
+    const learned = this.#learnedOf(subject);
+    const tokensPerByte = learned?.ratio.value ?? leastTokensPerByte;
+    return {
+      inputTokens: Math.ceil(size.textBytes * tokensPerByte) + size.attachmentTokens,
+      outputTokens: this.#expectOutput(subject.model, output, learned),
+    };
+  }
+
+  /**
+   * Learns from the counts of a whole answer. An answer under a cap says nothing about answers
+   * without one, so a key cannot train its own reservations down with tiny caps. The input of
+   * several choices says nothing about tokens a byte: some upstreams count it once for each choice.
+   */
+  learn(subject: Subject, { size, output, outputCap, usage }: Observation): void {
+    const isReadOnce = output.choices === 1 && size.attachmentTokens === 0;
+    const tellsRatio = isReadOnce && size.textBytes > 0 && usage.inputTokens > 0;
+    const isKnown = outputCap === undefined || output.choices === 1;
+    const tellsLength = output.cap === undefined && isKnown && usage.outputTokens > 0;
+    if (!tellsRatio && !tellsLength) return;
+    const learned = this.#keep(subject);
+    if (tellsRatio) learned.ratio.observe(usage.inputTokens / size.textBytes);
+    if (tellsLength) learned.output.observe(lengthOf(usage, output, outputCap));
+  }
+
+  #expectOutput(
+    { maxOutputTokens }: Model,
+    output: OutputExpectation,
+    learned: Learned | undefined,
+  ): number {
+    if (maxOutputTokens === undefined) return 0;
+    if (output.cap !== undefined) return output.choices * Math.min(output.cap, maxOutputTokens);
+    const usual = learned?.output.value ?? this.#defaultOutputTokens;
+    const expected = Math.max(usual, Math.min(leastExpectedOutput, this.#defaultOutputTokens));
+    return output.choices * Math.ceil(Math.min(expected, maxOutputTokens));
+  }
+
+  /** The map forgets when others use it, but never too early: the lifetime is looked at here. */
+  #learnedOf(subject: Subject): Learned | undefined {
+    const learned = this.#accounts.peek(subject.accountId)?.get(nameOf(subject));
+    const isFresh = learned !== undefined && subject.nowMs - learned.at < learnedLifetimeMs;
+    return isFresh ? learned : undefined;
+  }
+
+  /** What is known of the subject, as what was taught last of its account. */
+  #keep(subject: Subject): Learned {
+    this.#accounts.advance(subject.nowMs);
+    const known = this.#learnedOf(subject) ?? this.#newLearned();
+    const learned = { ...known, at: subject.nowMs };
+    const account = this.#accounts.touch(subject.accountId) ?? new Map<string, Learned>();
+    const name = nameOf(subject);
+    account.delete(name);
+    account.set(name, learned);
+    this.#accounts.set(subject.accountId, account);
+    const [oldest] = account.keys();
+    if (account.size > mostLearnedPerAccount && oldest !== undefined) account.delete(oldest);
+    return learned;
+  }
+
+  #newLearned(): Omit<Learned, "at"> {
+    const start = Math.max(1, this.#defaultOutputTokens);
+    return {
+      ratio: new QuantileEstimator(ratioOptions),
+      output: new QuantileEstimator({ quantile: 0.95, start, minimum: 1, maximum: 1e7 }),
+    };
+  }
+}
+
+const ratioOptions = {
+  quantile: 0.98,
+  start: leastTokensPerByte,
+  minimum: leastTokensPerByte,
+  maximum: mostTokensPerByte,
+};
+
+/** An answer that ended at the plan's cap would have been longer: how much nobody knows. */
+function lengthOf(
+  { outputTokens }: TokenUsage,
+  { choices }: OutputExpectation,
+  outputCap: number | undefined,
+): number {
+  const isCut = outputCap !== undefined && outputTokens >= nearlyCut * outputCap;
+  return isCut ? 2 * outputCap : outputTokens / choices;
+}
+
+/** Providers may end an answer a few tokens before its cap. */
+const nearlyCut = 0.95;
+
+export interface Observation {
+  readonly size: InputSize;
+  readonly output: OutputExpectation;
+  /** Of one choice, where the plan set it. */
+  readonly outputCap?: number | undefined;
+  readonly usage: TokenUsage;
+}
+
+/** Whose answers are estimated; texts and lengths differ by key and by model. */
+export interface Subject {
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly model: Model;
+  /** Monotonic. */
+  readonly nowMs: number;
+}
+
+function nameOf({ keyId, model }: Subject): string {
+  return `${keyId} ${model.alias}`;
+}

@@ -1,0 +1,197 @@
+import type { Clock } from "../../domain/clock.ts";
+import type { GatewayError } from "../../domain/errors/gateway-error.ts";
+import type { Key } from "../../domain/keys/key.ts";
+import { overloaded } from "../../domain/errors/overload-refusal.ts";
+import type { OverloadSettings } from "../../domain/routing-settings.ts";
+import type { CapacityClass } from "../../domain/usage/usage.ts";
+import { AdmissionRate } from "./admission-rate.ts";
+import { LoopDelay } from "./loop-delay.ts";
+
+export interface OverloadOptions {
+  readonly clock: Pick<Clock, "monotonic" | "schedule">;
+  /** From 0 to 1. */
+  readonly random: () => number;
+  /** Read anew each time: a reload changes them. */
+  readonly settings: () => OverloadSettings;
+  /** Calls under way, the one that is decided about included. */
+  readonly callsUnderWay: () => number;
+  readonly events: OverloadObserver;
+}
+
+/** Who keeps the log and the metrics. */
+export interface OverloadObserver {
+  /** Given once, to ask for the longest delay of the event loop lately. */
+  measureDelay(delayMs: () => number): void;
+  callRefused(capacityClass: CapacityClass): void;
+  /** Told when the guard begins to refuse, and when it has refused nothing for a while. */
+  changed(isShedding: boolean): void;
+}
+
+/** How often the event loop's delay is measured. */
+const measureMs = 20;
+/** How often the rate of admissions is set anew. */
+const controlMs = 50;
+/**
+ * A loop that is behind by so many targets right now admits nobody while calls are held back, and
+ * answers those it refuses only when it has come round.
+ */
+const lateTargets = 2;
+/** Delays of this many targets, and growing from there, refuse provisioned calls too. */
+const provisionedFromTargets = 8;
+const largestShare = 0.98;
+/** What of the most calls at once is open to each class: the rest is kept for more important ones. */
+const roomOf: Readonly<Record<CapacityClass, number>> = {
+  spillover: 0.8,
+  "on-demand": 0.9,
+  provisioned: 1,
+};
+/** With no more calls under way than these, whatever delays the loop is something else. */
+const harmlessCalls = 32;
+/** Without a refusal for so long, the overload is over. */
+const calmMs = 5_000;
+
+/**
+ * Keeps the process at work that it can finish. Beyond that, it refuses calls at the door, where
+ * they cost least, in the order of their classes: spillover first, then on-demand, provisioned last
+ * and only when nothing else helps. `start` it, and `stop` it when the process ends.
+ */
+export class OverloadGuard {
+  readonly #options: OverloadOptions;
+  readonly #delay = new LoopDelay();
+  readonly #rate = new AdmissionRate();
+  /** Share of the provisioned calls that is refused. */
+  #provisionedShare = 0;
+  /** When the next measurement is due. */
+  #dueAt = Number.POSITIVE_INFINITY;
+  #controlledAt = 0;
+  #refusedAt = Number.NEGATIVE_INFINITY;
+  #isShedding = false;
+  #cancel: (() => void) | undefined;
+  /** Of the event loop, for those who wait for its end. */
+  #turn: PromiseWithResolvers<void> | undefined;
+
+  constructor(options: OverloadOptions) {
+    this.#options = options;
+    const { clock, events } = options;
+    events.measureDelay(() => this.#delay.longestMs(clock.monotonic()));
+  }
+
+  start(): void {
+    this.#controlledAt = this.#options.clock.monotonic();
+    this.#schedule();
+  }
+
+  stop(): void {
+    this.#cancel?.();
+    this.#cancel = undefined;
+    this.#dueAt = Number.POSITIVE_INFINITY;
+    this.#endTurn();
+  }
+
+  /**
+   * Decides before the body of a call is read. Calls of keys without units are on-demand for sure;
+   * of others it is only known that they may be provisioned.
+   */
+  refusesUnread(key: Pick<Key, "provisionedUnits">): boolean {
+    if (key.provisionedUnits === 0) return this.#refuses("on-demand");
+    return !this.#hasRoom("provisioned") && this.#refuse("provisioned");
+  }
+
+  /** Decides about a call whose key has units, once its class is known; others were let in. */
+  refusesAdmitted(key: Pick<Key, "provisionedUnits">, capacityClass: CapacityClass): boolean {
+    return key.provisionedUnits > 0 && this.#refuses(capacityClass);
+  }
+
+  /**
+   * What the answer to a caller that is refused has to wait for; undefined: nothing. Whoever is
+   * answered may ask again at once, and the runtime goes on with connections that ask before it
+   * turns to anything else: a loop that is late would do nothing but refuse.
+   */
+  get answersAfter(): Promise<void> | undefined {
+    if (!this.#isLate(this.#options.clock.monotonic())) return undefined;
+    this.#turn ??= Promise.withResolvers<void>();
+    return this.#turn.promise;
+  }
+
+  /** 503, to come back in a second or two. */
+  refusal(): GatewayError {
+    return overloaded(this.#options.random());
+  }
+
+  #refuses(capacityClass: CapacityClass): boolean {
+    const isAdmitted =
+      capacityClass === "provisioned"
+        ? this.#admitsProvisioned()
+        : this.#admits(capacityClass === "on-demand");
+    return !(isAdmitted && this.#hasRoom(capacityClass)) && this.#refuse(capacityClass);
+  }
+
+  #admitsProvisioned(): boolean {
+    const share = this.#provisionedShare;
+    return share === 0 || this.#areFew || this.#options.random() >= share;
+  }
+
+  #admits(isImportant: boolean): boolean {
+    if (this.#areFew) {
+      this.#rate.count();
+      return true;
+    }
+    const now = this.#options.clock.monotonic();
+    return this.#rate.admits({ now, isImportant, isLate: this.#isLate(now) });
+  }
+
+  /** So few cannot be what keeps the loop busy; refusing them would help nobody. */
+  get #areFew(): boolean {
+    return this.#options.callsUnderWay() <= harmlessCalls;
+  }
+
+  /** The next measurement would come too late to keep this turn of the loop from growing. */
+  #isLate(now: number): boolean {
+    return now - this.#dueAt > lateTargets * this.#options.settings().loopDelayMs;
+  }
+
+  #hasRoom(capacityClass: CapacityClass): boolean {
+    const { maxCalls } = this.#options.settings();
+    return this.#options.callsUnderWay() <= Math.ceil(maxCalls * roomOf[capacityClass]);
+  }
+
+  #refuse(capacityClass: CapacityClass): true {
+    this.#refusedAt = this.#options.clock.monotonic();
+    this.#options.events.callRefused(capacityClass);
+    if (!this.#isShedding) this.#change(true);
+    return true;
+  }
+
+  #change(isShedding: boolean): void {
+    this.#isShedding = isShedding;
+    this.#options.events.changed(isShedding);
+  }
+
+  #schedule(): void {
+    const { clock } = this.#options;
+    this.#dueAt = clock.monotonic() + measureMs;
+    this.#cancel = clock.schedule(() => {
+      this.#measured(clock.monotonic());
+      this.#schedule();
+      this.#endTurn();
+    }, measureMs);
+  }
+
+  #endTurn(): void {
+    this.#turn?.resolve();
+    this.#turn = undefined;
+  }
+
+  #measured(now: number): void {
+    this.#delay.add(Math.max(0, now - this.#dueAt), now);
+    if (now - this.#controlledAt < controlMs) return;
+    this.#controlledAt = now;
+    const delayMs = this.#delay.standingMs;
+    const targetMs = this.#options.settings().loopDelayMs;
+    this.#rate.update({ now, delayMs, targetMs });
+    // Only where nothing else is left to be refused.
+    const beyond = this.#rate.isExhausted ? delayMs / targetMs / provisionedFromTargets - 1 : 0;
+    this.#provisionedShare = Math.min(largestShare, Math.max(0, beyond));
+    if (this.#isShedding && now - this.#refusedAt >= calmMs) this.#change(false);
+  }
+}

@@ -1,0 +1,107 @@
+import type { AdjustedFields } from "../../domain/chat/adjusted-fields.ts";
+import { scanJson } from "../../domain/chat/json-scan.ts";
+import { oneTurnBytes } from "../../domain/waiting/next-turn.ts";
+import { releaseBytes } from "../../domain/chat/release-bytes.ts";
+import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import type { Exchange, StreamExchange } from "../../upstreams/adapter.ts";
+import type { Call } from "../../snapshot/call.ts";
+import type { Destination } from "../../routing/candidates.ts";
+import type { OpenStream } from "../../upstream-client/event-batches.ts";
+import { EventReader } from "../../upstream-client/event-reader.ts";
+import type { Meter } from "../metering/meter.ts";
+import { timeoutsOf } from "../../upstream-client/timeouts-of.ts";
+import { send, type UpstreamAnswer } from "../../upstream-client/send.ts";
+import type { PipelineServices } from "../services.ts";
+
+/**
+ * The gate let the call in, so only what its pool does not see is in its way: connections of answers
+ * that are over, other parts of calls, and calls that were sold. All of these pass.
+ */
+const passingMs = 5_000;
+
+export interface AttemptContext {
+  readonly call: Call;
+  readonly meter: Meter;
+  readonly services: PipelineServices;
+  /** See `SendOptions`. */
+  readonly placeWaitMs?: number;
+  readonly isGuaranteed?: boolean;
+  /** Another target could take what this one refuses. */
+  readonly hasOther?: boolean;
+  /** Where the plan caps what the caller did not. */
+  readonly outputCap?: number | undefined;
+  /** Told of what the target gets otherwise than the caller wrote it. */
+  readonly onAdjusted?: (adjusted: AdjustedFields) => void;
+}
+
+/** Sends a request and returns what its whole answer says. */
+export async function attemptWhole<Result>(
+  exchange: Exchange<Result>,
+  candidate: Destination,
+  context: AttemptContext,
+): Promise<Result> {
+  const answer = await sendTo(exchange, candidate, context);
+  const { settings } = context.call.snapshot;
+  const { kind } = candidate.model;
+  const body = await answer.readAll(settings.answerLimitBytes[kind]);
+  try {
+    if (kind === "chat") await checkValues(body, settings.chatAnswerValues);
+    return exchange.decode({ headers: answer.headers, body });
+  } catch (error) {
+    throw error instanceof UpstreamFailure ? answer.explained(error) : error;
+  } finally {
+    releaseBytes(body);
+  }
+}
+
+/** Nests as deep as any answer: schemas and arguments of tools are texts in it. */
+const mostDepth = 128;
+
+/** What a parser would take long for is no answer; a short one takes no time, whatever it holds. */
+async function checkValues(body: Uint8Array, jsonValues: number): Promise<void> {
+  if (body.byteLength <= oneTurnBytes) return;
+  try {
+    await scanJson(body, { jsonDepth: mostDepth, jsonValues });
+  } catch (error) {
+    const message = `the answer holds more than ${jsonValues} values, or nests too deep`;
+    throw new UpstreamFailure({ kind: "broken-answer", message }, { cause: error });
+  }
+}
+
+/** Sends a request and resolves when the first events of its answer are decoded. */
+export async function attemptStream<Event>(
+  exchange: StreamExchange<Event>,
+  candidate: Destination,
+  context: AttemptContext,
+): Promise<OpenStream<Event>> {
+  const { call, services } = context;
+  const answer = await sendTo(exchange, candidate, context);
+  const decoder = exchange.newDecoder(call.snapshot.settings);
+  const onMalformed = (count: number): void => services.onMalformedEvents(call, candidate, count);
+  const rest = new EventReader({ answer, decoder, onMalformed });
+  const first = await rest.next();
+  if (first === undefined) {
+    throw new UpstreamFailure({ kind: "broken-answer", message: "the answer had no content" });
+  }
+  return { first, rest };
+}
+
+function sendTo(
+  { request, adjusted }: Pick<Exchange<unknown>, "request" | "adjusted">,
+  candidate: Destination,
+  { call, services, placeWaitMs = passingMs, isGuaranteed = false, onAdjusted }: AttemptContext,
+): Promise<UpstreamAnswer> {
+  if (adjusted !== undefined) onAdjusted?.(adjusted);
+  const timeouts = timeoutsOf(candidate);
+  return send(request, {
+    upstream: candidate.upstream,
+    timeouts,
+    endsAt: call.receivedAt + timeouts.totalMs,
+    clock: services.clock,
+    transport: services.transport,
+    callerSignal: call.signal,
+    hosts: services.hosts,
+    placeWaitMs,
+    isGuaranteed,
+  });
+}

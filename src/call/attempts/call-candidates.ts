@@ -1,0 +1,150 @@
+import type { CandidateNote } from "../../domain/usage/call-routing.ts";
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import type { Model, Target } from "../../domain/model.ts";
+import type { Admission } from "../../admission/admit.ts";
+import type { Call } from "../../snapshot/call.ts";
+import type { Operation } from "../operation.ts";
+import { mayUseModel } from "../../snapshot/resolve-model.ts";
+import {
+  listCandidates,
+  type Candidate,
+  type FoundTarget,
+  type TargetGroup,
+} from "../../routing/candidates.ts";
+import type { PipelineServices } from "../services.ts";
+
+export interface CandidateSearch {
+  readonly call: Call;
+  readonly admission: Admission;
+  readonly operation: Pick<Operation<unknown>, "check">;
+  readonly services: Pick<PipelineServices, "health" | "prober" | "random">;
+}
+
+export interface FoundCandidates {
+  /** Best first. */
+  readonly candidates: readonly Candidate[];
+  /** Models and targets that may not serve this call. */
+  readonly leftOut: readonly CandidateNote[];
+}
+
+/**
+ * All targets that may serve a call, best first: those of its model, then those of its fallbacks,
+ * then those that are ejected or paused. Targets in doubt are probed.
+ */
+export function candidatesOf(search: CandidateSearch): FoundCandidates {
+  const { call, admission, operation, services } = search;
+  const { model } = admission;
+  const leftOut: CandidateNote[] = [];
+  const groups: TargetGroup[] = [];
+  const tooSmall = whyTooSmall(model, operation);
+  if (tooSmall === undefined) groups.push(...groupsOf(model, false, search));
+  else leftOut.push({ target: "-", model: model.alias, why: tooSmall });
+  for (const alias of model.fallbacks ?? []) {
+    const fallback = call.environment.models.get(alias);
+    const why = whyNoFallback(fallback, { call, operation });
+    if (fallback === undefined || why !== undefined) {
+      leftOut.push({ target: "-", model: alias, why: `fallback left out; ${why}` });
+    } else groups.push(...groupsOf(fallback, true, search));
+  }
+  const candidates = listCandidates(groups, services.random);
+  // A fallback that would take the input may be closed to this call; then the input is too long.
+  if (candidates.length === 0 && tooSmall !== undefined) operation.check(model);
+  if (candidates[0]?.isReady === true) probeDoubtful(groups, candidates[0], search);
+  return { candidates, leftOut };
+}
+
+/**
+ * Throws what the model cannot take of a call, as 400, unless it is too long for the model alone and
+ * a fallback has a larger context window.
+ */
+export function checkModels(
+  model: Model,
+  { call, operation }: Pick<CandidateSearch, "call" | "operation">,
+): void {
+  if (whyTooSmall(model, operation) === undefined) return;
+  const canServe = model.fallbacks?.some((alias) => {
+    const fallback = call.environment.models.get(alias);
+    return whyNoFallback(fallback, { call, operation }) === undefined;
+  });
+  if (canServe !== true) operation.check(model);
+}
+
+/** Undefined: the call is not longer than the model's window. Throws any other refusal. */
+function whyTooSmall(
+  model: Model,
+  operation: Pick<Operation<unknown>, "check">,
+): string | undefined {
+  try {
+    operation.check(model);
+    return undefined;
+  } catch (error) {
+    const isTooLong = error instanceof GatewayError && error.code === "context_length_exceeded";
+    if (!isTooLong) throw error;
+    return `the input exceeds its context window of ${model.contextWindow} tokens`;
+  }
+}
+
+/** A fallback is for callers that may use it, and for requests that it takes. */
+function whyNoFallback(
+  model: Model | undefined,
+  { call, operation }: Pick<CandidateSearch, "call" | "operation">,
+): string | undefined {
+  if (model === undefined) return "the environment does not have it";
+  if (!mayUseModel(call.caller.key, model.alias)) return "the key may not use it";
+  try {
+    operation.check(model);
+    return undefined;
+  } catch (error) {
+    if (error instanceof GatewayError) return `it does not take the request: ${error.code}`;
+    throw error;
+  }
+}
+
+/** Provisioned calls go where their units are first, and then wherever anybody may. */
+function groupsOf(
+  model: Model,
+  isFallback: boolean,
+  search: CandidateSearch,
+): readonly TargetGroup[] {
+  const found = findTargets(model, search);
+  if (search.admission.capacityClass !== "provisioned") return [{ targets: found, isFallback }];
+  const { provisionedPool } = search.call.caller.key;
+  const isOwn = ({ target }: FoundTarget): boolean => target.pool === provisionedPool;
+  return [
+    { targets: found.filter(isOwn), isFallback },
+    { targets: found.filter((each) => !isOwn(each)), isFallback },
+  ];
+}
+
+function findTargets(model: Model, search: CandidateSearch): readonly FoundTarget[] {
+  const { call, services } = search;
+  const found: FoundTarget[] = [];
+  for (const target of model.targets) {
+    const upstream = call.snapshot.upstreams.get(target.upstream);
+    if (upstream === undefined || !mayUseTarget(target, search)) continue;
+    const view = services.health.view(target.id, call.caller.key.id);
+    found.push({ model, target, upstream, view });
+  }
+  return found;
+}
+
+function mayUseTarget({ pool }: Target, { call, admission }: CandidateSearch): boolean {
+  if (pool === undefined && admission.capacityClass !== "provisioned") return true;
+  const isProvisioned = admission.capacityClass === "provisioned";
+  if (isProvisioned && pool === call.caller.key.provisionedPool) return true;
+  if (isProvisioned && call.options.capacity === "provisioned-only") return false;
+  return pool === undefined || call.snapshot.pools.get(pool)?.kind !== "dedicated";
+}
+
+/** A probe is worth its price only where something else serves meanwhile. */
+function probeDoubtful(
+  groups: readonly TargetGroup[],
+  first: Candidate,
+  { call, services }: CandidateSearch,
+): void {
+  const all = groups.flatMap(({ targets }) => targets);
+  if (all.every(({ target }) => target.id === first.target.id)) return;
+  for (const found of all) {
+    if (found.view.needsProbe) services.prober.probe(found, call.snapshot);
+  }
+}

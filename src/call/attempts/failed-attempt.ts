@@ -1,0 +1,70 @@
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import type { Model } from "../../domain/model.ts";
+import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
+import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import type { RunningAttempt } from "./running-attempt.ts";
+
+/** An attempt whose end was noted; the loop decides what comes of it. */
+export class FailedAttempt extends Error {
+  readonly failure: UpstreamFailure;
+  readonly attempt: RunningAttempt;
+
+  constructor(failure: UpstreamFailure, attempt: RunningAttempt) {
+    super(failure.message, { cause: failure });
+    this.failure = failure;
+    this.attempt = attempt;
+  }
+}
+
+/** What asking the same target again within one call cannot mend. */
+export const unfitKinds: ReadonlySet<UpstreamFailureKind> = new Set([
+  "unsupported",
+  "unknown-model",
+  "bad-credential",
+]);
+
+/** A fresh credential that is refused as well is not stale, and the operator must know. */
+export function withoutExcuse(failure: UpstreamFailure): UpstreamFailure {
+  const { details } = failure;
+  if (details.kind !== "stale-credential") return failure;
+  return new UpstreamFailure({ ...details, kind: "bad-credential" }, { cause: failure });
+}
+
+/** A target that cannot do what was asked says nothing about one that could and was down. */
+export function graver(before: UpstreamFailure | undefined, now: UpstreamFailure): UpstreamFailure {
+  return before !== undefined && now.details.kind === "unsupported" ? before : now;
+}
+
+export function atLimit(): UpstreamFailure {
+  return new UpstreamFailure({ kind: "overloaded", message: "every target is at its limit" });
+}
+
+/** Of a model all of whose targets are for calls with a guarantee, or that has none. */
+export function noTarget({ alias }: Pick<Model, "alias">): GatewayError {
+  return new GatewayError("model_unavailable", {
+    message:
+      `The model \`${alias}\` serves calls within provisioned throughput alone, and this one is not. ` +
+      "Please ask the operator.",
+    headers: { "x-should-retry": "false" },
+    explanation: {
+      rule: "pool_busy",
+      summary:
+        "Every target of the model is in a dedicated pool, and the call has no guarantee there.",
+      model: alias,
+    },
+  });
+}
+
+/** Whether a failure tells what the other one of two attempts would find as well. */
+export function isFinal(error: unknown, other: RunningAttempt): boolean {
+  if (!(error instanceof FailedAttempt)) return true;
+  const { kind } = error.failure.details;
+  if (kind !== "context-overflow") return lastingKinds.has(kind);
+  return other.candidate.model.contextWindow <= error.attempt.candidate.model.contextWindow;
+}
+
+/** The request is at fault, wherever it is sent. */
+const lastingKinds: ReadonlySet<UpstreamFailureKind> = new Set([
+  "invalid-request",
+  "content-refused",
+]);

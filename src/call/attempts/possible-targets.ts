@@ -1,0 +1,19 @@
+import type { Model, Target } from "../../domain/model.ts";
+import type { Call } from "../../snapshot/call.ts";
+
+/** Where a call of the model may end: at its own targets, or at those of its fallbacks. */
+export function possibleTargets(
+  model: Model,
+  { environment }: Pick<Call, "environment">,
+): readonly PossibleTarget[] {
+  const fallbacks = model.fallbacks?.map((alias) => environment.models.get(alias)) ?? [];
+  return [model, ...fallbacks].flatMap((each) => {
+    if (each === undefined) return [];
+    return each.targets.map((target) => ({ alias: each.alias, target }));
+  });
+}
+
+export interface PossibleTarget {
+  readonly alias: string;
+  readonly target: Target;
+}

@@ -1,0 +1,174 @@
+import { afterEach, expect, test } from "bun:test";
+import {
+  modelOf,
+  pipelineOf,
+  snapshotOf,
+  targetOf,
+  upstreamOf,
+  adapterOf,
+} from "../../../test/support/pipeline-fixtures.ts";
+import { systemClock } from "../../domain/clock.ts";
+import type { Model } from "../../domain/model.ts";
+import type { ProbeWatch } from "../../routing/health/target-health.ts";
+import type { ProbeResult } from "../../routing/health/target-state.ts";
+import { unknownTarget } from "../../routing/target-view.ts";
+import { TargetProber } from "./target-prober.ts";
+
+const servers: { stop(closes: boolean): unknown }[] = [];
+afterEach(() => servers.splice(0).forEach((server) => server.stop(true)));
+
+/** A server of OpenAI's wire that answers each request with what it is given. */
+function serve(respond: (body: unknown) => Response | Promise<Response>) {
+  const seen: unknown[] = [];
+  const server = Bun.serve({
+    port: 0,
+    async fetch(request) {
+      const body: unknown = await request.json();
+      seen.push(body);
+      return respond(body);
+    },
+  });
+  servers.push(server);
+  return { url: `http://127.0.0.1:${server.port}`, seen };
+}
+
+const stream = (...frames: string[]): Response =>
+  new Response(frames.map((frame) => `data: ${frame}\n\n`).join(""), {
+    headers: { "content-type": "text/event-stream" },
+  });
+const chunk = (delta: object, finish: string | null = null): string =>
+  JSON.stringify({ id: "c", choices: [{ index: 0, delta, finish_reason: finish }] });
+const pong = (): Response => stream(chunk({ content: "pong" }), chunk({}, "stop"), "[DONE]");
+
+interface ProbeOutcome {
+  readonly ends: readonly string[];
+  readonly probed: readonly string[];
+}
+
+/** Probes the target once, and waits for what its health is told. */
+async function probe(
+  url: string,
+  {
+    model = {},
+    isEjected = false,
+    patienceMs = 100,
+  }: {
+    readonly model?: Partial<Model>;
+    readonly isEjected?: boolean;
+    readonly patienceMs?: number;
+  } = {},
+): Promise<ProbeOutcome> {
+  const probed: string[] = [];
+  const ended = Promise.withResolvers<ProbeResult>();
+  const watch: ProbeWatch = { patienceMs, ended: ended.resolve };
+  const { services } = pipelineOf();
+  const prober = new TargetProber({
+    ...services,
+    clock: systemClock,
+    health: { tryBeginProbe: () => watch },
+    onProbed: (_, failure) => void probed.push(failure?.kind ?? "answered"),
+  });
+  const upstream = upstreamOf("up", { adapter: adapterOf(url) });
+  const found = {
+    model: modelOf(model),
+    target: targetOf("up"),
+    upstream,
+    view: { ...unknownTarget, isEjected },
+  };
+  prober.probe(found, snapshotOf([upstream]));
+  const result = await ended.promise;
+  expect(upstream.inFlight.count).toBe(0);
+  return { ends: [typeof result === "string" ? result : result.kind], probed };
+}
+
+test("a probe is a small request that streams, and an answer to its end is an answer", async () => {
+  const server = serve(pong);
+  expect((await probe(server.url)).ends).toEqual(["answered"]);
+  expect(server.seen[0]).toMatchObject({
+    model: "m",
+    stream: true,
+    max_tokens: 16,
+    messages: [{ role: "user", content: "ping" }],
+  });
+});
+
+test("an embedding model is asked for the vector of one word", async () => {
+  const vector = { object: "embedding", index: 0, embedding: [0.1, 0.2] };
+  const server = serve(() => Response.json({ object: "list", data: [vector], model: "m" }));
+  const model = { kind: "embedding" as const };
+  expect((await probe(server.url, { model })).ends).toEqual(["answered"]);
+  expect(server.seen[0]).toMatchObject({ input: "ping" });
+});
+
+test("an ejected target has to answer twice", async () => {
+  const server = serve(pong);
+  const { probed } = await probe(server.url, { isEjected: true });
+  expect(probed).toEqual(["answered", "answered"]);
+  let asked = 0;
+  const flaky = serve(() => (asked++ === 0 ? pong() : new Response("", { status: 503 })));
+  const failed = await probe(flaky.url, { isEjected: true });
+  expect(failed).toEqual({ ends: ["overloaded"], probed: ["answered", "overloaded"] });
+});
+
+test("a target in service is asked twice at once, and one answer is enough", async () => {
+  let asked = 0;
+  const flaky = serve(() => (asked++ === 0 ? new Response("", { status: 503 }) : pong()));
+  const { ends, probed } = await probe(flaky.url);
+  expect([ends, probed.toSorted()]).toEqual([["answered"], ["answered", "overloaded"]]);
+  const down = serve(() => new Response("", { status: 503 }));
+  expect((await probe(down.url)).ends).toEqual(["overloaded"]);
+});
+
+test("an answer may take long after its first event", async () => {
+  const server = serve(
+    () =>
+      new Response(
+        new ReadableStream({
+          async start(controller) {
+            const send = (frame: string): void =>
+              controller.enqueue(new TextEncoder().encode(`data: ${frame}\n\n`));
+            send(chunk({ content: "p" }));
+            await Bun.sleep(900);
+            send(chunk({}, "stop"));
+            send("[DONE]");
+            controller.close();
+          },
+        }),
+        { headers: { "content-type": "text/event-stream" } },
+      ),
+  );
+  expect((await probe(server.url)).ends).toEqual(["answered"]);
+});
+
+test("a stream that breaks off is no answer", async () => {
+  const server = serve(() => stream(chunk({ content: "po" })));
+  expect((await probe(server.url)).ends).toEqual(["broken-answer"]);
+});
+
+test("a target that does not answer in time has failed, and its connection is closed", async () => {
+  const closed = Promise.withResolvers<void>();
+  const hanging = Bun.serve({
+    port: 0,
+    fetch(request) {
+      request.signal.addEventListener("abort", () => closed.resolve());
+      return new Promise<Response>(() => undefined);
+    },
+  });
+  servers.push(hanging);
+  expect((await probe(`http://127.0.0.1:${hanging.port}`)).ends).toEqual(["timed-out"]);
+  await closed.promise;
+});
+
+test("a stream that stalls has failed within the time of a probe", async () => {
+  const server = serve(
+    () =>
+      new Response(
+        new ReadableStream({
+          start: (controller) =>
+            controller.enqueue(new TextEncoder().encode(`data: ${chunk({ content: "p" })}\n\n`)),
+        }),
+        { headers: { "content-type": "text/event-stream" } },
+      ),
+  );
+  expect((await probe(server.url)).ends).toEqual(["timed-out"]);
+});

@@ -1,0 +1,155 @@
+import type { Clock } from "../../domain/clock.ts";
+import {
+  UpstreamFailure,
+  type UpstreamFailureDetails,
+} from "../../domain/errors/upstream-failure.ts";
+import type { UpstreamRequest } from "../../upstreams/adapter.ts";
+import { EventReader } from "../../upstream-client/event-reader.ts";
+import type { Destination, FoundTarget } from "../../routing/candidates.ts";
+import type { TargetHealth } from "../../routing/health/target-health.ts";
+import type { ProbeResult } from "../../routing/health/target-state.ts";
+import { send, type UpstreamAnswer } from "../../upstream-client/send.ts";
+import type { HostProbes } from "../../upstream-client/host-probes.ts";
+import type { Transport } from "../../upstream-client/transport.ts";
+import type { Snapshot } from "../../snapshot/snapshot.ts";
+import { timeoutsOf } from "../../upstream-client/timeouts-of.ts";
+
+/** Tokens that a probe asks for at most. */
+const probeTokens = 16;
+/** The first event of a probe is waited for as long as these say, and as an answer usually takes. */
+const leastPatienceMs = 500;
+const patienceFactor = 2;
+/** What comes behind the first event takes no longer, and is not silent for so long. */
+const restMs = 5_000;
+const leastIdleMs = 1_000;
+/** An ejected target returns when so many probes in a row were answered; one in service is ejected when so many fail. */
+const probesToDecide = 2;
+
+export interface ProberServices {
+  readonly transport: Transport;
+  readonly hosts: Pick<HostProbes, "canConnect">;
+  readonly clock: Clock;
+  readonly health: Pick<TargetHealth, "tryBeginProbe">;
+  /** Told of the end of each probe, for metrics. */
+  readonly onProbed: (target: string, failure: UpstreamFailureDetails | undefined) => void;
+}
+
+/**
+ * Asks targets in doubt whether they answer, by small requests of the gateway's own, so that no
+ * caller has to find out. Probes are in no plan and in no ledger.
+ */
+export class TargetProber {
+  readonly #services: ProberServices;
+
+  constructor(services: ProberServices) {
+    this.#services = services;
+  }
+
+  /** Begins a probe unless one of the target is under way. Its end is told to the health. */
+  probe(found: FoundTarget, snapshot: Snapshot): void {
+    const watch = this.#services.health.tryBeginProbe(found.target.id);
+    if (watch === undefined) return;
+    const patienceMs = Math.max(leastPatienceMs, watch.patienceMs * patienceFactor);
+    const probe = { ...found, snapshot, patienceMs };
+    const asking = found.view.isEjected ? this.#askInTurn(probe) : this.#askAtOnce(probe);
+    asking.then(
+      (result) => watch.ended(result),
+      // A request that cannot even be made says nothing of the target.
+      () => watch.ended("nothing"),
+    );
+  }
+
+  /** One that was out has to answer each of them. */
+  async #askInTurn(probe: Probe): Promise<ProbeResult> {
+    let result: ProbeResult = "nothing";
+    for (let time = 0; time < probesToDecide; time += 1) {
+      result = await this.#ask(probe);
+      if (result !== "answered") return result;
+    }
+    return result;
+  }
+
+  /** One in service has to answer one of them: chance alone must not eject it. */
+  async #askAtOnce(probe: Probe): Promise<ProbeResult> {
+    const asked = Array.from({ length: probesToDecide }, () => this.#ask(probe));
+    const results = await Promise.all(asked);
+    return results.find((result) => result === "answered") ?? results[0] ?? "nothing";
+  }
+
+  async #ask(probe: Probe): Promise<ProbeResult> {
+    let result = await this.#askOnce(probe);
+    // The next request brings a fresh credential.
+    if (typeof result !== "string" && result.kind === "stale-credential") {
+      result = await this.#askOnce(probe);
+    }
+    this.#services.onProbed(probe.target.id, typeof result === "string" ? undefined : result);
+    return result;
+  }
+
+  async #askOnce(probe: Probe): Promise<ProbeResult> {
+    try {
+      if (probe.model.kind === "chat") await this.#askChat(probe);
+      else await this.#askEmbedding(probe);
+      return "answered";
+    } catch (error) {
+      if (error instanceof UpstreamFailure) return error.details;
+      throw error;
+    }
+  }
+
+  async #askChat(probe: Probe): Promise<void> {
+    const { chat } = probe.upstream.adapter;
+    if (chat === undefined) return;
+    const messages = [{ role: "user", content: "ping" } as const];
+    const request = { model: probe.model.alias, messages, max_tokens: probeTokens, stream: true };
+    const exchange = chat.encodeStream(request, probe.target.model);
+    const answer = await this.#send(exchange.request, probe);
+    const decoder = exchange.newDecoder({ malformedEvents: 0 });
+    const events = new EventReader({ answer, decoder, onMalformed: () => undefined });
+    while ((await events.next()) !== undefined);
+  }
+
+  async #askEmbedding(probe: Probe): Promise<void> {
+    const { embeddings } = probe.upstream.adapter;
+    if (embeddings === undefined) return;
+    const request = {
+      model: probe.model.alias,
+      inputs: ["ping"],
+      dimensions: undefined,
+      user: undefined,
+      encodingFormat: "float",
+    } as const;
+    const exchange = embeddings.encode(request, probe.target.model);
+    const answer = await this.#send(exchange.request, probe);
+    const body = await answer.readAll(probe.snapshot.settings.answerLimitBytes.embedding);
+    exchange.decode({ headers: answer.headers, body });
+  }
+
+  #send(request: UpstreamRequest, probe: Probe): Promise<UpstreamAnswer> {
+    const { clock, transport, hosts } = this.#services;
+    const { upstream, patienceMs } = probe;
+    const timeouts = timeoutsOf(probe);
+    const firstByteMs = Math.min(timeouts.firstByteMs, patienceMs);
+    return send(request, {
+      upstream,
+      timeouts: {
+        ...timeouts,
+        firstByteMs,
+        idleMs: Math.min(timeouts.idleMs, Math.max(leastIdleMs, patienceMs)),
+      },
+      endsAt: clock.monotonic() + firstByteMs + restMs,
+      clock,
+      transport,
+      // Nobody leaves: the probe ends by itself.
+      callerSignal: new AbortController().signal,
+      hosts,
+      placeWaitMs: 0,
+      isGuaranteed: true,
+    });
+  }
+}
+
+interface Probe extends Destination {
+  readonly snapshot: Snapshot;
+  readonly patienceMs: number;
+}

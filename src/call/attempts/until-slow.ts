@@ -1,0 +1,53 @@
+import type { Clock } from "../../domain/clock.ts";
+import { secondLookMs } from "../../routing/health/suspicion.ts";
+import type { RunningAttempt } from "./running-attempt.ts";
+
+const longestLookMs = 5_000;
+
+export type Slowness = "slow" | "silent";
+
+export interface SlownessOptions {
+  /** Undefined: time alone makes nothing slow. */
+  readonly afterMs: number | undefined;
+  /** Undefined: its target is known to be silent. */
+  readonly attempt: Pick<RunningAttempt, "patienceMs" | "whenSilent"> | undefined;
+  /** Runs when the answer is overdue, and again ever more rarely: a suspicion needs a second look. */
+  readonly look: () => void;
+  readonly clock: Pick<Clock, "schedule">;
+}
+
+/**
+ * Resolves when an answer is there, or its attempt has failed (undefined); when it has taken longer
+ * than it may; or when its target is found to be silent. Never rejects.
+ */
+export function untilSlow(
+  answer: Promise<unknown>,
+  { afterMs, attempt, look, clock }: SlownessOptions,
+): Promise<Slowness | undefined> {
+  const patienceMs = attempt?.patienceMs ?? Number.POSITIVE_INFINITY;
+  return new Promise((resolve) => {
+    let isOver = false;
+    let cancelLook = (): void => undefined;
+    const cancelSlow =
+      afterMs === undefined ? undefined : clock.schedule(() => end("slow"), afterMs);
+    const end = (slowness?: Slowness): void => {
+      isOver = true;
+      cancelSlow?.();
+      cancelLook();
+      resolve(slowness);
+    };
+    const lookIn = (timeMs: number, nextMs: number): void => {
+      cancelLook = clock.schedule(() => {
+        look();
+        attempt?.whenSilent(() => end("silent"));
+        if (!isOver) lookIn(nextMs, Math.min(2 * nextMs, longestLookMs));
+      }, timeMs);
+    };
+    if (Number.isFinite(patienceMs)) lookIn(patienceMs + 1, 2 * secondLookMs);
+    attempt?.whenSilent(() => end("silent"));
+    answer.then(
+      () => end(),
+      () => end(),
+    );
+  });
+}

@@ -1,0 +1,175 @@
+import { isOwnCap, type ChatRequest, type ChatResult } from "../../domain/chat/chat.ts";
+import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import type { ChatCodec } from "../../upstreams/adapter.ts";
+import type { AttemptContext } from "../attempts/attempt.ts";
+import { CallImages } from "../images/call-images.ts";
+import type { Call } from "../../snapshot/call.ts";
+import type { Candidate } from "../../routing/candidates.ts";
+import { checkContextWindow, checkOutputCap, outputCap } from "../check-request.ts";
+import {
+  attemptChat,
+  attemptChatStream,
+  choiceCount,
+  inputReadings,
+  type ChatAttempt,
+} from "./choices.ts";
+import { ChoiceProgress } from "./choice-progress.ts";
+import { countInput } from "../count-input.ts";
+import { CallerSignal } from "../metering/caller-signal.ts";
+import { measureChatInput, repeatedInput } from "../../admission/estimate/estimate.ts";
+import { ReadTexts } from "../../admission/estimate/fewest-tokens.ts";
+import { MeteredStream, type MeteredStreamOptions } from "../metering/metered-stream.ts";
+import type { Operation } from "../operation.ts";
+import { runCall, type StartedCall } from "../run-call.ts";
+import type { PipelineServices } from "../services.ts";
+
+export interface ChatCall {
+  readonly request: ChatRequest;
+  /** Length of the JSON body; what the input estimate is made from. */
+  readonly bodyBytes: number;
+}
+
+/** Runs a chat call to its whole answer. Throws `GatewayError`. */
+export async function runChat(
+  call: Call,
+  chat: ChatCall,
+  services: PipelineServices,
+): Promise<StartedCall<ChatResult>> {
+  using images = new CallImages(chat.request);
+  const started = await runCall(call, wholeAnswer(chat, images), services);
+  const { answer, meter } = started;
+  for (const choice of answer.choices) {
+    meter.delivering(lengthOf(choice));
+  }
+  meter.reported(answer.usage);
+  meter.completed();
+  return started;
+}
+
+/** Runs a chat call until its first event; the rest comes from the stream. Throws `GatewayError`. */
+export async function openChatStream(
+  call: Call,
+  chat: ChatCall,
+  services: PipelineServices,
+): Promise<StartedCall<MeteredStream>> {
+  using images = new CallImages(chat.request);
+  const started = await runCall(call, streamedAnswer(chat, images), services);
+  const { model } = started.admission;
+  const answer = new MeteredStream({
+    ...started.answer,
+    meter: started.meter,
+    model,
+    clock: services.clock,
+    ending: services.running.ending,
+    usageTimeoutMs: call.snapshot.settings.usageTimeoutMs,
+    choices: choiceCount(chat.request),
+  });
+  return { ...started, answer };
+}
+
+/** Characters of everything that the model wrote. */
+function lengthOf(choice: ChatResult["choices"][number]): number {
+  const { content, refusal, reasoning, functionCall, toolCalls } = choice;
+  const texts = [content, refusal, reasoning, functionCall?.arguments];
+  const calls = toolCalls.map(({ arguments: text }) => text);
+  return [...texts, ...calls].reduce((sum, text) => sum + (text?.length ?? 0), 0);
+}
+
+function wholeAnswer(chat: ChatCall, images: CallImages): Operation<ChatResult> {
+  const progress = new ChoiceProgress(choiceCount(chat.request));
+  return {
+    ...commonParts(chat, false),
+    async attempt(candidate, context) {
+      const target = { codec: chatCodec(candidate), candidate };
+      const request = capped(await images.requestFor(target, context), context);
+      const result = await attemptChat({ ...target, request, context }, progress);
+      context.meter.answering();
+      return result;
+    },
+  };
+}
+
+type OpenAnswer = Pick<MeteredStreamOptions, "open" | "caller" | "drain">;
+
+function streamedAnswer(chat: ChatCall, images: CallImages): Operation<OpenAnswer> {
+  return {
+    ...commonParts(chat, true),
+    async attempt(candidate, context) {
+      const target = { codec: chatCodec(candidate), candidate };
+      const request = capped(await images.requestFor(target, context), context);
+      const answer = await openAnswer({ ...target, request, context });
+      context.meter.answering();
+      return answer;
+    },
+  };
+}
+
+/** With the cap of the plan, where the caller set none. */
+function capped(request: ChatRequest, { outputCap }: AttemptContext): ChatRequest {
+  if (outputCap === undefined) return request;
+  return { ...request, max_completion_tokens: outputCap, [isOwnCap]: true };
+}
+
+/** The answer outlives its caller where its count is still to come. */
+async function openAnswer(attempt: ChatAttempt): Promise<OpenAnswer> {
+  const { request, codec, candidate, context } = attempt;
+  const caller = new CallerSignal(context.call.signal);
+  const call = { ...context.call, signal: caller.signal };
+  // Choices that are asked for one after the other are not asked for once the caller has left.
+  const isOneRequest = choiceCount(request) === 1 || codec.takesChoiceCount;
+  const drain = isOneRequest ? candidate.upstream.drain : undefined;
+  try {
+    const open = await attemptChatStream({ ...attempt, context: { ...context, call } });
+    return { open, caller, drain };
+  } catch (error) {
+    caller.release();
+    throw error;
+  }
+}
+
+type CommonParts = Omit<Operation<unknown>, "attempt">;
+
+function commonParts({ request, bodyBytes }: ChatCall, isStreamed: boolean): CommonParts {
+  const size = measureChatInput(request, bodyBytes);
+  const texts = new ReadTexts(textsOf(request));
+  let counted: { readonly alias: string; readonly tokens: number } | undefined;
+  return {
+    alias: request.model,
+    kind: "chat",
+    isStreamed,
+    measure: (model, call) => repeatedInput(size, inputReadings(request, model, call)),
+    async countInput(model, context) {
+      const tokens = await countInput(request, model, context);
+      if (tokens === undefined) return undefined;
+      counted = { alias: model.alias, tokens };
+      return tokens * inputReadings(request, model, context.call);
+    },
+    output: { cap: outputCap(request), choices: choiceCount(request) },
+    check(model) {
+      checkOutputCap(request, model);
+      const { alias, contextWindow } = model;
+      const length =
+        counted?.alias === alias
+          ? { tokens: counted.tokens, isCounted: true }
+          : { tokens: texts.sumFor(contextWindow), isCounted: false };
+      checkContextWindow(length, model);
+    },
+  };
+}
+
+/** What the model certainly reads, beside names, tools and attachments. */
+function textsOf({ messages }: ChatRequest): readonly string[] {
+  return messages.flatMap(({ content }) => {
+    if (typeof content === "string") return content;
+    return content?.flatMap((part) => (part.type === "text" ? part.text : [])) ?? [];
+  });
+}
+
+function chatCodec({ upstream }: Candidate): ChatCodec {
+  const { chat } = upstream.adapter;
+  if (chat !== undefined) return chat;
+  throw new UpstreamFailure({
+    kind: "unknown-model",
+    message: `upstream ${upstream.name} does not serve chat models`,
+  });
+}

@@ -1,0 +1,147 @@
+import type { ChatEvent, ChatRequest, ChatResult } from "../../domain/chat/chat.ts";
+import type { Model } from "../../domain/model.ts";
+import type { ChatCodec } from "../../upstreams/adapter.ts";
+import { attemptStream, attemptWhole, type AttemptContext } from "../attempts/attempt.ts";
+import type { Call } from "../../snapshot/call.ts";
+import { placesAt, type Candidate } from "../../routing/candidates.ts";
+import { noChoice, type ChoiceProgress } from "./choice-progress.ts";
+import type { OpenStream } from "../../upstream-client/event-batches.ts";
+import { inParallel } from "../../domain/waiting/in-parallel.ts";
+import { MergedChoices } from "./merged-choices.ts";
+import { possibleTargets } from "../attempts/possible-targets.ts";
+import { timeoutsOf } from "../../upstream-client/timeouts-of.ts";
+
+export interface ChatTarget {
+  readonly codec: ChatCodec;
+  readonly candidate: Candidate;
+}
+
+/** A chat request on its way to one target. */
+export interface ChatAttempt extends ChatTarget {
+  readonly request: ChatRequest;
+  readonly context: AttemptContext;
+}
+
+/** Most requests that the choices of one call have under way at once. */
+const choicesAtOnce = 8;
+
+export function choiceCount(request: ChatRequest): number {
+  return request.n ?? 1;
+}
+
+/**
+ * How often the upstreams of a model, or of its fallbacks, may read the input of a request: once for
+ * each choice, or once.
+ */
+export function inputReadings(
+  request: ChatRequest,
+  model: Model,
+  call: Pick<Call, "snapshot" | "environment">,
+): number {
+  const { upstreams } = call.snapshot;
+  const isReadAgain = possibleTargets(model, call).some(
+    ({ target }) => upstreams.get(target.upstream)?.adapter.chat?.takesChoiceCount === false,
+  );
+  return isReadAgain ? choiceCount(request) : 1;
+}
+
+/**
+ * The whole answer, whether the upstream takes the number of choices or one choice a request. What
+ * is answered stays so in `progress` when this throws.
+ */
+export async function attemptChat(
+  attempt: ChatAttempt,
+  progress: ChoiceProgress,
+): Promise<ChatResult> {
+  const { request, codec, candidate, context } = attempt;
+  const choices = choiceCount(request);
+  const isOneRequest =
+    choices === 1 || (codec.takesChoiceCount && progress.missing().length === choices);
+  if (isOneRequest) {
+    return attemptWhole(codec.encode(request, candidate.target.model), candidate, context);
+  }
+  try {
+    if (codec.takesChoiceCount) await sendTogether(attempt, progress);
+    else await sendApart(attempt, progress);
+    return progress.result();
+  } finally {
+    // Choices that were answered before another failed have used their tokens.
+    context.meter.reportedPart(progress.reportedUsage);
+  }
+}
+
+async function sendTogether(
+  { request, codec, candidate, context }: ChatAttempt,
+  progress: ChoiceProgress,
+): Promise<void> {
+  const missing = progress.missing();
+  const exchange = codec.encode({ ...request, n: missing.length }, candidate.target.model);
+  progress.add(missing, await attemptWhole(exchange, candidate, context));
+}
+
+async function sendApart(attempt: ChatAttempt, progress: ChoiceProgress): Promise<void> {
+  const { request, codec, candidate, context } = attempt;
+  const exchange = codec.encode({ ...request, n: null }, candidate.target.model);
+  const missing = progress.missing();
+  const limit = Math.min(choicesAtOnce, placesAt(candidate));
+  const work = { count: missing.length, limit, signal: context.call.signal };
+  await inParallel(work, async (order, signal) => {
+    const own = contextOf(attempt, order < limit, signal);
+    const result = await attemptWhole(exchange, candidate, own);
+    progress.add(missing.slice(order, order + 1), result);
+  });
+}
+
+/** As `attemptChat`, until the first events of the answer. */
+export async function attemptChatStream(attempt: ChatAttempt): Promise<OpenStream<ChatEvent>> {
+  const { request, codec, candidate, context } = attempt;
+  const choices = choiceCount(request);
+  if (choices === 1 || codec.takesChoiceCount) {
+    return attemptStream(codec.encodeStream(request, candidate.target.model), candidate, context);
+  }
+  const exchange = codec.encodeStream({ ...request, n: null }, candidate.target.model);
+  const { signal } = context.call;
+  const limit = Math.min(choicesAtOnce, choices, placesAt(candidate));
+  const open = (choice: number, ownSignal: AbortSignal) =>
+    attemptStream(exchange, candidate, contextOf(attempt, choice < limit, ownSignal));
+  const opened = await openTogether({ count: limit, limit, signal }, open);
+  const rest = new MergedChoices({ choices, opened, open, signal });
+  const first = await rest.next();
+  if (first === undefined) throw noChoice();
+  return { first, rest };
+}
+
+/**
+ * The streams that fit at once are all open before the caller gets an event of any: providers limit
+ * bursts, and what one of them refuses can then still be tried elsewhere.
+ */
+async function openTogether(
+  work: Parameters<typeof inParallel>[0],
+  open: (choice: number, signal: AbortSignal) => Promise<OpenStream<ChatEvent>>,
+): Promise<readonly OpenStream<ChatEvent>[]> {
+  const opened: OpenStream<ChatEvent>[] = [];
+  try {
+    return await inParallel(work, async (choice, signal) => {
+      const stream = await open(choice, signal);
+      opened.push(stream);
+      return stream;
+    });
+  } catch (error) {
+    for (const { rest } of opened) rest.cancel();
+    throw error;
+  }
+}
+
+/**
+ * One choice's own. Later choices follow one whose place comes free once its connection has come to
+ * its end, a moment after its answer; what the others have brought by then must not be lost.
+ */
+function contextOf(
+  { candidate, context }: ChatAttempt,
+  isAmongFirst: boolean,
+  signal: AbortSignal,
+): AttemptContext {
+  const call = { ...context.call, signal };
+  if (isAmongFirst) return { ...context, call };
+  return { ...context, call, placeWaitMs: timeoutsOf(candidate).firstByteMs };
+}

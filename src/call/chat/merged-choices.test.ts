@@ -1,0 +1,137 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import type { ChatEvent } from "../../domain/chat/chat.ts";
+import type { EventBatches, OpenStream } from "../../upstream-client/event-batches.ts";
+import { MergedChoices } from "./merged-choices.ts";
+
+type Batch = readonly ChatEvent[];
+
+/** A stream of prepared batches that counts how often it was read. */
+class PreparedStream implements EventBatches<ChatEvent> {
+  reads = 0;
+  isCancelled = false;
+  readonly #batches: readonly Batch[];
+
+  constructor(batches: readonly Batch[]) {
+    this.#batches = batches;
+  }
+
+  next(): Promise<Batch | undefined> {
+    this.reads += 1;
+    return Promise.resolve(this.#batches[this.reads - 1]);
+  }
+
+  cancel(): void {
+    this.isCancelled = true;
+  }
+}
+
+const text = (content: string): ChatEvent => ({ type: "text-delta", choice: 0, text: content });
+const start: ChatEvent = {
+  type: "answer-start",
+  systemFingerprint: undefined,
+  serviceTier: undefined,
+};
+const signal = new AbortController().signal;
+const noMore = () => Promise.reject(new Error("no more choices"));
+
+function opened(streams: readonly PreparedStream[]): OpenStream<ChatEvent>[] {
+  return streams.map((rest) => ({ first: [start, text("first ")], rest }));
+}
+
+async function readAll(merged: MergedChoices): Promise<ChatEvent[]> {
+  const events: ChatEvent[] = [];
+  for (let batch = await merged.next(); batch !== undefined; batch = await merged.next()) {
+    expect(batch.length).toBeGreaterThan(0);
+    events.push(...batch);
+  }
+  return events;
+}
+
+test("nobody reads on while nobody asks: one batch of each stream waits at most", async () => {
+  const endless = Array.from({ length: 1_000 }, () => [text("x")]);
+  const streams = [new PreparedStream(endless), new PreparedStream(endless)];
+  const merged = new MergedChoices({ choices: 2, opened: opened(streams), open: noMore, signal });
+  for (let taken = 1; taken <= 20; taken += 1) {
+    await merged.next();
+    await Bun.sleep(0);
+    const reads = streams.reduce((sum, stream) => sum + stream.reads, 0);
+    expect(reads).toBe(taken);
+  }
+});
+
+test("choices take turns: a stream that always has something does not hold up the others", async () => {
+  const endless = Array.from({ length: 1_000 }, () => [text("x")]);
+  const streams = [new PreparedStream(endless), new PreparedStream(endless)];
+  const merged = new MergedChoices({ choices: 2, opened: opened(streams), open: noMore, signal });
+  for (let taken = 0; taken < 100; taken += 1) await merged.next();
+  for (const { reads } of streams) expect(reads).toBe(50);
+});
+
+test("whatever the batches, every choice's events come in order and under its own number", async () => {
+  const anyBatches = fc.array(fc.array(fc.string(), { minLength: 1, maxLength: 3 }), {
+    maxLength: 6,
+  });
+  const anyChoices = fc.array(anyBatches, { minLength: 1, maxLength: 12 });
+  const anyLimit = fc.integer({ min: 1, max: 8 });
+  await fc.assert(
+    fc.asyncProperty(anyChoices, anyLimit, async (choices, limit) => {
+      const streams = choices.map(
+        (batches) => new PreparedStream(batches.map((batch) => batch.map(text))),
+      );
+      let open = Math.min(limit, streams.length);
+      const merged = new MergedChoices({
+        choices: streams.length,
+        opened: opened(streams.slice(0, open)),
+        open: () => Promise.resolve(opened(streams.slice(open++, open))[0] ?? noMore()),
+        signal,
+      });
+      const events = await readAll(merged);
+      expect(await merged.next()).toBeUndefined();
+      for (const [choice, batches] of choices.entries()) {
+        const own = events.flatMap((event) =>
+          event.type === "text-delta" && event.choice === choice ? [event.text] : [],
+        );
+        expect(own).toEqual(["first ", ...batches.flat()]);
+      }
+      expect(events.filter(({ type }) => type === "answer-start")).toHaveLength(1);
+    }),
+  );
+});
+
+test("a failure ends every stream, and is told once the batches before it are taken", async () => {
+  const sound = new PreparedStream(Array.from({ length: 100 }, () => [text("x")]));
+  const broken = new PreparedStream([]);
+  broken.next = () => Promise.reject(new Error("broke off"));
+  const streams = opened([sound, broken]);
+  const merged = new MergedChoices({ choices: 2, opened: streams, open: noMore, signal });
+  const failure = await readAll(merged).catch((error: unknown) => error);
+  expect(failure).toEqual(new Error("broke off"));
+  expect([sound.isCancelled, broken.isCancelled]).toEqual([true, true]);
+  expect(await merged.next()).toBeUndefined();
+});
+
+test("a stream that opens after the merged one was cancelled is cancelled as well", async () => {
+  const late = new PreparedStream([]);
+  let finishOpening: (stream: OpenStream<ChatEvent>) => void = () => undefined;
+  let openingSignal = signal;
+  const merged = new MergedChoices({
+    choices: 2,
+    opened: opened([new PreparedStream([])]),
+    open: (_choice, own) => {
+      openingSignal = own;
+      return new Promise((resolve) => {
+        finishOpening = resolve;
+      });
+    },
+    signal,
+  });
+  await merged.next();
+  void merged.next();
+  await Bun.sleep(1);
+  merged.cancel();
+  expect(openingSignal.aborted).toBe(true);
+  finishOpening({ first: [text("late")], rest: late });
+  await Bun.sleep(1);
+  expect(late.isCancelled).toBe(true);
+});

@@ -1,0 +1,99 @@
+import type { EmbeddingInput, EmbeddingRequest } from "../../domain/chat/embedding.ts";
+import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import type { EmbeddingCodec } from "../../upstreams/adapter.ts";
+import { attemptWhole, type AttemptContext } from "../attempts/attempt.ts";
+import { placesAt, type Candidate } from "../../routing/candidates.ts";
+import type { EmbeddingProgress } from "./embedding-progress.ts";
+import { inParallel } from "../../domain/waiting/in-parallel.ts";
+import { waitBeforeItemRetry } from "./item-retry.ts";
+import { timeoutsOf } from "../../upstream-client/timeouts-of.ts";
+import { wait } from "../../domain/waiting/wait.ts";
+import { whyEnded } from "../../domain/waiting/why-ended.ts";
+
+/** The inputs of an embeddings request on their way to one target. */
+export interface EmbeddingAttempt {
+  readonly request: EmbeddingRequest;
+  /** The inputs of the request as the target takes them. */
+  readonly inputs: readonly EmbeddingInput[];
+  readonly progress: EmbeddingProgress;
+  readonly codec: EmbeddingCodec;
+  readonly candidate: Candidate;
+  readonly context: AttemptContext;
+}
+
+/**
+ * Sends what is still missing, in as many requests as the target needs and at most the model's
+ * `fanOut` at a time. What is answered stays so when this throws.
+ */
+export async function sendMissing(attempt: EmbeddingAttempt): Promise<void> {
+  const { request, inputs, progress, codec, candidate, context } = attempt;
+  const missing = progress.missing();
+  const limit = codec.batchLimit(request, candidate.target.model);
+  const batches = splitIntoBatches(missing, limit);
+  const [only] = batches;
+  if (missing.length === inputs.length && batches.length === 1 && only !== undefined) {
+    return sendBatch(attempt, only);
+  }
+  const { call } = context;
+  const deadline = call.receivedAt + timeoutsOf(candidate).totalMs;
+  const places = Math.min(candidate.model.fanOut, placesAt(candidate));
+  const work = { count: batches.length, limit: places, signal: call.signal };
+  try {
+    await inParallel(work, (index, signal) => {
+      const own = { ...attempt, context: { ...context, call: { ...call, signal } } };
+      return sendPatiently(own, batches[index] ?? [], deadline);
+    });
+  } finally {
+    // Batches that were answered before another failed have used their tokens.
+    context.meter.reportedPart(progress.reportedUsage);
+  }
+}
+
+function splitIntoBatches(
+  indexes: readonly number[],
+  limit: number,
+): readonly (readonly number[])[] {
+  const batches: (readonly number[])[] = [];
+  for (let start = 0; start < indexes.length; start += limit) {
+    batches.push(indexes.slice(start, start + limit));
+  }
+  return batches;
+}
+
+/** Tries one batch again for as long as it pays; the others go on meanwhile. */
+async function sendPatiently(
+  attempt: EmbeddingAttempt,
+  batch: readonly number[],
+  deadline: number,
+): Promise<void> {
+  const { candidate, context } = attempt;
+  const { services, call } = context;
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await sendBatch(attempt, batch);
+    } catch (error) {
+      if (!(error instanceof UpstreamFailure)) throw error;
+      if (context.hasOther === true) throw error;
+      const waitMs = waitBeforeItemRetry(error.details, tries, services.random());
+      if (waitMs === undefined || services.clock.monotonic() + waitMs > deadline) throw error;
+      if (!services.budget.retries.tryTake(candidate.target.id)) throw error;
+      services.onAttemptFailed(call, candidate, error);
+      await wait(waitMs, call.signal, services.clock);
+      if (call.signal.aborted) throw whyEnded(call.signal);
+    }
+  }
+}
+
+async function sendBatch(attempt: EmbeddingAttempt, batch: readonly number[]): Promise<void> {
+  const { request, progress, codec, candidate, context } = attempt;
+  const inputs = batch.map((index) => attempt.inputs[index] ?? "");
+  const exchange = codec.encode({ ...request, inputs }, candidate.target.model);
+  const result = await attemptWhole(exchange, candidate, context);
+  if (result.vectors.length !== inputs.length) {
+    throw new UpstreamFailure({
+      kind: "broken-answer",
+      message: `the upstream answered ${result.vectors.length} vectors for ${inputs.length} inputs`,
+    });
+  }
+  progress.add(batch, result);
+}

@@ -1,0 +1,115 @@
+import { GatewayError } from "../domain/errors/gateway-error.ts";
+import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
+import type { UpstreamFailure, UpstreamFailureDetails } from "../domain/errors/upstream-failure.ts";
+import type { Model } from "../domain/model.ts";
+import { retryHeaders } from "../domain/limits/headers.ts";
+
+/** How long a caller is asked to wait when the upstream did not say. */
+const defaultRetryAfterMs = 2_000;
+/** SDKs sleep as long as they are told; none should be told more. */
+const longestRetryAfterMs = 60_000;
+
+/** What a failed attempt means for the caller. The provider's own 429 is not the caller's 429. */
+export function failureError(failure: UpstreamFailure, model: Model): GatewayError {
+  const { details } = failure;
+  switch (details.kind) {
+    case "context-overflow":
+      return new GatewayError("context_length_exceeded", {
+        message: overflowMessage(details.message, model),
+        param: details.param ?? (model.kind === "chat" ? "messages" : "input"),
+        cause: failure,
+      });
+    case "invalid-request":
+      return new GatewayError("upstream_rejected", {
+        message: details.message,
+        param: details.param ?? null,
+        cause: failure,
+      });
+    case "unsupported":
+      return new GatewayError("unsupported_parameter", {
+        message: details.message,
+        param: details.param ?? null,
+        cause: failure,
+      });
+    case "content-refused":
+      return new GatewayError("content_refused", { message: details.message, cause: failure });
+    case "unfit-answer":
+      return new GatewayError("answer_mismatch", {
+        message:
+          `The model's answer does not have the form that response_format asks for: ` +
+          `${details.message}. Describe the form in the messages too, or ask for a simpler one.`,
+        param: "response_format",
+        // It was asked for twice already.
+        headers: { "x-should-retry": "false" },
+        cause: failure,
+      });
+    case "throttled":
+    case "overloaded":
+    case "unavailable":
+    case "connect-failed":
+    case "connection-lost":
+    case "timed-out":
+    case "broken-answer":
+    case "bad-credential":
+    case "stale-credential":
+    case "unknown-model":
+      return unavailable(failure, details, model);
+  }
+}
+
+/** Clients recognise an overflow by OpenAI's first sentence, whatever the upstream says. */
+function overflowMessage(message: string, model: Model): string {
+  const opening = "This model's maximum context length is";
+  if (message.includes(opening)) return message;
+  return `${opening} ${model.contextWindow} tokens. ${message}`;
+}
+
+function unavailable(
+  failure: UpstreamFailure,
+  details: UpstreamFailureDetails,
+  model: Model,
+): GatewayError {
+  // The operator's faults do not mend by themselves within an SDK's retries.
+  const isLasting = lastingKinds.has(details.kind);
+  const waitMs = Math.min(details.retryAfterMs ?? defaultRetryAfterMs, longestRetryAfterMs);
+  const headers = retryHeaders(isLasting ? undefined : waitMs);
+  return new GatewayError("model_unavailable", {
+    message: isLasting
+      ? `The model is unavailable: ${reasons[details.kind]}. Please tell the operator.`
+      : `The model is temporarily unavailable: ${reasons[details.kind]}. ` +
+        "Please retry with exponential backoff.",
+    headers,
+    cause: failure,
+    // Whose call it was is added where the error is reported.
+    explanation: {
+      rule: "upstream",
+      summary: `No target of the model answered; of the last one: ${reasons[details.kind]}.`,
+      model: model.alias,
+    },
+  });
+}
+
+const lastingKinds: ReadonlySet<UpstreamFailureKind> = new Set([
+  "bad-credential",
+  "stale-credential",
+  "unknown-model",
+]);
+
+/** Says enough to act on, and nothing about the operator's accounts. */
+const reasons: Readonly<Record<UpstreamFailureDetails["kind"], string>> = {
+  throttled: "the provider is limiting requests",
+  overloaded: "the provider is overloaded",
+  unavailable: "the provider answered with an error",
+  "connect-failed": "the provider could not be reached",
+  "connection-lost": "the connection to the provider was lost",
+  "timed-out": "the provider did not answer in time",
+  "broken-answer": "the provider's answer broke off",
+  "unfit-answer": "the answer has not the form that was asked for",
+  "bad-credential": "the provider refused the gateway's credential",
+  "stale-credential": "the provider refused the gateway's credential",
+  unsupported: "the provider cannot do what was asked",
+  "unknown-model": "the provider does not know the model",
+  "context-overflow": "the input is too long",
+  "invalid-request": "the provider refused the request",
+  "content-refused": "the provider refused the content",
+};

@@ -1,0 +1,102 @@
+import type { ChatRequest } from "../../domain/chat/chat.ts";
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import type { AttemptContext } from "../attempts/attempt.ts";
+import type { ChatTarget } from "../chat/choices.ts";
+import { withCheckedAddresses } from "./handed-on-images.ts";
+import { ImageFailure } from "./image-failure.ts";
+import type { ImageShare } from "./image-memory.ts";
+import { checkAllowed, findAddresses, readImages, replaceAddresses } from "./inline-images.ts";
+import { noPlace } from "../../upstream-client/send.ts";
+import { whyEnded } from "../../domain/waiting/why-ended.ts";
+
+/** The images of one call together may be this many times as large as the largest one. */
+const largestImagesPerCall = 4;
+
+/** An image by its first bytes alone: all that adapters look at. */
+const standIn = "data:image/png;base64,iVBORw0KGgo=";
+
+/**
+ * The images that a call names by address. Each is checked or read once, however many targets are
+ * tried. One that was read counts as memory until the call has an answer; then this must be
+ * disposed of.
+ */
+export class CallImages implements Disposable {
+  readonly #request: ChatRequest;
+  #checked: Promise<ChatRequest> | undefined;
+  #inlined: Promise<ChatRequest> | undefined;
+  #share: ImageShare | undefined;
+
+  constructor(request: ChatRequest) {
+    this.#request = request;
+  }
+
+  /**
+   * The request as the target takes it. Nothing is read before it is known that the target can be
+   * asked at all. Throws as `encode`, `readImages` and `withCheckedAddresses` do.
+   */
+  async requestFor(target: ChatTarget, context: AttemptContext): Promise<ChatRequest> {
+    const request = this.#request;
+    const { codec, candidate } = target;
+    if (codec.takesImageUrls) return (this.#checked ??= this.#check(context));
+    const params = findAddresses(request);
+    if (params.size === 0) return request;
+    if (this.#inlined === undefined) {
+      codec.encode(
+        replaceAddresses(request, () => standIn),
+        candidate.target.model,
+      );
+      if (candidate.upstream.inFlight.free === 0) throw noPlace();
+      this.#inlined = this.#inline(params, context);
+    }
+    return this.#inlined;
+  }
+
+  [Symbol.dispose](): void {
+    this.#share?.release();
+  }
+
+  #check({ call, services }: AttemptContext): Promise<ChatRequest> {
+    const { signal, snapshot } = call;
+    const { imageFetch: settings } = snapshot.settings;
+    const { resolveHost } = services;
+    return withCheckedAddresses(this.#request, { settings, resolveHost, signal });
+  }
+
+  async #inline(
+    params: ReadonlyMap<string, string>,
+    { call, services }: AttemptContext,
+  ): Promise<ChatRequest> {
+    const { signal, snapshot } = call;
+    const { imageFetch: settings } = snapshot.settings;
+    checkAllowed(params, settings);
+    const limitBytes = settings.maxBytes * Math.min(params.size, largestImagesPerCall);
+    const share = await services.imageMemory.take(limitBytes, signal, settings.timeoutMs);
+    if (share === undefined) throw signal.aborted ? whyEnded(signal) : memoryFull();
+    this.#share = share;
+    let bytes = 0;
+    const onBytes = (count: number): void => {
+      bytes += count;
+      if (bytes > limitBytes) throw tooLarge(limitBytes);
+    };
+    const { resolveHost } = services;
+    const dataUrls = await readImages(params, { settings, resolveHost, signal, onBytes });
+    share.shrinkTo(bytes);
+    return replaceAddresses(this.#request, (address) => dataUrls.get(address));
+  }
+}
+
+function tooLarge(limitBytes: number): ImageFailure {
+  return new ImageFailure(`the images of this request are together over ${limitBytes} bytes`);
+}
+
+function memoryFull(): GatewayError {
+  return new GatewayError("model_unavailable", {
+    message:
+      "The gateway reads too many images at the moment. Please retry with exponential backoff.",
+    headers: { "retry-after": "2", "retry-after-ms": "2000" },
+    explanation: {
+      rule: "image_memory_full",
+      summary: "The memory for images of all calls at a time stayed full for image_fetch.timeout.",
+    },
+  });
+}

@@ -1,0 +1,133 @@
+import type { ImageFetchSettings } from "../../domain/upstream-settings.ts";
+import { isIP } from "node:net";
+import { abortable } from "../../domain/waiting/abortable.ts";
+import {
+  hostOf,
+  locateImage,
+  parseImageUrl,
+  type ImageSource,
+  type ResolveHost,
+} from "./image-address.ts";
+import { ImageFailure } from "./image-failure.ts";
+import { imageTypeOf } from "./image-type.ts";
+import { whyEnded } from "../../domain/waiting/why-ended.ts";
+
+export interface ImageFetch {
+  readonly settings: ImageFetchSettings;
+  readonly resolveHost: ResolveHost;
+  /** Fires when nobody waits for the image any more. */
+  readonly signal: AbortSignal;
+  /** Told of every piece; may throw `ImageFailure` to end the reading. */
+  readonly onBytes: (count: number) => void;
+}
+
+/** Each is checked like the first address. */
+const mostRedirects = 2;
+const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/**
+ * Reads an image by the address a caller gave and returns it as a data URL. The request goes only
+ * to addresses that were checked, and carries nothing of the caller's or the gateway's. Throws
+ * `ImageFailure`, or `GatewayError` `caller_left`.
+ */
+export async function fetchImage(address: string, fetching: ImageFetch): Promise<string> {
+  const { settings } = fetching;
+  const end = new AbortController();
+  const timer = setTimeout(() => end.abort(), settings.timeoutMs);
+  const signal = AbortSignal.any([fetching.signal, end.signal]);
+  try {
+    const response = await follow(address, { ...fetching, signal });
+    return toDataUrl(await readBody(response, fetching));
+  } catch (error) {
+    if (fetching.signal.aborted) throw whyEnded(fetching.signal);
+    if (error instanceof ImageFailure) throw error;
+    const reason = end.signal.aborted ? "it took too long" : "it could not be downloaded";
+    throw new ImageFailure(reason, { cause: error });
+  } finally {
+    clearTimeout(timer);
+    // Closes what was left unread.
+    end.abort();
+  }
+}
+
+async function follow(address: string, fetching: ImageFetch): Promise<Response> {
+  const { settings, resolveHost, signal } = fetching;
+  let url = parseImageUrl(address, settings);
+  for (let redirects = 0; ; redirects += 1) {
+    const source = await abortable(locateImage(url, settings, resolveHost), signal);
+    const response = await connect(source, signal);
+    const location = response.headers.get("location");
+    if (location === null || !redirectStatuses.has(response.status)) return checked(response);
+    if (redirects === mostRedirects) throw new ImageFailure("its address redirects too often");
+    await response.body?.cancel();
+    url = parseImageUrl(location, settings, url);
+  }
+}
+
+/** Addresses of a host that do not answer are passed over. */
+async function connect(source: ImageSource, signal: AbortSignal): Promise<Response> {
+  let failure: unknown;
+  for (const address of source.addresses) {
+    try {
+      return await request(source.url, address, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      failure = error;
+    }
+  }
+  throw new ImageFailure("it could not be downloaded", { cause: failure });
+}
+
+/** The address takes the place of the name, so that no other look-up decides where it goes. */
+function request(url: URL, address: string, signal: AbortSignal): Promise<Response> {
+  const pinned = new URL(url);
+  pinned.hostname = address.includes(":") ? `[${address}]` : address;
+  const name = hostOf(url);
+  return fetch(pinned, {
+    headers: {
+      host: url.host,
+      accept: "image/png, image/jpeg, image/gif, image/webp",
+      "accept-encoding": "identity",
+      "user-agent": "sluice",
+    },
+    ...(isIP(name) === 0 && { tls: { serverName: name.replace(/\.$/, "") } }),
+    proxy: false,
+    redirect: "manual",
+    keepalive: false,
+    decompress: false,
+    timeout: false,
+    signal,
+  });
+}
+
+function checked(response: Response): Response {
+  if (response.status === 200) return response;
+  throw new ImageFailure(`its host answered with status ${response.status}`);
+}
+
+async function readBody(
+  response: Response,
+  { settings: { maxBytes: limitBytes }, onBytes }: ImageFetch,
+): Promise<Uint8Array> {
+  const tooLarge = new ImageFailure(`it is larger than ${limitBytes} bytes`);
+  if (Number(response.headers.get("content-length") ?? 0) > limitBytes) throw tooLarge;
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  const body: AsyncIterable<Uint8Array> | null = response.body;
+  if (body === null) return new Uint8Array();
+  for await (const chunk of body) {
+    size += chunk.byteLength;
+    if (size > limitBytes) throw tooLarge;
+    onBytes(chunk.byteLength);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, size);
+}
+
+function toDataUrl(bytes: Uint8Array): string {
+  const type = imageTypeOf(bytes);
+  if (type === undefined) {
+    throw new ImageFailure("it is not an image in PNG, JPEG, GIF or WebP format");
+  }
+  return `data:${type};base64,${bytes.toBase64()}`;
+}

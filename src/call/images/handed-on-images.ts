@@ -1,0 +1,97 @@
+import type { ChatRequest } from "../../domain/chat/chat.ts";
+import { abortable } from "../../domain/waiting/abortable.ts";
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import type { ImageFetchSettings } from "../../domain/upstream-settings.ts";
+import { hostOf, locateImage, parseImageUrl, type ResolveHost } from "./image-address.ts";
+import { ImageFailure } from "./image-failure.ts";
+import { inParallel } from "../../domain/waiting/in-parallel.ts";
+import { findAddresses, replaceAddresses } from "./inline-images.ts";
+import { whyEnded } from "../../domain/waiting/why-ended.ts";
+
+export interface AddressCheck {
+  readonly settings: ImageFetchSettings;
+  readonly resolveHost: ResolveHost;
+  /** Fires when nobody waits for the answer any more. */
+  readonly signal: AbortSignal;
+}
+
+/** Most names of one call that are looked up at once. */
+const lookupsAtOnce = 4;
+
+/**
+ * The request for an upstream that reads images by address itself: with addresses that the gateway
+ * would read as well, each in the form that was checked, because readers differ in what they make
+ * of odd ones. Throws `GatewayError`.
+ */
+export async function withCheckedAddresses(
+  request: ChatRequest,
+  check: AddressCheck,
+): Promise<ChatRequest> {
+  const params = findAddresses(request);
+  if (params.size === 0) return request;
+  const urls = new Map<string, URL>();
+  const hosts = new Map<string, Host>();
+  for (const [address, param] of params) {
+    const url = parsed(address, param, check.settings);
+    urls.set(address, url);
+    if (!hosts.has(hostOf(url))) hosts.set(hostOf(url), { url, param });
+  }
+  await checkHosts([...hosts.values()], check);
+  const isAsSent = [...urls].every(([address, { href }]) => address === href);
+  return isAsSent ? request : replaceAddresses(request, (address) => urls.get(address)?.href);
+}
+
+/** Where images lie, with the field that named it first. */
+interface Host {
+  readonly url: URL;
+  readonly param: string;
+}
+
+function parsed(address: string, param: string, settings: ImageFetchSettings): URL {
+  try {
+    return parseImageUrl(address, settings);
+  } catch (error) {
+    throw error instanceof ImageFailure ? notHandedOn(error, param) : error;
+  }
+}
+
+async function checkHosts(
+  hosts: readonly Host[],
+  { settings, resolveHost, signal: callerSignal }: AddressCheck,
+): Promise<void> {
+  if (hosts.length > settings.maxImages) throw tooManyHosts(settings.maxImages);
+  const patience = AbortSignal.timeout(settings.timeoutMs);
+  const signal = AbortSignal.any([callerSignal, patience]);
+  const work = { count: hosts.length, limit: lookupsAtOnce, signal };
+  await inParallel(work, async (index, ownSignal) => {
+    const host = hosts[index];
+    if (host === undefined) return;
+    try {
+      await abortable(locateImage(host.url, settings, resolveHost), ownSignal);
+    } catch (error) {
+      if (callerSignal.aborted) throw whyEnded(callerSignal);
+      if (error instanceof ImageFailure) throw notHandedOn(error, host.param);
+      const late = new ImageFailure("its host could not be looked up in time", { cause: error });
+      throw notHandedOn(late, host.param);
+    }
+  });
+}
+
+function tooManyHosts(mostHosts: number): GatewayError {
+  return new GatewayError("invalid_image_url", {
+    message:
+      `The images of one request may lie at ${mostHosts} hosts at most. ` +
+      "Send the others as data URLs.",
+    param: "messages",
+  });
+}
+
+function notHandedOn(failure: ImageFailure, param: string): GatewayError {
+  return new GatewayError("invalid_image_url", {
+    message:
+      `The model may not be sent to the address of the image: ${failure.message}. ` +
+      "Use an address that is public, or send the image as a data URL.",
+    param,
+    cause: failure,
+  });
+}

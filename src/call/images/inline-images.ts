@@ -1,0 +1,116 @@
+import type { ImageFetchSettings } from "../../domain/upstream-settings.ts";
+import type { ChatMessage, ChatRequest, ContentPart } from "../../domain/chat/chat.ts";
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import { fetchImage, type ImageFetch } from "./fetch-image.ts";
+import { ImageFailure } from "./image-failure.ts";
+import { inParallel } from "../../domain/waiting/in-parallel.ts";
+
+/** Most images of one call that are read at once. */
+const imagesAtOnce = 4;
+
+/**
+ * Reads images and gives their data URLs by address. `params` holds the field of each address.
+ * Throws `GatewayError` for an image that cannot be read.
+ */
+export async function readImages(
+  params: ReadonlyMap<string, string>,
+  fetching: ImageFetch,
+): Promise<ReadonlyMap<string, string>> {
+  const addresses = [...params.keys()];
+  const work = { count: addresses.length, limit: imagesAtOnce, signal: fetching.signal };
+  const images = await inParallel(work, async (index, signal) => {
+    const address = addresses[index] ?? "";
+    try {
+      return await fetchImage(address, { ...fetching, signal });
+    } catch (error) {
+      throw error instanceof ImageFailure ? unreadable(error, params.get(address)) : error;
+    }
+  });
+  return new Map(addresses.map((address, index) => [address, images[index] ?? ""]));
+}
+
+/**
+ * Throws `UpstreamFailure` `unsupported` where the operator has not allowed it, so that a target
+ * which takes addresses may still serve the call, and `GatewayError` for too many images.
+ */
+export function checkAllowed(
+  params: ReadonlyMap<string, string>,
+  { enabled, maxImages }: ImageFetchSettings,
+): void {
+  const [first] = params.values();
+  if (first !== undefined && !enabled) throw notAllowed(first);
+  if (params.size > maxImages) throw tooMany(maxImages);
+}
+
+/** Addresses of images, each with the path of the first field that holds it. */
+export function findAddresses({ messages }: ChatRequest): ReadonlyMap<string, string> {
+  const params = new Map<string, string>();
+  for (const [message, { content }] of messages.entries()) {
+    if (content === undefined || content === null || typeof content === "string") continue;
+    for (const [place, part] of content.entries()) {
+      const address = addressOf(part);
+      if (address === undefined || params.has(address)) continue;
+      params.set(address, `messages[${message}].content[${place}].image_url.url`);
+    }
+  }
+  return params;
+}
+
+function addressOf(part: ContentPart): string | undefined {
+  if (part.type !== "image_url") return undefined;
+  return /^https?:/i.test(part.image_url.url) ? part.image_url.url : undefined;
+}
+
+/** The request with what `dataUrlOf` gives in the place of addresses. */
+export function replaceAddresses(
+  request: ChatRequest,
+  dataUrlOf: (address: string) => string | undefined,
+): ChatRequest {
+  const messages = request.messages.map((message) => replaceIn(message, dataUrlOf));
+  return { ...request, messages };
+}
+
+function replaceIn(
+  message: ChatMessage,
+  dataUrlOf: (address: string) => string | undefined,
+): ChatMessage {
+  const { content } = message;
+  if (content === undefined || content === null || typeof content === "string") return message;
+  const replaced = content.map((part) => {
+    const address = addressOf(part);
+    const dataUrl = address === undefined ? undefined : dataUrlOf(address);
+    if (part.type !== "image_url" || dataUrl === undefined) return part;
+    return { ...part, image_url: { ...part.image_url, url: dataUrl } };
+  });
+  return { ...message, content: replaced };
+}
+
+function notAllowed(param: string): UpstreamFailure {
+  return new UpstreamFailure({
+    kind: "unsupported",
+    message:
+      "This model takes images only as data, not by address. Send the image as a data URL " +
+      "(data:image/png;base64,...), or ask the operator to enable image_fetch.",
+    param,
+  });
+}
+
+function tooMany(maxImages: number): GatewayError {
+  return new GatewayError("invalid_image_url", {
+    message:
+      `This model reads at most ${maxImages} images by address in one request. ` +
+      "Send the others as data URLs.",
+    param: "messages",
+  });
+}
+
+function unreadable(failure: ImageFailure, param: string | undefined): GatewayError {
+  return new GatewayError("invalid_image_url", {
+    message:
+      `The image could not be read: ${failure.message}. ` +
+      "Check its address, or send it as a data URL.",
+    param: param ?? null,
+    cause: failure,
+  });
+}

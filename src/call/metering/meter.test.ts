@@ -1,0 +1,301 @@
+import { expect, test } from "bun:test";
+import { KeptLedger } from "../../../test/support/ledger-fixtures.ts";
+import { callOf, modelOf, pipelineOf } from "../../../test/support/pipeline-fixtures.ts";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import type { Model } from "../../domain/model.ts";
+import type { UsageRecord } from "../../domain/usage/usage.ts";
+import { createMemoryLimitStore } from "../../store/coordinator/memory/limit-store.ts";
+import { admit } from "../../admission/admit.ts";
+import { TokenEstimator } from "../../admission/estimate/estimate.ts";
+import type { Call } from "../../snapshot/call.ts";
+import { Meter } from "./meter.ts";
+import { RunningAttempt } from "../attempts/running-attempt.ts";
+
+async function setUp({ takes = true } = {}) {
+  const clock = new ManualClock();
+  const ended: UsageRecord[] = [];
+  const ledger = new KeptLedger();
+  const options = { clock, random: () => 0, reservationTtlMs: 60_000, scopeLimit: 10 };
+  const limits = createMemoryLimitStore(options);
+  const model = modelOf();
+  const call = callOf({ receivedAt: 0 });
+  const estimate = { inputTokens: 100, outputTokens: 50 };
+  const meter = new Meter(
+    {
+      call,
+      model,
+      size: { textBytes: 300, attachmentTokens: 0 },
+      output: { cap: 50, choices: 1 },
+      estimate,
+      isStreamed: true,
+    },
+    {
+      clock,
+      limits,
+      estimator: new TokenEstimator({ defaultOutputTokens: 50, nowMs: 0 }),
+      ledger,
+      onCallEnded: (record) => ended.push(record),
+      onSettleFailed: () => undefined,
+    },
+  );
+  const request = { call, resolved: { model }, estimate, output: { cap: 0, choices: 1 } };
+  const admission = await admit(request, { limits, clock });
+  ledger.takes = takes;
+  if (takes) meter.admitted(admission);
+  else expect(() => meter.admitted(admission)).toThrow("no room");
+  if (takes) meter.path.began(attemptOf(call, model, clock));
+  const used = (): number =>
+    1_000_000 - limits.peek({ id: "key:key_a", limits: call.caller.limits }).remainingTokens;
+  return { meter, ledger, records: ledger.closed, ended, used, clock };
+}
+
+function attemptOf(call: Call, model: Model, clock: ManualClock): RunningAttempt {
+  const { services } = pipelineOf({ clock });
+  const [target] = model.targets;
+  const upstream = target && call.snapshot.upstreams.get(target.upstream);
+  if (target === undefined || upstream === undefined) throw new Error("the model has a target");
+  const ready = {
+    why: "priority 1",
+    isReady: true,
+    isPaused: false,
+    hasToServe: false,
+    turn: "up/m",
+  };
+  const candidate = { model, target, upstream, ...ready };
+  const watch = services.health.tryBegin(target, { key: call.caller.key.id, isStreamed: false });
+  if (watch === undefined) throw new Error("the target takes an attempt");
+  const place = {
+    waitedMs: 0,
+    position: undefined,
+    settle: () => undefined,
+    leave: () => undefined,
+  };
+  return new RunningAttempt({ candidate, place, watch, clock, receivedAt: call.receivedAt });
+}
+
+const usage = { inputTokens: 90, outputTokens: 7, cachedInputTokens: 5, reasoningTokens: 0 };
+const unavailable = new GatewayError("model_unavailable", { message: "gone" });
+
+test("an admitted call holds its reservation until it ends, then its actual tokens", async () => {
+  const { meter, records, used } = await setUp();
+  expect(used()).toBe(150);
+  meter.reported(usage);
+  meter.completed();
+  expect(used()).toBe(97);
+  expect(records[0]).toMatchObject({
+    id: "req_1",
+    outcome: "completed",
+    status: 200,
+    inputTokens: 90,
+    outputTokens: 7,
+    cachedInputTokens: 5,
+    usageSource: "upstream",
+    attempts: 1,
+    target: "up/m",
+  });
+});
+
+test("of several ends the first one counts, and it is accounted for once", async () => {
+  const { meter, records, used } = await setUp();
+  meter.reported(usage);
+  meter.completed();
+  meter.abandoned();
+  meter.failed(unavailable);
+  meter.completed();
+  expect(records).toHaveLength(1);
+  expect(records[0]?.outcome).toBe("completed");
+  expect(used()).toBe(97);
+});
+
+test("a call that failed before any output gets its tokens back", async () => {
+  const { meter, records, used } = await setUp();
+  meter.failed(unavailable);
+  expect(used()).toBe(0);
+  expect(records[0]).toMatchObject({
+    outcome: "failed",
+    status: 503,
+    code: "model_unavailable",
+    inputTokens: 0,
+    outputTokens: 0,
+  });
+});
+
+test("a call that failed later pays for its input and what was delivered", async () => {
+  const { meter, records, used } = await setUp();
+  meter.delivering(4);
+  meter.delivering(40);
+  meter.failed(unavailable);
+  expect(records[0]).toMatchObject({ inputTokens: 100, outputTokens: 11, usageSource: "counted" });
+  expect(used()).toBe(111);
+});
+
+test("a caller that leaves pays for its input and what was delivered", async () => {
+  const { meter, records } = await setUp();
+  for (let piece = 0; piece < 9; piece += 1) meter.delivering(2);
+  meter.abandoned();
+  expect(records[0]).toMatchObject({
+    outcome: "abandoned",
+    status: 499,
+    inputTokens: 100,
+    outputTokens: 9,
+    usageSource: "counted",
+  });
+});
+
+test("a whole answer without counts is never free", async () => {
+  const { meter, records } = await setUp();
+  meter.delivering(100);
+  meter.completed();
+  expect(records[0]).toMatchObject({ inputTokens: 100, outputTokens: 25, usageSource: "counted" });
+});
+
+test("times are measured from the arrival of the call", async () => {
+  const { meter, records, clock } = await setUp();
+  clock.advance(250);
+  meter.answering();
+  clock.advance(750);
+  meter.answering();
+  meter.completed();
+  expect(records[0]).toMatchObject({ firstEventMs: 250, durationMs: 1_000 });
+  expect(records[0]?.startedAt).toBe(clock.now() - 1_000);
+});
+
+test("a call is opened before it may be tried, with what its row will say", async () => {
+  const { meter, ledger, clock } = await setUp();
+  const { key } = callOf().caller;
+  expect(ledger.opened).toEqual([
+    {
+      id: "req_1",
+      reservedTokens: 150,
+      startedAt: clock.now(),
+      environment: "test",
+      accountId: key.accountId,
+      applicationId: key.applicationId,
+      application: key.application,
+      keyId: key.id,
+      model: "alpha-sonnet-4",
+      capacityClass: "on-demand",
+      isStreamed: true,
+      inputTokens: 100,
+    },
+  ]);
+  meter.completed();
+  expect(ledger.closed[0]).toMatchObject({ ...ledger.opened[0] });
+});
+
+test("metrics and log hear of the same row as the ledger, once", async () => {
+  const { meter, records, ended } = await setUp();
+  meter.completed();
+  meter.abandoned();
+  expect(ended).toHaveLength(1);
+  expect(ended[0]).toBe(records[0]);
+});
+
+test("the ledger hears of every thousand tokens and of every five seconds of a stream", async () => {
+  const { meter, ledger, clock } = await setUp();
+  for (let piece = 0; piece < 2_500; piece += 1) meter.delivering(4);
+  expect(ledger.checkpoints).toEqual([
+    { callId: "req_1", outputTokens: 1_000 },
+    { callId: "req_1", outputTokens: 2_000 },
+  ]);
+  clock.advance(4_999);
+  meter.delivering(4);
+  expect(ledger.checkpoints).toHaveLength(2);
+  clock.advance(1);
+  meter.delivering(4);
+  expect(ledger.checkpoints.at(-1)).toEqual({ callId: "req_1", outputTokens: 2_502 });
+});
+
+test("the wall clock may jump while a call runs; it began when it began", async () => {
+  const { meter, ledger, clock } = await setUp();
+  clock.jumpWall(-3_600_000);
+  clock.advance(100);
+  meter.completed();
+  expect(ledger.closed[0]?.startedAt).toBe(ledger.opened[0]?.startedAt);
+  expect(ledger.closed[0]?.durationMs).toBe(100);
+});
+
+test("a whole answer of nothing has a token, unless the upstream says that it has none", async () => {
+  const silent = await setUp();
+  silent.meter.completed();
+  expect(silent.records[0]).toMatchObject({ outputTokens: 1, usageSource: "estimated" });
+  const told = await setUp();
+  told.meter.reported({ ...usage, outputTokens: 0 });
+  told.meter.completed();
+  expect(told.records[0]).toMatchObject({ outputTokens: 0, usageSource: "upstream" });
+});
+
+test("a count of 0 for a prompt, or for an answer that came, is none", async () => {
+  const { meter, records, used } = await setUp();
+  meter.delivering(40);
+  meter.reported({ ...usage, inputTokens: 0, outputTokens: 0, cachedInputTokens: 0 });
+  meter.completed();
+  expect(records[0]).toMatchObject({ inputTokens: 100, outputTokens: 10, usageSource: "counted" });
+  expect(used()).toBe(110);
+});
+
+test("of two reports on one answer the larger counts hold", async () => {
+  const { meter, records } = await setUp();
+  meter.reported(usage);
+  meter.reported({ ...usage, inputTokens: 3, outputTokens: 9 });
+  meter.completed();
+  expect(records[0]).toMatchObject({ inputTokens: 90, outputTokens: 9, usageSource: "upstream" });
+});
+
+test("an input that was counted while the answer ran is billed as counted to who leaves", async () => {
+  const { meter, records } = await setUp();
+  meter.reportedSoFar({ ...usage, inputTokens: 40, outputTokens: 1 });
+  for (let piece = 0; piece < 9; piece += 1) meter.delivering(2);
+  meter.abandoned();
+  expect(records[0]).toMatchObject({ inputTokens: 40, outputTokens: 10, cachedInputTokens: 5 });
+  expect(records[0]?.usageSource).toBe("counted");
+});
+
+test("of a call that is left no more is told as read from a cache or written to one than it read", async () => {
+  const { meter, records } = await setUp();
+  const counts = { inputTokens: 40, outputTokens: 1, cachedInputTokens: 30, cacheWriteTokens: 70 };
+  meter.reportedSoFar({ ...usage, ...counts });
+  meter.delivering(2);
+  meter.abandoned();
+  expect(records[0]).toMatchObject({ cachedInputTokens: 30, cacheWriteTokens: 10 });
+});
+
+test("an answer that fails right after a count of its upstream is billed as that says", async () => {
+  const { meter, records } = await setUp();
+  meter.delivering(400);
+  meter.reportedSoFar({ ...usage, inputTokens: 40, outputTokens: 30 });
+  meter.failed(unavailable);
+  expect(records[0]).toMatchObject({ inputTokens: 40, outputTokens: 30, usageSource: "upstream" });
+});
+
+test("a call that is left pays at least what its choices have used that were counted", async () => {
+  const few = await setUp();
+  few.meter.reportedPart({ ...usage, inputTokens: 60, outputTokens: 700 });
+  few.meter.delivering(2);
+  few.meter.abandoned();
+  expect(few.records[0]).toMatchObject({ inputTokens: 100, outputTokens: 700 });
+  const many = await setUp();
+  many.meter.reportedPart({ ...usage, inputTokens: 160, outputTokens: 700 });
+  many.meter.failed(unavailable);
+  expect(many.records[0]).toMatchObject({
+    inputTokens: 160,
+    outputTokens: 700,
+    usageSource: "upstream",
+  });
+});
+
+test("an input that was counted before it was admitted is what is billed without another count", async () => {
+  const { meter, records } = await setUp();
+  meter.inputCounted(33);
+  meter.delivering(4);
+  meter.abandoned();
+  expect(records[0]).toMatchObject({ inputTokens: 33, outputTokens: 1 });
+});
+
+test("a call that the ledger does not take gets its tokens back when it fails", async () => {
+  const { meter, records, used } = await setUp({ takes: false });
+  meter.failed(unavailable);
+  expect(used()).toBe(0);
+  expect(records[0]).toMatchObject({ status: 503, inputTokens: 0, outputTokens: 0, attempts: 0 });
+});

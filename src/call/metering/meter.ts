@@ -1,0 +1,273 @@
+import type { Clock } from "../../domain/clock.ts";
+import type { GatewayError } from "../../domain/errors/gateway-error.ts";
+import type { Model } from "../../domain/model.ts";
+import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import type {
+  CallOutcome,
+  OpenedCall,
+  TokenUsage,
+  UsageRecord,
+  UsageSource,
+} from "../../domain/usage/usage.ts";
+import type { LimitStore } from "../../store/store.ts";
+import type { Admission } from "../../admission/admit.ts";
+import type { Call } from "../../snapshot/call.ts";
+import type {
+  InputSize,
+  OutputExpectation,
+  TokenEstimate,
+  TokenEstimator,
+} from "../../admission/estimate/estimate.ts";
+import { CallPath } from "../call-path.ts";
+import { CallUsage, type CountedUsage } from "./call-usage.ts";
+import type { CallLedger } from "../../domain/usage/call-ledger.ts";
+import type { AttemptEnd } from "../attempts/running-attempt.ts";
+
+export interface MeterServices {
+  readonly clock: Clock;
+  readonly limits: LimitStore;
+  readonly estimator: TokenEstimator;
+  readonly ledger: CallLedger;
+  /**
+   * For metrics and log: the same row that the ledger gets, and what a call that failed failed with.
+   * Must not throw.
+   */
+  readonly onCallEnded: (record: UsageRecord, error?: GatewayError) => void;
+  /** A reservation that cannot be settled ages out by itself, but somebody should know. */
+  readonly onSettleFailed: (callId: string, error: unknown) => void;
+}
+
+export interface MeterSubject {
+  readonly call: Call;
+  readonly model: Model;
+  readonly size: InputSize;
+  readonly output: OutputExpectation;
+  readonly estimate: TokenEstimate;
+  readonly isStreamed: boolean;
+}
+
+/** How many tokens beyond its reservation a stream may deliver before the limits hear of it. */
+const overrunTokens = 256;
+/** How much of a stream may be delivered, in tokens or time, before the ledger hears of it. */
+const checkpointTokens = 1_000;
+const checkpointIntervalMs = 5_000;
+
+/**
+ * Follows one call to its end and accounts for it exactly once, however many of finish, failure
+ * and departure are reported: the first one counts.
+ */
+export class Meter {
+  readonly #services: MeterServices;
+  readonly #subject: MeterSubject;
+  readonly #startedAt: number;
+  #admission: Admission | undefined;
+  /** Filled by who makes the attempts. */
+  readonly path = new CallPath();
+  #firstEventAt: number | undefined;
+  readonly #tokens: CallUsage;
+  #checkpoint = { tokens: 0, at: 0 };
+  /** What the limits know of. */
+  #countedTokens = 0;
+  #isOpen = false;
+  #isClosed = false;
+
+  constructor(subject: MeterSubject, services: MeterServices) {
+    this.#subject = subject;
+    this.#services = services;
+    this.#tokens = new CallUsage(subject.model.kind, subject.estimate.inputTokens);
+    const { clock } = services;
+    this.#startedAt = Math.round(clock.now() - (clock.monotonic() - subject.call.receivedAt));
+  }
+
+  /** The call may run. Throws when the ledger cannot take it: it must then not run. */
+  admitted(admission: Admission): void {
+    this.#admission = admission;
+    this.#countedTokens = admission.reservedTokens;
+    this.#services.ledger.open(this.#openedCall(admission));
+    this.#isOpen = true;
+    this.#checkpoint = { tokens: 0, at: this.#services.clock.monotonic() };
+  }
+
+  answering(): void {
+    this.#firstEventAt ??= this.#services.clock.monotonic();
+  }
+
+  /** Output that goes to the caller: what is billed when the upstream never says its count. */
+  delivering(characters: number): void {
+    this.#tokens.delivering(characters);
+    if (!this.#subject.isStreamed || !this.#isOpen) return;
+    const tokens = this.#tokens.deliveredTokens;
+    this.#keepCheckpoint(tokens);
+    this.#countOverrun(tokens);
+  }
+
+  /** An upstream counted the input before it was admitted. */
+  inputCounted(tokens: number): void {
+    this.#tokens.inputCounted(tokens);
+  }
+
+  /** The upstream's counts of the whole answer; undefined when it did not say. */
+  reported(usage: TokenUsage | undefined): void {
+    this.#tokens.reported(usage);
+  }
+
+  /** Its counts of an answer that goes on: all of the input, and the output until now. */
+  reportedSoFar(usage: TokenUsage): void {
+    this.#tokens.reportedSoFar(usage);
+  }
+
+  /** Counts of those choices, or batches of inputs, of the call that are done. */
+  reportedPart(usage: TokenUsage | undefined): void {
+    this.#tokens.reportedPart(usage);
+  }
+
+  /** What is billed of the input as far as is known. */
+  get inputTokens(): number {
+    return this.#tokens.inputTokens;
+  }
+
+  /** Counts of the answer as they will be recorded. */
+  get usage(): TokenUsage {
+    return this.#tokens.ofAnswer.usage;
+  }
+
+  completed(): void {
+    if (this.#isClosed) return;
+    const { estimator, clock } = this.#services;
+    const { call, size, output } = this.#subject;
+    const model = this.path.serving?.candidate.model ?? this.#subject.model;
+    const { id: keyId, accountId } = call.caller.key;
+    const subject = { accountId, keyId, model, nowMs: clock.monotonic() };
+    const usage = this.#tokens.whole;
+    this.#close({ outcome: "completed", status: 200 });
+    if (usage !== undefined) {
+      estimator.learn(subject, { size, output, outputCap: this.#admission?.outputCap, usage });
+    }
+  }
+
+  failed(error: GatewayError): void {
+    const outcome = error.row.status === 499 ? "abandoned" : "failed";
+    this.#close({ outcome, status: error.status, code: error.code ?? undefined, error });
+  }
+
+  abandoned(): void {
+    this.#close({ outcome: "abandoned", status: 499, code: "caller_left" });
+  }
+
+  #close({ outcome, status, code, error }: Closing): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    const { usage, source } = this.#finalUsage(outcome, status);
+    if (this.#admission !== undefined) this.#settle(usage);
+    this.path.serving?.conclude(attemptEnd(outcome, error));
+    const record = this.#record({ outcome, status, code, usage, source });
+    this.#services.ledger.close(record);
+    this.path.serving?.release(usage.inputTokens + usage.outputTokens);
+    this.#services.onCallEnded(record, error);
+  }
+
+  #finalUsage(outcome: CallOutcome, status: number): CountedUsage {
+    const tokens = this.#tokens;
+    if (tokens.whole !== undefined || outcome === "completed") return tokens.ofAnswer;
+    // A caller that leaves while the upstream reads its prompt has used the prompt.
+    const isWorking = this.path.attempts > 0 && this.#isEndedByCaller(outcome, status);
+    return tokens.hasDelivered || isWorking ? tokens.ofDelivery : tokens.ofFailure;
+  }
+
+  /** By its leaving, by a deadline of its own, or because its key was ended. */
+  #isEndedByCaller(outcome: CallOutcome, status: number): boolean {
+    return outcome === "abandoned" || (status < 500 && this.#subject.call.signal.aborted);
+  }
+
+  /** The reservation of a stream grows with what it delivers. */
+  #countOverrun(outputTokens: number): void {
+    const used = this.#tokens.inputTokens + outputTokens;
+    if (used < this.#countedTokens + overrunTokens) return;
+    this.#countedTokens = used;
+    const { limits, onSettleFailed } = this.#services;
+    const callId = this.#subject.call.id;
+    limits.use(callId, used)?.catch((error: unknown) => onSettleFailed(callId, error));
+  }
+
+  #keepCheckpoint(tokens: number): void {
+    const now = this.#services.clock.monotonic();
+    const before = this.#checkpoint;
+    const isDue =
+      tokens - before.tokens >= checkpointTokens || now - before.at >= checkpointIntervalMs;
+    if (!isDue) return;
+    this.#checkpoint = { tokens, at: now };
+    this.#services.ledger.checkpoint(this.#subject.call.id, { outputTokens: tokens });
+  }
+
+  #settle(usage: TokenUsage): void {
+    const { limits, onSettleFailed } = this.#services;
+    const callId = this.#subject.call.id;
+    const settling = limits.settle(callId, usage.inputTokens + usage.outputTokens);
+    settling?.catch((error: unknown) => onSettleFailed(callId, error));
+  }
+
+  #openedCall(admission: Admission | undefined): OpenedCall {
+    const { call, model, isStreamed } = this.#subject;
+    const { key } = call.caller;
+    return {
+      id: call.id,
+      startedAt: this.#startedAt,
+      environment: call.environment.name,
+      accountId: key.accountId,
+      applicationId: key.applicationId,
+      application: key.application,
+      keyId: key.id,
+      model: model.alias,
+      capacityClass: admission?.capacityClass ?? "on-demand",
+      isStreamed,
+      inputTokens: this.#tokens.inputTokens,
+      reservedTokens: admission?.reservedTokens,
+    };
+  }
+
+  #record(end: CallEnd): UsageRecord {
+    const { receivedAt } = this.#subject.call;
+    const firstEventAt = this.#firstEventAt;
+    const { last, attempts } = this.path;
+    const routing = this.path.routing(end.outcome);
+    return {
+      ...this.#openedCall(this.#admission),
+      target: last?.candidate.target.id,
+      inputTokens: end.usage.inputTokens,
+      outputTokens: end.usage.outputTokens,
+      cachedInputTokens: end.usage.cachedInputTokens,
+      ...((end.usage.cacheWriteTokens ?? 0) > 0 && {
+        cacheWriteTokens: end.usage.cacheWriteTokens,
+      }),
+      usageSource: end.source,
+      outcome: end.outcome,
+      status: end.status,
+      code: end.code,
+      attempts,
+      firstEventMs: firstEventAt === undefined ? undefined : firstEventAt - receivedAt,
+      durationMs: this.#services.clock.monotonic() - receivedAt,
+      routing,
+      mayBeBilledTwice: routing !== undefined && this.path.mayBeBilledTwice,
+    };
+  }
+}
+
+function attemptEnd(outcome: CallOutcome, error: GatewayError | undefined): AttemptEnd {
+  if (outcome === "completed") return "answered";
+  return error?.cause instanceof UpstreamFailure ? error.cause.details : "given-up";
+}
+
+interface Closing {
+  readonly outcome: CallOutcome;
+  readonly status: number;
+  readonly code?: string | undefined;
+  readonly error?: GatewayError;
+}
+
+interface CallEnd {
+  readonly outcome: CallOutcome;
+  readonly status: number;
+  readonly code: string | undefined;
+  readonly usage: TokenUsage;
+  readonly source: UsageSource;
+}

@@ -1,0 +1,359 @@
+import { afterEach, expect, test } from "bun:test";
+import {
+  adapterOf,
+  callOf,
+  modelOf,
+  pipelineOf,
+  snapshotOf,
+  targetOf,
+  upstreamOf,
+} from "../../../test/support/pipeline-fixtures.ts";
+import { ManualTimers } from "../../../test/support/manual-timers.ts";
+import { ToldUpstream, type ToldStream } from "../../../test/support/told-upstream.ts";
+import { systemClock, type Clock } from "../../domain/clock.ts";
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import type { ChatEvent } from "../../domain/chat/chat.ts";
+import type { ChatCodec } from "../../upstreams/adapter.ts";
+import { openChatStream } from "../chat/chat-call.ts";
+import type { Draining } from "../../snapshot/snapshot.ts";
+import { InFlight } from "../../snapshot/in-flight.ts";
+import type { MeteredStream } from "./metered-stream.ts";
+
+const upstreams: ToldUpstream[] = [];
+afterEach(async () => {
+  for (const upstream of upstreams.splice(0)) await upstream.stop();
+});
+
+interface Opening {
+  readonly drain?: Partial<Draining> | undefined;
+  readonly usageTimeoutMs?: number;
+  readonly clock?: Clock;
+  /** What the upstream sends at once. */
+  readonly begin?: (stream: ToldStream) => void;
+  readonly codec?: Partial<ChatCodec>;
+  readonly choices?: number;
+  /** Whether the caller takes what comes first. */
+  readonly isRead?: boolean;
+}
+
+/** A stream whose first text has come, and its caller. */
+async function open(opening: Opening = {}) {
+  const { usageTimeoutMs = 5_000, clock = systemClock, codec = {}, choices = 1 } = opening;
+  const upstream = new ToldUpstream(opening.begin);
+  upstreams.push(upstream);
+  const drain = opening.drain && { timeoutMs: 5_000, places: new InFlight(2), ...opening.drain };
+  const adapter = adapterOf(upstream.url, { chat: codec });
+  const built = upstreamOf("up", { adapter, drain });
+  const model = modelOf({ targets: [targetOf("up")] });
+  const caller = new AbortController();
+  const snapshot = snapshotOf([built]);
+  const call = callOf({
+    environment: { name: "test", models: new Map([[model.alias, model]]) },
+    snapshot: { ...snapshot, settings: { ...snapshot.settings, usageTimeoutMs } },
+    signal: caller.signal,
+    receivedAt: clock.monotonic(),
+  });
+  const { services, records, running } = pipelineOf({ clock });
+  const messages = [{ role: "user" as const, content: "hi" }];
+  const request = { model: model.alias, messages, stream: true, n: choices };
+  const { answer } = await openChatStream(call, { request, bodyBytes: 240 }, services);
+  if (opening.isRead !== false) await answer.next();
+  const leave = (): void => {
+    caller.abort();
+    answer.cancel();
+  };
+  const parts = { caller, places: drain?.places, inFlight: built.inFlight, running };
+  return { upstream, answer, records, leave, ...parts };
+}
+
+function manualTime() {
+  const timers = new ManualTimers();
+  const schedule: Clock["schedule"] = (run, delayMs) => timers.schedule(run, delayMs);
+  return { timers, clock: { ...systemClock, schedule } };
+}
+
+/** Takes whatever comes, as it comes. */
+function follow(answer: MeteredStream): readonly ChatEvent[] {
+  const seen: ChatEvent[] = [];
+  const read = async (): Promise<void> => {
+    for (;;) {
+      const events = await answer.next();
+      if (events === undefined) return;
+      seen.push(...events);
+    }
+  };
+  void read();
+  return seen;
+}
+
+const told = { inputTokens: 90, outputTokens: 700 };
+
+async function until(isTrue: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 1_000 && !isTrue(); tries += 1) await Bun.sleep(5);
+  expect(isTrue()).toBe(true);
+}
+
+test("without a drain the upstream is aborted when the caller leaves, and what came is counted", async () => {
+  const { upstream, records, leave } = await open();
+  leave();
+  expect(records[0]).toMatchObject({
+    outcome: "abandoned",
+    status: 499,
+    inputTokens: 80,
+    outputTokens: 2,
+    usageSource: "counted",
+  });
+  await until(() => upstream.last.isAborted);
+});
+
+test("with a drain the answer is read on to the upstream's count", async () => {
+  const { upstream, records, leave, places, inFlight } = await open({ drain: {} });
+  leave();
+  upstream.last.text("nobody reads this");
+  await Bun.sleep(20);
+  expect([records.length, upstream.last.isAborted, places?.count]).toEqual([0, false, 1]);
+  upstream.last.finish();
+  upstream.last.usage();
+  await until(() => records.length === 1);
+  expect(records[0]).toMatchObject({
+    outcome: "abandoned",
+    status: 499,
+    code: "caller_left",
+    inputTokens: 90,
+    outputTokens: 700,
+    usageSource: "upstream",
+  });
+  expect(places?.count).toBe(0);
+  await until(() => inFlight.count === 0);
+});
+
+test("a read that is under way when the caller leaves is part of the drain", async () => {
+  const { upstream, answer, records, leave } = await open({ drain: {} });
+  const reading = answer.next();
+  leave();
+  upstream.last.usage();
+  upstream.last.finish();
+  upstream.last.end();
+  expect(await reading).toBeUndefined();
+  await until(() => records.length === 1);
+  expect(records[0]).toMatchObject({ outcome: "abandoned", outputTokens: 700 });
+});
+
+test("a drain ends when its time is over, and what was delivered is counted", async () => {
+  const { upstream, records, leave, places } = await open({ drain: { timeoutMs: 30 } });
+  leave();
+  upstream.last.text("nobody reads this");
+  await until(() => records.length === 1);
+  expect(records[0]).toMatchObject({ outputTokens: 2, usageSource: "counted" });
+  await until(() => upstream.last.isAborted);
+  expect(places?.count).toBe(0);
+});
+
+test("an answer for which no place is free is aborted", async () => {
+  const places = new InFlight(1);
+  const first = await open({ drain: { places } });
+  const second = await open({ drain: { places } });
+  first.leave();
+  second.leave();
+  expect([first.records.length, second.records.length]).toEqual([0, 1]);
+  await until(() => second.upstream.last.isAborted);
+  expect(first.upstream.last.isAborted).toBe(false);
+  first.upstream.last.usage();
+  first.upstream.last.end();
+  await until(() => first.records.length === 1);
+});
+
+test("an upstream that breaks while it is drained leaves the count of what was delivered", async () => {
+  const { upstream, records, leave, places } = await open({ drain: {} });
+  leave();
+  await upstream.stop();
+  await until(() => records.length === 1);
+  expect(records[0]).toMatchObject({ outcome: "abandoned", usageSource: "counted" });
+  expect(places?.count).toBe(0);
+});
+
+test.each([
+  ["without a drain", undefined],
+  ["with a drain", {}],
+])("finished wins over closed, %s", async (_, drain) => {
+  const { upstream, answer, records, leave } = await open({ drain });
+  upstream.last.finish();
+  await answer.next();
+  leave();
+  upstream.last.usage();
+  await until(() => records.length === 1);
+  expect(records[0]).toMatchObject({ outcome: "completed", status: 200, code: undefined });
+  expect(records[0]).toMatchObject({ ...told, usageSource: "upstream" });
+});
+
+test("a close after the end changes nothing", async () => {
+  const { upstream, answer, records, leave } = await open({ drain: {} });
+  upstream.last.finish();
+  upstream.last.usage();
+  upstream.last.end();
+  while ((await answer.next()) !== undefined);
+  leave();
+  expect(records).toHaveLength(1);
+  expect(records[0]).toMatchObject({ outcome: "completed", outputTokens: 700 });
+  expect(await answer.next()).toBeUndefined();
+});
+
+test("a caller that leaves while a batch is awaited ends the call once, as left", async () => {
+  const { answer, records, leave } = await open();
+  const reading = answer.next();
+  leave();
+  expect(await reading).toBeUndefined();
+  expect(records).toHaveLength(1);
+  expect(records[0]).toMatchObject({ outcome: "abandoned" });
+});
+
+test("the count of a finished answer is awaited for nobody, also where no place to drain is free", async () => {
+  const drain = { places: new InFlight(0) };
+  const { upstream, answer, records, leave, inFlight } = await open({ drain });
+  upstream.last.finish();
+  await answer.next();
+  const reading = answer.next();
+  leave();
+  expect(await reading).toBeUndefined();
+  await Bun.sleep(20);
+  expect([records.length, upstream.last.isAborted]).toEqual([0, false]);
+  upstream.last.usage();
+  await until(() => records.length === 1);
+  expect(records[0]).toMatchObject({ ...told, outcome: "completed", usageSource: "upstream" });
+  await until(() => inFlight.count === 0);
+});
+
+test("a count that does not come is awaited no longer than its time", async () => {
+  const { timers, clock } = manualTime();
+  const { upstream, answer, records, leave } = await open({ clock, usageTimeoutMs: 3_000 });
+  upstream.last.finish();
+  await answer.next();
+  leave();
+  timers.advance(2_999);
+  await Bun.sleep(20);
+  expect([records.length, upstream.last.isAborted]).toEqual([0, false]);
+  timers.advance(1);
+  await until(() => records.length === 1);
+  expect(records[0]).toMatchObject({ outcome: "completed", inputTokens: 80, outputTokens: 2 });
+  expect(records[0]?.usageSource).toBe("counted");
+  await until(() => upstream.last.isAborted);
+});
+
+test.each([
+  ["finished", undefined],
+  ["drained", { timeoutMs: 5_000 }],
+] as const)("the end of the process closes the account of a %s answer", async (state, drain) => {
+  const { clock } = manualTime();
+  const { upstream, answer, records, leave, running } = await open({ drain, clock });
+  if (state === "finished") {
+    upstream.last.finish();
+    await answer.next();
+  }
+  leave();
+  await Bun.sleep(20);
+  expect(records).toHaveLength(0);
+  running.endAll(() => new GatewayError("model_unavailable", { message: "shutting down" }));
+  await until(() => records.length === 1);
+  expect(records[0]?.outcome).toBe(state === "finished" ? "completed" : "abandoned");
+  expect(records[0]?.usageSource).toBe("counted");
+  await until(() => upstream.last.isAborted);
+});
+
+test("an answer that is finished while it is drained has its time for the count from then on", async () => {
+  const { timers, clock } = manualTime();
+  const opening = { clock, drain: { timeoutMs: 1_000 }, usageTimeoutMs: 3_000 };
+  const { upstream, records, leave, places } = await open(opening);
+  leave();
+  timers.advance(900);
+  upstream.last.finish();
+  await Bun.sleep(50);
+  timers.advance(2_900);
+  await Bun.sleep(20);
+  expect(records).toHaveLength(0);
+  upstream.last.usage();
+  await until(() => records.length === 1);
+  expect(records[0]).toMatchObject({ ...told, outcome: "abandoned", usageSource: "upstream" });
+  expect(places?.count).toBe(0);
+});
+
+test("a call that the gateway ends after the finish is told so at once, and billed as counted", async () => {
+  const { upstream, answer, records, caller } = await open();
+  upstream.last.finish();
+  await answer.next();
+  const reading = answer.next();
+  const ended = new GatewayError("deadline_exceeded", { message: "too late" });
+  caller.abort(ended);
+  expect(await reading.catch((error: unknown) => error)).toBe(ended);
+  expect(await answer.next().catch((error: unknown) => error)).toBe(ended);
+  expect(records).toHaveLength(0);
+  upstream.last.usage();
+  await until(() => records.length === 1);
+  expect(records[0]).toMatchObject({ ...told, outcome: "failed", status: 408 });
+});
+
+test("a call that the gateway ends before the finish is closed at once", async () => {
+  const { upstream, answer, records, caller } = await open();
+  const reading = answer.next();
+  caller.abort(new GatewayError("deadline_exceeded", { message: "too late" }));
+  expect(await reading.catch((error: unknown) => error)).toBeInstanceOf(GatewayError);
+  expect(records[0]).toMatchObject({ outcome: "failed", status: 408, inputTokens: 80 });
+  await until(() => upstream.last.isAborted);
+});
+
+test("an input that the upstream counted at the start is billed so when the caller leaves", async () => {
+  const begin = (stream: ToldStream): void => {
+    stream.chunk({
+      choices: [{ index: 0, delta: { content: "Hello" } }],
+      usage: { prompt_tokens: 5_000, completion_tokens: 1 },
+    });
+  };
+  const { answer, upstream, records, leave } = await open({ begin });
+  upstream.last.text(" there, all of you");
+  await answer.next();
+  leave();
+  expect(records[0]).toMatchObject({ inputTokens: 5_000, outputTokens: 6 });
+  expect(records[0]).toMatchObject({ outcome: "abandoned", usageSource: "counted" });
+});
+
+test("a count that came before its caller asked for anything is billed", async () => {
+  const begin = (stream: ToldStream): void => {
+    stream.chunk({
+      choices: [{ index: 0, delta: { content: "Hello" }, finish_reason: "stop" }],
+      usage: { prompt_tokens: 90, completion_tokens: 700 },
+    });
+  };
+  const { records, leave } = await open({ begin, isRead: false });
+  leave();
+  await until(() => records.length === 1);
+  expect(records[0]).toMatchObject({ ...told, outcome: "abandoned", usageSource: "upstream" });
+});
+
+const requestEach = { codec: { takesChoiceCount: false }, choices: 2 };
+
+test("of choices that take a request each, a call that is left pays what was counted", async () => {
+  const { upstream, answer, records, leave } = await open(requestEach);
+  const seen = follow(answer);
+  const [first, second] = upstream.streams;
+  first?.finish();
+  first?.usage(500, 900);
+  first?.end();
+  await until(() => seen.some(({ type }) => type === "usage-report"));
+  leave();
+  expect(records[0]).toMatchObject({ outcome: "abandoned", inputTokens: 500, outputTokens: 900 });
+  await until(() => second?.isAborted === true);
+});
+
+test("of choices that take a request each, the counts are awaited when all are finished", async () => {
+  const { upstream, answer, records, leave } = await open(requestEach);
+  const seen = follow(answer);
+  for (const stream of upstream.streams) stream.finish();
+  await until(() => seen.filter(({ type }) => type === "choice-finish").length === 2);
+  leave();
+  for (const stream of upstream.streams) {
+    stream.usage();
+    stream.end();
+  }
+  await until(() => records.length === 1);
+  expect(records[0]).toMatchObject({ inputTokens: 180, outputTokens: 1_400 });
+  expect(records[0]).toMatchObject({ outcome: "completed", usageSource: "upstream" });
+});

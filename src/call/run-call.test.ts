@@ -1,0 +1,230 @@
+import { afterEach, expect, test } from "bun:test";
+import {
+  adapterOf,
+  callOf,
+  modelOf,
+  pipelineOf,
+  snapshotOf,
+  targetOf,
+  upstreamOf,
+} from "../../test/support/pipeline-fixtures.ts";
+import { KeptLedger } from "../../test/support/ledger-fixtures.ts";
+import { GatewayError } from "../domain/errors/gateway-error.ts";
+import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
+import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
+import type { UpstreamAdapter, UpstreamRequest } from "../upstreams/adapter.ts";
+import type { EnterResult } from "../admission/capacity/place.ts";
+import { runChat } from "./chat/chat-call.ts";
+import type { PipelineServices } from "./services.ts";
+
+/** A real server whose answers depend on the credential it is sent. */
+function serve(respond: (authorization: string) => Response) {
+  const seen: string[] = [];
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch(request) {
+      const authorization = request.headers.get("authorization") ?? "";
+      seen.push(authorization);
+      return respond(authorization);
+    },
+  });
+  servers.push(server);
+  return { seen, url: `http://127.0.0.1:${server.port}/v1` };
+}
+
+const servers: { stop(closeActive: boolean): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.stop(true);
+});
+
+function answer(text: string): Response {
+  const message = { role: "assistant", content: text };
+  return Response.json({ choices: [{ index: 0, message, finish_reason: "stop" }] });
+}
+
+function down(): Response {
+  return new Response("", { status: 500 });
+}
+
+/** A target that cannot be asked for what the request has. */
+function unable(param: string): UpstreamAdapter {
+  const failure = (): never => {
+    throw new UpstreamFailure({ kind: "unsupported", message: `no ${param} here`, param });
+  };
+  return adapterOf("http://127.0.0.1:1/v1", { chat: { encode: failure } });
+}
+
+/** Runs a chat call over targets in the order of their adapters. */
+async function run(adapters: readonly UpstreamAdapter[], services: Partial<PipelineServices> = {}) {
+  const upstreams = adapters.map((adapter, index) => upstreamOf(`up${index}`, { adapter }));
+  const targets = upstreams.map(({ name }, index) => targetOf(name, { priority: index + 1 }));
+  const model = modelOf({ targets });
+  const call = callOf({
+    environment: { name: "test", models: new Map([[model.alias, model]]) },
+    snapshot: snapshotOf(upstreams),
+  });
+  const pipeline = pipelineOf(services);
+  const messages = [{ role: "user" as const, content: "hi" }];
+  const chat = { request: { model: model.alias, messages }, bodyBytes: 100 };
+  try {
+    const { answer: result } = await runChat(call, chat, pipeline.services);
+    return { ...pipeline, text: result.choices[0]?.content, error: undefined };
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    return { ...pipeline, text: undefined, error };
+  }
+}
+
+test("a target that cannot do what was asked is passed over", async () => {
+  const sound = serve(() => answer("hello"));
+  const { text, records } = await run([unable("tools"), adapterOf(sound.url)]);
+  expect(text).toBe("hello");
+  expect(records[0]).toMatchObject({ attempts: 2, outcome: "completed", target: "up1/m" });
+});
+
+test("what no target can do is the caller's to change", async () => {
+  const { error, records } = await run([unable("tools"), unable("seed")]);
+  expect(error).toMatchObject({
+    status: 400,
+    code: "unsupported_parameter",
+    message: "no tools here",
+    param: "tools",
+  });
+  expect(records[0]).toMatchObject({ attempts: 2, status: 400 });
+});
+
+test.each([
+  ["before", (broken: UpstreamAdapter) => [broken, unable("tools")]],
+  ["after", (broken: UpstreamAdapter) => [unable("tools"), broken]],
+])("a target that was down %s one that is unable could have served the call", async (_, order) => {
+  const { error } = await run(order(adapterOf(serve(down).url)));
+  expect([error?.status, error?.code]).toEqual([503, "model_unavailable"]);
+});
+
+/** Signs with a new credential for every request, as one does that was just renewed. */
+function renewing(url: string, refusal: UpstreamFailureKind): UpstreamAdapter {
+  let credentials = 0;
+  return {
+    ...adapterOf(url),
+    authorize(request: UpstreamRequest) {
+      credentials += 1;
+      const headers = { ...request.headers, authorization: `credential ${credentials}` };
+      return Promise.resolve({ ...request, headers });
+    },
+    readFailure: ({ status }) => ({ kind: refusal, message: "refused", status }),
+  };
+}
+
+const refused = () => new Response("", { status: 403 });
+
+test("a credential that is refused for its age is renewed and tried once more at the same target", async () => {
+  const server = serve((credential) => (credential === "credential 1" ? refused() : answer("hi")));
+  const { text, records, failures } = await run([renewing(server.url, "stale-credential")]);
+  expect(text).toBe("hi");
+  expect(server.seen).toEqual(["credential 1", "credential 2"]);
+  expect(failures.map(({ details }) => details.kind)).toEqual(["stale-credential"]);
+  expect(records[0]).toMatchObject({ attempts: 2, outcome: "completed" });
+});
+
+test("a renewed credential that is refused as well sends the call to the next target", async () => {
+  const server = serve(refused);
+  const sound = serve(() => answer("hi"));
+  const adapters = [renewing(server.url, "stale-credential"), adapterOf(sound.url)];
+  const { text, records } = await run(adapters);
+  expect([text, server.seen.length]).toEqual(["hi", 2]);
+  expect(records[0]).toMatchObject({ attempts: 3, target: "up1/m" });
+});
+
+test("a target that is busy when its fresh credential is to be tried is busy, not misconfigured", async () => {
+  const server = serve(refused);
+  let entries = 0;
+  const enter = (): EnterResult => {
+    entries += 1;
+    return entries === 1 ? { place: freePlace } : fullPool;
+  };
+  const capacity = { tryEnter: enter, enter: () => Promise.resolve(enter()) };
+  const { error, records } = await run([renewing(server.url, "stale-credential")], { capacity });
+  expect([error?.status, server.seen.length]).toEqual([503, 1]);
+  expect(error?.message).not.toContain("credential");
+  expect(error?.headers["retry-after-ms"]).toBe("700");
+  expect(records[0]).toMatchObject({ attempts: 1, status: 503 });
+});
+
+const freePlace = {
+  waitedMs: 0,
+  position: undefined,
+  settle: () => undefined,
+  leave: () => undefined,
+};
+const fullPool = { busy: "full", retryAfterMs: 700, position: undefined, waitedMs: 0 } as const;
+
+test("a credential that is simply wrong is not tried again", async () => {
+  const server = serve(refused);
+  const { error, records } = await run([renewing(server.url, "bad-credential")]);
+  expect([error?.status, server.seen.length]).toEqual([503, 1]);
+  expect(records[0]).toMatchObject({ attempts: 1 });
+});
+
+test("a call is in the ledger before its upstream hears of it, and closed before its caller does", async () => {
+  const ledger = new KeptLedger();
+  const openedAtRequest: number[] = [];
+  const sound = serve(() => {
+    openedAtRequest.push(ledger.opened.length);
+    return answer("hello");
+  });
+  const { text } = await run([adapterOf(sound.url)], { ledger });
+  expect([text, openedAtRequest, ledger.closed.length]).toEqual(["hello", [1], 1]);
+});
+
+test("while the ledger has no room no call begins, and the refusal says why", async () => {
+  const ledger = new KeptLedger();
+  ledger.hasRoom = false;
+  const sound = serve(() => answer("hello"));
+  const { error } = await run([adapterOf(sound.url)], { ledger });
+  expect([error?.status, error?.headers["retry-after"]]).toEqual([503, "5"]);
+  expect(error?.explanation).toMatchObject({ rule: "ledger_full", keyId: "key_a" });
+  expect([sound.seen, ledger.opened, ledger.closed]).toEqual([[], [], []]);
+});
+
+test("a call that the ledger does not take is refused, gives its tokens back and has a row", async () => {
+  const ledger = new KeptLedger();
+  ledger.takes = false;
+  const settled: (readonly [string, number])[] = [];
+  const { limits } = pipelineOf().services;
+  const sound = serve(() => answer("hello"));
+  const { error } = await run([adapterOf(sound.url)], {
+    ledger,
+    limits: {
+      acquire: (request) => limits.acquire(request),
+      count: (scopes) => limits.count(scopes),
+      uncount: () => undefined,
+      use: () => undefined,
+      settle: (callId, tokens) => {
+        settled.push([callId, tokens]);
+        return limits.settle(callId, tokens);
+      },
+    },
+  });
+  expect(error?.explanation?.rule).toBe("ledger_full");
+  expect([sound.seen, settled]).toEqual([[], [["req_1", 0]]]);
+  expect(ledger.closed).toMatchObject([{ outcome: "failed", status: 503, inputTokens: 0 }]);
+});
+
+test("a call that is refused by a limit has a row and was never opened", async () => {
+  const ledger = new KeptLedger();
+  const sound = serve(() => answer("hello"));
+  const refuse = pipelineOf().services.limits;
+  const { error } = await run([adapterOf(sound.url)], {
+    ledger,
+    limits: {
+      acquire: (request) => refuse.acquire({ ...request, tokens: 10_000_000 }),
+      count: (scopes) => refuse.count(scopes),
+      uncount: () => undefined,
+      use: () => undefined,
+      settle: (callId, tokens) => refuse.settle(callId, tokens),
+    },
+  });
+  expect([error?.status, ledger.opened]).toEqual([429, []]);
+  expect(ledger.closed).toMatchObject([{ outcome: "failed", status: 429, attempts: 0 }]);
+});

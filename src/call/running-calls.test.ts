@@ -1,0 +1,82 @@
+import { expect, test } from "bun:test";
+import { GatewayError } from "../domain/errors/gateway-error.ts";
+import { callOf } from "../../test/support/pipeline-fixtures.ts";
+import { RunningCalls } from "./running-calls.ts";
+
+const keyId = "key_a";
+
+test("a call whose key ends is ended with a 401, and only when its key has ended", () => {
+  let isLive = true;
+  const running = new RunningCalls(() => isLive);
+  const { signal } = running.enter(callOf());
+  running.endStale();
+  expect(signal.aborted).toBe(false);
+  isLive = false;
+  running.endStale();
+  expect(signal.reason).toBeInstanceOf(GatewayError);
+  expect(signal.reason).toMatchObject({ status: 401, code: "invalid_api_key" });
+});
+
+test("an ended call is explained by what has become of its key", () => {
+  const end = { rule: "account_disabled", at: 1_700_000_000_000 } as const;
+  for (const [found, rule, words] of [
+    [end, "account_disabled", "2023-11-14T22:13:20.000Z"],
+    [undefined, "key_disabled", "was disabled."],
+  ] as const) {
+    let isLive = true;
+    const running = new RunningCalls(
+      () => isLive,
+      () => found,
+    );
+    const { signal } = running.enter(callOf());
+    isLive = false;
+    running.endStale();
+    const { explanation } = signal.reason instanceof GatewayError ? signal.reason : {};
+    expect(explanation).toMatchObject({ rule, keyId });
+    expect(explanation?.summary).toContain(words);
+    expect(explanation?.summary).toContain("while it ran");
+  }
+});
+
+test("a caller that leaves ends its call, for the reason its own signal has", () => {
+  const running = new RunningCalls(() => true);
+  const leaving = new AbortController();
+  const { signal } = running.enter(callOf({ signal: leaving.signal }));
+  leaving.abort("gone");
+  expect([signal.aborted, signal.reason]).toEqual([true, "gone"]);
+  const late = running.enter(callOf({ id: "req_2", signal: leaving.signal }));
+  expect(late.signal.aborted).toBe(true);
+});
+
+test("a call does not begin whose key has ended since it was looked at", () => {
+  const running = new RunningCalls(() => false);
+  expect(() => running.enter(callOf())).toThrow("revoked or disabled");
+  expect(running.size).toBe(0);
+});
+
+test("at the end of the process all calls are ended, for the reason given", () => {
+  const running = new RunningCalls(() => true);
+  const { signal } = running.enter(callOf());
+  const why = new GatewayError("model_unavailable", { message: "The gateway is ending." });
+  running.endAll(() => why);
+  expect(signal.reason).toBe(why);
+});
+
+test("nothing is kept of calls that are over, and they are not ended any more", () => {
+  let isLive = true;
+  const running = new RunningCalls(() => isLive);
+  const leaving = new AbortController();
+  const first = running.enter(callOf({ signal: leaving.signal }));
+  const second = running.enter(callOf({ id: "req_2" }));
+  expect(running.size).toBe(2);
+  running.leave({ id: first.id, keyId });
+  running.leave({ id: first.id, keyId });
+  expect(running.size).toBe(1);
+  isLive = false;
+  running.endStale();
+  leaving.abort();
+  expect([first.signal.aborted, second.signal.aborted]).toEqual([false, true]);
+  running.leave({ id: second.id, keyId });
+  running.leave({ id: "req_3", keyId: "key_b" });
+  expect(running.size).toBe(0);
+});

@@ -1,0 +1,125 @@
+import { systemClock, type Clock } from "../domain/clock.ts";
+import type { GatewayError } from "../domain/errors/gateway-error.ts";
+import type { Call } from "../snapshot/call.ts";
+import { deadlineExceeded } from "../domain/waiting/deadline-exceeded.ts";
+import { keyEnded, type KeyFault } from "../keys/key-refusal.ts";
+
+/**
+ * Calls that run, by key. When a key is revoked or disabled, what runs for it is ended; a secret
+ * that ends, such as by a rotation, ends no call: the key lives on. A call also ends at the deadline
+ * that its caller gave, and all do at the end of the process.
+ */
+export class RunningCalls {
+  readonly #isLive: (keyId: string) => boolean;
+  readonly #findEnded: (publicId: string) => KeyFault | undefined;
+  readonly #clock: CallClock;
+  readonly #byKey = new Map<string, Map<string, CallEnd>>();
+  readonly #ending = new AbortController();
+
+  /**
+   * `isLive` tells whether a key is neither revoked nor disabled, as far as it is known here, and
+   * `findEnded` what has become of a secret that worked.
+   */
+  constructor(
+    isLive: (keyId: string) => boolean,
+    findEnded: (publicId: string) => KeyFault | undefined = () => undefined,
+    clock: CallClock = systemClock,
+  ) {
+    this.#isLive = isLive;
+    this.#findEnded = findEnded;
+    this.#clock = clock;
+  }
+
+  get size(): number {
+    let size = 0;
+    for (const calls of this.#byKey.values()) size += calls.size;
+    return size;
+  }
+
+  /**
+   * Fires when the process ends its calls: for those that go on though their own signal has fired,
+   * as an answer that is read on after its caller has left.
+   */
+  get ending(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /**
+   * The call, under a signal that also fires when its key ends. Whoever enters one must `leave`.
+   * Throws 401 when the key has ended since it was looked at, as while a body was read.
+   */
+  enter<Entered extends Call>(call: Entered): Entered {
+    const { id: keyId } = call.caller.key;
+    if (!this.#isLive(keyId)) throw this.#whyEnded(call);
+    const end = new CallEnd(call, this.#clock);
+    const calls = this.#byKey.get(keyId);
+    if (calls === undefined) this.#byKey.set(keyId, new Map([[call.id, end]]));
+    else calls.set(call.id, end);
+    return { ...call, signal: end.signal };
+  }
+
+  leave({ id, keyId }: { readonly id: string; readonly keyId: string }): void {
+    const calls = this.#byKey.get(keyId);
+    calls?.get(id)?.release();
+    calls?.delete(id);
+    if (calls?.size === 0) this.#byKey.delete(keyId);
+  }
+
+  /** Ends the calls of keys that are not live any more. */
+  endStale(): void {
+    for (const [keyId, calls] of this.#byKey) {
+      if (this.#isLive(keyId)) continue;
+      for (const end of calls.values()) end.because(this.#whyEnded(end.call));
+    }
+  }
+
+  /** Ends all calls, for the process is about to end; they fail with what `why` makes. */
+  endAll(why: () => GatewayError): void {
+    for (const calls of this.#byKey.values()) {
+      for (const end of calls.values()) end.because(why());
+    }
+    this.#ending.abort();
+  }
+
+  #whyEnded(call: Call): GatewayError {
+    return keyEnded(call, this.#findEnded(call.caller.publicId));
+  }
+}
+
+type CallClock = Pick<Clock, "schedule" | "monotonic">;
+
+/** Ends one call: when its caller leaves, its time is over, its key ends, or the process does. */
+class CallEnd {
+  readonly call: Call;
+  readonly #controller = new AbortController();
+  readonly #onCallerLeft = (): void => this.#controller.abort(this.call.signal.reason);
+  #cancelDeadline: (() => void) | undefined;
+
+  constructor(call: Call, clock: CallClock) {
+    this.call = call;
+    const { deadlineAt } = call.options;
+    if (deadlineAt !== undefined) {
+      const leftMs = Math.max(0, deadlineAt - clock.monotonic());
+      const timeoutMs = deadlineAt - call.receivedAt;
+      this.#cancelDeadline = clock.schedule(
+        () => this.because(deadlineExceeded(timeoutMs)),
+        leftMs,
+      );
+    }
+    if (call.signal.aborted) this.#onCallerLeft();
+    else call.signal.addEventListener("abort", this.#onCallerLeft, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  because(error: GatewayError): void {
+    this.#controller.abort(error);
+  }
+
+  release(): void {
+    this.#cancelDeadline?.();
+    this.call.signal.removeEventListener("abort", this.#onCallerLeft);
+  }
+}

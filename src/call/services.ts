@@ -1,0 +1,39 @@
+import type { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
+import type { Call } from "../snapshot/call.ts";
+import type { CapacityGate } from "../admission/capacity/place.ts";
+import type { TokenEstimator } from "../admission/estimate/estimate.ts";
+import type { HostProbes } from "../upstream-client/host-probes.ts";
+import type { ImageMemory } from "./images/image-memory.ts";
+import type { MeterServices } from "./metering/meter.ts";
+import type { OverloadGuard } from "../admission/overload/overload.ts";
+import type { Destination } from "../routing/candidates.ts";
+import type { RetryBudgets } from "../routing/retry-budget.ts";
+import type { TargetHealth } from "../routing/health/target-health.ts";
+import type { RunningCalls } from "./running-calls.ts";
+import type { TargetProber } from "./attempts/target-prober.ts";
+import type { Transport } from "../upstream-client/transport.ts";
+
+/** What the steps of a call need from outside; `app.ts` makes it once. */
+export interface PipelineServices extends MeterServices {
+  readonly estimator: TokenEstimator;
+  readonly random: () => number;
+  readonly transport: Transport;
+  readonly hosts: Pick<HostProbes, "canConnect">;
+  /** All addresses of a host name. */
+  readonly resolveHost: (hostname: string) => Promise<readonly string[]>;
+  /** For images that are read by address. */
+  readonly imageMemory: ImageMemory;
+  /** Left through `onCallEnded`. */
+  readonly running: Pick<RunningCalls, "enter" | "ending">;
+  readonly health: Pick<TargetHealth, "tryBegin" | "view">;
+  readonly prober: Pick<TargetProber, "probe">;
+  readonly budget: RetryBudgets;
+  readonly capacity: CapacityGate;
+  /** For calls whose class is known only now; the others were let in by the listener. */
+  readonly overload: Pick<OverloadGuard, "refusesAdmitted" | "refusal">;
+  /** `decision`: where a failed attempt is made again, or why it is not. */
+  readonly onRetryDecided: (alias: string, decision: string) => void;
+  readonly onAttemptFailed: (call: Call, candidate: Destination, failure: UpstreamFailure) => void;
+  /** Told once of a stream in which there were any. */
+  readonly onMalformedEvents: (call: Call, candidate: Destination, count: number) => void;
+}

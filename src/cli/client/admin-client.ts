@@ -1,0 +1,78 @@
+import { CommandError } from "../command.ts";
+import { inOptionNames } from "../option-names.ts";
+
+/** Asks the control plane: of a running gateway, or in this process on its database. */
+export interface AdminClient extends AsyncDisposable {
+  /** Whether it works on the database, without what only a running gateway remembers. */
+  readonly isOffline: boolean;
+  /**
+   * The parsed answer. `path` is what follows `/admin/v1`, such as `/keys`. Throws `AdminRefusal`
+   * for an answer that is an error, `CommandError` when there is none.
+   */
+  request(method: AdminMethod, path: string, details?: AdminRequestDetails): Promise<unknown>;
+  /** The bytes of an answer that may be long. Throws as `request` does, also while it is read. */
+  stream(path: string, query: AdminQuery): AsyncIterable<Uint8Array>;
+}
+
+export type AdminMethod = "GET" | "POST" | "PATCH" | "DELETE";
+
+/** Parameters of the address; what is undefined is left out. */
+export type AdminQuery = Readonly<Record<string, string | number | undefined>>;
+
+export interface AdminRequestDetails {
+  readonly query?: AdminQuery;
+  readonly body?: Readonly<Record<string, unknown>>;
+  /** Of a change, so that it happens once however often it is asked for. Default: a random one. */
+  readonly idempotencyKey?: string | undefined;
+}
+
+export interface RefusalDetails {
+  readonly status: number;
+  readonly code: string | null;
+  readonly message: string;
+  /** The field of the request at fault. */
+  readonly param?: string | null;
+}
+
+/** The control plane answered with an error. */
+export class AdminRefusal extends CommandError {
+  readonly status: number;
+  readonly code: string | null;
+  readonly param: string | null;
+
+  constructor({ status, code, message, param = null }: RefusalDetails) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.param = param;
+  }
+}
+
+/** Reads an error of the control plane; anything else in its place is told by its status. */
+export function readRefusal(status: number, body: unknown): AdminRefusal {
+  const error = isRecord(body) && isRecord(body["error"]) ? body["error"] : {};
+  const { message, code } = error;
+  const param = typeof error["param"] === "string" ? error["param"] : null;
+  return new AdminRefusal({
+    status,
+    code: typeof code === "string" ? code : null,
+    message:
+      typeof message === "string"
+        ? inOptionNames(message, param)
+        : `the answer was an error of status ${status}`,
+    param,
+  });
+}
+
+/** Parameters as an address has them, without the question mark. */
+export function formatQuery(query: AdminQuery): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) parameters.set(name, String(value));
+  }
+  return parameters.toString();
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

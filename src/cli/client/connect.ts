@@ -1,0 +1,131 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Secret } from "../../domain/keys/secret.ts";
+import type { AdminClient } from "./admin-client.ts";
+import { CommandError, UsageError, type CommandIo } from "../command.ts";
+import { createHttpClient } from "./http-client.ts";
+import { loadSettings, readTextFile, type SettingsArguments } from "../serve/load-settings.ts";
+import { createOfflineClient } from "./offline-client.ts";
+import { commandLine } from "../program.ts";
+
+/** Options of every command that asks the control plane. */
+export const connectionOptions = {
+  url: {
+    type: "string",
+    value: "URL",
+    about: "admin address of a gateway (default: SLUICE_ADMIN_URL, else the one that runs here)",
+  },
+  "token-file": {
+    type: "string",
+    value: "FILE",
+    about: "management token for it (default: SLUICE_ADMIN_TOKEN, else the local one)",
+  },
+  offline: {
+    type: "boolean",
+    about: "work on the database of the configuration, without a gateway",
+  },
+  config: {
+    type: "string",
+    short: "c",
+    value: "FILE",
+    about: "configuration (default: SLUICE_CONFIG, else the demo's)",
+  },
+  "data-dir": {
+    type: "string",
+    value: "DIR",
+    about: "data directory, instead of the configured one (demo: ./data/demo)",
+  },
+} as const;
+
+export interface ConnectionArguments extends SettingsArguments {
+  readonly url: string | undefined;
+  readonly tokenFile: string | undefined;
+  readonly isOffline: boolean;
+}
+
+/**
+ * The control plane that a command works on: the gateway that was named, else the one that runs on
+ * this machine and wrote its address and a token to the data directory, else, only when asked for,
+ * the database.
+ */
+export async function connect(chosen: ConnectionArguments, io: CommandIo): Promise<AdminClient> {
+  if (chosen.isOffline) {
+    if (chosen.url !== undefined || chosen.tokenFile !== undefined) {
+      throw new UsageError("--offline works on a database: leave out --url and --token-file");
+    }
+    return createOfflineClient(loadSettings(chosen, io).config, io);
+  }
+  const { url, token, advice } = findGateway(chosen, io);
+  return createHttpClient({ url, token, advice, random: io.random, signal: io.signal });
+}
+
+interface Gateway {
+  readonly url: string;
+  readonly token: Secret;
+  readonly advice: string;
+}
+
+function findGateway(chosen: ConnectionArguments, io: CommandIo): Gateway {
+  const url = chosen.url ?? io.environment.adminUrl;
+  const token = readToken(chosen, io);
+  if (url !== undefined) {
+    checkUrl(url);
+    if (token === undefined) {
+      throw new UsageError(`${url} needs a management token: --token-file or SLUICE_ADMIN_TOKEN`);
+    }
+    return { url, token, advice: "Does the gateway run, and is this its admin address?" };
+  }
+  const local = readLocalAccess(join(loadSettings(chosen, io).config.dataDir, "admin-access.json"));
+  return { ...local, token: token ?? local.token };
+}
+
+function readToken(chosen: ConnectionArguments, io: CommandIo): Secret | undefined {
+  if (chosen.tokenFile === undefined) return io.environment.adminToken;
+  const text = readTextFile(chosen.tokenFile).trim();
+  // A header cannot hold anything else, and the token is not repeated in a message.
+  if (/^[\x21-\x7e]{1,300}$/.test(text)) return new Secret(text);
+  throw new CommandError(`${chosen.tokenFile} holds no management token`);
+}
+
+function checkUrl(text: string): void {
+  const url = URL.parse(text);
+  const isHttp = url?.protocol === "http:" || url?.protocol === "https:";
+  if (isHttp && url.username === "" && url.search === "" && url.hash === "") return;
+  throw new UsageError("--url takes the address of an admin listener, http://HOST:PORT");
+}
+
+/** What a running gateway left for whoever may read its data directory. */
+function readLocalAccess(path: string): Gateway {
+  const { url, token } = parseAccess(readAccessFile(path), path);
+  const advice =
+    `The gateway that wrote ${path} seems to have ended. Start it again with \`${commandLine("serve")}\`, ` +
+    "or add --offline to work on the database.";
+  return { url, token: new Secret(token), advice };
+}
+
+function readAccessFile(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
+    if (code !== "ENOENT") throw new CommandError(`${path}: cannot be read (${code})`);
+    throw new CommandError(
+      `no gateway runs on this configuration (there is no ${path}).
+Start it with \`${commandLine("serve")}\`. If one runs, name its --data-dir or --config, or, on another
+machine, its --url and --token-file; or add --offline to work on the database.`,
+    );
+  }
+}
+
+function parseAccess(text: string, path: string): { url: string; token: string } {
+  try {
+    const access: unknown = JSON.parse(text);
+    if (typeof access === "object" && access !== null && "url" in access && "token" in access) {
+      const { url, token } = access;
+      if (typeof url === "string" && typeof token === "string") return { url, token };
+    }
+  } catch {
+    // Told below, as any other content that is none of ours.
+  }
+  throw new CommandError(`${path}: holds no address and token of a gateway`);
+}

@@ -1,0 +1,155 @@
+import { randomBase62, type RandomBytes } from "../../domain/keys/base62.ts";
+import type { Secret } from "../../domain/keys/secret.ts";
+import {
+  formatQuery,
+  readRefusal,
+  type AdminClient,
+  type AdminMethod,
+  type AdminQuery,
+  type AdminRequestDetails,
+} from "./admin-client.ts";
+import { CommandError } from "../command.ts";
+
+export interface HttpClientOptions {
+  /** Of the admin listener. */
+  readonly url: string;
+  readonly token: Secret;
+  readonly random: RandomBytes;
+  /** Fires when the command is asked to end. */
+  readonly signal: AbortSignal;
+  /** What to do when nothing answers there, as a sentence. */
+  readonly advice: string;
+}
+
+/** Verifying a long audit takes the longest of all answers. */
+const requestTimeoutMs = 120_000;
+
+/** Speaks to the admin listener of a running gateway. */
+export function createHttpClient(options: HttpClientOptions): AdminClient {
+  return {
+    isOffline: false,
+    async request(method, path, details = {}) {
+      const { status, body } = await askTwice(options, prepare(options, { method, path, details }));
+      if (status >= 400) throw readRefusal(status, body);
+      return body;
+    },
+    stream: (path, query) => readStream(options, prepare(options, { path, details: { query } })),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}
+
+interface Wanted {
+  readonly method?: AdminMethod;
+  readonly path: string;
+  readonly details: AdminRequestDetails;
+}
+
+interface Prepared {
+  readonly url: URL;
+  readonly init: BunFetchRequestInit;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+function prepare(options: HttpClientOptions, { method = "GET", path, details }: Wanted): Prepared {
+  const { query, body, idempotencyKey } = details;
+  const url = addressOf(options.url, path, query ?? {});
+  const headers: Record<string, string> = { authorization: `Bearer ${options.token.reveal()}` };
+  if (method !== "GET") {
+    headers["idempotency-key"] = idempotencyKey ?? `cli-${randomBase62(24, options.random)}`;
+  }
+  if (body !== undefined) headers["content-type"] = "application/json";
+  const init: BunFetchRequestInit = {
+    method,
+    headers,
+    // A redirect would take the token elsewhere.
+    redirect: "manual",
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    // The token of this machine's gateway must not pass through a proxy.
+    ...(isLoopback(url.hostname) ? { proxy: false } : {}),
+  };
+  return { url, init };
+}
+
+function addressOf(base: string, path: string, query: AdminQuery): URL {
+  const url = new URL(`${base.replace(/\/+$/, "")}/admin/v1${path}`);
+  url.search = formatQuery(query);
+  return url;
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "[::1]" || host.startsWith("127.");
+}
+
+/**
+ * A lost connection leaves open whether the request was carried out; asking again is safe, because
+ * every change has an idempotency key.
+ */
+async function askTwice(options: HttpClientOptions, prepared: Prepared): Promise<Answer> {
+  try {
+    return await ask(options, prepared);
+  } catch (error) {
+    if (error instanceof CommandError || options.signal.aborted) throw error;
+  }
+  try {
+    return await ask(options, prepared);
+  } catch (error) {
+    if (error instanceof CommandError || options.signal.aborted) throw error;
+    throw unreachable(options, error);
+  }
+}
+
+async function ask(options: HttpClientOptions, { url, init }: Prepared): Promise<Answer> {
+  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(requestTimeoutMs)]);
+  const response = await fetch(url, { ...init, signal });
+  return { status: response.status, body: await readJson(response, options) };
+}
+
+async function readJson(response: Response, options: HttpClientOptions): Promise<unknown> {
+  const text = await response.text();
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw notSluice(response.status, options);
+  }
+}
+
+async function* readStream(
+  options: HttpClientOptions,
+  { url, init }: Prepared,
+): AsyncGenerator<Uint8Array> {
+  let response: Response;
+  try {
+    response = await fetch(url, { ...init, signal: options.signal });
+  } catch (error) {
+    if (options.signal.aborted) throw error;
+    throw unreachable(options, error);
+  }
+  if (response.status >= 400) throw readRefusal(response.status, await readJson(response, options));
+  if (response.status !== 200 || response.body === null) throw notSluice(response.status, options);
+  try {
+    yield* response.body;
+  } catch (error) {
+    if (options.signal.aborted) throw error;
+    // What was written so far is not the whole: a script must notice.
+    throw new CommandError(`the connection was lost in the middle: ${reasonOf(error)}`);
+  }
+}
+
+function notSluice(status: number, { url }: HttpClientOptions): CommandError {
+  return new CommandError(
+    `${url} answered with status ${status} and nothing of a control plane's; is it the admin address of a gateway?`,
+  );
+}
+
+function unreachable(options: HttpClientOptions, error: unknown): CommandError {
+  return new CommandError(`no answer from ${options.url} (${reasonOf(error)}). ${options.advice}`);
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof Error && "code" in error) return String(error.code);
+  return error instanceof Error ? error.message : String(error);
+}

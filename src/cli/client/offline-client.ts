@@ -1,0 +1,56 @@
+import { Download } from "../../control/operation/download.ts";
+import type { OperationCall } from "../../control/operation/operation.ts";
+import { adminOperations } from "../../control/operations.ts";
+import { createRunOffline, type OfflineRequest } from "../../control/operation/run-offline.ts";
+import { localPrincipal } from "../../control/sign-in/principals.ts";
+import type { Config } from "../../config/config.ts";
+import { createRequestId } from "../../domain/request-id.ts";
+import { readRefusal, type AdminClient, type AdminQuery } from "./admin-client.ts";
+import { CommandError, type CommandIo } from "../command.ts";
+import { openServices } from "../serve/open-services.ts";
+
+/** Answers requests in this process, by the same operations that a gateway has. */
+export async function createOfflineClient(config: Config, io: CommandIo): Promise<AdminClient> {
+  const opened = await openServices(config, io);
+  const { admin } = opened;
+  const run = createRunOffline(admin, adminOperations(admin));
+  const ask = async (request: Omit<OfflineRequest, "call">): Promise<unknown> => {
+    const { status, body } = await run({ ...request, call: createCall(io) });
+    if (status >= 400) throw readRefusal(status, body);
+    return body;
+  };
+  return {
+    isOffline: true,
+    request: (method, path, { query = {}, body, idempotencyKey } = {}) =>
+      ask({ method, path: `/admin/v1${path}`, query: textsOf(query), body, idempotencyKey }),
+    async *stream(path, query) {
+      const download = await ask({
+        method: "GET",
+        path: `/admin/v1${path}`,
+        query: textsOf(query),
+      });
+      if (!(download instanceof Download)) throw new CommandError(`${path} is no download`);
+      const encoder = new TextEncoder();
+      for await (const text of download.chunks) yield encoder.encode(text);
+    },
+    [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
+  };
+}
+
+function createCall(io: CommandIo): OperationCall {
+  return {
+    id: createRequestId(io.clock.now(), io.random),
+    principal: localPrincipal(),
+    signal: io.signal,
+    address: undefined,
+  };
+}
+
+/** As an address carries them. */
+function textsOf(query: AdminQuery): Record<string, string> {
+  const texts: Record<string, string> = {};
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) texts[name] = String(value);
+  }
+  return texts;
+}

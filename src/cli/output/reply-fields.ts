@@ -1,0 +1,62 @@
+import { CommandError } from "../command.ts";
+
+/** An object of an answer. Fields of a newer gateway do no harm: each command reads what it shows. */
+export type ReplyRecord = Readonly<Record<string, unknown>>;
+
+export function readRecord(value: unknown): ReplyRecord {
+  if (isRecord(value)) return value;
+  throw new CommandError("the control plane answered something that is no object");
+}
+
+/** The objects in a field of an answer, such as `data`. */
+export function readRecords(value: unknown, name: string): readonly ReplyRecord[] {
+  const list = readRecord(value)[name];
+  if (Array.isArray(list)) return list.map(readRecord);
+  throw new CommandError(`the answer of the control plane has no list '${name}'`);
+}
+
+/** A text that the answer must have. */
+export function readText(record: ReplyRecord, name: string): string {
+  const value = record[name];
+  if (typeof value === "string") return value;
+  throw new CommandError(`the answer of the control plane has no text '${name}'`);
+}
+
+/** An object in a field; undefined when it is null or absent. */
+export function readPart(record: ReplyRecord, name: string): ReplyRecord | undefined {
+  const value = record[name];
+  return isRecord(value) ? value : undefined;
+}
+
+/** A field as a cell of a table; names behind dots go into objects. */
+export function cellOf(record: ReplyRecord, name: string): string | number {
+  const value = name
+    .split(".")
+    .reduce<unknown>((part, key) => (isRecord(part) ? part[key] : undefined), record);
+  return formatValue(value);
+}
+
+export function formatValue(value: unknown): string | number {
+  // Of milliseconds, people read the first digits.
+  if (typeof value === "number") return Number(value.toFixed(Math.abs(value) < 10 ? 1 : 0));
+  if (typeof value === "string") return formatText(value);
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (Array.isArray(value)) return value.length === 0 ? "-" : value.map(formatValue).join(",");
+  return value === null || value === undefined ? "-" : printable(JSON.stringify(value));
+}
+
+/** Times to the second: tables are for people. */
+function formatText(value: string): string {
+  const [, date, time] = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z$/.exec(value) ?? [];
+  if (date !== undefined && time !== undefined) return `${date} ${time}`;
+  return value === "" ? "-" : printable(value);
+}
+
+/** Notes and names come from others: what would steer a terminal is shown as a replacement. */
+export function printable(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "\ufffd");
+}
+
+function isRecord(value: unknown): value is ReplyRecord {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,69 @@
+import { ensureApplication } from "../../control/accounts/ensure-application.ts";
+import { issueKey } from "../../control/keys/issue-key.ts";
+import { keyStatus } from "../../control/keys/key-view.ts";
+import type { App } from "../../app.ts";
+import type { CommandIo } from "../command.ts";
+import type { SettingsArguments } from "./load-settings.ts";
+import { commandLine } from "../program.ts";
+
+export interface DemoIntroduction {
+  readonly app: App;
+  readonly values: SettingsArguments;
+}
+
+/** Prints what a newcomer needs: addresses, a key on the first start, and two ways to use it. */
+export async function introduceDemo(demo: DemoIntroduction, io: CommandIo): Promise<void> {
+  const { app } = demo;
+  const key = await issueFirstKey(app);
+  io.print(`Sluice demo: every model is simulated, nothing leaves this machine.
+
+  API      ${app.dataUrl}/v1
+  Admin    ${app.adminUrl}/admin/v1/docs
+  Metrics  ${app.adminUrl}/metrics
+`);
+  if (key === undefined) io.print(explainMissingKey(demo.values));
+  else io.print(`  API key  ${key}   (shown only now)\n`);
+  const shown = key ?? "YOUR_KEY";
+  io.print(curlExample(app.dataUrl, shown));
+  io.print(sdkExample(app.dataUrl, shown));
+}
+
+/** The key of the demo is made on the first start; later its text is known to nobody here. */
+async function issueFirstKey({ admin }: Pick<App, "admin">): Promise<string | undefined> {
+  const environment = "local";
+  const { items } = await admin.store.read((view) =>
+    view.keys.list({ environment }, { limit: 500 }),
+  );
+  // One that works for itself: where its application is disabled, another would not work either.
+  if (items.some((key) => keyStatus(key, admin.clock.now()) === "active")) return undefined;
+  const names = { account: "Demo", application: "demo", environment };
+  const { id: applicationId } = await ensureApplication(admin, names);
+  const actor = { kind: "system", id: undefined, name: "system" } as const;
+  const { text } = await issueKey(admin, { applicationId, plan: "standard" }, actor);
+  await admin.onKeysChanged();
+  return text;
+}
+
+function explainMissingKey(values: SettingsArguments): string {
+  return `  API key  the one printed at the first start. For another:
+           ${commandLine("keys create --application demo --plan standard", values)}
+`;
+}
+
+function curlExample(url: string, key: string): string {
+  return `Try it with curl:
+
+  curl -N ${url}/v1/chat/completions -H "Authorization: Bearer ${key}" -H "Content-Type: application/json" -d '{"model":"alpha-sonnet-4","stream":true,"messages":[{"role":"user","content":"Hello!"}]}'
+`;
+}
+
+function sdkExample(url: string, key: string): string {
+  return `or with the openai package (npm i openai; save as demo.mjs; node demo.mjs):
+
+  import OpenAI from "openai";
+  const client = new OpenAI({ baseURL: "${url}/v1", apiKey: "${key}" });
+  const messages = [{ role: "user", content: "Hello!" }];
+  const stream = await client.chat.completions.create({ model: "alpha-sonnet-4", messages, stream: true });
+  for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta?.content ?? "");
+`;
+}

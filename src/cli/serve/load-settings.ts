@@ -1,0 +1,109 @@
+import { readFileSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { Config } from "../../config/config.ts";
+import { demoConfigText } from "../../config/demo.ts";
+import { formatProblems, parseConfig } from "../../config/load.ts";
+import { listenAddress, type ListenAddress } from "../../config/schema/values.ts";
+import { oddKind } from "../../domain/chat/file-kind.ts";
+import { CommandError, UsageError, type CommandIo } from "../command.ts";
+import { demoCredentials } from "../../simulator/bedrock/account/credential-book.ts";
+import type { Simulator } from "../../simulator/simulator.ts";
+
+/** Options that several commands share. */
+export const settingsOptions = {
+  config: { type: "string", short: "c" },
+  "data-dir": { type: "string" },
+} as const;
+
+export interface SettingsArguments {
+  readonly config?: string | undefined;
+  readonly "data-dir"?: string | undefined;
+}
+
+export interface Settings {
+  readonly config: Config;
+  /** As the file has it, without what the command line changes. */
+  readonly fileConfig: Config;
+  /** The file it came from; undefined for the demo. */
+  readonly path: string | undefined;
+  readonly text: string;
+}
+
+export interface SettingsSources {
+  /** Of the demo. */
+  readonly simulator?: Pick<Simulator, "origin">;
+  /** As this process read them before: the same text is not checked again. */
+  readonly known?: Settings | undefined;
+}
+
+/** The configuration a command works on: the named file, `SLUICE_CONFIG`, or the demo. */
+export function loadSettings(
+  chosen: SettingsArguments,
+  io: CommandIo,
+  { simulator = { origin: "http://127.0.0.1:1" }, known }: SettingsSources = {},
+): Settings {
+  const path = chosen.config ?? io.environment.configPath;
+  const text = path === undefined ? demoText(chosen, simulator) : readConfigFile(path);
+  const isKnown = known?.text === text && known.path === path;
+  const fileConfig = isKnown ? known.fileConfig : checkConfig(text, path, io);
+  return { config: withDataDir(fileConfig, chosen, path), fileConfig, path, text };
+}
+
+function checkConfig(text: string, path: string | undefined, { environment }: CommandIo): Config {
+  const name = path ?? "built-in demo";
+  const result = parseConfig(text, { name, env: environment.variables });
+  if (!result.ok) throw new CommandError(formatProblems(name, result.problems));
+  return result.config;
+}
+
+/** Reads `HOST:PORT`. */
+export function readAddress(text: string): ListenAddress {
+  const result = listenAddress("", text).safeParse(text);
+  if (result.success) return result.data;
+  throw new UsageError(`'${text}' is no address; write HOST:PORT, such as 127.0.0.1:8080`);
+}
+
+function demoText(chosen: SettingsArguments, { origin }: Pick<Simulator, "origin">): string {
+  return demoConfigText({
+    simulator: { endpoint: origin, region: "us-east-1", ...demoCredentials },
+    dataDir: chosen["data-dir"] ?? "./data/demo",
+    listenData: "127.0.0.1:8080",
+    listenAdmin: "127.0.0.1:8081",
+  });
+}
+
+function withDataDir(config: Config, chosen: SettingsArguments, path: string | undefined): Config {
+  const dataDir = chosen["data-dir"];
+  if (dataDir === undefined || path === undefined) return config;
+  // The database moves along unless the file puts it somewhere else on purpose.
+  const isInside = resolve(config.storage.path) === resolve(config.dataDir, "sluice.db");
+  const storage = isInside
+    ? { ...config.storage, path: join(dataDir, "sluice.db") }
+    : config.storage;
+  return { ...config, dataDir, storage };
+}
+
+/** Each worker and each reload reads it again, so a FIFO that gives its text once is refused. */
+export function readConfigFile(path: string): string {
+  try {
+    const odd = oddKind(statSync(path));
+    if (odd !== undefined) throw new CommandError(`${path}: is ${odd}; it must be a file`);
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw error instanceof CommandError ? error : unreadable(path, error);
+  }
+}
+
+/** The text of a file that is read once, such as what a shell makes of `<(command)`. */
+export function readTextFile(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
+function unreadable(path: string, error: unknown): CommandError {
+  const reason = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
+  return new CommandError(`${path}: cannot be read (${reason})`);
+}

@@ -1,0 +1,69 @@
+import type { AdminServices } from "../../control/services.ts";
+import { Passwords } from "../../control/sign-in/guard/passwords.ts";
+import type { Config } from "../../config/config.ts";
+import { platformOf } from "../../process/wiring/control-plane.ts";
+import { Installation } from "../../store/installation/installation.ts";
+import type { Peppers } from "../../domain/keys/peppers.ts";
+import { WrongDatabase } from "../../store/errors.ts";
+import { openStores, type SqliteStores } from "../../store/sqlite/open-stores.ts";
+import { CommandError, type CommandIo } from "../command.ts";
+
+export interface LocalServices extends AdminServices {
+  readonly passwords: Passwords;
+}
+
+export interface OpenServices extends AsyncDisposable {
+  readonly admin: LocalServices;
+}
+
+/** The control plane on the database of a configuration, beside a gateway that may run on it. */
+export async function openServices(config: Config, io: CommandIo): Promise<OpenServices> {
+  const owner = new Installation(config, io);
+  const stores = openStores(config.storage.path, io.clock, { owner, peppers: owner.peppers });
+  const { connection } = stores;
+  try {
+    await connection.open();
+    return {
+      admin: createServices({ stores, config, peppers: owner.peppers, io }),
+      [Symbol.asyncDispose]: () => connection.close(),
+    };
+  } catch (error) {
+    await connection.close();
+    if (error instanceof WrongDatabase) throw new CommandError(error.message);
+    throw new CommandError(`${config.storage.path} cannot be used: ${reasonOf(error)}`);
+  }
+}
+
+interface ServiceParts {
+  readonly stores: SqliteStores;
+  readonly config: Config;
+  readonly peppers: Peppers;
+  readonly io: CommandIo;
+}
+
+function createServices({ stores, config, peppers, io }: ServiceParts): LocalServices {
+  const { clock, random } = io;
+  const services: AdminServices = {
+    store: stores.control,
+    reports: stores.reports,
+    usage: stores.usage,
+    // What was refused is remembered by the process that refused it.
+    refusals: { find: () => undefined, list: () => [] },
+    clock,
+    random,
+    peppers,
+    auditKeptMs: config.retention.auditMs,
+    revokesLeaks: config.admin.leakReports.revoke,
+    onLeaksReported: () => undefined,
+    platform: () => platformOf(config),
+    lastUse: () => undefined,
+    // Gateways notice by themselves.
+    onKeysChanged: () => Promise.resolve(),
+  };
+  return { ...services, passwords: new Passwords() };
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined ? error.message : `${error.message}: ${reasonOf(error.cause)}`;
+}

@@ -1,0 +1,100 @@
+import { format } from "node:util";
+import type { Clock } from "../../domain/clock.ts";
+import { LogOutput } from "../../telemetry/log/log-output.ts";
+import { OutputQueue, standardError, standardOutput } from "../../telemetry/log/output-queue.ts";
+import type { StandardInput } from "../command.ts";
+
+/** How long the last lines wait for their reader. */
+const lastLinesMs = 1_000;
+
+/**
+ * Standard output and standard error. A command that ends by itself waits for its readers, and does
+ * without them once they have gone; a service outlives them.
+ */
+export class StandardStreams {
+  readonly log: LogOutput;
+  readonly #clock: Pick<Clock, "schedule">;
+  readonly #queue: OutputQueue;
+  #outlivesReaders = false;
+  #failure: string | undefined;
+
+  constructor(clock: Pick<Clock, "schedule">) {
+    this.#clock = clock;
+    this.#queue = new OutputQueue(clock);
+    this.log = new LogOutput(this.#queue, clock);
+  }
+
+  /** Why results were lost, as the system's code. That nobody wants them is no failure. */
+  get failure(): string | undefined {
+    return this.#failure;
+  }
+
+  /** From here on what cannot be written at once waits within bounds, or is dropped. */
+  outliveReaders(): void {
+    this.#outlivesReaders = true;
+    // Libraries print there, and the runtime's own console waits for its reader.
+    const print = (...values: readonly unknown[]): void => this.print(format(...values));
+    const report = (...values: readonly unknown[]): void => this.report(format(...values));
+    Object.assign(console, { log: print, info: print, debug: print, warn: report, error: report });
+  }
+
+  /** A line on standard output. */
+  print(line: string): void {
+    if (this.#outlivesReaders) this.log.print(line);
+    else void this.write(Buffer.from(`${line}\n`));
+  }
+
+  /** A line on standard error. */
+  report(line: string): void {
+    if (this.#outlivesReaders) return this.log.write(line);
+    const bytes = Buffer.from(`${line}\n`);
+    this.#queue.push({ file: standardError, bytes, onEnd: () => undefined });
+  }
+
+  /** Bytes on standard output; resolves once they are taken, with false when they are not. */
+  write(bytes: Uint8Array): Promise<boolean> {
+    return new Promise((resolve) => {
+      const onEnd = (error?: unknown): void => {
+        if (error !== undefined) this.#note(error);
+        resolve(error === undefined);
+      };
+      this.#queue.push({ file: standardOutput, bytes, onEnd });
+    });
+  }
+
+  /**
+   * Resolves when all is written; with false when the reader was slow: a service waits for a moment,
+   * and so does a command that is asked to end.
+   */
+  finish(asked: AbortSignal): Promise<boolean> {
+    this.log.end();
+    return new Promise((resolve) => {
+      let stopTimer = (): void => undefined;
+      const waitNoLonger = (): void => {
+        stopTimer = this.#clock.schedule(() => resolve(false), lastLinesMs);
+      };
+      if (this.#outlivesReaders || asked.aborted) waitNoLonger();
+      else asked.addEventListener("abort", waitNoLonger, { once: true });
+      void this.#queue.idle().then(() => {
+        stopTimer();
+        asked.removeEventListener("abort", waitNoLonger);
+        resolve(true);
+      });
+    });
+  }
+
+  #note(error: unknown): void {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
+    if (code !== "EPIPE") this.#failure ??= code;
+  }
+}
+
+export function createProcessInput(): StandardInput {
+  return {
+    get isTerminal() {
+      return process.stdin.isTTY;
+    },
+    chunks: () => Bun.stdin.stream(),
+    setEcho: (isOn) => void process.stdin.setRawMode(!isOn),
+  };
+}

@@ -1,0 +1,32 @@
+import { isLoopback } from "../../domain/host-list.ts";
+import { doubtfulModels, endingModels } from "./model-warnings.ts";
+import type { Config } from "../config.ts";
+
+/** What may be wrong though it is valid. */
+export type WarnedParts = "listen" | "admin" | "environments" | "upstreams";
+
+/** What whoever runs the gateway must know of a good file, with what to change. `now`: wall clock, ms. */
+export function configWarnings(config: Pick<Config, WarnedParts>, now: number): readonly string[] {
+  const { listen, admin } = config;
+  const isOpen = !isLoopback(listen.admin.hostname) && !isProtected(admin.publicUrl);
+  return [...(isOpen ? [openAdmin(listen.admin.hostname)] : []), ...endingModels(config, now)];
+}
+
+/** These and what may be meant as it is: for who checks a file. */
+export function checkWarnings(config: Pick<Config, WarnedParts>, now: number): readonly string[] {
+  return [...configWarnings(config, now), ...doubtfulModels(config)];
+}
+
+/** By TLS in front, or because no other machine is meant to reach it. */
+function isProtected(publicUrl: string | undefined): boolean {
+  const url = publicUrl === undefined ? null : URL.parse(publicUrl);
+  return url !== null && (url.protocol === "https:" || isLoopback(url.hostname));
+}
+
+function openAdmin(hostname: string): string {
+  return (
+    `listen.admin: ${hostname} is reached by other machines, without TLS: passwords, tokens and new ` +
+    "API keys can be read on the way. Listen at 127.0.0.1, or put a proxy with TLS in front and set " +
+    "admin.public_url to its https address."
+  );
+}

@@ -1,0 +1,35 @@
+import { type Environment, expandPlaceholders } from "./placeholder.ts";
+import type { ConfigPath } from "../problems/problem.ts";
+import { isRecord } from "./yaml-tree.ts";
+
+export interface InterpolationProblem {
+  readonly path: ConfigPath;
+  readonly message: string;
+}
+
+export interface Interpolated {
+  readonly value: unknown;
+  readonly problems: readonly InterpolationProblem[];
+}
+
+/** Replaces `${NAME}` in every text value of a tree. Keys are left as they are. */
+export function interpolate(tree: unknown, environment: Environment): Interpolated {
+  const problems: InterpolationProblem[] = [];
+  const visit = (value: unknown, path: ConfigPath): unknown => {
+    if (typeof value === "string") {
+      const expanded = expandPlaceholders(value, environment);
+      problems.push(...expanded.problems.map((message) => ({ path, message })));
+      return expanded.text;
+    }
+    if (Array.isArray(value)) return value.map((item, index) => visit(item, [...path, index]));
+    if (!isRecord(value)) return value;
+    // Schemas of maps pass this one key by without a word.
+    if (Object.hasOwn(value, "__proto__")) {
+      problems.push({ path: [...path, "__proto__"], message: "is not allowed as a key" });
+    }
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [key, visit(item, [...path, key])]),
+    );
+  };
+  return { value: visit(tree, []), problems };
+}

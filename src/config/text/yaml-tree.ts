@@ -1,0 +1,156 @@
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseDocument,
+} from "yaml";
+import { hidePlaceholders, type HiddenPlaceholders } from "./placeholder.ts";
+import type { ConfigPath, ConfigProblem } from "../problems/problem.ts";
+import { describeSyntaxError } from "./yaml-syntax.ts";
+
+export interface Position {
+  readonly line: number;
+  readonly column: number;
+}
+
+export interface YamlTree {
+  /** Maps, lists, texts, numbers, booleans and nulls; shares nothing with itself. */
+  readonly value: Readonly<Record<string, unknown>>;
+  /** Where a key or an item stands; for one that is absent, where its nearest ancestor does. */
+  readonly locate: (path: ConfigPath) => Position;
+}
+
+export type YamlResult =
+  | { readonly ok: true; readonly tree: YamlTree }
+  | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
+
+/** A file beyond these is not a configuration, and would stall the process. */
+const mostCharacters = 1024 * 1024;
+const mostValues = 100_000;
+const deepestLevel = 32;
+/** A few lines of aliases to aliases can unfold to gigabytes. */
+const mostAliasedValues = 10_000;
+const mostSyntaxProblems = 20;
+
+/** Reads one YAML 1.2 document that is a map. Never throws. */
+export function parseYaml(source: string): YamlResult {
+  const text = source.startsWith("\uFEFF") ? source.slice(1) : source;
+  if (text.length > mostCharacters) return refuse(`is longer than ${mostCharacters} characters`);
+  try {
+    return readDocument(text);
+  } catch (error) {
+    if (error instanceof ReferenceError) {
+      return refuse("has an alias without an anchor before it, or unfolds too many aliases");
+    }
+    return refuse(error instanceof TreeTooLarge ? error.message : "cannot be read as YAML");
+  }
+}
+
+function readDocument(text: string): YamlResult {
+  const lines = new LineCounter();
+  const hidden = hidePlaceholders(text);
+  const document: Document = parseDocument(hidden.text, {
+    lineCounter: lines,
+    // Pretty errors quote the source, which may hold secrets.
+    prettyErrors: false,
+    stringKeys: true,
+    resolveKnownTags: false,
+    logLevel: "error",
+  });
+  const place = (offset: number): Position => {
+    const { line, col } = lines.linePos(offset);
+    return { line: Math.max(line, 1), column: Math.max(col, 1) };
+  };
+  const problems = syntaxProblems(document, place);
+  if (problems.length > 0) return { ok: false, problems };
+  const { contents } = document;
+  if (contents === null || (isScalar(contents) && contents.value === null)) {
+    return refuse("is empty");
+  }
+  const plain: unknown = document.toJS({ maxAliasCount: mostAliasedValues });
+  const value = new TreeCopy(hidden).copy(plain, 0);
+  if (!isRecord(value)) return refuse("must be a map of keys and values, such as 'listen: ...'");
+  return { ok: true, tree: { value, locate: (path) => place(findOffset(document, path)) } };
+}
+
+function syntaxProblems(
+  document: Document,
+  place: (offset: number) => Position,
+): readonly ConfigProblem[] {
+  // One mistake often makes the parser stumble several times on the same line.
+  const byLine = new Map<number, ConfigProblem>();
+  for (const error of [...document.errors, ...document.warnings]) {
+    const position = place(error.pos[0]);
+    if (byLine.has(position.line) || byLine.size >= mostSyntaxProblems) continue;
+    byLine.set(position.line, { path: "", ...position, message: describeSyntaxError(error.code) });
+  }
+  const version = document.directives?.yaml;
+  if (version?.explicit === true && version.version !== "1.2") {
+    byLine.set(1, { path: "", line: 1, column: 1, message: "must be YAML 1.2" });
+  }
+  return [...byLine.values()];
+}
+
+function refuse(message: string): YamlResult {
+  return { ok: false, problems: [{ path: "", line: 1, column: 1, message }] };
+}
+
+class TreeTooLarge extends Error {}
+
+/** Copies what the parser made, so that aliases become values of their own, within limits. */
+class TreeCopy {
+  readonly #hidden: HiddenPlaceholders;
+  #values = 0;
+
+  constructor(hidden: HiddenPlaceholders) {
+    this.#hidden = hidden;
+  }
+
+  copy(value: unknown, level: number): unknown {
+    this.#values += 1;
+    if (level > deepestLevel) throw new TreeTooLarge("nests too deeply, or an alias holds itself");
+    if (this.#values > mostValues) throw new TreeTooLarge("has too many values");
+    if (typeof value === "string") return this.#hidden.restore(value);
+    if (Array.isArray(value)) return value.map((item) => this.copy(item, level + 1));
+    if (!isRecord(value)) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [
+        this.#hidden.restore(key),
+        this.copy(item, level + 1),
+      ]),
+    );
+  }
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Offset of the key or item at the end of a path, as far as the path leads. */
+function findOffset(document: Document, path: ConfigPath): number {
+  let node: unknown = document.contents;
+  let offset = startOf(node) ?? 0;
+  for (const step of path) {
+    if (isAlias(node)) node = node.resolve(document);
+    if (isMap(node)) {
+      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === step);
+      if (pair === undefined) return offset;
+      offset = startOf(pair.key) ?? offset;
+      node = pair.value;
+    } else if (isSeq(node) && typeof step === "number") {
+      node = node.items[step];
+      offset = startOf(node) ?? offset;
+    } else {
+      return offset;
+    }
+  }
+  return offset;
+}
+
+function startOf(node: unknown): number | undefined {
+  return isNode(node) ? node.range?.[0] : undefined;
+}

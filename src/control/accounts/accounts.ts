@@ -1,0 +1,219 @@
+import type { Account } from "../../domain/accounts/account.ts";
+import { randomBase62 } from "../../domain/keys/base62.ts";
+import { isSameValue } from "../../domain/same-value.ts";
+import { accountFields } from "../audit/audit-fields.ts";
+import { change, type Change } from "../operation/change.ts";
+import {
+  accountChangeSchema,
+  accountQuerySchema,
+  accountSchema,
+  newAccountSchema,
+  type AccountView,
+} from "../contract/accounts.ts";
+import { listOf, removedSchema, type LimitsView } from "../contract/values.ts";
+import { defineOperation } from "../operation/define-operation.ts";
+import { requireRevision } from "../keys/key-access.ts";
+import { requirePlan } from "../keys/key-rules.ts";
+import { disabledSince } from "../keys/key-settings.ts";
+import { readLimits, viewLimits } from "../values/limits-view.ts";
+import { listAnswer, pageRequest } from "../operation/list-page.ts";
+import type { Operation } from "../operation/operation.ts";
+import { permissions } from "../operation/permissions.ts";
+import { maySee, notFound } from "../operation/scope.ts";
+import type { Principal } from "../../domain/accounts/user.ts";
+import type { ControlView } from "../../store/control-store.ts";
+import type { AdminServices, Platform } from "../services.ts";
+import { timeText } from "../values/time-text.ts";
+
+const defaultMaxKeys = 100;
+
+/** Customers. Operators make and change them; their account holders see their own. */
+export function accountOperations(services: AdminServices): readonly Operation[] {
+  return [
+    createAccount(services),
+    listAccounts(services),
+    getAccount(services),
+    updateAccount(services),
+    deleteAccount(services),
+  ];
+}
+
+function createAccount(services: AdminServices): Operation {
+  return defineOperation({
+    id: "createAccount",
+    method: "POST",
+    path: "/admin/v1/accounts",
+    resource: "Accounts",
+    summary: "Make an account",
+    description: "Its account holders issue keys on the plans named here, and on no others.",
+    ...permissions.operate,
+    status: 201,
+    body: newAccountSchema,
+    answer: accountSchema,
+    run: ({ call, body }) =>
+      change(services, call, async (changing) => {
+        checkPlans(body.plans ?? [], services.platform());
+        const account: Account = {
+          id: `acct_${randomBase62(16, services.random)}`,
+          name: body.name,
+          note: body.note ?? "",
+          plans: body.plans ?? [],
+          maxKeys: body.max_keys ?? defaultMaxKeys,
+          limits: body.limits ? readLimits(body.limits) : undefined,
+          createdAt: changing.now,
+          disabledAt: undefined,
+          revision: 1,
+        };
+        await changing.transaction.accounts.insert(account);
+        await auditAccount(changing, "account.create", { after: account });
+        return viewAccount(account);
+      }),
+  });
+}
+
+function listAccounts({ store }: AdminServices): Operation {
+  return defineOperation({
+    id: "listAccounts",
+    method: "GET",
+    path: "/admin/v1/accounts",
+    resource: "Accounts",
+    summary: "List accounts, newest first",
+    ...permissions.read,
+    status: 200,
+    query: accountQuerySchema,
+    answer: listOf(accountSchema),
+    run: ({ call, query }) =>
+      store.read(async (view) => {
+        const filter = { id: call.principal.accountId, name: query.name };
+        return listAnswer(await view.accounts.list(filter, pageRequest(query)), viewAccount);
+      }),
+  });
+}
+
+function getAccount({ store }: AdminServices): Operation {
+  return defineOperation({
+    id: "getAccount",
+    method: "GET",
+    path: "/admin/v1/accounts/{id}",
+    resource: "Accounts",
+    summary: "Show an account",
+    ...permissions.read,
+    status: 200,
+    answer: accountSchema,
+    run: ({ call, parameters }) =>
+      store.read(async (view) =>
+        viewAccount(await requireAccount(view, parameters, call.principal)),
+      ),
+  });
+}
+
+function updateAccount(services: AdminServices): Operation {
+  return defineOperation({
+    id: "updateAccount",
+    method: "PATCH",
+    path: "/admin/v1/accounts/{id}",
+    resource: "Accounts",
+    summary: "Change an account",
+    description: "Fields that are absent stay. Keys of a disabled account are refused.",
+    ...permissions.operate,
+    status: 200,
+    body: accountChangeSchema,
+    answer: accountSchema,
+    run: ({ call, parameters, body }) =>
+      change(services, call, async (changing) => {
+        const before = await requireAccount(changing.transaction, parameters, call.principal);
+        requireRevision(before, body.revision);
+        if (body.plans !== undefined) checkPlans(body.plans, services.platform());
+        const wanted: Account = {
+          ...before,
+          name: body.name ?? before.name,
+          note: body.note ?? before.note,
+          plans: body.plans ?? before.plans,
+          maxKeys: body.max_keys ?? before.maxKeys,
+          limits: limitsOf(body.limits, before),
+          disabledAt: disabledSince(before, body.disabled, changing.now),
+        };
+        if (isSameValue(before, wanted)) return viewAccount(before);
+        const after = await changing.transaction.accounts.update(wanted);
+        changing.touchesKeys();
+        await auditAccount(changing, "account.update", { before, after });
+        return viewAccount(after);
+      }),
+  });
+}
+
+function deleteAccount(services: AdminServices): Operation {
+  return defineOperation({
+    id: "deleteAccount",
+    method: "DELETE",
+    path: "/admin/v1/accounts/{id}",
+    resource: "Accounts",
+    summary: "Remove an account that has nothing",
+    description: "Refused while it has applications or users; see also the erasure of an account.",
+    ...permissions.operate,
+    status: 200,
+    answer: removedSchema,
+    run: ({ call, parameters }) =>
+      change(services, call, async (changing) => {
+        const before = await requireAccount(changing.transaction, parameters, call.principal);
+        await changing.transaction.accounts.delete(before.id);
+        await auditAccount(changing, "account.delete", { before });
+        return { id: before.id, deleted: true };
+      }),
+  });
+}
+
+/** The account that the path names, if the principal may see it. */
+export async function requireAccount(
+  view: ControlView,
+  parameters: Readonly<Record<string, string>>,
+  principal: Principal,
+): Promise<Account> {
+  const account = await view.accounts.get(parameters["id"] ?? "");
+  if (account === undefined || !maySee(principal, account.id)) throw notFound("account");
+  return account;
+}
+
+interface AccountStates {
+  readonly before?: Account;
+  readonly after?: Account;
+}
+
+export async function auditAccount(
+  changing: Change,
+  action: string,
+  { before, after }: AccountStates,
+): Promise<void> {
+  const id = before?.id ?? after?.id ?? "";
+  await changing.audit({
+    action,
+    subject: { type: "account", id },
+    accountId: id,
+    before: before && accountFields(before),
+    after: after && accountFields(after),
+  });
+}
+
+function checkPlans(plans: readonly string[], platform: Platform): void {
+  for (const [index, plan] of plans.entries()) requirePlan(platform, plan, `plans[${index}]`);
+}
+
+/** Null takes the limits away, undefined leaves them. */
+function limitsOf(wanted: LimitsView | null | undefined, before: Account): Account["limits"] {
+  if (wanted === undefined) return before.limits;
+  return wanted === null ? undefined : readLimits(wanted);
+}
+
+function viewAccount(account: Account): AccountView {
+  return {
+    id: account.id,
+    name: account.name,
+    note: account.note,
+    plans: [...account.plans],
+    max_keys: account.maxKeys,
+    limits: viewLimits(account.limits),
+    created_at: timeText(account.createdAt),
+    disabled_at: timeText(account.disabledAt),
+    revision: account.revision,
+  };
+}

@@ -1,0 +1,36 @@
+import type { Key } from "../../domain/keys/key.ts";
+import type { Principal } from "../../domain/accounts/user.ts";
+import { notPermitted } from "../operation/not-permitted.ts";
+
+type Disabling = Pick<Key, "disabledAt" | "disabledBy">;
+
+export interface DisablingWish {
+  /** Undefined: it stays as it is. */
+  readonly disabled: boolean | undefined;
+  readonly principal: Principal;
+  readonly now: number;
+}
+
+/**
+ * Since when and by whom a key or an application is disabled, after a change. What an operator has
+ * disabled, also on top of somebody else, only operators enable. Throws 403.
+ */
+export function disablingAfter(
+  { disabledAt, disabledBy }: Disabling,
+  { disabled, principal, now }: DisablingWish,
+): Disabling {
+  if (disabled === undefined) return { disabledAt, disabledBy };
+  const isOperator = principal.role === "operator";
+  const isOperators = disabledAt !== undefined && disabledBy === "operator";
+  if (disabled) {
+    const by = isOperator || isOperators ? "operator" : principal.role;
+    return { disabledAt: disabledAt ?? now, disabledBy: by };
+  }
+  if (isOperators && !isOperator) {
+    throw notPermitted("An operator has disabled it, and only operators enable it. Ask one.", {
+      principal,
+      param: "disabled",
+    });
+  }
+  return { disabledAt: undefined, disabledBy: undefined };
+}

@@ -1,0 +1,158 @@
+import type { Account } from "../../domain/accounts/account.ts";
+import { auditAccount, requireAccount } from "./accounts.ts";
+import { change } from "../operation/change.ts";
+import { erasedSchema, erasureSchema } from "../contract/accounts.ts";
+import { defineOperation } from "../operation/define-operation.ts";
+import { invalidField } from "../operation/field-error.ts";
+import type { Operation, OperationCall } from "../operation/operation.ts";
+import { permissions } from "../operation/permissions.ts";
+import type { ControlTransaction } from "../../store/control-store.ts";
+import type { AdminServices } from "../services.ts";
+
+/** Rows of one transaction: others wait no longer than it takes to remove these. */
+const batchRows = 500;
+
+/** Removes an account and all that is known of it, usage included. */
+export function erasureOperations(services: AdminServices): readonly Operation[] {
+  return [
+    defineOperation({
+      id: "eraseAccount",
+      method: "POST",
+      path: "/admin/v1/accounts/{id}/erase",
+      resource: "Accounts",
+      summary: "Remove an account and all that belongs to it",
+      description:
+        "Users, keys, applications and usage go, in steps: its keys stop first, the account goes " +
+        "last. After a failure in between, ask again. The audit keeps what was done.",
+      ...permissions.operate,
+      status: 200,
+      body: erasureSchema,
+      answer: erasedSchema,
+      async run({ call, parameters, body }) {
+        const account = await stopAccount(services, { call, parameters, confirm: body.confirm });
+        const erasure = { services, call, accountId: account.id };
+        const keys = await removeAll(erasure, keyRemoval);
+        const applications = await removeAll(erasure, applicationRemoval);
+        const users = await removeAll(erasure, userRemoval);
+        await refuseLateUsage(erasure);
+        const usageRows = await eraseUsage(erasure);
+        const removed = { users, keys, applications, usage_rows: usageRows };
+        return change(services, call, async (changing) => {
+          await changing.transaction.accounts.delete(account.id);
+          await changing.audit({
+            action: "account.erase",
+            subject: { type: "account", id: account.id },
+            accountId: account.id,
+            after: removed,
+          });
+          return { id: account.id, deleted: true, removed };
+        });
+      },
+    }),
+  ];
+}
+
+interface ErasureWish {
+  readonly call: OperationCall;
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly confirm: string;
+}
+
+/** Its keys must be refused everywhere before they are forgotten. */
+async function stopAccount(
+  services: AdminServices,
+  { call, parameters, confirm }: ErasureWish,
+): Promise<Account> {
+  return change(services, stepOf(call), async (changing) => {
+    const before = await requireAccount(changing.transaction, parameters, call.principal);
+    if (confirm !== before.name) throw invalidField("confirm", "repeat the account's name");
+    const wanted = { ...before, disabledAt: before.disabledAt ?? changing.now };
+    const isStopped = before.disabledAt !== undefined;
+    const after = isStopped ? before : await changing.transaction.accounts.update(wanted);
+    if (!isStopped) changing.touchesKeys();
+    await auditAccount(changing, "account.erase_begin", { before, after });
+    return after;
+  });
+}
+
+/** The answer belongs to the last step: until then the request may be asked again in earnest. */
+function stepOf(call: OperationCall): OperationCall {
+  return { ...call, replies: undefined };
+}
+
+interface Erasure {
+  readonly services: AdminServices;
+  readonly call: OperationCall;
+  readonly accountId: string;
+}
+
+interface Removal {
+  /** Of the entry in the audit that names what went. */
+  readonly action: string;
+  list(transaction: ControlTransaction, accountId: string): Promise<readonly string[]>;
+  remove(transaction: ControlTransaction, id: string): Promise<unknown>;
+}
+
+const page = { limit: batchRows };
+
+const keyRemoval: Removal = {
+  action: "account.erase_keys",
+  list: async ({ keys }, accountId) => idsOf((await keys.list({ accountId }, page)).items),
+  remove: ({ keys }, id) => keys.delete(id),
+};
+
+const applicationRemoval: Removal = {
+  action: "account.erase_applications",
+  list: async ({ applications }, accountId) =>
+    idsOf((await applications.list({ accountId }, page)).items),
+  remove: ({ applications }, id) => applications.delete(id),
+};
+
+const userRemoval: Removal = {
+  action: "account.erase_users",
+  list: async ({ users }, accountId) => idsOf((await users.list({ accountId }, page)).items),
+  remove: ({ users }, id) => users.delete(id),
+};
+
+async function removeAll(erasure: Erasure, removal: Removal): Promise<number> {
+  const { services, call, accountId } = erasure;
+  let count = 0;
+  for (;;) {
+    call.signal.throwIfAborted();
+    const removed = await change(services, stepOf(call), async (changing) => {
+      const { transaction } = changing;
+      const ids = await removal.list(transaction, accountId);
+      if (ids.length === 0) return 0;
+      for (const id of ids) await removal.remove(transaction, id);
+      await changing.audit({
+        action: removal.action,
+        subject: { type: "account", id: accountId },
+        accountId,
+        before: { ids },
+      });
+      return ids.length;
+    });
+    count += removed;
+    if (removed < batchRows) return count;
+  }
+}
+
+/** Rows of calls that have just ended are still on their way to the database. */
+async function refuseLateUsage({ services, accountId }: Erasure): Promise<void> {
+  const now = services.clock.now();
+  await services.store.change(({ accounts }) => accounts.markErased(accountId, now));
+}
+
+async function eraseUsage({ services, call, accountId }: Erasure): Promise<number> {
+  let count = 0;
+  for (;;) {
+    call.signal.throwIfAborted();
+    const removed = await services.usage.erase(accountId, batchRows);
+    count += removed;
+    if (removed === 0) return count;
+  }
+}
+
+function idsOf(entities: readonly { readonly id: string }[]): readonly string[] {
+  return entities.map(({ id }) => id);
+}

@@ -1,0 +1,132 @@
+import { readCheckpoint } from "../../domain/audit/audit-checkpoint.ts";
+import { AuditSeals } from "../../domain/audit/audit-seals.ts";
+import type { AuditRecord } from "../../domain/audit/audit.ts";
+import {
+  auditEntrySchema,
+  auditQuerySchema,
+  auditVerdictSchema,
+  auditVerifyQuerySchema,
+  type AuditEntryView,
+} from "../contract/audit.ts";
+import { listOf } from "../contract/values.ts";
+import { defineOperation } from "../operation/define-operation.ts";
+import { invalidField } from "../operation/field-error.ts";
+import { emptyList, listAnswer, pageRequest } from "../operation/list-page.ts";
+import type { Operation } from "../operation/operation.ts";
+import { permissions } from "../operation/permissions.ts";
+import type { AuditExpectation, AuditRemoval } from "../../store/control-store.ts";
+import { listScope, requireUnbound } from "../operation/scope.ts";
+import type { AdminServices } from "../services.ts";
+import { readTime } from "../values/time-range.ts";
+import { timeText } from "../values/time-text.ts";
+
+/** Who changed what, and whether the record of it is whole. */
+export function auditOperations(services: AdminServices): readonly Operation[] {
+  return [listAudit(services), verifyAudit(services)];
+}
+
+function listAudit({ store, clock }: AdminServices): Operation {
+  return defineOperation({
+    id: "listAudit",
+    method: "GET",
+    path: "/admin/v1/audit",
+    resource: "Audit",
+    summary: "List changes, newest first",
+    ...permissions.read,
+    status: 200,
+    query: auditQuerySchema,
+    answer: listOf(auditEntrySchema),
+    run({ call, query }) {
+      const scope = listScope(call.principal, query.account_id);
+      const now = clock.now();
+      const filter = {
+        accountId: scope.accountId,
+        actorId: query.actor_id,
+        action: query.action,
+        subjectId: query.subject_id,
+        since: query.since === undefined ? undefined : readTime(query.since, "since", now),
+        until: query.until === undefined ? undefined : readTime(query.until, "until", now),
+      };
+      return store.read(async (view) =>
+        scope.isEmpty
+          ? emptyList
+          : listAnswer(await view.audit.list(filter, pageRequest(query)), viewEntry),
+      );
+    },
+  });
+}
+
+function verifyAudit({ store, clock, peppers, auditKeptMs }: AdminServices): Operation {
+  return defineOperation({
+    id: "verifyAudit",
+    method: "GET",
+    path: "/admin/v1/audit/verify",
+    resource: "Audit",
+    summary: "Check the chain of the audit",
+    description: "Reads every entry. For operators, and auditors who see all accounts.",
+    ...permissions.oversee,
+    status: 200,
+    query: auditVerifyQuerySchema,
+    answer: auditVerdictSchema,
+    async run({ call, query }) {
+      requireUnbound(call.principal);
+      const expected = readExpected(query, new AuditSeals(peppers));
+      const verdict = await store.verifyAudit(call.signal, { ...expected, now: clock.now() });
+      const { isIntact, entries, lastDigest, problem, removal } = verdict;
+      return {
+        is_intact: isIntact,
+        entries,
+        last_digest: lastDigest,
+        problem: problem ?? null,
+        removed: removal === undefined ? null : viewRemoval(removal, auditKeptMs),
+      };
+    },
+  });
+}
+
+interface ExpectedTexts {
+  readonly expect?: string | undefined;
+  readonly checkpoint?: string | undefined;
+}
+
+function readExpected({ expect, checkpoint }: ExpectedTexts, seals: AuditSeals): AuditExpectation {
+  if (checkpoint === undefined) return { digest: expect };
+  if (expect !== undefined) throw invalidField("expect", "send it or a checkpoint, not both");
+  const known = readCheckpoint(checkpoint, seals);
+  if (known !== undefined) return known;
+  const problem = "this installation has not written it, or has not the pepper of then any more";
+  throw invalidField("checkpoint", problem);
+}
+
+const hourMs = 3_600_000;
+
+function viewRemoval({ at, removedAt, keptMs }: AuditRemoval, configuredMs: number) {
+  return {
+    until: timeText(at),
+    at: timeText(removedAt),
+    kept_hours: keptMs / hourMs,
+    configured_hours: configuredMs / hourMs,
+  };
+}
+
+function viewEntry(entry: AuditRecord): AuditEntryView {
+  const { kind, id, name } = entry.actor;
+  return {
+    sequence: entry.sequence,
+    at: timeText(entry.at),
+    actor: { kind, id: id ?? null, name },
+    address: entry.address ?? null,
+    request_id: entry.requestId ?? null,
+    action: entry.action,
+    subject: { ...entry.subject },
+    account_id: entry.accountId ?? null,
+    before: plain(entry.before),
+    after: plain(entry.after),
+    digest: entry.digest,
+  };
+}
+
+/** Entries hold plain JSON; the copy is one whose type says so. */
+function plain(fields: AuditRecord["before"]): AuditEntryView["before"] {
+  return fields === undefined ? null : auditEntrySchema.shape.before.parse(fields);
+}

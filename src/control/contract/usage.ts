@@ -1,0 +1,183 @@
+import { z } from "zod";
+import { usageDimensions, usageSteps } from "../../domain/usage/usage-report.ts";
+import { idSchema, numberText, pageFields, timeSchema } from "./values.ts";
+
+const time = (about: string) => z.string().max(40).optional().describe(about);
+const name = z.string().min(1).max(200).optional();
+
+const filterFields = {
+  since: time("A time, or how long ago: `30m`, `12h`, `7d`. Default: a day before `until`."),
+  until: time("As `since`; excluded. Default: now."),
+  environment: name,
+  account_id: idSchema.optional(),
+  application_id: idSchema.optional(),
+  key_id: idSchema.optional(),
+  model: name,
+  target: name.describe("`upstream/identifier`. Not for account holders."),
+  status: z
+    .string()
+    .regex(/^[1-5][0-9]{2}$/, "use an HTTP status such as 200")
+    .transform(Number)
+    .optional(),
+  class: z.enum(["provisioned", "spillover", "on-demand"]).optional(),
+};
+
+const groupFields = {
+  by: z
+    .string()
+    .max(100)
+    .optional()
+    .describe(
+      `What to tell apart, with commas between: ${usageDimensions.join(", ")}. Account holders ` +
+        "cannot ask for targets.",
+    )
+    .meta({ examples: ["key,model"] }),
+  limit: numberText({ min: 1, max: 1000, initial: 100 }).describe("Most groups of the answer."),
+};
+
+export const totalsQuerySchema = z.strictObject({ ...filterFields, ...groupFields });
+
+export const seriesQuerySchema = z.strictObject({
+  ...filterFields,
+  ...groupFields,
+  step: z
+    .enum(usageSteps)
+    .optional()
+    .describe("Default by the length of the time; at most 1500 steps."),
+});
+
+const outcome = z.enum(["completed", "failed", "abandoned", "interrupted"]);
+const callFilterFields = {
+  ...filterFields,
+  outcome: outcome.optional(),
+  may_be_billed_twice: z
+    .literal("true")
+    .optional()
+    .describe("`true`: only calls that a provider may bill twice."),
+};
+
+export const callQuerySchema = z.strictObject({ ...callFilterFields, ...pageFields });
+
+export const exportFormats = ["csv", "ndjson"] as const;
+export const exportQuerySchema = z.strictObject({
+  format: z.enum(exportFormats).prefault("csv"),
+  ...callFilterFields,
+});
+
+const percentilesSchema = z
+  .object({ p50: z.number(), p95: z.number(), p99: z.number() })
+  .meta({ id: "Percentiles", description: "In milliseconds, within 5 % of the exact value." });
+
+const totalFields = {
+  group: z
+    .record(z.string(), z.union([z.string(), z.number(), z.null()]))
+    .describe("Ids by the dimensions of `by`."),
+  calls: z.int(),
+  failed_calls: z.int().describe("Calls that did not complete."),
+  abandoned_calls: z.int().describe("Of these, the ones whose caller left."),
+  input_tokens: z.int(),
+  output_tokens: z.int(),
+  cached_input_tokens: z.int().describe("Part of the input tokens."),
+  cache_write_tokens: z.int().describe("Another part of them: written to an upstream's cache."),
+  estimated_tokens: z.int().describe("Tokens of calls whose upstream gave no count."),
+  duration_ms: percentilesSchema.nullable().describe("Of completed calls."),
+  first_event_ms: percentilesSchema.nullable(),
+};
+
+export const usageTotalSchema = z.object(totalFields).meta({ id: "UsageTotal" });
+export type UsageTotalView = z.infer<typeof usageTotalSchema>;
+
+export const usagePointSchema = z
+  .object({ at: timeSchema.describe("When the step begins, in UTC."), ...totalFields })
+  .meta({ id: "UsagePoint" });
+
+const range = { since: timeSchema, until: timeSchema };
+
+export const totalsSchema = z
+  .object({ ...range, data: z.array(usageTotalSchema) })
+  .meta({ id: "UsageTotals" });
+
+export const seriesSchema = z
+  .object({
+    ...range,
+    step: z.enum(usageSteps),
+    data: z.array(usagePointSchema).describe("Steps without calls are left out."),
+  })
+  .meta({ id: "UsageSeries" });
+
+const targetSchema = z
+  .string()
+  .describe(
+    "`upstream/identifier`, of the upstream's own; account holders see the upstream alone.",
+  );
+
+export const callRowSchema = z
+  .object({
+    id: z.string().describe("Of the request: what its header `x-request-id` said."),
+    started_at: timeSchema,
+    environment: z.string(),
+    account_id: z.string(),
+    application_id: z.string(),
+    application: z.string(),
+    key_id: z.string(),
+    model: z.string(),
+    target: targetSchema.nullable(),
+    class: z.enum(["provisioned", "spillover", "on-demand"]),
+    input_tokens: z.int(),
+    output_tokens: z.int(),
+    cached_input_tokens: z.int(),
+    cache_write_tokens: z.int(),
+    usage_source: z.enum(["upstream", "counted", "estimated"]),
+    outcome,
+    status: z.int(),
+    code: z.string().nullable(),
+    is_streamed: z.boolean(),
+    attempts: z.int(),
+    first_event_ms: z.number().nullable(),
+    duration_ms: z.number(),
+    may_be_billed_twice: z
+      .boolean()
+      .describe("Whether an attempt that nobody got anything of may be on the bill as well."),
+  })
+  .meta({ id: "CallRow", description: "One call: one row of the ledger." });
+export type CallRow = z.infer<typeof callRowSchema>;
+
+const routingSchema = z
+  .object({
+    candidates: z
+      .array(
+        z.object({
+          target: targetSchema,
+          model: z.string().describe("Another than the call's for a fallback."),
+          why: z.string().describe("Why it stood where it stood."),
+        }),
+      )
+      .describe("Targets in the order in which they were to be tried, at most 64."),
+    attempts: z
+      .array(
+        z.object({
+          target: targetSchema,
+          model: z.string(),
+          start_ms: z.number().describe("Since the call arrived."),
+          duration_ms: z.number(),
+          outcome: z.string().describe("`answered`, `given-up`, or what went wrong."),
+          may_be_billed: z.boolean().describe("Whether the provider may bill what nobody got."),
+          decision: z
+            .string()
+            .nullable()
+            .describe("What was decided after it failed; null where nothing had to be."),
+        }),
+      )
+      .describe("At most 10; the last of them is always here."),
+  })
+  .meta({ id: "CallRouting" });
+export type RoutingView = z.infer<typeof routingSchema>;
+
+export const callDetailSchema = callRowSchema
+  .extend({
+    routing: routingSchema
+      .nullable()
+      .describe("Null for the plain case: one target, one attempt, answered."),
+  })
+  .meta({ id: "CallDetail", description: "One call, and how it found its target." });
+export type CallDetail = z.infer<typeof callDetailSchema>;

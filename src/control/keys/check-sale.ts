@@ -1,0 +1,60 @@
+import { sellableUnits } from "../../domain/limits/capacity.ts";
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import type { Key } from "../../domain/keys/key.ts";
+import type { Principal } from "../../domain/accounts/user.ts";
+import type { ControlView } from "../../store/control-store.ts";
+import { invalidField } from "../operation/field-error.ts";
+import { PoolOversold } from "./pool-oversold.ts";
+import type { Platform } from "../services.ts";
+
+type Holder = Pick<Key, "provisionedUnits" | "provisionedPool" | "expiresAt">;
+
+export interface Sale {
+  /** Undefined for a new key. */
+  readonly before?: Holder;
+  readonly after: Holder;
+}
+
+interface SaleRules {
+  readonly principal: Principal;
+  readonly platform: Platform;
+  readonly now: number;
+}
+
+/**
+ * Whether a pool can hold what a key, which is not revoked, is to get more of. It belongs in the
+ * transaction that writes the key, or two sales at once would both find room. A pool that a changed
+ * configuration made too small refuses no change but a sale. Throws 409, and 400 for a pool that is
+ * gone.
+ */
+export async function checkSale(
+  view: Pick<ControlView, "keys">,
+  { before, after }: Sale,
+  { principal, platform, now }: SaleRules,
+): Promise<void> {
+  const name = after.provisionedPool;
+  if (name === undefined) return;
+  const units = countedUnits(after, now);
+  const isOfSamePool = before?.provisionedPool === name;
+  const more = units - (isOfSamePool ? countedUnits(before, now) : 0);
+  if (more <= 0) return;
+  const pool = platform.pools.get(name);
+  if (pool === undefined) {
+    const todo =
+      principal.accountId === undefined ? "set units of another, or 0" : "ask an operator";
+    const advice = `the configuration has no pool ${name} any more; ${todo}`;
+    throw invalidField("provisioned_pool", advice);
+  }
+  const sold = (await view.keys.soldUnits({ pool: name, now })).get(name) ?? 0;
+  if (sold + more <= sellableUnits(pool)) return;
+  if (principal.accountId === undefined) throw new PoolOversold(pool, { sold, more });
+  // What others have bought is not an account's business.
+  throw new GatewayError("pool_oversold", {
+    message: `Pool ${name} has no room for the key's ${units} units now. Ask an operator.`,
+  });
+}
+
+/** Expired keys hold nothing, until their end is put off. */
+function countedUnits({ provisionedUnits, expiresAt = Infinity }: Holder, now: number): number {
+  return expiresAt > now ? provisionedUnits : 0;
+}

@@ -1,0 +1,129 @@
+import { generateApiKey } from "../../domain/keys/api-key.ts";
+import type { Application } from "../../domain/accounts/account.ts";
+import type { AuditEntry } from "../../domain/audit/audit.ts";
+import { randomBase62 } from "../../domain/keys/base62.ts";
+import type { Key } from "../../domain/keys/key.ts";
+import type { ControlTransaction } from "../../store/control-store.ts";
+import { keyFields } from "../audit/audit-fields.ts";
+import { notFound } from "../operation/scope.ts";
+import type { AdminServices } from "../services.ts";
+
+/** What somebody decides about a key. */
+export type KeySettings = Pick<
+  Key,
+  | "plan"
+  | "limits"
+  | "provisionedUnits"
+  | "provisionedPool"
+  | "allowedModels"
+  | "allowedNetworks"
+  | "note"
+  | "expiresAt"
+>;
+
+export type NewKey = { readonly applicationId: string } & Pick<KeySettings, "plan"> &
+  Partial<KeySettings>;
+
+export interface IssuedKey {
+  readonly key: Key;
+  /** The API key itself: shown once, never stored. */
+  readonly text: string;
+}
+
+type IssueServices = Pick<AdminServices, "store" | "peppers" | "clock" | "random">;
+
+/**
+ * Issues a key to an application that is there, without asking what the configuration has; the
+ * operation asks before. Audited as the actor's.
+ */
+export async function issueKey(
+  services: IssueServices,
+  wanted: NewKey,
+  actor: AuditEntry["actor"],
+): Promise<IssuedKey> {
+  const { applicationId, ...settings } = wanted;
+  const now = services.clock.now();
+  return services.store.change(async (transaction) => {
+    const application = await transaction.applications.get(applicationId);
+    if (application === undefined) throw notFound("application");
+    const issued = await insertKey(transaction, { application, settings, now }, services);
+    await transaction.audit.append({
+      at: now,
+      actor,
+      address: undefined,
+      requestId: undefined,
+      action: "key.create",
+      subject: { type: "key", id: issued.key.id },
+      accountId: application.accountId,
+      before: undefined,
+      after: keyFields(issued.key),
+    });
+    return issued;
+  });
+}
+
+export interface KeyToInsert {
+  readonly application: Application;
+  readonly settings: Pick<KeySettings, "plan"> & Partial<KeySettings>;
+  readonly now: number;
+}
+
+/**
+ * A key with its first secret, of which only a digest is kept. Its limits go on from those of a key
+ * of its account that was revoked before: else issuing and revoking keys in turn would give their
+ * owner a new minute each time.
+ */
+export async function insertKey(
+  transaction: ControlTransaction,
+  { application, settings, now }: KeyToInsert,
+  services: Pick<AdminServices, "peppers" | "random">,
+): Promise<IssuedKey> {
+  const id = `key_${randomBase62(16, services.random)}`;
+  const left = await transaction.keys.freeLimitScope(application, now);
+  const key: Key = {
+    id,
+    accountId: application.accountId,
+    applicationId: application.id,
+    application: application.name,
+    environment: application.environment,
+    plan: settings.plan,
+    limitScope: left ?? id,
+    limits: settings.limits,
+    provisionedUnits: settings.provisionedUnits ?? 0,
+    provisionedPool: settings.provisionedPool,
+    allowedModels: settings.allowedModels,
+    allowedNetworks: settings.allowedNetworks,
+    note: settings.note ?? "",
+    createdAt: now,
+    expiresAt: settings.expiresAt,
+    disabledAt: undefined,
+    disabledBy: undefined,
+    revokedAt: undefined,
+    revision: 1,
+  };
+  await transaction.keys.insert(key);
+  const { text } = await insertSecret(transaction, { keyId: key.id, now }, services);
+  return { key, text };
+}
+
+export interface SecretToInsert {
+  readonly keyId: string;
+  readonly now: number;
+}
+
+export async function insertSecret(
+  transaction: ControlTransaction,
+  { keyId, now }: SecretToInsert,
+  { peppers, random }: Pick<AdminServices, "peppers" | "random">,
+): Promise<{ readonly publicId: string; readonly text: string }> {
+  const { publicId, text } = generateApiKey(random);
+  await transaction.secrets.insert({
+    publicId,
+    keyId,
+    ...peppers.digest(text),
+    createdAt: now,
+    expiresAt: undefined,
+    lastUsedAt: undefined,
+  });
+  return { publicId, text };
+}

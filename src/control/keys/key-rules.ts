@@ -1,0 +1,141 @@
+import type { Account, Application } from "../../domain/accounts/account.ts";
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import { isNetwork } from "../../domain/network.ts";
+import type { Plan } from "../../domain/limits/plan.ts";
+import type { Principal } from "../../domain/accounts/user.ts";
+import type { ControlView } from "../../store/control-store.ts";
+import { invalidField } from "../operation/field-error.ts";
+import type { KeySettings } from "./issue-key.ts";
+import { checkCapacity, namesCapacity } from "./provisioned-rules.ts";
+import type { Platform, PlatformEnvironment } from "../services.ts";
+import { wrongState } from "../operation/wrong-state.ts";
+
+/** What the rules need to know beside the key's settings. */
+export interface KeyRules {
+  readonly principal: Principal;
+  readonly account: Account;
+  readonly application: Application;
+  readonly platform: Platform;
+  readonly now: number;
+}
+
+/** The settings that a request names, as it names them: a field that is absent is not checked. */
+export interface WantedSettings {
+  readonly plan?: string | undefined;
+  readonly limits?: unknown;
+  readonly provisioned_units?: number | undefined;
+  readonly provisioned_pool?: string | null | undefined;
+  readonly allowed_models?: readonly string[] | null | undefined;
+  readonly allowed_networks?: readonly string[] | null | undefined;
+  readonly expires_at?: string | null | undefined;
+}
+
+/**
+ * Whether a key may be, or become, what `settings` says. Only what `wanted` names is held against
+ * the configuration: a note may be changed though a model has gone since. Throws 400 and 403.
+ */
+export function checkKeySettings(
+  settings: KeySettings,
+  wanted: WantedSettings,
+  rules: KeyRules,
+): void {
+  if (rules.principal.role === "account_holder") checkAccountHolder(wanted, rules.account);
+  const isOfPlan = wanted.plan !== undefined || wanted.limits !== undefined;
+  if (isOfPlan || namesCapacity(wanted)) checkPlan(settings, rules.platform);
+  if (namesCapacity(wanted)) checkCapacity(settings, wanted, rules);
+  if (wanted.plan !== undefined || wanted.allowed_models) {
+    const environment = requireEnvironment(rules.platform, rules.application.environment);
+    if (wanted.allowed_models) checkModels(wanted.allowed_models, environment);
+  }
+  if (wanted.allowed_networks) checkNetworks(wanted.allowed_networks);
+  if (wanted.expires_at && Date.parse(wanted.expires_at) <= rules.now) {
+    throw invalidField("expires_at", "use a time that is still to come");
+  }
+}
+
+/** Throws 400 for an environment that the configuration does not have. */
+export function requireEnvironment(platform: Platform, name: string): PlatformEnvironment {
+  const environment = platform.environments.find((candidate) => candidate.name === name);
+  if (environment !== undefined) return environment;
+  const names = platform.environments.map((candidate) => candidate.name).join(", ");
+  throw invalidField("environment", `the configuration has no such environment; use ${names}`);
+}
+
+/** Plans that anybody may be given: with limits of their own, without provisioned throughput. */
+export function ordinaryPlans(platform: Platform): readonly string[] {
+  return [...platform.plans.values()]
+    .filter(({ limits, provisioned }) => limits !== undefined && !provisioned)
+    .map(({ name }) => name);
+}
+
+/** Account holders may have so many keys that are not revoked. Throws 409. */
+export async function checkKeyCount(view: ControlView, rules: KeyRules): Promise<void> {
+  const { principal, account } = rules;
+  if (principal.role !== "account_holder") return;
+  const count = await view.keys.countLive(account.id, account.maxKeys);
+  if (count < account.maxKeys) return;
+  throw wrongState(
+    `Your account has all the ${account.maxKeys} keys it may have. Revoke one first.`,
+  );
+}
+
+function checkAccountHolder(wanted: WantedSettings, account: Account): void {
+  if (wanted.limits !== undefined) throw operatorsOnly("limits");
+  if (wanted.provisioned_units !== undefined) throw operatorsOnly("provisioned_units");
+  if (wanted.provisioned_pool !== undefined) throw operatorsOnly("provisioned_pool");
+  if (wanted.plan === undefined || account.plans.includes(wanted.plan)) return;
+  const plans = account.plans.join(", ");
+  throw new GatewayError("not_permitted", {
+    message:
+      plans === ""
+        ? "Your account has no plan to issue keys on. Ask an operator for some " +
+          "(`accounts update ACCOUNT --plans ...`)."
+        : `Your account may issue keys on: ${plans}. Ask an operator for other plans.`,
+    param: "plan",
+  });
+}
+
+function operatorsOnly(param: string): GatewayError {
+  return new GatewayError("not_permitted", {
+    message: `Only operators may set '${param}'. Leave it out, or ask one.`,
+    param,
+  });
+}
+
+function checkPlan(settings: KeySettings, platform: Platform): void {
+  const plan = requirePlan(platform, settings.plan);
+  if (plan.limits === undefined && settings.limits === undefined) {
+    throw new GatewayError("missing_required_parameter", {
+      message: `Plan ${plan.name} is custom: it needs 'limits' for each key.`,
+      param: "limits",
+    });
+  }
+  if (plan.limits !== undefined && settings.limits !== undefined) {
+    throw invalidField("limits", `plan ${plan.name} has its own; only custom plans take others`);
+  }
+  if (settings.provisionedUnits > 0 && !plan.provisioned) {
+    throw invalidField("provisioned_units", `plan ${plan.name} takes none; use 0`);
+  }
+}
+
+/** `param` is the field that names the plan. Throws 400. */
+export function requirePlan(platform: Platform, name: string, param = "plan"): Plan {
+  const plan = platform.plans.get(name);
+  if (plan !== undefined) return plan;
+  const names = [...platform.plans.keys()].join(", ");
+  throw invalidField(param, `the configuration has no such plan; use ${names}`);
+}
+
+function checkModels(models: readonly string[], environment: PlatformEnvironment): void {
+  const aliases = new Set(environment.models.map(({ alias }) => alias));
+  const index = models.findIndex((model) => !aliases.has(model));
+  if (index === -1) return;
+  const advice = `environment ${environment.name} has no such model; see GET /admin/v1/platform`;
+  throw invalidField(`allowed_models[${index}]`, advice);
+}
+
+function checkNetworks(networks: readonly string[]): void {
+  const index = networks.findIndex((network) => !isNetwork(network));
+  if (index === -1) return;
+  throw invalidField(`allowed_networks[${index}]`, "use an address or a block such as 10.0.0.0/8");
+}

@@ -1,0 +1,75 @@
+import type { Key } from "../../domain/keys/key.ts";
+import type { KeySettings } from "./issue-key.ts";
+import type { WantedSettings } from "./key-rules.ts";
+import { namesCapacity } from "./provisioned-rules.ts";
+import { readLimits } from "../values/limits-view.ts";
+import type { Platform } from "../services.ts";
+
+export type SettingsOfBody = WantedSettings & {
+  readonly limits?:
+    { readonly requests_per_minute: number; readonly tokens_per_minute: number } | null | undefined;
+  readonly note?: string | undefined;
+};
+
+/** What a key is to be: the fields that the body names, and the others as they were. */
+export function applySettings(
+  current: KeySettings | undefined,
+  body: SettingsOfBody,
+  platform: Platform,
+): KeySettings {
+  return {
+    plan: body.plan ?? current?.plan ?? "",
+    limits: limitsOf(current, body, platform),
+    ...capacityOf(current, body, platform),
+    allowedModels: pick(body.allowed_models, current?.allowedModels),
+    allowedNetworks: pick(body.allowed_networks, current?.allowedNetworks),
+    note: body.note ?? current?.note ?? "",
+    expiresAt: pick(timeOf(body.expires_at), current?.expiresAt),
+  };
+}
+
+/** Since when the key is disabled, after a body that may say so. */
+export function disabledSince(
+  current: Pick<Key, "disabledAt">,
+  wanted: boolean | undefined,
+  now: number,
+): number | undefined {
+  if (wanted === undefined) return current.disabledAt;
+  return wanted ? (current.disabledAt ?? now) : undefined;
+}
+
+function capacityOf(
+  current: KeySettings | undefined,
+  body: SettingsOfBody,
+  { pools }: Platform,
+): Pick<KeySettings, "provisionedUnits" | "provisionedPool"> {
+  const provisionedUnits = body.provisioned_units ?? current?.provisionedUnits ?? 0;
+  if (provisionedUnits === 0) return { provisionedUnits, provisionedPool: undefined };
+  const named = pick(body.provisioned_pool, current?.provisionedPool);
+  const [first, ...others] = pools.keys();
+  // Units that the body does not speak of stay what they are.
+  const only = namesCapacity(body) && others.length === 0 ? first : undefined;
+  return { provisionedUnits, provisionedPool: named ?? only };
+}
+
+function limitsOf(
+  current: KeySettings | undefined,
+  { plan, limits }: SettingsOfBody,
+  platform: Platform,
+): KeySettings["limits"] {
+  if (limits === null) return undefined;
+  if (limits !== undefined) return readLimits(limits);
+  // Values of a custom plan mean nothing on a plan that has its own.
+  const hasOwn = plan !== undefined && platform.plans.get(plan)?.limits !== undefined;
+  return hasOwn ? undefined : current?.limits;
+}
+
+/** Null takes a value away, undefined leaves it. */
+function pick<Value>(wanted: Value | null | undefined, current: Value | undefined) {
+  if (wanted === undefined) return current;
+  return wanted ?? undefined;
+}
+
+function timeOf(text: string | null | undefined): number | null | undefined {
+  return typeof text === "string" ? Date.parse(text) : text;
+}

@@ -1,0 +1,127 @@
+import type { Key, KeySecret } from "../../domain/keys/key.ts";
+import type { ControlView } from "../../store/control-store.ts";
+import type { KeyStatus, KeyView, SecretView } from "../contract/keys.ts";
+import { viewLimits } from "../values/limits-view.ts";
+import { OwnerStates } from "../accounts/owner-states.ts";
+import type { AdminServices } from "../services.ts";
+import { timeText } from "../values/time-text.ts";
+
+type ViewServices = Pick<AdminServices, "platform" | "lastUse" | "clock">;
+
+/** A key as the API shows it: of its secrets no more than public ids and times. */
+export function viewKey(view: ControlView, key: Key, services: ViewServices): Promise<KeyView> {
+  return viewIn({ view, owners: new OwnerStates(view) }, key, services);
+}
+
+/** As `viewKey`; what many of them belong to is looked at once. */
+export async function viewKeys(
+  view: ControlView,
+  keys: readonly Key[],
+  services: ViewServices,
+): Promise<KeyView[]> {
+  const source = { view, owners: new OwnerStates(view) };
+  const views: KeyView[] = [];
+  for (const key of keys) views.push(await viewIn(source, key, services));
+  return views;
+}
+
+interface KeySource {
+  readonly view: ControlView;
+  readonly owners: OwnerStates;
+}
+
+async function viewIn(
+  { view, owners }: KeySource,
+  key: Key,
+  services: ViewServices,
+): Promise<KeyView> {
+  const now = services.clock.now();
+  const own = keyStatus(key, now);
+  const secrets = newestFirst(await view.secrets.ofKey(key.id));
+  const hasSecret = secrets.some((secret) => isLive(secret, now));
+  const status =
+    own === "active" ? ((await owners.whyDisabled(key)) ?? (hasSecret ? own : "no_secret")) : own;
+  return {
+    id: key.id,
+    account_id: key.accountId,
+    application_id: key.applicationId,
+    application: key.application,
+    environment: key.environment,
+    plan: key.plan,
+    limits: viewLimits(key.limits),
+    effective_limits: viewLimits(key.limits ?? services.platform().plans.get(key.plan)?.limits),
+    provisioned_units: key.provisionedUnits,
+    provisioned_pool: key.provisionedPool ?? null,
+    allowed_models: key.allowedModels === undefined ? null : [...key.allowedModels],
+    allowed_networks: key.allowedNetworks === undefined ? null : [...key.allowedNetworks],
+    expires_at: timeText(key.expiresAt),
+    note: key.note,
+    status,
+    created_at: timeText(key.createdAt),
+    disabled_at: timeText(key.disabledAt),
+    disabled_by: key.disabledBy ?? null,
+    revoked_at: timeText(key.revokedAt),
+    revision: key.revision,
+    secrets: secrets.map((secret) => {
+      const isEnded = own === "revoked" || own === "expired" || !isLive(secret, now);
+      return { ...viewSecret(secret, services), status: isEnded ? "ended" : "live" };
+    }),
+  };
+}
+
+/** Of the key alone, whatever became of its account, its application and its secrets. */
+export function keyStatus(key: Key, now: number): OwnStatus {
+  if (key.revokedAt !== undefined) return "revoked";
+  if (key.expiresAt !== undefined && key.expiresAt <= now) return "expired";
+  return key.disabledAt === undefined ? "active" : "disabled";
+}
+
+type OwnStatus = Extract<KeyStatus, "active" | "disabled" | "expired" | "revoked">;
+
+export function isLive(secret: KeySecret, now: number): boolean {
+  return secret.expiresAt === undefined || secret.expiresAt > now;
+}
+
+/**
+ * The newest live secret has no end planned, the one before it has: told apart also when both were
+ * made in one millisecond, or the clock was set back between.
+ */
+export function liveSecrets(secrets: readonly KeySecret[], now: number): readonly KeySecret[] {
+  return secrets
+    .filter((secret) => isLive(secret, now))
+    .toSorted((one, other) => endOf(other) - endOf(one));
+}
+
+function newestFirst(secrets: readonly KeySecret[]): readonly KeySecret[] {
+  return secrets.toSorted(
+    (one, other) => other.createdAt - one.createdAt || endOf(other) - endOf(one),
+  );
+}
+
+function endOf({ expiresAt }: KeySecret): number {
+  return expiresAt ?? Number.MAX_SAFE_INTEGER;
+}
+
+/** When a secret was last used, as far as this process or the store knows; undefined: never. */
+export function lastUseOf(
+  secret: KeySecret,
+  services: Pick<AdminServices, "lastUse">,
+): number | undefined {
+  const recent = services.lastUse(secret.publicId);
+  if (recent === undefined || secret.lastUsedAt === undefined) return recent ?? secret.lastUsedAt;
+  return Math.max(recent, secret.lastUsedAt);
+}
+
+function viewSecret(secret: KeySecret, services: ViewServices): Omit<SecretView, "status"> {
+  return {
+    public_id: secret.publicId,
+    hint: hintOf(secret.publicId),
+    created_at: timeText(secret.createdAt),
+    expires_at: timeText(secret.expiresAt),
+    last_used_at: timeText(lastUseOf(secret, services)),
+  };
+}
+
+export function hintOf(publicId: string): string {
+  return `sk-slc_${publicId}`;
+}

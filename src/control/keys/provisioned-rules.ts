@@ -1,0 +1,63 @@
+import type { Application } from "../../domain/accounts/account.ts";
+import { invalidField } from "../operation/field-error.ts";
+import type { KeySettings } from "./issue-key.ts";
+import type { Platform } from "../services.ts";
+
+interface WantedCapacity {
+  readonly provisioned_units?: number | undefined;
+  readonly provisioned_pool?: string | null | undefined;
+}
+
+interface CapacityRules {
+  readonly platform: Platform;
+  readonly application: Application;
+}
+
+/** Whether a request speaks of provisioned throughput. */
+export function namesCapacity(wanted: WantedCapacity): boolean {
+  return wanted.provisioned_units !== undefined || wanted.provisioned_pool !== undefined;
+}
+
+/** Whether units may be of their pool; how many of them, `check-sale` says. Throws 400. */
+export function checkCapacity(
+  { provisionedUnits: units, provisionedPool: name }: KeySettings,
+  wanted: WantedCapacity,
+  { platform, application }: CapacityRules,
+): void {
+  if (units === 0) {
+    if (!wanted.provisioned_pool) return;
+    const advice =
+      "a key without units is of no pool; set 'provisioned_units' too, or leave it out";
+    throw invalidField("provisioned_pool", advice);
+  }
+  const { environment } = application;
+  const serving = poolsOf(platform, environment);
+  if (platform.pools.size === 0) {
+    const advice = "the configuration has no pool to sell units of; add one to 'pools', or use 0";
+    throw invalidField("provisioned_units", advice);
+  }
+  if (serving.length === 0) {
+    const advice =
+      `no pool serves a model of environment ${environment}; let a target of one name a pool, ` +
+      "or use 0";
+    throw invalidField("provisioned_units", advice);
+  }
+  const names = serving.join(", ");
+  if (name === undefined) {
+    const advice = `there are several pools; name one that serves environment ${environment}: ${names}`;
+    throw invalidField("provisioned_pool", advice);
+  }
+  if (!platform.pools.has(name)) {
+    throw invalidField("provisioned_pool", `the configuration has no such pool; use ${names}`);
+  }
+  if (serving.includes(name)) return;
+  const advice = `pool ${name} serves no model of environment ${environment}; use ${names}`;
+  throw invalidField("provisioned_pool", advice);
+}
+
+/** Names of the pools that serve an environment. */
+function poolsOf(platform: Platform, environment: string): readonly string[] {
+  return [...platform.pools.values()]
+    .filter(({ models }) => models.some((model) => model.environment === environment))
+    .map(({ name }) => name);
+}

@@ -1,0 +1,137 @@
+import type { AuditFields } from "../../domain/audit/audit.ts";
+import { readPublicId } from "../../domain/keys/api-key.ts";
+import { readTokenId } from "../../domain/accounts/management-token.ts";
+import { change, type Change } from "../operation/change.ts";
+import {
+  handedReportSchema,
+  labelledReportSchema,
+  type LabelledReport,
+  type LeakLabel,
+  type ReportedLeak,
+} from "../contract/leak-reports.ts";
+import { defineOperation } from "../operation/define-operation.ts";
+import { endSecret } from "../keys/end-secret.ts";
+import { isLive } from "../keys/key-view.ts";
+import type { Operation, OperationCall } from "../operation/operation.ts";
+import { permissions } from "../operation/permissions.ts";
+import type { AdminServices } from "../services.ts";
+
+/** Of an address that a report names, as much is kept. */
+const keptUrlLength = 500;
+
+export type LeakReportServices = Pick<
+  AdminServices,
+  "store" | "clock" | "onKeysChanged" | "peppers" | "revokesLeaks" | "onLeaksReported"
+>;
+
+/** Reports of secret scanners, handed on by who may. Signed ones come in by `signed-leak-reports`. */
+export function leakReportOperation(services: LeakReportServices): Operation {
+  return defineOperation({
+    id: "reportFoundLeaks",
+    method: "POST",
+    path: "/admin/v1/leaks/reports",
+    resource: "Keys",
+    summary: "Take the report of a secret scanner",
+    description:
+      "`leaks` is what partners of secret scanning send. What is a key or a management token here " +
+      "is noted in the audit; it is ended only with `admin.leak_reports.revoke`.",
+    ...permissions.operate,
+    status: 200,
+    body: handedReportSchema,
+    answer: labelledReportSchema,
+    run: ({ call, body }) => takeLeakReport(services, call, body.leaks),
+  });
+}
+
+/** Notes what is ours in the audit, ends it if the configuration says so, and labels all of it. */
+export async function takeLeakReport(
+  services: LeakReportServices,
+  call: OperationCall,
+  leaks: readonly ReportedLeak[],
+): Promise<LabelledReport> {
+  let ended = 0;
+  const { data } = await change(services, call, async (changing) => {
+    ended = 0;
+    const made: LeakLabel[] = [];
+    for (const leak of leaks) {
+      const found = await findOwn(changing, leak, services);
+      if (found !== undefined && (await found.note())) ended += 1;
+      const label = found === undefined ? "false_positive" : "true_positive";
+      made.push({ token_raw: leak.token, token_type: leak.type, label });
+    }
+    return { data: made };
+  });
+  const truePositives = data.filter(({ label }) => label === "true_positive").length;
+  const falsePositives = data.length - truePositives;
+  services.onLeaksReported({ truePositives, falsePositives, ended });
+  return { data };
+}
+
+interface OwnLeak {
+  /** Writes the audit, and ends the credential if that is wanted; whether it was live and ended. */
+  note(): Promise<boolean>;
+}
+
+async function findOwn(
+  changing: Change,
+  leak: ReportedLeak,
+  services: LeakReportServices,
+): Promise<OwnLeak | undefined> {
+  return (await findKey(changing, leak, services)) ?? findToken(changing, leak, services);
+}
+
+async function findKey(
+  changing: Change,
+  leak: ReportedLeak,
+  { peppers, revokesLeaks }: LeakReportServices,
+): Promise<OwnLeak | undefined> {
+  const { secrets, keys } = changing.transaction;
+  const publicId = readPublicId(leak.token.trim());
+  const secret = publicId === undefined ? undefined : await secrets.get(publicId);
+  const isRight = peppers.match(leak.token.trim(), secret?.digest) !== undefined;
+  const key = isRight && secret !== undefined ? await keys.get(secret.keyId) : undefined;
+  if (secret === undefined || key === undefined) return undefined;
+  return {
+    async note() {
+      await changing.audit({
+        action: "key.leak_reported",
+        subject: { type: "key", id: key.id },
+        accountId: key.accountId,
+        after: { public_id: secret.publicId, ...placeOf(leak) },
+      });
+      const isEnding = revokesLeaks && key.revokedAt === undefined && isLive(secret, changing.now);
+      if (isEnding) await endSecret(changing, { key, secret, action: "key.leak" });
+      return isEnding;
+    },
+  };
+}
+
+async function findToken(
+  changing: Change,
+  leak: ReportedLeak,
+  { peppers, revokesLeaks }: LeakReportServices,
+): Promise<OwnLeak | undefined> {
+  const { tokens, users } = changing.transaction;
+  const publicId = readTokenId(leak.token.trim());
+  const token = publicId === undefined ? undefined : await tokens.findByPublicId(publicId);
+  const isRight = peppers.match(leak.token.trim(), token?.digest) !== undefined;
+  if (!isRight || token === undefined) return undefined;
+  const accountId = (await users.get(token.userId))?.accountId;
+  const subject = { type: "token", id: token.id };
+  return {
+    async note() {
+      const after = { public_id: token.publicId, ...placeOf(leak) };
+      await changing.audit({ action: "token.leak_reported", subject, accountId, after });
+      const isEnding = revokesLeaks && token.revokedAt === undefined;
+      if (!isEnding) return false;
+      const ended = await changing.transaction.tokens.revoke(token.id, changing.now);
+      const revoked = { ended_with_it: ended.filter((id) => id !== token.id) };
+      await changing.audit({ action: "token.leak", subject, accountId, after: revoked });
+      return true;
+    },
+  };
+}
+
+function placeOf({ url, source, type }: ReportedLeak): AuditFields {
+  return { url: url?.slice(0, keptUrlLength) ?? null, source: source ?? null, type };
+}

@@ -1,0 +1,247 @@
+import { z } from "zod";
+import { adminErrors } from "../../domain/errors/admin-error.ts";
+import { gatewayErrors } from "../../domain/errors/gateway-error.ts";
+import { operationErrors } from "./operation-errors.ts";
+import type { OperationDescription } from "./operation-description.ts";
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/** OpenAPI 3.1, made from the schemas that read the requests and let the answers through. */
+export function openApiDocument(operations: readonly OperationDescription[]): JsonObject {
+  const schemas: Record<string, unknown> = {};
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const operation of operations) {
+    const path = (paths[operation.path] ??= {});
+    path[operation.method.toLowerCase()] = describeOperation(operation, schemas);
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Sluice admin API",
+      version: "1",
+      description: "Accounts, applications, keys, users and usage of a Sluice gateway.",
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    servers: [{ url: "/" }],
+    tags: [...new Set(operations.map(({ resource }) => resource))].map((name) => ({ name })),
+    security: [{ token: [] }, { session: [] }],
+    paths,
+    components: {
+      securitySchemes,
+      parameters: { idempotencyKey, csrfToken },
+      headers: { idempotentReplayed, location },
+      schemas: { ...schemas, Error: errorSchema },
+    },
+  };
+}
+
+function describeOperation(
+  operation: OperationDescription,
+  schemas: Record<string, unknown>,
+): JsonObject {
+  const { id, resource, summary, description, roles, body } = operation;
+  const permission = describePermission(operation);
+  return {
+    operationId: id,
+    tags: [resource],
+    summary,
+    description: description === undefined ? permission : `${description}\n\n${permission}`,
+    parameters: [
+      ...pathParameters(operation),
+      ...queryParameters(operation),
+      ...headerParameters(operation),
+    ],
+    ...(roles.length === 0 ? { security: [] } : {}),
+    ...(body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: !body.safeParse({}).success,
+            content: { "application/json": { schema: jsonSchema(body, schemas) } },
+          },
+        }),
+    responses: {
+      [operation.status]: describeAnswer(operation, schemas),
+      ...errorResponses(operation),
+    },
+  };
+}
+
+function describePermission({ roles, scope }: OperationDescription): string {
+  if (roles.length === 0) return "For everybody.";
+  return `For: ${roles.join(", ").replaceAll("_", " ")}. Scope of a token: ${scope}.`;
+}
+
+function headerParameters(operation: OperationDescription): readonly JsonObject[] {
+  const { method, isSignIn, roles } = operation;
+  if (method === "GET") return [];
+  return [
+    ...(isSignIn === true ? [] : [{ $ref: "#/components/parameters/idempotencyKey" }]),
+    ...(roles.length === 0 ? [] : [{ $ref: "#/components/parameters/csrfToken" }]),
+  ];
+}
+
+function pathParameters({ path }: OperationDescription): readonly JsonObject[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+  }));
+}
+
+function queryParameters({ query }: OperationDescription): readonly JsonObject[] {
+  if (query === undefined) return [];
+  const made = z.toJSONSchema(query, { io: "input", override: simplify });
+  return Object.entries(made.properties ?? {}).map(([name, schema]) => {
+    const { description, ...rest } = typeof schema === "object" ? schema : {};
+    return {
+      name,
+      in: "query",
+      required: (made.required ?? []).includes(name),
+      ...(description === undefined ? {} : { description }),
+      schema: rest,
+    };
+  });
+}
+
+function describeAnswer(
+  operation: OperationDescription,
+  schemas: Record<string, unknown>,
+): JsonObject {
+  const { status, answer, downloads, hasSecret } = operation;
+  if (answer === undefined) {
+    return { description: "Go there.", headers: { location: headerRef("location") } };
+  }
+  const content =
+    downloads === undefined
+      ? { "application/json": { schema: jsonSchema(answer, schemas) } }
+      : Object.fromEntries(downloads.map((type) => [type, { schema: { type: "string" } }]));
+  const secret = hasSecret === true ? " Holds a secret, which is shown this once." : "";
+  return {
+    description: `${status === 201 ? "It is made." : "Done."}${secret}`,
+    ...answerHeaders(operation),
+    content,
+  };
+}
+
+function answerHeaders({ status, method, isSignIn }: OperationDescription): JsonObject {
+  if (isSignIn === true || method === "GET") return {};
+  const replayed = { "idempotent-replayed": headerRef("idempotentReplayed") };
+  return { headers: status === 201 ? { ...replayed, location: headerRef("location") } : replayed };
+}
+
+function headerRef(name: string): JsonObject {
+  return { $ref: `#/components/headers/${name}` };
+}
+
+/** One response for each status: OpenAPI cannot tell two errors of one status apart. */
+function errorResponses(operation: OperationDescription): JsonObject {
+  const rows = { ...gatewayErrors, ...adminErrors };
+  const byStatus = new Map<number, string[]>();
+  for (const name of operationErrors(operation)) {
+    const { status, code, when } = rows[name];
+    const lines = byStatus.get(status) ?? [];
+    lines.push(`- \`${code ?? "null"}\`: ${when}`);
+    byStatus.set(status, lines);
+  }
+  return Object.fromEntries(
+    [...byStatus].map(([status, lines]) => [
+      status,
+      {
+        description: lines.join("\n"),
+        content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
+      },
+    ]),
+  );
+}
+
+/** A schema, with what it names put among the document's schemas. */
+function jsonSchema(schema: z.ZodType, schemas: Record<string, unknown>): JsonObject {
+  const made = z.toJSONSchema(schema, { io: "input", override: simplify });
+  const { $schema: _version, $defs = {}, ...rest } = made;
+  Object.assign(schemas, moveReferences($defs));
+  return moveReferences(rest);
+}
+
+function simplify({ jsonSchema: made }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {
+  // The pattern of a date says the same as its format, in half a page.
+  if (made.format === "date-time") delete made.pattern;
+  if (made.maximum === Number.MAX_SAFE_INTEGER) delete made.maximum;
+  if (made.minimum === Number.MIN_SAFE_INTEGER) delete made.minimum;
+}
+
+/** What one schema defines for itself is shared by the document. */
+function moveReferences(value: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(value).map(([name, part]) => {
+      const isReference = name === "$ref" && typeof part === "string";
+      return [name, isReference ? part.replace("#/$defs/", "#/components/schemas/") : move(part)];
+    }),
+  );
+}
+
+function move(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(move);
+  return typeof value === "object" && value !== null ? moveReferences({ ...value }) : value;
+}
+
+const securitySchemes = {
+  token: {
+    type: "http",
+    scheme: "bearer",
+    description: "A management token: `slc-mgt_...`. For scripts.",
+  },
+  session: {
+    type: "apiKey",
+    in: "cookie",
+    name: "__Host-sluice_session",
+    description: "The session of a browser; without https the cookie is named `sluice_session`.",
+  },
+} as const;
+
+const idempotencyKey = {
+  name: "Idempotency-Key",
+  in: "header",
+  required: false,
+  description:
+    "Any text for this one change. A request that is repeated with it within 24 hours changes " +
+    "nothing more and gets the same answer; one with a secret only for 10 minutes.",
+  schema: { type: "string", minLength: 1, maxLength: 200 },
+} as const;
+
+const csrfToken = {
+  name: "X-CSRF-Token",
+  in: "header",
+  required: false,
+  description: "Needed with a session, not with a token: `csrf_token` of `GET /admin/v1/session`.",
+  schema: { type: "string" },
+} as const;
+
+const idempotentReplayed = {
+  description: "`true` when the answer is of an earlier request with the same Idempotency-Key.",
+  schema: { type: "string" },
+} as const;
+
+const location = {
+  description: "Where what was made is found, or where to go.",
+  schema: { type: "string" },
+} as const;
+
+const errorSchema = {
+  type: "object",
+  properties: {
+    error: {
+      type: "object",
+      properties: {
+        message: { type: "string", description: "Says what to change." },
+        type: { type: "string" },
+        param: { type: ["string", "null"], description: "The field at fault." },
+        code: { type: ["string", "null"] },
+        details: { type: "object", description: "Of `pool_oversold`: the sum that does not fit." },
+      },
+      required: ["message", "type", "param", "code"],
+    },
+  },
+  required: ["error"],
+} as const;

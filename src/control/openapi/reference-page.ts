@@ -1,0 +1,129 @@
+import { operationErrors } from "./operation-errors.ts";
+import { adminErrors } from "../../domain/errors/admin-error.ts";
+import { gatewayErrors } from "../../domain/errors/gateway-error.ts";
+import { fieldRows, type FieldRow } from "./field-rows.ts";
+import type { OperationDescription } from "./operation-description.ts";
+import { referenceStyle } from "./reference-style.ts";
+
+export interface ReferencePage {
+  readonly html: string;
+  /** Lets in the page's own style and nothing else. */
+  readonly contentSecurityPolicy: string;
+}
+
+/** All operations on one page for people, without a script. */
+export function referencePage(operations: readonly OperationDescription[]): ReferencePage {
+  const resources = [...new Set(operations.map(({ resource }) => resource))];
+  const styleDigest = new Bun.CryptoHasher("sha256").update(referenceStyle).digest("base64");
+  const sections = resources.map((resource) =>
+    writeResource(
+      resource,
+      operations.filter((operation) => operation.resource === resource),
+    ),
+  );
+  const html = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Sluice admin API</title>
+<style>${referenceStyle}</style>
+</head>
+<body>
+<header>
+<h1>Sluice admin API</h1>
+<p>JSON over HTTP. Scripts send <code>Authorization: Bearer slc-mgt_...</code>; browsers have a
+session and send <code>x-csrf-token</code> with each change. Times are ISO 8601 in UTC. Every change
+takes an <code>Idempotency-Key</code>. The same as
+<a href="/admin/v1/openapi.json">OpenAPI 3.1</a>.</p>
+</header>
+<nav aria-label="Resources"><ul>${resources.map(writeLink).join("")}</ul></nav>
+<main>${sections.join("\n")}</main>
+</body>
+</html>
+`;
+  const contentSecurityPolicy =
+    `default-src 'none'; style-src 'sha256-${styleDigest}'; base-uri 'none'; ` +
+    "form-action 'none'; frame-ancestors 'none'";
+  return { html, contentSecurityPolicy };
+}
+
+function writeLink(resource: string): string {
+  return `<li><a href="#${anchor(resource)}">${escape(resource)}</a></li>`;
+}
+
+function writeResource(resource: string, operations: readonly OperationDescription[]): string {
+  const articles = operations.map(writeOperation).join("\n");
+  return `<section id="${anchor(resource)}"><h2>${escape(resource)}</h2>\n${articles}</section>`;
+}
+
+function writeOperation(operation: OperationDescription): string {
+  const { id, method, path, summary, description, roles, scope, status, downloads } = operation;
+  const fields = operation.answer === undefined ? [] : fieldRows(operation.answer);
+  const answer =
+    downloads === undefined
+      ? writeFields(`Answer ${status}`, fields)
+      : `<h4>Answer ${status}</h4><p>${escape(downloads.join(" or "))}</p>`;
+  const who =
+    roles.length === 0
+      ? "For everybody."
+      : `For ${roles.join(", ").replaceAll("_", " ")}; tokens need ${scope}.`;
+  return `<article id="${id}">
+<h3><span class="method ${method.toLowerCase()}">${method}</span> <code>${escape(path)}</code></h3>
+<p><strong>${escape(summary)}.</strong> ${description === undefined ? "" : prose(description)}</p>
+<p class="who">${who}</p>
+${operation.query === undefined ? "" : writeFields("Query", fieldRows(operation.query))}
+${operation.body === undefined ? "" : writeFields("Body", fieldRows(operation.body))}
+${writeExample(operation)}
+${answer}
+${writeErrors(operation)}
+</article>`;
+}
+
+function writeFields(title: string, rows: readonly FieldRow[]): string {
+  if (rows.length === 0) return "";
+  const lines = rows.map(
+    ({ name, type, isRequired, about }) =>
+      `<tr><td><code>${escape(name)}</code></td><td>${escape(type)}</td>` +
+      `<td>${isRequired ? "yes" : ""}</td><td>${prose(about)}</td></tr>`,
+  );
+  return (
+    `<details><summary>${title}</summary><div class="wide"><table><thead><tr><th>Field</th>` +
+    `<th>Type</th><th>Always</th><th></th></tr></thead><tbody>${lines.join("")}</tbody>` +
+    "</table></div></details>"
+  );
+}
+
+function writeExample({ body, method, path }: OperationDescription): string {
+  const examples: unknown = body?.meta()?.["examples"];
+  const list: readonly unknown[] = Array.isArray(examples) ? examples : [];
+  const [first] = list;
+  if (first === undefined) return "";
+  return `<pre><code>${escape(`${method} ${path}\n\n${JSON.stringify(first, null, 2)}`)}</code></pre>`;
+}
+
+function writeErrors(operation: OperationDescription): string {
+  const rows = { ...gatewayErrors, ...adminErrors };
+  const lines = operationErrors(operation).map((name) => {
+    const { status, code, when } = rows[name];
+    const label = `${status} ${code ?? "null"}`;
+    return `<tr><td><code>${escape(label)}</code></td><td>${prose(when)}</td></tr>`;
+  });
+  return (
+    `<details><summary>Errors</summary><div class="wide"><table><tbody>${lines.join("")}` +
+    "</tbody></table></div></details>"
+  );
+}
+
+/** Text with code between backticks. */
+function prose(text: string): string {
+  return escape(text).replaceAll(/`([^`]+)`/g, "<code>$1</code>");
+}
+
+function escape(text: string): string {
+  return Bun.escapeHTML(text);
+}
+
+function anchor(resource: string): string {
+  return resource.toLowerCase().replaceAll(/[^a-z]+/g, "-");
+}

@@ -1,0 +1,104 @@
+import type { AuditFields } from "../../domain/audit/audit.ts";
+import { isSameValue } from "../../domain/same-value.ts";
+import type { Principal } from "../../domain/accounts/user.ts";
+import type { ControlTransaction, ControlView } from "../../store/control-store.ts";
+import type { OperationCall } from "./operation.ts";
+import type { AdminServices } from "../services.ts";
+import { wrongState } from "./wrong-state.ts";
+
+/** A transaction of the control plane and what every change does in it. */
+export interface Change {
+  readonly transaction: ControlTransaction;
+  /** When it happens: one time for all it writes. */
+  readonly now: number;
+  audit(entry: AuditedChange): Promise<void>;
+  /** Says that keys, or what they belong to, are changed: this process then follows at once. */
+  touchesKeys(): void;
+}
+
+export interface AuditedChange {
+  /** `<resource>.<verb>`, such as `key.rotate`. */
+  readonly action: string;
+  readonly subject: { readonly type: string; readonly id: string };
+  readonly accountId: string | undefined;
+  /** Undefined for what was made. Of both, only the fields that differ are kept. */
+  readonly before?: AuditFields | undefined;
+  /** Undefined for what was removed. */
+  readonly after?: AuditFields | undefined;
+}
+
+/**
+ * The one way to change something: the work, its entries in the audit and the answer that may be
+ * asked for again share one transaction. A crash can therefore leave no change without its entry,
+ * and no change that a repeated request would make twice. `work` gives the operation's answer.
+ */
+export async function change<Answer>(
+  services: Pick<AdminServices, "store" | "clock" | "onKeysChanged">,
+  call: OperationCall,
+  work: (change: Change) => Promise<Answer>,
+): Promise<Answer> {
+  const now = services.clock.now();
+  let hasTouchedKeys = false;
+  const answer = await services.store.change(async (transaction) => {
+    await call.replies?.expectNone(transaction);
+    if (call.isSignIn !== true) await requireLiveAccount(transaction, call.principal);
+    const made = await work({
+      transaction,
+      now,
+      audit: (entry) => append(transaction, { call, now, entry }),
+      touchesKeys() {
+        hasTouchedKeys = true;
+      },
+    });
+    await call.replies?.keep(transaction, made);
+    return made;
+  });
+  // The change stands, whatever happens now; a process that cannot follow at once follows later.
+  if (hasTouchedKeys) await services.onKeysChanged().catch(() => undefined);
+  return answer;
+}
+
+/** Account holders of a disabled account may look and sign in, no more. Throws 409. */
+async function requireLiveAccount(view: ControlView, principal: Principal): Promise<void> {
+  const { role, accountId } = principal;
+  if (role !== "account_holder" || accountId === undefined) return;
+  const account = await view.accounts.get(accountId);
+  if (account?.disabledAt === undefined) return;
+  throw wrongState("Your account is disabled: you may look, but change nothing. Ask an operator.");
+}
+
+interface Entry {
+  readonly call: OperationCall;
+  readonly now: number;
+  readonly entry: AuditedChange;
+}
+
+async function append(transaction: ControlTransaction, details: Entry): Promise<void> {
+  const { call, now, entry } = details;
+  const { principal } = call;
+  await transaction.audit.append({
+    at: now,
+    actor: { kind: principal.kind, id: principal.userId, name: principal.name },
+    address: call.address,
+    requestId: call.id,
+    action: entry.action,
+    subject: entry.subject,
+    accountId: entry.accountId,
+    ...differences(entry.before, entry.after),
+  });
+}
+
+/** Of two states, the fields that differ; of one, all. */
+function differences(
+  before: AuditFields | undefined,
+  after: AuditFields | undefined,
+): { before: AuditFields | undefined; after: AuditFields | undefined } {
+  if (before === undefined || after === undefined) return { before, after };
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  const changed = names.filter((name) => !isSameValue(before[name], after[name]));
+  return { before: pick(before, changed), after: pick(after, changed) };
+}
+
+function pick(fields: AuditFields, names: readonly string[]): AuditFields {
+  return Object.fromEntries(names.map((name) => [name, fields[name] ?? null]));
+}

@@ -1,0 +1,26 @@
+import type { Page, PageRequest } from "../../store/control-store.ts";
+
+interface PageQuery {
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+}
+
+export interface ListAnswer<Item> {
+  readonly data: Item[];
+  readonly next_cursor: string | null;
+}
+
+export function pageRequest({ limit, cursor }: PageQuery): PageRequest {
+  return { limit, after: cursor };
+}
+
+/** A page of a list as the API shows it. */
+export function listAnswer<Entity, Item>(
+  page: Page<Entity>,
+  view: (entity: Entity) => Item,
+): ListAnswer<Item> {
+  return { data: page.items.map(view), next_cursor: page.next ?? null };
+}
+
+/** What a list of another account's things shows: the same as one of an account without any. */
+export const emptyList = { data: [], next_cursor: null };

@@ -1,0 +1,16 @@
+import type { Role, Scope } from "../../domain/accounts/user.ts";
+
+interface Permission {
+  readonly roles: readonly Role[];
+  readonly scope: Scope;
+}
+
+/** Who may do what, in the few combinations that there are. Which account is `scope.ts`'s matter. */
+export const permissions = {
+  /** Everybody, each within what it may see. */
+  read: { roles: ["operator", "account_holder", "auditor"], scope: "read" },
+  /** Operators, and account holders in their account. */
+  manage: { roles: ["operator", "account_holder"], scope: "write" },
+  operate: { roles: ["operator"], scope: "write" },
+  oversee: { roles: ["operator", "auditor"], scope: "read" },
+} as const satisfies Record<string, Permission>;

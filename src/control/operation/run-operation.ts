@@ -1,0 +1,71 @@
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import { Download } from "./download.ts";
+import { Idempotency, type Answered } from "../idempotency/idempotency.ts";
+import { invalidField } from "./field-error.ts";
+import type { Operation, OperationInput } from "./operation.ts";
+import type { AdminServices } from "../services.ts";
+import { fromStorageError } from "./storage-error.ts";
+
+export interface OperationRequest extends OperationInput {
+  /** The header `Idempotency-Key`; undefined or null when there is none. */
+  readonly idempotencyKey?: string | null | undefined;
+}
+
+/** `body` is what the answer's schema gives, or a `Download`. */
+export type OperationResult = Answered;
+
+/** Throws `GatewayError` for whatever its caller can do something about. */
+export type RunOperation = (
+  operation: Operation,
+  request: OperationRequest,
+) => Promise<OperationResult>;
+
+/**
+ * Runs operations, over HTTP and without it alike: permission first, then once for each idempotency
+ * key. Make one for a process, as it knows what is running.
+ */
+export function createRunOperation(
+  services: Pick<AdminServices, "store" | "clock" | "random" | "peppers">,
+): RunOperation {
+  const idempotency = new Idempotency(services);
+  return async (operation, request) => {
+    checkPermission(operation, request);
+    const { idempotencyKey: key, ...input } = request;
+    try {
+      if (operation.method === "GET" || key === undefined || key === null) {
+        const body = await operation.run(input);
+        return { status: operation.status, body, isReplayed: false };
+      }
+      checkIdempotencyKey(key);
+      return await idempotency.run({ key, operation, ...input }, (replies, signal) =>
+        operation.run({ ...input, call: { ...input.call, replies, signal } }),
+      );
+    } catch (error) {
+      throw fromStorageError(error);
+    }
+  };
+}
+
+export function isDownload(body: unknown): body is Download {
+  return body instanceof Download;
+}
+
+/** The listener checks the same from the same lists; without a listener, nobody else does. */
+function checkPermission({ roles, scope }: Operation, { call }: OperationRequest): void {
+  const { role, scopes } = call.principal;
+  if (!roles.includes(role)) {
+    throw new GatewayError("not_permitted", {
+      message: `Your role, ${role}, does not allow this. It takes: ${roles.join(", ")}.`,
+    });
+  }
+  if (!scopes.includes(scope)) {
+    throw new GatewayError("not_permitted", {
+      message: `Your token does not have the scope '${scope}'.`,
+    });
+  }
+}
+
+function checkIdempotencyKey(key: string): void {
+  if (/^[\x20-\x7e]{1,200}$/.test(key)) return;
+  throw invalidField("Idempotency-Key", "use 1 to 200 printable ASCII characters");
+}

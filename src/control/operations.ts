@@ -1,0 +1,36 @@
+import { accountOperations } from "./accounts/accounts.ts";
+import { applicationOperations } from "./accounts/applications.ts";
+import { auditOperations } from "./audit/audit.ts";
+import { erasureOperations } from "./accounts/erase-account.ts";
+import { keyOperations } from "./keys/keys.ts";
+import { leakOperations } from "./leaks/leaks.ts";
+import type { Operation } from "./operation/operation.ts";
+import { platformOperations } from "./platform/platform.ts";
+import { pepperOperations } from "./platform/peppers.ts";
+import { poolOperations } from "./platform/pools.ts";
+import { refusalOperations } from "./platform/refusals.ts";
+import type { AdminServices } from "./services.ts";
+import { tokenOperations } from "./users/tokens.ts";
+import { usageOperations } from "./usage/usage.ts";
+import { userOperations, type UserServices } from "./users/users.ts";
+
+/** All that the control plane does for who is signed in, in the order of the reference page. */
+export function adminOperations(
+  services: AdminServices & Pick<UserServices, "passwords">,
+): readonly Operation[] {
+  return [
+    ...accountOperations(services),
+    ...erasureOperations(services),
+    ...applicationOperations(services),
+    ...keyOperations(services),
+    ...leakOperations(services),
+    ...pepperOperations(services),
+    ...poolOperations(services),
+    ...userOperations(services),
+    ...tokenOperations(services),
+    ...usageOperations(services),
+    ...refusalOperations(services),
+    ...auditOperations(services),
+    ...platformOperations(services),
+  ];
+}

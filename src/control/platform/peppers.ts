@@ -1,0 +1,58 @@
+import type { Peppers } from "../../domain/keys/peppers.ts";
+import type { PepperUse } from "../../store/control-store.ts";
+import { peppersSchema, type PepperView } from "../contract/peppers.ts";
+import { defineOperation } from "../operation/define-operation.ts";
+import type { Operation } from "../operation/operation.ts";
+import { permissions } from "../operation/permissions.ts";
+import { requireUnbound } from "../operation/scope.ts";
+import type { AdminServices } from "../services.ts";
+import { timeText } from "../values/time-text.ts";
+
+/** As many digits as tell ten peppers apart. */
+const shownLength = 12;
+
+/** What still needs which pepper. */
+export function pepperOperations({ store, peppers, clock }: AdminServices): readonly Operation[] {
+  return [
+    defineOperation({
+      id: "listPeppers",
+      method: "GET",
+      path: "/admin/v1/peppers",
+      resource: "Keys",
+      summary: "Show what hangs on which pepper",
+      description:
+        "After a rotation of `auth.peppers`: digests are renewed when a key or token is used, so that " +
+        "what is never used stays under the pepper it was made under.",
+      ...permissions.oversee,
+      status: 200,
+      answer: peppersSchema,
+      async run({ call }) {
+        requireUnbound(call.principal);
+        const use = await store.pepperUse(clock.now());
+        return {
+          data: marksOf(peppers, use).map((mark) => viewPepper(mark, peppers, use)),
+          first_since: use.firstSince === undefined ? null : timeText(use.firstSince),
+          kept_answers: use.keptAnswers,
+        };
+      },
+    }),
+  ];
+}
+
+/** Those of the configuration, in its order; then others that something was made under. */
+function marksOf({ all }: Peppers, use: PepperUse): readonly string[] {
+  const used = [...use.secrets.keys(), ...use.tokens.keys(), ...use.auditEntries.keys()];
+  return [...new Set([...all.map(({ mark }) => mark), ...used])].filter((mark) => mark !== "");
+}
+
+function viewPepper(mark: string, peppers: Peppers, use: PepperUse): PepperView {
+  const isConfigured = peppers.find(mark) !== undefined;
+  const role = mark === peppers.first.mark ? "first" : isConfigured ? "older" : "not_configured";
+  return {
+    pepper: mark.slice(0, shownLength),
+    role,
+    secrets: use.secrets.get(mark) ?? 0,
+    tokens: use.tokens.get(mark) ?? 0,
+    audit_entries: use.auditEntries.get(mark) ?? 0,
+  };
+}

@@ -1,0 +1,37 @@
+import { platformSchema } from "../contract/platform.ts";
+import { defineOperation } from "../operation/define-operation.ts";
+import type { Operation } from "../operation/operation.ts";
+import { permissions } from "../operation/permissions.ts";
+import type { AdminServices } from "../services.ts";
+
+/** What the configuration offers to keys. */
+export function platformOperations({ platform }: AdminServices): readonly Operation[] {
+  return [
+    defineOperation({
+      id: "getPlatform",
+      method: "GET",
+      path: "/admin/v1/platform",
+      resource: "Platform",
+      summary: "Show environments, models and plans",
+      ...permissions.read,
+      status: 200,
+      answer: platformSchema,
+      run() {
+        const { environments, plans } = platform();
+        return {
+          environments: environments.map(({ name, hosts, models }) => ({
+            name,
+            hosts: [...hosts],
+            models: models.map(({ alias, kind }) => ({ alias, kind })),
+          })),
+          plans: [...plans.values()].map(({ name, limits, provisioned }) => ({
+            name,
+            requests_per_minute: limits?.requestsPerMinute ?? null,
+            tokens_per_minute: limits?.tokensPerMinute ?? null,
+            provisioned,
+          })),
+        };
+      },
+    }),
+  ];
+}

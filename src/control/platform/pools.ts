@@ -1,0 +1,161 @@
+import {
+  floorTokens,
+  guaranteedTokens,
+  heldTokens,
+  sellableUnits,
+} from "../../domain/limits/capacity.ts";
+import type { Key } from "../../domain/keys/key.ts";
+import type { Principal } from "../../domain/accounts/user.ts";
+import {
+  poolDetailsSchema,
+  poolKeysLimit,
+  poolsSchema,
+  type HolderView,
+  type PoolView,
+} from "../contract/pools.ts";
+import { defineOperation } from "../operation/define-operation.ts";
+import type { Operation } from "../operation/operation.ts";
+import { permissions } from "../operation/permissions.ts";
+import { notFound } from "../operation/scope.ts";
+import type { AdminServices, PlatformPool } from "../services.ts";
+import { timeText } from "../values/time-text.ts";
+
+/**
+ * Pools of capacity, and who has bought of them. Who is bound to an account sees the pools that its
+ * keys have units of, and of those no more than is the account's.
+ */
+export function poolOperations(services: AdminServices): readonly Operation[] {
+  return [listPools(services), getPool(services)];
+}
+
+function listPools({ store, platform, clock }: AdminServices): Operation {
+  return defineOperation({
+    id: "listPools",
+    method: "GET",
+    path: "/admin/v1/pools",
+    resource: "Pools",
+    summary: "List pools of provisioned throughput",
+    description: "Account holders see those of which their keys have units.",
+    ...permissions.read,
+    status: 200,
+    answer: poolsSchema,
+    async run({ call: { principal } }) {
+      const { accountId } = principal;
+      const now = clock.now();
+      const sold = await store.read((view) => view.keys.soldUnits({ accountId, now }));
+      const { pools } = platform();
+      const configured = accountId === undefined ? [...pools.keys()] : [];
+      const names = new Set([...configured, ...sold.keys()]);
+      const data = [...names].map((name) =>
+        viewPool({ name, pool: pools.get(name), sold: sold.get(name) ?? 0 }, principal),
+      );
+      return { data };
+    },
+  });
+}
+
+function getPool({ store, platform, clock }: AdminServices): Operation {
+  return defineOperation({
+    id: "getPool",
+    method: "GET",
+    path: "/admin/v1/pools/{name}",
+    resource: "Pools",
+    summary: "Show a pool and the keys that have units of it",
+    ...permissions.read,
+    status: 200,
+    answer: poolDetailsSchema,
+    run: ({ call: { principal }, parameters }) =>
+      store.read(async ({ keys }) => {
+        const { accountId } = principal;
+        const now = clock.now();
+        const name = parameters["name"] ?? "";
+        const pool = platform().pools.get(name);
+        const sold = (await keys.soldUnits({ pool: name, accountId, now })).get(name) ?? 0;
+        const isSeen = sold > 0 || (pool !== undefined && accountId === undefined);
+        if (!isSeen) throw notFound("pool");
+        const filter = { provisionedPool: name, accountId, countsAt: now };
+        const holders = await keys.list(filter, { limit: poolKeysLimit });
+        return {
+          ...viewPool({ name, pool, sold }, principal),
+          keys: holders.items.map(viewHolder),
+          has_more_keys: holders.next !== undefined,
+        };
+      }),
+  });
+}
+
+interface PoolState {
+  readonly name: string;
+  /** Undefined: the configuration does not have it any more. */
+  readonly pool: PlatformPool | undefined;
+  /** Units that count, of those that may be seen. */
+  readonly sold: number;
+}
+
+function viewPool({ name, pool, sold }: PoolState, { accountId }: Principal): PoolView {
+  const guaranteed = pool && guaranteedTokens(sold, pool);
+  const shown = {
+    name,
+    kind: pool?.kind ?? null,
+    unit_tokens_per_minute: pool?.unitTokensPerMinute ?? null,
+    sold_units: sold,
+    sold_tokens_per_minute: guaranteed ?? null,
+    held_tokens_per_minute: guaranteed === undefined ? null : heldTokens(guaranteed),
+    models: pool === undefined ? [] : [...pool.models],
+  };
+  const isOfAll = accountId === undefined;
+  return { ...shown, ...(isOfAll ? viewCapacity(pool, sold) : hiddenCapacity) };
+}
+
+type CapacityView = Omit<
+  PoolView,
+  | "name"
+  | "kind"
+  | "unit_tokens_per_minute"
+  | "sold_units"
+  | "sold_tokens_per_minute"
+  | "held_tokens_per_minute"
+  | "models"
+>;
+
+/** What tells of the upstreams and of other accounts. */
+const hiddenCapacity: CapacityView = {
+  status: null,
+  tokens_per_minute: null,
+  max_in_flight: null,
+  on_demand_floor_percent: null,
+  floor_tokens_per_minute: null,
+  sellable_units: null,
+  units_left: null,
+  targets: null,
+};
+
+function viewCapacity(pool: PlatformPool | undefined, sold: number): CapacityView {
+  if (pool === undefined) {
+    return { ...hiddenCapacity, status: "not_configured", sellable_units: 0, units_left: 0 };
+  }
+  const sellable = sellableUnits(pool);
+  return {
+    status: sold > sellable ? "oversold" : "ok",
+    tokens_per_minute: pool.tokensPerMinute,
+    max_in_flight: pool.maxInFlight ?? null,
+    on_demand_floor_percent: pool.onDemandFloorPercent,
+    floor_tokens_per_minute: floorTokens(pool),
+    sellable_units: sellable,
+    units_left: Math.max(0, sellable - sold),
+    targets: [...pool.targets],
+  };
+}
+
+function viewHolder(key: Key): HolderView {
+  return {
+    id: key.id,
+    account_id: key.accountId,
+    application: key.application,
+    environment: key.environment,
+    plan: key.plan,
+    provisioned_units: key.provisionedUnits,
+    expires_at: timeText(key.expiresAt),
+    disabled_at: timeText(key.disabledAt),
+  };
+}

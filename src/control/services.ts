@@ -1,0 +1,75 @@
+import type { RandomBytes } from "../domain/keys/base62.ts";
+import type { Pool } from "../domain/limits/capacity.ts";
+import type { Clock } from "../domain/clock.ts";
+import type { ModelKind } from "../domain/model.ts";
+import type { Peppers } from "../domain/keys/peppers.ts";
+import type { Plan } from "../domain/limits/plan.ts";
+import type { Refusal } from "../domain/errors/refusal.ts";
+import type { ControlStore } from "../store/control-store.ts";
+import type { UsageStore } from "../store/store.ts";
+import type { UsageReports } from "../store/usage-reports.ts";
+
+/** What came of one report of a secret scanner. */
+export interface LeakSummary {
+  readonly truePositives: number;
+  readonly falsePositives: number;
+  /** Live ones that were ended because of it. */
+  readonly ended: number;
+}
+
+/** What the operations of the control plane need from outside; `app.ts` makes it once. */
+export interface AdminServices {
+  readonly store: ControlStore;
+  readonly reports: Omit<UsageReports, "admitted">;
+  readonly usage: Pick<UsageStore, "erase">;
+  readonly refusals: RefusalFinder;
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  readonly peppers: Peppers;
+  /** Whether a credential that a secret scanner reports is ended at once. */
+  readonly revokesLeaks: boolean;
+  readonly onLeaksReported: (summary: LeakSummary) => void;
+  /** For how long entries of the audit are kept. */
+  readonly auditKeptMs: number;
+  /** The configuration as of now: a reload changes it. */
+  readonly platform: () => Platform;
+  /** When a secret was last used, as far as the store may not know it yet. */
+  readonly lastUse: (publicId: string) => number | undefined;
+  /** Makes this process follow a change of keys before it answers. */
+  readonly onKeysChanged: () => Promise<void>;
+}
+
+/** What the file decides and the control plane must fit into. */
+export interface Platform {
+  readonly environments: readonly PlatformEnvironment[];
+  /** By name. */
+  readonly plans: ReadonlyMap<string, Plan>;
+  /** By name. */
+  readonly pools: ReadonlyMap<string, PlatformPool>;
+}
+
+/** A pool with what it serves. */
+export interface PlatformPool extends Pool {
+  /** Models of each environment that have a target in it. */
+  readonly models: readonly { readonly environment: string; readonly alias: string }[];
+  /** Ids of those targets. */
+  readonly targets: readonly string[];
+}
+
+export interface PlatformEnvironment {
+  readonly name: string;
+  readonly hosts: readonly string[];
+  readonly models: readonly { readonly alias: string; readonly kind: ModelKind }[];
+}
+
+/** The last refusals that the gateway decided itself. */
+export interface RefusalFinder {
+  find(id: string): Refusal | undefined;
+  /** Newest first. */
+  list(filter: RefusalFilter, limit: number): readonly Refusal[];
+}
+
+export interface RefusalFilter {
+  readonly keyId?: string | undefined;
+  readonly accountId?: string | undefined;
+}

@@ -1,0 +1,236 @@
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import { readTokenId } from "../../domain/accounts/management-token.ts";
+import type { Principal, User } from "../../domain/accounts/user.ts";
+import type { AdminSettings } from "../../config/config.ts";
+import type { AdminGate, AdminRequest } from "../../edge/dispatch/admin-gate.ts";
+import { StorageUnavailable } from "../../store/errors.ts";
+import type { ControlTransaction } from "../../store/control-store.ts";
+import type { AdminServices } from "../services.ts";
+import { fromStorageError } from "../operation/storage-error.ts";
+import { addressGroup } from "./guard/address-group.ts";
+import { cookiePolicy, readCookie } from "./sessions/cookies.ts";
+import { LookupLimits } from "./guard/lookup-limits.ts";
+import { localPrincipal, sessionPrincipal, tokenPrincipal } from "./principals.ts";
+import { RateWindow } from "./guard/rate-window.ts";
+import { checkOrigin, isUnsafe, requireOrigin } from "./request-origin.ts";
+import { isSameText } from "./same-text.ts";
+import { csrfToken, isSessionOver, isSightingDue, sessionId } from "./sessions/sessions.ts";
+
+export interface AdminGateOptions extends Pick<AdminServices, "store" | "clock" | "peppers"> {
+  readonly settings: Pick<AdminSettings, "sessionIdleMs" | "requestsPerMinute">;
+  /** Whether the listener answers to a host. */
+  readonly isOwnHost: (host: string) => boolean;
+  /** Without a slash at its end, such as `https://console.example.com`. */
+  readonly publicUrl: () => string;
+  /** Whether a text is the token of the file that is written for the machine itself. */
+  readonly isLocalToken: (text: string) => boolean;
+}
+
+/** All users of an account may make as many requests together as this many alone. */
+const usersPerAccount = 5;
+
+/** Lets in whoever has a session, a management token or the local token. */
+export function createAdminGate(options: AdminGateOptions): AdminGate {
+  const { requestsPerMinute } = options.settings;
+  const requests = new RateWindow(requestsPerMinute, options.clock);
+  const accounts = new RateWindow(requestsPerMinute * usersPerAccount, options.clock);
+  const countAddress = (address: string): void => requests.count(`from ${addressGroup(address)}`);
+  const finder = new PrincipalFinder(options);
+  return {
+    checkHost(host) {
+      if (!options.isOwnHost(host)) throw unknownHost(host);
+    },
+    async identify(admin) {
+      const found = await finder.find(admin).catch((error: unknown) => {
+        const refusal = fromStorageError(error);
+        // Who gets in is counted by name: others at the same address cannot lock anybody out.
+        if (refusal instanceof GatewayError && refusal.status < 500) countAddress(admin.address);
+        throw refusal;
+      });
+      requests.count(found.countedAs);
+      const { accountId } = found.principal;
+      if (accountId !== undefined) accounts.count(accountId);
+      return found.principal;
+    },
+    checkAnonymous({ request, address }) {
+      countAddress(address);
+      checkOrigin(request, options.publicUrl());
+    },
+  };
+}
+
+interface FoundPrincipal {
+  readonly principal: Principal;
+  /** The user, however many sessions and tokens it has. */
+  readonly countedAs: string;
+}
+
+class PrincipalFinder {
+  readonly #options: AdminGateOptions;
+  /** Ids whose sighting is being noted, so that requests at the same time note it once. */
+  readonly #noted = new Set<string>();
+  readonly #lookups: LookupLimits;
+
+  constructor(options: AdminGateOptions) {
+    this.#options = options;
+    this.#lookups = new LookupLimits(options.settings.requestsPerMinute, options.clock);
+  }
+
+  async find({ request, address }: AdminRequest): Promise<FoundPrincipal> {
+    const { publicUrl } = this.#options;
+    checkOrigin(request, publicUrl());
+    const authorization = request.headers.get("authorization");
+    if (authorization !== null) return this.#findByToken(readBearer(authorization), address);
+    const secret = readCookie(request, cookiePolicy(publicUrl()).session);
+    if (secret === undefined) throw notSignedIn("nothing", "no session and no token was sent");
+    if (isUnsafe(request)) requireOrigin(request, publicUrl());
+    const id = sessionId(secret);
+    if (id === undefined) throw notSignedIn("session", "what was sent is no session");
+    return this.#lookUp(id, address, () => this.#findBySession(id, secret, request));
+  }
+
+  /** `credential` must name the whole secret: whoever knows a part of it is not known yet. */
+  async #lookUp(
+    credential: string,
+    address: string,
+    find: () => Promise<FoundPrincipal>,
+  ): Promise<FoundPrincipal> {
+    this.#lookups.count(credential, address);
+    try {
+      const found = await find();
+      this.#lookups.right(credential);
+      return found;
+    } catch (error) {
+      if (error instanceof GatewayError && error.status === 401) this.#lookups.wrong(credential);
+      throw error;
+    }
+  }
+
+  async #findByToken(text: string, address: string): Promise<FoundPrincipal> {
+    const { peppers, isLocalToken } = this.#options;
+    if (isLocalToken(text)) return { principal: localPrincipal(), countedAs: "local" };
+    const publicId = readTokenId(text);
+    if (publicId === undefined) throw notSignedIn("token", "what was sent is no management token");
+    const credential = Buffer.from(peppers.first.digest(text)).toString("hex");
+    return this.#lookUp(credential, address, () => this.#readToken(publicId, text));
+  }
+
+  async #readToken(publicId: string, text: string): Promise<FoundPrincipal> {
+    const { store, clock, peppers } = this.#options;
+    const { token, user } = await store.read(async (view) => {
+      const token = await view.tokens.findByPublicId(publicId);
+      return { token, user: token && (await view.users.get(token.userId)) };
+    });
+    const pepper = peppers.match(text, token?.digest);
+    if (pepper === undefined || token === undefined) throw wrongToken("is unknown");
+    const now = clock.now();
+    if (token.revokedAt !== undefined) throw wrongToken("was revoked");
+    if (now >= token.expiresAt) throw wrongToken("has expired");
+    const enabled = requireEnabled("token", user);
+    const isOutdated = pepper !== peppers.first;
+    if (isOutdated || token.lastUsedAt === undefined || now - token.lastUsedAt >= 60_000) {
+      await this.#note(token.id, async ({ tokens }) => {
+        await tokens.used(token.id, now);
+        if (isOutdated) await tokens.renew(token.id, peppers.digest(text));
+      });
+    }
+    return { principal: tokenPrincipal(enabled, token), countedAs: enabled.id };
+  }
+
+  async #findBySession(id: string, secret: string, request: Request): Promise<FoundPrincipal> {
+    const { store, clock, peppers, settings } = this.#options;
+    const { session, user } = await store.read(async (view) => {
+      const session = await view.sessions.get(id);
+      return { session, user: session && (await view.users.get(session.userId)) };
+    });
+    const now = clock.now();
+    if (session === undefined) throw notSignedIn("session", "the session has ended");
+    if (isSessionOver(session, now, settings.sessionIdleMs)) {
+      throw notSignedIn("session", "the session is over");
+    }
+    const enabled = requireEnabled("session", user);
+    if (isUnsafe(request)) {
+      const expected = peppers.all.map((pepper) => csrfToken(secret, pepper));
+      requireChangeByPage(request, expected);
+    }
+    if (isSightingDue(session, now, settings.sessionIdleMs)) {
+      await this.#note(id, (transaction) => transaction.sessions.seen(id, now));
+    }
+    return { principal: sessionPrincipal(enabled), countedAs: enabled.id };
+  }
+
+  /** A database that only reads must not keep anybody out: the next request tries again. */
+  async #note(id: string, work: (transaction: ControlTransaction) => Promise<void>): Promise<void> {
+    if (this.#noted.has(id)) return;
+    this.#noted.add(id);
+    try {
+      await this.#options.store.change(work);
+    } catch (error) {
+      if (!(error instanceof StorageUnavailable)) throw error;
+    } finally {
+      this.#noted.delete(id);
+    }
+  }
+}
+
+function requireEnabled(sent: keyof typeof advice, user: User | undefined): User {
+  if (user === undefined || user.disabledAt !== undefined) {
+    throw notSignedIn(sent, "the user is disabled");
+  }
+  return user;
+}
+
+/** Forms cannot send this header, nor this content type. Throws 403 or 415. */
+function requireChangeByPage(request: Request, expected: readonly string[]): void {
+  const sent = request.headers.get("x-csrf-token") ?? "";
+  if (!expected.some((token) => isSameText(sent, token))) {
+    throw new GatewayError("wrong_csrf_token", {
+      message:
+        "The header x-csrf-token is missing or not the one of this session. Send `csrf_token` of " +
+        "GET /admin/v1/session.",
+    });
+  }
+  const type = request.headers.get("content-type")?.split(";", 1)[0]?.trim().toLowerCase();
+  if (type !== undefined && type !== "application/json") {
+    throw new GatewayError("unsupported_content_type", {
+      message: "Send the body as application/json.",
+    });
+  }
+}
+
+function readBearer(authorization: string): string {
+  return /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? "";
+}
+
+/** A page of another site may have its own name resolve to this listener, and then read answers. */
+function unknownHost(host: string): GatewayError {
+  return new GatewayError("unknown_host", {
+    message:
+      `The admin listener does not answer to the host '${host}'. Ask at the address of ` +
+      "admin.public_url, or add the host to admin.hosts in the configuration.",
+  });
+}
+
+function wrongToken(how: string): GatewayError {
+  return notSignedIn("token", `the management token ${how}`);
+}
+
+/** What to do, by what was sent. */
+const advice = {
+  nothing:
+    "Sign in first: send a session's cookie, or a management token in the header " +
+    "Authorization: Bearer.",
+  token:
+    "The management token is wrong, expired or revoked. Make another one with " +
+    "`sluice tokens create`, or sign in.",
+  session: "The session has ended: sign in again.",
+} as const;
+
+/** One answer for whatever is wrong with what was sent; the reason is for `sluice explain`. */
+function notSignedIn(sent: keyof typeof advice, reason: string): GatewayError {
+  return new GatewayError("not_signed_in", {
+    message: advice[sent],
+    headers: { "www-authenticate": "Bearer" },
+    explanation: { rule: "not_signed_in", summary: `Nobody is signed in: ${reason}.` },
+  });
+}

@@ -1,0 +1,59 @@
+import { randomBase62 } from "../../../domain/keys/base62.ts";
+import type { User } from "../../../domain/accounts/user.ts";
+import type { Reply } from "../../../edge/replies/reply.ts";
+import type { AnonymousAdminCall, Route } from "../../../edge/dispatch/route.ts";
+import { change } from "../../operation/change.ts";
+import { bootstrapSchema } from "../../contract/session.ts";
+import { hasOperator } from "./bootstrap.ts";
+import { insertUser } from "../keep-user.ts";
+import { requireGoodPassword } from "../guard/password-rules.ts";
+import { readFields } from "../read-fields.ts";
+import { refuseSignIn } from "../refuse-sign-in.ts";
+import { callOf, type SignInServices } from "../services.ts";
+import { beginning } from "../sessions/session-routes.ts";
+import type { SignInLimits } from "../guard/sign-in-limits.ts";
+import { startedReply, startSession } from "../sessions/start-session.ts";
+
+/** `POST /admin/v1/bootstrap`: makes the first operator, who is then signed in. */
+export function bootstrapRoute(services: SignInServices, limits: SignInLimits): Route {
+  return {
+    method: "POST",
+    path: "/admin/v1/bootstrap",
+    access: "anonymous",
+    handle: (call) => makeOperator(services, limits, call),
+  };
+}
+
+async function makeOperator(
+  services: SignInServices,
+  limits: SignInLimits,
+  call: AnonymousAdminCall,
+): Promise<Reply> {
+  limits.countAddress(call.address);
+  const { token, email, name, password } = await readFields(call, bootstrapSchema);
+  const { bootstrap, passwords, random, clock } = services;
+  const refuse = (reason: string) => refuseSignIn(services, call, { how: "bootstrap", reason });
+  if (!bootstrap.isRight(token)) throw refuse("the token is wrong, spent or too old");
+  requireGoodPassword(password, email, "password");
+  const user: User = {
+    id: `user_${randomBase62(16, random)}`,
+    email,
+    name: name ?? "",
+    role: "operator",
+    accountId: undefined,
+    passwordHash: await passwords.hash(password, call.signal),
+    identity: undefined,
+    createdAt: clock.now(),
+    disabledAt: undefined,
+    lastSignInAt: undefined,
+    revision: 1,
+  };
+  const started = await change(services, callOf(call, user), async (made) => {
+    // Of two requests at a time, one makes the first operator.
+    if (await hasOperator(made.transaction)) throw refuse("there is an operator already");
+    await insertUser(made, user);
+    return startSession(made, { ...beginning(services, call), user, how: "bootstrap" });
+  });
+  bootstrap.end();
+  return { ...startedReply(started, services), status: 201 };
+}

@@ -1,0 +1,73 @@
+import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import type { RandomBytes } from "../../../domain/keys/base62.ts";
+import { randomBase62 } from "../../../domain/keys/base62.ts";
+import { isSameText } from "../same-text.ts";
+import { sha256 } from "../sessions/sessions.ts";
+
+export const localAccessFile = "admin-access.json";
+
+const fileSchema = z.object({ url: z.string(), token: z.string() });
+
+/** Address of a running gateway's control plane and a token for it. */
+export type LocalAccessFile = z.infer<typeof fileSchema>;
+
+export interface LocalAccessOptions {
+  readonly dataDir: string;
+  /** Where the control plane listens, such as `http://127.0.0.1:8081`. */
+  readonly url: string;
+  readonly random: RandomBytes;
+}
+
+/** Lets whoever can read the data directory in: a file with a token that lives like the process. */
+export interface LocalAccess {
+  /** Whether a text is this process's token. */
+  isToken(text: string): boolean;
+  /** Writes the file, in place of one that an earlier process left. */
+  write(): Promise<void>;
+  /** Removes the file, unless another process has written its own since. */
+  remove(): Promise<void>;
+}
+
+export function createLocalAccess({ dataDir, url, random }: LocalAccessOptions): LocalAccess {
+  const path = join(dataDir, localAccessFile);
+  const token = `slc-local_${randomBase62(43, random)}`;
+  const digest = sha256(token);
+  return {
+    isToken: (text) => isSameText(sha256(text), digest),
+    async write() {
+      await mkdir(dataDir, { recursive: true });
+      // Unique, so that two processes that start at once do not write into one file.
+      const draft = `${path}.${randomBase62(8, random)}`;
+      try {
+        const file = await open(draft, "wx", 0o600);
+        try {
+          await file.writeFile(`${JSON.stringify({ url, token })}\n`);
+        } finally {
+          await file.close();
+        }
+        await rename(draft, path);
+      } catch (error) {
+        await rm(draft, { force: true });
+        throw error;
+      }
+    },
+    async remove() {
+      const found = await readLocalAccess(dataDir);
+      if (found !== undefined && isSameText(sha256(found.token), digest)) {
+        await rm(path, { force: true });
+      }
+    },
+  };
+}
+
+/** What a running gateway left for its machine; undefined when none runs, or the file is broken. */
+export async function readLocalAccess(dataDir: string): Promise<LocalAccessFile | undefined> {
+  try {
+    const text = await readFile(join(dataDir, localAccessFile), "utf8");
+    return fileSchema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,85 @@
+import { invalidField } from "../../operation/field-error.ts";
+
+export const passwordLengthMin = 12;
+export const passwordLengthMax = 256;
+
+/** Throws 400 that names the field. */
+export function requireGoodPassword(password: string, email: string, param: string): void {
+  const problem = passwordProblem(password, email);
+  if (problem !== undefined) throw invalidField(param, problem);
+}
+
+/** Why a password must not be taken, as advice for whoever chose it; undefined: it may be. */
+export function passwordProblem(password: string, email: string): string | undefined {
+  const { length } = Array.from(password);
+  if (length < passwordLengthMin || length > passwordLengthMax) {
+    return `use ${passwordLengthMin} to ${passwordLengthMax} characters`;
+  }
+  const plain = password.toLowerCase();
+  const address = email.toLowerCase();
+  if (plain === address || plain === address.split("@", 1)[0]) {
+    return "it must not be the email address";
+  }
+  if (isPredictable(plain)) return "this is one of the passwords that are tried first";
+  return undefined;
+}
+
+/** Words that lists of the commonest passwords are made of, as far as they reach 12 characters. */
+const worst: ReadonlySet<string> = new Set([
+  "123456789012",
+  "1234567890123",
+  "1234567890abc",
+  "1q2w3e4r5t6y",
+  "1qaz2wsx3edc",
+  "abcdefghijkl",
+  "administrator",
+  "adminadminadmin",
+  "changemechangeme",
+  "changemeplease",
+  "correcthorsebatterystaple",
+  "iloveyouforever",
+  "letmeinletmein",
+  "passwordpassword",
+  "password12345",
+  "password123456",
+  "qazwsxedcrfv",
+  "qwerty123456",
+  "qwertyqwerty",
+  "qwertyuiop[]",
+  "qwertyuiopasdf",
+  "sluicesluice",
+  "trustno1trustno1",
+  "welcomewelcome",
+]);
+
+/** Common words that digits and signs at the end do not mend. */
+const stems: ReadonlySet<string> = new Set([
+  "admin",
+  "changeme",
+  "iloveyou",
+  "letmein",
+  "operator",
+  "password",
+  "passw0rd",
+  "p@ssw0rd",
+  "p@ssword",
+  "qwerty",
+  "qwertyuiop",
+  "secret",
+  "sluice",
+  "welcome",
+]);
+
+function isPredictable(plain: string): boolean {
+  if (worst.has(plain) || stems.has(plain.replace(/[^a-z]+$/, ""))) return true;
+  return new Set(plain).size < 4 || isRun(plain);
+}
+
+/** Each character follows the one before it: `abcdef...`, `345678...`, `987654...`. */
+function isRun(plain: string): boolean {
+  const codes = Array.from(plain, (character) => character.codePointAt(0) ?? 0);
+  const steps = new Set(codes.slice(1).map((code, index) => code - (codes[index] ?? 0)));
+  // From nine on, digits begin again at nought.
+  const isStep = (step: number): boolean => Math.abs(step) === 1 || Math.abs(step) === 9;
+  return [...steps].every(isStep);
+}

@@ -1,0 +1,168 @@
+import { describe, expect, test } from "bun:test";
+import { ManualClock } from "../../../../test/support/manual-clock.ts";
+import { bucketsLimit, type PasswordTry, SignInThrottle } from "./sign-in-throttle.ts";
+
+const hourMs = 3_600_000;
+
+/** Tries as often as it is let, at a sustained rate; how many were let in each hour. */
+function wrongTries(
+  throttle: SignInThrottle,
+  clock: ManualClock,
+  { hours, ...tries }: { hours: number; each: (turn: number) => PasswordTry },
+): readonly number[] {
+  const stepMs = 1_000;
+  const perHour: number[] = [];
+  for (let hour = 0; hour < hours; hour += 1) {
+    let taken = 0;
+    for (let turn = 0; turn < hourMs / stepMs; turn += 1) {
+      if (isLet(throttle, tries.each(turn))) taken += 1;
+      clock.advance(stepMs);
+    }
+    perHour.push(taken);
+  }
+  return perHour;
+}
+
+function isLet(throttle: SignInThrottle, tried: PasswordTry): boolean {
+  try {
+    throttle.take(tried);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const stranger = { address: "203.0.113.9", knownAs: undefined };
+const ada = "ada@example.com";
+
+describe("of a stranger's address", () => {
+  test("a user is tried 12 times in the first hour, and 4 times in each further one", () => {
+    const clock = new ManualClock();
+    const throttle = new SignInThrottle(5, clock);
+    const each = () => ({ ...stranger, email: ada });
+    const perHour = wrongTries(throttle, clock, { hours: 6, each });
+    expect(perHour).toEqual([12, 4, 4, 4, 4, 4]);
+  });
+
+  test("all users together are tried 32 times in the first hour, and 4 times in each further", () => {
+    const clock = new ManualClock();
+    const throttle = new SignInThrottle(5, clock);
+    const each = (turn: number) => ({ ...stranger, email: `user${turn % 500}@example.com` });
+    expect(wrongTries(throttle, clock, { hours: 4, each })).toEqual([32, 4, 4, 4]);
+  });
+
+  test("no hour has more, wherever it begins and however the tries pause", () => {
+    const clock = new ManualClock();
+    const throttle = new SignInThrottle(5, clock);
+    const times: number[] = [];
+    let seed = 7;
+    for (let turn = 0; turn < 20_000; turn += 1) {
+      seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
+      clock.advance(seed % 997 === 0 ? hourMs + (seed % 1_000_000) : seed % 20_000);
+      if (isLet(throttle, { ...stranger, email: ada })) times.push(clock.monotonic());
+    }
+    expect(times.length).toBeGreaterThan(100);
+    for (const [place, from] of times.entries()) {
+      const within = times.slice(place).filter((at) => at < from + hourMs);
+      expect(within.length).toBeLessThanOrEqual(12);
+    }
+  });
+
+  test("a restart gives back the first tries, and no more", () => {
+    const clock = new ManualClock();
+    const each = () => ({ ...stranger, email: ada });
+    for (let start = 0; start < 3; start += 1) {
+      const throttle = new SignInThrottle(5, clock);
+      expect(wrongTries(throttle, clock, { hours: 2, each })).toEqual([12, 4]);
+    }
+  });
+
+  test("addresses of one IPv6 network are one", () => {
+    const clock = new ManualClock();
+    const throttle = new SignInThrottle(5, clock);
+    const each = (turn: number) => ({
+      address: `2001:db8::${turn.toString(16)}`,
+      email: ada,
+      knownAs: undefined,
+    });
+    expect(wrongTries(throttle, clock, { hours: 1, each })).toEqual([12]);
+  });
+
+  test("many at once are counted before any is compared", () => {
+    const throttle = new SignInThrottle(5, new ManualClock());
+    const tries = Array.from({ length: 40 }, () => isLet(throttle, { ...stranger, email: ada }));
+    expect(tries.filter(Boolean)).toHaveLength(5);
+  });
+});
+
+test("what others try, from however many addresses, keeps out neither a known nor a new place", () => {
+  const clock = new ManualClock();
+  const throttle = new SignInThrottle(5, clock);
+  for (let turn = 0; turn < 30_000; turn += 1) {
+    const address = `198.51.${turn % 100}.${turn % 251}`;
+    isLet(throttle, { address, email: ada, knownAs: undefined });
+    clock.advance(100);
+  }
+  const own = { address: "192.0.2.1", email: ada };
+  expect(isLet(throttle, { ...own, knownAs: undefined })).toBe(true);
+  expect(isLet(throttle, { ...own, knownAs: "ada's browser" })).toBe(true);
+  // Even where the tries come from the same address, such as that of a proxy.
+  const shared = { address: "198.51.1.1", email: ada };
+  expect(isLet(throttle, { ...shared, knownAs: "ada's browser" })).toBe(true);
+});
+
+test("a known place mistypes four times as often, and waits a minute at most", () => {
+  const clock = new ManualClock();
+  const throttle = new SignInThrottle(5, clock);
+  const known = { address: "192.0.2.1", email: ada, knownAs: "ada's browser" };
+  for (let tries = 0; tries < 20; tries += 1) expect(isLet(throttle, known)).toBe(true);
+  for (let tries = 0; tries < 10; tries += 1) {
+    expect(isLet(throttle, known)).toBe(false);
+    clock.advance(60_000);
+    expect(isLet(throttle, known)).toBe(true);
+  }
+});
+
+test("a right password forgets the user's wrong ones, and not those for others", () => {
+  const clock = new ManualClock();
+  const throttle = new SignInThrottle(5, clock);
+  const own = { ...stranger, email: "eve@example.com" };
+  // Somebody who has a user, to try others in between.
+  let taken = 0;
+  for (let turn = 0; turn < 500; turn += 1) {
+    if (isLet(throttle, { ...stranger, email: `user${turn}@example.com` })) taken += 1;
+    try {
+      throttle.take(own).right();
+    } catch {
+      // Waits as well.
+    }
+  }
+  expect(taken).toBe(25);
+});
+
+test("a password that nobody compared is no try", () => {
+  const throttle = new SignInThrottle(5, new ManualClock());
+  const tried = { ...stranger, email: ada };
+  for (let turn = 0; turn < 100; turn += 1) throttle.take(tried).notTried();
+  for (let turn = 0; turn < 4; turn += 1) throttle.take(tried);
+  throttle.take(tried).notTried();
+  expect(isLet(throttle, tried)).toBe(true);
+  // Once it has to wait, leaving is no way around that.
+  expect(isLet(throttle, tried)).toBe(false);
+});
+
+test("its memory is bounded, and shrinks when tries get fewer", () => {
+  const clock = new ManualClock();
+  const throttle = new SignInThrottle(5, clock);
+  for (let turn = 0; turn < 2 * bucketsLimit; turn += 1) {
+    const address = `10.${turn >> 16}.${(turn >> 8) & 255}.${turn & 255}`;
+    isLet(throttle, { address, email: ada, knownAs: undefined });
+  }
+  expect(throttle.size).toBe(bucketsLimit);
+  clock.advance(hourMs);
+  for (let turn = 0; turn < bucketsLimit; turn += 1) {
+    isLet(throttle, { address: "192.0.2.1", email: `${turn}`, knownAs: undefined });
+    clock.advance(900_000);
+  }
+  expect(throttle.size).toBeLessThan(20);
+});

@@ -1,0 +1,135 @@
+import type { Clock } from "../../../domain/clock.ts";
+import { addressGroup } from "./address-group.ts";
+import { tooMany } from "./rate-window.ts";
+
+/** Most buckets at a time; the one that was tried longest ago is forgotten first. */
+export const bucketsLimit = 20_000;
+
+/** One address may stand for an office: several people who mistype. */
+const usersPerAddress = 5;
+/** Who was here before may mistype more often. */
+const triesOfKnown = 4;
+const firstWaitMs = 30_000;
+const longestWaitMs = 900_000;
+/** Others may share the address: what they do must not keep its user out for long. */
+const longestWaitOfKnownMs = 60_000;
+/** Wrong tries are forgotten after so long without another; longer than any wait. */
+const forgetMs = 3_600_000;
+
+export interface PasswordTry {
+  readonly address: string;
+  readonly email: string;
+  /** What tells that the user was here before, such as a browser; undefined: nothing does. */
+  readonly knownAs: string | undefined;
+}
+
+/** What is to be told of a try that was counted. */
+export interface CountedTry {
+  /** The password was right: what was tried before is forgotten, for this user. */
+  right(): void;
+  /** Nobody compared the password. */
+  notTried(): void;
+}
+
+interface Bucket {
+  failures: number;
+  /** Until when further tries are refused. */
+  waitUntil: number;
+  triedAt: number;
+}
+
+interface Charge {
+  readonly name: string;
+  readonly freeTries: number;
+  readonly longestWaitMs: number;
+}
+
+/**
+ * Makes those wait who try passwords, longer each time: by address, and by address and user. A user
+ * who is known where the try comes from has a bucket alone there: tries from elsewhere, for whichever
+ * user, do not count in it. Tries count before their password is
+ * compared, so that many at once are no way around the wait.
+ */
+export class SignInThrottle {
+  readonly #freeTries: number;
+  readonly #clock: Pick<Clock, "monotonic">;
+  /** The one tried longest ago comes first. */
+  readonly #buckets = new Map<string, Bucket>();
+
+  /** `freeTries`: wrong passwords for one user from one address before the first wait. */
+  constructor(freeTries: number, clock: Pick<Clock, "monotonic">) {
+    this.#freeTries = freeTries;
+    this.#clock = clock;
+  }
+
+  get size(): number {
+    return this.#buckets.size;
+  }
+
+  /** Counts a try as wrong until it is told otherwise. Throws 429. */
+  take(tried: PasswordTry): CountedTry {
+    const now = this.#clock.monotonic();
+    const charges = this.#chargesOf(tried);
+    const waitMs = Math.max(...charges.map(({ name }) => this.#waitMs(name, now)));
+    if (waitMs > 0) throw tooMany(Math.ceil(waitMs / 1000));
+    for (const charge of charges) this.#charge(charge, now);
+    const takeBack = (): void => charges.forEach((charge) => this.#takeBack(charge));
+    return {
+      notTried: takeBack,
+      right: () => {
+        takeBack();
+        this.#buckets.delete(charges[0].name);
+      },
+    };
+  }
+
+  /** The first one is the user's own. */
+  #chargesOf({ address, email, knownAs }: PasswordTry): readonly [Charge, ...Charge[]] {
+    if (knownAs !== undefined) {
+      const freeTries = this.#freeTries * triesOfKnown;
+      const name = JSON.stringify(["known", knownAs]);
+      return [{ name, freeTries, longestWaitMs: longestWaitOfKnownMs }];
+    }
+    const group = addressGroup(address);
+    const pair = JSON.stringify(["pair", group, email]);
+    const all = JSON.stringify(["address", group]);
+    const freeTries = this.#freeTries;
+    return [
+      { name: pair, freeTries, longestWaitMs },
+      { name: all, freeTries: freeTries * usersPerAddress, longestWaitMs },
+    ];
+  }
+
+  #waitMs(name: string, now: number): number {
+    return (this.#buckets.get(name)?.waitUntil ?? 0) - now;
+  }
+
+  #charge({ name, freeTries, longestWaitMs: longest }: Charge, now: number): void {
+    const before = this.#buckets.get(name);
+    const isForgotten = before === undefined || now - before.triedAt >= forgetMs;
+    const failures = (isForgotten ? 0 : before.failures) + 1;
+    const waits = Math.min(failures - freeTries, 30);
+    const waitMs = waits < 0 ? 0 : Math.min(longest, firstWaitMs * 2 ** waits);
+    this.#buckets.delete(name);
+    this.#buckets.set(name, { failures, waitUntil: now + waitMs, triedAt: now });
+    this.#forgetSome(now);
+  }
+
+  #takeBack({ name, freeTries }: Charge): void {
+    const bucket = this.#buckets.get(name);
+    if (bucket === undefined) return;
+    bucket.failures = Math.max(0, bucket.failures - 1);
+    if (bucket.failures < freeTries) bucket.waitUntil = 0;
+  }
+
+  /** Two looks at the oldest for each new one, so that the map shrinks when tries get fewer. */
+  #forgetSome(now: number): void {
+    let looks = 2;
+    for (const [name, { triedAt }] of this.#buckets) {
+      looks -= 1;
+      if (now - triedAt < forgetMs && this.#buckets.size <= bucketsLimit) return;
+      this.#buckets.delete(name);
+      if (looks === 0) return;
+    }
+  }
+}

@@ -1,0 +1,111 @@
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import type { Role, User } from "../../domain/accounts/user.ts";
+import { AlreadyExists } from "../../store/errors.ts";
+import type { ControlTransaction, ControlView } from "../../store/control-store.ts";
+import { userFields } from "../audit/audit-fields.ts";
+import type { Change } from "../operation/change.ts";
+import { invalidField } from "../operation/field-error.ts";
+
+/** Adds a user, with its entry in the audit. Throws 400 and 409. */
+export async function insertUser(change: Change, user: User): Promise<void> {
+  await requireFit(change.transaction, user);
+  await orEmailTaken(change.transaction.users.insert(user));
+  await change.audit({
+    action: "user.create",
+    subject: { type: "user", id: user.id },
+    accountId: user.accountId,
+    after: userFields(user),
+  });
+}
+
+/**
+ * Changes a user, with its entry in the audit. What changes what the user may do, or the password,
+ * ends its sessions; disabling also revokes its tokens. Throws 400 and 409.
+ */
+export async function updateUser(change: Change, before: User, wanted: User): Promise<User> {
+  const { transaction, now } = change;
+  await requireFit(transaction, wanted);
+  if (isEnabledOperator(before) && !isEnabledOperator(wanted)) {
+    await requireOtherOperator(transaction, before);
+  }
+  const after = await transaction.users.update(wanted);
+  const isDisabled = before.disabledAt === undefined && after.disabledAt !== undefined;
+  const mayOther = before.role !== after.role || before.accountId !== after.accountId;
+  const hasNewPassword = before.passwordHash !== after.passwordHash;
+  if (isDisabled || mayOther || hasNewPassword) await transaction.sessions.deleteOf(after.id);
+  if (isDisabled) await transaction.tokens.revokeOf(after.id, now);
+  await change.audit({
+    action: "user.update",
+    subject: { type: "user", id: after.id },
+    accountId: after.accountId,
+    before: userFields(before),
+    // The hash itself is never shown, so a new one has to be told.
+    after: { ...userFields(after), ...(hasNewPassword && { has_new_password: true }) },
+  });
+  return after;
+}
+
+/** Removes a user, with sessions and tokens. Throws 409 for the last operator. */
+export async function deleteUser(change: Change, user: User): Promise<void> {
+  if (isEnabledOperator(user)) await requireOtherOperator(change.transaction, user);
+  // What its tokens made for others ends with them.
+  await change.transaction.tokens.revokeOf(user.id, change.now);
+  await change.transaction.users.delete(user.id);
+  await change.audit({
+    action: "user.delete",
+    subject: { type: "user", id: user.id },
+    accountId: user.accountId,
+    before: userFields(user),
+  });
+}
+
+/** Whether role and account go together. Throws 400 that names the field to change. */
+async function requireFit(view: ControlView, user: User): Promise<void> {
+  const problem = accountProblem(user.role, user.accountId);
+  if (problem !== undefined) throw invalidField("account_id", problem);
+  if (user.accountId === undefined) return;
+  if ((await view.accounts.get(user.accountId)) === undefined) {
+    throw invalidField("account_id", "there is no such account");
+  }
+}
+
+function accountProblem(role: Role, accountId: string | undefined): string | undefined {
+  switch (role) {
+    case "operator":
+      return accountId === undefined ? undefined : "operators belong to no account: send null";
+    case "account_holder":
+      return accountId === undefined ? "account holders need an account" : undefined;
+    case "auditor":
+      return undefined;
+  }
+}
+
+function isEnabledOperator(user: User): boolean {
+  return user.role === "operator" && user.disabledAt === undefined;
+}
+
+/** Without an operator nobody could make another. */
+async function requireOtherOperator(transaction: ControlTransaction, user: User): Promise<void> {
+  let after: string | undefined;
+  do {
+    const page = await transaction.users.list({ role: "operator" }, { limit: 100, after });
+    if (page.items.some((other) => other.id !== user.id && isEnabledOperator(other))) return;
+    after = page.next;
+  } while (after !== undefined);
+  throw new GatewayError("wrong_state", {
+    message: "This is the last enabled operator. Make another user an operator first.",
+  });
+}
+
+async function orEmailTaken(insertion: Promise<void>): Promise<void> {
+  try {
+    await insertion;
+  } catch (error) {
+    if (!(error instanceof AlreadyExists)) throw error;
+    throw new GatewayError("already_exists", {
+      message: "A user with this email address is there already.",
+      param: "email",
+      cause: error,
+    });
+  }
+}

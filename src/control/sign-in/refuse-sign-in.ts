@@ -1,0 +1,25 @@
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import type { SignInRefusal, SignInServices } from "./services.ts";
+
+export interface RefusedCall {
+  readonly id: string;
+  readonly address: string;
+}
+
+/** Tells the log why, and the caller no more than that it was wrong. */
+export function refuseSignIn(
+  { onSignInRefused }: Pick<SignInServices, "onSignInRefused">,
+  { id, address }: RefusedCall,
+  { how, reason }: Pick<SignInRefusal, "how" | "reason">,
+): GatewayError {
+  onSignInRefused({ requestId: id, address, how, reason });
+  return new GatewayError("wrong_credentials", { message: messages[how] });
+}
+
+const messages: Readonly<Record<SignInRefusal["how"], string>> = {
+  password: "Email address and password do not fit together, or the user is disabled.",
+  bootstrap:
+    "The one-time token is wrong, spent or too old. While there is no operator, a restart of the " +
+    "gateway prints a new one.",
+  single_sign_on: "The single sign-on is not, or no longer, under way. Please begin again.",
+};

@@ -1,0 +1,61 @@
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import { isLoopback } from "../../domain/host-list.ts";
+
+const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
+
+/** Whether a request asks to change something. */
+export function isUnsafe(request: Request): boolean {
+  return !safeMethods.has(request.method);
+}
+
+/**
+ * Refuses what a browser sends from a page of another origin (403). Scripts send none of these
+ * headers and pass.
+ */
+export function checkOrigin(request: Request, publicUrl: string): void {
+  const origin = request.headers.get("origin");
+  if (origin !== null && !isSameOrigin(origin, publicUrl)) throw wrongOrigin(origin, publicUrl);
+  const site = request.headers.get("sec-fetch-site");
+  const isForeign = site !== null && site !== "same-origin" && site !== "none";
+  // Links from elsewhere may open pages; they may not change anything.
+  if (isForeign && isUnsafe(request)) throw wrongOrigin(origin ?? site, publicUrl);
+}
+
+/** For a change that comes with a cookie: something must say that the page is the console. */
+export function requireOrigin(request: Request, publicUrl: string): void {
+  checkOrigin(request, publicUrl);
+  if (request.headers.has("origin")) return;
+  if (request.headers.get("sec-fetch-site") === "same-origin") return;
+  const referer = request.headers.get("referer");
+  if (referer === null || !isSameOrigin(referer, publicUrl)) {
+    throw noOrigin(publicUrl);
+  }
+}
+
+/** On loopback all names of the own machine are one: which of them was typed says nothing. */
+function isSameOrigin(from: string, publicUrl: string): boolean {
+  const page = URL.parse(from);
+  const own = URL.parse(publicUrl);
+  if (page === null || own === null) return false;
+  if (page.origin === own.origin) return true;
+  const isOwnMachine = isLoopback(page.hostname) && isLoopback(own.hostname);
+  return isOwnMachine && page.protocol === own.protocol && page.port === own.port;
+}
+
+/** Browsers send it by themselves, so this is for who writes a script with a session's cookie. */
+function noOrigin(publicUrl: string): GatewayError {
+  const origin = URL.parse(publicUrl)?.origin ?? publicUrl;
+  return new GatewayError("wrong_origin", {
+    message:
+      `A change with a session's cookie must have the header \`origin: ${origin}\`. ` +
+      "Scripts had better send a management token, which needs none.",
+  });
+}
+
+function wrongOrigin(from: string, publicUrl: string): GatewayError {
+  return new GatewayError("wrong_origin", {
+    message:
+      `The request comes from '${from.slice(0, 200)}', but the control plane answers pages of ` +
+      `${publicUrl} only. Open the console at that address, or set admin.public_url.`,
+  });
+}

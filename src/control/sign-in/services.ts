@@ -1,0 +1,36 @@
+import type { OperationCall } from "../operation/operation.ts";
+import type { AnonymousAdminCall } from "../../edge/dispatch/route.ts";
+import type { AdminSettings } from "../../config/config.ts";
+import type { User } from "../../domain/accounts/user.ts";
+import type { AdminServices } from "../services.ts";
+import type { Bootstrap } from "./bootstrap/bootstrap.ts";
+import type { Passwords } from "./guard/passwords.ts";
+import { sessionPrincipal } from "./principals.ts";
+
+/** What signing in needs beside what all operations need. */
+export interface SignInServices extends Pick<
+  AdminServices,
+  "store" | "clock" | "random" | "peppers" | "onKeysChanged"
+> {
+  readonly settings: AdminSettings;
+  /** Where browsers reach the admin listener, without a slash at its end. */
+  readonly publicUrl: () => string;
+  readonly passwords: Passwords;
+  readonly bootstrap: Bootstrap;
+  /** Somebody could not sign in; for the log. */
+  readonly onSignInRefused: (refusal: SignInRefusal) => void;
+}
+
+/** Without the email address: people type passwords into that field. */
+export interface SignInRefusal {
+  readonly requestId: string;
+  readonly address: string;
+  readonly how: "password" | "bootstrap" | "single_sign_on";
+  readonly reason: string;
+}
+
+/** The call as one of the user who is just signing in: the audit shows it as its actor. */
+export function callOf(call: AnonymousAdminCall, user: User): OperationCall {
+  const { id, signal, address } = call;
+  return { id, signal, address, principal: sessionPrincipal(user), isSignIn: true };
+}

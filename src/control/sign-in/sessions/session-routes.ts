@@ -1,0 +1,203 @@
+import { GatewayError } from "../../../domain/errors/gateway-error.ts";
+import { roles } from "../../../domain/accounts/user.ts";
+import { jsonReply, type Reply } from "../../../edge/replies/reply.ts";
+import type { AdminCall, AnonymousAdminCall, Route } from "../../../edge/dispatch/route.ts";
+import { change } from "../../operation/change.ts";
+import {
+  credentialsSchema,
+  passwordChangeSchema,
+  type SessionView,
+} from "../../contract/session.ts";
+import { viewUser } from "../../users/view-user.ts";
+import { wrongState } from "../../operation/wrong-state.ts";
+import { cookiePolicy, endedSessionCookie, readCookie } from "./cookies.ts";
+import { updateUser } from "../keep-user.ts";
+import { findKnown } from "../guard/known-browser.ts";
+import { requireGoodPassword } from "../guard/password-rules.ts";
+import { readFields } from "../read-fields.ts";
+import { refuseSignIn } from "../refuse-sign-in.ts";
+import { callOf, type SignInServices } from "../services.ts";
+import { sessionId } from "./sessions.ts";
+import type { SignInLimits } from "../guard/sign-in-limits.ts";
+import type { CountedTry } from "../guard/sign-in-throttle.ts";
+import { startedReply, startSession, viewSession, type StartedSession } from "./start-session.ts";
+
+/** `/admin/v1/session`: sign in with a password, look who is signed in, sign out. */
+export function sessionRoutes(services: SignInServices, limits: SignInLimits): readonly Route[] {
+  const path = "/admin/v1/session";
+  const access = "principal" as const;
+  return [
+    {
+      method: "POST",
+      path,
+      access: "anonymous",
+      handle: (call) => signIn(services, limits, call),
+    },
+    {
+      method: "GET",
+      path,
+      access,
+      roles,
+      scope: "read",
+      handle: (call) => show(services, call),
+    },
+    {
+      method: "DELETE",
+      path,
+      access,
+      roles,
+      scope: "write",
+      handle: (call) => end(services, call),
+    },
+    {
+      method: "POST",
+      path: `${path}/password`,
+      access,
+      roles,
+      scope: "write",
+      handle: (call) => changePassword(services, limits, call),
+    },
+  ];
+}
+
+async function signIn(
+  services: SignInServices,
+  limits: SignInLimits,
+  call: AnonymousAdminCall,
+): Promise<Reply> {
+  const { email, password } = await readFields(call, credentialsSchema);
+  const { store, passwords } = services;
+  const refuse = (reason: string) => refuseSignIn(services, call, { how: "password", reason });
+  const { found, knownAs } = await store.read(async (view) => {
+    const { items } = await view.users.list({ email }, { limit: 1 });
+    const visit = { user: items[0], request: call.request, address: call.address };
+    return { found: items[0], knownAs: await findKnown(view, visit, services) };
+  });
+  const counted = limits.passwords.take({ address: call.address, email, knownAs });
+  const isRight = await orNotTried(
+    passwords.verify(password, found?.passwordHash, call.signal),
+    counted,
+  );
+  if (!isRight || found === undefined) throw refuse("wrong email or password");
+  counted.right();
+  const started = await change(services, callOf(call, found), async (made) => {
+    // What was checked may have changed while the password was hashed.
+    const user = await made.transaction.users.get(found.id);
+    const isSame = user?.passwordHash === found.passwordHash;
+    if (user === undefined || !isSame || user.disabledAt !== undefined) {
+      throw refuse("the user is disabled or was changed");
+    }
+    return startSession(made, { ...beginning(services, call), user, how: "password" });
+  });
+  return startedReply(started, services);
+}
+
+async function show(services: SignInServices, call: AdminCall): Promise<Reply> {
+  const { principal } = call;
+  const headers = { "cache-control": "no-store" };
+  if (principal.kind === "session") {
+    const { session, user, secret } = await currentSession(services, call);
+    return jsonReply(viewSession({ session, user, secret }, services.peppers), headers);
+  }
+  const { userId } = principal;
+  const user =
+    userId === undefined ? undefined : await services.store.read((view) => view.users.get(userId));
+  const answer: SessionView = {
+    user: user === undefined ? null : viewUser(user),
+    csrf_token: null,
+    expires_at: null,
+  };
+  return jsonReply(answer, headers);
+}
+
+async function end(services: SignInServices, call: AdminCall): Promise<Reply> {
+  const { session } = await currentSession(services, call);
+  await change(services, { ...call, isSignIn: true }, async (made) => {
+    await made.transaction.sessions.delete(session.id);
+    await made.audit({
+      action: "session.end",
+      subject: { type: "user", id: session.userId },
+      accountId: call.principal.accountId,
+    });
+  });
+  return jsonReply(
+    { signed_out: true },
+    {
+      "set-cookie": endedSessionCookie(cookiePolicy(services.publicUrl())),
+      "cache-control": "no-store",
+    },
+  );
+}
+
+async function changePassword(
+  services: SignInServices,
+  limits: SignInLimits,
+  call: AdminCall,
+): Promise<Reply> {
+  const { user: found, session } = await currentSession(services, call);
+  const body = await readFields(call, passwordChangeSchema);
+  if (found.passwordHash === undefined) {
+    throw wrongState("You sign in with single sign-on and have no password to change.");
+  }
+  const { passwords } = services;
+  const { address } = call;
+  const tried = { address, email: found.email, knownAs: `session ${session.id}` };
+  const counted = limits.passwords.take(tried);
+  const isRight = await orNotTried(
+    passwords.verify(body.current_password, found.passwordHash, call.signal),
+    counted,
+  );
+  if (!isRight) {
+    throw new GatewayError("wrong_credentials", {
+      message: "The current password is not right.",
+      param: "current_password",
+    });
+  }
+  counted.right();
+  requireGoodPassword(body.new_password, found.email, "new_password");
+  const passwordHash = await passwords.hash(body.new_password, call.signal);
+  const started = await change(services, { ...call, isSignIn: true }, async (made) => {
+    const user = await made.transaction.users.get(found.id);
+    if (user === undefined || user.passwordHash !== found.passwordHash) {
+      throw wrongState("Your password was changed elsewhere meanwhile. Sign in again.");
+    }
+    const changed = await updateUser(made, user, { ...user, passwordHash });
+    return startSession(made, { ...beginning(services, call), user: changed, how: "password" });
+  });
+  return startedReply(started, services);
+}
+
+/** A password that nobody got to compare was no try. */
+async function orNotTried(comparing: Promise<boolean>, counted: CountedTry): Promise<boolean> {
+  try {
+    return await comparing;
+  } catch (error) {
+    counted.notTried();
+    throw error;
+  }
+}
+
+/** What every session that starts here has in common. */
+export function beginning(services: SignInServices, { request }: { readonly request: Request }) {
+  const { publicUrl, settings, random } = services;
+  const previous = sessionId(readCookie(request, cookiePolicy(publicUrl()).session));
+  return { previous, absoluteMs: settings.sessionAbsoluteMs, random };
+}
+
+/** The session that a request came with; the gate has checked it. Throws 409 for tokens. */
+async function currentSession(services: SignInServices, call: AdminCall): Promise<StartedSession> {
+  const { store, publicUrl } = services;
+  const secret = readCookie(call.request, cookiePolicy(publicUrl()).session);
+  const id = call.principal.kind === "session" ? sessionId(secret) : undefined;
+  if (secret === undefined || id === undefined) {
+    throw wrongState("This is about sessions, and you use a token. Sign in with a password.");
+  }
+  const { session, user } = await store.read(async (view) => {
+    const session = await view.sessions.get(id);
+    return { session, user: session && (await view.users.get(session.userId)) };
+  });
+  if (session === undefined || user === undefined) {
+    throw new GatewayError("not_signed_in", { message: "The session has just ended." });
+  }
+  return { session, user, secret };
+}

@@ -1,0 +1,60 @@
+import type { RandomBytes } from "../../../domain/keys/base62.ts";
+import { randomBase62 } from "../../../domain/keys/base62.ts";
+import type { PepperKey } from "../../../domain/keys/peppers.ts";
+import type { Session } from "../../../domain/accounts/user.ts";
+
+/** 43 characters of 62 are 256 bits. */
+const secretLength = 43;
+const secretPattern = /^[0-9A-Za-z]{43}$/;
+
+export interface NewSession {
+  /** The cookie's value: sent once, never stored. */
+  readonly secret: string;
+  readonly session: Session;
+}
+
+export interface SessionStart {
+  readonly userId: string;
+  readonly now: number;
+  readonly absoluteMs: number;
+  readonly random: RandomBytes;
+}
+
+export function newSession({ userId, now, absoluteMs, random }: SessionStart): NewSession {
+  const secret = randomBase62(secretLength, random);
+  const session: Session = {
+    id: sha256(secret),
+    userId,
+    createdAt: now,
+    lastSeenAt: now,
+    expiresAt: now + absoluteMs,
+  };
+  return { secret, session };
+}
+
+/** Under what id a cookie's session is stored; undefined for what can be none. */
+export function sessionId(secret: string | undefined): string | undefined {
+  if (secret === undefined || !secretPattern.test(secret)) return undefined;
+  return sha256(secret);
+}
+
+export function isSessionOver(session: Session, now: number, idleMs: number): boolean {
+  return now >= session.expiresAt || now >= session.lastSeenAt + idleMs;
+}
+
+/**
+ * Whether it must be noted that the session was seen: at most once a minute, and often enough for a
+ * short idle time to count from the last request.
+ */
+export function isSightingDue(session: Session, now: number, idleMs: number): boolean {
+  return now - session.lastSeenAt >= Math.min(60_000, idleMs / 4);
+}
+
+/** What a page sends back with each change. Only who can read the session's answers knows it. */
+export function csrfToken(secret: string, { digest }: PepperKey): string {
+  return Buffer.from(digest(`csrf ${secret}`)).toString("base64url");
+}
+
+export function sha256(text: string): string {
+  return new Bun.CryptoHasher("sha256").update(text).digest("hex");
+}

@@ -1,0 +1,79 @@
+import type { RandomBytes } from "../../../domain/keys/base62.ts";
+import type { Peppers } from "../../../domain/keys/peppers.ts";
+import type { Session, User } from "../../../domain/accounts/user.ts";
+import { jsonReply, type Reply } from "../../../edge/replies/reply.ts";
+import type { Change } from "../../operation/change.ts";
+import type { SessionView } from "../../contract/session.ts";
+import { timeText } from "../../values/time-text.ts";
+import { viewUser } from "../../users/view-user.ts";
+import { cookiePolicy, sessionCookie } from "./cookies.ts";
+import { newKnownCookie } from "../guard/known-browser.ts";
+import type { SignInServices } from "../services.ts";
+import { csrfToken, newSession } from "./sessions.ts";
+
+export interface StartedSession {
+  readonly user: User;
+  readonly session: Session;
+  /** The cookie's value. */
+  readonly secret: string;
+}
+
+export interface SessionBeginning {
+  readonly user: User;
+  readonly how: "password" | "bootstrap" | "single_sign_on";
+  /** Id of the session that the browser had: it ends, so that none outlives a sign-in. */
+  readonly previous: string | undefined;
+  readonly absoluteMs: number;
+  readonly random: RandomBytes;
+}
+
+/** Begins a session, in the transaction of the change. The user must be enabled. */
+export async function startSession(
+  change: Change,
+  { user, how, previous, absoluteMs, random }: SessionBeginning,
+): Promise<StartedSession> {
+  const { transaction, now } = change;
+  if (previous !== undefined) await transaction.sessions.delete(previous);
+  await transaction.users.signedIn(user.id, now);
+  const { secret, session } = newSession({ userId: user.id, now, absoluteMs, random });
+  await transaction.sessions.insert(session);
+  await change.audit({
+    action: "session.start",
+    subject: { type: "user", id: user.id },
+    accountId: user.accountId,
+    after: { how, expires_at: timeText(session.expiresAt) },
+  });
+  return { user: { ...user, lastSignInAt: now }, session, secret };
+}
+
+export type SessionReplyOptions = Pick<
+  SignInServices,
+  "publicUrl" | "peppers" | "clock" | "random"
+>;
+
+export function viewSession(
+  { user, session, secret }: StartedSession,
+  { first }: Peppers,
+): SessionView {
+  return {
+    user: viewUser(user),
+    csrf_token: csrfToken(secret, first),
+    expires_at: timeText(session.expiresAt),
+  };
+}
+
+/** The answer to a sign-in: the session, and its cookies. */
+export function startedReply(started: StartedSession, options: SessionReplyOptions): Reply {
+  const headers = { "cache-control": "no-store" };
+  const reply = jsonReply(viewSession(started, options.peppers), headers);
+  return { ...reply, cookies: startedCookies(started, options) };
+}
+
+export function startedCookies(
+  { user, session, secret }: StartedSession,
+  options: SessionReplyOptions,
+): readonly string[] {
+  const policy = cookiePolicy(options.publicUrl());
+  const maxAgeMs = session.expiresAt - session.createdAt;
+  return [sessionCookie(policy, secret, maxAgeMs), newKnownCookie(user, options)];
+}

@@ -1,0 +1,222 @@
+import type * as Client from "openid-client";
+import type { SsoSettings } from "../../../config/config.ts";
+import { randomBase62, type RandomBytes } from "../../../domain/keys/base62.ts";
+import type { Clock } from "../../../domain/clock.ts";
+import { GatewayError } from "../../../domain/errors/gateway-error.ts";
+import { isSameText } from "../same-text.ts";
+import { sha256 } from "../sessions/sessions.ts";
+import { readFailure } from "./sso-failure.ts";
+
+/** How long somebody may take at the identity provider. */
+export const signOnLifetimeMs = 10 * 60 * 1000;
+/** Sign-ons under way at a time; the oldest one is forgotten first. */
+export const pendingLimit = 10_000;
+/** What the provider says of itself is asked for again after this time. */
+const discoveryLifetimeMs = 60 * 60 * 1000;
+const providerTimeoutSeconds = 10;
+
+export interface SingleSignOnOptions {
+  readonly settings: SsoSettings;
+  /** Where the provider sends browsers back to. */
+  readonly redirectUrl: () => string;
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+}
+
+/** Who the provider says somebody is. */
+export interface SignOnClaims {
+  readonly issuer: string;
+  readonly subject: string;
+  /** All that the ID token says, and what the provider says beside it. */
+  readonly claims: Readonly<Record<string, unknown>>;
+  /** Id of the session that the browser had when it left for the provider. */
+  readonly previous: string | undefined;
+}
+
+interface PendingSignOn {
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+  readonly expiresAt: number;
+  readonly previous: string | undefined;
+}
+
+interface Discovery {
+  readonly provider: Promise<Client.Configuration>;
+  readonly expiresAt: number;
+}
+
+/** OpenID Connect: the code flow with PKCE, state and nonce, each bound to one browser. */
+export class SingleSignOn {
+  readonly #options: SingleSignOnOptions;
+  /** By the digest of the cookie's value, oldest first. */
+  readonly #pending = new Map<string, PendingSignOn>();
+  #discovery: Discovery | undefined;
+
+  constructor(options: SingleSignOnOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Where to send the browser, and what it must bring back in a cookie. `previous` is the session
+   * it has: its cookie does not come back with it from another site. Throws 503.
+   */
+  async begin(
+    previous: string | undefined,
+  ): Promise<{ readonly url: string; readonly binding: string }> {
+    const { settings, redirectUrl, clock, random } = this.#options;
+    const client = await import("openid-client");
+    const provider = await this.#discover(client);
+    const binding = randomBase62(43, random);
+    const pending: PendingSignOn = {
+      state: randomBase62(43, random),
+      nonce: randomBase62(43, random),
+      verifier: randomBase62(64, random),
+      expiresAt: clock.monotonic() + signOnLifetimeMs,
+      previous,
+    };
+    this.#remember(sha256(binding), pending);
+    const url = client.buildAuthorizationUrl(provider, {
+      redirect_uri: redirectUrl(),
+      scope: settings.scopes.join(" "),
+      state: pending.state,
+      nonce: pending.nonce,
+      code_challenge: await client.calculatePKCECodeChallenge(pending.verifier),
+      code_challenge_method: "S256",
+    });
+    return { url: url.href, binding };
+  }
+
+  /**
+   * What the provider says of who comes back. `query` is that of the callback, with its question
+   * mark. Undefined when this browser has no such sign-on under way. Throws 401 and 503.
+   */
+  async finish(query: string, binding: string | undefined): Promise<SignOnClaims | undefined> {
+    const pending = this.#take(query, binding);
+    if (pending === undefined) return undefined;
+    const client = await import("openid-client");
+    const provider = await this.#discover(client);
+    try {
+      const tokens = await client.authorizationCodeGrant(
+        provider,
+        new URL(this.#options.redirectUrl() + query),
+        {
+          expectedState: pending.state,
+          expectedNonce: pending.nonce,
+          pkceCodeVerifier: pending.verifier,
+          idTokenExpected: true,
+        },
+      );
+      const claims = tokens.claims();
+      if (claims === undefined) throw new TypeError("no ID token");
+      const more = this.#isEnough(claims)
+        ? {}
+        : await this.#readMore({ client, provider, token: tokens.access_token }, claims.sub);
+      const { previous } = pending;
+      return { issuer: claims.iss, subject: claims.sub, claims: { ...more, ...claims }, previous };
+    } catch (error) {
+      throw readFailure(client, error);
+    }
+  }
+
+  /** One sign-on ends once, whatever comes of it: a code cannot be sent twice. */
+  #take(query: string, binding: string | undefined): PendingSignOn | undefined {
+    if (binding === undefined) return undefined;
+    const id = sha256(binding);
+    const pending = this.#pending.get(id);
+    const state = new URLSearchParams(query).get("state") ?? "";
+    // A link from elsewhere with a made-up state must not end what the user is doing.
+    if (pending === undefined || !isSameText(state, pending.state)) return undefined;
+    this.#pending.delete(id);
+    return this.#options.clock.monotonic() < pending.expiresAt ? pending : undefined;
+  }
+
+  #remember(id: string, pending: PendingSignOn): void {
+    const now = this.#options.clock.monotonic();
+    for (const [oldId, old] of this.#pending) {
+      if (now < old.expiresAt && this.#pending.size < pendingLimit) break;
+      this.#pending.delete(oldId);
+    }
+    this.#pending.set(id, pending);
+  }
+
+  /** Some providers put profile, groups or account into the user info only. */
+  #isEnough(claims: Client.IDToken): boolean {
+    const { roleClaim, accountClaim } = this.#options.settings;
+    return ["email", roleClaim, accountClaim].every((name) => claims[name] !== undefined);
+  }
+
+  async #readMore(
+    { client, provider, token }: UserInfoSource,
+    subject: string,
+  ): Promise<Readonly<Record<string, unknown>>> {
+    if (provider.serverMetadata().userinfo_endpoint === undefined) return {};
+    return client.fetchUserInfo(provider, token, subject);
+  }
+
+  /** A provider that cannot be reached is asked again by the next sign-on. */
+  #discover(client: typeof Client): Promise<Client.Configuration> {
+    const now = this.#options.clock.monotonic();
+    if (this.#discovery !== undefined && now < this.#discovery.expiresAt) {
+      return this.#discovery.provider;
+    }
+    const provider = discover(client, this.#options.settings);
+    const discovery = { provider, expiresAt: now + discoveryLifetimeMs };
+    this.#discovery = discovery;
+    provider.catch(() => {
+      if (this.#discovery === discovery) this.#discovery = undefined;
+    });
+    return provider;
+  }
+}
+
+interface UserInfoSource {
+  readonly client: typeof Client;
+  readonly provider: Client.Configuration;
+  readonly token: string;
+}
+
+async function discover(
+  client: typeof Client,
+  settings: SsoSettings,
+): Promise<Client.Configuration> {
+  const issuer = new URL(settings.issuer);
+  const isLoopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(issuer.hostname);
+  // Plain HTTP is for a provider on the same machine; elsewhere the library refuses it.
+  const insecure = issuer.protocol === "http:" && isLoopback ? [client.allowInsecureRequests] : [];
+  try {
+    return await client.discovery(
+      issuer,
+      settings.clientId,
+      undefined,
+      clientAuthentication(client, settings),
+      {
+        timeout: providerTimeoutSeconds,
+        // Signatures are checked although the ID token comes from the provider itself.
+        execute: [...insecure, client.enableNonRepudiationChecks],
+      },
+    );
+  } catch (cause) {
+    throw new GatewayError("single_sign_on_unavailable", {
+      message:
+        "The identity provider cannot be reached, or its discovery document is not that of " +
+        "admin.sso.issuer. Please try again, or tell the operator.",
+      headers: { "retry-after": "5" },
+      cause,
+    });
+  }
+}
+
+/** Basic unless the provider names other ways only, as the discovery's default says. */
+function clientAuthentication(client: typeof Client, settings: SsoSettings): Client.ClientAuth {
+  const secret = settings.clientSecret?.reveal();
+  if (secret === undefined) return client.None();
+  const basic = client.ClientSecretBasic(secret);
+  const post = client.ClientSecretPost(secret);
+  return (...request) => {
+    const [server] = request;
+    const ways = server.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];
+    const write = ways.includes("client_secret_basic") ? basic : post;
+    write(...request);
+  };
+}

@@ -1,0 +1,124 @@
+import type { SsoSettings } from "../../../config/config.ts";
+import { GatewayError } from "../../../domain/errors/gateway-error.ts";
+import type { Principal } from "../../../domain/accounts/user.ts";
+import type { Reply } from "../../../edge/replies/reply.ts";
+import type { AnonymousAdminCall, Route } from "../../../edge/dispatch/route.ts";
+import { change } from "../../operation/change.ts";
+import { notFound } from "../../operation/scope.ts";
+import { cookiePolicy, readCookie, signOnCookie } from "../sessions/cookies.ts";
+import { refuseSignIn } from "../refuse-sign-in.ts";
+import { callOf, type SignInServices } from "../services.ts";
+import { beginning } from "../sessions/session-routes.ts";
+import type { SignInLimits } from "../guard/sign-in-limits.ts";
+import { SingleSignOn, signOnLifetimeMs, type SignOnClaims } from "./single-sign-on.ts";
+import { keepSignOnUser, signOnName } from "./sso-user.ts";
+import { startedCookies, startSession } from "../sessions/start-session.ts";
+
+export const signOnCallbackPath = "/admin/v1/sso/callback";
+
+/** `/admin/v1/sso`: sign in at an identity provider. 404 when none is configured. */
+export function ssoRoutes(services: SignInServices, limits: SignInLimits): readonly Route[] {
+  const { settings, publicUrl, clock, random } = services;
+  const singleSignOn = settings.sso && {
+    settings: settings.sso,
+    provider: new SingleSignOn({
+      settings: settings.sso,
+      redirectUrl: () => publicUrl() + signOnCallbackPath,
+      clock,
+      random,
+    }),
+  };
+  return [
+    {
+      method: "GET",
+      path: "/admin/v1/sso/start",
+      access: "anonymous",
+      async handle(call) {
+        if (singleSignOn === undefined) throw notFound("single sign-on configured");
+        const { previous } = beginning(services, call);
+        const { url, binding } = await singleSignOn.provider.begin(previous);
+        const cookie = signOnCookie(cookiePolicy(publicUrl()), binding, signOnLifetimeMs);
+        return redirect(url, { "set-cookie": cookie, "cache-control": "no-store" });
+      },
+    },
+    {
+      method: "GET",
+      path: signOnCallbackPath,
+      access: "anonymous",
+      async handle(call) {
+        if (singleSignOn === undefined) throw notFound("single sign-on configured");
+        limits.countAddress(call.address);
+        return finish(services, call, singleSignOn);
+      },
+    },
+  ];
+}
+
+interface ConfiguredSignOn {
+  readonly settings: SsoSettings;
+  readonly provider: SingleSignOn;
+}
+
+async function finish(
+  services: SignInServices,
+  call: AnonymousAdminCall,
+  { settings, provider }: ConfiguredSignOn,
+): Promise<Reply> {
+  const { publicUrl, random } = services;
+  const how = "single_sign_on";
+  const binding = readCookie(call.request, cookiePolicy(publicUrl()).signOn);
+  const signOn = await provider
+    .finish(`?${call.query.toString()}`, binding)
+    .catch((error: unknown) => {
+      throw noted(services, call, error);
+    });
+  if (signOn === undefined) {
+    throw refuseSignIn(services, call, { how, reason: "no such sign-on is under way here" });
+  }
+  try {
+    const visit = { id: call.id, signal: call.signal, address: call.address };
+    const user = await change(services, { ...visit, principal: visitor(signOn) }, (made) =>
+      keepSignOnUser(made, signOn, { settings, random }),
+    );
+    const started = await change(services, callOf(call, user), async (made) => {
+      const current = await made.transaction.users.get(user.id);
+      if (current === undefined || current.disabledAt !== undefined) throw notFound("user");
+      const begin = beginning(services, call);
+      const previous = begin.previous ?? signOn.previous;
+      return startSession(made, { ...begin, previous, user: current, how });
+    });
+    const cookies = startedCookies(started, services);
+    return { ...redirect("/", { "cache-control": "no-store" }), cookies };
+  } catch (error) {
+    throw noted(services, call, error);
+  }
+}
+
+/** Tells the log why somebody stays outside; the caller learns the same. */
+function noted(services: SignInServices, call: AnonymousAdminCall, error: unknown): unknown {
+  if (error instanceof GatewayError) {
+    services.onSignInRefused({
+      requestId: call.id,
+      address: call.address,
+      how: "single_sign_on",
+      reason: error.message,
+    });
+  }
+  return error;
+}
+
+/** Whom the audit names while nobody knows yet which user it is. */
+function visitor(signOn: SignOnClaims): Principal {
+  return {
+    kind: "session",
+    userId: undefined,
+    name: signOnName(signOn),
+    role: "auditor",
+    accountId: undefined,
+    scopes: [],
+  };
+}
+
+function redirect(location: string, headers: Readonly<Record<string, string>>): Reply {
+  return { status: 302, headers: { ...headers, location }, body: null };
+}

@@ -1,0 +1,142 @@
+import type { SsoSettings } from "../../../config/config.ts";
+import { randomBase62, type RandomBytes } from "../../../domain/keys/base62.ts";
+import { GatewayError } from "../../../domain/errors/gateway-error.ts";
+import { roles, type Role, type User } from "../../../domain/accounts/user.ts";
+import type { ControlView } from "../../../store/control-store.ts";
+import type { Change } from "../../operation/change.ts";
+import { emailSchema } from "../../contract/access-requests.ts";
+import { insertUser, updateUser } from "../keep-user.ts";
+import type { SignOnClaims } from "./single-sign-on.ts";
+
+export interface SignOnUserOptions {
+  readonly settings: SsoSettings;
+  readonly random: RandomBytes;
+}
+
+/**
+ * The user whom the provider means: known by issuer and subject, else bound by a verified email
+ * address, else new. Role and account follow the claims each time. Throws 403 and 409.
+ */
+export async function keepSignOnUser(
+  change: Change,
+  signOn: SignOnClaims,
+  { settings, random }: SignOnUserOptions,
+): Promise<User> {
+  const role = readRole(signOn.claims, settings);
+  const accountId = await readAccount(change.transaction, { signOn, settings, role });
+  const before = await findUser(change.transaction, signOn);
+  if (before === undefined) {
+    const user = newUser(signOn, { role, accountId, now: change.now, random });
+    await insertUser(change, user);
+    return user;
+  }
+  if (before.disabledAt !== undefined) throw notPermitted("This user is disabled.");
+  const { issuer, subject } = signOn;
+  const isSame = before.role === role && before.accountId === accountId;
+  if (isSame && before.identity !== undefined) return before;
+  const identity = { issuer, subject };
+  return updateUser(change, before, { ...before, role, accountId, identity });
+}
+
+/** Email address of the claims, for the audit; the subject when there is none. */
+export function signOnName({ claims, subject }: SignOnClaims): string {
+  return readEmail(claims) ?? subject.slice(0, 254);
+}
+
+async function findUser(view: ControlView, signOn: SignOnClaims): Promise<User | undefined> {
+  const { issuer, subject, claims } = signOn;
+  const known = await view.users.findByIdentity(issuer, subject);
+  if (known !== undefined) return known;
+  const email = readEmail(claims);
+  if (email === undefined) return undefined;
+  const { items } = await view.users.list({ email }, { limit: 1 });
+  const [user] = items;
+  if (user === undefined) return undefined;
+  if (user.identity !== undefined) {
+    throw notPermitted("The email address belongs to a user of another identity.");
+  }
+  // Else whoever may write any address into a profile would become that user.
+  if (claims.email_verified !== true) {
+    throw notPermitted(
+      "A user with this email address exists, and the provider has not verified it.",
+    );
+  }
+  return user;
+}
+
+interface NewUserFacts {
+  readonly role: Role;
+  readonly accountId: string | undefined;
+  readonly now: number;
+  readonly random: RandomBytes;
+}
+
+function newUser({ issuer, subject, claims }: SignOnClaims, facts: NewUserFacts): User {
+  const email = readEmail(claims);
+  if (email === undefined) throw notPermitted("The provider gives no email address.");
+  if (claims.email_verified === false) throw notPermitted("The email address is not verified.");
+  return {
+    id: `user_${randomBase62(16, facts.random)}`,
+    email,
+    name: typeof claims.name === "string" ? claims.name.slice(0, 100) : "",
+    role: facts.role,
+    accountId: facts.accountId,
+    passwordHash: undefined,
+    identity: { issuer, subject },
+    createdAt: facts.now,
+    disabledAt: undefined,
+    lastSignInAt: undefined,
+    revision: 1,
+  };
+}
+
+/** Of several roles, the one that may most. */
+function readRole(claims: SignOnClaims["claims"], settings: SsoSettings): Role {
+  const byValue = new Map(Object.entries(settings.roles));
+  const held = new Set(readTexts(claims[settings.roleClaim]).map((value) => byValue.get(value)));
+  const role = roles.find((candidate) => held.has(candidate));
+  if (role !== undefined) return role;
+  throw notPermitted(`Nothing in the claim '${settings.roleClaim}' gives you a role.`);
+}
+
+interface AccountSearch {
+  readonly signOn: SignOnClaims;
+  readonly settings: SsoSettings;
+  readonly role: Role;
+}
+
+/**
+ * An auditor of one account must not become one of all because its account is not there, or the
+ * claim is missing or of another shape: only the configuration lets an auditor see all.
+ */
+async function readAccount(
+  view: ControlView,
+  { signOn, settings, role }: AccountSearch,
+): Promise<string | undefined> {
+  if (role === "operator") return undefined;
+  const claim = signOn.claims[settings.accountClaim];
+  if (claim === undefined && role === "auditor" && settings.auditorsSeeAll) return undefined;
+  const values: readonly unknown[] = Array.isArray(claim) ? claim : [claim];
+  const [name] = values;
+  if (typeof name !== "string" || values.length > 1) {
+    throw notPermitted(`The claim '${settings.accountClaim}' does not name one account.`);
+  }
+  const byId = await view.accounts.get(name);
+  if (byId !== undefined) return byId.id;
+  const { items } = await view.accounts.list({ name }, { limit: 1 });
+  if (items[0] !== undefined) return items[0].id;
+  throw notPermitted(`The account in the claim '${settings.accountClaim}' does not exist.`);
+}
+
+function readEmail(claims: SignOnClaims["claims"]): string | undefined {
+  return emailSchema.safeParse(claims.email).data;
+}
+
+function readTexts(value: unknown): readonly string[] {
+  const values: readonly unknown[] = Array.isArray(value) ? value : [value];
+  return values.filter((text) => typeof text === "string");
+}
+
+function notPermitted(what: string): GatewayError {
+  return new GatewayError("not_permitted", { message: `${what} Ask an operator.` });
+}

@@ -1,0 +1,86 @@
+import type { CallFilter, UsageReports } from "../../store/usage-reports.ts";
+import { viewCall } from "./call-row.ts";
+import { callRowSchema, exportQuerySchema, type CallRow } from "../contract/usage.ts";
+import { defineOperation } from "../operation/define-operation.ts";
+import { Download } from "../operation/download.ts";
+import type { Operation, OperationCall } from "../operation/operation.ts";
+import { permissions } from "../operation/permissions.ts";
+import type { AdminServices } from "../services.ts";
+import { usageFilter } from "./usage-filter.ts";
+
+/** Rows that are read from the store, and held, at a time. */
+const pageRows = 500;
+
+const columns = callRowSchema.keyof().options;
+
+/** All calls of a time as one text, read from the store page by page as it is written. */
+export function exportUsage({ reports, clock }: AdminServices): Operation {
+  return defineOperation({
+    id: "exportUsage",
+    method: "GET",
+    path: "/admin/v1/usage/export",
+    resource: "Usage",
+    summary: "Download calls, newest first",
+    description:
+      "CSV with a header line, or one JSON object a line. In CSV, a text that a spreadsheet would " +
+      "take for a formula begins with an apostrophe.",
+    ...permissions.read,
+    status: 200,
+    query: exportQuerySchema,
+    answer: callRowSchema,
+    downloads: ["text/csv", "application/x-ndjson"],
+    run({ call, query }) {
+      const { filter, isEmpty } = usageFilter(query, call.principal, clock.now());
+      const pages = isEmpty ? noPages() : readPages(reports, filter, call);
+      const isCsv = query.format === "csv";
+      return new Download({
+        contentType: isCsv ? "text/csv; charset=utf-8" : "application/x-ndjson",
+        fileName: `sluice-usage.${query.format}`,
+        chunks: isCsv ? writeCsv(pages) : writeLines(pages),
+      });
+    },
+  });
+}
+
+type Pages = AsyncGenerator<readonly CallRow[]>;
+
+async function* readPages(
+  reports: Pick<UsageReports, "calls">,
+  filter: CallFilter,
+  { signal, principal }: Pick<OperationCall, "signal" | "principal">,
+): Pages {
+  let after: string | undefined;
+  do {
+    signal.throwIfAborted();
+    const page = await reports.calls(filter, { limit: pageRows, after });
+    yield page.items.map((record) => viewCall(record, principal));
+    after = page.next;
+  } while (after !== undefined);
+}
+
+async function* noPages(): Pages {}
+
+async function* writeCsv(pages: Pages): AsyncGenerator<string> {
+  // With the first page, not before it: a store that fails at once is answered as such.
+  let head = `${columns.join(",")}\r\n`;
+  for await (const rows of pages) {
+    const lines = rows.map((row) => `${columns.map((name) => cell(row[name])).join(",")}\r\n`);
+    yield head + lines.join("");
+    head = "";
+  }
+  if (head !== "") yield head;
+}
+
+async function* writeLines(pages: Pages): AsyncGenerator<string> {
+  for await (const rows of pages) {
+    yield rows.map((row) => `${JSON.stringify(row)}\n`).join("");
+  }
+}
+
+/** RFC 4180. */
+function cell(value: string | number | boolean | null): string {
+  if (value === null) return "";
+  if (typeof value !== "string") return String(value);
+  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

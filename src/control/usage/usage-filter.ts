@@ -1,0 +1,74 @@
+import type { CallOutcome, CapacityClass } from "../../domain/usage/usage.ts";
+import type { Principal } from "../../domain/accounts/user.ts";
+import { type UsageDimension, usageDimensions } from "../../domain/usage/usage-report.ts";
+import type { CallFilter } from "../../store/usage-reports.ts";
+import { invalidField } from "../operation/field-error.ts";
+import { listScope } from "../operation/scope.ts";
+import { readRange } from "../values/time-range.ts";
+
+interface FilterQuery {
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+  readonly environment?: string | undefined;
+  readonly account_id?: string | undefined;
+  readonly application_id?: string | undefined;
+  readonly key_id?: string | undefined;
+  readonly model?: string | undefined;
+  readonly target?: string | undefined;
+  readonly status?: number | undefined;
+  readonly class?: CapacityClass | undefined;
+  readonly outcome?: CallOutcome | undefined;
+  readonly may_be_billed_twice?: "true" | undefined;
+}
+
+export interface ScopedFilter {
+  readonly filter: CallFilter;
+  /** True when another account's usage was asked for: there is none to be seen. */
+  readonly isEmpty: boolean;
+}
+
+/** What of the ledger a request means, and its sender may see. Throws 400 for what it may not. */
+export function usageFilter(query: FilterQuery, principal: Principal, now: number): ScopedFilter {
+  const { accountId, isEmpty } = listScope(principal, query.account_id);
+  const { environment, model, target, status, outcome } = query;
+  if (target !== undefined) requireTargets("target", principal);
+  const filter = {
+    ...readRange(query, now),
+    environment,
+    accountId,
+    applicationId: query.application_id,
+    keyId: query.key_id,
+    model,
+    target,
+    status,
+    capacityClass: query.class,
+    outcome,
+    mayBeBilledTwice: query.may_be_billed_twice === "true" ? (true as const) : undefined,
+  };
+  return { filter, isEmpty };
+}
+
+const dimensions: ReadonlyMap<string, UsageDimension> = new Map(
+  usageDimensions.map((dimension) => [dimension, dimension]),
+);
+
+/** The names of `by`, each once. Throws 400 for one that is none, or that its sender may not see. */
+export function readDimensions(
+  text: string | undefined,
+  principal: Principal,
+): readonly UsageDimension[] {
+  if (text === undefined || text === "") return [];
+  const found = text.split(",").map((name) => {
+    const dimension = dimensions.get(name.trim());
+    if (dimension !== undefined) return dimension;
+    throw invalidField("by", `use some of ${usageDimensions.join(", ")}, with commas between`);
+  });
+  if (found.includes("target")) requireTargets("by", principal);
+  return [...new Set(found)];
+}
+
+/** Targets have the upstreams' own identifiers, which are the operator's. */
+function requireTargets(field: string, { accountId }: Principal): void {
+  if (accountId === undefined) return;
+  throw invalidField(field, "targets are told to operators alone; single calls tell the upstream");
+}

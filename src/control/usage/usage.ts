@@ -1,0 +1,156 @@
+import type { UsageStep } from "../../domain/usage/usage-report.ts";
+import type { Percentiles, UsageTotal } from "../../store/usage-reports.ts";
+import {
+  callDetailSchema,
+  callQuerySchema,
+  callRowSchema,
+  seriesQuerySchema,
+  seriesSchema,
+  totalsQuerySchema,
+  totalsSchema,
+  type UsageTotalView,
+} from "../contract/usage.ts";
+import { listOf } from "../contract/values.ts";
+import { defineOperation } from "../operation/define-operation.ts";
+import { invalidField } from "../operation/field-error.ts";
+import { emptyList, listAnswer, pageRequest } from "../operation/list-page.ts";
+import type { Operation } from "../operation/operation.ts";
+import { permissions } from "../operation/permissions.ts";
+import { requireVisible } from "../operation/scope.ts";
+import type { AdminServices } from "../services.ts";
+import { viewCall, viewCallDetail } from "./call-row.ts";
+import { roundedMs } from "../values/rounded-ms.ts";
+import type { TimeRange } from "../values/time-range.ts";
+import { timeText } from "../values/time-text.ts";
+import { exportUsage } from "./usage-export.ts";
+import { readDimensions, usageFilter } from "./usage-filter.ts";
+
+const stepMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
+const maxSteps = 1500;
+
+/** What was used, summed up and call by call. */
+export function usageOperations(services: AdminServices): readonly Operation[] {
+  return [
+    totals(services),
+    series(services),
+    listCalls(services),
+    exportUsage(services),
+    getCall(services),
+  ];
+}
+
+function totals({ reports, clock }: AdminServices): Operation {
+  return defineOperation({
+    id: "getUsageTotals",
+    method: "GET",
+    path: "/admin/v1/usage/totals",
+    resource: "Usage",
+    summary: "Sum up usage",
+    ...permissions.read,
+    status: 200,
+    query: totalsQuerySchema,
+    answer: totalsSchema,
+    async run({ call, query }) {
+      const { filter, isEmpty } = usageFilter(query, call.principal, clock.now());
+      const by = readDimensions(query.by, call.principal);
+      const found = isEmpty ? [] : await reports.totals({ filter, by, limit: query.limit });
+      return { ...rangeOf(filter), data: found.map(viewTotal) };
+    },
+  });
+}
+
+function series({ reports, clock }: AdminServices): Operation {
+  return defineOperation({
+    id: "getUsageSeries",
+    method: "GET",
+    path: "/admin/v1/usage/series",
+    resource: "Usage",
+    summary: "Sum up usage for each minute, hour or day",
+    ...permissions.read,
+    status: 200,
+    query: seriesQuerySchema,
+    answer: seriesSchema,
+    async run({ call, query }) {
+      const { filter, isEmpty } = usageFilter(query, call.principal, clock.now());
+      const by = readDimensions(query.by, call.principal);
+      const step = query.step ?? defaultStep(filter);
+      checkSteps(filter, step);
+      const found = isEmpty ? [] : await reports.series({ filter, by, step, limit: query.limit });
+      const data = found.map((point) => ({ at: timeText(point.at), ...viewTotal(point) }));
+      return { ...rangeOf(filter), step, data };
+    },
+  });
+}
+
+function defaultStep({ since, until }: TimeRange): UsageStep {
+  if (until - since <= 6 * stepMs.hour) return "minute";
+  return until - since <= 14 * stepMs.day ? "hour" : "day";
+}
+
+function checkSteps({ since, until }: TimeRange, step: UsageStep): void {
+  if ((until - since) / stepMs[step] <= maxSteps) return;
+  throw invalidField("step", `that would be more than ${maxSteps} steps; use longer ones`);
+}
+
+function listCalls({ reports, clock }: AdminServices): Operation {
+  return defineOperation({
+    id: "listCalls",
+    method: "GET",
+    path: "/admin/v1/usage/calls",
+    resource: "Usage",
+    summary: "List calls, newest first",
+    ...permissions.read,
+    status: 200,
+    query: callQuerySchema,
+    answer: listOf(callRowSchema),
+    async run({ call, query }) {
+      const { filter, isEmpty } = usageFilter(query, call.principal, clock.now());
+      if (isEmpty) return emptyList;
+      const page = await reports.calls(filter, pageRequest(query));
+      return listAnswer(page, (record) => viewCall(record, call.principal));
+    },
+  });
+}
+
+function getCall({ reports }: AdminServices): Operation {
+  return defineOperation({
+    id: "getCall",
+    method: "GET",
+    path: "/admin/v1/usage/calls/{id}",
+    resource: "Usage",
+    summary: "Show a call",
+    ...permissions.read,
+    status: 200,
+    answer: callDetailSchema,
+    async run({ call, parameters }) {
+      const record = await reports.call(parameters["id"] ?? "");
+      return viewCallDetail(requireVisible(record, call.principal, "call"), call.principal);
+    },
+  });
+}
+
+function viewTotal(total: UsageTotal): UsageTotalView {
+  return {
+    group: { ...total.group },
+    calls: total.calls,
+    failed_calls: total.failedCalls,
+    abandoned_calls: total.abandonedCalls,
+    input_tokens: total.inputTokens,
+    output_tokens: total.outputTokens,
+    cached_input_tokens: total.cachedInputTokens,
+    cache_write_tokens: total.cacheWriteTokens,
+    estimated_tokens: total.estimatedTokens,
+    duration_ms: viewPercentiles(total.duration),
+    first_event_ms: viewPercentiles(total.firstEvent),
+  };
+}
+
+function viewPercentiles(percentiles: Percentiles | undefined): Percentiles | null {
+  if (percentiles === undefined) return null;
+  const { p50, p95, p99 } = percentiles;
+  return { p50: roundedMs(p50), p95: roundedMs(p95), p99: roundedMs(p99) };
+}
+
+function rangeOf({ since, until }: TimeRange): { since: string; until: string } {
+  return { since: timeText(since), until: timeText(until) };
+}

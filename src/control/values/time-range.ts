@@ -1,0 +1,33 @@
+import { invalidField } from "../operation/field-error.ts";
+
+const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** Milliseconds since the epoch of `2027-01-31T00:00:00Z`, or of so long before now: `30m`. */
+export function readTime(text: string, param: string, now: number): number {
+  const [, count, unit] = /^([1-9][0-9]{0,6})([mhd])$/.exec(text) ?? [];
+  if (count !== undefined && (unit === "m" || unit === "h" || unit === "d")) {
+    return now - Number(count) * unitMs[unit];
+  }
+  const isTime = /^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]{5,12}(?:Z|[+-][0-9]{2}:[0-9]{2}))?$/.test(
+    text,
+  );
+  const time = isTime ? Date.parse(text) : Number.NaN;
+  if (!Number.isNaN(time)) return time;
+  throw invalidField(param, "use a time such as 2027-01-31T00:00:00Z, or 30m, 12h, 7d for ago");
+}
+
+export interface TimeRange {
+  readonly since: number;
+  readonly until: number;
+}
+
+/** Of a report; without words, the last day. Throws 400 for a time that ends before it begins. */
+export function readRange(
+  query: { readonly since?: string | undefined; readonly until?: string | undefined },
+  now: number,
+): TimeRange {
+  const until = query.until === undefined ? now : readTime(query.until, "until", now);
+  const since = query.since === undefined ? until - unitMs.d : readTime(query.since, "since", now);
+  if (since < until) return { since, until };
+  throw invalidField("since", "use a time before `until`");
+}

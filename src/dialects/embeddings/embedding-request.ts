@@ -1,0 +1,115 @@
+import type {
+  EmbeddingContent,
+  EmbeddingInput,
+  EmbeddingRequest,
+} from "../../domain/chat/embedding.ts";
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import { imagePart, textPart } from "../openai-chat/schema/chat-message.ts";
+import {
+  arrayTooLong,
+  integer,
+  isObject,
+  list,
+  missing,
+  object,
+  oneOf,
+  tagged,
+  text,
+  type JsonObject,
+} from "../request/checks.ts";
+import * as messages from "../request/messages.ts";
+import { requireModel, requireObject } from "../request/request-body.ts";
+
+const mostInputs = 2048;
+
+/**
+ * Reads a parsed body of `POST /v1/embeddings`: one input or many, as text or token ids, or as
+ * lists of texts and images. The inputs are those of the body, not copies. Throws a `GatewayError` of status 400 with OpenAI's
+ * message, `param` and `code`.
+ */
+export function parseEmbeddingRequest(body: unknown): EmbeddingRequest {
+  const fields = requireObject(body);
+  const model = requireModel(fields);
+  const inputs = readInputs(fields["input"]);
+  assertOptions(fields);
+  return {
+    model,
+    inputs,
+    dimensions: fields.dimensions ?? undefined,
+    user: fields.user ?? undefined,
+    inputType: fields.input_type ?? undefined,
+    encodingFormat: fields.encoding_format ?? "float",
+    sent: fields,
+  };
+}
+
+interface EmbeddingOptions {
+  readonly encoding_format?: EmbeddingRequest["encodingFormat"] | null;
+  readonly dimensions?: number | null;
+  readonly user?: string | null;
+  readonly input_type?: string | null;
+}
+
+const embeddingOptions = object({
+  optional: {
+    encoding_format: oneOf(["float", "base64"]),
+    dimensions: integer({ minimum: 1 }),
+    user: text(),
+    // Servers differ in the words they know, so the upstream that needs it refuses others.
+    input_type: text(),
+  },
+});
+
+function assertOptions(fields: JsonObject): asserts fields is JsonObject & EmbeddingOptions {
+  const violation = embeddingOptions(fields);
+  if (violation !== undefined) throw violation.toError();
+}
+
+function readInputs(input: unknown): readonly EmbeddingInput[] {
+  if (input === undefined) throw missing("input").toError();
+  if (isText(input)) return [input];
+  if (!Array.isArray(input) || input.length === 0) throw invalidInput();
+  if (input.length > mostInputs) {
+    throw arrayTooLong(mostInputs, input.length).insideField("input").toError();
+  }
+  const items: readonly unknown[] = input;
+  if (items.every(isText)) return items;
+  if (items.every(isTokenId)) return [items];
+  if (items.every(isTokenList)) return items;
+  if (items.some(hasContent) && items.every(isTextOrContent)) return items;
+  throw invalidInput();
+}
+
+/** Not OpenAI's: texts and images that make one vector, in the parts of a chat message. */
+const content = object({
+  required: {
+    content: list(tagged("type", { text: textPart, image_url: imagePart }), { of: "objects" }),
+  },
+});
+
+function isTextOrContent(value: unknown, index: number): value is string | EmbeddingContent {
+  if (!hasContent(value)) return isText(value);
+  const violation = content(value);
+  if (violation === undefined) return true;
+  throw violation.insideItem(index).insideField("input").toError();
+}
+
+function hasContent(value: unknown): boolean {
+  return isObject(value) && value["content"] !== undefined;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value.length > 0;
+}
+
+function isTokenId(value: unknown): value is number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+}
+
+function isTokenList(value: unknown): value is readonly number[] {
+  return Array.isArray(value) && value.length > 0 && value.every(isTokenId);
+}
+
+function invalidInput(): GatewayError {
+  return new GatewayError("invalid_body", { message: messages.invalidInput(), param: "input" });
+}

@@ -1,0 +1,75 @@
+import type { EmbeddingResult, EmbeddingVector } from "../../domain/chat/embedding.ts";
+import { jsonTextReply, type Reply } from "../../edge/replies/reply.ts";
+import type { KeyCall } from "../../edge/dispatch/route.ts";
+import type { Call } from "../../snapshot/call.ts";
+import { runEmbeddings, type EmbeddingCall } from "../../call/embeddings/embedding-call.ts";
+import type { PipelineServices } from "../../call/services.ts";
+import type { ApiSettings } from "../api-settings.ts";
+import { withOptions } from "../call-options.ts";
+import { createTokenDecoder } from "./decode-tokens.ts";
+import {
+  digestToShare,
+  withoutSharing,
+  type AnswerSharing,
+} from "../../idempotency/idempotency.ts";
+import { parseJson } from "../request/parse-json.ts";
+import { parseEmbeddingRequest } from "./embedding-request.ts";
+import { servedHeaders } from "../served-headers.ts";
+import { toBase64, toNumbers } from "./vector-encoding.ts";
+
+/** `POST /v1/embeddings` */
+export function createEmbeddings(
+  services: PipelineServices,
+  settings: () => Pick<ApiSettings, "decodedLimitBytes">,
+  sharing: AnswerSharing = withoutSharing,
+): (call: KeyCall) => Promise<Reply> {
+  const decode = createTokenDecoder();
+  return async (plain) => {
+    const call = withOptions(plain);
+    const bytes = await call.readBody();
+    const bodyBytes = bytes.byteLength;
+    const bodyDigest = await digestToShare(call, bytes);
+    const { value } = await parseJson(bytes);
+    const request = parseEmbeddingRequest(value);
+    const decodeTokens: EmbeddingCall["decodeTokens"] = (inputs) =>
+      decode(inputs, settings().decodedLimitBytes);
+    const embedding = { request, bodyBytes, decodeTokens };
+    const asked = { call, endpoint: "embeddings", alias: request.model, bodyDigest } as const;
+    return sharing.whole(asked, (run) => reply(run, embedding, services));
+  };
+}
+
+async function reply(
+  call: Call,
+  embedding: EmbeddingCall,
+  services: PipelineServices,
+): Promise<Reply> {
+  const { request } = embedding;
+  const started = await runEmbeddings(call, embedding, services);
+  const { answer, meter } = started;
+  const write = request.encodingFormat === "base64" ? writeBase64 : writeNumbers;
+  const usage = { prompt_tokens: meter.usage.inputTokens, total_tokens: meter.usage.inputTokens };
+  const body =
+    `{"object":"list","data":[${writeVectors(answer, write)}],` +
+    `"model":${JSON.stringify(request.model)},"usage":${JSON.stringify(usage)}}`;
+  return jsonTextReply(body, servedHeaders(started, call.snapshot.routing));
+}
+
+/** Joined by hand: the vectors are megabytes that need no escaping. */
+function writeVectors(
+  { vectors }: EmbeddingResult,
+  write: (vector: EmbeddingVector) => string,
+): string {
+  return vectors
+    .map((vector, index) => `{"object":"embedding","index":${index},"embedding":${write(vector)}}`)
+    .join(",");
+}
+
+function writeBase64(vector: EmbeddingVector): string {
+  // What an upstream sent as base64 is still its text: escaped like any other.
+  return typeof vector === "string" ? JSON.stringify(vector) : `"${toBase64(vector)}"`;
+}
+
+function writeNumbers(vector: EmbeddingVector): string {
+  return `[${(typeof vector === "string" ? toNumbers(vector) : vector).join(",")}]`;
+}

@@ -1,0 +1,84 @@
+import type {
+  ChatChoice,
+  ChatResult,
+  GuardrailOutcome,
+  ResultToolCall,
+} from "../../domain/chat/chat.ts";
+import type { TokenUsage } from "../../domain/usage/usage.ts";
+import { reasoningDetail } from "./reasoning-details.ts";
+import { usageBody } from "./usage-body.ts";
+
+export interface ChatBodyOptions {
+  readonly id: string;
+  /** Unix seconds. */
+  readonly created: number;
+  /** The alias the caller asked for. */
+  readonly model: string;
+  readonly usage: TokenUsage;
+}
+
+/** OpenAI's `chat.completion` object, fields in its order. */
+export function chatBody(result: ChatResult, options: ChatBodyOptions): object {
+  return {
+    id: options.id,
+    object: "chat.completion",
+    created: options.created,
+    model: options.model,
+    choices: result.choices.map(choiceBody),
+    usage: usageBody(options.usage),
+    ...(result.serviceTier !== undefined && { service_tier: result.serviceTier }),
+    system_fingerprint: result.systemFingerprint ?? null,
+  };
+}
+
+function choiceBody(choice: ChatChoice): object {
+  return {
+    index: choice.index,
+    message: messageBody(choice),
+    logprobs: logprobsBody(choice),
+    finish_reason: choice.finishReason,
+    ...(choice.guardrail !== undefined && {
+      content_filter_results: contentFilterResults(choice.guardrail),
+    }),
+  };
+}
+
+/**
+ * The field in which Azure OpenAI tells what a filter did, with an entry for each filter. Not
+ * OpenAI's, so it is there only when there is something to tell.
+ */
+export function contentFilterResults({ action }: GuardrailOutcome): object {
+  return { guardrail: { filtered: true, ...(action !== undefined && { action }) } };
+}
+
+function logprobsBody({ logprobs, refusalLogprobs }: ChatChoice): object | null {
+  if (logprobs === undefined && refusalLogprobs === undefined) return null;
+  return { content: logprobs ?? null, refusal: refusalLogprobs ?? null };
+}
+
+function messageBody(choice: ChatChoice): object {
+  const { toolCalls, functionCall, reasoning, reasoningBlocks = [] } = choice;
+  const calls = toolCalls.length > 0 || functionCall !== undefined;
+  // A text answer always has text, be it empty; null stands for "calls or refuses instead".
+  const content = choice.content ?? (calls || choice.refusal !== undefined ? null : "");
+  return {
+    role: "assistant",
+    content: calls && content === "" ? null : content,
+    refusal: choice.refusal ?? null,
+    annotations: [],
+    ...(reasoning !== undefined && { reasoning_content: reasoning }),
+    ...(reasoningBlocks.length > 0 && {
+      reasoning_details: reasoningBlocks.map(reasoningDetail),
+    }),
+    // Absent when there are none: sent back, an empty list is an error.
+    ...(toolCalls.length > 0 && { tool_calls: toolCalls.map(toolCallBody) }),
+    ...(functionCall !== undefined && { function_call: functionCall }),
+  };
+}
+
+function toolCallBody(call: ResultToolCall): object {
+  const { id, kind, name } = call;
+  return kind === "custom"
+    ? { id, type: kind, custom: { name, input: call.arguments } }
+    : { id, type: kind, function: { name, arguments: call.arguments } };
+}

@@ -1,0 +1,176 @@
+import type { ChatEvent } from "../../domain/chat/chat.ts";
+import type { TokenUsage } from "../../domain/usage/usage.ts";
+import { reasoningDetail } from "./reasoning-details.ts";
+import { contentFilterResults } from "./chat-body.ts";
+import { usageBody } from "./usage-body.ts";
+
+export interface ChatChunkOptions {
+  /** `chatcmpl-...`, the same in every chunk. */
+  readonly id: string;
+  /** Unix seconds. */
+  readonly created: number;
+  /** The alias the caller asked for. */
+  readonly model: string;
+  readonly includeUsage: boolean;
+  readonly wantsLogprobs: boolean;
+}
+
+/**
+ * Writes events as `chat.completion.chunk` frames. Role, tool id and tool name go out exactly
+ * once: Python's and Go's clients join repeated strings. Reference: recordings of OpenAI's API.
+ */
+export class ChatChunkWriter {
+  readonly #options: ChatChunkOptions;
+  readonly #choicesWithRole = new Set<number>();
+  /** Calls of custom tools, whose fragments have another shape. */
+  readonly #customCalls = new Set<string>();
+  #head: string;
+  readonly #tail: string;
+
+  constructor(options: ChatChunkOptions) {
+    this.#options = options;
+    this.#head = this.#makeHead(undefined, undefined);
+    this.#tail = options.includeUsage ? ',"usage":null}\n\n' : "}\n\n";
+  }
+
+  write(events: readonly ChatEvent[]): string {
+    let frames = "";
+    for (const event of events) frames += this.#writeEvent(event);
+    return frames;
+  }
+
+  /** A chunk that says nothing, for clients that choke on comments. */
+  keepAlive(): string {
+    return `${this.#head}[]${this.#tail}`;
+  }
+
+  /** The end of a whole answer: the usage chunk, if asked for, and `[DONE]`. */
+  end(usage: TokenUsage): string {
+    const done = "data: [DONE]\n\n";
+    if (!this.#options.includeUsage) return done;
+    return `${this.#head}[],"usage":${JSON.stringify(usageBody(usage))}}\n\n${done}`;
+  }
+
+  #writeEvent(event: ChatEvent): string {
+    switch (event.type) {
+      case "text-delta":
+        return this.#delta(
+          event.choice,
+          `"content":${JSON.stringify(event.text)}`,
+          event.logprobs && `{"content":${JSON.stringify(event.logprobs)},"refusal":null}`,
+        );
+      case "refusal-delta":
+        return this.#delta(
+          event.choice,
+          `"refusal":${JSON.stringify(event.text)}`,
+          event.logprobs && `{"content":null,"refusal":${JSON.stringify(event.logprobs)}}`,
+        );
+      case "reasoning-delta":
+        return this.#delta(event.choice, `"reasoning_content":${JSON.stringify(event.text)}`);
+      case "reasoning-block": {
+        const detail = reasoningDetail(event.content, event.block);
+        return this.#delta(event.choice, `"reasoning_details":[${JSON.stringify(detail)}]`);
+      }
+      case "tool-call-start":
+        if (event.kind === "custom") this.#customCalls.add(`${event.choice} ${event.call}`);
+        return this.#delta(event.choice, `"tool_calls":[${toolHeader(event)}]`);
+      case "tool-call-delta":
+        return this.#delta(event.choice, `"tool_calls":[${this.#toolDelta(event)}]`);
+      case "function-call-start": {
+        const name = JSON.stringify(event.name);
+        return this.#delta(event.choice, `"function_call":{"name":${name},"arguments":""}`);
+      }
+      case "function-call-delta": {
+        const text = JSON.stringify(event.arguments);
+        return this.#delta(event.choice, `"function_call":{"arguments":${text}}`);
+      }
+      case "choice-finish":
+        return this.#finish(event);
+      case "answer-start":
+        this.#head = this.#makeHead(event.systemFingerprint, event.serviceTier);
+        return "";
+      case "usage-report":
+        return "";
+    }
+  }
+
+  #delta(choice: number, delta: string, logprobs = "null"): string {
+    if (this.#choicesWithRole.has(choice)) {
+      return this.#choice({ choice, delta, logprobs, finish: "null" });
+    }
+    this.#choicesWithRole.add(choice);
+    // A call's header comes with the role, text and refusals after it: so OpenAI's recordings have it.
+    if (delta.startsWith('"tool_calls"') || delta.startsWith('"function_call"')) {
+      return this.#roleChunk(choice, `"content":null,${delta},"refusal":null`);
+    }
+    const isRefusal = delta.startsWith('"refusal"');
+    const fields = isRefusal ? '"content":null,"refusal":""' : emptyText;
+    const chunk = this.#choice({ choice, delta, logprobs, finish: "null" });
+    return this.#roleChunk(choice, fields) + chunk;
+  }
+
+  /** The first chunk of a choice; its fields tell clients what kind of answer begins. */
+  #roleChunk(choice: number, fields: string): string {
+    const delta = `"role":"assistant",${fields}`;
+    const logprobs = this.#options.wantsLogprobs ? '{"content":[],"refusal":null}' : "null";
+    return this.#choice({ choice, delta, logprobs, finish: "null" });
+  }
+
+  #finish({ choice, finishReason, guardrail }: FinishEvent): string {
+    const role = this.#choicesWithRole.has(choice) ? "" : this.#roleChunk(choice, emptyText);
+    const results = guardrail && JSON.stringify(contentFilterResults(guardrail));
+    const filter = results === undefined ? "" : `,"content_filter_results":${results}`;
+    const finish = `"${finishReason}"${filter}`;
+    return role + this.#choice({ choice, delta: "", logprobs: "null", finish });
+  }
+
+  #choice({ choice, delta, logprobs, finish }: ChunkChoice): string {
+    return (
+      `${this.#head}[{"index":${choice},"delta":{${delta}},"logprobs":${logprobs},` +
+      `"finish_reason":${finish}}]${this.#tail}`
+    );
+  }
+
+  #toolDelta(event: Extract<ChatEvent, { type: "tool-call-delta" }>): string {
+    const text = JSON.stringify(event.arguments);
+    return this.#customCalls.has(`${event.choice} ${event.call}`)
+      ? `{"index":${event.call},"custom":{"input":${text}}}`
+      : `{"index":${event.call},"function":{"arguments":${text}}}`;
+  }
+
+  #makeHead(fingerprint: string | undefined, serviceTier: string | undefined): string {
+    const { id, created, model } = this.#options;
+    const head = {
+      id,
+      object: "chat.completion.chunk",
+      created,
+      model,
+      ...(serviceTier !== undefined && { service_tier: serviceTier }),
+      system_fingerprint: fingerprint ?? null,
+    };
+    return `data: ${JSON.stringify(head).slice(0, -1)},"choices":`;
+  }
+}
+
+const emptyText = '"content":"","refusal":null';
+
+interface ChunkChoice {
+  readonly choice: number;
+  /** The inside of the delta object, as JSON. */
+  readonly delta: string;
+  /** As JSON. */
+  readonly logprobs: string;
+  /** As JSON, and the fields behind it. */
+  readonly finish: string;
+}
+
+type FinishEvent = Extract<ChatEvent, { type: "choice-finish" }>;
+
+function toolHeader(event: Extract<ChatEvent, { type: "tool-call-start" }>): string {
+  const name = JSON.stringify(event.name);
+  const body =
+    event.kind === "custom"
+      ? `"custom":{"name":${name},"input":""}`
+      : `"function":{"name":${name},"arguments":""}`;
+  return `{"index":${event.call},"id":${JSON.stringify(event.id)},"type":"${event.kind}",${body}}`;
+}

@@ -1,0 +1,114 @@
+/** Every root field of a chat request but `model`. Fields that are not here pass unread. */
+import { chatMessage, textContent } from "./chat-message.ts";
+import { functionCall, functions, toolChoice, tools } from "./chat-tools.ts";
+import {
+  anyObject,
+  boolean,
+  decimal,
+  integer,
+  list,
+  object,
+  oneOf,
+  tagged,
+  text,
+  textOrList,
+  textOrObject,
+  type Check,
+} from "../../request/checks.ts";
+import { keyAtMost, map, tokenIdKey } from "../../request/maps.ts";
+
+const tokenLimit = integer({ minimum: 1 });
+const penalty = decimal({ minimum: -2, maximum: 2 });
+
+const responseFormat = tagged("type", {
+  json_object: anyObject,
+  json_schema: object({
+    required: {
+      json_schema: object({
+        required: {
+          name: text({ mayBeEmpty: false, maximumLength: 64, pattern: /^[a-zA-Z0-9_-]+$/ }),
+        },
+        optional: { description: text(), schema: anyObject, strict: boolean },
+      }),
+    },
+  }),
+  text: anyObject,
+});
+
+const audio = object({
+  required: {
+    voice: textOrObject({
+      text: text(),
+      object: object({ required: { id: text() } }),
+      expected: "one of a string or object",
+    }),
+    format: oneOf(["wav", "aac", "mp3", "flac", "opus", "pcm16"]),
+  },
+});
+
+const userLocation = tagged("type", {
+  approximate: object({
+    required: {
+      approximate: object({
+        optional: { city: text(), country: text(), region: text(), timezone: text() },
+      }),
+    },
+  }),
+});
+
+const metadata = map({
+  key: keyAtMost(64),
+  value: text({ maximumLength: 512 }),
+  maximumEntries: 16,
+});
+
+export const chatFields: Check = object({
+  required: { messages: list(chatMessage, { of: "objects", maximumLength: 2048 }) },
+  optional: {
+    temperature: decimal({ minimum: 0, maximum: 2 }),
+    top_p: decimal({ minimum: 0, maximum: 1 }),
+    n: integer({ minimum: 1, maximum: 128 }),
+    stream: boolean,
+    stream_options: object({
+      optional: { include_usage: boolean, include_obfuscation: boolean },
+    }),
+    max_completion_tokens: tokenLimit,
+    max_tokens: tokenLimit,
+    stop: textOrList(text(), { of: "strings", maximumLength: 4, mayBeEmpty: true }),
+    presence_penalty: penalty,
+    frequency_penalty: penalty,
+    logit_bias: map({ key: tokenIdKey, value: integer({ minimum: -100, maximum: 100 }) }),
+    logprobs: boolean,
+    top_logprobs: integer({ minimum: 0, maximum: 20 }),
+    seed: integer(),
+    response_format: responseFormat,
+    tools,
+    tool_choice: toolChoice,
+    parallel_tool_calls: boolean,
+    functions,
+    function_call: functionCall,
+    reasoning_effort: oneOf(["none", "minimal", "low", "medium", "high", "xhigh", "max"]),
+    verbosity: oneOf(["low", "medium", "high"]),
+    modalities: list(oneOf(["text", "audio"]), { of: "strings", mayBeEmpty: true }),
+    audio,
+    prediction: tagged("type", { content: object({ required: { content: textContent } }) }),
+    web_search_options: object({
+      optional: {
+        search_context_size: oneOf(["low", "medium", "high"]),
+        user_location: userLocation,
+      },
+    }),
+    moderation: object({ required: { model: text() } }),
+    metadata,
+    store: boolean,
+    service_tier: oneOf(["auto", "default", "fast", "flex", "priority", "scale"]),
+    user: text({ maximumLength: 64 }),
+    safety_identifier: text({ maximumLength: 64 }),
+    prompt_cache_key: text(),
+    // The hyphen is how older versions of OpenAI's own clients spell it.
+    prompt_cache_retention: oneOf(["in_memory", "24h", "in-memory"]),
+    prompt_cache_options: object({
+      optional: { mode: oneOf(["implicit", "explicit"]), ttl: oneOf(["30m"]) },
+    }),
+  },
+});

@@ -1,0 +1,152 @@
+/** The messages of a chat request: section "Messages" of OpenAI's wire format. */
+import {
+  emptyArray,
+  isObject,
+  list,
+  missing,
+  object,
+  oneOf,
+  tagged,
+  text,
+  textOrList,
+  wrongType,
+  type Check,
+  type JsonObject,
+} from "../../request/checks.ts";
+import * as messages from "../../request/messages.ts";
+import { cacheControl } from "./cache-control.ts";
+import { Violation } from "../../request/violation.ts";
+
+const cacheBreakpoint = object({ required: { mode: oneOf(["explicit"]) } });
+
+function part(required: Record<string, Check>): Check {
+  return object({
+    required,
+    optional: { ...cacheControl, prompt_cache_breakpoint: cacheBreakpoint },
+  });
+}
+
+export const textPart = part({ text: text() });
+const refusalPart = part({ refusal: text() });
+export const imagePart = part({
+  image_url: object({
+    required: { url: checkImageUrl },
+    optional: { detail: oneOf(["auto", "low", "high", "original"]) },
+  }),
+});
+const audioPart = part({
+  input_audio: object({ required: { data: text(), format: oneOf(["wav", "mp3"]) } }),
+});
+const filePart = part({
+  file: object({ optional: { filename: text(), file_data: text(), file_id: text() } }),
+});
+
+const textParts = tagged("type", { text: textPart });
+const userParts = tagged("type", {
+  text: textPart,
+  image_url: imagePart,
+  input_audio: audioPart,
+  file: filePart,
+});
+/** OpenAI takes text alone; other servers, and the models themselves, take these too. */
+const toolParts = tagged("type", { text: textPart, image_url: imagePart, file: filePart });
+const assistantParts = tagged("type", { text: textPart, refusal: refusalPart });
+
+/** Also the form of a prediction's content. */
+export const textContent = textOrList(textParts, { of: "objects" });
+
+const toolCall = tagged("type", {
+  function: object({
+    required: {
+      id: text(),
+      function: object({ required: { name: text(), arguments: text() } }),
+    },
+  }),
+  custom: object({
+    required: { id: text(), custom: object({ required: { name: text(), input: text() } }) },
+  }),
+});
+
+/** Null `content` passes here; `checkAssistant` decides whether the message may go without. */
+const assistantFields = object({
+  optional: {
+    ...cacheControl,
+    content: textOrList(assistantParts, { of: "objects", mayBeEmpty: true }),
+    name: text(),
+    refusal: text(),
+    audio: object({ required: { id: text() } }),
+    // Clients send back the empty list that some servers answer with.
+    tool_calls: list(toolCall, { of: "objects", maximumLength: 128, mayBeEmpty: true }),
+    function_call: object({ required: { name: text(), arguments: text() } }),
+  },
+});
+
+const instructions = object({
+  required: { content: orNullContent(textContent) },
+  optional: { ...cacheControl, name: text() },
+});
+
+/** In the order of OpenAI's list of supported roles. */
+export const chatMessage = tagged("role", {
+  system: instructions,
+  assistant: checkAssistant,
+  user: object({
+    required: { content: orNullContent(textOrList(userParts, { of: "objects" })) },
+    optional: { ...cacheControl, name: text() },
+  }),
+  function: object({ required: { name: text(), content: orNull(text()) } }),
+  tool: object({
+    required: {
+      content: orNullContent(textOrList(toolParts, { of: "objects" })),
+      tool_call_id: text(),
+    },
+    optional: cacheControl,
+  }),
+  developer: instructions,
+});
+
+function checkAssistant(value: unknown): Violation | undefined {
+  const violation = assistantFields(value);
+  if (violation !== undefined || !isObject(value)) return violation;
+  const content = value["content"];
+  if (typeof content === "string" || saysMoreThanContent(value)) return undefined;
+  if (content === undefined) return missing("content");
+  if (content === null) return nullContent().insideField("content");
+  const isEmpty = Array.isArray(content) && content.length === 0;
+  return isEmpty ? emptyArray().insideField("content") : undefined;
+}
+
+/** Whether an assistant message is whole without content: a call, a refusal, or spoken audio. */
+function saysMoreThanContent(message: JsonObject): boolean {
+  const calls = message["tool_calls"];
+  return (
+    (Array.isArray(calls) && calls.length > 0) ||
+    isObject(message["function_call"]) ||
+    isObject(message["audio"]) ||
+    (typeof message["refusal"] === "string" && message["refusal"].length > 0)
+  );
+}
+
+function orNullContent(check: Check): Check {
+  return (value) => (value === null ? nullContent() : check(value));
+}
+
+function orNull(check: Check): Check {
+  return (value) => (value === null ? undefined : check(value));
+}
+
+/** OpenAI finds this one in a later layer, which writes paths with a dot before the index. */
+function nullContent(): Violation {
+  return new Violation("invalid_body", {
+    message: messages.nullContent,
+    param: (path) => path.replaceAll("[", ".["),
+  });
+}
+
+const imageUrlPattern = /^(?:https?:|data:)/i;
+
+function checkImageUrl(value: unknown): Violation | undefined {
+  if (typeof value !== "string") return wrongType("a string", value);
+  if (imageUrlPattern.test(value)) return undefined;
+  return new Violation("invalid_value", { message: messages.invalidUrl });
+}

@@ -1,0 +1,218 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { GatewayError } from "../../../domain/errors/gateway-error.ts";
+import { parseChatRequest } from "./chat-request.ts";
+import { parseEmbeddingRequest } from "../../embeddings/embedding-request.ts";
+import { restoreLargeSeed } from "./large-seed.ts";
+
+const fieldNames = (
+  "model messages temperature top_p n stream stream_options stop max_completion_tokens " +
+  "max_tokens presence_penalty logit_bias logprobs top_logprobs seed response_format tools " +
+  "tool_choice functions function_call audio modalities prediction web_search_options metadata " +
+  "user role content name tool_calls tool_call_id refusal type function text image_url url " +
+  "input_audio file arguments custom id schema json_schema input encoding_format dimensions " +
+  "__proto__ constructor"
+).split(" ");
+const words = fc.constantFrom(
+  "",
+  ..."user assistant system tool function custom text image_url json_schema json_object".split(" "),
+  ..."content auto none m https://example.com".split(" "),
+);
+
+/** JSON whose keys and texts are those of requests, so that checks are met deep inside. */
+const { hostile } = fc.letrec((tie) => ({
+  hostile: fc.oneof(
+    { depthSize: "small", withCrossShrink: true },
+    fc.oneof(words, fc.double({ noNaN: true }), fc.integer(), fc.boolean(), fc.constant(null)),
+    fc.array(tie("hostile"), { maxLength: 4 }),
+    fc
+      .array(fc.tuple(fc.constantFrom(...fieldNames), tie("hostile")), { maxLength: 6 })
+      .map((entries) => Object.fromEntries(entries)),
+  ),
+}));
+
+const model = fc.string({ minLength: 1 });
+const text = fc.string();
+const maybe = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: null });
+
+const textParts = fc.array(fc.record({ type: fc.constant("text"), text }), { minLength: 1 });
+const userParts = fc.array(
+  fc.oneof(
+    fc.record({ type: fc.constant("text"), text }),
+    fc.record({
+      type: fc.constant("image_url"),
+      image_url: fc.record({ url: fc.webUrl(), detail: fc.constantFrom("auto", "low", null) }),
+    }),
+    fc.record({ type: fc.constant("file"), file: fc.record({ file_id: text }) }),
+  ),
+  { minLength: 1 },
+);
+const toolCalls = fc.array(
+  fc.record({
+    index: fc.nat(),
+    id: text,
+    type: fc.constant("function"),
+    function: fc.record({ name: text, arguments: text }),
+  }),
+  { minLength: 1, maxLength: 4 },
+);
+const message = fc.oneof(
+  fc.record(
+    {
+      role: fc.constantFrom("system", "developer"),
+      content: fc.oneof(text, textParts),
+      name: maybe(text),
+    },
+    { requiredKeys: ["role", "content"] },
+  ),
+  fc.record({ role: fc.constant("user"), content: fc.oneof(text, userParts) }),
+  fc.record(
+    { role: fc.constant("assistant"), content: maybe(text), tool_calls: toolCalls },
+    { requiredKeys: ["role", "tool_calls"] },
+  ),
+  fc.record({
+    role: fc.constant("assistant"),
+    content: text,
+    refusal: fc.constant(null),
+    annotations: fc.constant([]),
+    tool_calls: fc.constant(null),
+  }),
+  fc.record({ role: fc.constant("tool"), content: text, tool_call_id: text }),
+);
+const validBody = fc.record(
+  {
+    model,
+    messages: fc.array(message, { minLength: 1, maxLength: 8 }),
+    temperature: maybe(fc.double({ min: 0, max: 2, noNaN: true })),
+    top_p: maybe(fc.double({ min: 0, max: 1, noNaN: true })),
+    n: maybe(fc.integer({ min: 1, max: 128 })),
+    stream: maybe(fc.boolean()),
+    max_tokens: maybe(fc.integer({ min: 1 })),
+    max_completion_tokens: maybe(fc.integer({ min: 1 })),
+    stop: maybe(fc.oneof(text, fc.array(text, { minLength: 1, maxLength: 4 }))),
+    presence_penalty: maybe(fc.double({ min: -2, max: 2, noNaN: true })),
+    logit_bias: maybe(fc.dictionary(fc.nat().map(String), fc.integer({ min: -100, max: 100 }))),
+    logprobs: maybe(fc.boolean()),
+    seed: maybe(fc.integer()),
+    tools: maybe(fc.constant([{ type: "function", function: { name: "f", parameters: {} } }])),
+    metadata: maybe(
+      fc.dictionary(fc.string({ maxLength: 32 }), fc.string({ maxLength: 256 }), { maxKeys: 16 }),
+    ),
+    service_tier: maybe(fc.constantFrom("auto", "default", "flex")),
+    vendor_field: fc.jsonValue(),
+  },
+  { requiredKeys: ["model", "messages"] },
+);
+
+/** Runs a parser on what a caller could send, and says what it threw, if anything. */
+function refusalOf(parse: (body: unknown) => unknown, body: unknown): GatewayError | undefined {
+  try {
+    parse(body);
+    return undefined;
+  } catch (error) {
+    if (error instanceof GatewayError) return error;
+    throw error;
+  }
+}
+
+function expectWellFormed(error: GatewayError | undefined): void {
+  if (error === undefined) return;
+  const { error: shown } = error.toBody();
+  expect(error.status).toBe(400);
+  expect(shown.type).toBe("invalid_request_error");
+  expect(shown.message).not.toContain("undefined");
+  expect(shown.message.length).toBeLessThan(1000);
+  if (shown.param !== null) expect(shown.param).not.toMatch(/undefined|^[.[]|\.\[?\]|^$/);
+}
+
+describe("whatever JSON a caller sends", () => {
+  const bodies = fc.oneof(
+    fc.jsonValue(),
+    hostile,
+    fc.record({ model, messages: hostile }),
+    fc
+      .tuple(validBody, fc.constantFrom(...fieldNames), hostile)
+      .map(
+        ([body, name, value]) => JSON.parse(JSON.stringify({ ...body, [name]: value })) as unknown,
+      ),
+  );
+
+  test("chat either takes it or refuses it with a 400", () => {
+    fc.assert(
+      fc.property(bodies, (body) => expectWellFormed(refusalOf(parseChatRequest, body))),
+      { numRuns: 6000 },
+    );
+  });
+
+  test("embeddings either take it or refuse it with a 400", () => {
+    const inputs = fc.record({ model, input: hostile, encoding_format: hostile });
+    fc.assert(
+      fc.property(fc.oneof(bodies, inputs), (body) =>
+        expectWellFormed(refusalOf(parseEmbeddingRequest, body)),
+      ),
+      { numRuns: 6000 },
+    );
+  });
+
+  test("a refused body is left as it was", () => {
+    fc.assert(
+      fc.property(bodies, (body) => {
+        const before = JSON.stringify(body);
+        refusalOf(parseChatRequest, body);
+        expect(JSON.stringify(body)).toBe(before);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
+
+test("a valid body becomes the request itself, unknown fields included", () => {
+  fc.assert(
+    fc.property(validBody, (body) => {
+      const request = parseChatRequest(body);
+      expect(request as unknown).toBe(body);
+      expect(restoreLargeSeed(request, JSON.stringify(body))).toBe(request);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test("a body of 2048 messages is taken, one of 2049 is not", () => {
+  const bodyOf = (length: number) => ({
+    model: "m",
+    messages: Array.from({ length }, () => ({ role: "user", content: "hi" })),
+  });
+  const longest = bodyOf(2048);
+  expect(parseChatRequest(longest) as unknown).toBe(longest);
+  expect(refusalOf(parseChatRequest, bodyOf(2049))?.toBody().error).toEqual({
+    message:
+      "Invalid 'messages': array too long. Expected an array with maximum length 2048, " +
+      "but got an array with length 2049 instead.",
+    type: "invalid_request_error",
+    param: "messages",
+    code: "array_above_max_length",
+  });
+});
+
+test("a number too large for JSON's readers is a type error, not a crash", () => {
+  const text = '{"model":"m","messages":[{"role":"user","content":"x"}],"seed":1e400}';
+  const body: unknown = JSON.parse(text);
+  expect(refusalOf(parseChatRequest, body)?.message).toBe(
+    "Invalid type for 'seed': expected an integer, but got a decimal number instead.",
+  );
+});
+
+test("a long value or key of the caller's is not echoed whole", () => {
+  const long = "x".repeat(100_000);
+  for (const fields of [
+    { reasoning_effort: long },
+    { metadata: { [long]: "v" } },
+    { logit_bias: { [`9${"9".repeat(100_000)}`]: "x" } },
+    { logit_bias: { [long]: 1 } },
+    { tools: [{ type: "function", function: { name: "f" } }], functions: [{ name: long }] },
+  ]) {
+    const body = { model: "m", messages: [{ role: "user", content: "hi" }], ...fields };
+    const shown = refusalOf(parseChatRequest, body)?.toBody();
+    expect(JSON.stringify(shown ?? long).length).toBeLessThan(600);
+  }
+});

@@ -1,0 +1,83 @@
+/** What a chat request offers to call, and which of it the model must or may call. */
+import {
+  anyObject,
+  boolean,
+  list,
+  object,
+  oneOf,
+  tagged,
+  text,
+  textOrObject,
+  type Check,
+} from "../../request/checks.ts";
+import { cacheControl } from "./cache-control.ts";
+
+/** OpenAI's newer models take dots as well, and so do other vendors. */
+const functionName = text({
+  mayBeEmpty: false,
+  maximumLength: 64,
+  pattern: /^[a-zA-Z0-9_.-]+$/,
+});
+
+/**
+ * A description may be longer than the 1024 characters that OpenAI takes: many tools in use have
+ * longer ones, and other vendors accept them.
+ */
+const functionDefinition = object({
+  required: { name: functionName },
+  optional: { ...cacheControl, description: text(), parameters: anyObject, strict: boolean },
+});
+
+const customFormat = tagged("type", {
+  text: anyObject,
+  grammar: object({
+    required: {
+      grammar: object({ required: { definition: text(), syntax: oneOf(["lark", "regex"]) } }),
+    },
+  }),
+});
+
+const tool = tagged("type", {
+  function: object({ required: { function: functionDefinition }, optional: cacheControl }),
+  custom: object({
+    optional: cacheControl,
+    required: {
+      custom: object({
+        required: { name: functionName },
+        optional: { description: text(), format: customFormat },
+      }),
+    },
+  }),
+});
+
+/** Lists may be empty: clients send `[]` for "none", and `drop-empty-fields.ts` takes it away. */
+const offers = { of: "objects", maximumLength: 128, mayBeEmpty: true };
+
+export const tools: Check = list(tool, offers);
+export const functions: Check = list(functionDefinition, offers);
+
+const named = object({ required: { name: text() } });
+
+const allowedTools = object({
+  required: {
+    mode: oneOf(["auto", "required"]),
+    tools: list(anyObject, { of: "objects" }),
+  },
+});
+
+// The doubled "one of" is OpenAI's.
+export const toolChoice: Check = textOrObject({
+  text: oneOf(["none", "auto", "required"]),
+  object: tagged("type", {
+    function: object({ required: { function: named } }),
+    custom: object({ required: { custom: named } }),
+    allowed_tools: object({ required: { allowed_tools: allowedTools } }),
+  }),
+  expected: "one of one of 'none', 'auto', or 'required' or object",
+});
+
+export const functionCall: Check = textOrObject({
+  text: oneOf(["none", "auto"]),
+  object: named,
+  expected: "one of one of 'none' or 'auto' or object",
+});

@@ -1,0 +1,86 @@
+import type { ChatRequest } from "../../../domain/chat/chat.ts";
+
+declare global {
+  interface JSON {
+    /** A value that `JSON.stringify` writes as the given text of a primitive. */
+    rawJSON(text: string): unknown;
+  }
+}
+
+/**
+ * A seed is 64 bits wide and a number holds 53: where parsing has rounded it, returns a copy of the
+ * request whose seed is written again exactly as in the body's text. Otherwise the request itself.
+ */
+export function restoreLargeSeed(request: ChatRequest, bodyText: string): ChatRequest {
+  if (typeof request.seed !== "number" || Number.isSafeInteger(request.seed)) return request;
+  const seed = readRootNumber(bodyText, "seed");
+  return seed === undefined ? request : { ...request, seed: JSON.rawJSON(seed) };
+}
+
+const quote = 0x22;
+
+/** What is neither a text nor begins or ends a list or an object says nothing about where a field is. */
+const telling = /["[\]{}]/g;
+
+/** Text of a number field of the outermost object; of the last one, as `JSON.parse` reads it. */
+function readRootNumber(json: string, name: string): string | undefined {
+  let found: string | undefined;
+  let depth = 0;
+  telling.lastIndex = 0;
+  while (telling.test(json)) {
+    const position = telling.lastIndex - 1;
+    const code = json.charCodeAt(position);
+    if (code !== quote) {
+      depth += depthChange(code);
+      continue;
+    }
+    const end = endOfString(json, position);
+    if (depth === 1) {
+      const value = valueAfter(json, end);
+      const key: unknown = value === undefined ? undefined : JSON.parse(json.slice(position, end));
+      if (key === name) found = value;
+    }
+    telling.lastIndex = end;
+  }
+  return found;
+}
+
+function depthChange(code: number): number {
+  switch (code) {
+    case 0x5b:
+    case 0x7b:
+      return 1;
+    case 0x5d:
+    case 0x7d:
+      return -1;
+    default:
+      return 0;
+  }
+}
+
+/** The position after the closing quote. A quote after an odd number of backslashes is text. */
+function endOfString(json: string, start: number): number {
+  let end = json.indexOf('"', start + 1);
+  while (end !== -1) {
+    let backslashes = 0;
+    while (json.charAt(end - 1 - backslashes) === "\\") backslashes += 1;
+    if (backslashes % 2 === 0) return end + 1;
+    end = json.indexOf('"', end + 1);
+  }
+  return json.length;
+}
+
+/** What may come behind a text, and where a value begins: searched for, as white space may be long. */
+const behindText = /[:,\]}]/g;
+const valueBegin = /[-\d"[{tfn]/g;
+const numberText = /[-+.\deE]*/y;
+
+/** The number after a key, "" when another value is there, undefined when the string is no key. */
+function valueAfter(json: string, end: number): string | undefined {
+  behindText.lastIndex = end;
+  if (behindText.exec(json)?.[0] !== ":") return undefined;
+  valueBegin.lastIndex = behindText.lastIndex;
+  if (!valueBegin.test(json)) return undefined;
+  numberText.lastIndex = valueBegin.lastIndex - 1;
+  return numberText.exec(json)?.[0];
+}

@@ -1,0 +1,20 @@
+import { expect, test } from "bun:test";
+import { parseChatRequest } from "../../openai-chat/schema/chat-request.ts";
+
+interface Acceptance {
+  readonly why: string;
+  /** Fields over a body that is valid. */
+  readonly send: Readonly<Record<string, unknown>>;
+}
+
+const table = await Bun.file(`${import.meta.dir}/accepted-chat.jsonl`).text();
+
+for (const line of table.trim().split("\n")) {
+  const { why, send } = JSON.parse(line) as Acceptance;
+  test(`takes ${why} as it is, without a copy`, () => {
+    const body = { model: "m", messages: [{ role: "user", content: "hi" }], ...send };
+    const before = JSON.stringify(body);
+    expect(parseChatRequest(body) as unknown).toBe(body);
+    expect(JSON.stringify(body)).toBe(before);
+  });
+}

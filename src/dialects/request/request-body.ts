@@ -1,0 +1,25 @@
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import { isObject, type JsonObject } from "./checks.ts";
+import * as messages from "./messages.ts";
+
+/** A body that is JSON, but no object, is answered as if it were no JSON at all, as OpenAI does. */
+export function requireObject(body: unknown): JsonObject {
+  if (isObject(body)) return body;
+  throw new GatewayError("invalid_json", { message: messages.notJson() });
+}
+
+export function requireModel(body: JsonObject): string {
+  const model = body["model"];
+  if (model === undefined || model === null || model === "") {
+    throw new GatewayError("invalid_body", { message: messages.missingModel() });
+  }
+  if (typeof model === "string") return model;
+  throw wrongModel(model);
+}
+
+function wrongModel(model: unknown): GatewayError {
+  return new GatewayError("invalid_type", {
+    message: messages.wrongType("model", "a string", model),
+    param: "model",
+  });
+}

@@ -1,0 +1,219 @@
+import type { TokenUsage } from "../usage/usage.ts";
+
+/**
+ * The canonical chat form: OpenAI's wire shape, field names included, as
+ * `dialects/openai-chat/schema` has validated it. Fields that Sluice does not
+ * know stay on the objects; an adapter sends only what it knows, or its operator named.
+ */
+export interface ChatRequest {
+  readonly model: string;
+  readonly messages: readonly ChatMessage[];
+  readonly stream?: boolean | null;
+  readonly stream_options?: { readonly include_usage?: boolean | null } | null;
+  readonly max_tokens?: number | null;
+  readonly max_completion_tokens?: number | null;
+  readonly temperature?: number | null;
+  readonly top_p?: number | null;
+  readonly n?: number | null;
+  readonly stop?: string | readonly string[] | null;
+  readonly presence_penalty?: number | null;
+  readonly frequency_penalty?: number | null;
+  readonly logit_bias?: Readonly<Record<string, number>> | null;
+  readonly logprobs?: boolean | null;
+  readonly top_logprobs?: number | null;
+  /** A number, or `JSON.rawJSON` where the caller's integer has no exact number. */
+  readonly seed?: unknown;
+  readonly response_format?: ResponseFormat | null;
+  readonly tools?: readonly ChatTool[] | null;
+  readonly tool_choice?: ToolChoice | null;
+  readonly parallel_tool_calls?: boolean | null;
+  readonly functions?: readonly FunctionDefinition[] | null;
+  readonly function_call?: "none" | "auto" | { readonly name: string } | null;
+  readonly reasoning_effort?: string | null;
+  readonly user?: string | null;
+  /** Set where the cap is the gateway's: an upstream may lower it, for no caller asked for it. */
+  readonly [isOwnCap]?: true;
+  readonly [field: string]: unknown;
+}
+
+/** A symbol, so that no body can hold it. */
+export const isOwnCap = Symbol("isOwnCap");
+
+export interface FunctionDefinition {
+  readonly name: string;
+  readonly description?: string | null;
+  readonly parameters?: Readonly<Record<string, unknown>> | null;
+  readonly strict?: boolean | null;
+}
+
+export type ChatTool =
+  | { readonly type: "function"; readonly function: FunctionDefinition }
+  | { readonly type: "custom"; readonly custom: { readonly name: string } };
+
+export type ToolChoice =
+  | "none"
+  | "auto"
+  | "required"
+  | { readonly type: "function"; readonly function: { readonly name: string } }
+  | { readonly type: "custom"; readonly custom: { readonly name: string } }
+  | { readonly type: "allowed_tools"; readonly allowed_tools: Readonly<Record<string, unknown>> };
+
+export type ResponseFormat =
+  | { readonly type: "text" }
+  | { readonly type: "json_object" }
+  | {
+      readonly type: "json_schema";
+      readonly json_schema: {
+        readonly name: string;
+        readonly schema?: Readonly<Record<string, unknown>> | null;
+        readonly strict?: boolean | null;
+      };
+    };
+
+export type ChatRole = "developer" | "system" | "user" | "assistant" | "tool" | "function";
+
+export interface ChatMessage {
+  readonly role: ChatRole;
+  readonly content?: string | readonly ContentPart[] | null;
+  readonly name?: string | null;
+  readonly tool_call_id?: string;
+  readonly tool_calls?: readonly RequestToolCall[] | null;
+  readonly [field: string]: unknown;
+}
+
+export type ContentPart =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "refusal"; readonly refusal: string }
+  | { readonly type: "image_url"; readonly image_url: { readonly url: string } }
+  | { readonly type: "input_audio"; readonly input_audio: { readonly data: string } }
+  | { readonly type: "file"; readonly file: Readonly<Record<string, unknown>> };
+
+export type RequestToolCall =
+  | {
+      readonly id: string;
+      readonly type: "function";
+      readonly function: { readonly name: string; readonly arguments: string };
+    }
+  | {
+      readonly id: string;
+      readonly type: "custom";
+      readonly custom: { readonly name: string; readonly input: string };
+    };
+
+export const finishReasons = [
+  "stop",
+  "length",
+  "tool_calls",
+  "content_filter",
+  "function_call",
+] as const;
+export type FinishReason = (typeof finishReasons)[number];
+
+export type ToolCallKind = "function" | "custom";
+
+export interface ResultToolCall {
+  readonly id: string;
+  readonly kind: ToolCallKind;
+  readonly name: string;
+  /** JSON text of a function's arguments, or the free text of a custom tool's input. */
+  readonly arguments: string;
+}
+
+/** Entries of OpenAI's `logprobs.content` or `logprobs.refusal`, passed through unread. */
+export type TokenLogprobs = readonly unknown[];
+
+/**
+ * Thoughts of an answer in the form in which their upstream wants them back. `signature` and `data`
+ * are opaque to all but the adapter that wrote them.
+ */
+export type ReasoningBlock =
+  | { readonly kind: "signed"; readonly text: string; readonly signature: string }
+  /** Hidden even from the caller. */
+  | { readonly kind: "redacted"; readonly data: string };
+
+export interface ChatChoice {
+  readonly index: number;
+  readonly content: string | undefined;
+  readonly refusal: string | undefined;
+  readonly reasoning: string | undefined;
+  /** What the upstream wants back of its thoughts, in its order; most upstreams have nothing. */
+  readonly reasoningBlocks?: readonly ReasoningBlock[] | undefined;
+  readonly toolCalls: readonly ResultToolCall[];
+  /** Answer to the deprecated `functions` of a request. */
+  readonly functionCall: { readonly name: string; readonly arguments: string } | undefined;
+  readonly finishReason: FinishReason;
+  readonly logprobs: TokenLogprobs | undefined;
+  readonly refusalLogprobs?: TokenLogprobs | undefined;
+  /** Undefined where none intervened. */
+  readonly guardrail?: GuardrailOutcome | undefined;
+}
+
+/** What a guardrail of the provider did to a choice: never what it found, which may be secret. */
+export interface GuardrailOutcome {
+  /** Undefined where the provider does not say. */
+  readonly action: "blocked" | "masked" | undefined;
+}
+
+/** A whole answer of a chat model. */
+export interface ChatResult {
+  readonly choices: readonly ChatChoice[];
+  readonly usage: TokenUsage | undefined;
+  readonly systemFingerprint: string | undefined;
+  readonly serviceTier: string | undefined;
+}
+
+/** One step of a streamed answer. `choice` is the choice's index, `call` counts its tool calls from 0. */
+export type ChatEvent =
+  | {
+      readonly type: "text-delta";
+      readonly choice: number;
+      readonly text: string;
+      readonly logprobs?: TokenLogprobs;
+    }
+  | {
+      readonly type: "refusal-delta";
+      readonly choice: number;
+      readonly text: string;
+      readonly logprobs?: TokenLogprobs;
+    }
+  | { readonly type: "reasoning-delta"; readonly choice: number; readonly text: string }
+  /** Behind the deltas of the thoughts that it holds; `block` counts from 0 in its choice. */
+  | {
+      readonly type: "reasoning-block";
+      readonly choice: number;
+      readonly block: number;
+      readonly content: ReasoningBlock;
+    }
+  | {
+      readonly type: "tool-call-start";
+      readonly choice: number;
+      readonly call: number;
+      readonly id: string;
+      readonly kind: ToolCallKind;
+      readonly name: string;
+    }
+  | {
+      readonly type: "tool-call-delta";
+      readonly choice: number;
+      readonly call: number;
+      readonly arguments: string;
+    }
+  | { readonly type: "function-call-start"; readonly choice: number; readonly name: string }
+  | { readonly type: "function-call-delta"; readonly choice: number; readonly arguments: string }
+  | {
+      readonly type: "choice-finish";
+      readonly choice: number;
+      readonly finishReason: FinishReason;
+      readonly guardrail?: GuardrailOutcome | undefined;
+    }
+  | {
+      readonly type: "usage-report";
+      readonly usage: TokenUsage;
+      /** Of some choices only, each of which took a request of its own. */
+      readonly isPart?: true;
+    }
+  | {
+      readonly type: "answer-start";
+      readonly systemFingerprint: string | undefined;
+      readonly serviceTier: string | undefined;
+    };

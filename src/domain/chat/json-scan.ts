@@ -1,0 +1,167 @@
+import { GatewayError } from "../errors/gateway-error.ts";
+import { nextTurn } from "../waiting/next-turn.ts";
+
+/** What bounds the time and memory that parsing a JSON body takes. */
+export interface JsonLimits {
+  /** Deepest nesting of lists and objects. */
+  readonly jsonDepth: number;
+  /** Most values, each counted by what it costs (see `valueCosts`). */
+  readonly jsonValues: number;
+}
+
+/**
+ * What a value costs a parser, and whatever reads and writes the result, in units of a plain number
+ * in a list. Measured on Bun 1.4: a number takes up to 0.05 us, a new field name 0.8 us, an escape 0.04 us.
+ */
+export const valueCosts = {
+  /** A number, a text, true, false or null. */
+  plain: 1,
+  /** A list or an object, beside what is in it. */
+  container: 4,
+  /** The name of a field. */
+  field: 20,
+  /** Of a character in a text. */
+  escape: 1,
+} as const;
+
+/** So much is scanned in one turn of the event loop: a nanosecond a byte, 50 before it is compiled. */
+const turnBytes = 256 * 1024;
+
+/** Scans a whole body in parts. Throws like `JsonScan`. */
+export async function scanJson(bytes: Uint8Array, limits: JsonLimits): Promise<void> {
+  const scan = new JsonScan(limits);
+  for (let start = 0; start < bytes.byteLength; start += turnBytes) {
+    if (start > 0) await nextTurn();
+    scan.push(bytes.subarray(start, start + turnBytes));
+  }
+}
+
+const quote = 0x22;
+const comma = 0x2c;
+const colon = 0x3a;
+const openBracket = 0x5b;
+const backslash = 0x5c;
+const closeBracket = 0x5d;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+
+/** Texts are walked this far before the search for their end is worth a native call. */
+const walkBytes = 32;
+
+/**
+ * One pass over the bytes of a JSON text, before a parser sees it. Takes them in pieces of any size
+ * and throws `GatewayError` 400 with the first byte that is too much. Text that is no JSON gets some
+ * answer; what precedes its first mistake, the only part that a parser reads, is measured right.
+ */
+export class JsonScan {
+  readonly #depthLimit: number;
+  readonly #costLimit: number;
+  #depth = 0;
+  #cost = 0;
+  #isInText = false;
+  /** Whether the last piece ended between a backslash and what it escapes. */
+  #isEscaped = false;
+
+  constructor({ jsonDepth, jsonValues }: JsonLimits) {
+    this.#depthLimit = jsonDepth;
+    this.#costLimit = jsonValues;
+  }
+
+  push(bytes: Uint8Array): void {
+    if (bytes.byteLength === 0) return;
+    let position = this.#isEscaped ? 1 : 0;
+    while (position < bytes.byteLength) {
+      position = this.#isInText
+        ? this.#passText(bytes, position)
+        : this.#passStructure(bytes, position);
+    }
+    this.#isEscaped = position > bytes.byteLength;
+  }
+
+  /** Returns the position after the quote that opens a text, or the end. */
+  #passStructure(bytes: Uint8Array, start: number): number {
+    let position = start;
+    while (position < bytes.byteLength) {
+      const byte = bytes[position];
+      position += 1;
+      switch (byte) {
+        case quote:
+          this.#isInText = true;
+          return position;
+        case comma:
+          this.#add(valueCosts.plain);
+          break;
+        case colon:
+          this.#add(valueCosts.field);
+          break;
+        case openBracket:
+        case openBrace:
+          this.#depth += 1;
+          if (this.#depth > this.#depthLimit) throw tooDeep(this.#depthLimit);
+          this.#add(valueCosts.container);
+          break;
+        case closeBracket:
+        case closeBrace:
+          this.#depth -= 1;
+          break;
+        default:
+      }
+    }
+    return position;
+  }
+
+  /**
+   * Returns the position after the quote that closes the text, or the end; one more than the end
+   * after a backslash that is the last byte.
+   */
+  #passText(bytes: Uint8Array, start: number): number {
+    const end = bytes.byteLength;
+    let position = start;
+    // Where the next ones are. Kept while they lie ahead, so that no byte is searched twice.
+    let nextQuote = -1;
+    let nextBackslash = -1;
+    while (position < end) {
+      const walkEnd = Math.min(position + walkBytes, end);
+      while (position < walkEnd) {
+        const byte = bytes[position];
+        if (byte === quote) {
+          this.#isInText = false;
+          return position + 1;
+        }
+        if (byte === backslash) this.#add(valueCosts.escape);
+        position += byte === backslash ? 2 : 1;
+      }
+      if (nextQuote < position) nextQuote = find(bytes, quote, position);
+      if (nextBackslash < position) nextBackslash = find(bytes, backslash, position);
+      position = Math.max(position, Math.min(nextQuote, nextBackslash));
+    }
+    return position;
+  }
+
+  #add(cost: number): void {
+    this.#cost += cost;
+    if (this.#cost > this.#costLimit) throw tooMany(this.#costLimit);
+  }
+}
+
+/** The end where there is none. */
+function find(bytes: Uint8Array, byte: number, start: number): number {
+  const found = bytes.indexOf(byte, start);
+  return found === -1 ? bytes.byteLength : found;
+}
+
+function tooDeep(limit: number): GatewayError {
+  return new GatewayError("invalid_json", {
+    message: `The JSON body of your request nests deeper than ${limit} levels.`,
+  });
+}
+
+function tooMany(limit: number): GatewayError {
+  const { container, field } = valueCosts;
+  return new GatewayError("invalid_json", {
+    message:
+      `The JSON body of your request holds more than ${limit} values, where a list or an object ` +
+      `counts as ${container}, a field as ${field}, and each escape in a text as one. ` +
+      "Please send less in one request.",
+  });
+}

@@ -1,0 +1,221 @@
+import { adminErrors } from "./admin-error.ts";
+import { maskApiKeys } from "../keys/api-key.ts";
+import { bodyErrors } from "./body-errors.ts";
+import type { RefusalExplanation } from "./refusal.ts";
+
+/**
+ * Every error a caller can see, once. `docs/errors.md` repeats this table and a test keeps the two
+ * equal. The shape is OpenAI's: `{"error":{"message","type","param","code"}}`.
+ */
+export const gatewayErrors = {
+  invalid_api_key: {
+    status: 401,
+    type: "invalid_request_error",
+    code: "invalid_api_key",
+    when: "The API key is missing, malformed, unknown, revoked, expired, or of another environment.",
+  },
+  network_not_allowed: {
+    status: 403,
+    type: "invalid_request_error",
+    code: "network_not_allowed",
+    when: "The API key is right, but may not be used from the caller's network address.",
+  },
+  invalid_model: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "invalid_model",
+    when: "The alias is not in the caller's environment, not allowed for the key, or not of the endpoint's kind.",
+  },
+  context_length_exceeded: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "context_length_exceeded",
+    when: "The input exceeds the model's context window.",
+  },
+  rate_limit_exceeded: {
+    status: 429,
+    type: "tokens",
+    code: "rate_limit_exceeded",
+    when: "The plan of the key is exhausted. `type` is `requests` or `tokens`; `retry-after-ms` says when to try again.",
+  },
+  model_unavailable: {
+    status: 503,
+    type: "server_error",
+    code: "model_unavailable",
+    when: "The upstream model is temporarily unavailable and every target was tried, or Sluice has too much to do, holds as many large requests as it can, or is shutting down.",
+  },
+  internal_error: {
+    status: 500,
+    type: "server_error",
+    code: "internal_error",
+    when: "An unexpected failure inside Sluice. Quote `x-request-id` to the operator.",
+  },
+  ...bodyErrors,
+  upstream_rejected: {
+    status: 400,
+    type: "invalid_request_error",
+    code: null,
+    when: "The model's upstream refused the request; the message is the upstream's.",
+  },
+  content_refused: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "content_policy_violation",
+    when: "The model's upstream refused the content of the request.",
+  },
+  answer_mismatch: {
+    status: 502,
+    type: "server_error",
+    code: "answer_mismatch",
+    when: "The model's answer does not match `response_format`, a second time too, and the operator has such answers refused.",
+  },
+  bad_http_request: {
+    status: 400,
+    type: "invalid_request_error",
+    code: null,
+    when: "The HTTP message is ambiguous: several `Host` or `Authorization` headers, a malformed `Host`, a body on a GET, or a path with dot segments, backslashes, encoded slashes or dots, empty segments or a `#`.",
+  },
+  model_not_found: {
+    status: 404,
+    type: "invalid_request_error",
+    code: "model_not_found",
+    when: "`GET /v1/models/{id}` names a model that the caller's environment does not have.",
+  },
+  unknown_url: {
+    status: 404,
+    type: "invalid_request_error",
+    code: "unknown_url",
+    when: "No endpoint has this path, or no environment has this host.",
+  },
+  method_not_allowed: {
+    status: 405,
+    type: "invalid_request_error",
+    code: null,
+    when: "The endpoint exists, but not for this method; `allow` lists the methods it takes.",
+  },
+  request_timeout: {
+    status: 408,
+    type: "invalid_request_error",
+    code: "request_timeout",
+    when: "The request body did not arrive in time.",
+  },
+  request_too_large: {
+    status: 413,
+    type: "invalid_request_error",
+    code: "request_too_large",
+    when: "The body, as sent or after decompression, is larger than allowed, or expands to more times its size than allowed.",
+  },
+  unsupported_content_type: {
+    status: 415,
+    type: "invalid_request_error",
+    code: "unsupported_content_type",
+    when: "The body is not `application/json`, or has a content encoding other than gzip, deflate, br or zstd.",
+  },
+  deadline_exceeded: {
+    status: 408,
+    type: "invalid_request_error",
+    code: "deadline_exceeded",
+    when: "The answer did not end within the time that the caller's header `x-sluice-timeout-ms` gave.",
+  },
+  caller_left: {
+    status: 499,
+    type: "invalid_request_error",
+    code: "caller_left",
+    when: "The caller closed the connection before the answer ended. Nobody sees it but the ledger and the metrics.",
+  },
+  idempotency_key_conflict: {
+    status: 409,
+    type: "invalid_request_error",
+    code: "idempotency_key_reused",
+    when: "The `Idempotency-Key` was used for another call: another body, endpoint or `x-sluice-capacity`.",
+  },
+  answer_not_kept: {
+    status: 409,
+    type: "invalid_request_error",
+    code: "answer_not_kept",
+    when: "A call with this `Idempotency-Key` was made, and its answer is too large to be kept for a repeat, or for who joins it and reads slowly.",
+  },
+  headers_too_large: {
+    status: 431,
+    type: "invalid_request_error",
+    code: "headers_too_large",
+    when: "The request has more than 100 headers.",
+  },
+} as const satisfies Record<string, GatewayErrorRow>;
+
+export interface GatewayErrorRow {
+  readonly status: number;
+  readonly type: string;
+  readonly code: string | null;
+  readonly when: string;
+}
+
+export type GatewayErrorName = keyof typeof gatewayErrors | keyof typeof adminErrors;
+
+export interface GatewayErrorDetails {
+  /** For the caller: says what to change. Never holds prompts, secrets or causes. */
+  readonly message: string;
+  /** The request field at fault, as a path. */
+  readonly param?: string | null;
+  /** Replaces the row's type, where the row says so. */
+  readonly type?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** For the log only. */
+  readonly cause?: unknown;
+  /** Why the gateway itself refused, for `sluice explain`; nothing of it is sent. */
+  readonly explanation?: RefusalExplanation;
+}
+
+const rows: Readonly<Record<GatewayErrorName, GatewayErrorRow>> = {
+  ...gatewayErrors,
+  ...adminErrors,
+};
+
+/** The one error that turns into an answer; `edge/replies/error-reply` writes it. */
+export class GatewayError extends Error {
+  override readonly name = "GatewayError";
+  readonly row: GatewayErrorRow;
+  readonly param: string | null;
+  readonly type: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly explanation: RefusalExplanation | undefined;
+
+  constructor(name: GatewayErrorName, details: GatewayErrorDetails) {
+    super(details.message, { cause: details.cause });
+    this.row = rows[name];
+    this.param = details.param ?? null;
+    this.type = details.type ?? this.row.type;
+    this.headers = details.headers ?? {};
+    this.explanation = details.explanation;
+  }
+
+  get status(): number {
+    return this.row.status;
+  }
+
+  get code(): string | null {
+    return this.row.code;
+  }
+
+  /** OpenAI's error object, all four keys always present. Whole API keys are not repeated. */
+  toBody(): {
+    error: { message: string; type: string; param: string | null; code: string | null };
+  } {
+    return {
+      error: {
+        message: maskApiKeys(this.message),
+        type: this.type,
+        param: this.param && maskApiKeys(this.param),
+        code: this.code,
+      },
+    };
+  }
+}
+
+/** What callers see of anything unforeseen. The cause stays behind, for the log. */
+export function internalError(cause: unknown): GatewayError {
+  return new GatewayError("internal_error", {
+    message: "The server had an error while processing your request. Please retry your request.",
+    cause,
+  });
+}

@@ -1,0 +1,52 @@
+import type { LimitState } from "./limit-state.ts";
+
+/**
+ * OpenAI's `x-ratelimit-*` headers. Resets are durations as Go prints them. Where requests have no
+ * limit, nothing is said of them.
+ */
+export function rateLimitHeaders(state: LimitState): Record<string, string> {
+  const { limits } = state;
+  const limitTokens = String(limits.tokensPerMinute);
+  const remainingTokens = String(state.remainingTokens);
+  const resetTokens = formatGoDuration(state.resetTokensMs);
+  if (limits.requestsPerMinute === Infinity) {
+    return {
+      "x-ratelimit-limit-tokens": limitTokens,
+      "x-ratelimit-remaining-tokens": remainingTokens,
+      "x-ratelimit-reset-tokens": resetTokens,
+    };
+  }
+  return {
+    "x-ratelimit-limit-requests": String(limits.requestsPerMinute),
+    "x-ratelimit-limit-tokens": limitTokens,
+    "x-ratelimit-remaining-requests": String(state.remainingRequests),
+    "x-ratelimit-remaining-tokens": remainingTokens,
+    "x-ratelimit-reset-requests": formatGoDuration(state.resetRequestsMs),
+    "x-ratelimit-reset-tokens": resetTokens,
+  };
+}
+
+/**
+ * Headers of a refusal. OpenAI's clients read `retry-after-ms` first, others `retry-after`. A
+ * request that can never fit (undefined) says so with the header those clients obey.
+ */
+export function retryHeaders(retryAfterMs: number | undefined): Record<string, string> {
+  if (retryAfterMs === undefined) return { "x-should-retry": "false" };
+  const waitMs = Math.max(1, Math.ceil(retryAfterMs));
+  return {
+    "retry-after": String(Math.ceil(waitMs / 1_000)),
+    "retry-after-ms": String(waitMs),
+  };
+}
+
+/** `17ms`, `1s`, `18.642s`, `6m0s`, `1h0m0s`; parts of a millisecond are rounded up. */
+export function formatGoDuration(durationMs: number): string {
+  const wholeMs = Math.max(0, Math.ceil(durationMs));
+  if (wholeMs === 0) return "0s";
+  if (wholeMs < 1_000) return `${wholeMs}ms`;
+  const minutes = Math.floor(wholeMs / 60_000);
+  const seconds = `${(wholeMs - minutes * 60_000) / 1_000}s`;
+  if (minutes === 0) return seconds;
+  if (minutes < 60) return `${minutes}m${seconds}`;
+  return `${Math.floor(minutes / 60)}h${minutes % 60}m${seconds}`;
+}

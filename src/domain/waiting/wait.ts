@@ -1,0 +1,19 @@
+import type { Clock } from "../clock.ts";
+
+/** Resolves after the time, or at once when the signal fires; it never rejects. */
+export function wait(
+  durationMs: number,
+  signal: AbortSignal,
+  clock: Pick<Clock, "schedule">,
+): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const end = (): void => {
+      cancel();
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const cancel = clock.schedule(end, durationMs);
+    signal.addEventListener("abort", end, { once: true });
+  });
+}

@@ -1,0 +1,147 @@
+import { expect, test } from "bun:test";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { bodyLimitsOf } from "../../../test/support/body-limits.ts";
+import { BodyMemory, type BodyHold } from "./body-memory.ts";
+
+const limits = bodyLimitsOf({
+  bodyMemoryBytes: 100,
+  bodyMemoryPerKeyBytes: 60,
+  bodyMemoryWaitMs: 1_000,
+  bodyMemoryQueue: 4,
+});
+
+function start() {
+  const clock = new ManualClock();
+  const memory = new BodyMemory(clock);
+  const granted: string[] = [];
+  const open = (name: string, signal = new AbortController().signal): BodyHold =>
+    memory.hold({ name, request: { signal } }, limits);
+  /** Asks and notes when it was given. */
+  const grow = (hold: BodyHold, bytes: number, label: string): Promise<unknown> => {
+    const growing = hold.reserve(bytes);
+    if (growing === undefined) {
+      granted.push(label);
+      return Promise.resolve();
+    }
+    return growing.then(
+      () => granted.push(label),
+      (error: unknown) => error,
+    );
+  };
+  return { clock, memory, granted, open, grow };
+}
+
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test("what fits is taken at once; what is given back lets in the next", async () => {
+  const { memory, granted, open, grow } = start();
+  const [one, two, three] = [open("a"), open("b"), open("c")];
+  void grow(one, 60, "one");
+  void grow(two, 40, "two");
+  void grow(three, 1, "three");
+  expect(granted).toEqual(["one", "two"]);
+  two.shrinkTo(30);
+  await settle();
+  expect(granted).toEqual(["one", "two", "three"]);
+  expect(memory.heldBytes).toBe(91);
+  for (const hold of [one, two, three]) hold.release();
+  expect(memory.heldBytes).toBe(0);
+});
+
+test("a key that is at its own limit waits alone", async () => {
+  const { granted, open, grow } = start();
+  const first = open("a");
+  void grow(first, 60, "a1");
+  void grow(open("a"), 10, "a2");
+  void grow(open("b"), 40, "b1");
+  expect(granted).toEqual(["a1", "b1"]);
+  first.release();
+  await settle();
+  expect(granted).toEqual(["a1", "b1", "a2"]);
+});
+
+test("keys take turns, and who comes later does not get in front", async () => {
+  const { granted, open, grow } = start();
+  const [one, two] = [open("x"), open("y")];
+  void grow(one, 50, "x");
+  void grow(two, 50, "y");
+  for (const label of ["a1", "a2", "b1"]) void grow(open(label.slice(0, 1)), 50, label);
+  void grow(open("c"), 1, "c1");
+  expect(granted).toEqual(["x", "y"]);
+  one.release();
+  await settle();
+  expect(granted).toEqual(["x", "y", "a1"]);
+  two.release();
+  await settle();
+  expect(granted).toEqual(["x", "y", "a1", "b1"]);
+});
+
+test("who waits too long, or finds the queue full, gets 503 and a time to come back", async () => {
+  const { clock, memory, open, grow } = start();
+  void grow(open("x"), 60, "x");
+  void grow(open("y"), 40, "y");
+  const waits = ["a", "b", "c", "d"].map((name) => grow(open(name), 10, name));
+  const refused = await grow(open("e"), 10, "e");
+  expect(refused).toMatchObject({ status: 503, headers: { "retry-after": "2" } });
+  clock.advance(1_000);
+  for (const error of await Promise.all(waits)) {
+    expect(error).toMatchObject({ status: 503, code: "model_unavailable" });
+  }
+  expect(memory.heldBytes).toBe(100);
+});
+
+test("a body that is given up while it waits holds nothing afterwards", async () => {
+  const { memory, granted, open, grow } = start();
+  const first = open("x");
+  void grow(first, 60, "x1");
+  void grow(open("y"), 40, "y1");
+  const given = open("a");
+  void grow(given, 10, "a1");
+  given.release();
+  const leaver = new AbortController();
+  const left = grow(open("b", leaver.signal), 10, "b1");
+  const reason = new Error("left");
+  leaver.abort(reason);
+  expect(await left).toBe(reason);
+  first.release();
+  await settle();
+  expect(granted).toEqual(["x1", "y1", "a1"]);
+  expect(memory.heldBytes).toBe(40);
+});
+
+test("smaller bodies pass one that waits, up to its own size, and no more", async () => {
+  const { granted, open, grow } = start();
+  const one = open("x");
+  void grow(one, 50, "x");
+  void grow(open("y"), 10, "y");
+  // 40 are free, and it wants 50.
+  void grow(open("a"), 50, "a");
+  void grow(open("b"), 30, "b");
+  void grow(open("c"), 10, "c");
+  expect(granted).toEqual(["x", "y", "b", "c"]);
+  void grow(open("d"), 20, "d");
+  one.release();
+  await settle();
+  expect(granted).toEqual(["x", "y", "b", "c", "a"]);
+});
+
+test("what passes one that waits is counted, so that it does not wait for ever", async () => {
+  const { granted, open, grow } = start();
+  void grow(open("x"), 60, "x");
+  void grow(open("a"), 50, "a");
+  for (let passed = 0; passed < 4; passed += 1) {
+    const small = open("b");
+    void grow(small, 20, `b${passed}`);
+    if (granted.includes(`b${passed}`)) small.release();
+  }
+  expect(granted).toEqual(["x", "b0", "b1"]);
+});
+
+test("memory is reserved once: a body never waits for more while it holds something", () => {
+  const { memory, open, grow } = start();
+  const hold = open("a");
+  void grow(hold, 40, "a");
+  hold.shrinkTo(50);
+  void grow(hold, 60, "a");
+  expect(memory.heldBytes).toBe(40);
+});

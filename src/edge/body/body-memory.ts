@@ -1,0 +1,221 @@
+import type { Clock } from "../../domain/clock.ts";
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+
+/** How much the bodies of requests may hold that have no answer yet. */
+export interface BodyMemoryLimits {
+  /** All of them together. */
+  readonly bodyMemoryBytes: number;
+  /** Those of one owner. */
+  readonly bodyMemoryPerKeyBytes: number;
+  /** How long a body waits, unread, for memory that others hold. */
+  readonly bodyMemoryWaitMs: number;
+  /** How many bodies wait at once. */
+  readonly bodyMemoryQueue: number;
+}
+
+/** What one body holds. */
+export interface BodyHold {
+  /**
+   * Takes the most that the body may need: at once, or when there is room. A second call does
+   * nothing: a body that held a part and waited for more could wait for others that do the same.
+   * Throws 503, or the reason of the request's signal.
+   */
+  reserve(bytes: number): void | Promise<void>;
+  /** Gives back what is beyond this. */
+  shrinkTo(bytes: number): void;
+  /** Gives everything back. */
+  release(): void;
+}
+
+/** Whose body it is. */
+export interface BodyOwner {
+  readonly name: string;
+  /** Its signal ends a wait. */
+  readonly request: Pick<Request, "signal">;
+}
+
+/**
+ * Counts the memory of large bodies. A body that does not fit waits, unread, until others give
+ * something back: owners in turn, the bodies of one owner in the order in which they came. While
+ * the first of them waits, smaller ones that fit may pass it, up to its own size in all.
+ */
+export class BodyMemory {
+  readonly #clock: Pick<Clock, "schedule">;
+  /** Those who hold or wait for something; whose turn is next comes first. */
+  readonly #accounts = new Map<string, Account>();
+  #heldBytes = 0;
+  #waiting = 0;
+  /** The first that waits for what other owners hold. */
+  #first: Waiter | undefined;
+
+  constructor(clock: Pick<Clock, "schedule">) {
+    this.#clock = clock;
+  }
+
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  hold(owner: BodyOwner, limits: BodyMemoryLimits): BodyHold {
+    const { name } = owner;
+    let heldBytes = 0;
+    let isReserved = false;
+    let isReleased = false;
+    const shrinkTo = (bytes: number): void => {
+      const spareBytes = heldBytes - bytes;
+      if (spareBytes <= 0) return;
+      heldBytes = bytes;
+      this.#give(name, spareBytes);
+    };
+    const release = (): void => {
+      isReleased = true;
+      shrinkTo(0);
+    };
+    const onTaken = (bytes: number): void => {
+      heldBytes = bytes;
+      // A body may be given up while it waits.
+      if (isReleased) release();
+    };
+    const reserve = (bytes: number): void | Promise<void> => {
+      if (isReserved) return undefined;
+      isReserved = true;
+      const wanted = { bytes, limits, onTaken: () => onTaken(bytes) };
+      return this.#takeNow(name, wanted) ? undefined : this.#wait(owner, wanted);
+    };
+    return { reserve, shrinkTo, release };
+  }
+
+  #takeNow(name: string, wanted: Wanted): boolean {
+    const account = this.#accounts.get(name) ?? newAccount();
+    if (account.waiters.size > 0 || !this.#mayPass(wanted)) return false;
+    if (this.#whatIsFull(account, wanted) !== undefined) return false;
+    this.#accounts.set(name, account);
+    this.#take(account, wanted);
+    return true;
+  }
+
+  /** Whether it need not wait behind the first. */
+  #mayPass({ bytes }: Wanted): boolean {
+    return this.#first === undefined || bytes <= this.#first.passableBytes;
+  }
+
+  #wait({ name, request }: BodyOwner, wanted: Wanted): Promise<void> {
+    const { signal } = request;
+    if (signal.aborted) return Promise.reject(signal.reason);
+    if (this.#waiting >= wanted.limits.bodyMemoryQueue) return Promise.reject(memoryFull());
+    const account = this.#accounts.get(name) ?? newAccount();
+    this.#accounts.set(name, account);
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        account.waiters.delete(waiter);
+        this.#waiting -= 1;
+        cancel();
+        signal.removeEventListener("abort", onAbort);
+      };
+      const fail = (reason: unknown): void => {
+        leave();
+        this.#forget(name, account);
+        reject(reason);
+        this.#letIn();
+      };
+      const onAbort = (): void => fail(signal.reason);
+      const grant = (): void => {
+        leave();
+        this.#take(account, wanted);
+        resolve();
+      };
+      const waiter: Waiter = { ...wanted, passableBytes: wanted.bytes, grant };
+      const cancel = this.#clock.schedule(() => fail(memoryFull()), wanted.limits.bodyMemoryWaitMs);
+      signal.addEventListener("abort", onAbort, { once: true });
+      account.waiters.add(waiter);
+      this.#waiting += 1;
+      if (this.#whatIsFull(account, wanted) === "all") this.#first ??= waiter;
+    });
+  }
+
+  #take(account: Account, { bytes, onTaken }: Wanted): void {
+    account.heldBytes += bytes;
+    this.#heldBytes += bytes;
+    if (this.#first !== undefined) this.#first.passableBytes -= bytes;
+    onTaken();
+  }
+
+  #give(name: string, bytes: number): void {
+    const account = this.#accounts.get(name);
+    if (account === undefined) throw new Error("nothing was taken that could be given back");
+    account.heldBytes -= bytes;
+    this.#heldBytes -= bytes;
+    this.#forget(name, account);
+    if (this.#waiting > 0) this.#letIn();
+  }
+
+  #forget(name: string, account: Account): void {
+    if (account.heldBytes === 0 && account.waiters.size === 0) this.#accounts.delete(name);
+  }
+
+  /** One body of each owner in turn, as long as there is room for the next. */
+  #letIn(): void {
+    this.#first = undefined;
+    // Who got something goes to the end of the map, and is met again there.
+    for (const [name, account] of this.#accounts) {
+      const [waiter] = account.waiters;
+      if (waiter === undefined) continue;
+      const full = this.#whatIsFull(account, waiter);
+      if (full === "all") this.#first ??= waiter;
+      if (full !== undefined || !this.#mayPass(waiter)) continue;
+      this.#accounts.delete(name);
+      this.#accounts.set(name, account);
+      waiter.grant();
+    }
+  }
+
+  #whatIsFull(account: Account, { bytes, limits }: Wanted): "account" | "all" | undefined {
+    if (account.heldBytes + bytes > limits.bodyMemoryPerKeyBytes) return "account";
+    return this.#heldBytes + bytes > limits.bodyMemoryBytes ? "all" : undefined;
+  }
+}
+
+function newAccount(): Account {
+  return { heldBytes: 0, waiters: new Set() };
+}
+
+interface Account {
+  heldBytes: number;
+  /** Longest wait first. */
+  readonly waiters: Set<Waiter>;
+}
+
+interface Wanted {
+  readonly bytes: number;
+  readonly limits: BodyMemoryLimits;
+  /** Told in the moment in which it is taken. */
+  readonly onTaken: () => void;
+}
+
+interface Waiter extends Wanted {
+  /** How much smaller bodies may still take while it is the first. */
+  passableBytes: number;
+  grant(): void;
+}
+
+const retryAfterMs = 2_000;
+
+function memoryFull(): GatewayError {
+  return new GatewayError("model_unavailable", {
+    message:
+      "The gateway holds as many large requests as it can at the moment. Please retry your " +
+      "request, and send fewer large ones at once.",
+    headers: {
+      "retry-after": String(retryAfterMs / 1_000),
+      "retry-after-ms": String(retryAfterMs),
+      // What was not read of the body must not be taken for the next request.
+      connection: "close",
+    },
+    explanation: {
+      rule: "body_memory_full",
+      summary:
+        "The bodies of requests under way held as much as `http.body_memory` or " +
+        "`http.body_memory_per_key` allows for longer than `http.body_memory_wait`.",
+    },
+  });
+}

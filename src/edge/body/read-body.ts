@@ -1,0 +1,235 @@
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import { joinChunks } from "../../domain/chat/join-chunks.ts";
+import { JsonScan, scanJson, type JsonLimits } from "../../domain/chat/json-scan.ts";
+import { nextTurn, oneTurnBytes } from "../../domain/waiting/next-turn.ts";
+import { releaseBytes } from "../../domain/chat/release-bytes.ts";
+import type { BodyHold, BodyMemoryLimits } from "./body-memory.ts";
+import { decompress, mostExpandedBytes, type DecompressionLimits } from "./decompress.ts";
+
+export interface BodyLimits extends DecompressionLimits, JsonLimits, BodyMemoryLimits {
+  /** As sent on the wire. */
+  readonly bodyLimitBytes: number;
+  /** For the whole body: an idle timer does not bound a body that dribbles. */
+  readonly bodyTimeoutMs: number;
+}
+
+/** Whether a request brings anything that could be a body. */
+export function hasBody({ body, headers }: Request): boolean {
+  return body !== null && headers.get("content-length") !== "0";
+}
+
+/**
+ * A body that takes no more than this holds no memory that others could wait for, and never waits:
+ * the number of calls bounds such bodies.
+ */
+const smallBytes = oneTurnBytes;
+
+/**
+ * Reads a JSON request body as bytes, decompressed and within the bounds of what a parser may be
+ * given. Throws 400, 408, 413, 415 or 503, and the reason of the request's signal when its
+ * connection ends with it.
+ */
+export async function readBody(
+  request: Request,
+  limits: BodyLimits,
+  hold: BodyHold,
+): Promise<Uint8Array> {
+  requireJson(request.headers.get("content-type"));
+  const declared = request.headers.get("content-length");
+  const length = declared === null ? undefined : Number(declared);
+  if (length !== undefined && length > limits.bodyLimitBytes) {
+    throw await refuseLong(request, length, limits);
+  }
+  const encoding = request.headers.get("content-encoding")?.toLowerCase() ?? "identity";
+  const isEncoded = encoding !== "identity";
+  const wireBytes = length ?? limits.bodyLimitBytes;
+  const mostBytes = wireBytes + (isEncoded ? mostExpandedBytes(wireBytes, limits) : 0);
+  const body = await readBytes(request, limits, { length, reserve: () => hold.reserve(mostBytes) });
+  await untilPacketIsRead(request);
+  if (isEncoded) return readEncoded({ body, encoding }, limits, hold);
+  hold.shrinkTo(body.byteLength);
+  await scanJson(body, limits);
+  return body;
+}
+
+async function readEncoded(
+  sent: { readonly body: Uint8Array; readonly encoding: string },
+  limits: BodyLimits,
+  hold: BodyHold,
+): Promise<Uint8Array> {
+  const scan = new JsonScan(limits);
+  const wireBytes = sent.body.byteLength;
+  const mostBytes = wireBytes + mostExpandedBytes(wireBytes, limits);
+  hold.shrinkTo(mostBytes);
+  let bytes = wireBytes;
+  const body = await decompress(sent, limits, (piece) => {
+    scan.push(piece);
+    bytes += piece.byteLength;
+    return bytes > smallBytes ? hold.reserve(mostBytes) : undefined;
+  });
+  releaseBytes(sent.body);
+  hold.shrinkTo(body.byteLength);
+  return body;
+}
+
+/**
+ * Bodies up to this many times the limit are read and thrown away before they are refused: a
+ * client that is still writing when the connection closes never sees the answer.
+ */
+const discardFactor = 4;
+const discardTimeoutMs = 5_000;
+
+async function refuseLong(
+  request: Request,
+  length: number,
+  limits: BodyLimits,
+): Promise<GatewayError> {
+  const { bodyLimitBytes, bodyTimeoutMs } = limits;
+  const { body } = request;
+  if (length > discardFactor * bodyLimitBytes || body === null) {
+    return tooLarge(bodyLimitBytes, length, closeConnection);
+  }
+  const patience = { ...limits, bodyTimeoutMs: Math.min(discardTimeoutMs, bodyTimeoutMs) };
+  try {
+    await withDeadline(() => discard(body), request, patience);
+    return tooLarge(bodyLimitBytes, length, {});
+  } catch {
+    return tooLarge(bodyLimitBytes, length, closeConnection);
+  }
+}
+
+/** Reads as much as was declared, and keeps nothing of it. */
+async function discard(body: ReadableStream<Uint8Array>): Promise<void> {
+  for await (const chunk of body) releaseBytes(chunk);
+}
+
+function requireJson(contentType: string | null): void {
+  const mediaType = contentType?.split(";", 1)[0]?.trim().toLowerCase();
+  if (mediaType === "application/json") return;
+  const sent = (contentType ?? "").slice(0, 100);
+  throw new GatewayError("unsupported_content_type", {
+    message:
+      `Unsupported content type: '${sent}'. This API method only accepts 'application/json' ` +
+      `requests, but you specified the header 'Content-Type: ${sent}'. ` +
+      "Please try again with a supported content type.",
+    headers: closeConnection,
+  });
+}
+
+interface Reading {
+  readonly length: number | undefined;
+  /** Takes memory for the whole body. */
+  reserve(): void | Promise<void>;
+}
+
+async function readBytes(
+  request: Request,
+  limits: BodyLimits,
+  reading: Reading,
+): Promise<Uint8Array> {
+  const { body } = request;
+  const { length } = reading;
+  if (body === null) return new Uint8Array(0);
+  const { bodyLimitBytes: limitBytes } = limits;
+  if (length !== undefined && length <= smallBytes) {
+    // The runtime reads fastest what it reads as a whole; what it holds meanwhile is not seen.
+    return withDeadline(() => request.bytes(), request, limits);
+  }
+  if (length !== undefined) {
+    await reading.reserve();
+    return withDeadline(() => readChunks(body, limitBytes), request, limits);
+  }
+  const read = (restartAfter: RestartDeadline): Promise<Uint8Array> =>
+    readChunks(body, limitBytes, (size) =>
+      size > smallBytes ? restartAfter(reading.reserve()) : undefined,
+    );
+  return withDeadline(read, request, limits);
+}
+
+/** Reads no further than `onChunk` lets it: the sender then waits too. */
+async function readChunks(
+  body: ReadableStream<Uint8Array>,
+  limitBytes: number,
+  onChunk?: (size: number) => void | Promise<void>,
+): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.byteLength;
+    if (size > discardFactor * limitBytes) throw tooLarge(limitBytes, size, closeConnection);
+    if (size > limitBytes) chunks.length = 0;
+    else {
+      await onChunk?.(size);
+      chunks.push(chunk);
+    }
+  }
+  if (size > limitBytes) throw tooLarge(limitBytes, size, {});
+  return joinChunks(chunks, size);
+}
+
+/**
+ * What came in one packet with the end of the body is read by the runtime after this turn of the
+ * loop. A second request, trailers or an empty line make it end the connection: nobody would get the
+ * answer to what the body asks for, so it must not be begun.
+ */
+async function untilPacketIsRead({ signal }: Request): Promise<void> {
+  await nextTurn();
+  signal.throwIfAborted();
+}
+
+/** Waits with no deadline, then begins a new one: a wait for memory is not the sender's fault. */
+type RestartDeadline = (wait: void | Promise<void>) => void | Promise<void>;
+
+function withDeadline<Read>(
+  read: (restartAfter: RestartDeadline) => Promise<Read>,
+  request: Request,
+  { bodyTimeoutMs }: Pick<BodyLimits, "bodyTimeoutMs">,
+): Promise<Read> {
+  return new Promise((resolve, reject) => {
+    const start = (): Timer =>
+      setTimeout(() => {
+        reject(
+          new GatewayError("request_timeout", {
+            message: `The request body did not arrive within ${bodyTimeoutMs / 1000} s.`,
+            headers: closeConnection,
+          }),
+        );
+      }, bodyTimeoutMs);
+    let timer = start();
+    const restartAfter: RestartDeadline = (wait) => {
+      if (wait === undefined) return undefined;
+      clearTimeout(timer);
+      return wait.then(() => {
+        timer = start();
+      });
+    };
+    read(restartAfter)
+      .then(resolve, (error: unknown) => {
+        reject(error instanceof GatewayError ? error : unreadable(request, error));
+      })
+      .finally(() => clearTimeout(timer));
+  });
+}
+
+function unreadable(request: Request, cause: unknown): GatewayError {
+  const left = request.signal.aborted ? "The caller left" : "The connection broke";
+  return new GatewayError("bad_http_request", {
+    message: `${left} before the request body was complete.`,
+    headers: closeConnection,
+    cause,
+  });
+}
+
+function tooLarge(
+  limitBytes: number,
+  readBytes: number,
+  headers: Readonly<Record<string, string>>,
+): GatewayError {
+  return new GatewayError("request_too_large", {
+    message: `Maximum content size limit (${limitBytes}) exceeded (${readBytes} bytes read)`,
+    headers,
+  });
+}
+
+/** What is left of the body on the connection must not be taken for the next request. */
+const closeConnection = { connection: "close" } as const;

@@ -1,0 +1,54 @@
+import type { StreamEnd } from "../replies/event-stream.ts";
+
+export interface WatchOptions {
+  /** How long a reader may leave what was written unread. */
+  readonly unreadTimeoutMs: number;
+  /** Told once: when all was handed over, the reader left or was cut off, or the source failed. */
+  readonly onEnd: (end: StreamEnd) => void;
+}
+
+/** The same bytes, no faster than they are read; says when it is over, however it ends. */
+export function watchedBody(
+  body: ReadableStream<Uint8Array>,
+  { unreadTimeoutMs, onEnd }: WatchOptions,
+): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let isOver = false;
+  const end = (how: StreamEnd): void => {
+    clearTimeout(timer);
+    if (isOver) return;
+    isOver = true;
+    onEnd(how);
+  };
+  const cutOff = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
+    end("cut");
+    const error = new Error("the reader left what was written unread for too long");
+    controller.error(error);
+    reader.cancel(error).catch(() => undefined);
+  };
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        clearTimeout(timer);
+        const { done, value } = await reader.read().catch((error: unknown) => {
+          end("cut");
+          throw error;
+        });
+        if (isOver) return;
+        if (done) {
+          end("whole");
+          controller.close();
+          return;
+        }
+        controller.enqueue(value);
+        timer = setTimeout(() => cutOff(controller), unreadTimeoutMs);
+      },
+      async cancel(reason) {
+        end("cut");
+        await reader.cancel(reason);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}

@@ -1,0 +1,207 @@
+import { afterEach, expect, test } from "bun:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { createNetworkList } from "../domain/network.ts";
+import type { Principal } from "../domain/accounts/user.ts";
+import type { Connections } from "./connections.ts";
+import { CorsPolicy } from "./cors.ts";
+import { createDispatch, type Dispatch } from "./dispatch/dispatch.ts";
+import type { HandledRequest } from "./dispatch/handled-request.ts";
+import { listen, type Listener } from "./listen.ts";
+import type { Reply } from "./replies/reply.ts";
+import type { AdminCall } from "./dispatch/route.ts";
+import { RouteTable } from "./dispatch/route-table.ts";
+import { watchedBody } from "./body/watched-body.ts";
+import { bodyLimitsOf } from "../../test/support/body-limits.ts";
+
+const operator: Principal = {
+  kind: "local",
+  userId: undefined,
+  name: "local",
+  role: "operator",
+  accountId: undefined,
+  scopes: ["read", "write"],
+};
+
+let listener: Listener | undefined;
+
+afterEach(async () => {
+  await listener?.cut();
+  listener = undefined;
+});
+
+type Handle = (call: AdminCall) => Promise<Reply>;
+
+function dispatchTo(handle: Handle, onHandled: (event: HandledRequest) => void = () => {}) {
+  const nothing = (): never => {
+    throw new Error("there is no data plane here");
+  };
+  return createDispatch({
+    routes: new RouteTable(
+      [
+        {
+          method: "GET",
+          path: "/admin/v1/slow",
+          access: "principal",
+          roles: ["operator"],
+          scope: "read",
+          handle,
+        },
+      ],
+      "admin",
+    ),
+    clock: new ManualClock(),
+    newRequestId: () => "req_1",
+    snapshot: nothing,
+    authenticate: nothing,
+    gate: { identify: () => Promise.resolve(operator), checkHost() {}, checkAnonymous() {} },
+    edge: () => ({
+      cors: new CorsPolicy([]),
+      bodyLimits: bodyLimitsOf({ bodyLimitBytes: 1, decompressedLimitBytes: 1 }),
+      maxHeaders: 100,
+      trustedProxies: createNetworkList([]),
+    }),
+    isEnding: () => false,
+    isDraining: () => false,
+    onHandled,
+  });
+}
+
+function serve(handle: Dispatch): string {
+  listener = listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    idleTimeoutMs: 1_000,
+    handle,
+    onError: () => new Response(null, { status: 500 }),
+  });
+  return `${listener.url}/admin/v1/slow`;
+}
+
+/** Counts what is asked of the idle timer. */
+class CountedConnections implements Connections {
+  readonly asked: string[] = [];
+  readonly keepAliveHint = "timeout=70";
+  pauseIdleTimer(): void {
+    this.asked.push("pause");
+  }
+  resumeIdleTimer(): void {
+    this.asked.push("resume");
+  }
+  cutSoon(): void {
+    this.asked.push("cut");
+  }
+  peerAddress(): string {
+    return "127.0.0.1";
+  }
+}
+
+const request = (): Request =>
+  new Request("http://127.0.0.1/admin/v1/slow", { headers: { host: "127.0.0.1" } });
+const json = { "content-type": "application/json" };
+
+function streamOf(parts: readonly string[]): ReadableStream<Uint8Array> {
+  const left = parts.map((text) => new TextEncoder().encode(text));
+  return new ReadableStream({
+    pull(controller) {
+      const next = left.shift();
+      if (next === undefined) controller.close();
+      else controller.enqueue(next);
+    },
+  });
+}
+
+test("an answer of the control plane that takes longer than the idle timer arrives", async () => {
+  const url = serve(
+    dispatchTo(async () => {
+      await Bun.sleep(6_000);
+      return { status: 200, headers: json, body: "{}" };
+    }),
+  );
+  const response = await fetch(url);
+  expect([response.status, await response.text()]).toEqual([200, "{}"]);
+}, 20_000);
+
+test("the idle timer rests while a request is handled, and runs again after it", async () => {
+  const connections = new CountedConnections();
+  const handle = dispatchTo(() => {
+    expect(connections.asked).toEqual(["pause"]);
+    return Promise.resolve({ status: 200, headers: json, body: "{}" });
+  });
+  await handle(request(), connections, ["admin", "v1", "slow"]);
+  expect(connections.asked).toEqual(["pause", "resume"]);
+  const failing = dispatchTo(() => Promise.reject(new Error("broken")));
+  expect((await failing(request(), connections, ["admin", "v1", "slow"])).status).toBe(500);
+  expect(connections.asked).toEqual(["pause", "resume", "pause", "resume"]);
+});
+
+test("while a download is read the idle timer rests until its end; when the reader leaves, its connection is closed", async () => {
+  const handle = dispatchTo(() =>
+    Promise.resolve({ status: 200, headers: {}, body: streamOf(["one", "two"]) }),
+  );
+  const whole = new CountedConnections();
+  const response = await handle(request(), whole, ["admin", "v1", "slow"]);
+  expect(whole.asked).toEqual(["pause"]);
+  expect(await response.text()).toBe("onetwo");
+  expect(whole.asked).toEqual(["pause", "resume"]);
+  const left = new CountedConnections();
+  const reader = (await handle(request(), left, ["admin", "v1", "slow"])).body?.getReader();
+  await reader?.read();
+  expect(left.asked).toEqual(["pause"]);
+  await reader?.cancel();
+  expect(left.asked).toEqual(["pause", "cut"]);
+});
+
+test("a download that fails half way ends as a failure, and its connection is closed", async () => {
+  const connections = new CountedConnections();
+  const handle = dispatchTo(() => {
+    let isFirst = true;
+    const body = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        if (!isFirst) throw new Error("the database went away");
+        isFirst = false;
+        controller.enqueue(new Uint8Array(3));
+      },
+    });
+    return Promise.resolve({ status: 200, headers: {}, body });
+  });
+  const response = await handle(request(), connections, ["admin", "v1", "slow"]);
+  expect(response.arrayBuffer()).rejects.toThrow("went away");
+  await Bun.sleep(0);
+  expect(connections.asked).toEqual(["pause", "cut"]);
+});
+
+test("a reader that pauses for ever is cut off, and the source is told", async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const ends: string[] = [];
+  const source = new ReadableStream<Uint8Array>({
+    pull: (controller) => controller.enqueue(new Uint8Array(3)),
+    cancel: () => resolve(),
+  });
+  const onEnd = (end: string): void => void ends.push(end);
+  const reader = watchedBody(source, { unreadTimeoutMs: 5, onEnd }).getReader();
+  expect((await reader.read()).done).toBe(false);
+  await promise;
+  expect(reader.read()).rejects.toThrow("unread for too long");
+  expect(ends).toEqual(["cut"]);
+});
+
+test("a request whose caller leaves is no failure of the gateway", async () => {
+  const { promise, resolve } = Promise.withResolvers<HandledRequest>();
+  const started = Promise.withResolvers<void>();
+  const handle: Handle = async ({ signal }) => {
+    started.resolve();
+    const left = Promise.withResolvers<void>();
+    signal.addEventListener("abort", () => left.resolve());
+    await left.promise;
+    signal.throwIfAborted();
+    return { status: 200, headers: json, body: "{}" };
+  };
+  const url = serve(dispatchTo(handle, resolve));
+  const caller = new AbortController();
+  const response = fetch(url, { signal: caller.signal }).catch(() => undefined);
+  await started.promise;
+  caller.abort();
+  await response;
+  const handled = await promise;
+  expect([handled.status, handled.error?.code]).toEqual([499, "caller_left"]);
+});

@@ -1,0 +1,86 @@
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import type { RefusalExplanation } from "../../domain/errors/refusal.ts";
+import type { Principal } from "../../domain/accounts/user.ts";
+import type { AdminGate } from "./admin-gate.ts";
+import type { BodyLimits } from "../body/read-body.ts";
+import type { Reply } from "../replies/reply.ts";
+import type { AnonymousAdminCall, Route } from "./route.ts";
+
+export type AdminRoute = Extract<Route, { access: "anonymous" | "principal" }>;
+type PrincipalRoute = Extract<Route, { access: "principal" }>;
+
+/** No request of the control plane needs more. */
+const most = {
+  bodyBytes: 1_048_576,
+  depth: 32,
+  memoryBytes: 64 * 1_048_576,
+  /** Of all bodies from one address. */
+  memoryPerAddressBytes: 8 * 1_048_576,
+} as const;
+
+/** Limits of bodies on the admin listener: those of the data plane, within its own. */
+export function adminBodyLimits(limits: BodyLimits): BodyLimits {
+  return {
+    ...limits,
+    bodyLimitBytes: Math.min(limits.bodyLimitBytes, most.bodyBytes),
+    decompressedLimitBytes: Math.min(limits.decompressedLimitBytes, most.bodyBytes),
+    jsonDepth: Math.min(limits.jsonDepth, most.depth),
+    bodyMemoryBytes: Math.min(limits.bodyMemoryBytes, most.memoryBytes),
+    bodyMemoryPerKeyBytes: Math.min(limits.bodyMemoryPerKeyBytes, most.memoryPerAddressBytes),
+  };
+}
+
+/**
+ * Headers of every answer of the admin listener, errors included. Answers are about one principal,
+ * so no cache may keep them, and a browser that is led to them must run and embed nothing.
+ */
+export function securedReply(reply: Reply): Reply {
+  return {
+    ...reply,
+    headers: {
+      "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+      ...reply.headers,
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+      "referrer-policy": "no-referrer",
+    },
+  };
+}
+
+/** Finds out who asks and whether the role and the token's scopes allow it, then handles. */
+export async function handleAdmin(
+  route: AdminRoute,
+  call: AnonymousAdminCall,
+  gate: AdminGate,
+): Promise<Reply> {
+  const { request, address } = call;
+  if (route.access === "anonymous") {
+    gate.checkAnonymous({ request, address });
+    return route.handle(call);
+  }
+  const principal = await gate.identify({ request, address });
+  requirePermission(principal, route);
+  return route.handle({ ...call, principal });
+}
+
+function requirePermission(principal: Principal, { roles, scope }: PrincipalRoute): void {
+  if (!roles.includes(principal.role)) {
+    throw notPermitted(
+      `The role '${principal.role}' does not allow this request; it takes: ${roles.join(", ")}.`,
+      principal,
+    );
+  }
+  if (!principal.scopes.includes(scope)) {
+    const message = `The token lacks the scope '${scope}'. Please use one that has it.`;
+    throw notPermitted(message, principal);
+  }
+}
+
+function notPermitted(message: string, { accountId }: Principal): GatewayError {
+  const explanation: RefusalExplanation = {
+    rule: "not_permitted",
+    summary: message,
+    ...(accountId !== undefined && { accountId }),
+  };
+  return new GatewayError("not_permitted", { message, explanation });
+}

@@ -1,0 +1,160 @@
+import { adminBodyLimits, handleAdmin, securedReply, type AdminRoute } from "./admin-dispatch.ts";
+import { BodyMemory } from "../body/body-memory.ts";
+import type { DispatchOptions } from "./dispatch-options.ts";
+import { callerLeft, hasLeft } from "../replies/edge-refusal.ts";
+import { errorReply, toGatewayError } from "../replies/error-reply.ts";
+import { handleWithKey } from "./handle-with-key.ts";
+import type { ListenOptions } from "../listen.ts";
+import { notingGate } from "./noting-gate.ts";
+import { refusalOf } from "../replies/refusal-of.ts";
+import type { Reply } from "../replies/reply.ts";
+import { RepeatedRefusals } from "../replies/repeated-refusals.ts";
+import {
+  addressOf,
+  callOf,
+  readBodyOf,
+  streamEndOf,
+  type RequestContext,
+} from "./request-context.ts";
+import { encodedSlash, queryOf, readTarget } from "./request-target.ts";
+import type { PublicCall } from "./route.ts";
+import type { RouteMatch } from "./route-table.ts";
+import type { SentSegments } from "./segment-routes.ts";
+import { ShedReplies } from "../replies/shed-replies.ts";
+import { closingUnread, toResponse } from "../replies/to-response.ts";
+import { watchedBody } from "../body/watched-body.ts";
+
+/** What needs no wait is answered at once, so that a refusal costs as little as it can. */
+export type Dispatch = ListenOptions["handle"];
+
+/** The way of every request: find its route, check who calls, handle, answer, report. */
+export function createDispatch(options: DispatchOptions): Dispatch {
+  requireGate(options);
+  const isAdmin = options.routes.listener === "admin";
+  const shed = new ShedReplies();
+  const repeated = new RepeatedRefusals();
+  const bodyMemory = new BodyMemory(options.clock);
+  return (request, connections, segments) => {
+    const receivedAt = options.clock.monotonic();
+    const id = options.newRequestId();
+    const edge = options.edge();
+    const context: RequestContext = {
+      options,
+      shed,
+      repeated,
+      bodyMemory,
+      isAdmin,
+      edge: isAdmin ? { ...edge, bodyLimits: adminBodyLimits(edge.bodyLimits) } : edge,
+      request,
+      connections,
+      id,
+      receivedAt,
+      route: "other",
+      caller: undefined,
+      accountId: undefined,
+      body: undefined,
+      error: undefined,
+      isExplained: true,
+      repeatedOf: undefined,
+    };
+    let reply: Reply | Promise<Reply>;
+    try {
+      reply = handle(context, segments);
+    } catch (thrown) {
+      reply = failed(thrown, context);
+    }
+    if (!(reply instanceof Promise)) return finish(reply, context);
+    return reply
+      .catch((thrown: unknown) => failed(thrown, context))
+      .then((answered) => finish(answered, context));
+  };
+}
+
+function failed(thrown: unknown, context: RequestContext): Reply {
+  context.error = toGatewayError(hasLeft(context.request, thrown) ? callerLeft() : thrown);
+  return closingUnread(errorReply(context.error), context);
+}
+
+/** Reports the request and makes the response. */
+function finish(reply: Reply, context: RequestContext): Response {
+  context.body?.release();
+  const { options, request, id, route, caller, accountId, error, connections, edge } = context;
+  const { repeatedOf } = context;
+  const { status } = reply;
+  const durationMs = options.clock.monotonic() - context.receivedAt;
+  const at = options.clock.now();
+  const isTold = error !== undefined && context.isExplained;
+  const refusal = isTold ? refusalOf({ id, at, error, caller, accountId }) : undefined;
+  const { method } = request;
+  options.onHandled({ id, method, route, status, durationMs, error, refusal, repeatedOf });
+  const isEnding = options.isEnding();
+  const answered = { id, request, connections, edge, durationMs, isEnding };
+  return toResponse(context.isAdmin ? securedReply(reply) : reply, answered);
+}
+
+function requireGate({ routes, gate }: DispatchOptions): void {
+  const needy = routes.routes.find(
+    ({ access }) => access === "anonymous" || access === "principal",
+  );
+  if (needy !== undefined && gate === undefined) throw new Error(`${needy.path} needs a gate`);
+}
+
+function handle(context: RequestContext, segments: SentSegments): Reply | Promise<Reply> {
+  const { options, edge, request } = context;
+  const target = readTarget(request, edge.maxHeaders, segments);
+  if (target.hasEncodedSlash && !options.routes.takesSlash(target.path)) throw encodedSlash();
+  if (request.method === "OPTIONS") {
+    const methods = options.routes.methods(target.path);
+    if (methods.length > 0) return edge.cors.preflight(request, methods);
+  }
+  const match = options.routes.match(request.method, target.path);
+  const { route, parameter } = match;
+  context.route = route.path;
+  if (route.answersAnyHost !== true) options.gate?.checkHost(target.host);
+  switch (route.access) {
+    case "public":
+      return route.handle(callOf(context, parameter));
+    case "key":
+      return handleWithKey({ context, route, parameter, host: target.host });
+    case "anonymous":
+    case "principal":
+      return handleControl({ context, route, call: callOf(context, parameter), match });
+  }
+}
+
+interface ControlRequest {
+  readonly context: RequestContext;
+  readonly route: AdminRoute;
+  readonly call: PublicCall;
+  readonly match: RouteMatch;
+}
+
+/** How long somebody who downloads may pause. */
+const unreadTimeoutMs = 5 * 60_000;
+
+async function handleControl({ context, route, call, match }: ControlRequest): Promise<Reply> {
+  const { options, request, connections } = context;
+  if (options.gate === undefined) throw new Error("a route of the control plane has no gate");
+  const admin = {
+    ...call,
+    address: addressOf(context),
+    parameters: match.parameters,
+    query: queryOf(request.url),
+    readBody: () => readBodyOf(context),
+  };
+  // The idle timer would cut erasures, verifications of the audit and downloads that pause.
+  connections.pauseIdleTimer(request);
+  let isStreamed = false;
+  try {
+    const gate = notingGate(options.gate, (who) => (context.accountId = who.accountId));
+    const reply = await handleAdmin(route, admin, gate);
+    if (!(reply.body instanceof ReadableStream)) return reply;
+    isStreamed = true;
+    return {
+      ...reply,
+      body: watchedBody(reply.body, { unreadTimeoutMs, onEnd: streamEndOf(context) }),
+    };
+  } finally {
+    if (!isStreamed) connections.resumeIdleTimer(request);
+  }
+}

@@ -1,0 +1,120 @@
+import type { CountedRequest } from "../../domain/limits/limit-scope.ts";
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import type { Caller } from "../../domain/keys/key.ts";
+import { environmentAt } from "../../snapshot/snapshot.ts";
+import type { CountArrival } from "./dispatch-options.ts";
+import { draining, unknownHost } from "../replies/edge-refusal.ts";
+import type { HandledRequest } from "./handled-request.ts";
+import type { PreparedRefusal } from "../replies/prepared-refusal.ts";
+import type { Reply } from "../replies/reply.ts";
+import {
+  addressOf,
+  callOf,
+  readBodyOf,
+  streamEndOf,
+  type RequestContext,
+} from "./request-context.ts";
+import type { ArrivingRequest, KeyCall, KeyRoute } from "./route.ts";
+import type { Overload } from "../replies/shed-replies.ts";
+import { closingUnread } from "../replies/to-response.ts";
+
+/** A request for a route that needs a key. */
+export interface KeyedRequest {
+  readonly context: RequestContext;
+  readonly route: KeyRoute;
+  readonly parameter: string;
+  readonly host: string;
+}
+
+export function handleWithKey(keyed: KeyedRequest): Reply | Promise<Reply> {
+  const { context, host } = keyed;
+  const { options } = context;
+  if (options.isDraining()) throw draining();
+  const snapshot = options.snapshot();
+  const environment = environmentAt(snapshot, host);
+  if (environment === undefined) throw unknownHost(host);
+  const authorization = context.request.headers.get("authorization");
+  let caller: Caller;
+  try {
+    caller = options.authenticate(authorization, environment, () => addressOf(context));
+  } catch (error) {
+    if (!(error instanceof GatewayError) || error.status !== 401) throw error;
+    const prepared = context.repeated.ofAddress(addressOf(context), context.receivedAt);
+    if (prepared === undefined) throw error;
+    return repeat(prepared, "address", context);
+  }
+  context.caller = caller;
+  const known = { caller, environment, snapshot };
+  return countThen(keyed, known, (counted) => {
+    if (options.overload?.refusesUnread(caller.key) === true) {
+      return shed(context, options.overload);
+    }
+    return serve(keyed, { ...known, counted });
+  });
+}
+
+/** Counts a request and goes on; who is refused again in the same second gets the same answer. */
+function countThen(
+  { context, route }: KeyedRequest,
+  known: ArrivingRequest,
+  then: (counted: CountedRequest | undefined) => Reply | Promise<Reply>,
+): Reply | Promise<Reply> {
+  const { count } = context.options;
+  if (count === undefined) return then(undefined);
+  const { counts: kind } = route;
+  const { caller } = known;
+  const prepared = context.repeated.ofKey(kind, caller, context.receivedAt);
+  if (prepared !== undefined) return repeat(prepared, "key", context);
+  const keepRefusal = (error: unknown): never => {
+    if (error instanceof GatewayError && error.status === 429) {
+      context.repeated.keepOfKey({ kind, caller }, error, context.receivedAt);
+    }
+    throw error;
+  };
+  let counted: ReturnType<CountArrival>;
+  try {
+    counted = count(kind, known);
+  } catch (error) {
+    return keepRefusal(error);
+  }
+  return counted instanceof Promise ? counted.then(then, keepRefusal) : then(counted);
+}
+
+function repeat(
+  prepared: PreparedRefusal,
+  repeatedOf: HandledRequest["repeatedOf"],
+  context: RequestContext,
+): Reply {
+  context.repeatedOf = repeatedOf;
+  return refuse(prepared, context);
+}
+
+function shed(context: RequestContext, overload: Overload): Reply | Promise<Reply> {
+  const refused = refuse(context.shed.next(), context);
+  return overload.answersAfter?.then(() => refused) ?? refused;
+}
+
+function refuse({ error, reply }: PreparedRefusal, context: RequestContext): Reply {
+  context.error = error;
+  context.isExplained = context.shed.isExplained(context.receivedAt);
+  return closingUnread(reply, context);
+}
+
+async function serve(
+  { context, route, parameter }: KeyedRequest,
+  known: Pick<KeyCall, "caller" | "environment" | "snapshot" | "counted">,
+): Promise<Reply> {
+  const { request, connections } = context;
+  // The idle timer would cut long answers; the pipeline's own deadlines hold from here.
+  connections.pauseIdleTimer(request);
+  let isStreamed = false;
+  try {
+    const streamEnded = streamEndOf(context);
+    const call = { ...callOf(context, parameter), ...known, streamEnded };
+    const reply = await route.handle({ ...call, readBody: () => readBodyOf(context) });
+    isStreamed = reply.body instanceof ReadableStream;
+    return reply;
+  } finally {
+    if (!isStreamed) connections.resumeIdleTimer(request);
+  }
+}

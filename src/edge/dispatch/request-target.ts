@@ -1,0 +1,108 @@
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import type { SentSegments } from "./segment-routes.ts";
+
+/** Where a request goes, read without building a URL: `Host` is the caller's text. */
+export interface RequestTarget {
+  /** Host name in lower case, without port. */
+  readonly host: string;
+  /** Path as sent, percent-encoding kept, without query. */
+  readonly path: string;
+  /** Whether a segment of the path has an encoded slash: only names of models may. */
+  readonly hasEncodedSlash: boolean;
+}
+
+/**
+ * Refuses what the runtime's HTTP parser lets through and must not reach a handler: ambiguous
+ * messages are how requests are smuggled past a proxy in front. So are paths that two readers
+ * understand differently: `segments` are those of the path as it was sent (see `ListenOptions`).
+ */
+export function readTarget(
+  request: Request,
+  maxHeaders: number,
+  segments: SentSegments,
+): RequestTarget {
+  const { headers } = request;
+  if (headers.count > maxHeaders) {
+    throw new GatewayError("headers_too_large", {
+      message: `Too many headers: at most ${maxHeaders} are accepted, but ${headers.count} were sent.`,
+    });
+  }
+  const host = headers.get("host");
+  const match = host === null ? null : hostPattern.exec(host);
+  if (match === null) throw badRequest("The request needs exactly one valid Host header.");
+  refuseRepeated(headers, "authorization");
+  refuseRepeated(headers, "content-length");
+  if (request.method === "GET" || request.method === "HEAD") refuseBody(request);
+  const path = pathOf(request.url);
+  refuseAmbiguousPath(path, segments);
+  return {
+    host: (match[1] ?? "").toLowerCase(),
+    path,
+    hasEncodedSlash: segments?.some((segment) => segment.includes("/")) ?? false,
+  };
+}
+
+/** What stands behind the path; of the fragment a client must not send, nothing. */
+export function queryOf(url: string): URLSearchParams {
+  const [whole = ""] = url.split("#", 1);
+  const start = whole.indexOf("?");
+  return new URLSearchParams(start === -1 ? "" : whole.slice(start + 1));
+}
+
+/** For a path whose encoded slash is not within the name of a model. */
+export function encodedSlash(): GatewayError {
+  return badRequest("The path of the request has an encoded slash.");
+}
+
+/**
+ * A proxy may compare the path as it was sent with its rules, where the runtime has resolved dots,
+ * turned backslashes and dropped what follows a `#`.
+ */
+function refuseAmbiguousPath(path: string, segments: SentSegments): void {
+  if (segments === undefined) {
+    if (path !== "/") throw badRequest("The path has an empty segment, or too many segments.");
+    return;
+  }
+  if (path.includes("//")) throw badRequest("The path of the request has an empty segment.");
+  for (const segment of segments) {
+    if (segment === "." || segment === "..") {
+      throw badRequest("The path of the request has a segment of dots.");
+    }
+    if (segment.includes("\\")) throw badRequest("The path of the request has a backslash.");
+    if (segment.includes("#")) throw badRequest("The path of the request has a '#'.");
+  }
+  if (encodedDot.test(path)) throw badRequest("The path of the request has an encoded dot.");
+}
+
+const encodedDot = /%2e/i;
+
+/** A name, an IPv4 or a bracketed IPv6 address, with an optional port. */
+const hostPattern = /^([A-Za-z0-9_.-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?$/;
+
+function refuseRepeated(headers: Headers, name: string): void {
+  // The runtime joins repeated headers with a comma, which neither value may contain.
+  if (headers.get(name)?.includes(",") === true) {
+    throw badRequest(`The request has more than one ${name} header.`);
+  }
+}
+
+function refuseBody(request: Request): void {
+  const length = request.headers.get("content-length");
+  if ((length !== null && length !== "0") || request.headers.has("transfer-encoding")) {
+    throw badRequest(`A ${request.method} request must not have a body.`);
+  }
+}
+
+function pathOf(url: string): string {
+  const scheme = url.indexOf("://");
+  const start = scheme === -1 ? 0 : url.indexOf("/", scheme + 3);
+  if (start === -1) return "/";
+  const end = url.search(pathEnd);
+  return url.slice(start, end === -1 ? url.length : end);
+}
+
+const pathEnd = /[?#]/;
+
+function badRequest(message: string): GatewayError {
+  return new GatewayError("bad_http_request", { message, headers: { connection: "close" } });
+}

@@ -1,0 +1,156 @@
+import type { Route } from "./route.ts";
+import { PathTemplate, type PathParameters } from "./path-template.ts";
+import { unknownUrl, wrongMethod } from "../replies/route-refusal.ts";
+
+export interface RouteMatch {
+  readonly route: Route;
+  /** What stands in place of a trailing `*`; else empty. */
+  readonly parameter: string;
+  /** By the names in the braces of the route's path. */
+  readonly parameters: PathParameters;
+}
+
+/** Whose paths they are: base URLs of data-plane clients come in variants that are tolerated. */
+export type ListenerKind = "data" | "admin";
+
+/** Finds the route of a path: exact ones first, then prefixes, then templates. */
+export class RouteTable {
+  readonly listener: ListenerKind;
+  readonly routes: readonly Route[];
+  readonly #exact = new Map<string, ExactRoutes>();
+  readonly #prefixes: { readonly prefix: string; readonly routes: Route[] }[] = [];
+  readonly #templates: PathTemplate[] = [];
+
+  constructor(routes: readonly Route[], listener: ListenerKind = "data") {
+    this.listener = listener;
+    this.routes = routes;
+    for (const route of routes) this.#add(route);
+    this.#templates.sort((one, other) => (one.order < other.order ? -1 : 1));
+  }
+
+  /** Throws 404 for an unknown path and 405, with `allow`, for a known path's other method. */
+  match(method: string, path: string): RouteMatch {
+    const found = this.#find(path);
+    if (found.routes.length === 0) throw unknownUrl({ method, path, listener: this.listener });
+    const wanted = method === "HEAD" ? "GET" : method;
+    const route = found.routes.find((candidate) => candidate.method === wanted);
+    if (route === undefined) throw wrongMethod(method, path, methodsOf(found.routes));
+    const parameters =
+      found.values.length === 0
+        ? noParameters
+        : (found.template?.parameters(route.path, found.values) ?? noParameters);
+    return { route, parameter: found.parameter, parameters };
+  }
+
+  /** Those without parameters. */
+  get plainPaths(): readonly string[] {
+    return this.routes.map(({ path }) => path).filter((path) => !/[{*]/.test(path));
+  }
+
+  /** Whether the path ends in a name that may have slashes. */
+  takesSlash(path: string): boolean {
+    return this.#find(path).parameter !== "";
+  }
+
+  /** Methods for an answer to OPTIONS; empty when nothing has this path. */
+  methods(path: string): readonly string[] {
+    return methodsOf(this.#find(path).routes);
+  }
+
+  #add(route: Route): void {
+    const sameShape = this.#placeOf(route);
+    if (sameShape.some(({ method }) => method === route.method)) {
+      throw new Error(`two routes take ${route.method} ${route.path}`);
+    }
+    sameShape.push(route);
+  }
+
+  /** The routes that differ from this one by the method alone. */
+  #placeOf({ path }: Route): Route[] {
+    if (path.includes("{")) return this.#templateOf(this.#canonical(path)).routes;
+    if (path.endsWith("*")) return this.#prefixOf(this.#canonical(path.slice(0, -1)));
+    const exact = this.#canonical(path);
+    const known = this.#exact.get(exact) ?? { ...nothing, routes: [] };
+    this.#exact.set(exact, known);
+    return known.routes;
+  }
+
+  #prefixOf(prefix: string): Route[] {
+    const known = this.#prefixes.find((entry) => entry.prefix === prefix);
+    if (known !== undefined) return known.routes;
+    const routes: Route[] = [];
+    this.#prefixes.push({ prefix, routes });
+    return routes;
+  }
+
+  #templateOf(path: string): PathTemplate {
+    const template = new PathTemplate(path);
+    const known = this.#templates.find(({ order }) => order === template.order);
+    if (known === undefined) this.#templates.push(template);
+    return known ?? template;
+  }
+
+  #find(path: string): FoundRoutes {
+    const wanted = this.#canonical(path);
+    const exact = this.#exact.get(wanted);
+    if (exact !== undefined) return exact;
+    for (const { prefix, routes } of this.#prefixes) {
+      if (!wanted.startsWith(`${prefix}/`)) continue;
+      const parameter = decode(wanted.slice(prefix.length + 1));
+      if (parameter !== undefined) return { ...nothing, routes, parameter };
+    }
+    return this.#templates.length === 0 ? nothing : this.#findTemplate(wanted);
+  }
+
+  #findTemplate(path: string): FoundRoutes {
+    const segments = path.split("/");
+    for (const template of this.#templates) {
+      const values = template.match(segments);
+      if (values !== undefined) return { ...nothing, routes: template.routes, template, values };
+    }
+    return nothing;
+  }
+
+  #canonical(path: string): string {
+    return this.listener === "data" ? withoutVersion(path) : withoutSlashesBehind(path, 0);
+  }
+}
+
+interface FoundRoutes {
+  readonly routes: readonly Route[];
+  readonly parameter: string;
+  readonly template: PathTemplate | undefined;
+  readonly values: readonly string[];
+}
+
+interface ExactRoutes extends FoundRoutes {
+  readonly routes: Route[];
+}
+
+const nothing: FoundRoutes = { routes: [], parameter: "", template: undefined, values: [] };
+const noParameters: PathParameters = {};
+
+/** Without `/v1` in front (once, or twice as doubled base URLs send it) and without slashes behind. */
+function withoutVersion(path: string): string {
+  let start = 0;
+  while (start < 6 && path.startsWith("/v1/", start)) start += 3;
+  return withoutSlashesBehind(path, start);
+}
+
+function withoutSlashesBehind(path: string, start: number): string {
+  let end = path.length;
+  while (end > start + 1 && path.charCodeAt(end - 1) === 47) end -= 1;
+  return start === 0 && end === path.length ? path : path.slice(start, end);
+}
+
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function methodsOf(routes: readonly Route[]): readonly string[] {
+  return routes.length === 0 ? [] : [...routes.map((route) => route.method), "OPTIONS"];
+}

@@ -1,0 +1,39 @@
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+
+export function draining(): GatewayError {
+  return new GatewayError("model_unavailable", {
+    message: "This instance of the gateway is shutting down. Please retry your request.",
+    headers: { "retry-after": "1", "retry-after-ms": "1000", connection: "close" },
+    explanation: {
+      rule: "draining",
+      summary: "The process was told to stop and finishes only what it had begun.",
+    },
+  });
+}
+
+export function unknownHost(host: string): GatewayError {
+  return new GatewayError("unknown_url", {
+    message: `No environment answers at host '${host}'. Please check the host of your base URL.`,
+  });
+}
+
+export function callerLeft(): GatewayError {
+  return new GatewayError("caller_left", { message: "The caller closed the connection." });
+}
+
+/** Says no more than that the key is wrong: it is sent to one address many times a second. */
+export function repeatedlyWrongKey(): GatewayError {
+  return new GatewayError("invalid_api_key", {
+    message:
+      "Incorrect API key provided. Your network address sends many requests with wrong keys. Send " +
+      "the key of your application for this environment in the Authorization header " +
+      "(Authorization: Bearer YOUR_KEY).",
+    headers: { "www-authenticate": "Bearer" },
+  });
+}
+
+/** What was stopped because its caller left is nobody's failure. */
+export function hasLeft({ signal }: Request, thrown: unknown): boolean {
+  if (!signal.aborted || !(thrown instanceof Error)) return false;
+  return thrown === signal.reason || thrown.name === "AbortError";
+}

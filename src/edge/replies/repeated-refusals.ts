@@ -1,0 +1,72 @@
+import type { RequestKind } from "../../domain/limits/limit-scope.ts";
+import type { GatewayError } from "../../domain/errors/gateway-error.ts";
+import type { Caller } from "../../domain/keys/key.ts";
+import { repeatedlyWrongKey } from "./edge-refusal.ts";
+import { prepareRefusal, type PreparedRefusal } from "./prepared-refusal.ts";
+
+/** Of which a refusal was made. */
+export interface RefusedRequest {
+  readonly kind: RequestKind;
+  readonly caller: Caller;
+}
+
+/** Limits free requests by the second, so what refused a key holds until the second is over. */
+const secondMs = 1_000;
+/** Wrong keys of one address in a second that are looked at one by one. */
+const strangersASecond = 20;
+/** Keys and addresses of one second; more are refused one by one. */
+const mostNames = 10_000;
+
+/**
+ * Refusals of this second that may come again: who is refused over and over costs next to nothing.
+ * Times are monotonic milliseconds.
+ */
+export class RepeatedRefusals {
+  readonly #ofKeys = new Map<string, RefusedKey>();
+  readonly #ofAddresses = new Map<string, number>();
+  readonly #wrongKey = prepareRefusal(repeatedlyWrongKey());
+  #second = 0;
+
+  /** Undefined as well when the limits of the caller have changed meanwhile. */
+  ofKey(kind: RequestKind, caller: Caller, nowMs: number): PreparedRefusal | undefined {
+    this.#advance(nowMs);
+    if (this.#ofKeys.size === 0) return undefined;
+    const refused = this.#ofKeys.get(nameOf(kind, caller));
+    const isSame =
+      refused?.limits === caller.limits && refused.accountLimits === caller.accountLimits;
+    return isSame ? refused.prepared : undefined;
+  }
+
+  /** A key was refused for its requests. */
+  keepOfKey(refused: RefusedRequest, error: GatewayError, nowMs: number): void {
+    this.#advance(nowMs);
+    if (this.#ofKeys.size >= mostNames) return;
+    const { limits, accountLimits } = refused.caller;
+    const name = nameOf(refused.kind, refused.caller);
+    this.#ofKeys.set(name, { limits, accountLimits, prepared: prepareRefusal(error) });
+  }
+
+  /** Counts a wrong key of an address; how to refuse it where they come one after the other. */
+  ofAddress(address: string, nowMs: number): PreparedRefusal | undefined {
+    this.#advance(nowMs);
+    const count = (this.#ofAddresses.get(address) ?? 0) + 1;
+    if (count > 1 || this.#ofAddresses.size < mostNames) this.#ofAddresses.set(address, count);
+    return count > strangersASecond ? this.#wrongKey : undefined;
+  }
+
+  #advance(nowMs: number): void {
+    const second = Math.floor(nowMs / secondMs);
+    if (second === this.#second) return;
+    this.#second = second;
+    this.#ofKeys.clear();
+    this.#ofAddresses.clear();
+  }
+}
+
+interface RefusedKey extends Pick<Caller, "limits" | "accountLimits"> {
+  readonly prepared: PreparedRefusal;
+}
+
+function nameOf(kind: RequestKind, { key }: Caller): string {
+  return `${kind} ${key.id}`;
+}

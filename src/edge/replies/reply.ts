@@ -1,0 +1,20 @@
+/** What a handler answers; `edge/dispatch` adds the headers every response has and writes it. */
+export interface Reply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Values of the header `set-cookie`, one line each. */
+  readonly cookies?: readonly string[] | undefined;
+  readonly body: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null;
+}
+
+export function jsonReply(value: unknown, headers: Readonly<Record<string, string>> = {}): Reply {
+  return jsonTextReply(JSON.stringify(value), headers);
+}
+
+export function jsonTextReply(body: string, headers: Readonly<Record<string, string>>): Reply {
+  return { status: 200, headers: { "content-type": "application/json", ...headers }, body };
+}
+
+export function textReply(status: number, body: string): Reply {
+  return { status, headers: { "content-type": "text/plain; charset=utf-8" }, body };
+}

@@ -1,0 +1,55 @@
+import type { BodyHold } from "../body/body-memory.ts";
+import type { Connections } from "../connections.ts";
+import type { CorsPolicy } from "../cors.ts";
+import type { BodyLimits } from "../body/read-body.ts";
+import type { Reply } from "./reply.ts";
+
+/** What a reply answers. */
+export interface Answered {
+  readonly id: string;
+  readonly request: Request;
+  readonly connections: Pick<Connections, "keepAliveHint">;
+  readonly edge: { readonly cors: CorsPolicy };
+  readonly durationMs: number;
+  /** Whether the process is on its way out. */
+  readonly isEnding: boolean;
+}
+
+/** Adds the headers that every answer has. */
+export function toResponse(reply: Reply, answered: Answered): Response {
+  const { id, request, edge, durationMs } = answered;
+  const headers: Record<string, string> = { ...reply.headers, "x-request-id": id };
+  headers["openai-processing-ms"] = String(Math.round(durationMs));
+  Object.assign(headers, edge.cors.headersFor(request.headers.get("origin")));
+  if (closes(reply, answered)) headers["connection"] = "close";
+  else {
+    headers["connection"] = "keep-alive";
+    headers["keep-alive"] = answered.connections.keepAliveHint;
+  }
+  const response = new Response(reply.body, { status: reply.status, headers });
+  for (const cookie of reply.cookies ?? []) response.headers.append("set-cookie", cookie);
+  return response;
+}
+
+function closes({ headers }: Reply, { request, isEnding }: Answered): boolean {
+  if (isEnding || headers["connection"] === "close") return true;
+  return request.headers.get("connection")?.toLowerCase().includes("close") === true;
+}
+
+interface UnreadBody {
+  readonly request: Request;
+  readonly edge: { readonly bodyLimits: BodyLimits };
+  /** What was read of it holds; undefined when nothing was read. */
+  readonly body: BodyHold | undefined;
+}
+
+/**
+ * A body that was refused unread and has no end in sight must not keep its connection busy for
+ * ever. A short one may come in: closing under a client that still writes would hide the answer.
+ */
+export function closingUnread(reply: Reply, { request, edge, body }: UnreadBody): Reply {
+  const length = request.headers.get("content-length");
+  const isShort = length !== null && Number(length) <= edge.bodyLimits.bodyLimitBytes;
+  if (body !== undefined || isShort || request.body === null) return reply;
+  return { ...reply, headers: { ...reply.headers, connection: "close" } };
+}

@@ -1,0 +1,116 @@
+import { abortable } from "../domain/waiting/abortable.ts";
+import type { Clock } from "../domain/clock.ts";
+import { GatewayError } from "../domain/errors/gateway-error.ts";
+import { errorFrame, toGatewayError } from "../edge/replies/error-reply.ts";
+import type { FrameSource } from "../edge/replies/event-stream.ts";
+import type { Call } from "../snapshot/call.ts";
+import { deadlineExceeded } from "../domain/waiting/deadline-exceeded.ts";
+import { isStreamed, type Answer } from "./answer.ts";
+import type { FrameReader, SharedFrames } from "./shared-frames.ts";
+
+/** What a reader sees of the call that it shares. */
+export interface ReadCall {
+  /** Rejects when the call fails before there is an answer. */
+  readonly answer: Promise<Answer>;
+  /** Of a streamed answer, once it is there. */
+  readonly frames: SharedFrames | undefined;
+  leave(reader: AnswerReader, reason: unknown): void;
+}
+
+export type ReaderCall = Pick<Call, "signal" | "options" | "receivedAt">;
+
+/** One of the callers who share a call. It ends alone: when it leaves, its time is over, or it lags. */
+export class AnswerReader implements FrameSource, FrameReader {
+  position = 0;
+  readonly #shared: ReadCall;
+  readonly #call: ReaderCall;
+  readonly #end = new AbortController();
+  readonly #onLeft = (): void => this.#endWith(this.#call.signal.reason);
+  readonly #cancelDeadline: (() => void) | undefined;
+  #hasLeft = false;
+  #hasLastFrame = false;
+
+  constructor(shared: ReadCall, call: ReaderCall, clock: Pick<Clock, "schedule" | "monotonic">) {
+    this.#shared = shared;
+    this.#call = call;
+    const { deadlineAt } = call.options;
+    if (deadlineAt !== undefined) {
+      const leftMs = Math.max(0, deadlineAt - clock.monotonic());
+      const end = (): void => this.#endWith(deadlineExceeded(deadlineAt - call.receivedAt));
+      this.#cancelDeadline = clock.schedule(end, leftMs);
+    }
+    call.signal.addEventListener("abort", this.#onLeft, { once: true });
+  }
+
+  /** The answer for this caller; of a stream, with this reader as the source of its frames. */
+  async answer(): Promise<Answer> {
+    try {
+      const answer = await abortable(this.#shared.answer, this.#end.signal);
+      if (!isStreamed(answer)) {
+        this.cancel();
+        return answer;
+      }
+      const isEarly = answer.isEarly && this.#shared.frames?.isEmpty !== false;
+      return { ...answer, frames: this, isEarly };
+    } catch (error) {
+      this.cancel();
+      throw error;
+    }
+  }
+
+  async next(): Promise<string | undefined> {
+    const { frames } = this.#shared;
+    const { signal } = this.#end;
+    try {
+      while (frames !== undefined && !this.#hasLeft) {
+        const text = frames.read(this);
+        if (text !== undefined) return text;
+        if (frames.isEnded) break;
+        await abortable(frames.advance(), signal);
+      }
+    } catch (error) {
+      if (!signal.aborted) return this.#lastFrame(toGatewayError(error));
+    }
+    if (signal.aborted && signal.reason instanceof GatewayError) {
+      return this.#lastFrame(signal.reason);
+    }
+    this.cancel();
+    return undefined;
+  }
+
+  /** This caller is gone; the others read on. */
+  cancel(): void {
+    this.#leave(this.#call.signal.reason);
+  }
+
+  fallBehind(): void {
+    this.#endWith(
+      new GatewayError("answer_not_kept", {
+        message:
+          "There is no more room to hold this answer for a caller who reads it more slowly than " +
+          "others. Those who read it faster still get it.",
+      }),
+    );
+  }
+
+  #lastFrame(error: GatewayError): string | undefined {
+    this.cancel();
+    if (this.#hasLastFrame) return undefined;
+    this.#hasLastFrame = true;
+    return errorFrame(error);
+  }
+
+  #endWith(reason: unknown): void {
+    if (this.#hasLeft) return;
+    this.#end.abort(reason);
+    this.#leave(reason);
+  }
+
+  #leave(reason: unknown): void {
+    if (this.#hasLeft) return;
+    this.#hasLeft = true;
+    this.#cancelDeadline?.();
+    this.#call.signal.removeEventListener("abort", this.#onLeft);
+    this.#shared.leave(this, reason);
+  }
+}

@@ -1,0 +1,35 @@
+import { GatewayError } from "../domain/errors/gateway-error.ts";
+
+export const idempotencyHeader = "Idempotency-Key";
+
+const retryAfterSeconds = 5;
+
+export function keyReused(): GatewayError {
+  return new GatewayError("idempotency_key_conflict", {
+    message: "This Idempotency-Key was used for another call. Use a new one for each call.",
+    param: idempotencyHeader,
+  });
+}
+
+export function answerNotKept(): GatewayError {
+  return new GatewayError("answer_not_kept", {
+    message:
+      "A call with this Idempotency-Key was made, and its answer is too large to be shown again. " +
+      "Under a new Idempotency-Key the call is made, and billed, anew.",
+    param: idempotencyHeader,
+  });
+}
+
+/** To run the call could be to run, and to bill, it twice. */
+export function answersAway(cause: unknown): GatewayError {
+  return new GatewayError("model_unavailable", {
+    message:
+      "The gateway cannot tell at the moment whether a call with this Idempotency-Key was made. " +
+      "Please retry with exponential backoff.",
+    headers: {
+      "retry-after": String(retryAfterSeconds),
+      "retry-after-ms": String(retryAfterSeconds * 1000),
+    },
+    cause,
+  });
+}

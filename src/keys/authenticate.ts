@@ -1,0 +1,107 @@
+import { readPublicId } from "../domain/keys/api-key.ts";
+import type { Clock } from "../domain/clock.ts";
+import type { Caller } from "../domain/keys/key.ts";
+import type { Environment } from "../domain/model.ts";
+import type { Peppers } from "../domain/keys/peppers.ts";
+import type { Plan } from "../domain/limits/plan.ts";
+import type { RenewedSecret, StoredSecret } from "../store/store.ts";
+import {
+  invalidKey,
+  networkNotAllowed,
+  planMissing,
+  snapshotStale,
+  type KeyFault,
+  type SentKey,
+} from "./key-refusal.ts";
+import type { EndedSecret, LiveSecret } from "./key-snapshot.ts";
+
+/** The secrets as they are known here; `KeyRing` follows the store. */
+export interface KnownSecrets {
+  find(publicId: string): LiveSecret | undefined;
+  /** What has ended while this process runs or not long before, for explanations alone. */
+  findEnded(publicId: string): EndedSecret | undefined;
+  /** True when a key that is unknown here may well be good. */
+  readonly isStale: boolean;
+  readonly ageMs: number;
+}
+
+export interface AuthenticateOptions {
+  readonly peppers: Peppers;
+  readonly clock: Pick<Clock, "now">;
+  readonly secrets: KnownSecrets;
+  /** How long known keys are believed while the store cannot be read. */
+  readonly snapshotMaxAgeMs: number;
+  readonly plans: () => ReadonlyMap<string, Plan>;
+  readonly onUsed: (publicId: string, at: number) => void;
+  /** A secret came in whose digest was made under an older pepper. */
+  readonly onOutdated: (secret: RenewedSecret) => void;
+  readonly onPlanMissing: (keyId: string, plan: string) => void;
+}
+
+/** The caller's network address is asked for only when the key is bound to networks. */
+export type Authenticate = (
+  authorization: string | null,
+  environment: Environment,
+  address: () => string,
+) => Caller;
+
+/**
+ * Finds the caller of a request. Whatever is wrong with the key, the answer is one 401 of one
+ * shape; a well-formed key costs the same work whether it is known or not. What the keys of now
+ * cannot be asked about is a 503: a 401 makes applications throw good keys away.
+ */
+export function createAuthenticate(options: AuthenticateOptions): Authenticate {
+  const { secrets, clock, peppers, onUsed, onOutdated } = options;
+  return (authorization, environment, address) => {
+    const text = readBearer(authorization);
+    const publicId = readPublicId(text);
+    const sent: SentKey = { text, publicId, environment: environment.name };
+    if (publicId === undefined) {
+      throw invalidKey({ rule: text === "" ? "key_missing" : "key_malformed" }, sent);
+    }
+    const stored = secrets.find(publicId);
+    const pepper = peppers.match(text, stored?.secret.digest);
+    if (pepper === undefined || stored === undefined) {
+      const ended = secrets.findEnded(publicId);
+      const hasEnded = peppers.match(text, ended?.secret.digest) !== undefined;
+      if (ended !== undefined && hasEnded) throw invalidKey(ended, sent, ended.key);
+      if (stored === undefined && secrets.isStale) throw snapshotStale(sent);
+      throw invalidKey({ rule: stored === undefined ? "key_unknown" : "key_mismatch" }, sent);
+    }
+    const { key } = stored;
+    const now = clock.now();
+    const over = whyOver(stored, now);
+    if (over !== undefined) throw invalidKey(over, sent, key);
+    if (key.environment !== environment.name) {
+      throw invalidKey({ rule: "other_environment" }, sent, key);
+    }
+    if (secrets.ageMs > options.snapshotMaxAgeMs) throw snapshotStale(sent, key);
+    if (stored.networks?.has(address()) === false) throw networkNotAllowed(sent, key, address());
+    const limits = key.limits ?? options.plans().get(key.plan)?.limits;
+    if (limits === undefined) {
+      options.onPlanMissing(key.id, key.plan);
+      throw planMissing(sent, key);
+    }
+    onUsed(publicId, now);
+    if (pepper !== peppers.first) {
+      onOutdated({ publicId, stored: stored.secret.digest, renewed: peppers.digest(text) });
+    }
+    return { key, publicId, limits, accountLimits: stored.accountLimits };
+  };
+}
+
+function readBearer(authorization: string | null): string {
+  if (authorization === null) return "";
+  const separator = authorization.indexOf(" ");
+  if (separator !== 6 || authorization.slice(0, 6).toLowerCase() !== "bearer") return "";
+  return authorization.slice(7).trim();
+}
+
+function whyOver({ key, secret }: StoredSecret, now: number): KeyFault | undefined {
+  if (key.revokedAt !== undefined) return { rule: "key_revoked", at: key.revokedAt };
+  if (key.disabledAt !== undefined) return { rule: "key_disabled", at: key.disabledAt };
+  const isOver = (at: number | undefined): boolean => at !== undefined && at <= now;
+  if (isOver(key.expiresAt)) return { rule: "key_expired", at: key.expiresAt };
+  if (isOver(secret.expiresAt)) return { rule: "secret_ended", at: secret.expiresAt };
+  return undefined;
+}

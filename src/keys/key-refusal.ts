@@ -1,0 +1,135 @@
+import { maskApiKey } from "../domain/keys/api-key.ts";
+import { GatewayError } from "../domain/errors/gateway-error.ts";
+import type { Key } from "../domain/keys/key.ts";
+import type { RefusalExplanation, RefusalRule } from "../domain/errors/refusal.ts";
+import type { Call } from "../snapshot/call.ts";
+
+/** What came with a request in the place of a key. */
+export interface SentKey {
+  readonly text: string;
+  /** Undefined unless it has the form of a key. */
+  readonly publicId: string | undefined;
+  /** Name of the environment that was asked. */
+  readonly environment: string;
+}
+
+/** What makes a key wrong; callers are told none of it. */
+export interface KeyFault {
+  readonly rule: keyof typeof summaries;
+  /** Since when, in milliseconds since the epoch, where that is known. */
+  readonly at?: number | undefined;
+}
+
+/** `when` is empty, or begins with a space. */
+const summaries = {
+  key_missing: () => "The request has no Authorization header with a Bearer key.",
+  key_malformed: () => "What was sent is not a whole API key: its form or its checksum is wrong.",
+  key_unknown: () =>
+    "No key has this public id, or none that worked lately: it ended long ago, was removed, or " +
+    "is of another gateway.",
+  key_mismatch: () => "The public id is that of a known key, but the secret behind it is another.",
+  key_disabled: (when) => `The key was disabled${when}. It works again once it is enabled.`,
+  application_disabled: (when) => `The application of the key was disabled${when}.`,
+  account_disabled: (when) => `The account of the key was disabled${when}.`,
+  key_revoked: (when) => `The key was revoked${when}, for good. Issue a new one.`,
+  key_removed: (when) => `The key was removed${when}, alone or with its application or account.`,
+  key_expired: (when) => `The key expired${when}. It works again if its expiry is moved.`,
+  secret_ended: (when) =>
+    `This secret of the key ended${when}: a rotation, a leak check or somebody ended it. The key ` +
+    "goes on with its newest secret.",
+  other_environment: () => "The key is of another environment than the host that was asked.",
+} as const satisfies Partial<Record<RefusalRule, (when: string) => string>>;
+
+function summaryOf({ rule, at }: KeyFault): string {
+  return summaries[rule](at === undefined ? "" : ` at ${new Date(at).toISOString()}`);
+}
+
+/** The one 401: the same for every fault. Name the key only when its digest has matched. */
+export function invalidKey(fault: KeyFault, sent: SentKey, key?: Key): GatewayError {
+  return new GatewayError("invalid_api_key", {
+    message:
+      `${whatIsWrong(sent)} Send the key of your application for this environment in the ` +
+      "Authorization header (Authorization: Bearer YOUR_KEY).",
+    headers: { "www-authenticate": "Bearer" },
+    explanation: explain(fault.rule, summaryOf(fault), { sent, key }),
+  });
+}
+
+/** What the sender can see too: of a text that has a key's form, nobody is told more. */
+function whatIsWrong({ text, publicId }: SentKey): string {
+  if (text === "") return "You didn't provide an API key.";
+  const wrong = `Incorrect API key provided: ${maskApiKey(text)}.`;
+  if (publicId === undefined) return wrong;
+  return `${wrong} It may have been rotated, revoked or expired.`;
+}
+
+/** The key was good when its call began; `fault` is what has become of it, where it is known. */
+export function keyEnded(
+  { caller, environment }: Pick<Call, "caller" | "environment">,
+  fault: KeyFault = { rule: "key_disabled" },
+): GatewayError {
+  const { key, publicId } = caller;
+  const sent: SentKey = { text: "", publicId, environment: environment.name };
+  const summary = `${summaryOf(fault)} The call was ended while it ran.`;
+  return new GatewayError("invalid_api_key", {
+    message: "The API key was revoked or disabled while this request ran.",
+    headers: { "www-authenticate": "Bearer" },
+    explanation: explain(fault.rule, summary, { sent, key }),
+  });
+}
+
+/** The database does not answer, so nobody can say whether the key is good. */
+export function snapshotStale(sent: SentKey, key?: Key): GatewayError {
+  const summary =
+    key === undefined
+      ? "The key is not known here, and the database cannot be asked whether it is new."
+      : "The key is known, but the database has not answered for longer than auth.snapshot_max_age.";
+  return new GatewayError("model_unavailable", {
+    message: "API keys cannot be checked at the moment. Please retry with exponential backoff.",
+    headers: { "retry-after": "5", "retry-after-ms": "5000" },
+    explanation: explain("snapshot_stale", summary, { sent, key }),
+  });
+}
+
+export function networkNotAllowed(sent: SentKey, key: Key, address: string): GatewayError {
+  const networks = (key.allowedNetworks ?? []).slice(0, 20).join(", ");
+  return new GatewayError("network_not_allowed", {
+    message: "This API key may not be used from your network address.",
+    explanation: explain(
+      "network_not_allowed",
+      `The request came from ${address}, and the key is for ${networks || "no network"} alone.`,
+      { sent, key },
+    ),
+  });
+}
+
+/** No limits to hold the key to: it must not pass. But it is good, and a 401 would say otherwise. */
+export function planMissing(sent: SentKey, key: Key): GatewayError {
+  return new GatewayError("model_unavailable", {
+    message: "The usage plan of this API key is not configured. Please tell the operator.",
+    headers: { "x-should-retry": "false" },
+    explanation: explain(
+      "plan_missing",
+      `The plan '${key.plan}' of the key is not in the configuration, and it has no limits of its own.`,
+      { sent, key },
+    ),
+  });
+}
+
+function explain(
+  rule: RefusalRule,
+  summary: string,
+  { sent, key }: { readonly sent: SentKey; readonly key: Key | undefined },
+): RefusalExplanation {
+  return {
+    rule,
+    summary,
+    environment: sent.environment,
+    ...(sent.publicId !== undefined && { publicId: sent.publicId }),
+    ...(key !== undefined && {
+      keyId: key.id,
+      accountId: key.accountId,
+      application: key.application,
+    }),
+  };
+}

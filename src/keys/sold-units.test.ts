@@ -1,0 +1,101 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { plainKey } from "../../test/support/plain-key.ts";
+import type { Key } from "../domain/keys/key.ts";
+import { unitsIn } from "../domain/limits/capacity.ts";
+import { SoldUnits } from "./sold-units.ts";
+
+type Change = readonly [keyId: string, key: Key | undefined];
+
+function changed(before: SoldUnits, changes: readonly Change[]): SoldUnits {
+  const edit = before.edit();
+  for (const [keyId, key] of changes) edit.set(keyId, key);
+  return edit.finish();
+}
+
+function holder(provisionedPool: string | undefined, provisionedUnits: number, expiresAt?: number) {
+  return plainKey({ provisionedPool, provisionedUnits, expiresAt });
+}
+
+test("a key that expires gives its units back at that time, and has them again when it is put off", () => {
+  const sold = changed(SoldUnits.none(), [
+    ["key_a", holder("main", 3)],
+    ["key_b", holder("main", 4, 1_000)],
+    ["key_c", holder("main", 8, 2_000)],
+  ]);
+  expect([0, 999, 1_000, 1_999, 2_000].map((now) => unitsIn(sold.of("main", now)))).toEqual([
+    15, 15, 11, 11, 3,
+  ]);
+  // A clock that is set back.
+  expect(unitsIn(sold.of("main", 500))).toBe(15);
+  const later = changed(sold, [["key_b", holder("main", 4, 3_000)]]);
+  expect([later, sold].map((each) => unitsIn(each.of("main", 2_500)))).toEqual([7, 3]);
+});
+
+test("a change of keys that hold nothing makes no other sums", () => {
+  const sold = changed(SoldUnits.none(), [["key_a", holder("main", 3)]]);
+  const after = changed(sold, [
+    ["key_b", holder(undefined, 0)],
+    ["key_c", holder(undefined, 7)],
+    ["key_d", undefined],
+  ]);
+  expect(after).toBe(sold);
+});
+
+const anyKey = fc.record({
+  pool: fc.constantFrom("main", "other", undefined),
+  units: fc.nat(5),
+  expiresAt: fc.option(fc.nat(100), { nil: undefined }),
+});
+const anyChange = fc.tuple(fc.nat(7), fc.option(anyKey, { nil: undefined }));
+const anyHistory = fc.array(
+  fc.record({ changes: fc.array(anyChange, { maxLength: 8 }), at: fc.nat(120) }),
+  { maxLength: 20 },
+);
+
+test("after any history the sums are those of the keys that are left", () => {
+  fc.assert(
+    fc.property(anyHistory, (history) => {
+      const model = new Map<string, Key>();
+      const checks: (() => void)[] = [];
+      let sold = SoldUnits.none();
+      for (const { changes, at } of history) {
+        const given = changes.map(([number, key]): Change => {
+          const made = key && holder(key.pool, key.units, key.expiresAt);
+          return [`key_${number}`, made];
+        });
+        for (const [keyId, key] of given) {
+          if (key === undefined) model.delete(keyId);
+          else model.set(keyId, key);
+        }
+        sold = changed(sold, given);
+        checks.push(checkOf(sold, new Map(model), at));
+        checks.at(-1)?.();
+      }
+      // What was published before is what it was.
+      for (const check of checks.toReversed()) check();
+    }),
+    { numRuns: 500 },
+  );
+});
+
+/** Sums made by walking over all keys. */
+function checkOf(sold: SoldUnits, keys: ReadonlyMap<string, Key>, now: number): () => void {
+  return () => {
+    const expected = new Map<string, number>();
+    const holdings = new Map<string, Map<number, number>>();
+    for (const [keyId, key] of keys) {
+      const { provisionedPool: pool, provisionedUnits: units, expiresAt = Infinity } = key;
+      const isLive = pool === "main" && expiresAt > now;
+      expect(sold.ofKey({ pool: "main", keyId }, now)).toBe(isLive ? units : 0);
+      if (pool === undefined || units === 0 || expiresAt <= now) continue;
+      expected.set(pool, (expected.get(pool) ?? 0) + units);
+      const keys = holdings.get(pool) ?? new Map<number, number>();
+      holdings.set(pool, keys.set(units, (keys.get(units) ?? 0) + 1));
+    }
+    expect(Object.fromEntries(sold.all(now))).toEqual(Object.fromEntries(expected));
+    for (const pool of ["main", "other", "third"]) {
+      expect(sold.of(pool, now)).toEqual(holdings.get(pool) ?? new Map());
+    }
+  };
+}

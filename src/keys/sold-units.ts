@@ -1,0 +1,184 @@
+import { unitsIn, type UnitHoldings } from "../domain/limits/capacity.ts";
+import type { Key } from "../domain/keys/key.ts";
+import { ShardedMap, type ShardedMapEdit } from "./sharded-map.ts";
+
+/** What one key holds. */
+interface Holding {
+  readonly pool: string;
+  readonly units: number;
+  /** Milliseconds since the epoch; undefined: never. */
+  readonly expiresAt: number | undefined;
+}
+
+/** Holdings by pool. */
+type PoolHoldings = ReadonlyMap<string, UnitHoldings>;
+
+/** All holdings, with those that end, for as long as none of them ends. */
+interface HoldingsNow {
+  readonly from: number;
+  readonly until: number;
+  readonly byPool: PoolHoldings;
+}
+
+const none: UnitHoldings = new Map();
+
+/**
+ * Units of provisioned throughput that live keys hold, by pool. Never edited: changes make another
+ * one. Counts are kept as keys change; those of keys that expire, which are few, are added anew when
+ * one of them does.
+ */
+export class SoldUnits {
+  /** Of every key that holds units. */
+  readonly #holdings: ShardedMap<Holding>;
+  /** Of keys that never expire. */
+  readonly #lasting: PoolHoldings;
+  /** By key id: those that expire. */
+  readonly #ending: ReadonlyMap<string, Holding>;
+  #now: HoldingsNow | undefined;
+
+  private constructor(
+    holdings: ShardedMap<Holding>,
+    lasting: PoolHoldings,
+    ending: ReadonlyMap<string, Holding>,
+  ) {
+    this.#holdings = holdings;
+    this.#lasting = lasting;
+    this.#ending = ending;
+  }
+
+  static none(): SoldUnits {
+    return new SoldUnits(ShardedMap.empty(), new Map(), new Map());
+  }
+
+  /** Units of a pool at a time, in milliseconds since the epoch. */
+  of(pool: string, now: number): UnitHoldings {
+    return this.#at(now).get(pool) ?? none;
+  }
+
+  ofKey({ pool, keyId }: { pool: string; keyId: string }, now: number): number {
+    const holding = this.#holdings.get(keyId);
+    if (holding?.pool !== pool || (holding.expiresAt ?? Infinity) <= now) return 0;
+    return holding.units;
+  }
+
+  /** Sums by pool; a pool of which no unit is sold is absent. */
+  all(now: number): ReadonlyMap<string, number> {
+    return new Map([...this.#at(now)].map(([pool, holdings]) => [pool, unitsIn(holdings)]));
+  }
+
+  edit(): SoldUnitsEdit {
+    const { lasting, ending } = { lasting: this.#lasting, ending: this.#ending };
+    return new SoldUnitsEdit({ holdings: this.#holdings.edit(), lasting, ending }, (next) =>
+      next.holdings === this.#holdings
+        ? this
+        : new SoldUnits(next.holdings, next.lasting, next.ending),
+    );
+  }
+
+  #at(now: number): PoolHoldings {
+    if (this.#ending.size === 0) return this.#lasting;
+    const known = this.#now;
+    // A clock that was set back brings keys back.
+    if (known !== undefined && known.from <= now && now < known.until) return known.byPool;
+    const byPool = new PoolHoldingsEdit(this.#lasting);
+    let until = Infinity;
+    for (const { expiresAt = Infinity, ...holding } of this.#ending.values()) {
+      if (expiresAt <= now) continue;
+      byPool.add(holding, 1);
+      until = Math.min(until, expiresAt);
+    }
+    this.#now = { from: now, until, byPool: byPool.edited };
+    return byPool.edited;
+  }
+}
+
+/** Copies of what changes, made by the first change of each. */
+class PoolHoldingsEdit {
+  readonly #base: PoolHoldings;
+  #pools: Map<string, UnitHoldings> | undefined;
+  readonly #own = new Map<string, Map<number, number>>();
+
+  constructor(base: PoolHoldings) {
+    this.#base = base;
+  }
+
+  get edited(): PoolHoldings {
+    return this.#pools ?? this.#base;
+  }
+
+  /** `keys` more keys have so many units; fewer when it is negative. */
+  add({ pool, units }: Pick<Holding, "pool" | "units">, keys: number): void {
+    const pools = (this.#pools ??= new Map(this.#base));
+    const own = this.#own.get(pool) ?? new Map(pools.get(pool));
+    this.#own.set(pool, own);
+    const count = (own.get(units) ?? 0) + keys;
+    if (count === 0) own.delete(units);
+    else own.set(units, count);
+    if (own.size === 0) pools.delete(pool);
+    else pools.set(pool, own);
+  }
+}
+
+interface Parts<Holdings> {
+  readonly holdings: Holdings;
+  readonly lasting: PoolHoldings;
+  readonly ending: ReadonlyMap<string, Holding>;
+}
+
+/** Collects changes of the units sold. */
+export class SoldUnitsEdit {
+  readonly #holdings: ShardedMapEdit<Holding>;
+  readonly #finish: (parts: Parts<ShardedMap<Holding>>) => SoldUnits;
+  readonly #lasting: PoolHoldingsEdit;
+  #ending: ReadonlyMap<string, Holding>;
+  /** A copy, made by the first change. */
+  #ownEnding: Map<string, Holding> | undefined;
+
+  constructor(
+    { holdings, lasting, ending }: Parts<ShardedMapEdit<Holding>>,
+    finish: (parts: Parts<ShardedMap<Holding>>) => SoldUnits,
+  ) {
+    this.#holdings = holdings;
+    this.#lasting = new PoolHoldingsEdit(lasting);
+    this.#ending = ending;
+    this.#finish = finish;
+  }
+
+  /** What a key holds from now on; undefined: it is not live. */
+  set(keyId: string, key: Key | undefined): void {
+    const before = this.#holdings.get(keyId);
+    const after = key === undefined ? undefined : holdingOf(key);
+    if (before === undefined && after === undefined) return;
+    if (before !== undefined) this.#take(keyId, before);
+    if (after !== undefined) this.#give(keyId, after);
+  }
+
+  /** Nothing may be set afterwards. */
+  finish(): SoldUnits {
+    const holdings = this.#holdings.finish();
+    return this.#finish({ holdings, lasting: this.#lasting.edited, ending: this.#ending });
+  }
+
+  #take(keyId: string, holding: Holding): void {
+    this.#holdings.delete(keyId);
+    if (holding.expiresAt === undefined) this.#lasting.add(holding, -1);
+    else this.#endingCopy().delete(keyId);
+  }
+
+  #give(keyId: string, holding: Holding): void {
+    this.#holdings.set(keyId, holding);
+    if (holding.expiresAt === undefined) this.#lasting.add(holding, 1);
+    else this.#endingCopy().set(keyId, holding);
+  }
+
+  #endingCopy(): Map<string, Holding> {
+    const copy = (this.#ownEnding ??= new Map(this.#ending));
+    this.#ending = copy;
+    return copy;
+  }
+}
+
+function holdingOf(key: Key): Holding | undefined {
+  const { provisionedPool: pool, provisionedUnits: units, expiresAt } = key;
+  return pool === undefined || units <= 0 ? undefined : { pool, units, expiresAt };
+}

@@ -1,0 +1,44 @@
+import { Database } from "bun:sqlite";
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { oddKind } from "../../domain/chat/file-kind.ts";
+
+/**
+ * Keeps every other process away from a folder, for as long as this one lives: the system frees
+ * what SQLite locks when a process ends, however it ends.
+ */
+export class FolderLock {
+  readonly #database: Database;
+
+  /** Throws when another holds the folder, or when nothing can be written there. */
+  constructor(folder: string) {
+    const path = join(folder, "lock");
+    refuseOddFile(path);
+    this.#database = new Database(path, { create: true });
+    try {
+      this.#database.run("PRAGMA busy_timeout = 0");
+      // Nothing is written, so a full disk is no hindrance.
+      this.#database.run("PRAGMA journal_mode = MEMORY");
+      this.#database.run("BEGIN EXCLUSIVE");
+    } catch (error) {
+      this.#database.close();
+      if (!isBusy(error)) throw error;
+      throw new Error(`another process uses the spool in ${folder}`, { cause: error });
+    }
+  }
+
+  release(): void {
+    this.#database.close();
+  }
+}
+
+/** It cannot be passed over: two processes must find the same lock. */
+function refuseOddFile(path: string): void {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  const odd = stats === undefined ? undefined : oddKind(stats);
+  if (odd !== undefined) throw new Error(`${path} is ${odd}; remove it, and a file is made`);
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "SQLITE_BUSY";
+}

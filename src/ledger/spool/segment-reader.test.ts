@@ -1,0 +1,84 @@
+import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { TestFolder } from "../../../test/support/ledger-fixtures.ts";
+import { FrameEncoder, headerBytes, longestPayloadBytes } from "./frame.ts";
+import { SegmentReader } from "./segment-reader.ts";
+
+const payloads = ["one", "the second, längere", "", "drei 😀", "x".repeat(300)];
+
+function frames(texts: readonly string[]): Uint8Array {
+  const encoder = new FrameEncoder();
+  return Buffer.concat(texts.map((text) => Buffer.from(encoder.encode(text))));
+}
+
+function readAll(folder: TestFolder, bytes: Uint8Array) {
+  const path = join(folder.path, "00000001.spool");
+  writeFileSync(path, bytes);
+  const reader = new SegmentReader(path);
+  const texts: string[] = [];
+  for (let text = reader.next(); text !== undefined; text = reader.next()) texts.push(text);
+  reader.close();
+  return { texts, skippedBytes: reader.skippedBytes };
+}
+
+test("what was written is read, in order", () => {
+  using folder = new TestFolder();
+  expect(readAll(folder, frames(payloads))).toEqual({ texts: payloads, skippedBytes: 0 });
+});
+
+test("a file cut anywhere gives the frames before the cut, and the torn one is no damage", () => {
+  using folder = new TestFolder();
+  const whole = frames(payloads);
+  const ends = payloads.map((_, index) => frames(payloads.slice(0, index + 1)).length);
+  for (let length = 0; length <= whole.length; length += 1) {
+    const complete = ends.filter((end) => end <= length).length;
+    const expected = { texts: payloads.slice(0, complete), skippedBytes: 0 };
+    expect(readAll(folder, whole.subarray(0, length))).toEqual(expected);
+  }
+});
+
+test("any flipped bit costs the frame it is in and no other, and is counted", () => {
+  using folder = new TestFolder();
+  const whole = frames(payloads);
+  const ends = payloads.map((_, index) => frames(payloads.slice(0, index + 1)).length);
+  // In the last frame a flipped length looks like a frame that was torn.
+  const inspected = ends.at(-2) ?? 0;
+  for (let bit = 0; bit < inspected * 8; bit += 1) {
+    const damaged = Buffer.from(whole);
+    damaged[bit >> 3] = (damaged[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+    const hit = ends.findIndex((end) => end > bit >> 3);
+    const length = (ends[hit] ?? 0) - (ends[hit - 1] ?? 0);
+    const { texts, skippedBytes } = readAll(folder, damaged);
+    expect([texts, skippedBytes]).toEqual([payloads.toSpliced(hit, 1), length]);
+  }
+});
+
+test("reading goes on behind a gap that is longer than what is read at once", () => {
+  using folder = new TestFolder();
+  const gap = Buffer.alloc(700_000, 0xf5);
+  const bytes = Buffer.concat([frames(["before"]), gap, frames(["after"])]);
+  expect(readAll(folder, bytes)).toEqual({ texts: ["before", "after"], skippedBytes: 700_000 });
+});
+
+test("records that cross the pieces a file is read in are whole", () => {
+  using folder = new TestFolder();
+  const texts = Array.from({ length: 400 }, (_, index) => `${index}`.repeat(1 + (index % 997)));
+  expect(readAll(folder, frames(texts))).toEqual({ texts, skippedBytes: 0 });
+});
+
+test("room that was set aside behind the last frame is no damage, rubbish is", () => {
+  using folder = new TestFolder();
+  const whole = frames(["only"]);
+  const zeros = Buffer.concat([whole, Buffer.alloc(5_000)]);
+  expect(readAll(folder, zeros)).toEqual({ texts: ["only"], skippedBytes: 0 });
+  const rubbish = Buffer.concat([whole, Buffer.alloc(5_000, 7)]);
+  expect(readAll(folder, rubbish)).toEqual({ texts: ["only"], skippedBytes: 5_000 });
+});
+
+test("a record that no reader would take is not written", () => {
+  const encoder = new FrameEncoder();
+  expect(() => encoder.encode("x".repeat(longestPayloadBytes + 1))).toThrow(RangeError);
+  const largest = encoder.encode("x".repeat(longestPayloadBytes));
+  expect(largest.length).toBe(headerBytes + longestPayloadBytes);
+});

@@ -1,0 +1,89 @@
+import type { ProcessEnvironment } from "../../config/environment.ts";
+import { systemClock } from "../../domain/clock.ts";
+import type { LogSink } from "../../telemetry/log/log-output.ts";
+import { createLogger, describeDropped, type Logger } from "../../telemetry/log/logger.ts";
+import { writeCrashReport, type Crash } from "./crash-report.ts";
+import { workerVariables } from "./fetch-limit.ts";
+import type { WorkerSettings } from "./messages.ts";
+import { Supervisor, type AfterEnd } from "./supervisor.ts";
+import { startWorker } from "./worker.ts";
+
+/** Whether the arguments ask for a gateway that is started again when it ends unasked. */
+export function asksForSupervisor([command, ...rest]: readonly string[]): boolean {
+  const alone = ["--unsupervised", "--help", "-h", "--version"];
+  return command === "serve" && !rest.some((argument) => alone.includes(argument));
+}
+
+export interface SupervisorSetup {
+  readonly environment: ProcessEnvironment;
+  readonly version: string;
+  readonly log: LogSink;
+}
+
+/** Runs this program once more, as a worker, and again; resolves with the exit code. */
+export function runSupervisor({ environment, version, log }: SupervisorSetup): Promise<number> {
+  const program = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
+  const supervisor = new Supervisor({
+    clock: systemClock,
+    start: (fetchLimit, onMessage) =>
+      startWorker(
+        { command: program, environment: workerVariables(fetchLimit, environment) },
+        onMessage,
+      ),
+    onCrash: (crash, { nextStartMs, settings }) =>
+      tellCrash({ crash, nextStartMs, version, settings }, loggerOf(settings, log)),
+    onStartRefused: (error, { nextStartMs, settings }) => {
+      const fields = { reason: codeOf(error), nextStartMs };
+      loggerOf(settings, log).log("error", "a worker cannot be started", fields);
+    },
+    onStandbyLost({ end, error, nextStartMs }, settings) {
+      const { exitCode, signal } = end ?? {};
+      const reason = end === undefined ? codeOf(error) : undefined;
+      const fields = { exitCode, signal, reason, nextStartMs };
+      loggerOf(settings, log).log("warn", "there is no standby worker for now", fields);
+    },
+  });
+  for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
+    process.on(name, () => supervisor.pass(name));
+  }
+  return supervisor.run();
+}
+
+interface ToldCrash extends AfterEnd {
+  readonly crash: Crash;
+  readonly version: string;
+}
+
+function tellCrash({ crash, nextStartMs, settings, version }: ToldCrash, logger: Logger): void {
+  let report: string | undefined;
+  try {
+    // One that did not get so far has said why, and does so again and again: its reports would push
+    // out that of the crash before it.
+    const isKept = settings !== undefined && crash.hasServed;
+    if (isKept) report = writeCrashReport(crash, settings.dataDir, version);
+  } catch (error) {
+    logger.log("warn", "a crash report cannot be written", { reason: codeOf(error) });
+  }
+  logger.log("error", crash.hasServed ? "worker crashed" : "worker ended before it served", {
+    pid: crash.pid,
+    exitCode: crash.exitCode,
+    signal: crash.signal,
+    error: crash.failure?.error,
+    at: crash.failure?.positions[0],
+    uptimeMs: Math.round(crash.uptimeMs),
+    restarts: crash.restarts,
+    nextStartMs,
+    report,
+  });
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "unknown";
+}
+
+function loggerOf(settings: WorkerSettings | undefined, log: LogSink): Logger {
+  const { logLevel: level = "info", logFormat: format = "text" } = settings ?? {};
+  const form = { format, clock: systemClock };
+  log.configure({ describeDropped: describeDropped(form) });
+  return createLogger({ ...form, level, write: (line) => log.write(line) });
+}

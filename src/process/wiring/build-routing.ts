@@ -1,0 +1,95 @@
+import type { Config } from "../../config/config.ts";
+import type { Clock } from "../../domain/clock.ts";
+import type { RoutingSettings } from "../../domain/routing-settings.ts";
+import type { PoolUnits } from "../../admission/capacity/pool-bounds.ts";
+import { Capacity } from "../../admission/capacity/capacity.ts";
+import { RetryBudget } from "../../routing/retry-budget.ts";
+import { TargetHealth } from "../../routing/health/target-health.ts";
+import type { PipelineServices } from "../../call/services.ts";
+import type { Snapshot } from "../../snapshot/snapshot.ts";
+import { TargetProber } from "../../call/attempts/target-prober.ts";
+import type { Transport } from "../../upstream-client/transport.ts";
+import type { LimitStore } from "../../store/store.ts";
+import type { RoutingEvents } from "../../telemetry/events/routing-events.ts";
+
+export interface RoutingOptions {
+  readonly clock: Clock;
+  /** Read again whenever it matters: a reload changes it. */
+  readonly settings: () => RoutingSettings;
+  readonly events: Pick<
+    RoutingEvents,
+    "targetEjected" | "targetReturned" | "targetProbed" | "waited"
+  >;
+  /** Units of a pool that live keys hold. */
+  readonly units: PoolUnits;
+  readonly limits: LimitStore;
+  /** For probes. */
+  readonly transport: Transport;
+  readonly hosts: PipelineServices["hosts"];
+}
+
+export interface RoutingServices {
+  readonly health: TargetHealth;
+  readonly prober: TargetProber;
+  readonly budget: { readonly retries: RetryBudget; readonly hedges: RetryBudget };
+  readonly capacity: Capacity;
+}
+
+/** What calls know of targets together, for as long as the process runs. */
+export function buildRouting(options: RoutingOptions): RoutingServices {
+  const { clock, settings, events, limits, units, transport, hosts } = options;
+  const health = new TargetHealth({
+    clock,
+    settings: () => settings().ejection,
+    onEjected: (ejection) => events.targetEjected(ejection),
+    onReturned: (target) => events.targetReturned(target),
+  });
+  return {
+    health,
+    prober: new TargetProber({
+      clock,
+      health,
+      transport,
+      hosts,
+      onProbed: (target, failure) => events.targetProbed(target, failure),
+    }),
+    budget: {
+      retries: new RetryBudget({ clock, settings }),
+      hedges: new RetryBudget({ clock, settings }),
+    },
+    capacity: new Capacity({
+      clock,
+      limits,
+      settings,
+      units,
+      onWaited: (pool, waited) => events.waited({ pool, ...waited }),
+    }),
+  };
+}
+
+/** What is running, after a configuration was taken over. */
+export interface Followed {
+  readonly config: Pick<Config, "environments">;
+  readonly snapshot: Snapshot;
+  readonly events: RoutingEvents;
+}
+
+/** Holds to the newest configuration, and forgets what it no longer has. */
+export function followConfig(
+  { health, budget, capacity }: RoutingServices,
+  { config, snapshot, events }: Followed,
+): void {
+  const targets = new Set<string>();
+  const aliases = new Set<string>();
+  for (const { models } of config.environments) {
+    for (const model of models.values()) {
+      aliases.add(model.alias);
+      for (const { id } of model.targets) targets.add(id);
+    }
+  }
+  health.retain(targets);
+  budget.retries.retain(targets);
+  budget.hedges.retain(aliases);
+  capacity.follow(snapshot);
+  events.targetsConfigured(targets);
+}

@@ -1,0 +1,102 @@
+import type { Config } from "../../config/config.ts";
+import { buildRouting, type RoutingServices } from "./build-routing.ts";
+import type { RoutingSettings } from "../../domain/routing-settings.ts";
+import type { Clock } from "../../domain/clock.ts";
+import type { CountArrival } from "../../edge/dispatch/dispatch-options.ts";
+import type { PoolUnits } from "../../admission/capacity/pool-bounds.ts";
+import { connectProbe } from "../../upstream-client/connect-probe.ts";
+import { countRequest } from "../../admission/count-request.ts";
+import { TokenEstimator } from "../../admission/estimate/estimate.ts";
+import { HostProbes, type ConnectProbe } from "../../upstream-client/host-probes.ts";
+import { ImageMemory, imageMemoryBytes } from "../../call/images/image-memory.ts";
+import type { CallLedger } from "../../domain/usage/call-ledger.ts";
+import { OverloadGuard, type OverloadOptions } from "../../admission/overload/overload.ts";
+import { resolveHost } from "../../upstream-client/resolve-host.ts";
+import type { RefusalLog } from "../../admission/refusals/refusal-log.ts";
+import { refusalOfStream } from "../../admission/refusals/refusal-of-stream.ts";
+import type { RunningCalls } from "../../call/running-calls.ts";
+import type { PipelineServices } from "../../call/services.ts";
+import { fetchTransport } from "../../upstream-client/transport.ts";
+import { createMemoryLimitStore } from "../../store/coordinator/memory/limit-store.ts";
+import type { RoutingEvents } from "../../telemetry/events/routing-events.ts";
+import type { TelemetryEvents } from "../../telemetry/events/events.ts";
+
+export interface ServiceOptions extends Partial<
+  Pick<PipelineServices, "limits" | "resolveHost" | "random" | "transport">
+> {
+  readonly config: Pick<Config, "limits">;
+  /** Read again whenever it matters: a reload changes it. */
+  readonly routing: () => RoutingSettings;
+  readonly routingEvents: RoutingEvents;
+  /** Units of a pool that live keys hold. */
+  readonly units: PoolUnits;
+  /** Default: a TCP connection. */
+  readonly probe?: ConnectProbe;
+  readonly clock: Clock;
+  readonly ledger: CallLedger;
+  readonly events: TelemetryEvents;
+  readonly running: RunningCalls;
+  readonly refusals: Pick<RefusalLog, "record">;
+  readonly overload: Pick<OverloadOptions, "settings" | "callsUnderWay" | "events">;
+}
+
+/** Every call ends long before; a reservation is settled or ages out of its window anyway. */
+const reservationTtlMs = 24 * 3_600_000;
+const scopeLimit = 1_000_000;
+
+export interface BuiltServices
+  extends Omit<PipelineServices, keyof RoutingServices>, RoutingServices {
+  /** To be started and stopped by whoever runs it. */
+  readonly overload: OverloadGuard;
+  /** For the listener, before a body is read. */
+  readonly count: CountArrival;
+}
+
+/** What the steps of a call need from outside. */
+export function buildServices(options: ServiceOptions): BuiltServices {
+  const { config, clock, ledger, events, running, refusals } = options;
+  const random = options.random ?? Math.random;
+  const resolve = options.resolveHost ?? resolveHost;
+  const limits =
+    options.limits ?? createMemoryLimitStore({ clock, random, reservationTtlMs, scopeLimit });
+  const { routingEvents, units } = options;
+  const { defaultOutputTokens } = config.limits;
+  const transport = options.transport ?? fetchTransport;
+  const probe = options.probe ?? connectProbe({ resolveHost: resolve, clock });
+  const hosts = new HostProbes(probe, clock);
+  return {
+    ...buildRouting({
+      clock,
+      limits,
+      units,
+      settings: options.routing,
+      events: routingEvents,
+      transport,
+      hosts,
+    }),
+    clock,
+    random,
+    transport,
+    hosts,
+    imageMemory: new ImageMemory(imageMemoryBytes),
+    resolveHost: resolve,
+    limits,
+    count: (kind, request) => countRequest(kind, request, { limits, clock }),
+    estimator: new TokenEstimator({ defaultOutputTokens, nowMs: clock.monotonic() }),
+    ledger,
+    running,
+    overload: new OverloadGuard({ clock, random, ...options.overload }),
+    onCallEnded(record, error) {
+      running.leave(record);
+      events.callEnded(record);
+      const refusal = error && refusalOfStream(record, error, clock.now());
+      if (refusal !== undefined) refusals.record(refusal);
+    },
+    onSettleFailed: (callId, error) => events.settleFailed(callId, error),
+    onRetryDecided: (alias, decision) => routingEvents.retryDecided(alias, decision),
+    onAttemptFailed: (call, candidate, failure) =>
+      events.attemptFailed(call.id, candidate.target.id, failure),
+    onMalformedEvents: (call, { target }, count) =>
+      events.malformedEvents({ id: call.id, upstream: target.upstream, target: target.id, count }),
+  };
+}

@@ -1,0 +1,35 @@
+import { expect, test } from "bun:test";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { buildSnapshot } from "./build-snapshot.ts";
+import { formatProblems, parseConfig } from "../../config/load.ts";
+
+function configWith(upstream: string) {
+  const text = `
+environments: [{ name: test, hosts: ["*"], models: ["*"] }]
+upstreams:
+  aws: { kind: bedrock, region: us-east-1, ${upstream} }
+models:
+  chat-model: { kind: chat, context_window: 1000, targets: [{ upstream: aws, model: a }] }
+`;
+  const result = parseConfig(text, { name: "test", env: {} });
+  if (!result.ok) throw new Error(formatProblems("test", result.problems));
+  return result.config;
+}
+
+const services = () => ({
+  clock: new ManualClock(),
+  newToolCallId: () => "id",
+  onTrouble: () => undefined,
+});
+
+const credential = (secret: string): string => `access_key_id: AKID, secret_access_key: ${secret}`;
+
+test("an upstream whose settings stay keeps its adapter, and with it the credentials it holds", () => {
+  const config = configWith(credential("one"));
+  const before = { config, snapshot: buildSnapshot(config, services) };
+  const after = (secret: string) => buildSnapshot(configWith(credential(secret)), services, before);
+  const earlier = before.snapshot.upstreams.get("aws");
+  expect(after("one").upstreams.get("aws")?.adapter).toBe(earlier?.adapter);
+  expect(after("two").upstreams.get("aws")?.adapter).not.toBe(earlier?.adapter);
+  expect(after("two").upstreams.get("aws")?.inFlight).toBe(earlier?.inFlight);
+});

@@ -1,0 +1,153 @@
+import { adminApiRoutes } from "../../control/admin-routes.ts";
+import { adminOperations } from "../../control/operations.ts";
+import { ReportKeys } from "../../control/leaks/report-keys.ts";
+import { signedLeakReports } from "../../control/leaks/signed-leak-reports.ts";
+import type { AdminServices, Platform, PlatformPool } from "../../control/services.ts";
+import { createAdminGate } from "../../control/sign-in/admin-gate.ts";
+import { Bootstrap, type BootstrapOptions } from "../../control/sign-in/bootstrap/bootstrap.ts";
+import {
+  createLocalAccess,
+  type LocalAccess,
+} from "../../control/sign-in/bootstrap/local-access.ts";
+import { Passwords } from "../../control/sign-in/guard/passwords.ts";
+import type { SignInServices } from "../../control/sign-in/services.ts";
+import { signInRoutes } from "../../control/sign-in/routes.ts";
+import type { Config } from "../../config/config.ts";
+import { configWarnings, type WarnedParts } from "../../config/problems/warnings.ts";
+import type { Pool } from "../../domain/limits/capacity.ts";
+import { createHostList, loopbackHosts, type HostList } from "../../domain/host-list.ts";
+import type { AdminGate } from "../../edge/dispatch/admin-gate.ts";
+import type { Route } from "../../edge/dispatch/route.ts";
+import type { TelemetryEvents } from "../../telemetry/events/events.ts";
+
+export interface ControlPlaneOptions {
+  readonly config: Pick<Config, WarnedParts | "dataDir">;
+  readonly services: AdminServices;
+  readonly events: TelemetryEvents;
+  readonly onBootstrapToken: BootstrapOptions["onBootstrapToken"];
+}
+
+/** How often the first operator's token is thought of again while the database is away. */
+const bootstrapRetryMs = 1_000;
+
+/** Who may come in to the admin listener, and what is served there. */
+export class ControlPlane {
+  readonly gate: AdminGate;
+  readonly routes: readonly Route[];
+  readonly #options: ControlPlaneOptions;
+  readonly #bootstrap: Bootstrap;
+  #url = "";
+  #local: LocalAccess | undefined;
+  #retry: ReturnType<typeof setTimeout> | undefined;
+  #isStopped = false;
+
+  constructor(options: ControlPlaneOptions) {
+    this.#options = options;
+    const { config, services, onBootstrapToken } = options;
+    const { store, clock, random } = services;
+    const token = config.admin.bootstrapToken;
+    const hosts = adminHosts(config);
+    this.#bootstrap = new Bootstrap({ store, clock, random, token, onBootstrapToken });
+    this.gate = createAdminGate({
+      ...services,
+      settings: config.admin,
+      publicUrl: () => this.#publicUrl(),
+      isOwnHost: (host) => hosts.has(host),
+      isLocalToken: (text) => this.#local?.isToken(text) ?? false,
+    });
+    const signIn = this.#signInServices();
+    this.routes = [
+      ...adminApiRoutes(services, adminOperations({ ...services, ...signIn })),
+      ...signInRoutes(signIn),
+      ...this.#signedReports(),
+    ];
+  }
+
+  /** Once the listener has its address. */
+  async start(url: string): Promise<void> {
+    this.#url = url;
+    const { config, services, events } = this.#options;
+    const warnings = configWarnings(config, services.clock.now());
+    for (const warning of warnings) events.configNotice(warning);
+    this.#local = createLocalAccess({ dataDir: config.dataDir, url, random: services.random });
+    await this.#local.write().catch((error: unknown) => events.localAccessFailed(error));
+    await this.#startBootstrap();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearTimeout(this.#retry);
+    await this.#local?.remove().catch(() => undefined);
+  }
+
+  #publicUrl(): string {
+    return this.#options.config.admin.publicUrl ?? this.#url;
+  }
+
+  async #startBootstrap(): Promise<void> {
+    try {
+      await this.#bootstrap.start();
+    } catch {
+      // The outage is reported by those who read the database all the time.
+      if (this.#isStopped) return;
+      this.#retry = setTimeout(() => void this.#startBootstrap(), bootstrapRetryMs);
+    }
+  }
+
+  #signedReports(): readonly Route[] {
+    const { config, services } = this.#options;
+    const { leakReports } = config.admin;
+    const { publicKeysUrl, publicKeys } = leakReports;
+    if (publicKeysUrl === undefined && Object.keys(publicKeys).length === 0) return [];
+    return [signedLeakReports(services, new ReportKeys(leakReports, services.clock))];
+  }
+
+  #signInServices(): SignInServices {
+    const { config, services, events } = this.#options;
+    return {
+      ...services,
+      settings: config.admin,
+      publicUrl: () => this.#publicUrl(),
+      passwords: new Passwords(),
+      bootstrap: this.#bootstrap,
+      onSignInRefused: ({ requestId: id, address, how, reason }) =>
+        events.signInRefused({ id, address, how, reason }),
+    };
+  }
+}
+
+/** Those that the operator names, and those that are the listener's anyway. */
+function adminHosts({ admin, listen }: ControlPlaneOptions["config"]): HostList {
+  const publicHosts = admin.publicUrl === undefined ? [] : [new URL(admin.publicUrl).hostname];
+  return createHostList([...loopbackHosts, listen.admin.hostname, ...publicHosts, ...admin.hosts]);
+}
+
+/** What the control plane must know of the configuration. */
+export function platformOf({
+  environments,
+  plans,
+  pools,
+}: Pick<Config, "environments" | "plans" | "pools">): Platform {
+  return {
+    plans,
+    pools: new Map([...pools].map(([name, pool]) => [name, platformPool(pool, environments)])),
+    environments: environments.map(({ name, hosts, models }) => ({
+      name,
+      hosts,
+      models: [...models.values()].map(({ alias, kind }) => ({ alias, kind })),
+    })),
+  };
+}
+
+function platformPool(pool: Pool, environments: Config["environments"]): PlatformPool {
+  const models: PlatformPool["models"][number][] = [];
+  const targets = new Set<string>();
+  for (const { name: environment, models: offered } of environments) {
+    for (const model of offered.values()) {
+      const own = model.targets.filter((target) => target.pool === pool.name);
+      if (own.length > 0) models.push({ environment, alias: model.alias });
+      for (const { id } of own) targets.add(id);
+    }
+  }
+  return { ...pool, models, targets: [...targets] };
+}

@@ -1,0 +1,208 @@
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import type { Config } from "../../config/config.ts";
+import { AuditSeals } from "../../domain/audit/audit-seals.ts";
+import type { Clock } from "../../domain/clock.ts";
+import { oddKind } from "../../domain/chat/file-kind.ts";
+import type { Peppers } from "../../domain/keys/peppers.ts";
+import { openLedger, type Ledger } from "../../ledger/ledger.ts";
+import { DigestRenewal } from "../../keys/digest-renewal.ts";
+import { KeyRing } from "../../keys/key-ring.ts";
+import { LastUse } from "../../keys/last-use.ts";
+import { AuditCheckpointJob } from "../../store/audit-checkpoint-job.ts";
+import { openCheckpointFile } from "../../store/checkpoint-file.ts";
+import type { ControlStore } from "../../store/control-store.ts";
+import { StorageUnavailable, UnusableDatabase } from "../../store/errors.ts";
+import type { DatabaseOwner } from "../../store/installation.ts";
+import { RetentionJob } from "../../store/retention-job.ts";
+import { examineDatabase } from "../../store/sqlite/connection/examine-database.ts";
+import { openStores, type SqliteStores } from "../../store/sqlite/open-stores.ts";
+import type { ReplyStore, UsageStore } from "../../store/store.ts";
+import type { UsageReports } from "../../store/usage-reports.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
+
+export interface StorageOptions {
+  /** Where things are is read once; a reload changes the rest. */
+  readonly settings: () => Pick<
+    Config,
+    "storage" | "dataDir" | "ledger" | "retention" | "idempotency" | "audit"
+  >;
+  readonly clock: Clock;
+  /** Whose database it has to be. */
+  readonly owner: DatabaseOwner & { readonly peppers: Peppers };
+  readonly telemetry: Pick<Telemetry, "storage" | "ledger">;
+  readonly onKeysChanged: () => void;
+}
+
+/** The database, the spool, and what follows or tends them while the process runs. */
+export interface Storage {
+  readonly control: ControlStore;
+  readonly usage: UsageStore;
+  readonly reports: UsageReports;
+  /** Answers to calls that may be repeated. */
+  readonly replies: ReplyStore;
+  readonly keyRing: KeyRing;
+  readonly lastUse: LastUse;
+  readonly renewal: DigestRenewal;
+  readonly ledger: Ledger;
+  whyNotReady(): string | undefined;
+  /** Throws when the database can never be used; one that is away now may come back. */
+  start(): Promise<void>;
+  /** After the last call has ended. */
+  close(): Promise<void>;
+}
+
+const keyPollMs = 500;
+const lastUseIntervalMs = 2_000;
+
+/** Throws when another process has the spool. The database is not asked yet. */
+export function openStorage(options: StorageOptions): Storage {
+  const { settings, clock, telemetry, onKeysChanged } = options;
+  const config = settings();
+  const { storage: events, ledger: ledgerEvents } = telemetry;
+  let hasStarted = false;
+  const stores = openDatabaseStores(options, () => hasStarted);
+  const { connection, control, keys, usage, reports, replies } = stores;
+  const keyRing = new KeyRing({
+    store: keys,
+    clock,
+    intervalMs: keyPollMs,
+    onReloaded: () => events.keysReloaded(),
+    onChanged: onKeysChanged,
+    onReloadFailed: (error) => events.keysReloadFailed(error),
+  });
+  const lastUse = new LastUse({
+    store: keys,
+    intervalMs: lastUseIntervalMs,
+    onStored: () => events.lastUseStored(),
+    onFailed: (error) => events.lastUseFailed(error),
+  });
+  const ledger = openLedger({
+    folder: join(config.dataDir, "spool"),
+    store: usage,
+    settings: config.ledger,
+    clock,
+    on: ledgerEvents,
+  });
+  const retention = createRetention(options, stores, () => ledger.isReplaying);
+  const renewal = new DigestRenewal(keys);
+  const checkpoints = createCheckpoints(options, control);
+  return {
+    control,
+    usage,
+    reports,
+    replies,
+    keyRing,
+    lastUse,
+    renewal,
+    ledger,
+    whyNotReady() {
+      const { needsRestore } = connection;
+      if (needsRestore !== undefined) return `the database ${needsRestore}: it has to be restored`;
+      if (!keyRing.isLoaded) return "keys are not loaded yet";
+      return ledger.whyNotReady();
+    },
+    async start() {
+      refuseOddFiles(config.storage.path);
+      await connection.open().catch(throwUnlessAway);
+      hasStarted = true;
+      await keyRing.start();
+      ledger.start();
+      lastUse.start();
+      retention.start();
+      checkpoints.start();
+    },
+    async close() {
+      keyRing.stop();
+      await retention.stop();
+      if (hasStarted) await checkpoints.stop();
+      await lastUse.stop();
+      await renewal.stop();
+      await ledger.shutDown();
+      await connection.close();
+    },
+  };
+}
+
+function createRetention(
+  { settings, clock, telemetry: { storage: events } }: StorageOptions,
+  stores: SqliteStores,
+  isHeld: () => boolean,
+): RetentionJob {
+  return new RetentionJob({
+    control: withReplies(stores, () => clock.now() - settings().idempotency.keepMs),
+    usage: stores.usage,
+    settings: settings().retention,
+    clock,
+    isHeld,
+    onFailed: (error) => events.retentionFailed(error),
+    onDone: () => events.retentionDone(),
+    onRemoved: (rows) => events.retentionRemoved(rows),
+  });
+}
+
+function createCheckpoints(
+  { settings, clock, owner, telemetry }: StorageOptions,
+  store: ControlStore,
+): AuditCheckpointJob {
+  const { checkpointIntervalMs: intervalMs, checkpointFile: path } = settings().audit;
+  const { storage: events } = telemetry;
+  return new AuditCheckpointJob({
+    store,
+    seals: new AuditSeals(owner.peppers),
+    clock,
+    intervalMs,
+    file: path === undefined ? undefined : openCheckpointFile(path),
+    onCheckpoint: (checkpoint) => events.auditCheckpoint(checkpoint),
+    onBroken: (what) => events.auditBroken(what),
+    onFailed: (error) => events.auditCheckpointFailed(error),
+    onWritten: () => events.auditCheckpointWritten(),
+  });
+}
+
+function openDatabaseStores(
+  { settings, clock, owner, telemetry }: StorageOptions,
+  hasStarted: () => boolean,
+): SqliteStores {
+  const { storage: events } = telemetry;
+  return openStores(settings().storage.path, clock, {
+    owner,
+    peppers: owner.peppers,
+    examine: examineDatabase,
+    onTrouble(what, error) {
+      // What ends the start is said once, by who starts.
+      if (hasStarted() || !(error instanceof UnusableDatabase)) events.databaseFailed(what, error);
+    },
+    onRecovered: () => events.databaseRecovered(),
+    onDropped: (dropped) => events.usageDropped(dropped),
+  });
+}
+
+/** Answers that were kept before a time are pruned with what else is too old. */
+function withReplies(
+  { control, replies }: Pick<Storage, "control" | "replies">,
+  before: () => number,
+): Pick<ControlStore, "prune"> {
+  return {
+    async prune(limits, limit) {
+      return (await control.prune(limits, limit)) + (await replies.prune(before(), limit));
+    },
+  };
+}
+
+/**
+ * Of the database and of what SQLite keeps beside it. Nobody makes a file of them while the process
+ * waits, and SQLite would wait for a FIFO.
+ */
+function refuseOddFiles(path: string): void {
+  for (const ending of ["", "-journal", "-wal", "-shm"]) {
+    const stats = statSync(`${path}${ending}`, { throwIfNoEntry: false });
+    const odd = stats === undefined ? undefined : oddKind(stats);
+    if (odd === undefined) continue;
+    throw new Error(`storage.url leads to ${path}${ending}, which is ${odd}; it must be a file`);
+  }
+}
+
+function throwUnlessAway(error: unknown): void {
+  if (!(error instanceof StorageUnavailable) || error instanceof UnusableDatabase) throw error;
+}

@@ -1,0 +1,19 @@
+import type { Config } from "../../config/config.ts";
+import type { KeyRing } from "../../keys/key-ring.ts";
+import { oversoldPools } from "../../keys/oversold-pools.ts";
+import { findStrandedKeys, findUnpooledUnits } from "../../keys/stranded-keys.ts";
+import type { TelemetryEvents } from "../../telemetry/events/events.ts";
+
+/** Tells, at the start and after each reload, of live keys that the configuration does not serve. */
+export function reportKeys(config: Config, keyRing: KeyRing, events: TelemetryEvents): void {
+  const { plans, environments } = config;
+  const configured = { plans, names: new Set(environments.map(({ name }) => name)) };
+  for (const stranded of findStrandedKeys(keyRing.secrets.values(), configured)) {
+    events.keysStranded(stranded.what, stranded.name, stranded.keys);
+  }
+  const unpooled = findUnpooledUnits(keyRing.secrets.values());
+  if (unpooled.keys > 0) events.unitsWithoutPool(unpooled);
+  for (const oversold of oversoldPools(config.pools, keyRing.unitsByPool)) {
+    events.poolOversold(oversold);
+  }
+}

@@ -1,0 +1,65 @@
+import { expect, test } from "bun:test";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { restoreWindows } from "./restore-windows.ts";
+import { createMemoryLimitStore } from "../../store/coordinator/memory/limit-store.ts";
+import type { AdmittedUsage } from "../../store/usage-reports.ts";
+
+const limits = { requestsPerMinute: Infinity, tokensPerMinute: 100 };
+const plan = { id: "key:a", limits: { requestsPerMinute: 10, tokensPerMinute: 100 } };
+
+async function restored(admitted: (now: number) => readonly AdmittedUsage[]) {
+  // The clock of a new process begins near zero, so most of what is restored lies before it.
+  const clock = new ManualClock({ monotonicMs: 500 });
+  const options = { clock, random: () => 0, reservationTtlMs: 60_000, scopeLimit: 10 };
+  const store = createMemoryLimitStore(options);
+  const reports = { admitted: () => Promise.resolve(admitted(clock.now())) };
+  const ledger = { isReplaying: false };
+  const plans = new Map([["plan", { overrunFactor: 3 }]]);
+  await restoreWindows({ ledger, reports, limits: store, clock, plans });
+  const left = (seconds: number): number =>
+    store.peek({ id: "guarantee:a", limits, guarantee: { seconds } }).remainingTokens;
+  return { clock, store, left };
+}
+
+test("guarantees remember an hour, apart from plans, whatever time they count", async () => {
+  const usage = { limitScope: "a", accountId: "acct_a", isGuarantee: true, requests: 1 };
+  const { clock, store, left } = await restored((now) => [
+    { ...usage, at: now - 3_500_000, tokens: 1_000 },
+    { ...usage, at: now - 1_500_000, tokens: 200 },
+    { ...usage, at: now - 30_000, tokens: 30 },
+    { ...usage, isGuarantee: false, at: now - 30_000, tokens: 7 },
+  ]);
+  expect(left(60)).toBe(70);
+  expect(left(1_800)).toBe(3_000 - 230);
+  expect(left(3_600)).toBe(6_000 - 1_230);
+  expect(store.peek(plan)).toMatchObject({ remainingRequests: 9, remainingTokens: 93 });
+  expect(store.reservationCount).toBe(0);
+  clock.advance(30_000);
+  expect(left(60)).toBe(100);
+  expect(left(1_800)).toBe(3_000 - 230);
+});
+
+test("a customer that comes again after its time is not refused for the restart", async () => {
+  const { store, left } = await restored((now) => [
+    {
+      limitScope: "a",
+      accountId: "acct_a",
+      isGuarantee: true,
+      at: now - 60_000,
+      requests: 1,
+      tokens: 100,
+    },
+  ]);
+  expect(left(60)).toBe(100);
+  expect(store.peek(plan).remainingTokens).toBe(100);
+});
+
+test("keys of an account count together under its own limit", async () => {
+  const usage = { accountId: "acct_a", isGuarantee: false, requests: 2, tokens: 20 };
+  const { store } = await restored((now) => [
+    { ...usage, limitScope: "a", at: now - 10_000 },
+    { ...usage, limitScope: "b", at: now - 5_000 },
+  ]);
+  const account = { id: "account:acct_a", limits: plan.limits };
+  expect(store.peek(account)).toMatchObject({ remainingRequests: 6, remainingTokens: 60 });
+});

@@ -1,0 +1,46 @@
+import type { ListenAddress } from "../../config/config.ts";
+import { createDispatch } from "../../edge/dispatch/dispatch.ts";
+import type { DispatchOptions } from "../../edge/dispatch/dispatch-options.ts";
+import { errorReply, toGatewayError } from "../../edge/replies/error-reply.ts";
+import { listen, type Listener } from "../../edge/listen.ts";
+import type { Shutdown } from "../../edge/shutdown.ts";
+import type { RefusalLog } from "../../admission/refusals/refusal-log.ts";
+import type { TelemetryEvents } from "../../telemetry/events/events.ts";
+
+/** What the listeners of one app share. */
+export interface ListenerParts extends Omit<
+  DispatchOptions,
+  "routes" | "edge" | "gate" | "onHandled" | "isEnding" | "isDraining"
+> {
+  readonly idleTimeoutMs: number;
+  /** Whether other workers serve the same address. */
+  readonly sharesPort: boolean;
+  readonly shutdown: Shutdown;
+  readonly events: TelemetryEvents;
+  readonly refusals: Pick<RefusalLog, "record">;
+}
+
+export interface ListenerPlan
+  extends ListenerParts, Pick<DispatchOptions, "routes" | "edge" | "gate" | "count"> {
+  readonly address: ListenAddress;
+}
+
+/** Opens one listener with its routes. Throws when the address cannot be taken. */
+export function startListener(options: ListenerPlan): Listener {
+  const { address, idleTimeoutMs, sharesPort, shutdown, events, refusals, ...plan } = options;
+  const onHandled: DispatchOptions["onHandled"] = (event) => {
+    events.requestHandled(event);
+    if (event.refusal !== undefined) refusals.record(event.refusal);
+  };
+  const isEnding = (): boolean => shutdown.hasBegun;
+  const isDraining = (): boolean => shutdown.isRefusing;
+  const handle = createDispatch({ ...plan, isEnding, isDraining, onHandled });
+  const onError = (error: unknown): Response => {
+    const id = plan.newRequestId();
+    events.unhandled(id, error);
+    const { status, headers, body } = errorReply(toGatewayError(error));
+    return new Response(body, { status, headers: { ...headers, "x-request-id": id } });
+  };
+  const paths = plan.routes.plainPaths;
+  return listen({ ...address, paths, idleTimeoutMs, sharesPort, handle, onError });
+}

@@ -1,0 +1,169 @@
+import type { Model, Target } from "../domain/model.ts";
+import type { Upstream } from "../snapshot/snapshot.ts";
+import { clearlyWorse } from "./compare-targets.ts";
+import type { TargetView } from "./target-view.ts";
+
+/** A target together with the upstream that serves it. */
+export interface Destination {
+  readonly model: Model;
+  readonly target: Target;
+  readonly upstream: Upstream;
+}
+
+/** A destination as one call may try it. */
+export interface Candidate extends Destination {
+  /** Why it stands where it stands, for operators. */
+  readonly why: string;
+  /** It is neither ejected nor paused. */
+  readonly isReady: boolean;
+  readonly isPaused: boolean;
+  /** Nothing better is left, so it serves although it is ejected, paused or starts slowly. */
+  readonly hasToServe: boolean;
+  /** Its turn among those of the call; a target that starts slowly has two. */
+  readonly turn: string;
+}
+
+/** A target that may serve a call, with what is known of it. */
+export interface FoundTarget extends Destination {
+  readonly view: TargetView;
+}
+
+/** Targets that are alike but for priority, weight and health. */
+export interface TargetGroup {
+  readonly targets: readonly FoundTarget[];
+  /** Their model stands in for the one that the caller named. */
+  readonly isFallback: boolean;
+}
+
+/**
+ * The targets in the order to try them: group by group; within one by priority, and within one
+ * priority drawn by weight without replacement, where the first two change places if the second is
+ * clearly better. Those that are ejected or paused come behind all others, the one that is due
+ * first in front. `random` gives numbers in [0, 1).
+ */
+export function listCandidates(
+  groups: readonly TargetGroup[],
+  random: () => number,
+): readonly Candidate[] {
+  const ready = groups.flatMap(({ targets, isFallback }) =>
+    inOrder(
+      targets.filter(({ view }) => isReady(view)),
+      random,
+    ).map(({ found, why }) => ({
+      ...candidateOf(found, isFallback ? `fallback; ${why}` : why),
+      isReady: true,
+      hasToServe: false,
+      isStartingSlowly: found.view.isStartingSlowly,
+    })),
+  );
+  // Where no other has room, one that starts slowly takes more than it should.
+  const overflow = ready
+    .filter(({ isStartingSlowly }) => isStartingSlowly)
+    .map((candidate) => ({
+      ...candidate,
+      why: `${candidate.why}; starts slowly`,
+      hasToServe: true,
+      turn: `${candidate.turn} again`,
+    }));
+  return [...ready, ...overflow, ...lastResorts(groups)];
+}
+
+/**
+ * How many requests of one call the target may get at once: never more than its upstream has
+ * places for, so that the parts of a call do not refuse each other.
+ */
+export function placesAt({ upstream }: Pick<Candidate, "upstream">): number {
+  return Math.max(1, upstream.inFlight.free);
+}
+
+function isReady({ isEjected, pausedForMs }: TargetView): boolean {
+  return !isEjected && pausedForMs === 0;
+}
+
+function lastResorts(groups: readonly TargetGroup[]): readonly Candidate[] {
+  const resorts = groups.flatMap(({ targets, isFallback }) =>
+    targets
+      .filter(({ view }) => !isReady(view))
+      .map((found) => ({ found, isFallback, dueInMs: dueInMs(found.view) })),
+  );
+  resorts.sort((one, other) => one.dueInMs - other.dueInMs);
+  return resorts.map(({ found, isFallback }) => {
+    const why = `last resort; ${whyNotReady(found.view)}`;
+    return {
+      ...candidateOf(found, isFallback ? `fallback; ${why}` : why),
+      isReady: false,
+      hasToServe: true,
+    };
+  });
+}
+
+function dueInMs({ ejectedForMs, pausedForMs }: TargetView): number {
+  return Math.max(ejectedForMs, pausedForMs);
+}
+
+function whyNotReady({ isEjected, ejectedForMs, because, pausedForMs }: TargetView): string {
+  const howLong = ejectedForMs === 0 ? "until it answers" : `for ${inSeconds(ejectedForMs)}`;
+  const whys = [
+    ...(isEjected ? [`ejected ${howLong}: ${because}`] : []),
+    ...(pausedForMs > 0 ? [`paused for ${inSeconds(pausedForMs)}, as the provider asked`] : []),
+  ];
+  return whys.join("; ");
+}
+
+interface Place {
+  readonly found: FoundTarget;
+  readonly why: string;
+}
+
+function inOrder(targets: readonly FoundTarget[], random: () => number): readonly Place[] {
+  const [only, second] = targets;
+  if (only === undefined) return [];
+  if (second === undefined) return placesOf(targets);
+  const keyed = targets.map((found) => ({ found, key: drawKey(found.target.weight, random) }));
+  keyed.sort(
+    (one, other) => one.found.target.priority - other.found.target.priority || one.key - other.key,
+  );
+  return byPriority(keyed.map(({ found }) => found)).flatMap(placesOf);
+}
+
+/** Exponential sort keys with the weight as rate give exactly a weighted draw without replacement. */
+function drawKey(weight: number, random: () => number): number {
+  return -Math.log(1 - random()) / weight;
+}
+
+function byPriority(sorted: readonly FoundTarget[]): readonly (readonly FoundTarget[])[] {
+  const groups: FoundTarget[][] = [];
+  let last: number | undefined;
+  for (const found of sorted) {
+    if (found.target.priority === last) groups.at(-1)?.push(found);
+    else groups.push([found]);
+    last = found.target.priority;
+  }
+  return groups;
+}
+
+function placesOf(drawn: readonly FoundTarget[]): readonly Place[] {
+  const [first, second, ...rest] = drawn;
+  if (first === undefined) return [];
+  const { priority } = first.target;
+  if (second === undefined) return [{ found: first, why: `priority ${priority}` }];
+  const total = drawn.reduce((sum, { target }) => sum + target.weight, 0);
+  const byWeight = (found: FoundTarget): Place => ({
+    found,
+    why: `priority ${priority}, weight ${found.target.weight} of ${total}`,
+  });
+  const worse = clearlyWorse(first.view, second.view);
+  const leading =
+    worse === undefined
+      ? [byWeight(first), byWeight(second)]
+      : [byWeight(second), { found: first, why: `priority ${priority}; ${worse}` }];
+  return [...leading, ...rest.map(byWeight)];
+}
+
+function candidateOf({ model, target, upstream, view }: FoundTarget, why: string) {
+  return { model, target, upstream, why, isPaused: view.pausedForMs > 0, turn: target.id };
+}
+
+function inSeconds(durationMs: number): string {
+  return `${Math.ceil(durationMs / 1_000)} s`;
+}

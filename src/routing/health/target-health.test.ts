@@ -1,0 +1,486 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { ejection, endOf, start, up, type End } from "../../../test/support/target-world.ts";
+import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
+import type { AttemptWatch } from "./target-health.ts";
+
+const evidence: Readonly<Record<UpstreamFailureKind, "failure" | "life" | "neither">> = {
+  throttled: "life",
+  overloaded: "failure",
+  unavailable: "failure",
+  "connect-failed": "failure",
+  "timed-out": "failure",
+  "connection-lost": "failure",
+  "broken-answer": "failure",
+  "unfit-answer": "life",
+  "bad-credential": "failure",
+  "stale-credential": "neither",
+  unsupported: "life",
+  "unknown-model": "failure",
+  "context-overflow": "life",
+  "invalid-request": "life",
+  "content-refused": "life",
+};
+
+const outcomes: readonly (readonly [End & string, string])[] = [
+  ["ok", "life"],
+  ["left", "neither"],
+  ...(Object.entries(evidence) as [UpstreamFailureKind, string][]),
+];
+
+describe.each(outcomes)("%s", (outcome, meaning) => {
+  test(`is ${meaning} to ejection`, () => {
+    const { attempt, ejected } = start();
+    attempt("unavailable", 4);
+    attempt(outcome);
+    expect(ejected).toHaveLength(meaning === "failure" ? 1 : 0);
+    attempt("unavailable");
+    expect(ejected).toHaveLength(meaning === "life" ? 0 : 1);
+  });
+
+  test("ends the attempt after an ejection accordingly", () => {
+    const { clock, eject, attempt, ejected, returned } = start();
+    eject();
+    clock.advance(1_000);
+    attempt(outcome);
+    expect(ejected).toHaveLength(meaning === "failure" ? 2 : 1);
+    expect(returned).toHaveLength(meaning === "life" ? 1 : 0);
+  });
+});
+
+describe("failures of several keys", () => {
+  test("eject a target for all when they are five in a row, with the reason and the time", () => {
+    const { clock, attempt, ejected, view } = start();
+    for (const key of ["a", "b", "c", "a"]) attempt("timed-out", 1, key);
+    expect(view().isEjected).toBe(false);
+    attempt("connection-lost", 1, "b");
+    expect(ejected).toEqual([
+      {
+        target: up.id,
+        key: undefined,
+        forMs: 1_000,
+        times: 1,
+        because: "5 failures in a row, at last: connection-lost",
+      },
+    ]);
+    clock.advance(400);
+    expect(view("d")).toMatchObject({ isEjected: true, ejectedForMs: 600 });
+  });
+
+  test("eject it when they are half of twenty attempts, without those of the worst key", () => {
+    const failTwoOfThree = (times: number, pauseMs: number) => {
+      const { clock, attempt, ejected } = start();
+      for (let time = 0; time < times; time += 1) {
+        attempt("ok", 1, `k${time % 7}`);
+        attempt("unavailable", 1, `k${(time + 1) % 7}`);
+        attempt("unavailable", 1, `k${(time + 2) % 7}`);
+        clock.advance(pauseMs);
+      }
+      return ejected.filter(({ key }) => key === undefined);
+    };
+    expect(failTwoOfThree(6, 100)).toEqual([]);
+    expect(failTwoOfThree(60, 2_000)).toEqual([]);
+    const [first] = failTwoOfThree(20, 100);
+    expect(first?.because).toMatch(/^\d+ of \d+ attempts in ten seconds failed, at last/);
+  });
+});
+
+describe("an ejected target", () => {
+  test("takes no attempt but as a last resort, also when it is due", () => {
+    const { clock, eject, tryBegin } = start();
+    eject();
+    expect([tryBegin(), tryBegin({ isGuaranteed: true })]).toEqual([undefined, undefined]);
+    clock.advance(1_000);
+    expect(tryBegin()).toBeUndefined();
+    expect(tryBegin({ hasToServe: true })).toBeDefined();
+  });
+
+  test("needs a probe when it is due, one at a time", () => {
+    const { clock, eject, health, view } = start();
+    eject();
+    expect(view().needsProbe).toBe(false);
+    clock.advance(1_000);
+    expect(view().needsProbe).toBe(true);
+    expect(health.tryBeginProbe(up.id)).toBeDefined();
+    expect(view().needsProbe).toBe(false);
+    expect(health.tryBeginProbe(up.id)).toBeUndefined();
+  });
+
+  test("returns when a probe is answered, and starts slowly", () => {
+    const { clock, eject, probe, returned, tryBegin, view } = start();
+    eject();
+    clock.advance(1_000);
+    probe(undefined);
+    expect(returned).toEqual([{ target: up.id, key: undefined }]);
+    expect(view()).toMatchObject({ isEjected: false, isStartingSlowly: true });
+    const first = tryBegin();
+    expect([first !== undefined, tryBegin()]).toEqual([true, undefined]);
+    first?.answered();
+    first?.ended("ok");
+    expect(
+      [tryBegin(), tryBegin(), tryBegin()].filter((watch) => watch !== undefined),
+    ).toHaveLength(2);
+  });
+
+  test("is ejected for longer each time that a probe fails, up to a bound", () => {
+    const { clock, eject, probe, ejected } = start();
+    eject();
+    for (let time = 0; time < 5; time += 1) {
+      clock.advance(ejected.at(-1)?.forMs ?? 0);
+      probe("connect-failed");
+    }
+    expect(ejected.map(({ forMs }) => forMs)).toEqual([1_000, 2_000, 4_000, 8_000, 10_000, 10_000]);
+  });
+
+  test("returns for a call that had to be served there after it was due, and not before", () => {
+    const { clock, eject, begin, returned } = start();
+    eject();
+    const early = begin();
+    clock.advance(1_000);
+    early.answered();
+    early.ended("ok");
+    expect(returned).toEqual([]);
+    begin().answered();
+    expect(returned).toHaveLength(1);
+  });
+
+  test("is ejected once more by attempts that fail together after it was due", () => {
+    const { clock, eject, begin, ejected } = start();
+    eject();
+    clock.advance(1_000);
+    for (const watch of [begin("a"), begin("b"), begin("c")]) watch.ended(endOf("timed-out"));
+    expect(ejected.map(({ forMs, times }) => [forMs, times])).toEqual([
+      [1_000, 1],
+      [2_000, 2],
+    ]);
+    expect(ejected[1]?.because).toBe("the attempt after its ejection failed, at last: timed-out");
+  });
+
+  test("is neither kept nor freed by attempts from before", () => {
+    const { clock, health, begin, eject, ejected, returned } = start();
+    const early = [begin(), begin(), begin()];
+    eject();
+    early[0]?.ended(endOf("unavailable"));
+    clock.advance(1_000);
+    early[1]?.ended(endOf("unavailable"));
+    early[2]?.answered();
+    early[2]?.ended("ok");
+    expect([ejected.length, returned.length]).toEqual([1, 0]);
+    expect(health.view(up.id, "k").isEjected).toBe(true);
+  });
+});
+
+describe("a target that returned", () => {
+  function returnedTarget() {
+    const world = start();
+    world.eject();
+    world.clock.advance(1_000);
+    world.probe(undefined);
+    return world;
+  }
+
+  test("is ejected again for all when the calls of two keys fail", () => {
+    const { attempt, ejected, view } = returnedTarget();
+    attempt("broken-answer", 1, "a");
+    expect([view("a").isEjected, view("b").isEjected]).toEqual([true, false]);
+    attempt("broken-answer", 1, "b");
+    expect(ejected.at(-1)).toMatchObject({ key: undefined, times: 2, forMs: 2_000 });
+  });
+
+  test("is in full service after ten answers and a good end: a failure counts like any other", () => {
+    const { answer, attempt, ejected, view } = returnedTarget();
+    answer(9);
+    expect(view().isStartingSlowly).toBe(true);
+    answer(1);
+    expect(view().isStartingSlowly).toBe(false);
+    attempt("broken-answer", 4);
+    expect(ejected).toHaveLength(1);
+    attempt("broken-answer");
+    expect(ejected).toHaveLength(2);
+  });
+
+  test("is judged by what came after: failures from before are no part of the share", () => {
+    const { answer, attempt, ejected } = returnedTarget();
+    answer(10);
+    attempt("unavailable", 4);
+    answer(5);
+    attempt("unavailable", 4);
+    expect(ejected).toHaveLength(1);
+  });
+
+  test("has its next ejection as a first one after a healthy period as long as the last", () => {
+    const timesAfter = (healthyMs: number): number | undefined => {
+      const { clock, answer, eject, ejected } = returnedTarget();
+      answer(10);
+      clock.advance(healthyMs);
+      eject();
+      return ejected.at(-1)?.times;
+    };
+    expect([timesAfter(999), timesAfter(1_000)]).toEqual([2, 1]);
+  });
+});
+
+describe("a silent target", () => {
+  /** It used to answer within 100 ms; then three attempts wait. */
+  function silentTarget() {
+    const world = start();
+    for (let time = 0; time < 20; time += 1) {
+      const watch = world.begin();
+      world.clock.advance(100);
+      watch.answered();
+      watch.ended("ok");
+    }
+    const told: string[] = [];
+    const hanging = ["one", "two", "three"].map((name) => {
+      const watch = world.begin();
+      watch.whenSilent(() => told.push(name));
+      return watch;
+    });
+    return { ...world, told, hanging };
+  }
+
+  test("is suspected when three attempts are overdue, and ejected when a probe times out", () => {
+    const { clock, probe, ejected, view, told } = silentTarget();
+    clock.advance(250);
+    expect(view().needsProbe).toBe(false);
+    clock.advance(10);
+    expect(view().needsProbe).toBe(false);
+    clock.advance(50);
+    expect(view()).toMatchObject({ needsProbe: true, isEjected: false });
+    probe("timed-out");
+    expect(ejected).toMatchObject([{ key: undefined, because: "a probe failed: timed-out" }]);
+    expect(told).toEqual(["one", "two", "three"]);
+  });
+
+  test("that answers its probe was only slow: it stays, and is not asked again at once", () => {
+    const { clock, probe, ejected, view, told } = silentTarget();
+    clock.advance(400);
+    view();
+    clock.advance(50);
+    probe(undefined);
+    clock.advance(9_000);
+    expect([view().needsProbe, ejected.length, told.length]).toEqual([false, 0, 0]);
+  });
+
+  test("teaches no patience: those who are served elsewhere have not waited as long as is usual", () => {
+    const { clock, begin, hanging, probe, told } = silentTarget();
+    const more = Array.from({ length: 30 }, () => begin());
+    clock.advance(400);
+    probe("timed-out");
+    for (const watch of [...hanging, ...more]) watch.ended("left");
+    const late = begin();
+    clock.advance(260);
+    late.whenSilent(() => told.push("late"));
+    expect(told).toEqual(["one", "two", "three", "late"]);
+  });
+
+  test("does not tell attempts that were answered", () => {
+    const { clock, hanging, probe, told } = silentTarget();
+    hanging[1]?.answered();
+    hanging[2]?.ended("left");
+    clock.advance(400);
+    probe("timed-out");
+    expect(told).toEqual(["one"]);
+  });
+
+  test("is suspected after a single time-out before an answer, and not after one behind it", () => {
+    const { attempt, begin, view } = start();
+    const stalled = begin();
+    stalled.answered();
+    stalled.ended(endOf("timed-out"));
+    expect(view("other").needsProbe).toBe(false);
+    attempt("timed-out");
+    expect(view("other").needsProbe).toBe(true);
+  });
+
+  test("whose whole answers take long is not: each kind of answer has its own time", () => {
+    const { clock, tryBegin, view } = silentTarget();
+    for (let time = 0; time < 20; time += 1) {
+      const watch = tryBegin({ isStreamed: false });
+      clock.advance(100);
+      watch?.ended("ok");
+    }
+    expect(view().limit).toBe(Infinity);
+  });
+});
+
+test("a probe that could not be made tells nothing", () => {
+  const { health, ejected, view } = start();
+  health.tryBeginProbe(up.id)?.ended("nothing");
+  health.tryBeginProbe(up.id)?.ended({ kind: "stale-credential", message: "" });
+  expect([ejected.length, view().isEjected]).toEqual([0, false]);
+});
+
+test("the longer a target is out, the longer its probe is waited for", () => {
+  const { clock, health, eject, probe, answer } = start();
+  answer(20);
+  const patience = (): number => {
+    const watch = health.tryBeginProbe(up.id);
+    watch?.ended({ kind: "timed-out", message: "" });
+    return watch?.patienceMs ?? 0;
+  };
+  eject();
+  clock.advance(1_000);
+  expect(patience()).toBe(250);
+  clock.advance(600_000);
+  expect(patience()).toBeGreaterThan(30_000);
+  clock.advance(20_000);
+  probe(undefined);
+});
+
+test("a throttled target pauses, and is neither cut nor ejected; it then starts slowly", () => {
+  const { clock, begin, ejected, tryBegin, view } = start();
+  const watches = Array.from({ length: 10 }, () => begin());
+  watches[0]?.ended({ kind: "throttled", message: "", retryAfterMs: 3_000 });
+  for (const watch of watches.slice(1)) watch.ended(endOf("throttled"));
+  expect(ejected).toEqual([]);
+  expect(view()).toMatchObject({ pausedForMs: 3_000, limit: Infinity, failureShare: 0 });
+  expect(tryBegin()).toBeUndefined();
+  clock.advance(3_000);
+  expect([tryBegin() !== undefined, tryBegin()]).toEqual([true, undefined]);
+});
+
+test("an answer after a pause makes the next pause a short one again", () => {
+  const { clock, answer, attempt, view } = start();
+  attempt("throttled");
+  clock.advance(1_000);
+  answer(1);
+  attempt("throttled");
+  expect(view().pausedForMs).toBe(1_000);
+});
+
+test("a target that names a time is not asked before, whatever it failed with", () => {
+  const { attempt, view } = start();
+  attempt({ kind: "overloaded", message: "", retryAfterMs: 4_000 });
+  expect(view().pausedForMs).toBe(4_000);
+});
+
+test("a target at its limit takes no attempt until one ends", () => {
+  const { begin, tryBegin, view } = start();
+  const watches = Array.from({ length: 60 }, (_, index) => begin(`k${index % 3}`));
+  for (const watch of watches.slice(0, 30)) watch.ended(endOf("overloaded"));
+  const { inFlight, limit } = view();
+  expect([inFlight, Number.isFinite(limit)]).toEqual([30, true]);
+  expect(limit).toBeLessThan(60);
+  for (let entered = inFlight; entered < Math.floor(limit); entered += 1) begin("k0");
+  const full = { key: "k0", hasToServe: true };
+  expect(tryBegin(full)).toBeUndefined();
+  expect(tryBegin({ ...full, isGuaranteed: true })).toBeDefined();
+  // Another key still has its part.
+  expect(tryBegin({ key: "new", hasToServe: true })).toBeDefined();
+});
+
+test("silence after the first event is no sign of overload", () => {
+  const { begin, view } = start();
+  const watches = Array.from({ length: 60 }, (_, index) => begin(`k${index % 3}`));
+  for (const watch of watches) {
+    watch.answered();
+    watch.ended(endOf("timed-out"));
+  }
+  expect(view().limit).toBe(Infinity);
+});
+
+test("only the first end of an attempt counts", () => {
+  const { begin, ejected, view } = start();
+  for (let time = 0; time < 4; time += 1) {
+    const watch = begin();
+    watch.ended(endOf("unavailable"));
+    watch.ended(endOf("unavailable"));
+    watch.answered();
+  }
+  expect([ejected.length, view().inFlight]).toEqual([0, 0]);
+});
+
+test("a target that the configuration no longer has is forgotten, and its attempts end in silence", () => {
+  const { health, attempt, begin, ejected, returned, view } = start();
+  attempt("unavailable", 4);
+  const late = begin();
+  health.retain(new Set(["other/m"]));
+  late.ended(endOf("unavailable"));
+  // A call that began before the reload still goes there.
+  attempt("unavailable", 10);
+  expect([ejected.length, returned.length]).toEqual([0, 0]);
+  health.retain(new Set([up.id]));
+  expect(view()).toMatchObject({ isEjected: false, inFlight: 0 });
+  attempt("unavailable", 4);
+  expect(ejected).toEqual([]);
+  attempt("unavailable");
+  expect(ejected).toHaveLength(1);
+});
+
+test("a reload keeps what is known of the targets that stay", () => {
+  const { health, eject, view } = start();
+  eject();
+  health.retain(new Set([up.id, "new/m"]));
+  expect(view().isEjected).toBe(true);
+});
+
+type Step =
+  | { readonly key: string; readonly end: End & string; readonly hasToServe: boolean }
+  | { readonly passedMs: number }
+  | { readonly probe: UpstreamFailureKind | undefined };
+
+test("whatever attempts and probes bring, views stay in bounds and nothing is left over", () => {
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    { weight: 4, arbitrary: fc.record({ passedMs: fc.oneof(fc.nat(100), fc.nat(5_000)) }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({ probe: fc.constantFrom(undefined, "timed-out", "unavailable") }),
+    },
+    {
+      weight: 12,
+      arbitrary: fc.record({
+        key: fc.constantFrom("a", "b", "c"),
+        end: fc.constantFrom(...outcomes.map(([end]) => end), "unavailable", "timed-out"),
+        hasToServe: fc.boolean(),
+      }),
+    },
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 300 }), fc.nat(4), (steps, delay) => {
+      const { clock, health, ejected, returned, tryBegin, view } = start();
+      const running: { watch: AttemptWatch; end: End & string }[] = [];
+      const endOne = (): void => {
+        const { watch, end } = running.shift() ?? {};
+        if (end === "ok") watch?.answered();
+        if (end !== undefined) watch?.ended(endOf(end));
+      };
+      for (const taken of steps) {
+        if ("passedMs" in taken) clock.advance(taken.passedMs);
+        else if ("probe" in taken) {
+          const kind = taken.probe;
+          health.tryBeginProbe(up.id)?.ended(kind ? { kind, message: "" } : "answered");
+        } else {
+          const { key, end, hasToServe } = taken;
+          const before = view(key);
+          const watch = tryBegin({ key, hasToServe });
+          if (watch !== undefined) running.push({ watch, end });
+          const isClosed = before.isEjected || before.pausedForMs > 0;
+          if (isClosed && !hasToServe) expect(watch).toBeUndefined();
+          if (!isClosed && !before.isStartingSlowly && before.inFlight + 1 <= before.limit) {
+            expect(watch).toBeDefined();
+          }
+        }
+        if (running.length > delay) endOne();
+        for (const key of ["a", "b", "c"]) {
+          const seen = view(key);
+          expect(seen.limit).toBeGreaterThanOrEqual(10);
+          expect(seen.ejectedForMs).toBeLessThanOrEqual(ejection.longestMs);
+          expect(seen.pausedForMs).toBeLessThanOrEqual(30_000);
+          expect(seen.failureShare).toBeGreaterThanOrEqual(0);
+          expect(seen.failureShare).toBeLessThanOrEqual(1);
+          if (seen.isEjected) expect(seen.because).not.toBe("");
+        }
+      }
+      while (running.length > 0) endOne();
+      expect(view("a").inFlight).toBe(0);
+      for (const key of [undefined, "a", "b", "c"]) {
+        const firsts = ejected.filter((event) => event.key === key && event.times === 1).length;
+        const backs = returned.filter((event) => event.key === key).length;
+        // Every run of ejections begins with a first one and ends with at most one return.
+        expect(firsts).toBeLessThanOrEqual(backs + 1);
+      }
+    }),
+    { numRuns: 300 },
+  );
+});

@@ -1,0 +1,92 @@
+import { isRecord, parseJson, recordOf, type JsonRecord } from "../../read-json.ts";
+import type { OutputForm, Turn } from "../prompt.ts";
+
+/**
+ * The form of an answer that a prompt asks for in words, as libraries write them that use no field
+ * of the wire for it: "Respond with JSON", a JSON schema in the instructions, or a list of the
+ * fields of the answer. Models mostly do as they are told.
+ */
+export function toldForm(turns: readonly Turn[]): OutputForm {
+  const user = turns.findLast((turn) => turn.role === "user");
+  const asking = turns.filter((turn) => turn.role === "system" || turn === user);
+  const text = asking.map((turn) => turn.text).join("\n\n");
+  if (!asksForJson(text)) return { kind: "text" };
+  const schema = schemaIn(text) ?? fieldsIn(text);
+  return schema === undefined ? { kind: "json" } : { kind: "schema", schema };
+}
+
+/** An order to write JSON: that the word was mentioned is none. */
+function asksForJson(text: string): boolean {
+  return (
+    /\bone JSON object\b/i.test(text) ||
+    /\b(?:respond|reply|answer|return|output)\b[^.\n]{0,40}\bJSON\b/i.test(text) ||
+    /\bin json that match the following json_schema\b/i.test(text)
+  );
+}
+
+/** The first JSON schema of an object that stands in a text. */
+function schemaIn(text: string): JsonRecord | undefined {
+  let tries = 0;
+  for (let start = text.indexOf("{"); start >= 0 && tries < mostTries; tries += 1) {
+    const end = endOfObject(text, start);
+    const read = end === undefined ? undefined : readObject(text.slice(start, end));
+    if (read !== undefined && isObjectSchema(read)) return read;
+    start = text.indexOf("{", end === undefined || read === undefined ? start + 1 : end);
+  }
+  return undefined;
+}
+
+const mostTries = 100;
+
+function isObjectSchema(value: JsonRecord): boolean {
+  return isRecord(value["properties"]) || (value["type"] === "object" && "$ref" in value);
+}
+
+/** Behind the brace that closes the one at `start`. */
+function endOfObject(text: string, start: number): number | undefined {
+  let depth = 0;
+  let isText = false;
+  for (let at = start; at < text.length; at += 1) {
+    const sign = text[at];
+    if (isText) {
+      if (sign === "\\") at += 1;
+      else if (sign === '"') isText = false;
+    } else if (sign === '"') isText = true;
+    else if (sign === "{") depth += 1;
+    else if (sign === "}") {
+      depth -= 1;
+      if (depth === 0) return at + 1;
+    }
+  }
+  return undefined;
+}
+
+function readObject(text: string): JsonRecord | undefined {
+  try {
+    const value = parseJson(text);
+    return isRecord(value) ? recordOf(value) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** DSPy's order: "... in the following order of fields: `reasoning`, then `answer` (must be ...)". */
+function fieldsIn(text: string): JsonRecord | undefined {
+  const [, list = ""] = /\border of fields: ([^\n]+)/i.exec(text) ?? [];
+  const found = [...list.matchAll(/`(\w+)`(?: \(must be formatted as a valid Python (\w+)\))?/g)];
+  if (found.length === 0) return undefined;
+  const properties: Record<string, JsonRecord> = {};
+  for (const [, name = "", type = "str"] of found) {
+    properties[name] = { type: pythonTypes[type] ?? "string" };
+  }
+  return { type: "object", properties, required: Object.keys(properties) };
+}
+
+const pythonTypes: Readonly<Record<string, string | undefined>> = {
+  str: "string",
+  int: "integer",
+  float: "number",
+  bool: "boolean",
+  list: "array",
+  dict: "object",
+};

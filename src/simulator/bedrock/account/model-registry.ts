@@ -1,0 +1,159 @@
+import { BedrockError, invalid } from "../bedrock-error.ts";
+import { allCapableRow, type CapabilityRow } from "./capability-row.ts";
+import { capabilityRows } from "./capability-rows.ts";
+import { hasEnded } from "./ended-models.ts";
+import { checkShape } from "../request/shape.ts";
+
+/** What stands before the id of a foundation model to make it a profile, and where it exists. */
+const profileRegions: Readonly<Record<string, RegExp>> = {
+  us: /^us-(?!gov|iso)/,
+  "us-gov": /^us-gov-/,
+  eu: /^eu-/,
+  apac: /^(?:ap-|me-central-1$)/,
+  jp: /^ap-northeast-[13]$/,
+  au: /^ap-southeast-[24]$/,
+  ca: /^ca-/,
+  in: /^ap-south-/,
+  global: /./,
+};
+
+/** National profiles came late: for these models only. */
+const national = /^(?:anthropic\.claude-[a-z]+-(?:4-(?:[5-9]|\d\d)(?!\d)|[5-9])|amazon\.nova-2-)/;
+const profileModels: Readonly<Record<string, RegExp>> = { jp: national, au: national };
+
+const account = "[0-9]{12}";
+const arn = "arn:aws(?:-[^:]+)?:bedrock:[a-z0-9-]{1,20}";
+const modelIdPattern = [
+  `${arn}::foundation-model/[a-z0-9-]{1,63}[.][a-z0-9-]{1,63}(?:[.:]?[a-z0-9-]{1,63})*`,
+  `${arn}:${account}:custom-model/[a-z0-9-]{1,63}[.][a-z0-9-]{1,63}/[a-z0-9]{12}`,
+  `${arn}:${account}:(?:custom-model-deployment|imported-model|provisioned-model)/[a-z0-9]{12}`,
+  `${arn}:${account}:(?:inference-profile|application-inference-profile)/[a-zA-Z0-9-:.]+`,
+  `${arn}:${account}:(?:default-)?prompt-router/[a-zA-Z0-9-:.]+`,
+  `${arn}:${account}:prompt/[0-9a-zA-Z]{10}(?::[0-9]{1,5})?`,
+  `arn:aws:sagemaker:[a-z0-9-]+:${account}:endpoint/[a-zA-Z0-9-]+`,
+  "[a-zA-Z0-9-:.]+",
+].join("|");
+
+/** Names that tests make up; they are all-capable models. */
+const testModels = /^(?:simulated-|fault-|sound)/;
+
+/** Which models there are, and what each can do. */
+export class ModelRegistry {
+  readonly #models: Readonly<Record<string, Partial<CapabilityRow>>>;
+  readonly #region: string | undefined;
+  readonly #modelsAsOf: number | undefined;
+
+  /** `models`: by id or ARN, differences from what that would be taken for. */
+  constructor(options: {
+    readonly models: Readonly<Record<string, Partial<CapabilityRow>>>;
+    readonly region: string | undefined;
+    readonly modelsAsOf?: number | undefined;
+  }) {
+    this.#models = options.models;
+    this.#region = options.region;
+    this.#modelsAsOf = options.modelsAsOf;
+  }
+
+  /** Throws `BedrockError` for ids that no model answers to. */
+  resolve(model: string): CapabilityRow {
+    checkModelId(model, 2048);
+    const name = readName(model);
+    const row = this.#row(model, name);
+    this.#checkRegion(model);
+    const { prefix } = name;
+    if (prefix !== undefined) {
+      const isHere = this.#region === undefined || profileRegions[prefix]?.test(this.#region);
+      const isOffered = row.hasProfiles && (profileModels[prefix]?.test(name.id ?? "") ?? true);
+      if (isHere !== true || !isOffered) throw unknownModel();
+    } else if (row.isProfileOnly && name.id !== undefined) {
+      throw invalid(
+        `Invocation of model ID ${model} with on-demand throughput isn’t supported. Retry your ` +
+          "request with the ID or ARN of an inference profile that contains this model.",
+      );
+    }
+    checkLifecycle(row.lifecycle);
+    return row;
+  }
+
+  /** Counting takes foundation models only, also those that are called through profiles alone. */
+  resolveForCounting(model: string): CapabilityRow {
+    checkModelId(model, 256);
+    const name = readName(model);
+    if (name.id === undefined || name.prefix !== undefined) throw unknownModel();
+    const row = this.#row(model, name);
+    if (!row.countTokens) throw invalid("The provided model doesn't support counting tokens.");
+    return row;
+  }
+
+  /** What an ARN names is in one region. */
+  #checkRegion(model: string): void {
+    const [, region] = /^arn:[^:]*:[^:]*:([^:]+):/.exec(model) ?? [];
+    if (region !== undefined && region !== (this.#region ?? region)) throw unknownModel();
+  }
+
+  #row(model: string, { id }: ModelName): CapabilityRow {
+    const own = this.#models[model];
+    const row = id === undefined ? allCapableRow : rowOf(id);
+    if (row === undefined && own === undefined) throw unknownModel();
+    const asOf = this.#modelsAsOf;
+    const isGone = asOf !== undefined && id !== undefined && hasEnded(id, asOf);
+    return { ...(row ?? allCapableRow), ...(isGone && { lifecycle: "end-of-life" }), ...own };
+  }
+}
+
+interface ModelName {
+  /** The foundation model's; undefined when an ARN does not tell. */
+  readonly id: string | undefined;
+  /** Of a profile across regions. */
+  readonly prefix: string | undefined;
+}
+
+function readName(model: string): ModelName {
+  const [, type, resource = ""] = /^arn:(?:[^:]*:){4}([^/]+)\/(.+)$/.exec(model) ?? [];
+  const isNamed = type === "foundation-model" || type === "inference-profile";
+  if (type !== undefined && !isNamed) return { id: undefined, prefix: undefined };
+  const id = type === undefined ? model : resource;
+  const prefix = Object.keys(profileRegions).find((name) => id.startsWith(`${name}.`));
+  return { prefix, id: prefix === undefined ? id : id.slice(prefix.length + 1) };
+}
+
+function rowOf(id: string): CapabilityRow | undefined {
+  if (testModels.test(id)) return allCapableRow;
+  return capabilityRows.find(([pattern]) => pattern.test(id))?.[1];
+}
+
+function checkLifecycle(lifecycle: CapabilityRow["lifecycle"]): void {
+  switch (lifecycle) {
+    case "active":
+      return;
+    case "legacy":
+      throw new BedrockError(
+        "ResourceNotFoundException",
+        "Access denied. This Model is marked by provider as Legacy and you have not been " +
+          "actively using the model in the last 30 days. Please upgrade to an active model on " +
+          "Amazon Bedrock",
+      );
+    case "end-of-life":
+      throw new BedrockError(
+        "ResourceNotFoundException",
+        "This model version has reached the end of its life. Please refer to the AWS " +
+          "documentation for more details.",
+      );
+  }
+}
+
+function checkModelId(model: string, longest: number): void {
+  const pattern = new RegExp(`^(?:${modelIdPattern})$`);
+  checkShape(
+    { modelId: model },
+    {
+      kind: "structure",
+      members: { modelId: { kind: "string", length: [1, longest], pattern } },
+      required: ["modelId"],
+    },
+  );
+}
+
+function unknownModel(): BedrockError {
+  return invalid("The provided model identifier is invalid.");
+}

@@ -1,0 +1,126 @@
+import type { Clock } from "../../../domain/clock.ts";
+import { BedrockError } from "../bedrock-error.ts";
+import { notReady, tooManyRequests, tooManyTokens } from "../exceptions.ts";
+
+/** What one model may do in a minute; undefined: no limit. */
+export interface ModelQuota {
+  readonly requestsPerMinute?: number;
+  readonly tokensPerMinute?: number;
+  /** A provisioned or imported model refuses this many calls before it is ready. Default 0. */
+  readonly notReadyCalls?: number;
+}
+
+export interface QuotaOptions extends ModelQuota {
+  /** By id or ARN, in place of what holds for all models. */
+  readonly models?: Readonly<Record<string, ModelQuota>>;
+}
+
+/** A call that may run. It must be settled once, when it has ended. */
+export interface Admission {
+  readonly model: string;
+  readonly reservedTokens: number;
+}
+
+/** What a call has really cost. */
+export interface Settlement {
+  /** Without those read from the cache, which cost no quota. */
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  /** Quota tokens for one token of output. */
+  readonly burndown: number;
+}
+
+/**
+ * The provider's limits of each model on its own: buckets that refill steadily and hold a minute's
+ * worth. A call reserves its input and the most it may write, and settles for what it used, where
+ * a token of output may count several times.
+ */
+export class Quota {
+  readonly #options: QuotaOptions;
+  readonly #clock: Clock;
+  readonly #models = new Map<string, ModelState>();
+
+  constructor(options: QuotaOptions, clock: Clock) {
+    this.#options = options;
+    this.#clock = clock;
+  }
+
+  /** Takes a request and its tokens, or says why not and takes nothing. */
+  acquire(model: string, inputTokens: number, maxTokens: number): Admission | BedrockError {
+    const state = this.#stateOf(model);
+    if (state.notReadyCalls > 0) {
+      state.notReadyCalls -= 1;
+      return new BedrockError("ModelNotReadyException", notReady);
+    }
+    const nowMs = this.#clock.monotonic();
+    const reservedTokens = inputTokens + maxTokens;
+    if (!state.requests.has(1, nowMs)) {
+      return new BedrockError("ThrottlingException", tooManyRequests);
+    }
+    if (!state.tokens.has(reservedTokens, nowMs)) {
+      return new BedrockError("ThrottlingException", tooManyTokens);
+    }
+    state.requests.take(1);
+    state.tokens.take(reservedTokens);
+    return { model, reservedTokens };
+  }
+
+  /** Gives back what was reserved in vain, or takes what was used beyond it. */
+  settle({ model, reservedTokens }: Admission, used: Settlement): void {
+    const cost = used.inputTokens + used.outputTokens * used.burndown;
+    this.#stateOf(model).tokens.take(cost - reservedTokens);
+  }
+
+  #stateOf(model: string): ModelState {
+    const known = this.#models.get(model);
+    if (known !== undefined) return known;
+    const quota = this.#options.models?.[model] ?? this.#options;
+    const nowMs = this.#clock.monotonic();
+    const state: ModelState = {
+      requests: new Bucket(quota.requestsPerMinute, nowMs),
+      tokens: new Bucket(quota.tokensPerMinute, nowMs),
+      notReadyCalls: isLoaded(model) ? (quota.notReadyCalls ?? 0) : 0,
+    };
+    // Names of models come from callers: forget them before they fill the memory.
+    if (this.#models.size >= modelsLimit) this.#models.clear();
+    this.#models.set(model, state);
+    return state;
+  }
+}
+
+const modelsLimit = 10_000;
+
+interface ModelState {
+  readonly requests: Bucket;
+  readonly tokens: Bucket;
+  notReadyCalls: number;
+}
+
+function isLoaded(model: string): boolean {
+  return /:(?:provisioned|imported)-model\//.test(model);
+}
+
+/** Full at first. May go below empty when a call costs more than it had reserved. */
+class Bucket {
+  readonly #capacity: number;
+  #level: number;
+  #filledAtMs: number;
+
+  constructor(perMinute: number | undefined, nowMs: number) {
+    this.#capacity = perMinute ?? Number.POSITIVE_INFINITY;
+    this.#level = this.#capacity;
+    this.#filledAtMs = nowMs;
+  }
+
+  has(amount: number, nowMs: number): boolean {
+    if (this.#capacity === Number.POSITIVE_INFINITY) return true;
+    const refilled = ((nowMs - this.#filledAtMs) * this.#capacity) / 60_000;
+    this.#level = Math.min(this.#capacity, this.#level + refilled);
+    this.#filledAtMs = nowMs;
+    return this.#level >= amount;
+  }
+
+  take(amount: number): void {
+    this.#level = Math.min(this.#capacity, this.#level - amount);
+  }
+}

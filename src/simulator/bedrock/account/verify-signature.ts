@@ -1,0 +1,233 @@
+import { createHash, createHmac } from "node:crypto";
+
+import { BedrockError } from "../bedrock-error.ts";
+import type { CredentialBook, SimulatedCredential } from "./credential-book.ts";
+
+/** A request as it came over the wire, nothing decoded. */
+export interface WireRequest {
+  readonly method: string;
+  readonly path: string;
+  /** What follows the question mark; empty without one. */
+  readonly query: string;
+  readonly headers: Headers;
+  readonly body: Uint8Array;
+}
+
+export interface Verifier {
+  readonly credentials: CredentialBook;
+  /** Undefined: signatures for any region are good. */
+  readonly region: string | undefined;
+  /** Wall clock, milliseconds since the Unix epoch. */
+  readonly now: number;
+}
+
+const algorithm = "AWS4-HMAC-SHA256";
+const service = "bedrock";
+const clockSkewMs = 5 * 60 * 1000;
+
+/** Throws `BedrockError` unless a signature (version 4) or a bearer key says who is calling. */
+export function verifySignature(request: WireRequest, verifier: Verifier): void {
+  const header = request.headers.get("authorization");
+  if (header === null) {
+    throw new BedrockError("MissingAuthenticationTokenException", "Missing Authentication Token");
+  }
+  const bearer = /^bearer +(.*)$/i.exec(header)?.[1];
+  if (bearer === undefined) verifyVersion4(request, readAuthorization(header), verifier);
+  else verifyApiKey(bearer, verifier.credentials);
+}
+
+function verifyApiKey(apiKey: string, credentials: CredentialBook): void {
+  if (!credentials.hasApiKey(apiKey)) {
+    const message = "Authentication failed: Please make sure your API Key is valid.";
+    throw new BedrockError("AccessDeniedException", message);
+  }
+  if (credentials.isExpired(apiKey)) {
+    throw new BedrockError("ExpiredTokenException", "Bearer Token has expired");
+  }
+}
+
+interface Authorization {
+  readonly accessKeyId: string;
+  readonly date: string;
+  readonly region: string;
+  readonly service: string;
+  readonly terminator: string;
+  /** Lower-case names in the order they were signed. */
+  readonly signedHeaders: readonly string[];
+  readonly signature: string;
+}
+
+function readAuthorization(header: string): Authorization {
+  const [scheme, rest] = splitOnce(header.trim(), " ");
+  if (scheme !== algorithm) throw incomplete(`Unsupported AWS 'algorithm': '${scheme}'.`);
+  const fields = new Map(rest.split(",").map((field) => splitOnce(field.trim(), "=")));
+  const [credential, signedHeaders, signature] = ["Credential", "SignedHeaders", "Signature"].map(
+    (name) => {
+      const value = fields.get(name) ?? "";
+      if (value === "") {
+        throw incomplete(`Authorization header requires '${name}' parameter.`);
+      }
+      return value;
+    },
+  );
+  const parts = (credential ?? "").split("/");
+  const [accessKeyId = "", date = "", region = "", serviceName = "", terminator = ""] = parts;
+  if (parts.length !== 5) {
+    throw incomplete("Credential must have exactly 5 slash-delimited elements.");
+  }
+  return {
+    accessKeyId,
+    date,
+    region,
+    service: serviceName,
+    terminator,
+    signedHeaders: (signedHeaders ?? "").split(";"),
+    signature: signature ?? "",
+  };
+}
+
+function verifyVersion4(request: WireRequest, given: Authorization, verifier: Verifier): void {
+  const { headers } = request;
+  const timestamp = headers.get("x-amz-date") ?? "";
+  if (timestamp === "") {
+    throw incomplete(
+      "Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header.",
+    );
+  }
+  const credential = verifier.credentials.credential(given.accessKeyId);
+  const token = headers.get("x-amz-security-token") ?? undefined;
+  if (credential === undefined || token !== credential.sessionToken) {
+    const message = "The security token included in the request is invalid.";
+    throw new BedrockError("UnrecognizedClientException", message);
+  }
+  verifyScope(given, timestamp, verifier.region);
+  verifyTime(timestamp, verifier.now);
+  verifySignedHeaders(given.signedHeaders, headers);
+  const bodyHash = createHash("sha256").update(request.body).digest("hex");
+  if ((headers.get("x-amz-content-sha256") ?? bodyHash) !== bodyHash) throw mismatch();
+  const expected = signatureOf(canonicalRequest(request, given, bodyHash), timestamp, {
+    given,
+    credential,
+  });
+  if (given.signature !== expected) throw mismatch();
+  if (verifier.credentials.isExpired(given.accessKeyId)) {
+    const message = "The security token included in the request is expired";
+    throw new BedrockError("ExpiredTokenException", message);
+  }
+}
+
+function verifyScope(given: Authorization, timestamp: string, region: string | undefined): void {
+  const faults = [
+    given.service === service
+      ? ""
+      : `Credential should be scoped to correct service: '${service}'. `,
+    given.terminator === "aws4_request"
+      ? ""
+      : "Credential should be scoped with a valid terminator: 'aws4_request'. ",
+    given.region !== "" && given.region === (region ?? given.region)
+      ? ""
+      : "Credential should be scoped to a valid region. ",
+    timestamp.startsWith(`${given.date}T`)
+      ? ""
+      : `Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP. `,
+  ].join("");
+  if (faults !== "") throw new BedrockError("InvalidSignatureException", faults.trim());
+}
+
+function verifyTime(timestamp: string, now: number): void {
+  const parts = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(timestamp);
+  if (parts === null) {
+    throw incomplete(`Date must be in ISO-8601 'basic format'. Got '${timestamp}'.`);
+  }
+  const [, year, month, day, hour, minute, second] = parts;
+  const signedAt = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
+  const current = basicIso(now);
+  if (signedAt < now - clockSkewMs) {
+    const limit = basicIso(now - clockSkewMs);
+    const message = `Signature expired: ${timestamp} is now earlier than ${limit} (${current} - 5 min.)`;
+    throw new BedrockError("InvalidSignatureException", message);
+  }
+  if (!(signedAt <= now + clockSkewMs)) {
+    const limit = basicIso(now + clockSkewMs);
+    const message = `Signature not yet current: ${timestamp} is still later than ${limit} (${current} + 5 min.)`;
+    throw new BedrockError("InvalidSignatureException", message);
+  }
+}
+
+function basicIso(time: number): string {
+  return new Date(time).toISOString().replace(/\.\d+|[-:]/g, "");
+}
+
+/** What says where and when a request was meant for must be signed, or it could be replaced. */
+function verifySignedHeaders(signedHeaders: readonly string[], headers: Headers): void {
+  const required = ["host", ...headers.keys()].filter((name) => /^(?:host$|x-amz-)/.test(name));
+  // The user agent of a library is sent beside the signature and is not part of it.
+  const missing = required.find(
+    (name) => name !== "x-amz-user-agent" && !signedHeaders.includes(name),
+  );
+  if (missing === undefined) return;
+  const message = `'${missing}' must be a 'SignedHeader' in the AWS Authorization.`;
+  throw new BedrockError("InvalidSignatureException", message);
+}
+
+/** The path is encoded once more: what came in is already the encoding of ids with `:` and `/`. */
+function canonicalRequest(request: WireRequest, given: Authorization, bodyHash: string): string {
+  const { headers } = request;
+  const path = request.path.split("/").map(uriEncode).join("/");
+  const query = request.query
+    .split("&")
+    .filter((pair) => pair !== "")
+    .map((pair) => splitOnce(pair, "="))
+    .sort(([name, value], [otherName, otherValue]) =>
+      name === otherName ? compare(value, otherValue) : compare(name, otherName),
+    )
+    .map(([name, value]) => `${name}=${value}`)
+    .join("&");
+  const values = given.signedHeaders.map((name) => {
+    const value = (headers.get(name) ?? "").trim().replace(/ +/g, " ");
+    return `${name}:${value}\n`;
+  });
+  const names = given.signedHeaders.join(";");
+  return [request.method, path, query, values.join(""), names, bodyHash].join("\n");
+}
+
+function signatureOf(
+  canonical: string,
+  timestamp: string,
+  by: { readonly given: Authorization; readonly credential: SimulatedCredential },
+): string {
+  const { given, credential } = by;
+  const scope = [given.date, given.region, service, "aws4_request"];
+  const hash = createHash("sha256").update(canonical).digest("hex");
+  const text = [algorithm, timestamp, scope.join("/"), hash].join("\n");
+  let key: Buffer = Buffer.from(`AWS4${credential.secretAccessKey}`);
+  for (const part of scope) key = createHmac("sha256", key).update(part).digest();
+  return createHmac("sha256", key).update(text).digest("hex");
+}
+
+function uriEncode(text: string): string {
+  return encodeURIComponent(text).replace(/[!'()*]/g, (character) => {
+    return `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
+  });
+}
+
+function compare(one: string, other: string): number {
+  if (one === other) return 0;
+  return one < other ? -1 : 1;
+}
+
+function splitOnce(text: string, separator: string): readonly [string, string] {
+  const place = text.indexOf(separator);
+  return place < 0 ? [text, ""] : [text.slice(0, place), text.slice(place + separator.length)];
+}
+
+function incomplete(message: string): BedrockError {
+  return new BedrockError("IncompleteSignatureException", message);
+}
+
+function mismatch(): BedrockError {
+  const message =
+    "The request signature we calculated does not match the signature you provided. Check your " +
+    "AWS Secret Access Key and signing method. Consult the service documentation for details.";
+  return new BedrockError("InvalidSignatureException", message);
+}

@@ -1,0 +1,91 @@
+import type { AnswerEvent } from "../../answer/answer-event.ts";
+import { lastUserText } from "../../answer/prompt.ts";
+import { hashText, Random } from "../../answer/random.ts";
+import type { Clock } from "../../../domain/clock.ts";
+import type { Fault } from "../../faults/fault-mode.ts";
+import { outsizedAnswer } from "../../faults/outsized-answer.ts";
+import type { Reply } from "../../frame.ts";
+import type { JsonRecord } from "../../read-json.ts";
+import type { BedrockError } from "../bedrock-error.ts";
+import type { ConverseRequest } from "../request/converse-request.ts";
+import { spoilEvents } from "../faults/event-faults.ts";
+import { eventFrame, exceptionFrame } from "./event-frames.ts";
+import { framesBeforeMiddle, spoilFrames, type BinaryFrame } from "../faults/frame-faults.ts";
+import { streamEvents } from "./stream-events.ts";
+import { unknownEvent } from "../faults/unknown-event.ts";
+
+const streamHeaders = { "content-type": "application/vnd.amazon.eventstream" };
+
+/** Before how many of a hundred events one comes that no reader knows. */
+const unknownEventsInHundred = 3;
+
+/** Answers ConverseStream. The frames are written as they are taken, and not before. */
+export function converseStreamReply(
+  request: ConverseRequest,
+  answer: Iterable<AnswerEvent>,
+  { fault, clock }: { readonly fault: Fault; readonly clock: Clock },
+): Reply {
+  const startedAtMs = clock.monotonic();
+  const latencyMs = (): number => Math.round(clock.monotonic() - startedAtMs);
+  const events = streamEvents(request, outsizedAnswer(fault) ?? answer, latencyMs);
+  return eventStreamReply(spoilEvents(events, fault), request, fault);
+}
+
+/** An event as its frame says it. */
+export interface FramedEvent {
+  readonly type: string;
+  readonly body: JsonRecord;
+  /** Completion tokens that the caller gets with it. */
+  readonly tokens: number;
+  /** Where that is not `body.usage`. */
+  readonly hasUsage?: boolean;
+}
+
+/** A stream of such events; the fault is one of frames. */
+export function eventStreamReply(
+  events: Iterable<FramedEvent>,
+  request: ConverseRequest,
+  fault: Fault,
+): Reply {
+  const random = new Random(hashText(`${request.model} ${lastUserText(request.prompt)}`));
+  const frames = encodeEvents(events, random, fault);
+  return {
+    status: 200,
+    headers: streamHeaders,
+    steps: spoilFrames(frames, fault),
+    isStreamed: true,
+    filler: (sizeBytes) => unknownEvent("x".repeat(sizeBytes)),
+  };
+}
+
+/** A 200 whose first frame refuses the call. Types of frames begin with a small letter. */
+export function refusingStreamReply({ name, message, fields }: BedrockError): Reply {
+  const type = name.charAt(0).toLowerCase() + name.slice(1);
+  const data = exceptionFrame(type, JSON.stringify({ message, ...fields }));
+  return { status: 200, headers: streamHeaders, steps: [{ data, tokens: 0 }], isStreamed: true };
+}
+
+function* encodeEvents(
+  events: Iterable<FramedEvent>,
+  random: Random,
+  { mode }: Fault,
+): Generator<BinaryFrame, void, void> {
+  let count = 0;
+  for (const { type, body, tokens, hasUsage = body["usage"] !== undefined } of events) {
+    count += 1;
+    if (count > framesBeforeMiddle && random.chance(unknownEventsInHundred / 100)) {
+      yield { data: unknownEvent(padding(random)), tokens: 0 };
+    }
+    const json = JSON.stringify({ ...body, p: padding(random) });
+    const isBroken = mode === "bad-json" && count === framesBeforeMiddle;
+    const data = eventFrame(type, isBroken ? json.slice(0, json.length / 2) : json);
+    yield { data, tokens, hasUsage };
+  }
+}
+
+const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+
+/** The provider hides how long the words are behind a beginning of the alphabet. */
+function padding(random: Random): string {
+  return letters.slice(0, random.integer(1, letters.length));
+}

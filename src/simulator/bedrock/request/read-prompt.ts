@@ -1,0 +1,82 @@
+import type { OutputForm, Prompt, Tool, ToolUse, Turn } from "../../answer/prompt.ts";
+import { toldForm } from "../../answer/schema/told-form.ts";
+import { isRecord, listOf, numberOf, parseJson, recordOf, stringOf } from "../../read-json.ts";
+import type { JsonRecord } from "../../read-json.ts";
+import type { CapabilityRow } from "../account/capability-row.ts";
+import { isThinking } from "../checks/check-reasoning.ts";
+import { readTurns } from "./read-turns.ts";
+
+/** What a checked body asks for, in terms of no wire: equal questions get equal answers on both. */
+export function readPrompt(body: JsonRecord, model: string, row: CapabilityRow): Prompt {
+  const { maxTokens, stopSequences } = recordOf(body["inferenceConfig"]);
+  const fields = recordOf(body["additionalModelRequestFields"]);
+  const turns = readTurns(body);
+  return {
+    model,
+    turns,
+    ...readTools(body, fields),
+    output: readOutputForm(body, turns),
+    maxTokens: numberOf(maxTokens) ?? row.defaultMaxTokens ?? row.maxOutputTokens,
+    stopSequences: listOf(stopSequences).map(stringOf),
+    // This wire has no seed; the other one writes a missing one so.
+    seed: "null",
+    reasoningEffort:
+      readReasoningEffort(body, fields, row) ?? (reasons(model) ? "medium" : undefined),
+  };
+}
+
+/** Test models that reason unasked, on this wire as on the other. */
+function reasons(model: string): boolean {
+  return /(?<!finish-)reason/.test(model);
+}
+
+function readTools(body: JsonRecord, fields: JsonRecord): Pick<Prompt, "tools" | "toolUse"> {
+  const { tools: offered, toolChoice } = recordOf(body["toolConfig"]);
+  const tools = listOf(offered).flatMap((tool): Tool[] => {
+    const spec = recordOf(tool)["toolSpec"];
+    if (!isRecord(spec)) return [];
+    const { name, description, inputSchema } = spec;
+    const schema = recordOf(recordOf(inputSchema)["json"]);
+    return [{ kind: "function", name: stringOf(name), description: stringOf(description), schema }];
+  });
+  return { tools, toolUse: readToolUse(recordOf(toolChoice), recordOf(fields["tool_choice"])) };
+}
+
+/** Claude's own `tool_choice` is the one way to ask for a single call. */
+function readToolUse(choice: JsonRecord, claudeChoice: JsonRecord): ToolUse {
+  const isParallel = claudeChoice["disable_parallel_tool_use"] !== true;
+  const named = recordOf(choice["tool"])["name"] ?? claudeChoice["name"];
+  if (typeof named === "string") return { mode: "required", only: [named], isParallel };
+  const isRequired = choice["any"] !== undefined || claudeChoice["type"] === "any";
+  const mode = claudeChoice["type"] === "none" ? "none" : isRequired ? "required" : "auto";
+  return { mode, only: undefined, isParallel };
+}
+
+/** The wire has no JSON mode: models are told in words. */
+function readOutputForm(body: JsonRecord, turns: readonly Turn[]): OutputForm {
+  const { textFormat } = recordOf(body["outputConfig"]);
+  const { jsonSchema } = recordOf(recordOf(textFormat)["structure"]);
+  const text = recordOf(jsonSchema)["schema"];
+  if (typeof text !== "string") return toldForm(turns);
+  return { kind: "schema", schema: recordOf(parseJson(text)) };
+}
+
+function readReasoningEffort(
+  body: JsonRecord,
+  fields: JsonRecord,
+  row: CapabilityRow,
+): string | undefined {
+  const own = stringOf(fields["reasoning_effort"]);
+  if (own !== "") return own;
+  const { type, budget_tokens: budget } = recordOf(fields["thinking"]);
+  if (type === "enabled") return effortOf(numberOf(budget) ?? 0);
+  if (!isThinking(body, row)) return undefined;
+  const effort = recordOf(fields["output_config"])["effort"];
+  return stringOf(effort ?? recordOf(body["outputConfig"])["effort"]) || "high";
+}
+
+function effortOf(budgetTokens: number): string {
+  if (budgetTokens <= 1024) return "low";
+  if (budgetTokens <= 4096) return "medium";
+  return budgetTokens <= 16_384 ? "high" : "xhigh";
+}

@@ -1,0 +1,187 @@
+import { expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { testPeppers } from "../../test/support/test-peppers.ts";
+import { readCheckpoint } from "../domain/audit/audit-checkpoint.ts";
+import { AuditSeals } from "../domain/audit/audit-seals.ts";
+import { AuditCheckpointJob, type CheckpointFile } from "./audit-checkpoint-job.ts";
+import { openCheckpointFile } from "./checkpoint-file.ts";
+import { auditEntryOf } from "../../test/contracts/control-fixtures.ts";
+import { SqliteConnection } from "./sqlite/connection/connection.ts";
+import { SqliteControlStore } from "./sqlite/control-store.ts";
+
+const seals = new AuditSeals(testPeppers());
+const intervalMs = 3_600_000;
+
+class Bench implements AsyncDisposable {
+  readonly clock = new ManualClock();
+  /** What is to run after the interval. */
+  due: (() => void) | undefined;
+  readonly connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10, seals });
+  readonly store = new SqliteControlStore(this.connection);
+  readonly lines: string[] = [];
+  readonly broken: string[] = [];
+  readonly failures: unknown[] = [];
+
+  job(file?: CheckpointFile): AuditCheckpointJob {
+    return new AuditCheckpointJob({
+      store: this.store,
+      seals,
+      clock: {
+        now: () => this.clock.now(),
+        schedule: (run, delayMs) => {
+          expect(delayMs).toBe(intervalMs);
+          this.due = run;
+          return () => (this.due = undefined);
+        },
+      },
+      intervalMs,
+      file,
+      onCheckpoint: (line) => this.lines.push(line),
+      onBroken: (what) => this.broken.push(what),
+      onFailed: (error) => this.failures.push(error),
+      onWritten: () => undefined,
+    });
+  }
+
+  async append(count: number): Promise<void> {
+    await this.store.change(async (to) => {
+      for (let at = 1; at <= count; at += 1) await to.audit.append(auditEntryOf(at));
+    });
+  }
+
+  /** As somebody who can write the database. */
+  attack(sql: string): Promise<unknown> {
+    return this.connection.use((database) =>
+      database.run(`DROP TRIGGER IF EXISTS audit_is_never_cut; ${sql}`),
+    );
+  }
+
+  /** How many entries each checkpoint tells of. */
+  counts(): readonly (number | undefined)[] {
+    return this.lines.map((line) => readCheckpoint(line, seals)?.sequence);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.connection.close();
+  }
+}
+
+class MemoryFile implements CheckpointFile {
+  readonly lines: string[] = [];
+
+  lastLine(): Promise<string | undefined> {
+    return Promise.resolve(this.lines.at(-1));
+  }
+
+  append(line: string): Promise<void> {
+    this.lines.push(line);
+    return Promise.resolve();
+  }
+}
+
+test("tells of the end at the start, every interval and when it stops", async () => {
+  await using bench = new Bench();
+  await bench.append(2);
+  const job = bench.job();
+  await job.make();
+  await bench.append(3);
+  job.start();
+  await bench.append(1);
+  bench.due?.();
+  await bench.append(1);
+  await job.stop();
+  expect(bench.counts()).toEqual([2, 5, 6, 7]);
+  expect(bench.due).toBeUndefined();
+  expect([bench.broken, bench.failures]).toEqual([[], []]);
+});
+
+test("what it tells is signed: nobody without the pepper can write it", async () => {
+  await using bench = new Bench();
+  await bench.append(2);
+  await bench.job().make();
+  const line = bench.lines[0] ?? "";
+  expect(readCheckpoint(line, new AuditSeals(testPeppers("other")))).toBeUndefined();
+  expect(readCheckpoint(line, new AuditSeals(testPeppers("other", "test")))?.sequence).toBe(2);
+  expect(readCheckpoint(line.replace('"entries":2', '"entries":1'), seals)).toBeUndefined();
+  expect(readCheckpoint("no json", seals)).toBeUndefined();
+  expect(readCheckpoint("[]", seals)).toBeUndefined();
+});
+
+test("notices an end that was cut off, and entries put back to what they were before", async () => {
+  await using bench = new Bench();
+  const job = bench.job();
+  await bench.append(2);
+  const head = await bench.connection.use((database) =>
+    database.query<Record<string, string>, []>("SELECT * FROM audit_head").get(),
+  );
+  await bench.append(3);
+  await job.make();
+  await bench.attack("DELETE FROM audit WHERE sequence > 2");
+  await job.make();
+  expect(bench.broken).toEqual(["its end is not what this installation wrote"]);
+  // The note of the end too, as it once was: all that the database says of itself is right.
+  const { digest, seal } = head ?? {};
+  await bench.attack(`UPDATE audit_head SET sequence = 2, digest = '${digest}', seal = '${seal}'`);
+  await job.make();
+  expect(bench.broken.slice(1)).toEqual(["entries are gone that a checkpoint told of"]);
+});
+
+test("a restart knows by the file what was told before it", async () => {
+  await using bench = new Bench();
+  const file = new MemoryFile();
+  await bench.append(3);
+  await bench.job(file).make();
+  await bench.append(1);
+  await bench.job(file).make();
+  expect(bench.broken).toEqual([]);
+  await using other = new Bench();
+  await other.append(2);
+  await other.job(file).make();
+  expect(other.broken).toEqual(["entries are gone that a checkpoint told of"]);
+});
+
+test("what retention removed is not missed", async () => {
+  await using bench = new Bench();
+  const job = bench.job();
+  await bench.append(3);
+  await job.make();
+  await bench.append(3);
+  await bench.store.prune({ now: 100, audit: 4, keys: 0, access: 0, replies: 0 }, 100);
+  await job.make();
+  expect(bench.broken).toEqual([]);
+});
+
+test("a file that cannot be written fails that checkpoint, and the next is written", async () => {
+  await using bench = new Bench();
+  const failure = new Error("the disk is full");
+  const file = new MemoryFile();
+  let isFull = true;
+  const job = bench.job({
+    lastLine: () => file.lastLine(),
+    append: (line) => (isFull ? Promise.reject(failure) : file.append(line)),
+  });
+  await job.make();
+  isFull = false;
+  await job.make();
+  expect(bench.failures).toEqual([failure]);
+  expect(file.lines).toHaveLength(1);
+});
+
+test("the file has a line for each, is its owner's alone, and is never written anew", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-checkpoints-"));
+  try {
+    const path = join(folder, "checkpoints.jsonl");
+    const file = openCheckpointFile(path);
+    expect(await file.lastLine()).toBeUndefined();
+    await file.append("x".repeat(5_000));
+    await file.append("second");
+    expect(await openCheckpointFile(path).lastLine()).toBe("second");
+    expect(readFileSync(path, "utf8")).toBe(`${"x".repeat(5_000)}\nsecond\n`);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});

@@ -1,0 +1,76 @@
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { basename, join } from "node:path";
+import { oddKind } from "../../domain/chat/file-kind.ts";
+import { pepperPath } from "./pepper.ts";
+import { writeOnce } from "./write-once.ts";
+
+/** What a data directory knows of the installation it belongs to. */
+export class DataFolder {
+  readonly path: string;
+
+  constructor(path: string) {
+    this.path = path;
+  }
+
+  /** Undefined before its first database, and when the file holds none. */
+  readId(): string | undefined {
+    try {
+      const odd = oddKind(statSync(this.#idPath));
+      if (odd !== undefined) throw new Error(`${this.#idPath} is ${odd}; it must be a file`);
+      const id = readFileSync(this.#idPath, "utf8").trim();
+      return id === "" ? undefined : id;
+    } catch (error) {
+      if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+      throw error;
+    }
+  }
+
+  /** Does nothing when it is known. */
+  keepId(id: string): void {
+    if (this.readId() === id) return;
+    rmSync(this.#idPath, { force: true });
+    writeOnce(this.#idPath, `${id}\n`);
+  }
+
+  /** Whether a gateway has used it with a database: one of any version leaves something behind. */
+  get wasUsed(): boolean {
+    return existsSync(this.#idPath) || existsSync(pepperPath(this.path)) || this.hasCalls;
+  }
+
+  /** Whether there are calls that were not brought to the database. */
+  get hasCalls(): boolean {
+    if (!this.hasSpool) return false;
+    return readdirSync(this.spoolPath).some(
+      (name) => name.endsWith(".spool") && statSync(join(this.spoolPath, name)).size > 0,
+    );
+  }
+
+  get hasSpool(): boolean {
+    return existsSync(this.spoolPath);
+  }
+
+  get spoolPath(): string {
+    return join(this.path, "spool");
+  }
+
+  /** Moves the id and the spool into a folder of this name; tells where that is, and what went. */
+  putAside(name: string): { readonly path: string; readonly went: readonly string[] } {
+    const path = join(this.path, name);
+    const went = [this.#idPath, this.spoolPath].filter((each) => existsSync(each));
+    if (went.length > 0) mkdirSync(path, { mode: 0o700 });
+    for (const each of went) renameSync(each, join(path, basename(each)));
+    return { path, went: went.map((each) => basename(each)) };
+  }
+
+  get #idPath(): string {
+    return join(this.path, "installation");
+  }
+}

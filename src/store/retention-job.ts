@@ -1,0 +1,115 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Clock } from "../domain/clock.ts";
+import type { RetentionSettings } from "../domain/accounts/retention.ts";
+import type { ControlRetention, ControlStore } from "./control-store.ts";
+import type { UsageRetention, UsageStore } from "./store.ts";
+
+export interface RetentionOptions {
+  readonly control: Pick<ControlStore, "prune">;
+  readonly usage: Pick<UsageStore, "prune">;
+  readonly settings: RetentionSettings;
+  readonly clock: Clock;
+  /** While true nothing is removed: rows that are on their way might come after their time. */
+  readonly isHeld?: () => boolean;
+  /** What stopped a run; the next one goes on from there. */
+  readonly onFailed: (error: unknown) => void;
+  /** After each run that met no failure. */
+  readonly onDone: () => void;
+  /** After each run that removed something, failures or not. */
+  readonly onRemoved: (rows: number) => void;
+}
+
+/** What is left after so many batches waits for the next run. */
+const batchesPerRun = 1_000;
+/** How often a job that is held looks whether it may go on. */
+const heldMs = 1_000;
+/** Longest rest between two batches. */
+const longestRestMs = 1_000;
+/** Stored answers are asked for again within a day at most. */
+const repliesMs = 86_400_000;
+
+/** Removes what is older than it may be: a run at the start, then one every interval. */
+export class RetentionJob {
+  readonly #options: RetentionOptions;
+  readonly #stopping = new AbortController();
+  #running: Promise<void> | undefined;
+
+  constructor(options: RetentionOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#running ??= this.#runAgainAndAgain(this.#stopping.signal);
+  }
+
+  /** Waits for the batch that is being removed. It cannot be started again. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  /** Removes batch after batch until nothing is left or the signal fires; how many rows went. */
+  async runOnce(signal: AbortSignal): Promise<number> {
+    const { control, usage, settings, clock, onFailed, onDone, onRemoved } = this.#options;
+    const now = clock.now();
+    let removed = 0;
+    const prune = async (batch: () => Promise<number>): Promise<void> => {
+      for (let count = 0; count < batchesPerRun && !signal.aborted; count += 1) {
+        const startedAt = clock.monotonic();
+        const rows = await batch();
+        if (rows === 0) return;
+        removed += rows;
+        // Half of the time belongs to those who call meanwhile.
+        await rest(Math.min(clock.monotonic() - startedAt, longestRestMs), signal);
+      }
+    };
+    try {
+      await prune(() => usage.prune(usageLimits(settings, now), settings.batchRows));
+      await prune(() => control.prune(controlLimits(settings, now), settings.batchRows));
+      if (!signal.aborted) onDone();
+    } catch (error) {
+      onFailed(error);
+    }
+    if (removed > 0) onRemoved(removed);
+    return removed;
+  }
+
+  async #runAgainAndAgain(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      if (this.#options.isHeld?.() === true) {
+        await rest(heldMs, signal);
+        continue;
+      }
+      await this.runOnce(signal);
+      await rest(this.#options.settings.intervalMs, signal);
+    }
+  }
+}
+
+function usageLimits(settings: RetentionSettings, now: number): UsageRetention {
+  return {
+    calls: now - settings.callsMs,
+    minutes: now - settings.minutesMs,
+    hours: now - settings.hoursMs,
+    days: now - settings.daysMs,
+  };
+}
+
+function controlLimits(settings: RetentionSettings, now: number): ControlRetention {
+  return {
+    now,
+    audit: now - settings.auditMs,
+    keys: now - settings.revokedKeysMs,
+    access: now,
+    replies: now - repliesMs,
+  };
+}
+
+/** Ends early when the signal fires. */
+async function rest(durationMs: number, signal: AbortSignal): Promise<void> {
+  try {
+    await sleep(durationMs, undefined, { signal });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}

@@ -1,0 +1,514 @@
+import { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { ManualClock } from "../../../../test/support/manual-clock.ts";
+import { SchemaTooNew, StorageUnavailable } from "../../errors.ts";
+import { SqliteConnection } from "./connection.ts";
+import { examineDatabase } from "./examine-database.ts";
+import { migrations } from "./migrations.ts";
+import type { ExamineDatabase } from "./soundness.ts";
+
+const garbage = "this is no database, and it is long enough to look like one. ".repeat(300);
+
+/** A connection to a file of its own, and what it told of its troubles. */
+class Bench {
+  readonly folder = mkdtempSync(join(tmpdir(), "sluice-connection-"));
+  readonly path = join(this.folder, "data", "sluice.db");
+  readonly clock = new ManualClock();
+  readonly told: string[] = [];
+  readonly connection: SqliteConnection;
+
+  constructor(examine?: ExamineDatabase) {
+    this.connection = new SqliteConnection({
+      path: this.path,
+      busyTimeoutMs: 1,
+      lockWaitMs: 60,
+      reopenIntervalMs: 500,
+      queueLimit: 100,
+      clock: this.clock,
+      examine,
+      onTrouble: (what) => this.told.push(what),
+      onRecovered: () => this.told.push("recovered"),
+    });
+  }
+
+  note(text: string): Promise<void> {
+    return this.connection.transact((database) => {
+      database.query("INSERT INTO notes VALUES (?)").run(text);
+      return Promise.resolve();
+    });
+  }
+
+  notes(): Promise<readonly string[]> {
+    return this.connection.use((database) =>
+      database
+        .query<{ text: string }, []>("SELECT text FROM notes ORDER BY rowid")
+        .all()
+        .map(({ text }) => text),
+    );
+  }
+
+  /** All pages of notes but the first, of which there are many. */
+  async damage(): Promise<void> {
+    await this.connection.transact((database) => {
+      const insert = database.query("INSERT INTO notes VALUES (?)");
+      for (let note = 0; note < 1_000; note += 1) insert.run(`${note} ${"x".repeat(400)}`);
+      return Promise.resolve();
+    });
+    await this.checkpoint();
+    copyFileSync(this.path, `${this.path}.backup`);
+    const pages = await this.connection.use((database) => {
+      // So that nothing is remembered of its pages.
+      database.run("PRAGMA shrink_memory");
+      const roots = "SELECT max(rootpage) AS last FROM sqlite_schema";
+      return database.query<{ last: number }, []>(roots).get()?.last ?? 0;
+    });
+    writeFileSync(this.path, readFileSync(this.path).fill(0xa5, pages * 4_096));
+  }
+
+  /**
+   * So that nothing is left in the log, and the file alone is the database. Waits for the
+   * examination, which may be reading.
+   */
+  checkpoint(): Promise<void> {
+    return until(() =>
+      this.connection.use((database) => {
+        const query = "PRAGMA wal_checkpoint(TRUNCATE)";
+        return database.query<{ busy: number }, []>(query).get()?.busy === 0;
+      }),
+    );
+  }
+
+  async fails(attempt: () => Promise<unknown>): Promise<StorageUnavailable> {
+    try {
+      await attempt();
+    } catch (error) {
+      if (error instanceof StorageUnavailable) return error;
+      throw error;
+    }
+    throw new Error("the database was usable");
+  }
+}
+
+function withBench(
+  run: (bench: Bench) => Promise<void>,
+  examine?: ExamineDatabase,
+): () => Promise<void> {
+  return async () => {
+    const bench = new Bench(examine);
+    try {
+      await bench.connection.use((database) => {
+        database.run("CREATE TABLE notes (text TEXT NOT NULL UNIQUE) STRICT");
+      });
+      bench.clock.advance(10_000);
+      await run(bench);
+    } finally {
+      await bench.connection.close();
+      rmSync(bench.folder, { recursive: true, force: true });
+    }
+  };
+}
+
+test(
+  "a transaction that throws leaves nothing and passes on what was thrown",
+  withBench(async (bench) => {
+    const failing = bench.connection.transact((database) => {
+      database.run("INSERT INTO notes VALUES ('gone')");
+      return Promise.reject(new RangeError("mine"));
+    });
+    expect(failing).rejects.toBeInstanceOf(RangeError);
+    expect(await bench.notes()).toEqual([]);
+  }),
+);
+
+test(
+  "transactions and steps run in the order they were asked for, never into one another",
+  withBench(async (bench) => {
+    const order: string[] = [];
+    const slow = (name: string): Promise<void> =>
+      bench.connection.transact(async (database) => {
+        order.push(`${name} begins`);
+        database.query("INSERT INTO notes VALUES (?)").run(name);
+        await Bun.sleep(1);
+        order.push(`${name} ends`);
+      });
+    const step = bench.connection.use.bind(bench.connection);
+    await Promise.all([slow("a"), step(() => order.push("step")), slow("b"), bench.notes()]);
+    expect(order).toEqual(["a begins", "a ends", "step", "b begins", "b ends"]);
+    expect(await bench.notes()).toEqual(["a", "b"]);
+  }),
+);
+
+test(
+  "a fault of the data is passed on as it is, and is no trouble of the database",
+  withBench(async (bench) => {
+    await bench.note("one");
+    expect(bench.note("one")).rejects.toThrow("UNIQUE");
+    expect(
+      bench.connection.use((database) => database.run("SELECT absent FROM notes")),
+    ).rejects.toThrow("no such column");
+    await bench.note("two");
+    expect(await bench.notes()).toEqual(["one", "two"]);
+    expect(bench.told).toEqual([]);
+  }),
+);
+
+test(
+  "another process that writes is waited for, in order",
+  withBench(async (bench) => {
+    using other = new Database(bench.path);
+    other.run("BEGIN EXCLUSIVE");
+    const first = bench.note("first");
+    const second = bench.note("second");
+    await Bun.sleep(5);
+    other.run("ROLLBACK");
+    await Promise.all([first, second]);
+    expect(await bench.notes()).toEqual(["first", "second"]);
+    expect(bench.told).toEqual([]);
+  }),
+);
+
+test(
+  "a lock that stays makes changes unavailable, not readings, until it is gone",
+  withBench(async (bench) => {
+    await bench.note("before");
+    using other = new Database(bench.path);
+    other.run("BEGIN EXCLUSIVE");
+    const error = await bench.fails(() => bench.note("during"));
+    expect(error.message).toContain("locked");
+    expect(error.cause).toBeInstanceOf(Error);
+    expect(await bench.notes()).toEqual(["before"]);
+    await bench.fails(() => bench.note("during"));
+    expect(bench.told).toEqual(["is locked by another process"]);
+    other.run("ROLLBACK");
+    await bench.note("after");
+    expect(await bench.notes()).toEqual(["before", "after"]);
+    expect(bench.told).toEqual(["is locked by another process", "recovered"]);
+  }),
+);
+
+test(
+  "whoever waited in line for a lock tries once more, and does not wait as long again",
+  withBench(async (bench) => {
+    using other = new Database(bench.path);
+    other.run("BEGIN EXCLUSIVE");
+    const triesAfter = async (waitedMs: number): Promise<number> => {
+      let tries = 0;
+      const attempt = bench.fails(() =>
+        bench.connection.use((database) => {
+          tries += 1;
+          database.run("INSERT INTO notes VALUES ('late')");
+        }),
+      );
+      bench.clock.advance(waitedMs);
+      await attempt;
+      return tries;
+    };
+    expect(await triesAfter(0)).toBeGreaterThan(1);
+    expect(await triesAfter(1_000)).toBe(1);
+  }),
+);
+
+test(
+  "too long a queue is refused at once",
+  withBench(async (bench) => {
+    const gate = Promise.withResolvers<void>();
+    const running = bench.connection.transact(() => gate.promise);
+    const waiting = Array.from({ length: 99 }, () => bench.connection.use(() => 1));
+    expect((await bench.fails(() => bench.connection.use(() => 1))).message).toContain("too much");
+    gate.resolve();
+    await Promise.all([running, ...waiting]);
+    expect(await bench.connection.use(() => 2)).toBe(2);
+  }),
+);
+
+test(
+  "a file replaced by garbage is noticed, and the right one works again without a restart",
+  withBench(async (bench) => {
+    await bench.note("kept");
+    await bench.checkpoint();
+    copyFileSync(bench.path, `${bench.path}.backup`);
+    writeFileSync(`${bench.path}.bad`, garbage);
+    renameSync(`${bench.path}.bad`, bench.path);
+    expect((await bench.fails(() => bench.notes())).message).toContain("is no database");
+    expect((await bench.fails(() => bench.note("lost"))).message).toContain("is no database");
+    renameSync(`${bench.path}.backup`, bench.path);
+    // Not tried again so soon.
+    await bench.fails(() => bench.notes());
+    bench.clock.advance(500);
+    expect(await bench.notes()).toEqual(["kept"]);
+    await bench.note("new");
+    const told = ["was replaced by another file", "is no database", "recovered"];
+    expect(bench.told).toEqual(told);
+  }),
+);
+
+test(
+  "a file overwritten in place is noticed although its pages are still remembered",
+  withBench(async (bench) => {
+    await bench.note("kept");
+    await bench.checkpoint();
+    copyFileSync(bench.path, `${bench.path}.backup`);
+    writeFileSync(bench.path, garbage);
+    await bench.fails(() => bench.notes());
+    copyFileSync(`${bench.path}.backup`, bench.path);
+    bench.clock.advance(500);
+    expect(await bench.notes()).toEqual(["kept"]);
+    expect(bench.told.at(0)).toBe("was overwritten");
+    expect(bench.told.at(-1)).toBe("recovered");
+  }),
+);
+
+test(
+  "a damaged file is not opened again, until there is another one",
+  withBench(async (bench) => {
+    await bench.damage();
+    expect((await bench.fails(() => bench.notes())).message).toContain("is damaged");
+    expect(bench.connection.needsRestore).toBe("is damaged");
+    for (let tries = 0; tries < 3; tries += 1) {
+      bench.clock.advance(500);
+      await bench.fails(() => bench.connection.use(() => "anything at all"));
+    }
+    expect(bench.told).toEqual(["is damaged"]);
+    renameSync(`${bench.path}.backup`, bench.path);
+    bench.clock.advance(500);
+    expect(await bench.notes()).toHaveLength(1_000);
+    expect(bench.told).toEqual(["is damaged", "recovered"]);
+    expect(bench.connection.needsRestore).toBeUndefined();
+  }),
+);
+
+test(
+  "damage that nobody has met is found by looking, and said once",
+  withBench(async (bench) => {
+    await bench.damage();
+    await bench.connection.close();
+    const told: string[] = [];
+    await using again = new SqliteConnection({
+      path: bench.path,
+      busyTimeoutMs: 1,
+      examine: examineDatabase,
+      onTrouble: (what) => told.push(what),
+    });
+    await again.open();
+    await until(() => again.needsRestore !== undefined);
+    expect(told).toEqual(["is damaged"]);
+    expect(again.use(() => "anything at all")).rejects.toThrow("is damaged");
+  }),
+);
+
+test(
+  "what is put in the place of a damaged file is not used before all of it is sound",
+  withBench(async (bench) => {
+    await bench.damage();
+    await bench.fails(() => bench.notes());
+    const backup = readFileSync(`${bench.path}.backup`);
+    const tryIt = (): Promise<boolean> => {
+      bench.clock.advance(500);
+      return bench.note("anything").then(
+        () => true,
+        () => false,
+      );
+    };
+    const middle = Math.floor(backup.length / 2 / 4_096) * 4_096;
+    const half = Buffer.from(backup).fill(0xa5, middle, middle + 4_096);
+    writeFileSync(bench.path, half);
+    for (let tries = 0; tries < 10; tries += 1) {
+      expect(await tryIt()).toBe(false);
+      await Bun.sleep(20);
+    }
+    expect(readFileSync(bench.path).equals(half)).toBe(true);
+    writeFileSync(bench.path, backup);
+    await until(tryIt);
+    expect(await bench.notes()).toHaveLength(1_001);
+  }, examineDatabase),
+);
+
+test(
+  "a file without anything in it is not made a database of while the process runs",
+  withBench(async (bench) => {
+    await bench.note("kept");
+    await bench.checkpoint();
+    renameSync(bench.path, `${bench.path}.away`);
+    writeFileSync(bench.path, "");
+    expect((await bench.fails(() => bench.notes())).message).toContain("is empty now");
+    expect(statSync(bench.path).size).toBe(0);
+    renameSync(`${bench.path}.away`, bench.path);
+    bench.clock.advance(500);
+    expect(await bench.notes()).toEqual(["kept"]);
+  }),
+);
+
+test(
+  "the log of a file that was replaced is not applied to the one that took its place",
+  withBench(async (bench) => {
+    await bench.note("in the backup");
+    await bench.checkpoint();
+    copyFileSync(bench.path, `${bench.path}.backup`);
+    await bench.note("in the log only");
+    renameSync(`${bench.path}.backup`, bench.path);
+    expect(await bench.notes()).toEqual(["in the backup"]);
+    await bench.note("after");
+    const sound = await bench.connection.use((database) =>
+      database.query<{ integrity_check: string }, []>("PRAGMA integrity_check").get(),
+    );
+    expect(sound?.integrity_check).toBe("ok");
+  }),
+);
+
+test(
+  "a file that is gone is not replaced by an empty database",
+  withBench(async (bench) => {
+    await bench.note("kept");
+    await bench.checkpoint();
+    renameSync(bench.path, `${bench.path}.away`);
+    expect((await bench.fails(() => bench.notes())).message).toContain("cannot be opened");
+    expect(existsSync(bench.path)).toBe(false);
+    renameSync(dirname(bench.path), `${dirname(bench.path)}.away`);
+    bench.clock.advance(500);
+    await bench.fails(() => bench.notes());
+    renameSync(`${dirname(bench.path)}.away`, dirname(bench.path));
+    renameSync(`${bench.path}.away`, bench.path);
+    bench.clock.advance(500);
+    expect(await bench.notes()).toEqual(["kept"]);
+    expect(bench.told).toEqual(["is gone", "cannot be opened", "recovered"]);
+  }),
+);
+
+test("a folder that is not there is made; one that cannot be made is trouble, until it can", async () => {
+  const bench = new Bench();
+  writeFileSync(join(bench.folder, "data"), "in the way");
+  expect((await bench.fails(() => bench.connection.open())).message).toContain(bench.path);
+  rmSync(join(bench.folder, "data"));
+  bench.clock.advance(500);
+  await bench.connection.open();
+  expect(existsSync(bench.path)).toBe(true);
+  expect(bench.told).toEqual(["cannot be opened", "recovered"]);
+  await bench.connection.close();
+  rmSync(bench.folder, { recursive: true, force: true });
+});
+
+test("a file that is no database is refused when it is opened, and left as it is", async () => {
+  const bench = new Bench();
+  mkdirSync(dirname(bench.path));
+  writeFileSync(bench.path, garbage);
+  expect((await bench.fails(() => bench.connection.open())).message).toContain("is no database");
+  await bench.connection.close();
+  expect(await Bun.file(bench.path).text()).toBe(garbage);
+  rmSync(bench.folder, { recursive: true, force: true });
+});
+
+test("a database of a newer version is refused, and the error says so", async () => {
+  const bench = new Bench();
+  mkdirSync(dirname(bench.path));
+  const newer = new Database(bench.path, { create: true });
+  newer.run(`PRAGMA user_version = ${migrations.length + 1}`);
+  newer.close();
+  const error = await bench.fails(() => bench.connection.open());
+  expect(error).toBeInstanceOf(SchemaTooNew);
+  expect(error.message).toContain(`its schema is ${migrations.length + 1}`);
+  expect(error.message).toContain(bench.path);
+  await bench.connection.close();
+  rmSync(bench.folder, { recursive: true, force: true });
+});
+
+test(
+  "a read-only database still answers readings, and takes changes again once it is writable",
+  withBench(async (bench) => {
+    await bench.note("kept");
+    await bench.connection.use((database) => database.run("PRAGMA query_only = ON"));
+    expect((await bench.fails(() => bench.note("lost"))).message).toContain("is read-only");
+    expect(await bench.notes()).toEqual(["kept"]);
+    await bench.connection.snapshot(() => Promise.resolve());
+    expect(bench.told).toEqual(["is read-only"]);
+    bench.clock.advance(500);
+    await bench.note("new");
+    expect(await bench.notes()).toEqual(["kept", "new"]);
+    expect(bench.told).toEqual(["is read-only", "recovered"]);
+  }),
+);
+
+test(
+  "a full disk refuses a change whole, and the next one is taken when there is room",
+  withBench(async (bench) => {
+    await bench.note("kept");
+    const pages = await bench.connection.use(
+      (database) =>
+        database.query<{ page_count: number }, []>("PRAGMA page_count").get()?.page_count,
+    );
+    await bench.connection.use((database) => database.run(`PRAGMA max_page_count = ${pages}`));
+    const big = bench.connection.transact((database) => {
+      database.run("INSERT INTO notes VALUES ('small')");
+      database.query("INSERT INTO notes VALUES (?)").run("x".repeat(100_000));
+      return Promise.resolve();
+    });
+    expect(big).rejects.toThrow("has no room left");
+    expect(await bench.notes()).toEqual(["kept"]);
+    await bench.connection.use((database) => database.run("PRAGMA max_page_count = 100000"));
+    await bench.note("new");
+    expect(await bench.notes()).toEqual(["kept", "new"]);
+    expect(bench.told).toEqual(["has no room left on the disk", "recovered"]);
+  }),
+);
+
+test(
+  "a transaction that SQLite undid by itself cannot go on piece by piece",
+  withBench(async (bench) => {
+    const running = bench.connection.transact((database) => {
+      database.run("ROLLBACK");
+      return Promise.resolve();
+    });
+    expect(running).rejects.toBeInstanceOf(StorageUnavailable);
+  }),
+);
+
+test(
+  "after close, what was asked for before is done, and nothing later",
+  withBench(async (bench) => {
+    const before = bench.note("before");
+    const closing = bench.connection.close();
+    const after = bench.fails(() => bench.note("after"));
+    await before;
+    await closing;
+    expect((await after).message).toContain("closed");
+    using reader = new Database(bench.path);
+    expect(reader.query("SELECT text FROM notes").all()).toEqual([{ text: "before" }]);
+  }),
+);
+
+test(
+  "a snapshot shows one state, although another process writes meanwhile",
+  withBench(async (bench) => {
+    await bench.note("one");
+    using other = new Database(bench.path);
+    const counts = await bench.connection.snapshot(async (database) => {
+      const count = (): number => database.query("SELECT * FROM notes").all().length;
+      const before = count();
+      other.run("INSERT INTO notes VALUES ('two')");
+      await Bun.sleep(1);
+      return [before, count()];
+    });
+    expect(counts).toEqual([1, 1]);
+    expect(await bench.notes()).toEqual(["one", "two"]);
+  }),
+);
+
+async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 30_000;
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error("it never became true");
+    await Bun.sleep(5);
+  }
+}

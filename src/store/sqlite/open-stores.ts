@@ -1,0 +1,46 @@
+import { AuditSeals } from "../../domain/audit/audit-seals.ts";
+import type { Clock } from "../../domain/clock.ts";
+import type { Peppers } from "../../domain/keys/peppers.ts";
+import { SqliteConnection, type SqliteOptions } from "./connection/connection.ts";
+import { SqliteControlStore } from "./control-store.ts";
+import { SqliteKeyStore } from "./key-store.ts";
+import type { DroppedRows } from "./usage/rollup/late-rows.ts";
+import { SqliteReplyStore } from "./reply-store.ts";
+import { SqliteUsageReports } from "./usage/usage-reports.ts";
+import { SqliteUsageStore } from "./usage/usage-store.ts";
+
+export interface SqliteStores {
+  readonly connection: SqliteConnection;
+  readonly control: SqliteControlStore;
+  readonly keys: SqliteKeyStore;
+  readonly usage: SqliteUsageStore;
+  readonly replies: SqliteReplyStore;
+  readonly reports: SqliteUsageReports;
+}
+
+export interface StoreOptions extends Pick<
+  SqliteOptions,
+  "owner" | "examine" | "onTrouble" | "onRecovered"
+> {
+  readonly peppers: Peppers;
+  /** Told of calls that came too late to be stored. */
+  readonly onDropped?: (dropped: DroppedRows) => void;
+}
+
+/** A wait of one statement blocks the event loop, and with it every stream: it must be short. */
+const busyTimeoutMs = 10;
+
+/** All stores of a database, on one connection that opens when it is first used. */
+export function openStores(path: string, clock: Clock, options: StoreOptions): SqliteStores {
+  const { onDropped, peppers, ...ofConnection } = options;
+  const seals = new AuditSeals(peppers);
+  const connection = new SqliteConnection({ path, busyTimeoutMs, clock, seals, ...ofConnection });
+  return {
+    connection,
+    control: new SqliteControlStore(connection),
+    keys: new SqliteKeyStore(connection, clock),
+    usage: new SqliteUsageStore(connection, onDropped),
+    replies: new SqliteReplyStore(connection),
+    reports: new SqliteUsageReports(connection),
+  };
+}

@@ -1,0 +1,54 @@
+import type { Database } from "bun:sqlite";
+import type { UsageRecord } from "../../../../domain/usage/usage.ts";
+import { isErased } from "../../tables/account-table.ts";
+import { readHorizon } from "../usage-horizons.ts";
+
+/** Rows that were not stored, since they came too late. */
+export interface DroppedRows {
+  readonly ofErasedAccounts: number;
+  /** Calls of their time were removed: they were counted before, or their time is over. */
+  readonly tooOld: number;
+}
+
+/** Tells which rows of a batch come too late. Of one transaction. */
+export class LateRows {
+  readonly #database: Database;
+  readonly #accounts = new Map<string, boolean>();
+  readonly #horizon: number;
+  #ofErasedAccounts = 0;
+  #tooOld = 0;
+
+  constructor(database: Database) {
+    this.#database = database;
+    this.#horizon = readHorizon(database, "call");
+  }
+
+  get dropped(): DroppedRows {
+    return { ofErasedAccounts: this.#ofErasedAccounts, tooOld: this.#tooOld };
+  }
+
+  isToBeDropped({ id, accountId, startedAt }: UsageRecord): boolean {
+    if (this.#isErased(accountId)) {
+      this.#ofErasedAccounts += 1;
+      return true;
+    }
+    // What is no time at all is for the table to refuse.
+    if (!(startedAt < this.#horizon)) return false;
+    if (!this.#isStored(id)) this.#tooOld += 1;
+    return true;
+  }
+
+  #isStored(id: string): boolean {
+    const query = this.#database.query<unknown, [string]>("SELECT 1 FROM usage WHERE id = ?");
+    return query.get(id) !== null;
+  }
+
+  #isErased(accountId: string): boolean {
+    let answer = this.#accounts.get(accountId);
+    if (answer === undefined) {
+      answer = isErased(this.#database, accountId);
+      this.#accounts.set(accountId, answer);
+    }
+    return answer;
+  }
+}

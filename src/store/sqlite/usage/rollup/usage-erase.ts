@@ -1,0 +1,82 @@
+import type { Database } from "bun:sqlite";
+import type { UsageStep } from "../../../../domain/usage/usage-report.ts";
+import { foldAllMinutes } from "./usage-fold.ts";
+import type { ColumnValue } from "../usage-row.ts";
+import { type Detail, details, stepDetails, stepLengthsMs, stepTables } from "../usage-steps.ts";
+
+/**
+ * Removes at most `limit` rows of an account: its calls, then its sums day by day, then its groups;
+ * how many went. The sums of a day by key go last: they say on which days there is something left.
+ */
+export function eraseUsage(database: Database, accountId: string, limit: number): number {
+  const calls = database.run(
+    "DELETE FROM usage WHERE rowid IN (SELECT rowid FROM usage WHERE account_id = ? LIMIT ?)",
+    [accountId, limit],
+  ).changes;
+  if (calls > 0) return calls;
+  // Days know only of minutes that were folded.
+  foldAllMinutes(database);
+  // One day at a time: its other accounts have to be read over.
+  const day = findDay(database, accountId);
+  if (day === undefined) return eraseGroups(database, accountId, limit);
+  return eraseDay(database, { accountId, day }, limit);
+}
+
+function findDay(database: Database, accountId: string): number | undefined {
+  const row = database
+    .query<{ at: number }, [number, string, number]>(
+      `SELECT at FROM usage_days WHERE detail = ? AND group_id IN (
+         SELECT id FROM usage_groups WHERE account_id = ? AND detail = ?)
+       ORDER BY at LIMIT 1`,
+    )
+    .get(details.key, accountId, details.key);
+  return row?.at;
+}
+
+interface AccountDay {
+  readonly accountId: string;
+  readonly day: number;
+}
+
+function eraseDay(database: Database, where: AccountDay, limit: number): number {
+  const order: readonly (readonly [UsageStep, Detail])[] = [
+    ...(["minute", "hour"] as const).flatMap((step) =>
+      stepDetails[step].map((detail) => [step, detail] as const),
+    ),
+    ["day", "full"],
+    ["day", "model"],
+    ["day", "route"],
+    ["day", "key"],
+  ];
+  let removed = 0;
+  for (const [step, detail] of order) {
+    if (removed >= limit) break;
+    removed += eraseSums(database, { ...where, step, detail }, limit - removed);
+  }
+  return removed;
+}
+
+function eraseSums(
+  database: Database,
+  where: AccountDay & { readonly step: UsageStep; readonly detail: Detail },
+  limit: number,
+): number {
+  const { accountId, day } = where;
+  const table = stepTables[where.step];
+  const detail = details[where.detail];
+  const erase = database.query<unknown, ColumnValue[]>(
+    `DELETE FROM ${table} WHERE (detail, at, group_id) IN (
+       SELECT detail, at, group_id FROM ${table} WHERE detail = ? AND at >= ? AND at < ?
+         AND group_id IN (SELECT id FROM usage_groups WHERE account_id = ? AND detail = ?)
+       LIMIT ?)`,
+  );
+  return erase.run(detail, day, day + stepLengthsMs.day, accountId, detail, limit).changes;
+}
+
+function eraseGroups(database: Database, accountId: string, limit: number): number {
+  return database.run(
+    `DELETE FROM usage_groups WHERE id IN (
+       SELECT id FROM usage_groups WHERE account_id = ? LIMIT ?)`,
+    [accountId, limit],
+  ).changes;
+}

@@ -1,0 +1,159 @@
+import type { Database } from "bun:sqlite";
+import {
+  type Fold,
+  type FoldPlace,
+  folds,
+  liesBefore,
+  moveFold,
+  readFolds,
+} from "./usage-folds.ts";
+import type { ColumnValue } from "../usage-row.ts";
+import { addToOld, compactSums } from "./usage-sum-rows.ts";
+import { type Detail, details, stepLengthsMs, stepStart, stepTables } from "../usage-steps.ts";
+
+/**
+ * How long minutes wait before they become part of hours and days. Most calls end sooner; what comes
+ * later is added to each of them by itself.
+ */
+const foldDelayMs = 300_000;
+
+/** Most rows of minutes that become part of one kind of sums at once. */
+const rowsAtOnce = 250;
+
+/** Latencies grow by what is joined to them; so long ones are made compact. */
+const longLatencies = 500;
+
+/** From here on minutes that wait are too many. */
+const longBacklogMs = 120_000;
+
+/** Up to when minutes may be folded after a call of this time. */
+export function foldableUntil(newestCallAt: number): number {
+  return stepStart(newestCallAt - foldDelayMs, "minute");
+}
+
+/** A batch's share of the work: enough to keep up with it, and to catch up. In a transaction. */
+export function foldAfterBatch(database: Database, until: number, calls: number): void {
+  const [, place] = furthestBehind(readFolds(database));
+  const isBehind = until - place.at > longBacklogMs;
+  // A call adds a row of a minute at most, which is then written once for each kind of sums.
+  const rowsPerCall = isBehind ? 2 * folds.length : 2;
+  foldSome(database, until, rowsPerCall * calls + rowsAtOnce);
+}
+
+/** Folds all minutes up to a time. In a transaction. */
+export function foldMinutes(database: Database, until: number): void {
+  foldSome(database, until, Number.POSITIVE_INFINITY);
+}
+
+/** Folds all there is. In a transaction. */
+export function foldAllMinutes(database: Database): void {
+  const newest = database
+    .query<{ at: number | null }, []>(
+      `SELECT max(at) AS at FROM usage_minutes WHERE detail = ${details.full}`,
+    )
+    .get();
+  if (typeof newest?.at === "number") foldMinutes(database, newest.at + stepLengthsMs.minute);
+}
+
+/**
+ * Makes minutes part of hours and days, those that wait longest first, until about so many rows are
+ * written. Hours and days have many rows: to write them once a minute and not with every batch is
+ * what makes calls cheap to count, and to write a few at a time holds up nobody. In a transaction.
+ */
+function foldSome(database: Database, until: number, rows: number): void {
+  const places = new Map(readFolds(database));
+  for (let left = rows; left > 0;) {
+    const [fold, place] = furthestBehind(places);
+    if (place.at >= until) return;
+    const { next, written } = foldRows(database, { fold, place, until });
+    places.set(fold, next);
+    left -= written + 1;
+  }
+}
+
+function furthestBehind(places: ReadonlyMap<Fold, FoldPlace>): readonly [Fold, FoldPlace] {
+  const [first, ...rest] = places;
+  if (first === undefined) throw new Error("nothing is made of minutes");
+  return rest.reduce((least, entry) => (liesBefore(entry[1], least[1]) ? entry : least), first);
+}
+
+interface FoldStep {
+  readonly fold: Fold;
+  readonly place: FoldPlace;
+  readonly until: number;
+}
+
+function foldRows(database: Database, { fold, place, until }: FoldStep): FoldedRows {
+  const first = findRow(database, place, until);
+  const next = first === undefined ? { at: until, groupId: 0 } : findEnd(database, first);
+  const written = first === undefined ? 0 : addRows(database, fold, { first, next });
+  moveFold(database, fold, next);
+  return { next, written };
+}
+
+interface FoldedRows {
+  /** Where the next ones begin. */
+  readonly next: FoldPlace;
+  readonly written: number;
+}
+
+function findRow(database: Database, place: FoldPlace, until: number): FoldPlace | undefined {
+  const row = database
+    .query<FoldPlace, ColumnValue[]>(
+      `SELECT at, group_id AS groupId FROM usage_minutes
+       WHERE detail = ? AND (at, group_id) >= (?, ?) AND at < ? ORDER BY at, group_id LIMIT 1`,
+    )
+    .get(details.full, place.at, place.groupId, until);
+  return row ?? undefined;
+}
+
+/** Where the next rows begin: in the same minute or the next one. */
+function findEnd(database: Database, { at, groupId }: FoldPlace): FoldPlace {
+  const row = database
+    .query<FoldPlace, ColumnValue[]>(
+      `SELECT at, group_id AS groupId FROM usage_minutes
+       WHERE detail = ? AND at = ? AND group_id >= ? ORDER BY group_id LIMIT 1 OFFSET ${rowsAtOnce}`,
+    )
+    .get(details.full, at, groupId);
+  return row ?? { at: at + stepLengthsMs.minute, groupId: 0 };
+}
+
+interface RowRange {
+  readonly first: FoldPlace;
+  /** Excluded. */
+  readonly next: FoldPlace;
+}
+
+function addRows(database: Database, { step, detail }: Fold, { first, next }: RowRange): number {
+  const at = stepStart(first.at, step);
+  const isLastOfMinute = next.groupId === 0;
+  const end = isLastOfMinute ? Number.MAX_SAFE_INTEGER : next.groupId;
+  const { changes } = database
+    .query<unknown, ColumnValue[]>(foldInto(stepTables[step], groupColumns[detail]))
+    .run(details[detail], at, details.full, first.at, first.groupId, end);
+  const groups = detail === "full" ? { since: first.groupId, until: end } : allGroups;
+  if (detail === "full" || isLastOfMinute) {
+    compactSums(database, { step, detail, at, groups, length: longLatencies });
+  }
+  return changes;
+}
+
+const allGroups = { since: 0, until: Number.MAX_SAFE_INTEGER };
+
+const groupColumns: Readonly<Record<Detail, string>> = {
+  full: "id",
+  key: "key_group_id",
+  model: "model_group_id",
+  route: "route_group_id",
+};
+
+function foldInto(table: string, groupColumn: string): string {
+  return `
+    INSERT INTO ${table}
+    SELECT ?, ?, groups.${groupColumn}, sum(calls), sum(failed_calls), sum(abandoned_calls),
+      sum(input_tokens), sum(output_tokens), sum(cached_input_tokens), sum(estimated_tokens),
+      group_concat(durations, ''), group_concat(first_events, ''), sum(cache_write_tokens)
+    FROM usage_minutes AS minutes CROSS JOIN usage_groups AS groups ON groups.id = group_id
+    WHERE minutes.detail = ? AND at = ? AND group_id >= ? AND group_id < ?
+    GROUP BY groups.${groupColumn} ${addToOld}`;
+}

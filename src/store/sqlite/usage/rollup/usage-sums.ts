@@ -1,0 +1,95 @@
+import { encodeLatency } from "../../../../domain/usage/latency-histogram.ts";
+import type { UsageRecord } from "../../../../domain/usage/usage.ts";
+import type { UsageStep } from "../../../../domain/usage/usage-report.ts";
+import type { GroupIds } from "./usage-groups.ts";
+import { type FoldPlaces, liesBefore } from "./usage-folds.ts";
+import { type Detail, stepStart } from "../usage-steps.ts";
+
+/** What is known of the calls of one group in one step. */
+export interface UsageSum {
+  calls: number;
+  failedCalls: number;
+  abandonedCalls: number;
+  inputTokens: number;
+  outputTokens: number;
+  cachedInputTokens: number;
+  estimatedTokens: number;
+  /** Texts of `domain/latency-histogram.ts`. */
+  durations: string;
+  firstEvents: string;
+  cacheWriteTokens: number;
+}
+
+export function addSum(sum: UsageSum, other: Readonly<UsageSum>): void {
+  sum.calls += other.calls;
+  sum.failedCalls += other.failedCalls;
+  sum.abandonedCalls += other.abandonedCalls;
+  sum.inputTokens += other.inputTokens;
+  sum.outputTokens += other.outputTokens;
+  sum.cachedInputTokens += other.cachedInputTokens;
+  sum.estimatedTokens += other.estimatedTokens;
+  sum.durations += other.durations;
+  sum.firstEvents += other.firstEvents;
+  sum.cacheWriteTokens += other.cacheWriteTokens;
+}
+
+export function sumOfCall(record: UsageRecord): UsageSum {
+  const { outcome, inputTokens, outputTokens, firstEventMs } = record;
+  return {
+    calls: 1,
+    failedCalls: outcome === "completed" ? 0 : 1,
+    abandonedCalls: outcome === "abandoned" ? 1 : 0,
+    inputTokens,
+    outputTokens,
+    cachedInputTokens: record.cachedInputTokens,
+    estimatedTokens: record.usageSource === "upstream" ? 0 : inputTokens + outputTokens,
+    durations: outcome === "completed" ? encodeLatency(record.durationMs) : "",
+    firstEvents: firstEventMs === undefined ? "" : encodeLatency(firstEventMs),
+    cacheWriteTokens: record.cacheWriteTokens ?? 0,
+  };
+}
+
+/** The sums of the groups of one detail in one step of time. */
+export interface SumBucket {
+  readonly step: UsageStep;
+  readonly detail: Detail;
+  readonly at: number;
+  readonly sums: ReadonlyMap<number, UsageSum>;
+}
+
+/** Sums calls by step and detail, so that a batch costs one row for each sum it touches. */
+export class BatchSums {
+  readonly #buckets = new Map<string, SumBucket & { readonly sums: Map<number, UsageSum> }>();
+
+  /** Counts the call in its minute, and wherever its minute is part of already. */
+  add(record: UsageRecord, groups: GroupIds, places: FoldPlaces): void {
+    const call = sumOfCall(record);
+    const minute = { at: stepStart(record.startedAt, "minute"), groupId: groups.full };
+    addTo(this.#sumsOf("minute", "full", minute.at), groups.full, call);
+    for (const [{ step, detail }, place] of places) {
+      if (!liesBefore(minute, place)) continue;
+      const at = stepStart(record.startedAt, step);
+      addTo(this.#sumsOf(step, detail, at), groups[detail], call);
+    }
+  }
+
+  get buckets(): Iterable<SumBucket> {
+    return this.#buckets.values();
+  }
+
+  #sumsOf(step: UsageStep, detail: Detail, at: number): Map<number, UsageSum> {
+    const name = `${step} ${detail} ${at}`;
+    let bucket = this.#buckets.get(name);
+    if (bucket === undefined) {
+      bucket = { step, detail, at, sums: new Map() };
+      this.#buckets.set(name, bucket);
+    }
+    return bucket.sums;
+  }
+}
+
+function addTo(sums: Map<number, UsageSum>, groupId: number, call: UsageSum): void {
+  const sum = sums.get(groupId);
+  if (sum === undefined) sums.set(groupId, { ...call });
+  else addSum(sum, call);
+}

@@ -1,0 +1,97 @@
+import type { UsageDimension, UsageStep } from "../domain/usage/usage-report.ts";
+import type { CallOutcome, CapacityClass, UsageRecord } from "../domain/usage/usage.ts";
+import type { Page, PageRequest } from "./control-store.ts";
+
+/** Reads the ledger. Every backend passes `contract/usage-reports-contract.ts`. */
+export interface UsageReports {
+  /** Sums over a time, by the dimensions asked for, from the roll-ups. At most `limit` groups. */
+  totals(query: TotalsQuery): Promise<readonly UsageTotal[]>;
+  /** The same, for each step of time. Steps without calls are left out. */
+  series(query: SeriesQuery): Promise<readonly UsagePoint[]>;
+  /** Single calls, newest first. */
+  calls(filter: CallFilter, page: PageRequest): Promise<Page<UsageRecord>>;
+  call(id: string): Promise<UsageRecord | undefined>;
+  /**
+   * What was admitted since a time, by the second: what limits must remember. Within
+   * their guarantees, since as long before that time as a guarantee may count.
+   */
+  admitted(since: number): Promise<readonly AdmittedUsage[]>;
+}
+
+/** What keys that share their limits used in one second. */
+export interface AdmittedUsage {
+  /** As `Key.limitScope`. */
+  readonly limitScope: string;
+  readonly accountId: string;
+  /** Whether it was within the key's guarantee, and so not charged to its plan. */
+  readonly isGuarantee: boolean;
+  /** Milliseconds since the epoch, when the second begins. */
+  readonly at: number;
+  readonly requests: number;
+  readonly tokens: number;
+}
+
+/**
+ * Only what fits every field. Totals and series move the times outwards to whole minutes; of times
+ * whose minutes are not kept any more, to whole hours or days.
+ */
+export interface UsageFilter {
+  /** Milliseconds since the epoch, included. */
+  readonly since: number;
+  /** Excluded. */
+  readonly until: number;
+  readonly environment?: string | undefined;
+  readonly accountId?: string | undefined;
+  readonly applicationId?: string | undefined;
+  readonly keyId?: string | undefined;
+  readonly model?: string | undefined;
+  readonly target?: string | undefined;
+  readonly status?: number | undefined;
+  readonly capacityClass?: CapacityClass | undefined;
+}
+
+export interface CallFilter extends UsageFilter {
+  readonly outcome?: CallOutcome | undefined;
+  /** Only those that a provider may bill twice. */
+  readonly mayBeBilledTwice?: true | undefined;
+}
+
+export interface TotalsQuery {
+  readonly filter: UsageFilter;
+  readonly by: readonly UsageDimension[];
+  readonly limit: number;
+}
+
+export interface SeriesQuery extends TotalsQuery {
+  readonly step: UsageStep;
+}
+
+export interface UsageTotal {
+  /** Ids of the group, in the order of `by`; a null target means that none was tried. */
+  readonly group: Readonly<Partial<Record<UsageDimension, string | number | null>>>;
+  readonly calls: number;
+  /** Calls that did not complete: failed, abandoned or interrupted. */
+  readonly failedCalls: number;
+  readonly abandonedCalls: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cachedInputTokens: number;
+  readonly cacheWriteTokens: number;
+  /** Tokens of calls whose upstream gave no count. */
+  readonly estimatedTokens: number;
+  /** Of completed calls, in milliseconds; undefined without one. */
+  readonly duration: Percentiles | undefined;
+  readonly firstEvent: Percentiles | undefined;
+}
+
+/** Within 5 % of the exact value. */
+export interface Percentiles {
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+}
+
+export interface UsagePoint extends UsageTotal {
+  /** Milliseconds since the epoch, when the step begins (UTC). */
+  readonly at: number;
+}

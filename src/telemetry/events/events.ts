@@ -1,0 +1,193 @@
+import type { GatewayError } from "../../domain/errors/gateway-error.ts";
+import type { Refusal } from "../../domain/errors/refusal.ts";
+import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
+import type { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import type { UsageRecord } from "../../domain/usage/usage.ts";
+import type { Logger } from "../log/logger.ts";
+import type { Metrics } from "../metrics/metrics.ts";
+import { describeError } from "../log/redact.ts";
+
+export interface HandledRequestEvent {
+  readonly id: string;
+  readonly method: string;
+  readonly route: string;
+  readonly status: number;
+  readonly durationMs: number;
+  readonly error: GatewayError | undefined;
+  readonly refusal?: Refusal | undefined;
+  /** Whose refusals come so fast that they are made once and sent again as they are. */
+  readonly repeatedOf?: "key" | "address" | undefined;
+}
+
+export interface TelemetryOptions {
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly logsUpstreamMessages: boolean;
+}
+
+/**
+ * One function for each thing that happens and that operators want to know: log line and metrics
+ * together. Fields are picked by name, so that nothing else can get into a log.
+ */
+export class TelemetryEvents {
+  readonly #options: TelemetryOptions;
+  readonly #logger: Logger;
+  readonly #metrics: Metrics;
+
+  constructor(options: TelemetryOptions) {
+    this.#options = options;
+    this.#logger = options.logger;
+    this.#metrics = options.metrics;
+  }
+
+  requestHandled(event: HandledRequestEvent): void {
+    this.#metrics.requestHandled(event.route, event.status);
+    const { id, method, route, status, error, repeatedOf } = event;
+    if (repeatedOf !== undefined) this.#metrics.repeated(repeatedOf);
+    const explanation = event.refusal?.explanation ?? error?.explanation;
+    if (explanation !== undefined) this.#metrics.refused(explanation.rule);
+    if (error?.row.code === "internal_error") {
+      const cause = describeError(error.cause);
+      this.#logger.log("error", "internal error", { id, method, route, cause });
+      return;
+    }
+    const code = error?.code ?? undefined;
+    const durationMs = Math.round(event.durationMs);
+    this.#logger.log("debug", "request", { id, method, route, status, code, durationMs });
+  }
+
+  callEnded(record: UsageRecord): void {
+    this.#metrics.callEnded(record);
+    const { id, application, keyId, model, target, outcome, status, code } = record;
+    const { inputTokens, outputTokens, attempts } = record;
+    const durationMs = Math.round(record.durationMs);
+    const subject = { id, application, keyId, model, target, outcome, status, code };
+    const counts = { inputTokens, outputTokens, attempts, durationMs };
+    this.#logger.log("debug", "call", { ...subject, ...counts });
+  }
+
+  attemptFailed(callId: string, targetId: string, failure: UpstreamFailure): void {
+    const upstream = targetId.slice(0, targetId.indexOf("/"));
+    const { message, ...details } = failure.details;
+    const { kind, status, code, hint, requestId, param } = details;
+    // Nothing was sent: the target was only found to be unfit.
+    if (kind !== "unsupported") this.#metrics.attemptFailed(upstream, kind);
+    // Upstreams quote what they refuse, so their words may hold a prompt.
+    const words = this.#options.logsUpstreamMessages ? message : undefined;
+    const about = { kind, status, code, param, hint, requestId, words };
+    this.#logger.log(attemptLogLevel(kind), "attempt failed", {
+      id: callId,
+      target: targetId,
+      ...about,
+    });
+  }
+
+  /** Events of a streamed answer that nobody could read. What was in them is in no log. */
+  malformedEvents(stream: { id: string; upstream: string; target: string; count: number }): void {
+    const { id, upstream, target, count } = stream;
+    this.#metrics.malformedEvents(upstream, count);
+    const message = "an upstream's stream had malformed events; what was in them is lost";
+    this.#logger.log("warn", message, { id, upstream, target, count });
+  }
+
+  /** Something of an upstream that belongs to no call. Its words are the gateway's own. */
+  upstreamTrouble(upstream: string, what: string): void {
+    this.#logger.log("warn", "upstream trouble", { upstream, what });
+  }
+
+  settleFailed(callId: string, error: unknown): void {
+    const cause = describeError(error);
+    this.#logger.log("error", "a reservation could not be settled", { id: callId, cause });
+  }
+
+  configAccepted(name: string): void {
+    this.#metrics.configReloaded("accepted");
+    this.#logger.log("info", "configuration reloaded", { name });
+  }
+
+  configRefused(problems: string): void {
+    this.#metrics.configReloaded("refused");
+    this.#logger.log("error", "configuration refused, the running one stays", { problems });
+  }
+
+  configNotice(notice: string): void {
+    this.#logger.log("warn", "configuration", { notice });
+  }
+
+  /** Somebody could not sign in to the control plane. */
+  signInRefused(refusal: { id: string; address: string; how: string; reason: string }): void {
+    this.#logger.log("warn", "a sign-in was refused", refusal);
+  }
+
+  /** A secret scanner has found credentials; those that are ours are in the audit. */
+  leaksReported(found: { truePositives: number; falsePositives: number; ended: number }): void {
+    const { truePositives, falsePositives, ended } = found;
+    this.#metrics.leaksReported("true_positive", truePositives);
+    this.#metrics.leaksReported("false_positive", falsePositives);
+    if (truePositives === 0) return;
+    const message =
+      "leaked credentials were reported; see the audit, and rotate what was not ended";
+    this.#logger.log("error", message, { truePositives, falsePositives, ended });
+  }
+
+  localAccessFailed(error: unknown): void {
+    const message = "the file for the command line on this machine could not be written";
+    this.#logger.log("warn", message, { cause: describeError(error) });
+  }
+
+  started(addresses: { data: string; admin: string }): void {
+    this.#logger.log("info", "listening", addresses);
+  }
+
+  draining(openRequests: number): void {
+    this.#logger.log("info", "shutting down: open requests may finish", { openRequests });
+  }
+
+  stopped(): void {
+    this.#logger.log("info", "stopped");
+  }
+
+  /** Live keys that the configuration leaves without an environment or a plan. */
+  keysStranded(what: "environment" | "plan", name: string, keys: number): void {
+    this.#logger.log("warn", `live keys use a ${what} that is not configured`, { name, keys });
+  }
+
+  /** Keys of versions that had no pools keep their units, which guarantee nothing until one is named. */
+  unitsWithoutPool({ keys, units }: { keys: number; units: number }): void {
+    const message =
+      "live keys have provisioned units of no pool, which guarantee nothing: set their pool, or 0 units";
+    this.#logger.log("warn", message, { keys, units });
+  }
+
+  /** More units are sold than the pool can hold at once: a changed configuration may do that. */
+  poolOversold(oversold: { pool: string; soldUnits: number; sellableUnits: number }): void {
+    const { pool, soldUnits, sellableUnits } = oversold;
+    const message = "a pool holds less than what is sold of it, so guarantees may not be kept";
+    this.#logger.log("warn", message, { pool, soldUnits, sellableUnits });
+  }
+
+  /** A key whose plan the configuration lacks: its calls are refused until that is mended. */
+  planMissing(keyId: string, plan: string): void {
+    this.#logger.log("error", "a key's plan is not configured", { keyId, plan });
+  }
+
+  unhandled(id: string, error: unknown): void {
+    this.#logger.log("error", "unhandled failure", { id, cause: describeError(error) });
+  }
+}
+
+/** The operator's own faults deserve attention; the provider's weather and callers' faults less. */
+function attemptLogLevel(kind: UpstreamFailureKind): "debug" | "warn" | "error" {
+  switch (kind) {
+    case "bad-credential":
+    case "unknown-model":
+      return "error";
+    case "context-overflow":
+    case "invalid-request":
+    case "content-refused":
+    case "unsupported":
+      return "debug";
+    default:
+      return "warn";
+  }
+}

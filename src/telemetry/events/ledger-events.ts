@@ -1,0 +1,98 @@
+import type { Clock } from "../../domain/clock.ts";
+import { logFault, logRecovery } from "../log/log-outage.ts";
+import type { Logger } from "../log/logger.ts";
+import type { Metrics } from "../metrics/metrics.ts";
+import { Outage } from "../log/outage.ts";
+
+export interface LedgerEventOptions {
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+}
+
+/** What a start found in the spool of the process before. */
+export interface ReplayedSpool {
+  readonly closed: number;
+  readonly interrupted: number;
+  readonly skippedBytes: number;
+}
+
+/** What happens to usage on its way through the spool to the database. */
+export class LedgerTelemetry {
+  readonly #logger: Logger;
+  readonly #metrics: Metrics;
+  readonly #database: Outage;
+  readonly #spool: Outage;
+  readonly #spoolSpace: Outage;
+
+  constructor({ logger, metrics, clock }: LedgerEventOptions) {
+    this.#logger = logger;
+    this.#metrics = metrics;
+    this.#database = new Outage(clock);
+    this.#spool = new Outage(clock);
+    this.#spoolSpace = new Outage(clock);
+  }
+
+  writeFailed(rows: number, error: unknown): void {
+    this.#metrics.ledgerWriteFailed();
+    const message = "usage cannot be stored; it waits in the spool";
+    if (this.#database.failed()) logFault(this.#logger, message, { error, fields: { rows } });
+  }
+
+  written(): void {
+    logRecovery(this.#logger, this.#database, "usage is stored again");
+  }
+
+  spoolFailed(error: unknown): void {
+    const message = "the spool cannot be written; calls are refused until it can";
+    if (this.#spool.failed()) logFault(this.#logger, message, { error });
+  }
+
+  spoolRecovered(): void {
+    logRecovery(this.#logger, this.#spool, "the spool can be written again");
+  }
+
+  nearlyFull(bytes: number, limit: number): void {
+    if (!this.#spoolSpace.failed()) return;
+    const message = "the spool is nearly full; calls are refused when it is";
+    this.#logger.log("warn", message, { bytes, limit });
+  }
+
+  roomyAgain(): void {
+    logRecovery(this.#logger, this.#spoolSpace, "the spool has room again");
+  }
+
+  replayed({ closed, interrupted, skippedBytes }: ReplayedSpool): void {
+    if (closed + interrupted + skippedBytes === 0) return;
+    const level = skippedBytes > 0 ? "error" : interrupted > 0 ? "warn" : "info";
+    const fields = { closed, interrupted, skippedBytes };
+    this.#logger.log(level, "the spool of the process before was replayed", fields);
+  }
+
+  /** Usage that it may hold is replayed by the start that can read it. */
+  passedOver(path: string, reason: string): void {
+    const message = "something in the spool folder cannot be read and is passed over";
+    this.#logger.log("error", message, { path, reason });
+  }
+
+  /** A file of the running process had damage when it was read back. */
+  damaged(path: string, skippedBytes: number): void {
+    this.#logger.log("error", "the spool is damaged; the bytes are put aside", {
+      path,
+      skippedBytes,
+    });
+  }
+
+  /** At the end of the process: neither the database nor the spool took these rows. */
+  lost(rows: number, error: unknown): void {
+    const message = "usage is lost: neither the database nor the spool takes it";
+    logFault(this.#logger, message, { error, fields: { rows } });
+  }
+
+  /** A row that the database will never take; it is in the dead-letter file. */
+  deadLettered(callId: string, error: unknown): void {
+    this.#metrics.deadLettered();
+    const message = "a usage row was put into the dead-letter file";
+    logFault(this.#logger, message, { error, fields: { id: callId } });
+  }
+}

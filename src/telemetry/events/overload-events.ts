@@ -1,0 +1,41 @@
+import type { Clock } from "../../domain/clock.ts";
+import type { CapacityClass } from "../../domain/usage/usage.ts";
+import { logRecovery } from "../log/log-outage.ts";
+import type { Logger } from "../log/logger.ts";
+import { Outage } from "../log/outage.ts";
+import type { OverloadMetrics } from "../metrics/overload-metrics.ts";
+
+export interface OverloadEventOptions {
+  readonly logger: Logger;
+  readonly metrics: OverloadMetrics;
+  readonly clock: Clock;
+}
+
+/** Calls that are refused because the process has too much to do: counted one by one, told once. */
+export class OverloadEvents {
+  readonly #logger: Logger;
+  readonly #metrics: OverloadMetrics;
+  readonly #outage: Outage;
+
+  constructor({ logger, metrics, clock }: OverloadEventOptions) {
+    this.#logger = logger;
+    this.#metrics = metrics;
+    this.#outage = new Outage(clock);
+  }
+
+  measureDelay(delayMs: () => number): void {
+    this.#metrics.measureDelay(delayMs);
+  }
+
+  callRefused(capacityClass: CapacityClass): void {
+    this.#metrics.callRefused(capacityClass);
+  }
+
+  changed(isShedding: boolean): void {
+    if (!isShedding) logRecovery(this.#logger, this.#outage, "no calls are refused any more");
+    else if (this.#outage.failed()) {
+      const message = "the process has too much to do; a share of the calls is refused with 503";
+      this.#logger.log("warn", message, {});
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import { expect, test } from "bun:test";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { createLogger } from "../log/logger.ts";
+import { Metrics } from "../metrics/metrics.ts";
+import { RoutingEvents } from "./routing-events.ts";
+
+function start() {
+  const lines: string[] = [];
+  const write = (line: string): void => void lines.push(line);
+  const logger = createLogger({ level: "debug", format: "json", clock: new ManualClock(), write });
+  const metrics = new Metrics({
+    openRequests: () => 0,
+    queuedUsageRows: () => 0,
+    spoolBytes: () => 0,
+    keysAgeSeconds: () => 0,
+    residentBytes: () => 0,
+    droppedLogLines: () => 0,
+  });
+  const events = new RoutingEvents({
+    logger,
+    metrics: metrics.routing,
+    capacity: metrics.capacity,
+  });
+  const logged = (): unknown[] => lines.map((line): unknown => JSON.parse(line));
+  return { events, metrics, logged };
+}
+
+const ejection = {
+  target: "up/m",
+  key: undefined,
+  forMs: 10_000,
+  times: 2,
+  because: "5 failures in a row",
+};
+
+test("a target's ejection and its return are a line each, and a gauge says which it is", () => {
+  const { events, metrics, logged } = start();
+  events.targetsConfigured(["up/m", "other/m"]);
+  expect(metrics.render()).toContain('sluice_target_ejected{target="up/m"} 0');
+  events.targetEjected(ejection);
+  expect(metrics.render()).toContain('sluice_target_ejected{target="up/m"} 1');
+  expect(metrics.render()).toContain('sluice_target_ejected{target="other/m"} 0');
+  events.targetReturned({ target: "up/m", key: undefined });
+  expect(metrics.render()).toContain('sluice_target_ejected{target="up/m"} 0');
+  expect(metrics.render()).toContain('sluice_target_ejections_total{target="up/m",scope="all"} 1');
+  expect(logged()).toEqual([
+    expect.objectContaining({ level: "warn", target: "up/m", because: "5 failures in a row" }),
+    expect.objectContaining({ level: "info", target: "up/m" }),
+  ]);
+});
+
+test("an ejection for one key is told with the key, and is no ejection of the target", () => {
+  const { events, metrics, logged } = start();
+  events.targetsConfigured(["up/m"]);
+  events.targetEjected({ ...ejection, key: "key_bad" });
+  expect(metrics.render()).toContain('sluice_target_ejected{target="up/m"} 0');
+  expect(metrics.render()).toContain('sluice_target_ejections_total{target="up/m",scope="key"} 1');
+  expect(logged()).toEqual([expect.objectContaining({ level: "warn", key: "key_bad" })]);
+});
+
+test("probes are counted by what they met", () => {
+  const { events, metrics } = start();
+  events.targetProbed("up/m", undefined);
+  events.targetProbed("up/m", { kind: "timed-out", message: "" });
+  expect(metrics.render()).toContain(
+    'sluice_target_probes_total{target="up/m",outcome="answered"} 1',
+  );
+  expect(metrics.render()).toContain(
+    'sluice_target_probes_total{target="up/m",outcome="timed-out"} 1',
+  );
+});
+
+test("a reload keeps who is ejected, and shows no target that is gone", () => {
+  const { events, metrics } = start();
+  events.targetsConfigured(["up/m", "gone/m"]);
+  events.targetEjected(ejection);
+  events.targetEjected({ ...ejection, target: "gone/m" });
+  events.targetsConfigured(["up/m", "new/m"]);
+  events.targetReturned({ target: "gone/m", key: undefined });
+  expect(metrics.render()).toContain('sluice_target_ejected{target="up/m"} 1');
+  expect(metrics.render()).toContain('sluice_target_ejected{target="new/m"} 0');
+  expect(metrics.render()).not.toContain('sluice_target_ejected{target="gone/m"}');
+  events.targetsConfigured(["gone/m"]);
+  expect(metrics.render()).toContain('sluice_target_ejected{target="gone/m"} 0');
+});
+
+test("what is done after failed attempts is counted by model", () => {
+  const { events, metrics } = start();
+  events.retryDecided("alpha-sonnet-4", "next-target");
+  events.retryDecided("alpha-sonnet-4", "next-target");
+  events.retryDecided("alpha-sonnet-4", "budget");
+  const name = "sluice_retry_decisions_total";
+  expect(metrics.render()).toContain(`${name}{model="alpha-sonnet-4",decision="next-target"} 2`);
+  expect(metrics.render()).toContain(`${name}{model="alpha-sonnet-4",decision="budget"} 1`);
+});

@@ -1,0 +1,109 @@
+import { expect, test } from "bun:test";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { createLogger } from "../log/logger.ts";
+import { Metrics } from "../metrics/metrics.ts";
+import { LedgerTelemetry } from "./ledger-events.ts";
+import { StorageEvents } from "./storage-events.ts";
+
+function start() {
+  const clock = new ManualClock();
+  const lines: string[] = [];
+  const write = (line: string): void => void lines.push(line);
+  const logger = createLogger({ level: "debug", format: "json", clock, write });
+  const metrics = new Metrics({
+    openRequests: () => 0,
+    queuedUsageRows: () => 0,
+    spoolBytes: () => 0,
+    keysAgeSeconds: () => 0,
+    residentBytes: () => 0,
+    droppedLogLines: () => 0,
+  });
+  const events = new StorageEvents({ logger, clock });
+  const ledger = new LedgerTelemetry({ logger, metrics, clock });
+  const logged = (): unknown[] => lines.map((line): unknown => JSON.parse(line));
+  return { clock, events, ledger, metrics, logged };
+}
+
+test("an outage of the database is one line at its begin and one at its end, not one a poll", () => {
+  const { clock, events, logged } = start();
+  for (let poll = 0; poll < 20; poll++) {
+    events.keysReloadFailed(new Error("database is locked"));
+    clock.advance(500);
+  }
+  events.keysReloaded();
+  events.keysReloaded();
+  expect(logged()).toEqual([
+    expect.objectContaining({ level: "error", cause: expect.stringContaining("is locked") }),
+    expect.objectContaining({ level: "info", afterMs: 10_000 }),
+  ]);
+});
+
+test("outages of different things do not silence each other", () => {
+  const { events, ledger, logged } = start();
+  events.keysReloadFailed(new Error("a"));
+  ledger.writeFailed(7, new Error("b"));
+  ledger.spoolFailed(new Error("c"));
+  expect(logged()).toHaveLength(3);
+});
+
+test("every refused batch is counted, also those that the log is spared", () => {
+  const { ledger, metrics } = start();
+  for (let tries = 0; tries < 3; tries++) ledger.writeFailed(1, new Error("full"));
+  expect(metrics.render()).toContain("sluice_ledger_write_failures_total 3");
+});
+
+test("every row in the dead-letter file has its own line", () => {
+  const { ledger, metrics, logged } = start();
+  ledger.deadLettered("req_1", new Error("NOT NULL"));
+  ledger.deadLettered("req_2", new Error("NOT NULL"));
+  expect(logged()).toHaveLength(2);
+  expect(metrics.render()).toContain("sluice_ledger_dead_letters_total 2");
+});
+
+test("a start without anything to replay says nothing, and bytes that were skipped are an error", () => {
+  const { ledger, logged } = start();
+  ledger.replayed({ closed: 0, interrupted: 0, skippedBytes: 0 });
+  expect(logged()).toEqual([]);
+  ledger.replayed({ closed: 2, interrupted: 1, skippedBytes: 0 });
+  ledger.replayed({ closed: 2, interrupted: 0, skippedBytes: 90 });
+  expect(logged()).toEqual([
+    expect.objectContaining({ level: "warn", interrupted: 1 }),
+    expect.objectContaining({ level: "error", skippedBytes: 90 }),
+  ]);
+});
+
+test("a spool that is nearly full again within a minute is told of again", () => {
+  const { clock, ledger, logged } = start();
+  ledger.nearlyFull(81, 100);
+  clock.advance(5_000);
+  ledger.roomyAgain();
+  ledger.nearlyFull(82, 100);
+  expect(logged()).toEqual([
+    expect.objectContaining({ level: "warn", bytes: 81 }),
+    expect.objectContaining({ level: "info", afterMs: 5_000 }),
+    expect.objectContaining({ level: "warn", bytes: 82 }),
+  ]);
+});
+
+test("a run of retention that goes well ends its outage, and only such a run", () => {
+  const { clock, events, logged } = start();
+  const failed = expect.objectContaining({ level: "error" });
+  events.retentionFailed(new Error("locked"));
+  events.retentionRemoved(25);
+  clock.advance(1_000);
+  events.retentionFailed(new Error("locked"));
+  events.retentionDone();
+  events.retentionDone();
+  events.retentionFailed(new Error("locked"));
+  const removed = expect.objectContaining({ level: "info", rows: 25 });
+  const recovered = expect.objectContaining({ level: "info", afterMs: 1_000 });
+  expect(logged()).toEqual([failed, removed, recovered, failed]);
+});
+
+test("usage that came too late to be stored is told by its reasons", () => {
+  const { events, logged } = start();
+  events.usageDropped({ ofErasedAccounts: 0, tooOld: 0 });
+  events.usageDropped({ ofErasedAccounts: 2, tooOld: 7 });
+  const said = expect.objectContaining({ level: "warn", ofErasedAccounts: 2, tooOld: 7 });
+  expect(logged()).toEqual([said]);
+});

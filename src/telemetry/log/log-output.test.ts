@@ -1,0 +1,110 @@
+import { expect, test } from "bun:test";
+import { ManualTimers } from "../../../test/support/manual-timers.ts";
+import { LogOutput } from "./log-output.ts";
+import { OutputQueue } from "./output-queue.ts";
+
+/** A log whose reader does what the test says. */
+class StagedLog {
+  readonly clock = new ManualTimers();
+  readonly lines: string[] = [];
+  #isFull = false;
+  #reader: PromiseWithResolvers<void> | undefined;
+  readonly queue = new OutputQueue(this.clock, async (_, bytes) => {
+    await this.#reader?.promise;
+    if (this.#isFull) throw new Error("full");
+    this.lines.push(...Buffer.from(bytes).toString().split("\n").slice(0, -1));
+    return bytes.length;
+  });
+  readonly output = new LogOutput(this.queue, this.clock);
+
+  constructor(limitBytes: number) {
+    this.output.configure({ limitBytes, describeDropped: (lines) => `dropped ${lines}` });
+  }
+
+  write(count: number, text = "line"): void {
+    for (let line = 0; line < count; line += 1) this.output.write(text);
+  }
+
+  set isFull(value: boolean) {
+    this.#isFull = value;
+  }
+
+  stopReading(): void {
+    this.#reader = Promise.withResolvers();
+  }
+
+  readOn(): void {
+    this.#reader?.resolve();
+    this.#reader = undefined;
+  }
+
+  async second(): Promise<void> {
+    this.clock.advance(1_000);
+    await this.queue.idle();
+  }
+}
+
+test("lines that fail are counted, and told by one line once writing works", async () => {
+  const log = new StagedLog(1_000);
+  log.isFull = true;
+  log.write(3);
+  await log.queue.idle();
+  await log.second();
+  await log.second();
+  expect(log.output.droppedLines).toBe(3);
+  log.write(2);
+  await log.queue.idle();
+  log.isFull = false;
+  await log.second();
+  await log.second();
+  expect(log.lines).toEqual(["dropped 5"]);
+  log.write(1);
+  await log.queue.idle();
+  expect(log.lines).toEqual(["dropped 5", "line"]);
+});
+
+test("lines beyond the limit are dropped, told once there is room again, and never twice", async () => {
+  const log = new StagedLog(50);
+  log.stopReading();
+  log.write(30);
+  expect(log.queue.waitingBytes).toBe(50);
+  expect(log.output.droppedLines).toBe(20);
+  // What waits is still too much to put more behind it.
+  log.clock.advance(5_000);
+  expect(log.queue.waitingBytes).toBe(50);
+  log.readOn();
+  await log.queue.idle();
+  await log.second();
+  await log.second();
+  const tenLines = Array.from({ length: 10 }, () => "line");
+  expect(log.lines).toEqual([...tenLines, "dropped 20"]);
+});
+
+test("a count that waits for its reader is not told by a second line", async () => {
+  const log = new StagedLog(1_000);
+  log.isFull = true;
+  log.write(1);
+  await log.queue.idle();
+  log.isFull = false;
+  log.stopReading();
+  log.clock.advance(1_000);
+  // One more is lost while the first count is on its way.
+  log.write(1, "x".repeat(2_000));
+  log.clock.advance(1_000);
+  log.readOn();
+  await log.queue.idle();
+  await log.second();
+  expect(log.lines).toEqual(["dropped 1", "dropped 1"]);
+});
+
+test("at the end the count is told once more, and no timer is left", async () => {
+  const log = new StagedLog(1_000);
+  log.isFull = true;
+  log.write(4);
+  await log.queue.idle();
+  log.isFull = false;
+  log.output.end();
+  await log.queue.idle();
+  await log.second();
+  expect(log.lines).toEqual(["dropped 4"]);
+});

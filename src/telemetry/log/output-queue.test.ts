@@ -1,0 +1,89 @@
+import { expect, test } from "bun:test";
+import { ManualTimers } from "../../../test/support/manual-timers.ts";
+import { OutputQueue } from "./output-queue.ts";
+
+const busy = Object.assign(new Error("busy"), { code: "EAGAIN" });
+const full = Object.assign(new Error("full"), { code: "ENOSPC" });
+
+/** A system that takes of each write what the test says: so many bytes, or an error. */
+class StagedFiles {
+  readonly #answers: (number | Error)[];
+  readonly writes: (readonly [number, string])[] = [];
+
+  constructor(...answers: (number | Error)[]) {
+    this.#answers = answers;
+  }
+
+  readonly write = (file: number, bytes: Uint8Array): Promise<number> => {
+    const answer = this.#answers.shift() ?? bytes.length;
+    if (typeof answer !== "number") return Promise.reject(answer);
+    this.writes.push([file, Buffer.from(bytes.subarray(0, answer)).toString()]);
+    return Promise.resolve(answer);
+  };
+}
+
+function setUp(...answers: (number | Error)[]) {
+  const files = new StagedFiles(...answers);
+  const clock = new ManualTimers();
+  const queue = new OutputQueue(clock, files.write);
+  const ends: string[] = [];
+  const push = (file: number, text: string): void => {
+    const bytes = Buffer.from(text);
+    const onEnd = (error?: unknown): void => void ends.push(error === undefined ? "ok" : "lost");
+    queue.push({ file, bytes, onEnd });
+  };
+  return { files, clock, queue, ends, push };
+}
+
+test("what waits behind a write goes out together, file by file and in order", async () => {
+  const { files, queue, ends, push } = setUp();
+  push(2, "a\n");
+  for (const text of ["b\n", "c\n"]) push(2, text);
+  push(1, "d\n");
+  push(2, "e\n");
+  expect(queue.waitingBytes).toBe(10);
+  await queue.idle();
+  expect(files.writes).toEqual([
+    [2, "a\n"],
+    [2, "b\nc\n"],
+    [1, "d\n"],
+    [2, "e\n"],
+  ]);
+  expect(ends).toEqual(["ok", "ok", "ok", "ok", "ok"]);
+  expect(queue.waitingBytes).toBe(0);
+});
+
+test("a write that is taken in parts goes on where it was", async () => {
+  const { files, queue, ends, push } = setUp(2, 1);
+  push(2, "hello\n");
+  await queue.idle();
+  expect(files.writes.map(([, text]) => text)).toEqual(["he", "l", "lo\n"]);
+  expect(ends).toEqual(["ok"]);
+});
+
+test("what is whole before a failure counts as written, and a cut line is ended before the next", async () => {
+  const { files, queue, ends, push } = setUp(2, 4, full, full);
+  push(2, "a\n");
+  for (const text of ["b\n", "cut\n", "lost\n"]) push(2, text);
+  await queue.idle();
+  expect(ends).toEqual(["ok", "ok", "lost", "lost"]);
+  push(2, "d\n");
+  await queue.idle();
+  push(2, "e\n");
+  await queue.idle();
+  expect(ends.slice(4)).toEqual(["lost", "ok"]);
+  expect(files.writes.map(([, text]) => text)).toEqual(["a\n", "b\ncu", "\ne\n"]);
+});
+
+test("a pipe that is busy is tried again, and nothing is lost", async () => {
+  const { files, clock, queue, ends, push } = setUp(busy, 1, busy);
+  push(2, "ab\n");
+  for (let tries = 0; tries < 2; tries += 1) {
+    await Bun.sleep(1);
+    expect(ends).toEqual([]);
+    clock.advance(1_000);
+  }
+  await queue.idle();
+  expect(files.writes.map(([, text]) => text)).toEqual(["a", "b\n"]);
+  expect(ends).toEqual(["ok"]);
+});

@@ -1,0 +1,126 @@
+import { write } from "node:fs";
+import type { Clock } from "../../domain/clock.ts";
+
+/** Descriptors of this process. */
+export const standardOutput = 1;
+export const standardError = 2;
+
+export interface Output {
+  /** A descriptor. */
+  readonly file: number;
+  readonly bytes: Uint8Array;
+  /** Told once: without an error when all of it was written. */
+  readonly onEnd: (error?: unknown) => void;
+}
+
+/** Writes some of the bytes and says how many. */
+export type WriteSome = (file: number, bytes: Uint8Array) => Promise<number>;
+
+/** Outputs of one file go out together up to this size. */
+const batchBytes = 64 * 1024;
+/** How long a pipe that takes nothing and does not block is left alone. */
+const busyMs = 20;
+const lineEnd = 0x0a;
+
+/**
+ * Writes one output after the other, off the event loop: a pipe that nobody reads, a terminal that
+ * was stopped and a disk that hangs let a write wait without end. The streams of the runtime do not
+ * serve: on terminals they wait on the event loop, and after a broken pipe they tell of success. One
+ * write at a time, whatever its file: each that waits keeps one of the few threads of the runtime.
+ */
+export class OutputQueue {
+  readonly #write: WriteSome;
+  readonly #clock: Pick<Clock, "schedule">;
+  readonly #outputs: Output[] = [];
+  /** Files whose last line was cut short. */
+  readonly #torn = new Set<number>();
+  #waitingBytes = 0;
+  #writing: Promise<void> | undefined;
+
+  constructor(clock: Pick<Clock, "schedule">, writeSome: WriteSome = writeToFile) {
+    this.#clock = clock;
+    this.#write = writeSome;
+  }
+
+  /** Of everything that was not written yet. */
+  get waitingBytes(): number {
+    return this.#waitingBytes;
+  }
+
+  push(output: Output): void {
+    this.#outputs.push(output);
+    this.#waitingBytes += output.bytes.length;
+    this.#writing ??= this.#writeAll();
+  }
+
+  /** Resolves when nothing waits. */
+  async idle(): Promise<void> {
+    while (this.#writing !== undefined) await this.#writing;
+  }
+
+  async #writeAll(): Promise<void> {
+    for (let batch = this.#takeBatch(); batch !== undefined; batch = this.#takeBatch()) {
+      await this.#writeBatch(batch);
+    }
+    this.#writing = undefined;
+  }
+
+  #takeBatch(): readonly Output[] | undefined {
+    const [first] = this.#outputs;
+    if (first === undefined) return undefined;
+    let bytes = 0;
+    const end = this.#outputs.findIndex((output) => {
+      bytes += output.bytes.length;
+      return output !== first && (output.file !== first.file || bytes > batchBytes);
+    });
+    return this.#outputs.splice(0, end === -1 ? this.#outputs.length : end);
+  }
+
+  async #writeBatch(outputs: readonly Output[]): Promise<void> {
+    const file = outputs[0]?.file ?? standardError;
+    const repair = this.#torn.delete(file) ? [Uint8Array.of(lineEnd)] : [];
+    const bytes = Buffer.concat([...repair, ...outputs.map((output) => output.bytes)]);
+    const { written, error } = await this.#writeWhole(file, bytes);
+    const isTorn = written === 0 ? repair.length > 0 : bytes[written - 1] !== lineEnd;
+    if (error !== undefined && isTorn) this.#torn.add(file);
+    let end = repair.length;
+    for (const output of outputs) {
+      end += output.bytes.length;
+      this.#waitingBytes -= output.bytes.length;
+      output.onEnd(end <= written ? undefined : error);
+    }
+  }
+
+  async #writeWhole(file: number, bytes: Uint8Array): Promise<Written> {
+    let written = 0;
+    while (written < bytes.length) {
+      try {
+        written += await this.#write(file, bytes.subarray(written));
+      } catch (error) {
+        if (!isBusy(error)) return { written, error: error ?? new Error("unknown failure") };
+        await new Promise<void>((resolve) => void this.#clock.schedule(resolve, busyMs));
+      }
+    }
+    return { written, error: undefined };
+  }
+}
+
+interface Written {
+  readonly written: number;
+  /** Why no more than that was written. */
+  readonly error: unknown;
+}
+
+function writeToFile(file: number, bytes: Uint8Array): Promise<number> {
+  return new Promise((resolve, reject) => {
+    write(file, bytes, 0, bytes.length, null, (error, written) => {
+      if (error === null) resolve(written);
+      else reject(error);
+    });
+  });
+}
+
+/** Somebody else made the pipe one that does not block. */
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "EAGAIN";
+}

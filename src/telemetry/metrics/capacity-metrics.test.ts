@@ -1,0 +1,64 @@
+import { describe, expect, test } from "bun:test";
+import type { AttemptOutcome } from "../../domain/usage/call-routing.ts";
+import { recordOf } from "../../../test/contracts/usage-fixtures.ts";
+import { CapacityMetrics } from "./capacity-metrics.ts";
+
+const none = { provisioned: 0, spillover: 0, "on-demand": 0 };
+
+test("places and waits are shown by pool and class", () => {
+  const metrics = new CapacityMetrics();
+  const pool = { kind: "pool", name: "shared" } as const;
+  metrics.follow(() => [
+    { ...pool, inFlight: { ...none, provisioned: 2 }, queued: { ...none, "on-demand": 3 } },
+  ]);
+  metrics.waited({ pool, capacityClass: "on-demand", outcome: "deadline", waitedMs: 20 });
+  const lines = metrics.render().split("\n");
+  expect(lines).toContain(`sluice_pool_in_flight{pool="pool:shared",class="provisioned"} 2`);
+  expect(lines).toContain(`sluice_pool_in_flight{pool="pool:shared",class="on-demand"} 0`);
+  expect(lines).toContain(`sluice_pool_queued{pool="pool:shared",class="on-demand"} 3`);
+  expect(lines).toContain(
+    `sluice_queue_wait_seconds_sum{pool="pool:shared",class="on-demand",outcome="deadline"} 0.02`,
+  );
+});
+
+describe("a broken guarantee", () => {
+  const candidates = [{ target: "east/m", model: "alpha-sonnet-4", why: "priority 1" }];
+  const after = (...outcomes: readonly AttemptOutcome[]) => ({
+    candidates,
+    attempts: outcomes.map((outcome) => ({
+      target: "east/m",
+      model: "alpha-sonnet-4",
+      startMs: 0,
+      durationMs: 1,
+      outcome,
+      mayBeBilled: false,
+    })),
+  });
+  const failed = { capacityClass: "provisioned", status: 503, outcome: "failed" } as const;
+
+  function isCounted(values: Parameters<typeof recordOf>[1]): boolean {
+    const metrics = new CapacityMetrics();
+    metrics.callEnded(recordOf("req_1", values));
+    const line = `sluice_guarantee_breaches_total{model="alpha-sonnet-4"} 1`;
+    return metrics.render().split("\n").includes(line);
+  }
+
+  test("is a provisioned call whose targets all failed, or were all busy", () => {
+    expect(isCounted({ ...failed, routing: after("unavailable", "throttled") })).toBe(true);
+    expect(isCounted({ ...failed, attempts: 0, routing: after() })).toBe(true);
+  });
+
+  test("is none that was cut off, refused before a target was looked for, or not provisioned", () => {
+    expect(isCounted({ ...failed, routing: after("unavailable", "given-up") })).toBe(false);
+    expect(isCounted({ ...failed, attempts: 0, routing: undefined })).toBe(false);
+    expect(isCounted({ ...failed, status: 200, routing: after("unavailable", "answered") })).toBe(
+      false,
+    );
+    const spilled = {
+      ...failed,
+      capacityClass: "spillover",
+      routing: after("unavailable"),
+    } as const;
+    expect(isCounted(spilled)).toBe(false);
+  });
+});

@@ -1,0 +1,62 @@
+import { connect, isIP, type Socket } from "node:net";
+import type { Clock } from "../domain/clock.ts";
+import { hasSettledWithin } from "../domain/waiting/has-settled-within.ts";
+import type { ConnectProbe } from "./host-probes.ts";
+
+/** Addresses of a host that are tried at once; hosts have a few. */
+const mostAddresses = 8;
+
+export interface ConnectProbeOptions {
+  /** All addresses of a host name. */
+  readonly resolveHost: (hostname: string) => Promise<readonly string[]>;
+  readonly clock: Pick<Clock, "schedule">;
+}
+
+/**
+ * Makes a probe that asks a host by TCP. It has answered when one of its addresses takes the
+ * connection, or when all of them refuse it: a server that shuts down refuses new connections while
+ * it finishes the open ones.
+ */
+export function connectProbe({ resolveHost, clock }: ConnectProbeOptions): ConnectProbe {
+  return async (url, timeoutMs) => {
+    const { hostname, port, protocol } = new URL(url);
+    const host = hostname.replace(/^\[|\]$/g, "");
+    const portNumber = port === "" ? defaultPort(protocol) : Number(port);
+    using sockets = new ProbeSockets();
+    const ask = async (): Promise<void> => {
+      const addresses = isIP(host) === 0 ? await resolveHost(host) : [host];
+      await sockets.connectAny(addresses.slice(0, mostAddresses), portNumber);
+    };
+    // A host without an address is no silent one: the attempt itself says what is wrong.
+    return await hasSettledWithin(ask(), timeoutMs, clock);
+  };
+}
+
+/** Of the runtime's ways to connect, this one can close a socket that has no connection yet. */
+class ProbeSockets implements Disposable {
+  readonly #sockets: Socket[] = [];
+  #isOver = false;
+
+  /** Resolves with the first connection; rejects when all addresses have refused. */
+  async connectAny(addresses: readonly string[], port: number): Promise<void> {
+    if (this.#isOver) return;
+    await Promise.any(addresses.map((address) => this.#connect(address, port)));
+  }
+
+  [Symbol.dispose](): void {
+    this.#isOver = true;
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #connect(host: string, port: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const socket = connect({ host, port }, resolve);
+      this.#sockets.push(socket);
+      socket.on("error", reject);
+    });
+  }
+}
+
+function defaultPort(protocol: string): number {
+  return protocol === "https:" ? 443 : 80;
+}

@@ -1,0 +1,45 @@
+import { expect, test } from "bun:test";
+import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
+import { credentialTexts } from "./credential-texts.ts";
+
+test("keys, tokens and signatures of a request are credentials, plain headers and words are not", () => {
+  const authorization =
+    "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE1234567/20260101/us-east-1/bedrock, Signature=0f1e2d3c";
+  const texts = credentialTexts({
+    url: "https://up.example/v1/chat?api-version=2026-01&key=in%2Fthe-query1",
+    headers: {
+      "content-type": "application/json",
+      authorization,
+      "x-team": "blue team",
+      "api-key": "a/key+with=signs",
+    },
+  });
+  expect(texts).toContain("AKIDEXAMPLE1234567");
+  expect(texts).toContain("0f1e2d3c");
+  expect(texts).toContain("a/key+with=signs");
+  expect(texts).toContain("in/the-query1");
+  expect(texts).toContain(authorization);
+  for (const plain of ["application/json", "Credential", "Signature", "bedrock", "blue"]) {
+    expect(texts).not.toContain(plain);
+  }
+  expect(bearer("token-ab1")).toContain("token-ab1");
+});
+
+test("an upstream that repeats its credential is not quoted with it", () => {
+  const texts = bearer("token-ab1");
+  const details = { kind: "invalid-request", message: "no token-ab1 here", status: 400 } as const;
+  const quote = { param: "token-ab1[0]", code: "bad.token-ab1" };
+  const failure = new UpstreamFailure({ ...details, ...quote });
+  const clean = failure.withoutTexts(texts);
+  expect(clean.details.message).toBe("no [removed] here");
+  expect(clean.message).toBe("no [removed] here");
+  expect(clean.details.param).toBe("[removed][0]");
+  expect(clean.details.code).toBe("bad.[removed]");
+  const harmless = new UpstreamFailure(details).withoutTexts(["something else"]);
+  expect(harmless.details).toEqual(details);
+});
+
+function bearer(token: string): readonly string[] {
+  const headers = { authorization: `Bearer ${token}` };
+  return credentialTexts({ url: "https://up.example/v1/chat", headers });
+}

@@ -1,0 +1,274 @@
+import type { Clock } from "../domain/clock.ts";
+import { GatewayError } from "../domain/errors/gateway-error.ts";
+import { joinChunks } from "../domain/chat/join-chunks.ts";
+import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
+import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
+import type { UpstreamRequest } from "../upstreams/adapter.ts";
+import type { HostProbes } from "./host-probes.ts";
+import { credentialTexts } from "./credential-texts.ts";
+import type { Timeouts } from "../domain/upstream-settings.ts";
+import type { Upstream } from "../snapshot/snapshot.ts";
+import {
+  hasArrived,
+  type Transport,
+  type TransportReader,
+  type TransportResponse,
+} from "./transport.ts";
+import { Watchdog } from "./watchdog.ts";
+import { whyEnded } from "../domain/waiting/why-ended.ts";
+
+export interface SendOptions {
+  readonly upstream: Upstream;
+  readonly timeouts: Timeouts;
+  /** Monotonic milliseconds at which the call's time is over. */
+  readonly endsAt: number;
+  readonly clock: Clock;
+  readonly transport: Transport;
+  readonly callerSignal: AbortSignal;
+  readonly hosts: Pick<HostProbes, "canConnect">;
+  /** How long to wait for a place at the upstream. */
+  readonly placeWaitMs: number;
+  /** Whether it was sold: it is then not held to the places that others have taken. */
+  readonly isGuaranteed: boolean;
+}
+
+/** Error bodies are read up to here; what is said after it helps nobody. */
+const failureLimitBytes = 64 * 1024;
+
+/**
+ * Sends a request and resolves with a 2xx answer whose body has not been read. Throws
+ * `UpstreamFailure`, or `GatewayError` `caller_left`.
+ */
+export async function send(
+  request: UpstreamRequest,
+  options: SendOptions,
+): Promise<UpstreamAnswer> {
+  const { upstream } = options;
+  if (options.callerSignal.aborted) throw whyEnded(options.callerSignal);
+  if (options.isGuaranteed) upstream.inFlight.enterAnyway();
+  else if (!upstream.inFlight.tryEnter()) await waitForPlace(options);
+  // A stream lives long; what watches it must not keep the body of the request.
+  const { url } = request;
+  const watchdog = new Watchdog({
+    onStop: () => upstream.inFlight.leave(),
+    timeouts: options.timeouts,
+    endsAt: options.endsAt,
+    clock: options.clock,
+    callerSignal: options.callerSignal,
+    canConnect: (time) => options.hosts.canConnect({ url, ...time }),
+  });
+  try {
+    const authorized = await upstream.adapter.authorize(request, watchdog.signal);
+    const { method, headers, body } = authorized;
+    const { signal } = watchdog;
+    signal.throwIfAborted();
+    const response = await options.transport(authorized.url, { method, headers, body, signal });
+    watchdog.connected();
+    const sent = { url: authorized.url, headers };
+    const answer = new UpstreamAnswer({ response, watchdog, sent }, options);
+    if (!response.ok) throw await readFailure({ answer, response, authorized }, upstream);
+    refuseEncoded(response);
+    return answer;
+  } catch (error) {
+    watchdog.abort();
+    throw explain(error, { watchdog, callerSignal: options.callerSignal }, kindBeforeHeaders);
+  }
+}
+
+async function waitForPlace(options: SendOptions): Promise<void> {
+  const { upstream, callerSignal, placeWaitMs: patienceMs, clock } = options;
+  const entry = { signal: callerSignal, patienceMs, clock };
+  const hasPlace = patienceMs > 0 && (await upstream.inFlight.enter(entry));
+  if (hasPlace && !callerSignal.aborted) return;
+  // A place may come in the moment in which the caller leaves.
+  if (hasPlace) upstream.inFlight.leave();
+  if (callerSignal.aborted) throw whyEnded(callerSignal);
+  throw noPlace();
+}
+
+export function noPlace(): UpstreamFailure {
+  const message = "max_in_flight is reached";
+  return new UpstreamFailure({ kind: "overloaded", message, isOwn: true });
+}
+
+interface AnswerParts {
+  readonly response: TransportResponse;
+  readonly watchdog: Watchdog;
+  /** What of the request may hold its credential. */
+  readonly sent: Pick<UpstreamRequest, "url" | "headers">;
+}
+
+/** The body of an answer, read under the deadlines of its attempt. */
+export class UpstreamAnswer {
+  readonly #response: TransportResponse;
+  readonly #watchdog: Watchdog;
+  readonly #sent: AnswerParts["sent"];
+  readonly #options: SendOptions;
+  #reader: TransportReader | undefined;
+
+  constructor({ response, watchdog, sent }: AnswerParts, options: SendOptions) {
+    this.#response = response;
+    this.#watchdog = watchdog;
+    this.#sent = sent;
+    this.#options = options;
+  }
+
+  get headers(): Headers {
+    return this.#response.headers;
+  }
+
+  /**
+   * A failure that the answer told, with the provider's id of the request. An upstream may repeat
+   * what it was sent: callers must not read the gateway's credential in it.
+   */
+  explained(failure: UpstreamFailure): UpstreamFailure {
+    const { requestIdHeader } = this.#options.upstream.adapter;
+    const clean = failure.withoutTexts(credentialTexts(this.#sent));
+    return clean.withRequestId(this.headers.get(requestIdHeader));
+  }
+
+  /** The whole body, at most `limitBytes`. */
+  async readAll(limitBytes: number): Promise<Uint8Array> {
+    try {
+      const declared = Number(this.#response.headers.get("content-length") ?? Number.NaN);
+      if (declared > limitBytes) throw tooLong(limitBytes);
+      // The headers are a sign of life.
+      this.#watchdog.progress();
+      this.#watchdog.awaited();
+      if (hasArrived(this.#response, declared)) return await this.#response.bytes();
+      return await this.#readChunks(limitBytes);
+    } catch (error) {
+      throw this.#fail(error);
+    } finally {
+      this.#watchdog.stop();
+    }
+  }
+
+  /** The next piece of the body; undefined at its end. */
+  async read(): Promise<Uint8Array | undefined> {
+    this.#reader ??= readerOf(this.#response);
+    if (this.#reader === undefined) return undefined;
+    try {
+      this.#watchdog.awaited();
+      const { done, value } = await this.#reader.read();
+      if (done) {
+        this.#watchdog.stop();
+        return undefined;
+      }
+      this.#watchdog.progress();
+      return value;
+    } catch (error) {
+      throw this.#fail(error);
+    }
+  }
+
+  /** Closes the connection to the upstream. Safe at any time. */
+  cancel(): void {
+    this.#watchdog.abort();
+  }
+
+  /**
+   * Lets a body whose answer is complete come to its end, so that the connection can serve again;
+   * the deadlines still hold for it.
+   */
+  finish(): void {
+    void this.#drain().catch(() => undefined);
+  }
+
+  /** An answer that had begun: whatever breaks now, the upstream has done its work. */
+  #fail(error: unknown): UpstreamFailure | GatewayError {
+    const watchdog = this.#watchdog;
+    watchdog.abort();
+    const { callerSignal } = this.#options;
+    return explain(error, { watchdog, callerSignal }, () => "broken-answer");
+  }
+
+  async #drain(): Promise<void> {
+    const endPatience = this.#options.clock.schedule(() => this.cancel(), drainPatienceMs);
+    try {
+      for (let reads = 0; reads < drainReads; reads += 1) {
+        if ((await this.read()) === undefined) return;
+      }
+      this.cancel();
+    } finally {
+      endPatience();
+    }
+  }
+
+  async #readChunks(limitBytes: number): Promise<Uint8Array> {
+    const chunks: Uint8Array[] = [];
+    let size = 0;
+    for (;;) {
+      const chunk = await this.read();
+      if (chunk === undefined) return joinChunks(chunks, size);
+      size += chunk.byteLength;
+      if (size > limitBytes) throw tooLong(limitBytes);
+      chunks.push(chunk);
+    }
+  }
+}
+
+const drainPatienceMs = 1_000;
+const drainReads = 16;
+
+interface Refusal {
+  readonly answer: UpstreamAnswer;
+  readonly response: TransportResponse;
+  readonly authorized: UpstreamRequest;
+}
+
+async function readFailure(
+  { answer, response, authorized }: Refusal,
+  { adapter }: Upstream,
+): Promise<UpstreamFailure> {
+  let body: Uint8Array = new Uint8Array();
+  try {
+    body = await answer.readAll(failureLimitBytes);
+  } catch (error) {
+    // The status says enough; a body that cannot be read must not hide it.
+    if (error instanceof GatewayError) throw error;
+  }
+  const { status, headers } = response;
+  const details = adapter.readFailure({ status, headers, body }, authorized);
+  return answer.explained(new UpstreamFailure(details));
+}
+
+function refuseEncoded(response: TransportResponse): void {
+  const encoding = response.headers.get("content-encoding");
+  if (encoding === null || encoding.toLowerCase() === "identity") return;
+  throw new UpstreamFailure({
+    kind: "broken-answer",
+    message: `the upstream compressed its answer (${encoding.slice(0, 50)}) though not asked to`,
+  });
+}
+
+function readerOf(response: TransportResponse): TransportReader | undefined {
+  return response.body?.getReader();
+}
+
+function tooLong(limitBytes: number): UpstreamFailure {
+  return new UpstreamFailure({
+    kind: "broken-answer",
+    message: `the answer is longer than ${limitBytes} bytes`,
+  });
+}
+
+/** Tells the caller's leaving, a deadline, and the network's failures apart. */
+function explain(
+  error: unknown,
+  { watchdog, callerSignal }: { readonly watchdog: Watchdog; readonly callerSignal: AbortSignal },
+  kindOf: (networkCode: string) => UpstreamFailureKind,
+): UpstreamFailure | GatewayError {
+  if (watchdog.failure !== undefined) return watchdog.failure;
+  if (callerSignal.aborted) return whyEnded(callerSignal);
+  if (error instanceof UpstreamFailure || error instanceof GatewayError) return error;
+  const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
+  const details = { kind: kindOf(code), message: `network error ${code}` };
+  return new UpstreamFailure(details, { cause: error });
+}
+
+/** Before any answer: was there a connection that broke, or never one? */
+function kindBeforeHeaders(networkCode: string): UpstreamFailureKind {
+  const isLost = networkCode === "ECONNRESET" || networkCode === "EPIPE";
+  return isLost ? "connection-lost" : "connect-failed";
+}

@@ -1,0 +1,40 @@
+import type { ContentBlock, Turn } from "../encode/converse-body.ts";
+import { invalidRequest } from "../failures/refusal.ts";
+
+/** The provider's limit for one turn. */
+const mostDocuments = 5;
+
+/** Counts the attachments of one request as they are added, so that too many end its encoding. */
+export class AttachmentLimits {
+  readonly #maxImages: number;
+  #imageCount = 0;
+  #turn: Turn | undefined;
+  #documentCount = 0;
+
+  constructor({ maxImages }: { readonly maxImages: number }) {
+    this.#maxImages = maxImages;
+  }
+
+  /** To be called with each block and the turn that holds it; `place` is the part's path. */
+  count(block: ContentBlock, turn: Turn | undefined, place: string): void {
+    if ("image" in block) this.#countImage(place);
+    else if ("document" in block) this.#countDocument(turn, place);
+  }
+
+  #countImage(place: string): void {
+    this.#imageCount += 1;
+    if (this.#imageCount <= this.#maxImages) return;
+    throw invalidRequest(place, `${place}: a request may hold ${this.#maxImages} images.`);
+  }
+
+  #countDocument(turn: Turn | undefined, place: string): void {
+    this.#documentCount = turn === this.#turn ? this.#documentCount + 1 : 1;
+    this.#turn = turn;
+    if (this.#documentCount <= mostDocuments) return;
+    throw invalidRequest(
+      place,
+      `${place}: a turn of the user may hold ${mostDocuments} files. User messages in a row are ` +
+        "one turn.",
+    );
+  }
+}

@@ -1,0 +1,101 @@
+import { textOf, type JsonObject } from "../../shared/json-fields.ts";
+import type { BedrockModel } from "../models/bedrock-model.ts";
+import type { DocumentBlock, DocumentFormat } from "../encode/converse-body.ts";
+import { byteLengthOf, parseDataUrl, soundBase64, type DataUrl } from "./data-url.ts";
+import type { DocumentNames } from "./document-names.ts";
+import { invalidRequest, unsupported } from "../failures/refusal.ts";
+
+/** The provider's limit: 4.5 MB. */
+const mostBytes = 4_500_000;
+
+export interface DocumentContext {
+  readonly model: BedrockModel;
+  readonly names: DocumentNames;
+}
+
+/** A document from the `file` of a part: its data inline, its kind by media type or file name. */
+export function encodeDocument(
+  file: JsonObject,
+  { model, names }: DocumentContext,
+  place: string,
+): DocumentBlock {
+  if (!model.capabilities.documents) {
+    throw unsupported(place, `${place}: this model takes no files. Send the text itself.`);
+  }
+  const fileData = textOf(file["file_data"]);
+  if (fileData === undefined) {
+    throw unsupported(
+      place,
+      `${place}: files cannot be named by an id here. Send the file itself in file_data, as a ` +
+        "data URL.",
+    );
+  }
+  const filename = textOf(file["filename"]) ?? "";
+  const data = read(fileData);
+  if (data === undefined) {
+    throw invalidRequest(place, `${place}: file_data is no data URL with sound base64 data.`);
+  }
+  if (byteLengthOf(data.base64) > mostBytes) {
+    throw invalidRequest(place, `${place}: a file may have ${mostBytes} bytes at most.`);
+  }
+  const format = formatOf(data.mediaType, filename);
+  if (format === undefined) {
+    throw invalidRequest(
+      place,
+      `${place}: the kind of the file is unknown. Send PDF, CSV, Word, Excel, HTML, plain text ` +
+        "or Markdown, and say so in the media type of the data URL or in the filename.",
+    );
+  }
+  return {
+    document: { name: names.nameFor(filename), format, source: { bytes: data.base64 } },
+  };
+}
+
+/** Base64 without an address around it is common too. */
+function read(fileData: string): DataUrl | undefined {
+  if (/^data:/i.test(fileData)) return parseDataUrl(fileData);
+  const base64 = soundBase64(fileData);
+  return base64 === undefined ? undefined : { mediaType: "", base64 };
+}
+
+function formatOf(mediaType: string, filename: string): DocumentFormat | undefined {
+  const dot = filename.lastIndexOf(".");
+  const extension = dot < 0 ? "" : filename.slice(dot + 1).toLowerCase();
+  return byMediaType.get(mediaType) ?? byExtension.get(extension) ?? ofText(mediaType);
+}
+
+/** Source code and the like: the model reads it as it is. */
+function ofText(mediaType: string): DocumentFormat | undefined {
+  return mediaType.startsWith("text/") || mediaType === "application/json" ? "txt" : undefined;
+}
+
+const office = "application/vnd.openxmlformats-officedocument";
+
+const byMediaType: ReadonlyMap<string, DocumentFormat> = new Map<string, DocumentFormat>([
+  ["application/pdf", "pdf"],
+  ["text/csv", "csv"],
+  ["application/msword", "doc"],
+  [`${office}.wordprocessingml.document`, "docx"],
+  ["application/vnd.ms-excel", "xls"],
+  [`${office}.spreadsheetml.sheet`, "xlsx"],
+  ["text/html", "html"],
+  ["text/markdown", "md"],
+]);
+
+/** Plain text is told by its extension first: Markdown and CSV often come as plain text. */
+const byExtension: ReadonlyMap<string, DocumentFormat> = new Map<string, DocumentFormat>([
+  ["pdf", "pdf"],
+  ["csv", "csv"],
+  ["doc", "doc"],
+  ["docx", "docx"],
+  ["xls", "xls"],
+  ["xlsx", "xlsx"],
+  ["html", "html"],
+  ["htm", "html"],
+  ["txt", "txt"],
+  ["text", "txt"],
+  ["log", "txt"],
+  ["json", "txt"],
+  ["md", "md"],
+  ["markdown", "md"],
+]);

@@ -1,0 +1,29 @@
+import type { ContentPart } from "../../../domain/chat/chat.ts";
+import { isBlank } from "../encode/blank-text.ts";
+import type { ResultBlock } from "../encode/converse-body.ts";
+import { encodeDocument, type DocumentContext } from "./encode-document.ts";
+import { encodeImage } from "./encode-image.ts";
+import { unsupported } from "../failures/refusal.ts";
+
+/**
+ * One part of what the user or a tool sent; undefined when it says nothing. `place` is the part's
+ * path.
+ */
+export function encodeInputPart(
+  part: ContentPart,
+  context: DocumentContext,
+  place: string,
+): ResultBlock | undefined {
+  switch (part.type) {
+    case "text":
+      return isBlank(part.text) ? undefined : { text: part.text };
+    case "refusal":
+      return isBlank(part.refusal) ? undefined : { text: part.refusal };
+    case "image_url":
+      return encodeImage(part.image_url.url, context.model, place);
+    case "file":
+      return encodeDocument(part.file, context, place);
+    case "input_audio":
+      throw unsupported(place, `${place}: this model takes no audio. Send a transcript.`);
+  }
+}

@@ -1,0 +1,212 @@
+import type { ChatEvent, ReasoningBlock } from "../../../domain/chat/chat.ts";
+import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
+import type { TokenUsage } from "../../../domain/usage/usage.ts";
+import { checkToolCallCount } from "../../shared/answer-bounds.ts";
+import { nonEmpty, type JsonObject } from "../../shared/json-fields.ts";
+import { StopCutter } from "../../shared/stop-cutter.ts";
+import type { AnswerContext } from "../encode/answer-context.ts";
+import { brokenAnswer } from "./broken-answer.ts";
+import { guardrailOutcome } from "./guardrail-outcome.ts";
+import {
+  isFiltered,
+  readStopReason,
+  type CallsFinish,
+  type OnUnknownStopReason,
+} from "./stop-reason.ts";
+import { TextFieldReader } from "./text-field-reader.ts";
+import {
+  ignoredInput,
+  JsonInput,
+  TextInput,
+  type ToolInput,
+} from "../tools/streamed-tool-input.ts";
+
+/** What the service says of a whole answer, beside its content. */
+interface AnswerEnd {
+  /** Of its guardrail. */
+  readonly trace?: unknown;
+  readonly usage?: TokenUsage | undefined;
+}
+
+/** The service gives one choice; of more, each comes from a request of its own. */
+const choice = 0;
+/** Largest text that is held back or kept, characters; the models' longest answers are far shorter. */
+const longestHeldText = 4 * 1024 * 1024;
+
+/**
+ * Says an answer's content as events, in the terms of the caller's request: whole answers and
+ * streamed ones alike.
+ */
+export class AnswerEvents {
+  readonly #context: AnswerContext;
+  readonly #onUnknownStopReason: OnUnknownStopReason;
+  readonly #cutter: StopCutter;
+  #events: ChatEvent[] = [];
+  #hasSpoken = false;
+  /** Tool calls are counted from 0 here: the service counts all blocks of content together. */
+  #callCount = 0;
+  #thoughtCount = 0;
+  #hasFunctionCall = false;
+  #hasAnswerCall = false;
+  #heldText = "";
+  /** What the caller got, where it is to be checked. */
+  #saidText = "";
+
+  constructor(context: AnswerContext, onUnknownStopReason: OnUnknownStopReason) {
+    this.#context = context;
+    this.#onUnknownStopReason = onUnknownStopReason;
+    this.#cutter = new StopCutter(context.stopSequences);
+  }
+
+  /** The events since it was last asked. */
+  take(): readonly ChatEvent[] {
+    const events = this.#events;
+    this.#hasSpoken = this.hasSpoken;
+    this.#events = [];
+    return events;
+  }
+
+  /** Whether there has been an event. */
+  get hasSpoken(): boolean {
+    return this.#hasSpoken || this.#events.length > 0;
+  }
+
+  /** Whether a stop sequence ended the answer: whatever comes after it is left out. */
+  get isCut(): boolean {
+    return this.#cutter.isCut;
+  }
+
+  /**
+   * Where a tool's input is the answer, words beside it would spoil it: they are held back until
+   * it is clear that the model did not use that tool.
+   */
+  text(text: string): void {
+    if (this.#context.answerTool === undefined) {
+      this.#say(this.#cutter.push(text));
+      return;
+    }
+    if (this.#hasAnswerCall) return;
+    this.#heldText += text;
+    if (this.#heldText.length > longestHeldText) throw brokenAnswer("the answer is too long");
+  }
+
+  reasoning(text: string): void {
+    if (text === "" || this.isCut) return;
+    this.#events.push({ type: "reasoning-delta", choice, text });
+  }
+
+  #say(text: string): void {
+    if (text === "") return;
+    this.#events.push({ type: "text-delta", choice, text });
+    if (this.#context.check === undefined) return;
+    this.#saidText += text;
+    if (this.#saidText.length > longestHeldText) throw brokenAnswer("the answer is too long");
+  }
+
+  /** What the model wants back of its thoughts, if anything. */
+  reasoningBlock(block: ReasoningBlock | undefined): void {
+    if (block === undefined || this.isCut) return;
+    const content = this.#context.thoughtSeal.seal(block);
+    this.#events.push({ type: "reasoning-block", choice, block: this.#thoughtCount, content });
+    this.#thoughtCount += 1;
+  }
+
+  /** Begins a tool call; returns where its input goes. Throws `UpstreamFailure` for a nameless one. */
+  toolUse(toolUse: JsonObject): ToolInput {
+    // The service runs such a tool itself and goes on.
+    if (toolUse["type"] === "server_tool_use" || this.isCut) return ignoredInput;
+    const id = nonEmpty(toolUse["toolUseId"]);
+    const sentName = nonEmpty(toolUse["name"]);
+    if (id === undefined || sentName === undefined) {
+      throw brokenAnswer("a tool call has no id or no name");
+    }
+    if (sentName === this.#context.answerTool) return this.#startAnswer();
+    this.#say(this.#restOfText());
+    if (this.isCut) return ignoredInput;
+    const name = this.#context.toolNames.get(sentName) ?? sentName;
+    if (this.#context.usesFunctions) return this.#startFunctionCall(name);
+    return this.#startToolCall(id, name, this.#context.textTools.has(sentName));
+  }
+
+  serviceTier(serviceTier: string | undefined): void {
+    if (serviceTier === undefined) return;
+    this.#events.push({ type: "answer-start", systemFingerprint: undefined, serviceTier });
+  }
+
+  /**
+   * Throws `UpstreamFailure` when the reason is none for a whole answer, or the answer has not the
+   * form that was asked for.
+   */
+  finish(stopReason: string | undefined, { trace, usage }: AnswerEnd = {}): void {
+    const guardrail = guardrailOutcome(stopReason, trace);
+    const rest = this.#restOfText();
+    const onUnknown = this.#onUnknownStopReason;
+    const reason = this.isCut && !isFiltered(stopReason) ? "stop_sequence" : stopReason;
+    const finishReason = readStopReason(reason, this.#callsFinish(), onUnknown);
+    this.#say(rest);
+    // One that was cut or filtered is known not to be whole, and a call is not the answer yet.
+    const isWhole = finishReason === "stop" && reason !== "stop_sequence";
+    const problem = isWhole ? this.#context.check?.(this.#saidText) : undefined;
+    if (problem !== undefined) {
+      // As the first event it would keep other targets from being asked.
+      if (this.hasSpoken) this.#countUsage(usage);
+      throw new UpstreamFailure({ ...problem, usage });
+    }
+    this.#events.push({
+      type: "choice-finish",
+      choice,
+      finishReason,
+      ...(guardrail !== undefined && { guardrail }),
+    });
+    this.#countUsage(usage);
+  }
+
+  #countUsage(usage: TokenUsage | undefined): void {
+    if (usage !== undefined) this.#events.push({ type: "usage-report", usage });
+  }
+
+  #callsFinish(): CallsFinish {
+    if (this.#hasFunctionCall) return "function_call";
+    return this.#callCount > 0 ? "tool_calls" : undefined;
+  }
+
+  /** What was held back and belongs to the answer, up to a stop sequence. */
+  #restOfText(): string {
+    const text = this.#heldText;
+    this.#heldText = "";
+    return this.#cutter.push(text) + this.#cutter.flush();
+  }
+
+  /**
+   * A second answer behind the first would make both unreadable, and one behind a call of the
+   * caller's own tools is none yet.
+   */
+  #startAnswer(): ToolInput {
+    if (this.#hasAnswerCall || this.#callsFinish() !== undefined) return ignoredInput;
+    this.#heldText = "";
+    this.#hasAnswerCall = true;
+    return new JsonInput((text) => this.#say(text));
+  }
+
+  /** The deprecated form has room for one call. */
+  #startFunctionCall(name: string): ToolInput {
+    if (this.#hasFunctionCall) return ignoredInput;
+    this.#hasFunctionCall = true;
+    this.#events.push({ type: "function-call-start", choice, name });
+    return new JsonInput((text) =>
+      this.#events.push({ type: "function-call-delta", choice, arguments: text }),
+    );
+  }
+
+  #startToolCall(id: string, name: string, isText: boolean): ToolInput {
+    const call = this.#callCount;
+    this.#callCount += 1;
+    checkToolCallCount(this.#callCount);
+    const kind = isText ? "custom" : "function";
+    this.#events.push({ type: "tool-call-start", choice, call, id, kind, name });
+    const say = (text: string): void => {
+      this.#events.push({ type: "tool-call-delta", choice, call, arguments: text });
+    };
+    return isText ? new TextInput(say, new TextFieldReader()) : new JsonInput(say);
+  }
+}

@@ -1,0 +1,262 @@
+import type { ChatEvent } from "../../../domain/chat/chat.ts";
+import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
+import type { TokenUsage } from "../../../domain/usage/usage.ts";
+import type { DecoderLimits, StreamDecoder } from "../../adapter.ts";
+import { JsonBody } from "../../shared/json-body.ts";
+import {
+  isObject,
+  numberOf,
+  objectOf,
+  parseObject,
+  textOf,
+  type JsonObject,
+} from "../../shared/json-fields.ts";
+import { MalformedEvents } from "../../shared/malformed-events.ts";
+import type { AnswerContext } from "../encode/answer-context.ts";
+import { AnswerEvents } from "./answer-events.ts";
+import { answerFailure, brokenAnswer } from "./broken-answer.ts";
+import { FrameReader, type Frame } from "../event-stream/event-stream.ts";
+import { failureOfException } from "../failures/exceptions.ts";
+import { eventsOfChunk } from "../invoke/native-answer.ts";
+import { failureInAnswer } from "../failures/read-failure.ts";
+import { hasProperShape, type KnownEvent } from "./stream-event-shape.ts";
+import type { OnUnknownStopReason } from "./stop-reason.ts";
+import type { ToolInput } from "../tools/streamed-tool-input.ts";
+import { StreamedThought } from "../thinking/streamed-thought.ts";
+import { readUsage } from "./usage.ts";
+
+/**
+ * Reads a ConverseStream, or the stream of an imported model, as events. The finish is held back
+ * until the metadata behind it or the end of the body, so that an exception in between never follows
+ * an answer that looked whole.
+ */
+export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
+  readonly #frames = new FrameReader();
+  readonly #text = new TextDecoder();
+  readonly #jsonBody = new JsonBody();
+  readonly #malformed: MalformedEvents;
+  readonly #answer: AnswerEvents;
+  /** Inputs of tools that are not whole yet, by the service's index of the block. */
+  readonly #toolInputs = new Map<number | undefined, ToolInput>();
+  /** Thoughts that are not whole yet, in the same way. */
+  readonly #thoughts = new Map<number | undefined, StreamedThought>();
+  #stopReason: string | undefined;
+  #modelFields: unknown;
+  #hasMetadata = false;
+  #usage: TokenUsage | undefined;
+  #serviceTier: string | undefined;
+  #trace: unknown;
+  #isDone = false;
+  #failure: UpstreamFailure | undefined;
+
+  constructor(
+    context: AnswerContext,
+    onUnknownStopReason: OnUnknownStopReason,
+    { malformedEvents }: DecoderLimits,
+  ) {
+    this.#answer = new AnswerEvents(context, onUnknownStopReason);
+    this.#malformed = new MalformedEvents(malformedEvents);
+  }
+
+  get failure(): UpstreamFailure | undefined {
+    return this.#failure;
+  }
+
+  get isDone(): boolean {
+    return this.#isDone;
+  }
+
+  get endedEarly(): boolean {
+    return this.#answer.isCut;
+  }
+
+  get malformedEvents(): number {
+    return this.#malformed.count;
+  }
+
+  push(bytes: Uint8Array): readonly ChatEvent[] {
+    if (this.#jsonBody.take(bytes)) return [];
+    if (!this.#isOver()) this.#readFrames(bytes);
+    return this.#answer.take();
+  }
+
+  end(): readonly ChatEvent[] {
+    const { text } = this.#jsonBody;
+    if (text !== undefined) this.#failure ??= failureOfBody(text);
+    if (!this.#isOver()) this.#readEnd();
+    return this.#answer.take();
+  }
+
+  #isOver(): boolean {
+    return this.#isDone || this.#failure !== undefined;
+  }
+
+  #readFrames(bytes: Uint8Array): void {
+    try {
+      for (const frame of this.#frames.push(bytes)) {
+        this.#readFrame(frame);
+        if (this.#isDone) return;
+      }
+      this.#failure = this.#frames.failure;
+    } catch (error) {
+      this.#failure = answerFailure(error);
+    }
+  }
+
+  /** Metadata may be missing: the answer is whole without it. */
+  #readEnd(): void {
+    this.#frames.end();
+    this.#failure = this.#frames.failure;
+    if (this.#failure !== undefined) return;
+    try {
+      this.#finish();
+    } catch (error) {
+      this.#failure = answerFailure(error);
+    }
+  }
+
+  #readFrame(frame: Frame): void {
+    const { messageType, exceptionType, errorCode, errorMessage } = frame.headers;
+    switch (messageType) {
+      case "event":
+        return this.#readEvent(frame);
+      case "exception":
+        // The name says enough where the body says nothing.
+        throw exceptionFailure(exceptionType, parseObject(frame.payload) ?? {});
+      case "error":
+        throw exceptionFailure(errorCode, { message: errorMessage });
+      default:
+    }
+  }
+
+  /** Events that are not known, like the start of a message, change nothing. */
+  #readEvent(frame: Frame): void {
+    const { eventType } = frame.headers;
+    switch (eventType) {
+      case "contentBlockDelta":
+      case "contentBlockStart":
+      case "contentBlockStop":
+      case "messageStop":
+      case "metadata": {
+        const event = parseObject(this.#text.decode(frame.payload));
+        if (event !== undefined && hasProperShape(eventType, event)) {
+          return this.#readKnown(eventType, event);
+        }
+        return this.#skip(event);
+      }
+      case "chunk":
+        return this.#readChunk(parseObject(this.#text.decode(frame.payload)));
+      default:
+    }
+  }
+
+  /** Of an imported model's stream, which has no other events. */
+  #readChunk(chunk: JsonObject | undefined): void {
+    const events = chunk && eventsOfChunk(chunk);
+    if (events === undefined) return this.#skip(chunk);
+    for (const [eventType, event] of events) this.#readKnown(eventType, event);
+  }
+
+  #readKnown(eventType: KnownEvent, event: JsonObject): void {
+    switch (eventType) {
+      case "contentBlockDelta":
+        return this.#readDelta(event);
+      case "contentBlockStart":
+        return this.#readBlockStart(event);
+      case "contentBlockStop":
+        return this.#endBlock(blockIndexOf(event));
+      case "messageStop":
+        this.#stopReason = textOf(event["stopReason"]);
+        this.#modelFields = event["additionalModelResponseFields"];
+        return this.#finishIfWhole();
+      case "metadata":
+        this.#readMetadata(event);
+        return this.#finishIfWhole();
+    }
+  }
+
+  /** Before any content another target can still answer; a call with a hole in it could do harm. */
+  #skip(event: JsonObject | undefined): void {
+    const failure = event && failureInAnswer(event);
+    if (failure !== undefined) throw failure;
+    this.#malformed.skip({ mayGoOn: this.#answer.hasSpoken && this.#toolInputs.size === 0 });
+  }
+
+  /** Citations and kinds of content yet unknown are left out. */
+  #readDelta(event: JsonObject): void {
+    const delta = objectOf(event["delta"]) ?? {};
+    const { text, toolUse, reasoningContent } = delta;
+    if (typeof text === "string") {
+      this.#answer.text(text);
+      if (this.#answer.isCut) return this.#finishEarly();
+    }
+    if (isObject(reasoningContent)) this.#readThought(blockIndexOf(event), reasoningContent);
+    if (!isObject(toolUse)) return;
+    const input = this.#toolInputs.get(blockIndexOf(event));
+    if (input === undefined) throw brokenAnswer("the input of a tool has no beginning");
+    input.push(textOf(toolUse["input"]) ?? "");
+  }
+
+  #readThought(index: number | undefined, reasoning: JsonObject): void {
+    const thought = this.#thoughts.get(index) ?? new StreamedThought();
+    this.#thoughts.set(index, thought);
+    thought.push(reasoning);
+    this.#answer.reasoning(textOf(reasoning["text"]) ?? "");
+  }
+
+  #readBlockStart(event: JsonObject): void {
+    const toolUse = objectOf(objectOf(event["start"])?.["toolUse"]);
+    if (toolUse === undefined) return;
+    this.#toolInputs.set(blockIndexOf(event), this.#answer.toolUse(toolUse));
+  }
+
+  #endBlock(index: number | undefined): void {
+    this.#toolInputs.get(index)?.end();
+    this.#toolInputs.delete(index);
+    this.#answer.reasoningBlock(this.#thoughts.get(index)?.block());
+    this.#thoughts.delete(index);
+  }
+
+  #readMetadata(event: JsonObject): void {
+    this.#hasMetadata = true;
+    this.#usage = readUsage(event["usage"], this.#modelFields);
+    this.#trace = event["trace"];
+    this.#serviceTier = textOf(objectOf(event["serviceTier"])?.["type"]);
+  }
+
+  /** The caller has all of the answer; what the upstream would still say is not waited for. */
+  #finishEarly(): void {
+    this.#answer.finish("stop_sequence");
+    this.#isDone = true;
+  }
+
+  #finishIfWhole(): void {
+    if (this.#stopReason !== undefined && this.#hasMetadata) this.#finish();
+  }
+
+  #finish(): void {
+    if (this.#stopReason === undefined) {
+      throw brokenAnswer("the upstream's stream ended before the answer was finished");
+    }
+    for (const index of this.#thoughts.keys()) this.#endBlock(index);
+    for (const index of this.#toolInputs.keys()) this.#endBlock(index);
+    this.#answer.serviceTier(this.#serviceTier);
+    this.#answer.finish(this.#stopReason, { trace: this.#trace, usage: this.#usage });
+    this.#isDone = true;
+  }
+}
+
+function blockIndexOf(event: JsonObject): number | undefined {
+  return numberOf(event["contentBlockIndex"]);
+}
+
+function exceptionFailure(name: string | undefined, body: JsonObject): UpstreamFailure {
+  return new UpstreamFailure(failureOfException({ name, body }));
+}
+
+/** Of an answer that is a JSON object where a stream was asked for. */
+function failureOfBody(json: string): UpstreamFailure {
+  const body = parseObject(json);
+  const failure = body && failureInAnswer(body);
+  return failure ?? brokenAnswer("the upstream answered a request for a stream with JSON");
+}

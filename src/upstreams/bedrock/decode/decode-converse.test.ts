@@ -1,0 +1,204 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { contextOf, type ContextFixture } from "../../../../test/support/bedrock-frames.ts";
+import type { ChatChoice, ChatEvent, ChatResult } from "../../../domain/chat/chat.ts";
+import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
+import { decodeConverse } from "./decode-converse.ts";
+import goldenAnswers from "../golden-answers/answers.json";
+import { WholeAnswerReplay } from "./replay-whole-answer.ts";
+
+interface GoldenAnswer {
+  readonly name: string;
+  readonly context?: ContextFixture;
+  readonly body: unknown;
+  readonly choice?: Partial<ChatChoice>;
+  readonly usage?: ChatResult["usage"];
+  readonly serviceTier?: string;
+  /** The kind of the failure, where the body is no answer. */
+  readonly failure?: string;
+}
+
+const golden = goldenAnswers as unknown as readonly GoldenAnswer[];
+const plain = contextOf();
+
+function decode(body: string | Uint8Array, context = plain): ChatResult {
+  const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
+  return decodeConverse({ headers: new Headers(), body: bytes }, context);
+}
+
+function failureOf(body: string | Uint8Array, context = plain): string | undefined {
+  try {
+    decode(body, context);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof UpstreamFailure)) throw error;
+    return error.details.kind;
+  }
+}
+
+function resultOf({ choice, usage, serviceTier }: GoldenAnswer): ChatResult {
+  const empty: ChatChoice = {
+    index: 0,
+    content: undefined,
+    refusal: undefined,
+    reasoning: undefined,
+    toolCalls: [],
+    functionCall: undefined,
+    finishReason: "stop",
+    logprobs: undefined,
+  };
+  return { choices: [{ ...empty, ...choice }], usage, systemFingerprint: undefined, serviceTier };
+}
+
+interface Replayed {
+  readonly events: readonly ChatEvent[];
+  readonly failure: string | undefined;
+  readonly isDone: boolean;
+}
+
+function replay(pieces: readonly Uint8Array[], context = plain): Replayed {
+  const decoder = new WholeAnswerReplay(context);
+  const early = pieces.flatMap((piece) => decoder.push(piece));
+  expect(early).toEqual([]);
+  const events = decoder.end();
+  return { events, failure: decoder.failure?.details.kind, isDone: decoder.isDone };
+}
+
+/** What the events say, put together by other means than the decoder's. */
+function told(events: readonly ChatEvent[]): object {
+  const join = (type: string): string =>
+    events.map((event) => (event.type === type && "text" in event ? event.text : "")).join("");
+  const calls = events.filter((event) => event.type === "tool-call-start");
+  return {
+    content: join("text-delta"),
+    reasoning: join("reasoning-delta"),
+    toolCalls: calls.map(({ call, id, kind, name }) => ({
+      id,
+      kind,
+      name,
+      arguments: events
+        .map((event) => (event.type === "tool-call-delta" && event.call === call ? event : null))
+        .map((event) => event?.arguments ?? "")
+        .join(""),
+    })),
+    finishReason: events.find((event) => event.type === "choice-finish")?.finishReason,
+    usage: events.find((event) => event.type === "usage-report")?.usage,
+    serviceTier: events.find((event) => event.type === "answer-start")?.serviceTier,
+  };
+}
+
+for (const answer of golden) {
+  const body = JSON.stringify(answer.body);
+  const context = contextOf(answer.context);
+  const bytes = new TextEncoder().encode(body);
+
+  test(`golden answer: ${answer.name}`, () => {
+    if (answer.failure === undefined) expect(decode(body, context)).toEqual(resultOf(answer));
+    else expect(failureOf(body, context)).toBe(answer.failure);
+  });
+
+  test(`golden answer, replayed as a stream: ${answer.name}`, () => {
+    const half = Math.floor(bytes.length / 2);
+    const { events, failure, isDone } = replay([bytes.slice(0, half), bytes.slice(half)], context);
+    expect({ failure, isDone }).toEqual({
+      failure: answer.failure,
+      isDone: answer.failure === undefined,
+    });
+    if (answer.failure !== undefined) return expect(events).toEqual([]);
+    const { choices, usage, serviceTier } = resultOf(answer);
+    const [choice] = choices;
+    expect(told(events)).toEqual({
+      content: choice?.content ?? "",
+      reasoning: choice?.reasoning ?? "",
+      toolCalls: choice?.toolCalls ?? [],
+      finishReason: choice?.finishReason,
+      usage,
+      serviceTier,
+    });
+  });
+}
+
+const answerOf = (content: readonly unknown[]): string =>
+  JSON.stringify({ output: { message: { role: "assistant", content } }, stopReason: "end_turn" });
+
+test("a body that is no whole answer is broken", () => {
+  const whole = answerOf([{ text: "Grüße" }]);
+  expect(failureOf(whole)).toBeUndefined();
+  const others = ["", " ", "<html></html>", "null", "7", '"x"', '{"output":{}}'];
+  others.push(whole.replace(',"stopReason":"end_turn"', ""), whole.replace("end_turn", ""));
+  for (const body of [...others, whole.slice(0, -1), `${whole}}`, "[".repeat(100_000)]) {
+    expect({ body, kind: failureOf(body) }).toEqual({ body, kind: "broken-answer" });
+    const { events, failure, isDone } = replay([new TextEncoder().encode(body)]);
+    expect({ events, failure, isDone }).toEqual({
+      events: [],
+      failure: "broken-answer",
+      isDone: false,
+    });
+  }
+});
+
+test("integers that no number holds reach a tool as the model wrote them", () => {
+  const input = '{"id":123456789012345678901,"price":0.1,"list":[-9007199254740993,12]}';
+  const body = answerOf([{ toolUse: { toolUseId: "t", name: "f", input: "INPUT" } }]);
+  const [choice] = decode(body.replace('"INPUT"', input)).choices;
+  expect(choice?.toolCalls[0]?.arguments).toBe(input);
+});
+
+test("counts next to such integers are counts", () => {
+  const body = answerOf([{ toolUse: { toolUseId: "t", name: "f", input: "INPUT" } }])
+    .replace('"INPUT"', "12345678901234567890")
+    .replace(/}$/, ',"usage":{"inputTokens":7,"outputTokens":3}}');
+  expect(decode(body).usage).toMatchObject({ inputTokens: 7, outputTokens: 3 });
+});
+
+test("input that nests without end is a failure or its JSON, and nothing else is thrown", () => {
+  const depth = 50_000;
+  const body = answerOf([{ toolUse: { toolUseId: "t", name: "f", input: "INPUT" } }]);
+  const nested = body.replace('"INPUT"', "[".repeat(depth) + "]".repeat(depth));
+  expect([undefined, "broken-answer"]).toContain(failureOf(nested));
+});
+
+test("a long answer is replayed in pieces, and no character is cut in two", () => {
+  const content = [{ text: `x${"👋🏽 é".repeat(2_000)}` }];
+  const { events } = replay([new TextEncoder().encode(answerOf(content))]);
+  const pieces = events.filter((event) => event.type === "text-delta").map(({ text }) => text);
+  expect(pieces.length).toBeGreaterThan(5);
+  expect(pieces.join("")).toBe(content[0]?.text ?? "");
+  for (const piece of pieces) {
+    expect(piece.length).toBeLessThanOrEqual(512);
+    expect(piece.isWellFormed()).toBe(true);
+  }
+});
+
+test("the events of a replay do not depend on how the network cuts the body", () => {
+  const bytes = new TextEncoder().encode(
+    answerOf([
+      { reasoningContent: { reasoningText: { text: "思考 👋🏽" } } },
+      { text: "Grüße, 世界" },
+      { toolUse: { toolUseId: "t", name: "f", input: { x: "é" } } },
+    ]),
+  );
+  const { events: expected } = replay([bytes]);
+  expect(expected.length).toBe(5);
+  fc.assert(
+    fc.property(fc.array(fc.nat(bytes.length), { maxLength: 20 }), (places) => {
+      const sorted = [0, ...places.toSorted((one, other) => one - other), bytes.length];
+      const pieces = sorted.slice(1).map((end, at) => bytes.subarray(sorted[at], end));
+      expect(replay(pieces).events).toEqual([...expected]);
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test("a replay does not collect without end", () => {
+  const decoder = new WholeAnswerReplay(plain);
+  const piece = new Uint8Array(1024 * 1024).fill(0x20);
+  let pushes = 0;
+  while (decoder.failure === undefined && pushes < 1_000) {
+    decoder.push(piece);
+    pushes += 1;
+  }
+  expect(pushes).toBe(65);
+  expect(decoder.failure?.details.kind).toBe("broken-answer");
+  expect(decoder.end()).toEqual([]);
+});

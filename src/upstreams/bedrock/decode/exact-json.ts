@@ -1,0 +1,23 @@
+import { isObject, type JsonObject } from "../../shared/json-fields.ts";
+import { brokenAnswer } from "./broken-answer.ts";
+
+/**
+ * Parses a body that should be a JSON object. Integers that no number holds exactly, such as the
+ * ids that models pass to tools, become values that `JSON.stringify` writes as they were.
+ * Throws for anything else.
+ */
+export function parseExactly(text: string): JsonObject {
+  const value: unknown = manyDigits.test(text) ? JSON.parse(text, keepInteger) : JSON.parse(text);
+  // A bare integer of many digits has become an object too.
+  if (isObject(value) && /^\s*\{/.test(text)) return value;
+  throw brokenAnswer("the upstream's answer is no JSON object");
+}
+
+/** Fewer digits always fit a number. */
+const manyDigits = /\d{16}/;
+
+function keepInteger(_key: string, value: unknown, context?: { readonly source: string }): unknown {
+  const isInexact = typeof value === "number" && !Number.isSafeInteger(value);
+  const source = context?.source ?? "";
+  return isInexact && /^-?\d+$/.test(source) ? JSON.rawJSON(source) : value;
+}

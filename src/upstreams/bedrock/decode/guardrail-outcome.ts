@@ -1,0 +1,33 @@
+import type { GuardrailOutcome } from "../../../domain/chat/chat.ts";
+import { isObject, objectOf } from "../../shared/json-fields.ts";
+
+/**
+ * What a guardrail did to an answer; undefined when it let it pass. Only the `trace` tells blocking
+ * and masking apart, and the provider sends one only where the target asks for it. Nothing else of
+ * it is read: it quotes what it found.
+ */
+export function guardrailOutcome(
+  stopReason: string | undefined,
+  trace: unknown,
+): GuardrailOutcome | undefined {
+  const actions = actionsIn(objectOf(trace)?.["guardrail"]);
+  const action = actions.has("BLOCKED")
+    ? "blocked"
+    : actions.has("ANONYMIZED")
+      ? "masked"
+      : undefined;
+  return action !== undefined || stopReason === "guardrail_intervened" ? { action } : undefined;
+}
+
+/** The `action` of every policy of every assessment. */
+function actionsIn(value: unknown): ReadonlySet<unknown> {
+  const actions = new Set<unknown>();
+  const visit = (part: unknown): void => {
+    if (Array.isArray(part)) part.forEach(visit);
+    if (!isObject(part)) return;
+    actions.add(part["action"]);
+    Object.values(part).forEach(visit);
+  };
+  visit(value);
+  return actions;
+}

@@ -1,0 +1,54 @@
+import { expect, test } from "bun:test";
+import { contextOf, streamOf } from "../../../../test/support/bedrock-frames.ts";
+import { decodeConverse } from "./decode-converse.ts";
+import { ConverseStreamDecoder } from "./decode-converse-stream.ts";
+import { WholeAnswerReplay } from "./replay-whole-answer.ts";
+import { unknownStopReasonReport } from "./stop-reason.ts";
+
+function wholeAnswer(stopReason: string): Uint8Array {
+  const message = { role: "assistant", content: [{ text: "a" }] };
+  return new TextEncoder().encode(JSON.stringify({ output: { message }, stopReason }));
+}
+
+test("every way of reading an answer tells of a reason that is not known, and of no other", () => {
+  const told: string[] = [];
+  const onUnknown = (reason: string): void => void told.push(reason);
+  for (const stopReason of ["end_turn", "tool_use", "max_tokens", "content_filtered", "pause"]) {
+    const body = wholeAnswer(stopReason);
+    decodeConverse({ headers: new Headers(), body }, contextOf(), onUnknown);
+    const replay = new WholeAnswerReplay(contextOf(), onUnknown);
+    replay.push(body);
+    replay.end();
+    const stream = new ConverseStreamDecoder(contextOf(), onUnknown, { malformedEvents: 0 });
+    stream.push(streamOf([["messageStop", { stopReason }]]));
+    stream.end();
+    expect([replay.isDone, stream.isDone]).toEqual([true, true]);
+  }
+  expect(told).toEqual(["pause", "pause", "pause"]);
+});
+
+test("the operator is told of each unknown reason once", () => {
+  const troubles: string[] = [];
+  const report = unknownStopReasonReport((what) => troubles.push(what));
+  for (const reason of ["pause_turn", "tired", "pause_turn", "tired"]) report(reason);
+  expect(troubles).toEqual([
+    "an answer ended for a reason that is not known here, and was taken as finished: pause_turn",
+    "an answer ended for a reason that is not known here, and was taken as finished: tired",
+  ]);
+});
+
+test("a reason that is no name is not repeated in the log", () => {
+  const troubles: string[] = [];
+  const report = unknownStopReasonReport((what) => troubles.push(what));
+  report("the prompt said: hello");
+  report("another one");
+  expect(troubles.length).toBe(1);
+  expect(troubles[0]).not.toContain("hello");
+});
+
+test("an upstream that makes up reasons without end fills neither memory nor log", () => {
+  const troubles: string[] = [];
+  const report = unknownStopReasonReport((what) => troubles.push(what));
+  for (let count = 0; count < 1_000; count += 1) report(`reason_${count}`);
+  expect(troubles.length).toBe(32);
+});

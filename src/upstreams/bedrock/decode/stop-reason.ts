@@ -1,0 +1,65 @@
+import type { FinishReason } from "../../../domain/chat/chat.ts";
+import { cleanCode } from "../../shared/clean-message.ts";
+import { brokenAnswer } from "./broken-answer.ts";
+
+/** How calls of an answer end it; undefined when it has none that the caller must answer. */
+export type CallsFinish = "tool_calls" | "function_call" | undefined;
+
+/** Told of a reason that the service's model does not have yet, as the service wrote it. */
+export type OnUnknownStopReason = (stopReason: string) => void;
+
+/**
+ * OpenAI's reason for one of the service model's `stopReason`s. Agents end on `stop`, so an answer
+ * with a call that must be answered never says it; nor does one without a call say the contrary.
+ * Throws `UpstreamFailure` for the reasons that mean a failure, and for none: such an answer is no
+ * answer.
+ */
+export function readStopReason(
+  stopReason: string | undefined,
+  callsFinish: CallsFinish,
+  onUnknown: OnUnknownStopReason,
+): FinishReason {
+  switch (stopReason) {
+    case "max_tokens":
+    case "model_context_window_exceeded":
+      return "length";
+    case "guardrail_intervened":
+    case "content_filtered":
+      return "content_filter";
+    case "malformed_model_output":
+    case "malformed_tool_use":
+      throw brokenAnswer(`the model gave up on its answer: ${stopReason}`);
+    case "":
+    case undefined:
+      throw brokenAnswer("the upstream's answer does not say why it ended");
+    case "end_turn":
+    case "stop_sequence":
+    case "tool_use":
+      return callsFinish ?? "stop";
+    // Reasons that are added later must not lose callers their answers.
+    default:
+      onUnknown(stopReason);
+      return callsFinish ?? "stop";
+  }
+}
+
+/** Whether the answer is not what the model wrote. */
+export function isFiltered(stopReason: string | undefined): boolean {
+  return stopReason === "guardrail_intervened" || stopReason === "content_filtered";
+}
+
+/** An upstream that makes reasons up must not fill the log. */
+const mostReports = 32;
+
+/** Tells the operator of each unknown reason once. */
+export function unknownStopReasonReport(onTrouble: (what: string) => void): OnUnknownStopReason {
+  const told = new Set<string>();
+  return (stopReason) => {
+    const name = cleanCode(stopReason) ?? "one that is no name";
+    if (told.has(name) || told.size >= mostReports) return;
+    told.add(name);
+    onTrouble(
+      `an answer ended for a reason that is not known here, and was taken as finished: ${name}`,
+    );
+  };
+}

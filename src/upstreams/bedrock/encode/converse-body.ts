@@ -1,0 +1,128 @@
+import type { JsonObject } from "../../shared/json-fields.ts";
+
+/** The body of Converse and ConverseStream, as far as it is written here. Names are the wire's. */
+export interface ConverseBody {
+  readonly messages: readonly Turn[];
+  readonly system?: readonly SystemBlock[];
+  readonly inferenceConfig: InferenceConfig;
+  readonly toolConfig?: ToolConfig;
+  readonly guardrailConfig?: GuardrailConfig;
+  readonly additionalModelRequestFields?: JsonObject;
+  /** JSON pointers into the model's own answer: what Converse shall repeat of it. */
+  readonly additionalModelResponseFieldPaths?: readonly string[];
+  readonly requestMetadata?: Readonly<Record<string, string>>;
+  readonly performanceConfig?: { readonly latency: "standard" | "optimized" };
+  readonly serviceTier?: { readonly type: string };
+  readonly outputConfig?: { readonly textFormat: TextFormat };
+}
+
+export interface Turn {
+  readonly role: "user" | "assistant";
+  readonly content: ContentBlock[];
+}
+
+export interface TextBlock {
+  readonly text: string;
+}
+
+export interface CachePoint {
+  /** Without a `ttl` it lasts five minutes. */
+  readonly cachePoint: { readonly type: "default"; readonly ttl?: "1h" };
+}
+
+export type SystemBlock = TextBlock | CachePoint;
+
+export interface ToolUseBlock {
+  readonly toolUse: {
+    readonly toolUseId: string;
+    readonly name: string;
+    readonly input: JsonObject;
+  };
+}
+
+export interface ToolResultBlock {
+  readonly toolResult: { readonly toolUseId: string; readonly content: readonly ResultBlock[] };
+}
+
+export interface ImageBlock {
+  readonly image: { readonly format: ImageFormat; readonly source: { readonly bytes: string } };
+}
+
+export interface DocumentBlock {
+  readonly document: {
+    readonly name: string;
+    readonly format: DocumentFormat;
+    readonly source: { readonly bytes: string };
+  };
+}
+
+/** Thoughts of the model, as it signed or hid them. */
+export interface ReasoningContentBlock {
+  readonly reasoningContent:
+    | { readonly reasoningText: { readonly text: string; readonly signature: string } }
+    /** Base64. */
+    | { readonly redactedContent: string };
+}
+
+/** What a tool can give back. */
+export type ResultBlock = TextBlock | ImageBlock | DocumentBlock;
+
+export type ContentBlock =
+  | TextBlock
+  | CachePoint
+  | ToolUseBlock
+  | ToolResultBlock
+  | ImageBlock
+  | DocumentBlock
+  | ReasoningContentBlock;
+
+export type ImageFormat = "png" | "jpeg" | "gif" | "webp";
+export type DocumentFormat =
+  "pdf" | "csv" | "doc" | "docx" | "xls" | "xlsx" | "html" | "txt" | "md";
+
+export interface InferenceConfig {
+  readonly maxTokens?: number;
+  readonly temperature?: number;
+  readonly topP?: number;
+  readonly stopSequences?: readonly string[];
+}
+
+export interface ToolConfig {
+  readonly tools: readonly ToolEntry[];
+  readonly toolChoice?: WireToolChoice;
+}
+
+export type ToolEntry = ToolSpec | CachePoint;
+
+export interface ToolSpec {
+  readonly toolSpec: {
+    readonly name: string;
+    readonly description?: string;
+    readonly inputSchema: { readonly json: JsonObject };
+    readonly strict?: true;
+  };
+}
+
+export type WireToolChoice =
+  { readonly any: Readonly<Record<string, never>> } | { readonly tool: { readonly name: string } };
+
+export interface GuardrailConfig {
+  readonly guardrailIdentifier: string;
+  readonly guardrailVersion: string;
+  readonly trace: "enabled" | "disabled" | "enabled_full";
+  readonly streamProcessingMode?: "sync" | "async";
+}
+
+export interface TextFormat {
+  readonly type: "json_schema";
+  readonly structure: {
+    readonly jsonSchema: {
+      /** JSON text, not an object. */
+      readonly schema: string;
+      readonly name: string;
+      readonly description?: string;
+    };
+  };
+}
+
+export const cachePoint: CachePoint = { cachePoint: { type: "default" } };

@@ -1,0 +1,248 @@
+import type { ChatMessage, ContentPart, RequestToolCall } from "../../../domain/chat/chat.ts";
+import { isObject, nonEmpty, objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
+import { AttachmentLimits } from "../content/attachment-limits.ts";
+import type { BedrockModel } from "../models/bedrock-model.ts";
+import { isBlank } from "./blank-text.ts";
+import { repairTurns, withFirstWords } from "./repair-turns.ts";
+import type { CachePoint, SystemBlock, TextBlock, Turn } from "./converse-body.ts";
+import { DocumentNames } from "../content/document-names.ts";
+import type { DocumentContext } from "../content/encode-document.ts";
+import { encodeInputPart } from "../content/encode-input-part.ts";
+import { finishTurns } from "./finish-turns.ts";
+import { wantedCachePoint } from "../caching/cache-hint.ts";
+import { unsupported } from "../failures/refusal.ts";
+import { sentThoughts } from "../thinking/sent-thoughts.ts";
+import { ToolHistory } from "../tools/tool-history.ts";
+import type { ToolNames } from "../tools/tool-names.ts";
+import { Turns } from "./turns.ts";
+
+export interface Conversation {
+  readonly system: SystemBlock[];
+  /** Begins with the user; user and assistant alternate. */
+  readonly turns: readonly Turn[];
+}
+
+export interface ConversationContext {
+  readonly model: BedrockModel;
+  readonly names: ToolNames;
+  /** Whether the request lets the model call tools. */
+  readonly offersTools: boolean;
+  /** Stands behind the caller's own instructions. */
+  readonly instruction: string | undefined;
+}
+
+/** Messages as the provider's turns, their instructions apart. */
+export function encodeConversation(
+  messages: readonly ChatMessage[],
+  context: ConversationContext,
+): Conversation {
+  const encoder = new ConversationEncoder(context);
+  messages.forEach((message, index) => {
+    encoder.add(message, `messages[${index}]`);
+  });
+  return encoder.finish();
+}
+
+class ConversationEncoder {
+  readonly #context: ConversationContext;
+  readonly #system: SystemBlock[] = [];
+  readonly #turns: Turns;
+  readonly #history: ToolHistory;
+  readonly #attachments: DocumentContext;
+  readonly #limits: AttachmentLimits;
+  readonly #isRepaired: boolean;
+  /** Where in the system the last instruction begins, if the assistant has said nothing since. */
+  #lastInstruction: number | undefined;
+
+  constructor(context: ConversationContext) {
+    const { capabilities, settings } = context.model;
+    this.#context = context;
+    this.#isRepaired = settings.conversation === "repair";
+    this.#attachments = { model: context.model, names: new DocumentNames() };
+    this.#turns = new Turns(capabilities);
+    this.#limits = new AttachmentLimits(capabilities);
+    this.#history = new ToolHistory(context.names, {
+      nineCharacterToolIds: capabilities.nineCharacterToolIds,
+      isText: !context.offersTools,
+    });
+  }
+
+  /** `place` is the message's path in the request. */
+  add(message: ChatMessage, place: string): void {
+    switch (message.role) {
+      case "system":
+      case "developer":
+        this.#addInstructions(message);
+        return;
+      case "tool":
+      case "function":
+        this.#addResult(message, place);
+        return;
+      case "user":
+        this.#history.checkAnswered();
+        this.#addUser(message, place);
+        return;
+      case "assistant":
+        this.#history.checkAnswered();
+        this.#addAssistant(message, place);
+        return;
+    }
+  }
+
+  finish(): Conversation {
+    this.#history.checkAnswered();
+    const { model, instruction } = this.#context;
+    const { list: turns, isUserSilent } = this.#turns;
+    const system = this.#system;
+    const lastInstruction = this.#lastInstruction;
+    if (this.#isRepaired) repairTurns({ system, turns, lastInstruction, isUserSilent });
+    if (instruction !== undefined) system.push({ text: instruction });
+    finishTurns(turns, model.capabilities);
+    if (model.capabilities.system) return { system, turns: withFirstWords(turns, []) };
+    // Without instructions of their own, they are the first words that the model reads.
+    return { system: [], turns: withFirstWords(turns, system) };
+  }
+
+  /** Wherever they stand: the provider takes instructions for the whole conversation only. */
+  #addInstructions(message: ChatMessage): void {
+    const begin = this.#system.length;
+    for (const part of partsOf(message)) {
+      const text = textOfPart(part);
+      if (isBlank(text)) continue;
+      this.#system.push({ text });
+      this.#markSystem(part);
+    }
+    this.#markSystem(message);
+    if (this.#system.length > begin) this.#lastInstruction = begin;
+  }
+
+  #addResult(message: ChatMessage, place: string): void {
+    const parts = partsOf(message);
+    const blocks = parts.map((part, index) => {
+      const partPlace = `${place}.content[${index}]`;
+      this.#checkResultPart(part, partPlace);
+      return { partPlace, block: encodeInputPart(part, this.#attachments, partPlace) };
+    });
+    const content = blocks.flatMap(({ block }) => (block === undefined ? [] : [block]));
+    const results =
+      message.role === "function"
+        ? this.#history.functionResult(content, place)
+        : this.#history.result(message.tool_call_id ?? "", content, place);
+    for (const result of results) this.#turns.add("user", result);
+    for (const { block, partPlace } of blocks) {
+      if (block !== undefined) this.#limits.count(block, this.#turns.last, partPlace);
+    }
+    for (const holder of [...parts, message]) this.#mark(holder);
+  }
+
+  #checkResultPart(part: ContentPart, place: string): void {
+    const { model, offersTools } = this.#context;
+    const { images, toolResultImages } = model.capabilities;
+    // Where results are told in words, their images are the user's.
+    if (part.type !== "image_url" || !images || toolResultImages || !offersTools) return;
+    throw unsupported(
+      place,
+      `${place}: this model takes no images in results of tools. Send the image in a message of ` +
+        "the user behind them, or describe it.",
+    );
+  }
+
+  #addUser(message: ChatMessage, place: string): void {
+    let isSilent = true;
+    partsOf(message).forEach((part, index) => {
+      const partPlace = `${place}.content[${index}]`;
+      const block = encodeInputPart(part, this.#attachments, partPlace);
+      if (block === undefined) return;
+      isSilent = false;
+      this.#turns.add("user", block);
+      this.#limits.count(block, this.#turns.last, partPlace);
+      this.#mark(part);
+    });
+    if (!isSilent) this.#mark(message);
+    else if (this.#isRepaired) this.#turns.addSilence();
+  }
+
+  /** Thoughts come first, and only with something that was said or done upon them. */
+  #addAssistant(message: ChatMessage, place: string): void {
+    const words = this.#wordsOf(message);
+    const calls = message.tool_calls ?? [];
+    const functionCall = objectOf(message["function_call"]);
+    const isSilent = words.length === 0 && calls.length === 0 && functionCall === undefined;
+    if (!isSilent) this.#lastInstruction = undefined;
+    if (isSilent && isObject(message["audio"])) {
+      throw unsupported(
+        `${place}.audio`,
+        `${place}: spoken answers cannot be sent back to this model. Send their text.`,
+      );
+    }
+    if (!isSilent) {
+      const { thoughtSeal } = this.#context.model;
+      for (const block of sentThoughts(message, thoughtSeal)) this.#turns.add("assistant", block);
+    }
+    for (const part of words) {
+      this.#turns.add("assistant", { text: textOfPart(part) });
+      this.#mark(part);
+    }
+    calls.forEach((call, index) => {
+      const block = this.#history.call(call.id, callOf(call), `${place}.tool_calls[${index}]`);
+      this.#turns.add("assistant", block);
+    });
+    if (functionCall !== undefined) {
+      const call = functionCallOf(functionCall);
+      this.#turns.add("assistant", this.#history.functionCall(call, place));
+    }
+    if (!isSilent) this.#mark(message);
+  }
+
+  /** The parts that say something. */
+  #wordsOf(message: ChatMessage): readonly ContentPart[] {
+    const refusal = nonEmpty(message["refusal"]);
+    const parts: readonly ContentPart[] =
+      refusal === undefined
+        ? partsOf(message)
+        : [...partsOf(message), { type: "refusal", refusal }];
+    return parts.filter((part) => !isBlank(textOfPart(part)));
+  }
+
+  /** Puts the cache point that a message or a part wants behind what came last of it. */
+  #mark(holder: ChatMessage | ContentPart): void {
+    this.#turns.addCachePoint(this.#pointOf(holder));
+  }
+
+  #markSystem(holder: ChatMessage | ContentPart): void {
+    const point = this.#pointOf(holder);
+    const last = this.#system.at(-1);
+    if (point !== undefined && last !== undefined && !("cachePoint" in last)) {
+      this.#system.push(point);
+    }
+  }
+
+  #pointOf(holder: ChatMessage | ContentPart): CachePoint | undefined {
+    return wantedCachePoint(holder, this.#context.model.capabilities);
+  }
+}
+
+function partsOf({ content }: ChatMessage): readonly ContentPart[] {
+  if (content === undefined || content === null) return [];
+  return typeof content === "string" ? [{ type: "text", text: content }] : content;
+}
+
+/** Messages that are not the user's hold no other parts. */
+function textOfPart(part: ContentPart): TextBlock["text"] {
+  if (part.type === "text") return part.text;
+  return part.type === "refusal" ? part.refusal : "";
+}
+
+function callOf(call: RequestToolCall): Parameters<ToolHistory["call"]>[1] {
+  return call.type === "custom"
+    ? { kind: "custom", name: call.custom.name, input: call.custom.input }
+    : { kind: "function", name: call.function.name, input: call.function.arguments };
+}
+
+function functionCallOf(call: JsonObject): Parameters<ToolHistory["functionCall"]>[0] {
+  return {
+    kind: "function",
+    name: textOf(call["name"]) ?? "",
+    input: textOf(call["arguments"]) ?? "",
+  };
+}

@@ -1,0 +1,141 @@
+import { expect, test } from "bun:test";
+import type { ChatRequest } from "../../../domain/chat/chat.ts";
+import { answersAsWhole, encodeConverse } from "./encode-converse.ts";
+import { modelWith } from "../../../../test/bedrock/checked-encode.ts";
+
+const claude = modelWith("us.anthropic.claude-sonnet-4-20250514-v1:0");
+const llama = modelWith("us.meta.llama3-3-70b-instruct-v1:0");
+const mistral = modelWith("mistral.mistral-large-2402-v1:0");
+const mixtral = modelWith("mistral.mixtral-8x7b-instruct-v0:1", { dropUnsupported: true });
+
+const tools = [{ type: "function", function: { name: "weather" } }] as const;
+const request: ChatRequest = { model: "m", messages: [{ role: "user", content: "hi" }] };
+
+function withFile(byteLength: number): ChatRequest {
+  const data = Buffer.alloc(byteLength).toString("base64");
+  const file = { filename: "a.pdf", file_data: `data:application/pdf;base64,${data}` };
+  return { model: "m", messages: [{ role: "user", content: [{ type: "file", file }] }] };
+}
+
+test("a stream with tools is asked for whole where the model streams none", () => {
+  expect(answersAsWhole({ ...request, tools }, llama)).toBe(true);
+  expect(answersAsWhole({ ...request, functions: [{ name: "f" }] }, llama)).toBe(true);
+  expect(answersAsWhole({ ...request, tools }, claude)).toBe(false);
+});
+
+test("a stream whose answer is a tool's input is asked for whole there too", () => {
+  const format = { type: "json_schema", json_schema: { name: "answer" } } as const;
+  expect(answersAsWhole({ ...request, response_format: format }, mistral)).toBe(true);
+});
+
+test("a schema and tools that must not be called are a tool that takes the answer", () => {
+  const format = { type: "json_schema", json_schema: { name: "answer" } } as const;
+  const wanted: ChatRequest = { ...request, tools, tool_choice: "none", response_format: format };
+  const answerTool = {
+    toolSpec: {
+      name: "answer",
+      description: "Takes the answer. Call it once, with the whole answer.",
+      inputSchema: { json: { type: "object" } },
+    },
+  };
+  const encoded = encodeConverse(wanted, claude, { isStreamed: false });
+  expect(JSON.parse(encoded.body)).toMatchObject({
+    toolConfig: { tools: [answerTool], toolChoice: { tool: { name: "answer" } } },
+  });
+  expect(encoded.context.answerTool).toBe("answer");
+  expect(answersAsWhole(wanted, mistral)).toBe(true);
+  const functions: ChatRequest = {
+    ...request,
+    functions: [{ name: "f" }],
+    function_call: "none",
+    response_format: format,
+  };
+  const { body, context } = encodeConverse(functions, claude, { isStreamed: false });
+  expect(JSON.parse(body)).toMatchObject({ toolConfig: { tools: [answerTool] } });
+  expect(context.answerTool).toBe("answer");
+});
+
+test("a stream in which no tool may be called is a stream everywhere", () => {
+  expect(answersAsWhole(request, llama)).toBe(false);
+  expect(answersAsWhole({ ...request, tools: [] }, llama)).toBe(false);
+  expect(answersAsWhole({ ...request, tools, tool_choice: "none" }, llama)).toBe(false);
+  expect(answersAsWhole({ ...request, tools }, mixtral)).toBe(false);
+});
+
+test("files of 4.5 MB are taken and larger ones refused", () => {
+  const options = { isStreamed: false };
+  expect(encodeConverse(withFile(4_500_000), claude, options).body.length).toBeGreaterThan(6e6);
+  expect(() => encodeConverse(withFile(4_500_001), claude, options)).toThrow("4500000 bytes");
+});
+
+const pixel = "data:image/png;base64,iVBORw0KGgo=";
+
+function withImages(count: number, url = pixel): ChatRequest {
+  const part = { type: "image_url" as const, image_url: { url } };
+  const messages = Array.from({ length: count }, () => ({
+    role: "user" as const,
+    content: [{ type: "text" as const, text: "Look" }, part],
+  }));
+  return { model: "m", messages };
+}
+
+test("a request may hold 100 images, or as many as the operator says of the model", () => {
+  const options = { isStreamed: false };
+  expect(encodeConverse(withImages(100), claude, options).body).toContain('"image"');
+  expect(() => encodeConverse(withImages(101), claude, options)).toThrow(
+    "messages[100].content[1]: a request may hold 100 images.",
+  );
+  const other = modelWith(claude.identifier, { capabilities: { maxImages: 2 } });
+  expect(() => encodeConverse(withImages(3), other, options)).toThrow(
+    "messages[2].content[1]: a request may hold 2 images.",
+  );
+  const wide = modelWith(claude.identifier, { capabilities: { maxImages: 5_000 } });
+  expect(encodeConverse(withImages(5_000), wide, options).body).toContain('"image"');
+});
+
+test("an image may have 5 MiB, or as many bytes as the operator says of the model", () => {
+  const options = { isStreamed: false };
+  const ofBytes = (byteLength: number) =>
+    withImages(1, `data:image/png;base64,${Buffer.alloc(byteLength).toString("base64")}`);
+  const most = 5 * 1024 * 1024;
+  expect(encodeConverse(ofBytes(most), claude, options).body.length).toBeGreaterThan(most);
+  expect(() => encodeConverse(ofBytes(most + 1), claude, options)).toThrow(
+    "messages[0].content[1]: an image may have 5242880 bytes at most.",
+  );
+  const other = modelWith(claude.identifier, { capabilities: { maxImageBytes: most + 1 } });
+  expect(encodeConverse(ofBytes(most + 1), other, options).body.length).toBeGreaterThan(most);
+});
+
+test("more files than a turn may hold are refused at the first too many, however many follow", () => {
+  const part = { type: "file" as const, file: { filename: "a.txt", file_data: "AAAA" } };
+  const message = { role: "user" as const, content: Array.from({ length: 20_000 }, () => part) };
+  const reply = { role: "assistant" as const, content: "Seen." };
+  const few = { role: "user" as const, content: [part, part, part] };
+  const encode = (messages: ChatRequest["messages"]) =>
+    encodeConverse({ model: "m", messages }, claude, { isStreamed: false });
+  expect(() => encode([message])).toThrow("messages[0].content[5]: a turn of the user");
+  expect(() => encode([few, few])).toThrow("messages[1].content[2]: a turn of the user");
+  expect(encode([few, reply, few, reply, few]).body).toContain('"a (9)"');
+});
+
+test("integers in the history's arguments keep all their digits", () => {
+  const call = { name: "weather", arguments: '{"station":12345678901234567891}' };
+  const { body } = encodeConverse(
+    {
+      ...request,
+      messages: [
+        ...request.messages,
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [{ id: "c", type: "function", function: call }],
+        },
+        { role: "tool", tool_call_id: "c", content: "21" },
+      ],
+      tools,
+    },
+    claude,
+    { isStreamed: false },
+  );
+  expect(body).toContain('"input":{"station":12345678901234567891}');
+});

@@ -1,0 +1,209 @@
+import type { ChatRequest } from "../../../domain/chat/chat.ts";
+import { numberOf, type JsonObject } from "../../shared/json-fields.ts";
+import type { AdjustedFields } from "../../../domain/chat/adjusted-fields.ts";
+import { Adjustments } from "./adjustments.ts";
+import { answerContextOf, type AnswerContext } from "./answer-context.ts";
+import type { BedrockModel } from "../models/bedrock-model.ts";
+import { addCachePoints } from "../caching/add-cache-points.ts";
+import { limitCachePoints } from "../caching/limit-cache-points.ts";
+import { listsOf } from "../caching/prompt-blocks.ts";
+import { checkUnsupported } from "./check-unsupported.ts";
+import type { ConverseBody, GuardrailConfig } from "./converse-body.ts";
+import { encodeConversation, type Conversation } from "./encode-conversation.ts";
+import { encodeInference, maxTokensOf } from "./encode-inference.ts";
+import { encodeTools, type EncodedTools } from "../tools/encode-tools.ts";
+import { mergeFields } from "./merge-fields.ts";
+import { topKFields } from "../nova/top-k.ts";
+import { planAnswerFormat, type AnswerFormat } from "../answer-format/plan-answer-format.ts";
+import type { BedrockModelSettings, Guardrail } from "../settings.ts";
+import type { ReasoningPlan } from "../thinking/reasoning-plan.ts";
+import { planReasoning } from "../thinking/plan-reasoning.ts";
+import { tellsThoughts, thoughtCountPaths } from "../thinking/thought-count.ts";
+import { withoutThoughts } from "../thinking/turn-thoughts.ts";
+import { ToolNames } from "../tools/tool-names.ts";
+import { mayCallTools } from "../tools/tool-offers.ts";
+
+export interface EncodedConverse {
+  readonly body: string;
+  readonly context: AnswerContext;
+  readonly adjusted: AdjustedFields;
+}
+
+/**
+ * The body of `POST /model/{id}/converse`, or of `/converse-stream`, and what reading the answer
+ * needs. Throws `UpstreamFailure` `unsupported` or `invalid-request` that name the caller's field.
+ * `n` is not read: each choice is a request of its own.
+ */
+export function encodeConverse(
+  request: ChatRequest,
+  model: BedrockModel,
+  { isStreamed }: { readonly isStreamed: boolean },
+): EncodedConverse {
+  const adjustments = new Adjustments(model.settings);
+  checkUnsupported(request, adjustments);
+  const parts = encodeParts(request, model, adjustments);
+  const { format, tools, names, conversation } = parts;
+  const maxTokens = maxTokensOf(request, model, adjustments);
+  const reasoning = planReasoning(request, model, {
+    isForced: tools.isForced,
+    maxTokens,
+    turns: conversation.turns,
+  });
+  const { isThinking, isUncapped } = reasoning;
+  tellEffort(request, reasoning, adjustments);
+  const cap = isUncapped === true ? undefined : maxTokens;
+  const fields = additionalFields(request, model, { tools, reasoning, adjustments });
+  const body: ConverseBody = {
+    ...contentOf(parts, { keepsThoughts: isThinking }),
+    inferenceConfig: encodeInference(request, model, { maxTokens: cap, isThinking, adjustments }),
+    ...(Object.keys(fields).length > 0 && { additionalModelRequestFields: fields }),
+    ...(tellsThoughts(model.capabilities, isThinking) && {
+      additionalModelResponseFieldPaths: thoughtCountPaths,
+    }),
+    ...(format.kind === "field" && { outputConfig: { textFormat: format.textFormat } }),
+    ...operatorFields(request, model.settings, isStreamed),
+  };
+  return {
+    body: JSON.stringify(body),
+    context: {
+      ...answerContextOf(request, model),
+      toolNames: names.renamed,
+      textTools: tools.textTools,
+      answerTool: tools.answerTool,
+    },
+    adjusted: adjustments.fields,
+  };
+}
+
+function tellEffort(
+  { reasoning_effort: asked }: ChatRequest,
+  { effort }: ReasoningPlan,
+  adjustments: Adjustments,
+): void {
+  const isOther = typeof asked === "string" && effort !== undefined && asked !== effort;
+  if (isOther) adjustments.sendAs("reasoning_effort", effort);
+}
+
+/** What the model reads of a request, thoughts of its own aside. Throws as `encodeConverse` does. */
+export function encodeContent(
+  request: ChatRequest,
+  model: BedrockModel,
+  adjustments = new Adjustments(model.settings),
+): ConverseContent {
+  return contentOf(encodeParts(request, model, adjustments), { keepsThoughts: false });
+}
+
+/** Whether a streamed answer must be asked for whole: some models stream no tool calls. */
+export function answersAsWhole(request: ChatRequest, model: BedrockModel): boolean {
+  if (model.capabilities.streamingTools || !model.capabilities.tools) return false;
+  if (mayCallTools(request)) return true;
+  return planAnswerFormat(request, model, new Adjustments(model.settings)).kind === "tool";
+}
+
+interface Parts {
+  readonly format: AnswerFormat;
+  readonly names: ToolNames;
+  readonly tools: EncodedTools;
+  readonly conversation: Conversation;
+}
+
+function encodeParts(request: ChatRequest, model: BedrockModel, adjustments: Adjustments): Parts {
+  const format = planAnswerFormat(request, model, adjustments);
+  const names = new ToolNames();
+  // Before the history, so that it is not the offered names that give way to alike ones.
+  const tools = encodeTools(request, model, { names, format, adjustments });
+  const conversation = encodeConversation(request.messages, {
+    model,
+    names,
+    offersTools: tools.hasOffers,
+    instruction: format.kind === "instruction" ? format.text : undefined,
+  });
+  const prompt = { tools: [...(tools.config?.tools ?? [])], ...conversation };
+  if (model.capabilities.promptCaching && model.settings.promptCache === "auto") {
+    addCachePoints(prompt, model.capabilities);
+  }
+  limitCachePoints(listsOf(prompt));
+  const config = tools.config && { ...tools.config, tools: prompt.tools };
+  return { format, names, tools: { ...tools, config }, conversation };
+}
+
+type ConverseContent = Pick<ConverseBody, "messages" | "system" | "toolConfig">;
+
+function contentOf(
+  { conversation: { system, turns }, tools: { config } }: Parts,
+  { keepsThoughts }: { readonly keepsThoughts: boolean },
+): ConverseContent {
+  return {
+    messages: keepsThoughts ? turns : withoutThoughts(turns),
+    ...(system.length > 0 && { system }),
+    ...(config !== undefined && { toolConfig: config }),
+  };
+}
+
+interface Plans {
+  readonly tools: EncodedTools;
+  readonly reasoning: ReasoningPlan;
+  readonly adjustments: Adjustments;
+}
+
+/** The operator's fields stand above the caller's: who pays for the model knows what it takes. */
+function additionalFields(
+  request: ChatRequest,
+  { capabilities, family, settings }: BedrockModel,
+  { tools, reasoning, adjustments }: Plans,
+): JsonObject {
+  const topK = capabilities.topK ? numberOf(request["top_k"]) : undefined;
+  if (topK !== undefined && reasoning.isThinking) adjustments.sendAs("top_k", "dropped");
+  // What the operator says of thinking is part of the plan already, where it can be had.
+  const { thinking: _planned, reasoningConfig, ...others } = settings.additionalFields;
+  const isPlanned = reasoningConfig === undefined || capabilities.reasoning === "nova-effort";
+  const configured = isPlanned ? others : { ...others, reasoningConfig };
+  const sendsTopK = topK !== undefined && !reasoning.isThinking;
+  const sampling = sendsTopK ? topKFields(topK, family) : {};
+  const computed = { ...sampling, ...reasoning.fields, ...tools.fields };
+  return mergeFields(computed, configured);
+}
+
+type OperatorFields = Pick<
+  ConverseBody,
+  "guardrailConfig" | "requestMetadata" | "performanceConfig" | "serviceTier"
+>;
+
+/** Request metadata is the operator's alone: it ends up in the operator's logs. */
+function operatorFields(
+  request: ChatRequest,
+  settings: BedrockModel["settings"],
+  isStreamed: boolean,
+): OperatorFields {
+  const { guardrail, requestMetadata, latency } = settings;
+  const tier = serviceTierOf(request, settings);
+  return {
+    ...(guardrail !== undefined && { guardrailConfig: encodeGuardrail(guardrail, isStreamed) }),
+    ...(Object.keys(requestMetadata).length > 0 && { requestMetadata }),
+    ...(latency !== undefined && { performanceConfig: { latency } }),
+    ...(tier !== undefined && { serviceTier: { type: tier } }),
+  };
+}
+
+/**
+ * The operator's tier, else the caller's. `auto` and `default` are what happens anyway; `scale` is
+ * bought at OpenAI and nowhere else.
+ */
+export function serviceTierOf(
+  { service_tier: wanted }: ChatRequest,
+  { serviceTier }: BedrockModel["settings"],
+): BedrockModelSettings["serviceTier"] {
+  if (serviceTier !== undefined) return serviceTier;
+  // OpenAI serves `fast` as `priority`.
+  if (wanted === "priority" || wanted === "fast") return "priority";
+  return wanted === "flex" ? "flex" : undefined;
+}
+
+function encodeGuardrail(guardrail: Guardrail, isStreamed: boolean): GuardrailConfig {
+  return {
+    guardrailIdentifier: guardrail.identifier,
+    guardrailVersion: guardrail.version,
+    trace: guardrail.trace,
+    ...(isStreamed && { streamProcessingMode: guardrail.streamProcessing }),
+  };
+}

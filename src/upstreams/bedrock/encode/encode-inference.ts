@@ -1,0 +1,131 @@
+import { isOwnCap, type ChatRequest } from "../../../domain/chat/chat.ts";
+import type { Adjustments } from "./adjustments.ts";
+import type { BedrockModel } from "../models/bedrock-model.ts";
+import { isBlank } from "./blank-text.ts";
+import type { InferenceConfig } from "./converse-body.ts";
+
+/** Where neither the caller nor the model's configuration says. */
+const usualMaxTokens = 4_096;
+
+/**
+ * The cap of the answer: without one some models stop after 512 tokens. The provider reserves it
+ * from the operator's quota until the answer is whole, so the operator can choose a lower one than
+ * the model's for callers who give none.
+ *
+ * A caller's cap is sent as it is, or refused; where the operator allows it, it is lowered and the
+ * caller told. Where only the table says that the model writes less, the provider decides, which
+ * names its limit when it refuses.
+ */
+export function maxTokensOf(
+  request: ChatRequest,
+  model: BedrockModel,
+  adjustments: Adjustments,
+): number {
+  const { capabilities, settings } = model;
+  const most = capabilities.maxOutputTokens ?? Number.POSITIVE_INFINITY;
+  const asked = request.max_completion_tokens ?? request.max_tokens ?? undefined;
+  if (asked === undefined) {
+    const usual = settings.defaultOutputTokens ?? capabilities.maxOutputTokens ?? usualMaxTokens;
+    return Math.min(usual, most);
+  }
+  if (request[isOwnCap] === true) return Math.min(asked, most);
+  const { statedOutputTokens: stated } = model;
+  if (stated === undefined || asked <= stated) return asked;
+  const isNewer = typeof request.max_completion_tokens === "number";
+  const field = isNewer ? "max_completion_tokens" : "max_tokens";
+  const message =
+    `${field} is too large: ${asked}. This model supports at most ${stated} completion tokens, ` +
+    `whereas you provided ${asked}.`;
+  adjustments.dropOrRefuse(field, message, stated);
+  return stated;
+}
+
+export interface InferencePlan {
+  /** Undefined where the model takes no cap. */
+  readonly maxTokens: number | undefined;
+  readonly isThinking: boolean;
+  readonly adjustments: Adjustments;
+}
+
+export function encodeInference(
+  request: ChatRequest,
+  model: BedrockModel,
+  { maxTokens, isThinking, adjustments }: InferencePlan,
+): InferenceConfig {
+  const { sent: stopSequences } = stopsOf(request, model);
+  const sampling = samplingOf(request, model, adjustments);
+  if (isThinking) tellDroppedSampling(sampling, adjustments);
+  return {
+    ...(maxTokens !== undefined && { maxTokens }),
+    ...(!isThinking && sampling),
+    ...(stopSequences.length > 0 && { stopSequences }),
+  };
+}
+
+type Sampling = Pick<InferenceConfig, "temperature" | "topP">;
+
+function samplingOf(request: ChatRequest, model: BedrockModel, adjustments: Adjustments): Sampling {
+  const temperature = temperatureOf(request, model, adjustments);
+  const topP = topPOf(request, model, adjustments);
+  if (temperature === undefined) return topP === undefined ? {} : { topP };
+  if (topP === undefined) return { temperature };
+  if (model.capabilities.topPWithTemperature) return { temperature, topP };
+  // One of the two has to go. OpenAI's default of 1 says nothing, and clients send it unasked.
+  if (request.temperature === 1 && topP < 1) return { topP };
+  if (topP < 1) adjustments.sendAs("top_p", "dropped");
+  return { temperature };
+}
+
+/** Models choose for themselves while they think. A value of 1 asks for nothing. */
+function tellDroppedSampling({ temperature, topP }: Sampling, adjustments: Adjustments): void {
+  if (temperature !== undefined && temperature < 1) adjustments.sendAs("temperature", "dropped");
+  if (topP !== undefined && topP < 1) adjustments.sendAs("top_p", "dropped");
+}
+
+/** OpenAI's scale ends at 2 and this one at 1; what lies above is as free as it gets here. */
+function temperatureOf(
+  request: ChatRequest,
+  model: BedrockModel,
+  adjustments: Adjustments,
+): number | undefined {
+  const temperature = request.temperature ?? undefined;
+  if (temperature === undefined) return undefined;
+  if (model.capabilities.temperature) {
+    if (temperature > 1) adjustments.sendAs("temperature", 1);
+    return Math.min(temperature, 1);
+  }
+  dropUnlessDefault("temperature", temperature, adjustments);
+  return undefined;
+}
+
+function topPOf(
+  request: ChatRequest,
+  model: BedrockModel,
+  adjustments: Adjustments,
+): number | undefined {
+  const topP = request.top_p ?? undefined;
+  if (topP === undefined || model.capabilities.topP) return topP;
+  dropUnlessDefault("top_p", topP, adjustments);
+  return undefined;
+}
+
+function dropUnlessDefault(field: string, value: number, adjustments: Adjustments): void {
+  if (value === 1) return;
+  adjustments.dropOrRefuse(field, `This model does not take ${field}. Leave it out or send 1.`);
+}
+
+/** Where the answer is to end. */
+export interface Stops {
+  /** What the model is told. */
+  readonly sent: readonly string[];
+  /** What the gateway looks for in the text itself. */
+  readonly kept: readonly string[];
+}
+
+/** Sequences of white space alone are refused by models that take others. */
+export function stopsOf(request: ChatRequest, { capabilities }: BedrockModel): Stops {
+  const stop = request.stop ?? [];
+  const all = (typeof stop === "string" ? [stop] : stop).filter((text) => text !== "");
+  if (!capabilities.stop) return { sent: [], kept: all };
+  return { sent: all.filter((text) => !isBlank(text)), kept: all.filter(isBlank) };
+}

@@ -1,0 +1,139 @@
+import type { UpstreamFailureKind } from "../../../domain/errors/failure-kind.ts";
+import type { UpstreamFailureDetails } from "../../../domain/errors/upstream-failure.ts";
+import { hintFor } from "./operator-hints.ts";
+import { cleanCode, cleanMessage } from "../../shared/clean-message.ts";
+import { nonEmpty, numberOf, type JsonObject } from "../../shared/json-fields.ts";
+import { kindOfValidation, saysOverflow } from "./validation-texts.ts";
+
+/** What the service said, before or within an answer. */
+export interface ServiceException {
+  /** `ThrottlingException`, `throttlingException`; undefined when nothing names it. */
+  readonly name: string | undefined;
+  readonly body: JsonObject;
+  /** Undefined inside a stream. */
+  readonly status?: number | undefined;
+}
+
+/**
+ * Says what an exception means: by its name where it is known, else by the status, by words of its
+ * message only where one name or status covers several meanings.
+ */
+export function failureOfException({
+  name,
+  body,
+  status,
+}: ServiceException): UpstreamFailureDetails {
+  const text = nonEmpty(body["message"]) ?? nonEmpty(body["Message"]);
+  const message = text === undefined ? undefined : withoutPreamble(text);
+  const shortName = name?.toLowerCase().replace(/(?:exception|error)$/, "");
+  const exception = { shortName, status, message: message ?? "", body };
+  const kind = kindByName(exception) ?? kindByStatus(exception);
+  return {
+    kind,
+    message: cleanMessage(message ?? wordless(name, status)),
+    status,
+    code: cleanCode(name),
+    hint: hintFor(kind, exception),
+    retryAfterMs: shortName === "modelnotready" ? modelNotReadyMs : undefined,
+  };
+}
+
+/** A model that is being loaded is asked again in about a second, as the provider's SDKs do. */
+const modelNotReadyMs = 1_000;
+
+interface ReadException {
+  /** In small letters, without `exception`. */
+  readonly shortName: string | undefined;
+  readonly status: number | undefined;
+  readonly message: string;
+  readonly body: JsonObject;
+}
+
+function kindByName({ shortName, message, body }: ReadException): UpstreamFailureKind | undefined {
+  switch (shortName) {
+    case undefined:
+      return undefined;
+    case "validation":
+      return kindOfValidation(message);
+    case "modelerror":
+    case "modelstreamerror":
+      if (numberOf(body["originalStatusCode"]) === 429) return "throttled";
+      return saysOverflow(message) ? "context-overflow" : "unavailable";
+    default:
+      return kindsByName.get(shortName);
+  }
+}
+
+/** The service's own exceptions, then those that all services of the provider share. */
+const kindsByName: ReadonlyMap<string, UpstreamFailureKind> = new Map([
+  ["throttling", "throttled"],
+  ["servicequotaexceeded", "throttled"],
+  ["modelnotready", "overloaded"],
+  ["serviceunavailable", "overloaded"],
+  ["modeltimeout", "timed-out"],
+  ["internalserver", "unavailable"],
+  ["resourcenotfound", "unknown-model"],
+  ["ftuformnotfilled", "unknown-model"],
+  ["accessdenied", "bad-credential"],
+  // The gateway's own mistakes.
+  ["conflict", "unavailable"],
+  ["unknownoperation", "unavailable"],
+  ["serialization", "unavailable"],
+  ["expiredtoken", "stale-credential"],
+  ["requestexpired", "stale-credential"],
+  ["invalidsignature", "stale-credential"],
+  ["signaturedoesnotmatch", "stale-credential"],
+  ["requesttimetooskewed", "stale-credential"],
+  // Also said of credentials that were replaced; asking the source once more settles which.
+  ["unrecognizedclient", "stale-credential"],
+  ["invalidclienttokenid", "stale-credential"],
+  ["incompletesignature", "stale-credential"],
+  ["missingauthenticationtoken", "bad-credential"],
+  ["notauthorized", "bad-credential"],
+  ["unauthorized", "bad-credential"],
+  ["optinrequired", "bad-credential"],
+  ["throttled", "throttled"],
+  ["toomanyrequests", "throttled"],
+  ["requestlimitexceeded", "throttled"],
+  ["limitexceeded", "throttled"],
+  ["requesttimeout", "timed-out"],
+  ["internalfailure", "unavailable"],
+]);
+
+/** For answers without a name, or with one that is new: proxies, and parts of the front end. */
+function kindByStatus({ shortName, status, message }: ReadException): UpstreamFailureKind {
+  switch (status) {
+    case 400:
+      return shortName === undefined ? kindOfValidation(message) : "invalid-request";
+    case 401:
+    case 403:
+      return /\bexpired\b/i.test(message) ? "stale-credential" : "bad-credential";
+    case 404:
+      return "unknown-model";
+    case 408:
+    case 504:
+      return "timed-out";
+    case 413:
+      return "invalid-request";
+    case 429:
+      return "throttled";
+    case 503:
+      return "overloaded";
+    case undefined:
+      return throttleTexts.test(message) ? "throttled" : "unavailable";
+    default:
+      return "unavailable";
+  }
+}
+
+/** Of answers that have neither name nor status. */
+const throttleTexts = /too many requests|rate limit|throttl|too many tokens, please wait/i;
+
+function withoutPreamble(message: string): string {
+  return message.replace(/^The model returned the following errors: /i, "");
+}
+
+function wordless(name: string | undefined, status: number | undefined): string {
+  const answer = name ?? (status === undefined ? "an error" : `status ${status}`);
+  return `the model's upstream answered ${cleanMessage(answer)} and gave no reason`;
+}

@@ -1,0 +1,45 @@
+import type { Clock } from "../../../domain/clock.ts";
+import {
+  UpstreamFailure,
+  type UpstreamFailureDetails,
+} from "../../../domain/errors/upstream-failure.ts";
+import type { FailedAnswer } from "../../adapter.ts";
+import { nonEmpty, objectOf, parseObject, type JsonObject } from "../../shared/json-fields.ts";
+import { readRetryAfter } from "../../shared/retry-after.ts";
+import { failureOfException } from "./exceptions.ts";
+
+export const requestIdHeader = "x-amzn-requestid";
+
+/** Says what a non-2xx answer of the service, or of a front end before it, means. */
+export function createReadFailure(clock: Clock): (answer: FailedAnswer) => UpstreamFailureDetails {
+  return ({ status, headers, body }) => {
+    const error = parseError(body);
+    const details = failureOfException({ name: readName(headers, error), body: error, status });
+    const retryAfterMs = readRetryAfter(headers, clock.now()) ?? details.retryAfterMs;
+    return { ...details, retryAfterMs };
+  };
+}
+
+/** The failure that a 2xx answer without what was asked for tells; undefined when it tells none. */
+export function failureInAnswer(body: JsonObject, headers?: Headers): UpstreamFailure | undefined {
+  const name = readName(headers, body);
+  const hasWords = nonEmpty(body["message"]) ?? nonEmpty(body["Message"]);
+  if (name === undefined && hasWords === undefined) return undefined;
+  return new UpstreamFailure(failureOfException({ name, body }));
+}
+
+/** What is no JSON object (a proxy's page, nothing at all) has no words worth repeating. */
+function parseError(body: Uint8Array): JsonObject {
+  return parseObject(body) ?? {};
+}
+
+/** `ValidationException:http://...` in the header, else `com.amazon.coral#ValidationException`. */
+function readName(headers: Headers | undefined, error: JsonObject): string | undefined {
+  const unrouted = objectOf(error["Output"]);
+  const name =
+    nonEmpty(headers?.get("x-amzn-errortype")) ??
+    nonEmpty(error["__type"]) ??
+    nonEmpty(error["code"]) ??
+    nonEmpty(unrouted?.["__type"]);
+  return nonEmpty(name?.split(":")[0]?.split("#").at(-1)?.trim());
+}

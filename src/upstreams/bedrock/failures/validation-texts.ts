@@ -1,0 +1,79 @@
+import type { UpstreamFailureKind } from "../../../domain/errors/failure-kind.ts";
+
+/**
+ * `ValidationException` is the name of most refusals; only the text tells them apart. `message` is
+ * without the preamble that the provider puts before a model's own words.
+ */
+export function kindOfValidation(message: string): UpstreamFailureKind {
+  if (identifierTexts.test(message) || guardrailTexts.test(message)) return "unknown-model";
+  if (accountTexts.test(message)) return "bad-credential";
+  if (saysOverflow(message)) return "context-overflow";
+  if (capTexts.test(message)) return "unsupported";
+  return contentTexts.test(message) ? "content-refused" : "invalid-request";
+}
+
+export function saysOverflow(message: string): boolean {
+  return overflowTexts.test(message);
+}
+
+// The apostrophe of "isn’t" is a curly one.
+const identifierTexts = anyOf(
+  "model identifier is invalid",
+  "on-demand throughput isn.t supported",
+  "doesn.t support on-demand throughput",
+  "at 'modelId' failed to satisfy",
+  "reached the end of its life",
+  "marked by provider as Legacy",
+);
+
+/** The guardrail is part of the target as the operator wrote it: another target may have none. */
+const guardrailTexts = /guardrail (?:identifier|version)|guardrail(?:Config|Identifier|Version)\b/i;
+
+/**
+ * What the operator's account may not do, though the request is sound. Only at the begin: what comes
+ * later in a message may be a caller's words. All are from reports; the provider documents none as a
+ * validation error.
+ */
+const accountTexts = anyOf(
+  "^operation not allowed\\b",
+  "^(?:your|this|the) (?:aws )?account\\b",
+  "^(?:the )?(?:user|role): \\S+ is not authorized to perform\\b",
+  "^you(?: are|.re) not authorized\\b",
+  "^you don.t have access to the model\\b",
+  "^access denied\\b",
+  "^access to \\S+(?: \\S+)? is not (?:available|allowed)\\b",
+  "^model access is denied\\b",
+  "^model use case details have not been submitted\\b",
+  "^data retention mode '\\w+' is not available for this model\\b",
+);
+
+/** Counts may have separators between their thousands. */
+const count = "\\d[\\d,.]*";
+const overflowTexts = anyOf(
+  // Claude.
+  "\\binput is too long\\b",
+  `prompt is too long: ${count} tokens > ${count} maximum`,
+  "input length and `max_tokens` exceed context limit",
+  "too many total text bytes",
+  // Llama.
+  `maximum context length is ${count} tokens`,
+  // Nova.
+  "number of input tokens exceeds maximum length",
+  // Mistral.
+  `prompt contains ${count} tokens\\b.*\\btoo large for model with ${count} maximum context length`,
+  // Titan and Cohere.
+  "too many input tokens\\. max input tokens",
+  `expected maxLength: ${count}, actual`,
+  // OpenAI's open models.
+  `prompt tokens \\(${count}\\) exceed model maximum \\(${count}\\)`,
+);
+
+/** The caller's cap is too large for this model; another target's may take it. */
+const capTexts = /maximum tokens you requested exceeds the model limit of/i;
+
+const contentTexts =
+  /content filter(?:s|ing)?\b|content polic(?:y|ies)|content moderation|responsible ai/i;
+
+function anyOf(...patterns: readonly string[]): RegExp {
+  return new RegExp(patterns.join("|"), "i");
+}

@@ -1,0 +1,64 @@
+import { familyCapabilities, promptOnly } from "./family-capabilities.ts";
+import { importedWireOf } from "../invoke/imported-families.ts";
+import {
+  embeddingFamilies,
+  familyOf,
+  type Capabilities,
+  type ChatFamily,
+  type EmbeddingFamily,
+  type ModelFamily,
+} from "./model-families.ts";
+import { defaultModelSettings, type BedrockModelSettings } from "../settings.ts";
+import { ThoughtSeal } from "../thinking/thought-seal.ts";
+
+/** One model as one target calls it, with all that is known of it. */
+export interface BedrockModel {
+  readonly identifier: string;
+  readonly family: ModelFamily;
+  /** Of chat models; they say nothing of an embedding model. */
+  readonly capabilities: Capabilities;
+  /**
+   * The longest answer by the operator's word; undefined where there is only the table's, which a
+   * newer model may exceed.
+   */
+  readonly statedOutputTokens: number | undefined;
+  readonly thoughtSeal: ThoughtSeal;
+  readonly settings: Omit<BedrockModelSettings, "family" | "capabilities" | "maxOutputTokens">;
+}
+
+/** Puts together what the identifier and the operator say of a model. Once per target. */
+export function resolveModel(
+  identifier: string,
+  settings: BedrockModelSettings = defaultModelSettings,
+): BedrockModel {
+  const named = familyOf(identifier) ?? familyOf(settings.baseModel ?? identifier);
+  const family = settings.family ?? named ?? "other-chat";
+  const capabilities = {
+    ...familyCapabilities[chatFamily(family)],
+    ...settings.capabilities,
+    ...(importedWireOf(family) !== undefined && promptOnly),
+  };
+  const maxOutputTokens = lower(capabilities.maxOutputTokens, settings.maxOutputTokens);
+  return {
+    identifier,
+    family,
+    capabilities: { ...capabilities, maxOutputTokens },
+    statedOutputTokens: settings.capabilities.maxOutputTokens,
+    thoughtSeal: new ThoughtSeal(identifier),
+    settings,
+  };
+}
+
+function lower(one: number | undefined, other: number | undefined): number | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return Math.min(one, other);
+}
+
+export function isEmbeddingFamily(family: ModelFamily): family is EmbeddingFamily {
+  const families: readonly ModelFamily[] = embeddingFamilies;
+  return families.includes(family);
+}
+
+function chatFamily(family: ModelFamily): ChatFamily {
+  return isEmbeddingFamily(family) ? "other-chat" : family;
+}

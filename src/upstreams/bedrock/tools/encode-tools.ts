@@ -1,0 +1,184 @@
+import type { ChatRequest } from "../../../domain/chat/chat.ts";
+import type { JsonObject } from "../../shared/json-fields.ts";
+import type { Adjustments } from "../encode/adjustments.ts";
+import type { BedrockModel } from "../models/bedrock-model.ts";
+import { isBlank } from "../encode/blank-text.ts";
+import { wantedCachePoint } from "../caching/cache-hint.ts";
+import type { ToolConfig, ToolEntry, ToolSpec, WireToolChoice } from "../encode/converse-body.ts";
+import type { AnswerFormat } from "../answer-format/plan-answer-format.ts";
+import { providerSchema } from "../answer-format/provider-schema.ts";
+import type { ToolNames } from "./tool-names.ts";
+import { readOffers, type Choice, type Offer, type Offers } from "./tool-offers.ts";
+
+export interface EncodedTools {
+  /** Undefined when the model must not be able to call any. */
+  readonly config: ToolConfig | undefined;
+  /** For `additionalModelRequestFields`. */
+  readonly fields: JsonObject;
+  /** By sent name: those whose input is text. */
+  readonly textTools: ReadonlySet<string>;
+  /** Whether the caller's own are among them. */
+  readonly hasOffers: boolean;
+  /** By sent name. */
+  readonly answerTool: string | undefined;
+  /** Whether the model must call one. */
+  readonly isForced: boolean;
+}
+
+export interface ToolContext {
+  readonly names: ToolNames;
+  readonly format: AnswerFormat;
+  readonly adjustments: Adjustments;
+}
+
+/** The tools of a request, and the one that takes its answer. */
+export function encodeTools(
+  request: ChatRequest,
+  model: BedrockModel,
+  { names, format, adjustments }: ToolContext,
+): EncodedTools {
+  const offers = supported(readOffers(request), model, adjustments);
+  const own = offers.choice.type === "none" ? [] : offers.list;
+  const isSingle = own.length > 0 && wantsSingleCalls(request, offers, { model, adjustments });
+  const writing = { model, names, isSingle };
+  if (format.kind === "tool") return encodeAnswerTool(format.offer, own, writing);
+  if (own.length === 0) return noTools;
+  return {
+    ...configured(own, offers.choice, writing),
+    hasOffers: true,
+    answerTool: undefined,
+  };
+}
+
+const noTools: EncodedTools = {
+  config: undefined,
+  fields: {},
+  textTools: new Set(),
+  hasOffers: false,
+  answerTool: undefined,
+  isForced: false,
+};
+
+interface Writing {
+  readonly model: BedrockModel;
+  readonly names: ToolNames;
+  /** Whether the model may make one call at most. */
+  readonly isSingle: boolean;
+}
+
+/** Beside the caller's tools any may be called, but one must: words would not be the answer. */
+function encodeAnswerTool(offer: Offer, own: readonly Offer[], writing: Writing): EncodedTools {
+  const { model, names } = writing;
+  const isAlone = own.length === 0 && model.capabilities.namedToolChoice;
+  const choice: Choice = isAlone ? { type: "named", name: offer.name } : { type: "any" };
+  return {
+    ...configured([...own, offer], choice, writing),
+    hasOffers: own.length > 0,
+    answerTool: names.sentNameOf(offer.name),
+  };
+}
+
+function configured(
+  list: readonly Offer[],
+  choice: Choice,
+  { model, names, isSingle }: Writing,
+): Omit<EncodedTools, "answerTool" | "hasOffers"> {
+  return {
+    config: {
+      tools: list.flatMap((offer) => entriesOf(offer, model, names)),
+      ...(!isSingle && choiceOf(choice, names)),
+    },
+    fields: isSingle ? { tool_choice: singleChoiceOf(choice, names) } : {},
+    textTools: new Set(
+      list.filter(({ kind }) => kind === "custom").map(({ name }) => names.sentNameOf(name)),
+    ),
+    isForced: choice.type !== "auto",
+  };
+}
+
+/** What is left of the offers at this model, or a refusal. */
+function supported(
+  offers: Offers,
+  { capabilities }: BedrockModel,
+  adjustments: Adjustments,
+): Offers {
+  const { list, choice, field, choiceField } = offers;
+  if (list.length === 0 || choice.type === "none") return offers;
+  if (!capabilities.tools) {
+    adjustments.dropOrRefuse(field, `This model cannot call tools. Remove ${field}.`);
+    return { ...offers, list: [] };
+  }
+  if (choice.type === "auto") return offers;
+  if (!capabilities.toolChoice) {
+    const message = `This model cannot be made to call a tool. Leave ${choiceField} out or send 'auto'.`;
+    adjustments.dropOrRefuse(choiceField, message, "auto");
+    return { ...offers, choice: { type: "auto" } };
+  }
+  if (choice.type !== "named" || capabilities.namedToolChoice) return offers;
+  return {
+    ...offers,
+    list: list.filter(({ name }) => name === choice.name),
+    choice: { type: "any" },
+  };
+}
+
+/** Callers that rely on one call at a time may break on two, so this is no hint. */
+function wantsSingleCalls(
+  request: ChatRequest,
+  { field }: Offers,
+  { model, adjustments }: { readonly model: BedrockModel; readonly adjustments: Adjustments },
+): boolean {
+  // An answer to the deprecated functions has room for one call.
+  if (field === "functions") return model.capabilities.singleToolCalls;
+  if (request.parallel_tool_calls !== false) return false;
+  if (model.capabilities.singleToolCalls) return true;
+  adjustments.dropOrRefuse(
+    "parallel_tool_calls",
+    "This model cannot be held to one tool call at a time. Remove parallel_tool_calls.",
+  );
+  return false;
+}
+
+/** Some models keep prompts, but take no point among the tools. */
+function entriesOf(offer: Offer, model: BedrockModel, names: ToolNames): readonly ToolEntry[] {
+  const spec = specOf(offer, model, names);
+  const { capabilities } = model;
+  const point = capabilities.promptCacheTools && wantedCachePoint(offer.sent, capabilities);
+  return point ? [spec, point] : [spec];
+}
+
+function specOf(offer: Offer, { capabilities }: BedrockModel, names: ToolNames): ToolSpec {
+  const { name, description = "", schema, isStrict } = offer;
+  // What a strict tool cannot be held to, it is offered with as it is.
+  const held = isStrict && capabilities.jsonSchema ? providerSchema(schema) : undefined;
+  return {
+    toolSpec: {
+      name: names.sentNameOf(name),
+      ...(!isBlank(description) && { description }),
+      inputSchema: { json: held ?? schema },
+      ...(held !== undefined && { strict: true }),
+    },
+  };
+}
+
+function choiceOf(choice: Choice, names: ToolNames): { toolChoice?: WireToolChoice } {
+  switch (choice.type) {
+    case "any":
+      return { toolChoice: { any: {} } };
+    case "named":
+      return { toolChoice: { tool: { name: names.sentNameOf(choice.name) } } };
+    case "auto":
+    case "none":
+      return {};
+  }
+}
+
+/**
+ * The model's own form of a choice, the only one that can ask for single calls. The provider
+ * refuses it beside its own form, so the whole choice moves here.
+ */
+function singleChoiceOf(choice: Choice, names: ToolNames): JsonObject {
+  return choice.type === "named"
+    ? { type: "tool", name: names.sentNameOf(choice.name), disable_parallel_tool_use: true }
+    : { type: choice.type, disable_parallel_tool_use: true };
+}

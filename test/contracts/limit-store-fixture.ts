@@ -1,0 +1,75 @@
+import { expect } from "bun:test";
+import { ManualClock } from "../support/manual-clock.ts";
+import type { Limits } from "../../src/domain/limits/plan.ts";
+import type { LimitState } from "../../src/domain/limits/limit-state.ts";
+import type { LimitScope } from "../../src/domain/limits/limit-scope.ts";
+import type { LimitDecision, LimitStore } from "../../src/store/store.ts";
+
+/** What a backend under contract is to be created with. */
+export const contractReservationTtlMs = 600_000;
+
+export type CreateLimitStore = (clock: ManualClock) => LimitStore | Promise<LimitStore>;
+
+/** One store and its clock, made anew for each test. */
+export class LimitStoreFixture {
+  readonly #create: CreateLimitStore;
+  #clock = new ManualClock();
+  #store: LimitStore | undefined;
+  #callCount = 0;
+
+  constructor(create: CreateLimitStore) {
+    this.#create = create;
+  }
+
+  get clock(): ManualClock {
+    return this.#clock;
+  }
+
+  get store(): LimitStore {
+    if (this.#store === undefined) throw new Error("the fixture was not reset");
+    return this.#store;
+  }
+
+  async reset(): Promise<void> {
+    this.#clock = new ManualClock({ monotonicMs: 1_000_000 });
+    this.#store = await this.#create(this.#clock);
+  }
+
+  acquire(scopes: readonly LimitScope[], tokens: number): Promise<LimitDecision> {
+    this.#callCount += 1;
+    return this.acquireAs(`anonymous ${this.#callCount}`, scopes, tokens);
+  }
+
+  async acquireAs(
+    callId: string,
+    scopes: readonly LimitScope[],
+    tokens: number,
+  ): Promise<LimitDecision> {
+    return this.store.acquire({ callId, scopes, tokens });
+  }
+
+  /** What a scope has left, asked by a request that can never be charged. */
+  async left(scope: LimitScope): Promise<LimitState> {
+    const decision = await this.acquire([scope], scope.limits.tokensPerMinute + 1);
+    expect(decision.isAdmitted).toBe(false);
+    return decision.state;
+  }
+}
+
+export function scopeOf(id: string, limits: Partial<Limits>): LimitScope {
+  return { id, limits: { requestsPerMinute: 1_000, tokensPerMinute: 1_000_000, ...limits } };
+}
+
+export function waitOf(decision: LimitDecision): number {
+  if (decision.isAdmitted) throw new Error("the request was admitted");
+  if (decision.retryAfterMs === undefined) throw new Error("the request never fits");
+  return decision.retryAfterMs;
+}
+
+export function repeat<Result>(count: number, action: (index: number) => Result): Result[] {
+  return Array.from({ length: count }, (_, index) => action(index));
+}
+
+export async function repeatInOrder(count: number, action: () => Promise<unknown>): Promise<void> {
+  for (let index = 0; index < count; index++) await action();
+}

@@ -1,0 +1,210 @@
+import { beforeEach, describe, expect, test } from "bun:test";
+import { RefusedRows } from "../../src/store/errors.ts";
+import type { UsageRetention } from "../../src/store/store.ts";
+import type { UsageStep } from "../../src/domain/usage/usage-report.ts";
+import {
+  allTime,
+  type Ledger,
+  listIds,
+  midnight,
+  randomOf,
+  randomRecords,
+  recordOf,
+  removeAll,
+} from "./usage-fixtures.ts";
+
+export { recordOf } from "./usage-fixtures.ts";
+
+const dayMs = 86_400_000;
+const keepAll: UsageRetention = {
+  calls: undefined,
+  minutes: undefined,
+  hours: undefined,
+  days: undefined,
+};
+
+/** What every usage store must do. */
+export function usageStoreContract(name: string, create: () => Ledger): void {
+  describe(`usage store contract: ${name}`, () => {
+    let ledger: Ledger;
+    beforeEach(() => {
+      ledger = create();
+    });
+
+    async function countCalls(): Promise<number> {
+      const totals = await ledger.reports.totals({ filter: allTime, by: [], limit: 1 });
+      return totals[0]?.calls ?? 0;
+    }
+
+    async function countSteps(step: UsageStep): Promise<number> {
+      const filter = { since: midnight, until: midnight + 3 * dayMs };
+      return (await ledger.reports.series({ filter, by: [], limit: 1, step })).length;
+    }
+
+    test("a record comes back as it was given, absent values included", async () => {
+      const whole = recordOf("req_1", { startedAt: 20_000 });
+      const refused = recordOf("req_2", {
+        target: undefined,
+        outcome: "failed",
+        status: 429,
+        code: "rate_limit_exceeded",
+        isStreamed: false,
+        attempts: 0,
+        firstEventMs: undefined,
+        usageSource: "estimated",
+      });
+      await ledger.store.insert([whole, refused]);
+      const { items } = await ledger.reports.calls(allTime, { limit: 10 });
+      expect(items).toEqual([whole, refused]);
+      expect(await ledger.reports.call("req_2")).toEqual(refused);
+      expect(await ledger.reports.call("req_3")).toBeUndefined();
+    });
+
+    test("how a call found its target comes back with it, bounded", async () => {
+      const attempt = {
+        target: "east/model",
+        model: "alpha-sonnet-4",
+        startMs: 0.5,
+        durationMs: 2_000,
+        outcome: "connection-lost",
+        mayBeBilled: true,
+      } as const;
+      const candidate = { target: "east/model", model: "alpha-sonnet-4", why: "priority 1" };
+      const routing = {
+        candidates: [candidate, { ...candidate, target: "west/model" }],
+        attempts: [attempt, { ...attempt, outcome: "answered", mayBeBilled: false } as const],
+      };
+      const record = recordOf("req_1", { routing, mayBeBilledTwice: true, attempts: 2 });
+      const endless = {
+        candidates: Array.from({ length: 200 }, () => candidate),
+        attempts: Array.from({ length: 200 }, () => attempt),
+      };
+      await ledger.store.insert([record, recordOf("req_2", { routing: endless })]);
+      expect(await ledger.reports.call("req_1")).toEqual(record);
+      const kept = (await ledger.reports.call("req_2"))?.routing;
+      expect([kept?.candidates.length, kept?.attempts.length]).toEqual([64, 10]);
+    });
+
+    test("a record that is inserted again is left as it is and counted nowhere again", async () => {
+      await ledger.store.insert([recordOf("req_1")]);
+      await ledger.store.insert([recordOf("req_1", { outputTokens: 999 }), recordOf("req_2")]);
+      await ledger.store.insert([recordOf("req_3"), recordOf("req_3", { outputTokens: 999 })]);
+      expect((await ledger.reports.call("req_1"))?.outputTokens).toBe(20);
+      const totals = await ledger.reports.totals({ filter: allTime, by: [], limit: 1 });
+      expect(totals).toMatchObject([{ calls: 3, outputTokens: 60, inputTokens: 30 }]);
+    });
+
+    test("batches that overlap, in any order, count every call once", async () => {
+      const records = randomRecords(randomOf(11), 300, 2);
+      await ledger.store.insert(records.slice(100, 220));
+      await ledger.store.insert(records.slice(200, 300));
+      await ledger.store.insert(records.slice(0, 150));
+      await ledger.store.insert(records);
+      expect(await countCalls()).toBe(300);
+      const steps = (["minute", "hour", "day"] as const).map(async (step) => {
+        const points = await ledger.reports.series({ filter: allTime, by: [], limit: 1, step });
+        return points.reduce((calls, point) => calls + point.calls, 0);
+      });
+      expect(await Promise.all(steps)).toEqual([300, 300, 300]);
+    });
+
+    test("an empty batch is no problem", async () => {
+      await ledger.store.insert([]);
+      expect(await countCalls()).toBe(0);
+    });
+
+    test("one row that can never be stored refuses its batch, of which nothing is counted", async () => {
+      const bad = [
+        recordOf("req_2", { durationMs: Number.NaN }),
+        recordOf("req_2", { inputTokens: 1.5 }),
+        { ...recordOf("req_2"), keyId: undefined as unknown as string },
+        { ...recordOf("req_2"), model: {} as string },
+      ];
+      for (const record of bad) {
+        const batch = [recordOf("req_1", { model: "never-seen-before" }), record];
+        const failure = await ledger.store.insert(batch).catch((error: unknown) => error);
+        expect(failure).toBeInstanceOf(RefusedRows);
+      }
+      expect(await listIds(ledger.reports)).toEqual([]);
+      expect(await countCalls()).toBe(0);
+      await ledger.store.insert([recordOf("req_1", { model: "never-seen-before" })]);
+      const totals = await ledger.reports.totals({ filter: allTime, by: ["model"], limit: 9 });
+      expect(totals).toMatchObject([{ group: { model: "never-seen-before" }, calls: 1 }]);
+    });
+
+    test("calls that are too old are removed oldest first, in batches, and their sums stay", async () => {
+      const times = [3, 1, 2, 5, 4];
+      await ledger.store.insert(times.map((time) => recordOf(`req_${time}`, { startedAt: time })));
+      expect(await ledger.store.prune({ ...keepAll, calls: 4 }, 2)).toBe(2);
+      expect(await listIds(ledger.reports)).toEqual(["req_5", "req_4", "req_3"]);
+      expect(await ledger.store.prune({ ...keepAll, calls: 4 }, 2)).toBe(1);
+      expect(await ledger.store.prune({ ...keepAll, calls: 4 }, 2)).toBe(0);
+      expect(await listIds(ledger.reports)).toEqual(["req_5", "req_4"]);
+      expect(await countCalls()).toBe(5);
+    });
+
+    test("sums of each step have their own time, and longer steps stand in for removed ones", async () => {
+      const records = randomRecords(randomOf(5), 400, 3);
+      await ledger.store.insert(records);
+      const before = { minutes: await countSteps("minute"), hours: await countSteps("hour") };
+      const limits = { ...keepAll, minutes: midnight + dayMs + 90_000, hours: midnight + dayMs };
+      const removed = await removeAll(() => ledger.store.prune(limits, 50));
+      expect(Math.max(...removed)).toBeLessThanOrEqual(50);
+      expect(await countSteps("minute")).toBeLessThan(before.minutes);
+      expect(await countSteps("hour")).toBeLessThan(before.hours);
+      expect(await countSteps("day")).toBe(3);
+      expect(await countCalls()).toBe(400);
+      // Of the first day there is only the whole; of the rest every minute.
+      const filter = { since: midnight + 5 * 3_600_000, until: midnight + dayMs + 3 * 60_000 };
+      const expected = records.filter(({ startedAt }) => startedAt < filter.until).length;
+      const [total] = await ledger.reports.totals({ filter, by: [], limit: 1 });
+      expect(total?.calls).toBe(expected);
+    });
+
+    test("sums by the day go when nothing else of the day is kept", async () => {
+      await ledger.store.insert(randomRecords(randomOf(6), 200, 2));
+      const limits = {
+        calls: midnight + dayMs,
+        minutes: midnight + dayMs,
+        hours: midnight + dayMs,
+      };
+      await removeAll(() => ledger.store.prune({ ...limits, days: midnight + dayMs }, 30));
+      expect(await countSteps("day")).toBe(1);
+      expect(await countCalls()).toBe((await listIds(ledger.reports)).length);
+    });
+
+    test("an account is erased in batches, with its sums, and the others keep theirs", async () => {
+      const records = randomRecords(randomOf(7), 400, 3);
+      await ledger.store.insert(records);
+      const others = records.filter(({ accountId }) => accountId !== "acct_1");
+      const removed = await removeAll(() => ledger.store.erase("acct_1", 40));
+      expect(Math.max(...removed)).toBeLessThanOrEqual(40);
+      expect(await countCalls()).toBe(others.length);
+      expect((await listIds(ledger.reports)).toSorted()).toEqual(
+        others.map(({ id }) => id).toSorted(),
+      );
+      for (const step of ["minute", "hour", "day"] as const) {
+        for (const by of ["account", "model", "key", "status"] as const) {
+          const filter = { since: midnight, until: midnight + 3 * dayMs };
+          const points = await ledger.reports.series({
+            filter,
+            by: ["account", by],
+            limit: 99,
+            step,
+          });
+          expect(points.filter(({ group }) => group.account === "acct_1")).toEqual([]);
+          expect(points.reduce((calls, point) => calls + point.calls, 0)).toBe(others.length);
+        }
+      }
+    });
+
+    test("an account that was erased may call again, and only that is counted", async () => {
+      await ledger.store.insert([recordOf("req_1"), recordOf("req_2")]);
+      await removeAll(() => ledger.store.erase("acct_a", 1));
+      await ledger.store.insert([recordOf("req_3")]);
+      expect(await countCalls()).toBe(1);
+      const totals = await ledger.reports.totals({ filter: allTime, by: ["account"], limit: 5 });
+      expect(totals).toMatchObject([{ group: { account: "acct_a" }, calls: 1 }]);
+    });
+  });
+}
