@@ -1,4 +1,4 @@
-import { suggest } from "../config/problems/suggest.ts";
+import { suggest } from "../settings/suggest.ts";
 import { exitCodes } from "../process/exit-codes.ts";
 import { UsageError, type Command } from "./command.ts";
 import { formatCommandHelp, formatVerbHelp } from "./help-text.ts";

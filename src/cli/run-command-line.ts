@@ -1,4 +1,4 @@
-import { suggest } from "../config/problems/suggest.ts";
+import { suggest } from "../settings/suggest.ts";
 import { accountsCommand } from "./resources/accounts.ts";
 import { applicationsCommand } from "./resources/applications.ts";
 import { auditCommand } from "./resources/audit.ts";

@@ -8,14 +8,10 @@ import { CorsPolicy } from "../../edge/cors.ts";
 import type { EdgeSettings } from "../../edge/edge-settings.ts";
 import { InFlight } from "../../snapshot/in-flight.ts";
 import type { Draining, Snapshot, Upstream } from "../../snapshot/snapshot.ts";
-import type { AdapterServices } from "../../upstreams/adapter.ts";
-import { createAdapter } from "../../upstreams/registry.ts";
+import type { CreateAdapter } from "./adapter-factory.ts";
 
 /** Events of one answer that are skipped; more than a few are no accident. */
 const mostMalformedEvents = 10;
-
-/** What the adapter of the upstream with this name needs from outside. */
-type ServicesOf = (upstream: string) => AdapterServices;
 
 /** The configuration that is replaced, and what was made of it. */
 export interface Replaced {
@@ -24,7 +20,11 @@ export interface Replaced {
 }
 
 /** Turns a valid configuration into what calls read. */
-export function buildSnapshot(config: Config, services: ServicesOf, before?: Replaced): Snapshot {
+export function buildSnapshot(
+  config: Config,
+  createAdapter: CreateAdapter,
+  before?: Replaced,
+): Snapshot {
   const environmentsByHost = new Map<string, Environment>();
   let defaultEnvironment: Environment | undefined;
   for (const { hosts, ...environment } of config.environments) {
@@ -39,7 +39,7 @@ export function buildSnapshot(config: Config, services: ServicesOf, before?: Rep
     plans: config.plans,
     pools: config.pools,
     routing: config.routing,
-    upstreams: buildUpstreams(config, services, before),
+    upstreams: buildUpstreams(config, createAdapter, before),
     settings: {
       answerLimitBytes: {
         chat: config.answers.chatLimitBytes,
@@ -55,7 +55,7 @@ export function buildSnapshot(config: Config, services: ServicesOf, before?: Rep
 
 function buildUpstreams(
   config: Config,
-  services: ServicesOf,
+  createAdapter: CreateAdapter,
   before: Replaced | undefined,
 ): ReadonlyMap<string, Upstream> {
   const upstreams = new Map<string, Upstream>();
@@ -67,7 +67,7 @@ function buildUpstreams(
     // An adapter may hold credentials that took a while to get, so it is kept as long as it fits.
     const isSame = isSameValue(settings, before?.config.upstreams.get(name));
     const kept = isSame ? earlier?.adapter : undefined;
-    const adapter = kept ?? createAdapter(settings, services(name));
+    const adapter = kept ?? createAdapter(settings);
     const drain = buildDraining(settings.drain, earlier?.drain);
     upstreams.set(name, { name, adapter, timeouts: settings.timeouts, inFlight, drain });
   }
