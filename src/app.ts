@@ -1,6 +1,5 @@
 import type { AdminServices } from "./control/services.ts";
 import { Idempotency } from "./idempotency/idempotency.ts";
-import { adapterFactory, type CreateAdapter } from "./process/wiring/adapter-factory.ts";
 import { followConfig } from "./process/wiring/build-routing.ts";
 import type { AppOverrides } from "./process/wiring/app-overrides.ts";
 import { buildServices, type BuiltServices } from "./process/wiring/build-services.ts";
@@ -8,7 +7,7 @@ import { buildApiSettings, buildEdge, buildSnapshot } from "./process/wiring/bui
 import type { Config } from "./config/config.ts";
 import { ControlPlane, platformOf } from "./process/wiring/control-plane.ts";
 import { systemClock, type Clock } from "./domain/clock.ts";
-import type { RandomBytes } from "./domain/keys/base62.ts";
+import { randomBase62, type RandomBytes } from "./domain/keys/base62.ts";
 import { createRequestId } from "./domain/request-id.ts";
 import { CorsPolicy } from "./edge/cors.ts";
 import type { DispatchOptions } from "./edge/dispatch/dispatch-options.ts";
@@ -28,6 +27,7 @@ import { reportKeys } from "./process/wiring/report-keys.ts";
 import { restoreWindows } from "./process/wiring/restore-windows.ts";
 import { adminRoutes, dataRoutes } from "./routes.ts";
 import { startListener, type ListenerParts } from "./process/wiring/start-listener.ts";
+import type { AdapterServices } from "./upstreams/adapter.ts";
 import type { TelemetryEvents } from "./telemetry/events/events.ts";
 import { noLog } from "./telemetry/log/log-output.ts";
 import { createTelemetry, type Telemetry } from "./telemetry/telemetry.ts";
@@ -70,7 +70,6 @@ class RunningApp implements App {
   #edge: EdgeSettings;
   readonly #clock: Clock;
   readonly #randomBytes: RandomBytes;
-  readonly #createAdapter: CreateAdapter;
   readonly #telemetry: Telemetry;
   readonly #storage: Storage;
   readonly #refusals = new RefusalLog();
@@ -96,8 +95,6 @@ class RunningApp implements App {
     const owner = new Installation(config, { random: this.#randomBytes, clock: this.#clock });
     this.#peppers = owner.peppers;
     const clock = this.#clock;
-    const adapters = { clock, randomBytes: this.#randomBytes, kinds: overrides.upstreamKinds };
-    this.#createAdapter = adapterFactory({ ...adapters, events });
     const running = new RunningCalls(
       (keyId) => this.#storage.keyRing.isLive(keyId),
       (publicId) => this.#storage.keyRing.findEnded(publicId),
@@ -110,7 +107,7 @@ class RunningApp implements App {
     this.#running = running;
     const settings = (): Config => this.#config;
     this.#storage = openStorage({ settings, clock, owner, telemetry, onKeysChanged });
-    this.#snapshot = buildSnapshot(config, this.#createAdapter);
+    this.#snapshot = buildSnapshot(config, this.#adapterServices);
     const parts = { config, clock, events, running, refusals: this.#refusals };
     this.#services = buildServices({
       ...overrides,
@@ -167,7 +164,7 @@ class RunningApp implements App {
 
   reconfigure(config: Config): void {
     const before = { config: this.#config, snapshot: this.#snapshot };
-    this.#snapshot = buildSnapshot(config, this.#createAdapter, before);
+    this.#snapshot = buildSnapshot(config, this.#adapterServices, before);
     this.#config = config;
     this.#edge = buildEdge(config);
     this.#followConfig();
@@ -226,6 +223,12 @@ class RunningApp implements App {
       },
     });
   }
+
+  readonly #adapterServices = (upstream: string): AdapterServices => ({
+    clock: this.#clock,
+    newToolCallId: () => `call_${randomBase62(24, this.#randomBytes)}`,
+    onTrouble: (what) => this.events.upstreamTrouble(upstream, what),
+  });
 
   #createAdminServices(): AdminServices {
     const { control: store, reports, usage } = this.#storage;

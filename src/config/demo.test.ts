@@ -39,7 +39,7 @@ test("the demo offers every alias on every host through one upstream", () => {
     "embed-text-v2": "embedding",
   });
   expect(config.upstreams.get("simulator")).toMatchObject({
-    kind: "bedrock",
+    kind: { name: "bedrock" },
     settings: {
       endpoint: "http://127.0.0.1:9000",
       region: "us-east-1",

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { openaiKind } from "../upstreams/openai/kind.ts";
 import { upstreamOfKind } from "../../test/support/kind-settings.ts";
 import type { Config } from "./config.ts";
 import { formatProblems, parseConfig } from "./load.ts";
@@ -102,7 +103,7 @@ describe("a valid file", () => {
 
   test("gives an upstream with every default in milliseconds and plain values", () => {
     expect(read(fileText()).upstreams.get("local-vllm")).toEqual({
-      kind: "openai",
+      kind: openaiKind,
       name: "local-vllm",
       settings: {
         baseUrl: "http://127.0.0.1:8000/v1",

@@ -14,6 +14,6 @@ export function upstreamOfKind<Kind extends keyof SettingsByKind>(
   name: string,
 ): UpstreamSettings & { readonly settings: SettingsByKind[Kind] } {
   const found = config.upstreams.get(name);
-  if (found?.kind !== kind) throw new Error(`${name} is missing`);
+  if (found?.kind.name !== kind) throw new Error(`${name} is missing`);
   return { ...found, settings: found.settings as SettingsByKind[Kind] };
 }

@@ -103,18 +103,15 @@ function upstreamSchema(kind: UpstreamKind, kindAbout: string) {
 }
 
 export type UpstreamsFile = z.output<ReturnType<typeof upstreamsSchema>>;
-type UpstreamFile = UpstreamsFile[string];
-
 /** One configured upstream. */
 export interface UpstreamSettings {
   readonly name: string;
-  /** The name of its kind. */
-  readonly kind: string;
+  readonly kind: UpstreamKind;
   readonly timeouts: Timeouts;
   readonly maxInFlight: number;
   /** Undefined: an answer whose caller has left is aborted. */
   readonly drain: DrainSettings | undefined;
-  /** What its kind made of the rest, for adapters of that kind. Values may be secret. */
+  /** What its kind made of the rest, for its own use. Values may be secret. */
   readonly settings: unknown;
 }
 
@@ -126,19 +123,21 @@ export function buildUpstreams(
 ): ReadonlyMap<string, UpstreamSettings> {
   const built = new Map<string, UpstreamSettings>();
   for (const [name, upstream] of Object.entries(upstreams)) {
-    const { kind, fields } = upstream;
-    const targets = targetsAt(name, kind);
-    for (const each of kindNamed(kinds, kind).build({ name, fields, targets })) {
-      built.set(each.name, { ...buildShared(upstream), ...each });
+    const kind = kindNamed(kinds, upstream.kind);
+    const targets = targetsAt(name, kind.name);
+    for (const each of kind.build({ name, fields: upstream.fields, targets })) {
+      built.set(each.name, { ...each, kind, ...buildShared(upstream) });
     }
   }
   return built;
 }
 
-function buildShared(upstream: UpstreamFile): Omit<UpstreamSettings, "name" | "settings"> {
-  const { kind, timeouts: times, max_in_flight: maxInFlight, drain: drained } = upstream;
+function buildShared({
+  timeouts: times,
+  max_in_flight: maxInFlight,
+  drain: drained,
+}: UpstreamsFile[string]): Omit<UpstreamSettings, "name" | "kind" | "settings"> {
   return {
-    kind,
     timeouts: {
       connectMs: times.connect,
       firstByteMs: times.first_byte,

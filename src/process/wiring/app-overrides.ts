@@ -3,7 +3,6 @@ import type { RandomBytes } from "../../domain/keys/base62.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { PipelineServices } from "../../call/services.ts";
 import type { LimitStore } from "../../store/store.ts";
-import type { UpstreamKind } from "../../upstreams/kind.ts";
 import type { LogSink } from "../../telemetry/log/log-output.ts";
 
 /** What tests and simulations put in the place of the real thing. */
@@ -12,8 +11,6 @@ export interface AppOverrides {
   readonly random?: () => number;
   readonly randomBytes?: RandomBytes;
   readonly limits?: LimitStore;
-  /** Those that the configuration was read with. */
-  readonly upstreamKinds?: readonly UpstreamKind[];
   readonly resolveHost?: PipelineServices["resolveHost"];
   /** Where the log goes; nowhere without it. */
   readonly log?: LogSink;

@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
-import { adapterFactory } from "./adapter-factory.ts";
 import { buildSnapshot } from "./build-snapshot.ts";
 import { formatProblems, parseConfig } from "../../config/load.ts";
 
@@ -17,20 +16,18 @@ models:
   return result.config;
 }
 
-const createAdapter = adapterFactory({
+const services = () => ({
   clock: new ManualClock(),
-  randomBytes: (target) => target,
-  events: { upstreamTrouble: () => undefined },
-  kinds: undefined,
+  newToolCallId: () => "id",
+  onTrouble: () => undefined,
 });
 
 const credential = (secret: string): string => `access_key_id: AKID, secret_access_key: ${secret}`;
 
 test("an upstream whose settings stay keeps its adapter, and with it the credentials it holds", () => {
   const config = configWith(credential("one"));
-  const before = { config, snapshot: buildSnapshot(config, createAdapter) };
-  const after = (secret: string) =>
-    buildSnapshot(configWith(credential(secret)), createAdapter, before);
+  const before = { config, snapshot: buildSnapshot(config, services) };
+  const after = (secret: string) => buildSnapshot(configWith(credential(secret)), services, before);
   const earlier = before.snapshot.upstreams.get("aws");
   expect(after("one").upstreams.get("aws")?.adapter).toBe(earlier?.adapter);
   expect(after("two").upstreams.get("aws")?.adapter).not.toBe(earlier?.adapter);

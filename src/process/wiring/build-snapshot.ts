@@ -8,10 +8,13 @@ import { CorsPolicy } from "../../edge/cors.ts";
 import type { EdgeSettings } from "../../edge/edge-settings.ts";
 import { InFlight } from "../../snapshot/in-flight.ts";
 import type { Draining, Snapshot, Upstream } from "../../snapshot/snapshot.ts";
-import type { CreateAdapter } from "./adapter-factory.ts";
+import type { AdapterServices } from "../../upstreams/adapter.ts";
 
 /** Events of one answer that are skipped; more than a few are no accident. */
 const mostMalformedEvents = 10;
+
+/** What the adapter of the upstream with this name needs from outside. */
+type ServicesOf = (upstream: string) => AdapterServices;
 
 /** The configuration that is replaced, and what was made of it. */
 export interface Replaced {
@@ -20,11 +23,7 @@ export interface Replaced {
 }
 
 /** Turns a valid configuration into what calls read. */
-export function buildSnapshot(
-  config: Config,
-  createAdapter: CreateAdapter,
-  before?: Replaced,
-): Snapshot {
+export function buildSnapshot(config: Config, services: ServicesOf, before?: Replaced): Snapshot {
   const environmentsByHost = new Map<string, Environment>();
   let defaultEnvironment: Environment | undefined;
   for (const { hosts, ...environment } of config.environments) {
@@ -39,7 +38,7 @@ export function buildSnapshot(
     plans: config.plans,
     pools: config.pools,
     routing: config.routing,
-    upstreams: buildUpstreams(config, createAdapter, before),
+    upstreams: buildUpstreams(config, services, before),
     settings: {
       answerLimitBytes: {
         chat: config.answers.chatLimitBytes,
@@ -55,21 +54,21 @@ export function buildSnapshot(
 
 function buildUpstreams(
   config: Config,
-  createAdapter: CreateAdapter,
+  services: ServicesOf,
   before: Replaced | undefined,
 ): ReadonlyMap<string, Upstream> {
   const upstreams = new Map<string, Upstream>();
-  for (const [name, settings] of config.upstreams) {
+  for (const [name, upstream] of config.upstreams) {
     const earlier = before?.snapshot.upstreams.get(name);
     // What runs at an upstream goes on running, so its count outlives the configuration.
-    const inFlight = earlier?.inFlight ?? new InFlight(settings.maxInFlight);
-    inFlight.limit = settings.maxInFlight;
+    const inFlight = earlier?.inFlight ?? new InFlight(upstream.maxInFlight);
+    inFlight.limit = upstream.maxInFlight;
     // An adapter may hold credentials that took a while to get, so it is kept as long as it fits.
-    const isSame = isSameValue(settings, before?.config.upstreams.get(name));
+    const isSame = isSameValue(upstream, before?.config.upstreams.get(name));
     const kept = isSame ? earlier?.adapter : undefined;
-    const adapter = kept ?? createAdapter(settings);
-    const drain = buildDraining(settings.drain, earlier?.drain);
-    upstreams.set(name, { name, adapter, timeouts: settings.timeouts, inFlight, drain });
+    const adapter = kept ?? upstream.kind.createAdapter(upstream.settings, services(name));
+    const drain = buildDraining(upstream.drain, earlier?.drain);
+    upstreams.set(name, { name, adapter, timeouts: upstream.timeouts, inFlight, drain });
   }
   return upstreams;
 }

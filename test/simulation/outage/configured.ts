@@ -44,7 +44,7 @@ function upstreamPlan(upstream: UpstreamSettings): UpstreamPlan {
   const { name, timeouts, maxInFlight, drain } = upstream;
   return {
     name,
-    kind: upstream.kind === "openai" ? "openai" : "bedrock",
+    kind: upstream.kind.name === "openai" ? "openai" : "bedrock",
     timeouts,
     maxInFlight,
     drain,
@@ -57,7 +57,7 @@ function upstreamPlan(upstream: UpstreamSettings): UpstreamPlan {
 }
 
 function batchLimitOf({ kind, settings }: UpstreamSettings): number {
-  return kind === "openai" ? (settings as OpenAiSettings).embeddingBatchLimit : 1;
+  return kind.name === "openai" ? (settings as OpenAiSettings).embeddingBatchLimit : 1;
 }
 
 function keyPlan(accountId: string, index: number): KeyPlan {

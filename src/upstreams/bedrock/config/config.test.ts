@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { bedrockKind } from "../kind.ts";
 import { familyCapabilities } from "../models/family-capabilities.ts";
 import { upstreamOfKind } from "../../../../test/support/kind-settings.ts";
 import { formatProblems, parseConfig } from "../../../config/load.ts";
@@ -50,7 +51,7 @@ function modelSettings(settings: BedrockSettings, alias: string) {
 describe("an upstream of kind bedrock", () => {
   test("needs no more than a region", () => {
     expect(read().upstream).toEqual({
-      kind: "bedrock",
+      kind: bedrockKind,
       name: "aws",
       settings: {
         region: "us-east-1",
