@@ -1,5 +1,4 @@
 import type { BuiltUpstream, FieldsOf, FileTarget, FileUpstream } from "../../kind.ts";
-import type { Capabilities } from "../models/model-families.ts";
 import {
   defaultModelSettings,
   type AssumedRole,
@@ -101,7 +100,7 @@ function buildChatModel(
     family: section.family,
     maxOutputTokens,
     defaultOutputTokens: section.default_output_tokens,
-    capabilities: buildCapabilities(section.capabilities),
+    capabilities: section.capabilities,
     dropUnsupported: section.drop_unsupported,
     conversation: section.conversation,
     promptCache: section.prompt_cache,
@@ -124,63 +123,4 @@ function buildGuardrail(guardrail: ChatSection["guardrail"]): Guardrail | undefi
   if (guardrail === undefined) return undefined;
   const { identifier, version, trace, stream_processing: streamProcessing } = guardrail;
   return { identifier, version, trace, streamProcessing };
-}
-
-type CapabilitiesFile = ChatSection["capabilities"];
-type FlagName = Exclude<
-  keyof Capabilities,
-  | "reasoning"
-  | "thinkingOff"
-  | "maxOutputTokens"
-  | "maxImages"
-  | "maxImageBytes"
-  | "promptCacheMinTokens"
->;
-
-/** What the file calls each of the flags. */
-const flagKeys = {
-  system: "system",
-  tools: "tools",
-  streamingTools: "streaming_tools",
-  toolChoice: "tool_choice",
-  namedToolChoice: "named_tool_choice",
-  toolResultsWithText: "tool_results_with_text",
-  singleToolCalls: "single_tool_calls",
-  temperature: "temperature",
-  topP: "top_p",
-  topPWithTemperature: "top_p_with_temperature",
-  topK: "top_k",
-  stop: "stop",
-  prefill: "prefill",
-  images: "images",
-  toolResultImages: "tool_result_images",
-  documents: "documents",
-  promptCaching: "prompt_caching",
-  promptCacheHour: "prompt_cache_hour",
-  promptCacheTools: "prompt_cache_tools",
-  jsonSchema: "json_schema",
-  xhighEffort: "xhigh_effort",
-  omitsThoughts: "omits_thoughts",
-  nineCharacterToolIds: "nine_character_tool_ids",
-  countTokens: "count_tokens",
-} as const satisfies Readonly<Record<FlagName, keyof CapabilitiesFile>>;
-
-/** Only what the file says: the rest is the family's. */
-function buildCapabilities(file: CapabilitiesFile): Partial<Capabilities> {
-  const { reasoning, thinking_off: thinkingOff, max_output_tokens: maxOutputTokens } = file;
-  const { prompt_cache_min_tokens: promptCacheMinTokens } = file;
-  const { max_images: maxImages, max_image_bytes: maxImageBytes } = file;
-  const flags = Object.entries(flagKeys).flatMap(([name, key]) => {
-    const value = file[key];
-    return value === undefined ? [] : [[name, value] as const];
-  });
-  return {
-    ...Object.fromEntries(flags),
-    ...(reasoning === undefined ? {} : { reasoning }),
-    ...(thinkingOff === undefined ? {} : { thinkingOff }),
-    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-    ...(promptCacheMinTokens === undefined ? {} : { promptCacheMinTokens }),
-    ...(maxImages === undefined ? {} : { maxImages }),
-    ...(maxImageBytes === undefined ? {} : { maxImageBytes }),
-  };
 }

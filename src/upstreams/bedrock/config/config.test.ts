@@ -272,7 +272,7 @@ describe("a chat target's section", () => {
   });
 
   test("may set every capability there is, by its name with underscores", () => {
-    const every = Object.entries(familyCapabilities["other-chat"]).map(([name]) => name);
+    const every = Object.entries(familyCapabilities["claude-4"]).map(([name]) => name);
     const written = every.map((name) => {
       const key = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
       if (name === "reasoning") return `${key}: adaptive`;

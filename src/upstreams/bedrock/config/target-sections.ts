@@ -1,13 +1,8 @@
 import { z } from "zod";
 import { chatFamilies, embeddingFamilies } from "../models/model-families.ts";
 import { inputTypes } from "../settings.ts";
-import {
-  flag,
-  identifier,
-  optionalFlag,
-  requiredWholeNumber,
-  text,
-} from "../../../settings/values.ts";
+import { flag, identifier, requiredWholeNumber, text } from "../../../settings/values.ts";
+import { capabilitiesSchema } from "./capabilities.ts";
 import { regionName } from "./places.ts";
 
 /** What an operator says of one model at one target of kind `bedrock`. */
@@ -45,68 +40,6 @@ const callFields = {
         "them, for cost reports of the provider; of several regions, a list with one for each.",
     ),
 };
-
-const capabilitiesSchema = z
-  .strictObject({
-    system: optionalFlag(
-      "Takes instructions of their own; else they stand before the first words.",
-    ),
-    tools: optionalFlag("Takes tools."),
-    streaming_tools: optionalFlag(
-      "Takes tools in streamed answers; else the whole answer is replayed as a stream.",
-    ),
-    tool_choice: optionalFlag("Takes that some tool must be called."),
-    named_tool_choice: optionalFlag("Takes the name of the tool that must be called."),
-    tool_results_with_text: optionalFlag("Takes tool results and words of the user in one turn."),
-    single_tool_calls: optionalFlag("Takes `parallel_tool_calls: false`."),
-    temperature: optionalFlag("Takes `temperature`."),
-    top_p: optionalFlag("Takes `top_p`."),
-    top_p_with_temperature: optionalFlag("Takes `top_p` and `temperature` together."),
-    top_k: optionalFlag("Takes `top_k`, in the place where its family has it."),
-    stop: optionalFlag("Takes `stop`; else the gateway ends the text itself."),
-    prefill: optionalFlag("Takes a conversation that ends with the assistant's words."),
-    images: optionalFlag("Takes images."),
-    tool_result_images: optionalFlag("Takes images in results of tools."),
-    max_images: requiredWholeNumber({
-      about: "Most images of one request.",
-      min: 1,
-      max: 100_000,
-    }).optional(),
-    max_image_bytes: requiredWholeNumber({
-      about: "Most bytes of one image, decoded.",
-      min: 1,
-      max: 1_000_000_000,
-    }).optional(),
-    documents: optionalFlag("Takes documents."),
-    prompt_caching: optionalFlag("Takes points up to which a prompt may be cached."),
-    prompt_cache_hour: optionalFlag("Keeps prompts for an hour if asked to."),
-    prompt_cache_tools: optionalFlag("Takes such points among the tools."),
-    prompt_cache_min_tokens: requiredWholeNumber({
-      about: "Fewest tokens of a prompt that the model keeps.",
-      min: 0,
-      max: 100_000_000,
-    }).optional(),
-    json_schema: optionalFlag("Takes JSON schemas of answers."),
-    reasoning: z
-      .enum(["none", "thinking-budget", "adaptive", "effort-field", "nova-effort"])
-      .optional()
-      .describe("How `reasoning_effort` is asked for."),
-    thinking_off: z
-      .enum(["omit", "disabled", "between-tools", "never"])
-      .optional()
-      .describe("How the model is kept from thinking: by not asking for it, by a type, or never."),
-    xhigh_effort: optionalFlag("Takes the effort `xhigh`."),
-    omits_thoughts: optionalFlag("Leaves thoughts out unless a summary of them is asked for."),
-    max_output_tokens: requiredWholeNumber({
-      about: "Most tokens of one answer that the model takes; callers who ask for more get 400.",
-      min: 1,
-      max: 100_000_000,
-    }).optional(),
-    nine_character_tool_ids: optionalFlag("Wants ids of tool calls of nine letters and digits."),
-    count_tokens: optionalFlag("Counts the tokens of a request without running it."),
-  })
-  .prefault({})
-  .describe("What the model can do, where its family says otherwise.");
 
 const guardrailSchema = z
   .strictObject({
