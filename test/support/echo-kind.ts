@@ -72,7 +72,7 @@ function echoCodec({ url, greetings }: EchoSettings): ChatCodec {
     url,
     method: "POST",
     headers: { "content-type": "text/plain" },
-    body: [greetings.get(model), request.messages.at(-1)?.content].join(""),
+    body: `${greetings.get(model) ?? ""}${textOf(request)}`,
   });
   return {
     takesChoiceCount: false,
@@ -96,6 +96,11 @@ function echoCodec({ url, greetings }: EchoSettings): ChatCodec {
       newDecoder: () => new EchoDecoder(),
     }),
   };
+}
+
+function textOf({ messages }: ChatRequest): string {
+  const content = messages.at(-1)?.content;
+  return typeof content === "string" ? content : "";
 }
 
 const silence = {
