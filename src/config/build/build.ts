@@ -59,6 +59,7 @@ export function buildConfig(file: ConfigFile): Config {
     routing: buildRouting(file.routing),
     overload: buildOverload(file.overload),
     idempotency: buildIdempotency(file.idempotency),
+    hooks: { callTagHeader: file.hooks.call_tag?.header },
     environments: file.environments.map((environment) =>
       buildEnvironment(environment, placed.models),
     ),

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { adminSchema, auditSchema, retentionSchema } from "./admin-schema.ts";
 import { answersSchema } from "./answers-schema.ts";
+import { hooksSchema } from "./hooks-schema.ts";
 import { idempotencySchema } from "./idempotency-schema.ts";
 import { imageFetchSchema } from "./image-fetch-schema.ts";
 import { environmentsSchema, modelsSchema, plansSchema } from "./model-schema.ts";
@@ -51,6 +52,7 @@ export const configFileSchema = z
     routing: routingSchema,
     overload: overloadSchema,
     idempotency: idempotencySchema,
+    hooks: hooksSchema,
     environments: environmentsSchema,
     upstreams: upstreamsSchema,
     pools: poolsSchema,

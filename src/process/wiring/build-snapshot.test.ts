@@ -16,11 +16,14 @@ models:
   return result.config;
 }
 
-const services = () => ({
-  clock: new ManualClock(),
-  newToolCallId: () => "id",
-  onTrouble: () => undefined,
-});
+const services = {
+  adapterServices: () => ({
+    clock: new ManualClock(),
+    newToolCallId: () => "id",
+    onTrouble: () => undefined,
+  }),
+  hooks: [],
+};
 
 const credential = (secret: string): string => `access_key_id: AKID, secret_access_key: ${secret}`;
 

@@ -7,6 +7,7 @@ import type { DrainSettings } from "../../domain/upstream-settings.ts";
 import { CorsPolicy } from "../../edge/cors.ts";
 import type { EdgeSettings } from "../../edge/edge-settings.ts";
 import { InFlight } from "../../snapshot/in-flight.ts";
+import type { CallHook } from "../../snapshot/call-hooks.ts";
 import type { Draining, Snapshot, Upstream } from "../../snapshot/snapshot.ts";
 import type { AdapterServices } from "../../upstreams/adapter.ts";
 import { createAdapter } from "../../upstreams/registry.ts";
@@ -17,6 +18,12 @@ const mostMalformedEvents = 10;
 /** What the adapter of the upstream with this name needs from outside. */
 type ServicesOf = (upstream: string) => AdapterServices;
 
+/** What a snapshot is made of beside the configuration. */
+export interface SnapshotParts {
+  readonly adapterServices: ServicesOf;
+  readonly hooks: readonly CallHook[];
+}
+
 /** The configuration that is replaced, and what was made of it. */
 export interface Replaced {
   readonly config: Config;
@@ -24,7 +31,11 @@ export interface Replaced {
 }
 
 /** Turns a valid configuration into what calls read. */
-export function buildSnapshot(config: Config, services: ServicesOf, before?: Replaced): Snapshot {
+export function buildSnapshot(
+  config: Config,
+  { adapterServices: services, hooks }: SnapshotParts,
+  before?: Replaced,
+): Snapshot {
   const environmentsByHost = new Map<string, Environment>();
   let defaultEnvironment: Environment | undefined;
   for (const { hosts, ...environment } of config.environments) {
@@ -50,6 +61,7 @@ export function buildSnapshot(config: Config, services: ServicesOf, before?: Rep
       imageFetch: config.imageFetch,
       usageTimeoutMs: config.streams.usageTimeoutMs,
     },
+    hooks,
   };
 }
 
