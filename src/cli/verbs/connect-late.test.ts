@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { inOptionNames } from "./option-names.ts";
+import { inOptions } from "./connect-late.ts";
 
 test.each([
   [
@@ -20,10 +20,9 @@ test.each([
   ],
   ["Invalid value for 'name': too long.", "name", "Invalid value for the name: too long."],
 ])("%s is told in options", (message, param, told) => {
-  expect(inOptionNames(message, param)).toBe(told);
+  expect(inOptions(message, param)).toBe(told);
 });
 
-test("a field that no option sets, and a message about none, are left alone", () => {
-  expect(inOptionNames("Unknown parameter: 'x'.", "x")).toBe("Unknown parameter: 'x'.");
-  expect(inOptionNames("There is no key 'plan'.", null)).toBe("There is no key 'plan'.");
+test("a message about no field is left alone", () => {
+  expect(inOptions("There is no key 'plan'.", null)).toBe("There is no key 'plan'.");
 });
