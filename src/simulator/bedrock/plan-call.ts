@@ -5,7 +5,7 @@ import { noFault, type Fault } from "../faults/fault-mode.ts";
 import type { Reply } from "../frame.ts";
 import type { OpenCall } from "../open-call.ts";
 import { isRecord, parseJson, type JsonRecord } from "../read-json.ts";
-import { bedrockRefusal } from "./faults/bedrock-faults.ts";
+import { bedrockRefusal } from "./exceptions.ts";
 import { BedrockError, LateRefusal, errorReply, invalid } from "./bedrock-error.ts";
 import type { BedrockRoute } from "./bedrock-route.ts";
 import { bodyReply } from "./reply/body-reply.ts";

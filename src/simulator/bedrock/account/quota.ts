@@ -1,6 +1,6 @@
 import type { Clock } from "../../../domain/clock.ts";
 import { BedrockError } from "../bedrock-error.ts";
-import { notReady, tooManyRequests, tooManyTokens } from "../exceptions.ts";
+import { texts } from "../../faults/bedrock-modes.ts";
 
 /** What one model may do in a minute; undefined: no limit. */
 export interface ModelQuota {
@@ -50,15 +50,15 @@ export class Quota {
     const state = this.#stateOf(model);
     if (state.notReadyCalls > 0) {
       state.notReadyCalls -= 1;
-      return new BedrockError("ModelNotReadyException", notReady);
+      return new BedrockError("ModelNotReadyException", texts.notReady);
     }
     const nowMs = this.#clock.monotonic();
     const reservedTokens = inputTokens + maxTokens;
     if (!state.requests.has(1, nowMs)) {
-      return new BedrockError("ThrottlingException", tooManyRequests);
+      return new BedrockError("ThrottlingException", texts.tooManyRequests);
     }
     if (!state.tokens.has(reservedTokens, nowMs)) {
-      return new BedrockError("ThrottlingException", tooManyTokens);
+      return new BedrockError("ThrottlingException", texts.tooManyTokens);
     }
     state.requests.take(1);
     state.tokens.take(reservedTokens);
