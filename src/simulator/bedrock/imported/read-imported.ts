@@ -59,8 +59,7 @@ export function readImported(call: ImportedCall): ImportedRequest {
     promptTokens: countTokens(text),
     cache: undefined,
     isStreamed,
-    requestedMaxTokens: maxTokens,
-    reservedOutputTokens: prompt.maxTokens ?? usualMaxTokens,
+    maxOutputTokens: prompt.maxTokens ?? usualMaxTokens,
     thoughts: "omitted",
     guardrail: readGuardrail(headers, prompt),
     serviceTier: undefined,
@@ -113,7 +112,6 @@ function readGuardrail(headers: Headers, prompt: Prompt): ConverseRequest["guard
     identifier,
     version,
     hasTrace: false,
-    streamProcessing: "sync",
     action: guardrailActionOn(last?.text ?? ""),
   };
 }

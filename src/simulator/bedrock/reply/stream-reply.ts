@@ -4,7 +4,6 @@ import { hashText, Random } from "../../answer/random.ts";
 import type { Clock } from "../../../domain/clock.ts";
 import { frameType } from "../../faults/bedrock-modes.ts";
 import type { Fault } from "../../faults/fault-mode.ts";
-import { outsizedAnswer } from "../../faults/outsized-answer.ts";
 import type { Reply } from "../../frame.ts";
 import type { JsonRecord } from "../../read-json.ts";
 import type { BedrockError } from "../bedrock-error.ts";
@@ -28,7 +27,7 @@ export function converseStreamReply(
 ): Reply {
   const startedAtMs = clock.monotonic();
   const latencyMs = (): number => Math.round(clock.monotonic() - startedAtMs);
-  const events = streamEvents(request, outsizedAnswer(fault) ?? answer, latencyMs);
+  const events = streamEvents(request, answer, latencyMs);
   return eventStreamReply(spoilEvents(events, fault), request, fault);
 }
 
