@@ -1,5 +1,6 @@
 import type { AdminServices } from "./control/services.ts";
 import { Idempotency } from "./idempotency/idempotency.ts";
+import { adapterFactory, type CreateAdapter } from "./process/wiring/adapter-factory.ts";
 import { followConfig } from "./process/wiring/build-routing.ts";
 import type { App, AppOverrides } from "./process/wiring/app-interface.ts";
 import { buildServices, type BuiltServices } from "./process/wiring/build-services.ts";
@@ -13,7 +14,7 @@ import {
 import type { Config } from "./config/config.ts";
 import { ControlPlane, platformOf } from "./process/wiring/control-plane.ts";
 import { systemClock, type Clock } from "./domain/clock.ts";
-import { randomBase62, type RandomBytes } from "./domain/keys/base62.ts";
+import type { RandomBytes } from "./domain/keys/base62.ts";
 import { createRequestId } from "./domain/request-id.ts";
 import { CorsPolicy } from "./edge/cors.ts";
 import type { DispatchOptions } from "./edge/dispatch/dispatch-options.ts";
@@ -34,7 +35,6 @@ import { reportKeys } from "./process/wiring/report-keys.ts";
 import { restoreWindows } from "./process/wiring/restore-windows.ts";
 import { adminRoutes, dataRoutes } from "./routes.ts";
 import { startListener, type ListenerParts } from "./process/wiring/start-listener.ts";
-import type { AdapterServices } from "./upstreams/adapter.ts";
 import type { TelemetryEvents } from "./telemetry/events/events.ts";
 import { noLog } from "./telemetry/log/log-output.ts";
 import { createTelemetry, type Telemetry } from "./telemetry/telemetry.ts";
@@ -60,6 +60,7 @@ class RunningApp implements App {
   #edge: EdgeSettings;
   readonly #clock: Clock;
   readonly #randomBytes: RandomBytes;
+  readonly #createAdapter: CreateAdapter;
   readonly #telemetry: Telemetry;
   readonly #storage: Storage;
   readonly #refusals = new RefusalLog();
@@ -86,6 +87,8 @@ class RunningApp implements App {
     const owner = new Installation(config, { random: this.#randomBytes, clock: this.#clock });
     this.#peppers = owner.peppers;
     const clock = this.#clock;
+    const adapters = { clock, randomBytes: this.#randomBytes, kinds: overrides.upstreamKinds };
+    this.#createAdapter = adapterFactory({ ...adapters, events });
     const running = new RunningCalls(
       (keyId) => this.#storage.keyRing.isLive(keyId),
       (publicId) => this.#storage.keyRing.findEnded(publicId),
@@ -165,7 +168,7 @@ class RunningApp implements App {
 
   #makeSnapshot(config: Config, before?: Replaced): Snapshot {
     const hooks = [...buildHooks(config, this.events), ...this.#hooks];
-    return buildSnapshot(config, { adapterServices: this.#adapterServices, hooks }, before);
+    return buildSnapshot(config, { createAdapter: this.#createAdapter, hooks }, before);
   }
 
   #followConfig(): void {
@@ -220,12 +223,6 @@ class RunningApp implements App {
       },
     });
   }
-
-  readonly #adapterServices = (upstream: string): AdapterServices => ({
-    clock: this.#clock,
-    newToolCallId: () => `call_${randomBase62(24, this.#randomBytes)}`,
-    onTrouble: (what) => this.events.upstreamTrouble(upstream, what),
-  });
 
   #createAdminServices(): AdminServices {
     const { control: store, reports, usage } = this.#storage;

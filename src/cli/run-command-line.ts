@@ -1,4 +1,4 @@
-import { suggest } from "../config/problems/suggest.ts";
+import { suggest } from "../settings/suggest.ts";
 import { explain } from "./explain/explain.ts";
 import { keys } from "./keys/keys.ts";
 import { tokens, users } from "./resources/access.ts";

@@ -1,20 +1,53 @@
 import { isLoopback } from "../../domain/host-list.ts";
-import { doubtfulModels, endingModels } from "./model-warnings.ts";
-import type { Config } from "../config.ts";
+import { kindNamed, type ServedModels, type UpstreamKind } from "../../upstreams/kind.ts";
+import { upstreamKinds } from "../../upstreams/kinds.ts";
+import type { Config, UpstreamSettings } from "../config.ts";
 
 /** What may be wrong though it is valid. */
 export type WarnedParts = "listen" | "admin" | "environments" | "upstreams";
 
+type Warn = (
+  kind: UpstreamKind,
+  settings: UpstreamSettings["settings"],
+  served: ServedModels,
+) => readonly string[] | undefined;
+
 /** What whoever runs the gateway must know of a good file, with what to change. `now`: wall clock, ms. */
-export function configWarnings(config: Pick<Config, WarnedParts>, now: number): readonly string[] {
+export function configWarnings(
+  config: Pick<Config, WarnedParts>,
+  now: number,
+  kinds = upstreamKinds,
+): readonly string[] {
   const { listen, admin } = config;
   const isOpen = !isLoopback(listen.admin.hostname) && !isProtected(admin.publicUrl);
-  return [...(isOpen ? [openAdmin(listen.admin.hostname)] : []), ...endingModels(config, now)];
+  const ending = modelWarnings(config, kinds, (kind, settings, served) =>
+    kind.endingModels?.(settings, served, now),
+  );
+  return [...(isOpen ? [openAdmin(listen.admin.hostname)] : []), ...ending];
 }
 
 /** These and what may be meant as it is: for who checks a file. */
-export function checkWarnings(config: Pick<Config, WarnedParts>, now: number): readonly string[] {
-  return [...configWarnings(config, now), ...doubtfulModels(config)];
+export function checkWarnings(
+  config: Pick<Config, WarnedParts>,
+  now: number,
+  kinds = upstreamKinds,
+): readonly string[] {
+  const doubtful = modelWarnings(config, kinds, (kind, settings, served) =>
+    kind.doubtfulModels?.(settings, served),
+  );
+  return [...configWarnings(config, now, kinds), ...doubtful];
+}
+
+function modelWarnings(
+  { environments, upstreams }: Pick<Config, "environments" | "upstreams">,
+  kinds: readonly UpstreamKind[],
+  warn: Warn,
+): readonly string[] {
+  const served = new Map(environments.flatMap(({ models }) => [...models]));
+  const warnings = [...upstreams.values()].flatMap(
+    ({ kind, settings }) => warn(kindNamed(kinds, kind), settings, served) ?? [],
+  );
+  return [...new Set(warnings)];
 }
 
 /** By TLS in front, or because no other machine is meant to reach it. */

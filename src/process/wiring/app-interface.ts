@@ -4,6 +4,7 @@ import type { Clock } from "../../domain/clock.ts";
 import type { PipelineServices } from "../../call/services.ts";
 import type { CallHook } from "../../snapshot/call-hooks.ts";
 import type { LimitStore } from "../../store/store.ts";
+import type { UpstreamKind } from "../../upstreams/kind.ts";
 import type { LogSink } from "../../telemetry/log/log-output.ts";
 import type { AdminServices } from "../../control/services.ts";
 import type { Config } from "../../config/config.ts";
@@ -33,6 +34,8 @@ export interface AppOverrides {
   readonly random?: () => number;
   readonly randomBytes?: RandomBytes;
   readonly limits?: LimitStore;
+  /** The kinds that the configuration was read with; default: those that come with Sluice. */
+  readonly upstreamKinds?: readonly UpstreamKind[];
   readonly resolveHost?: PipelineServices["resolveHost"];
   /** Run behind those of the configuration. */
   readonly hooks?: readonly CallHook[];

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { adapterFactory } from "./adapter-factory.ts";
 import { buildSnapshot } from "./build-snapshot.ts";
 import { formatProblems, parseConfig } from "../../config/load.ts";
 
@@ -16,21 +17,20 @@ models:
   return result.config;
 }
 
-const services = {
-  adapterServices: () => ({
-    clock: new ManualClock(),
-    newToolCallId: () => "id",
-    onTrouble: () => undefined,
-  }),
-  hooks: [],
-};
+const createAdapter = adapterFactory({
+  clock: new ManualClock(),
+  randomBytes: (target) => target,
+  events: { upstreamTrouble: () => undefined },
+  kinds: undefined,
+});
+const parts = { createAdapter, hooks: [] };
 
 const credential = (secret: string): string => `access_key_id: AKID, secret_access_key: ${secret}`;
 
 test("an upstream whose settings stay keeps its adapter, and with it the credentials it holds", () => {
   const config = configWith(credential("one"));
-  const before = { config, snapshot: buildSnapshot(config, services) };
-  const after = (secret: string) => buildSnapshot(configWith(credential(secret)), services, before);
+  const before = { config, snapshot: buildSnapshot(config, parts) };
+  const after = (secret: string) => buildSnapshot(configWith(credential(secret)), parts, before);
   const earlier = before.snapshot.upstreams.get("aws");
   expect(after("one").upstreams.get("aws")?.adapter).toBe(earlier?.adapter);
   expect(after("two").upstreams.get("aws")?.adapter).not.toBe(earlier?.adapter);

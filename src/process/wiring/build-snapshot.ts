@@ -9,18 +9,14 @@ import type { EdgeSettings } from "../../edge/edge-settings.ts";
 import { InFlight } from "../../snapshot/in-flight.ts";
 import type { CallHook } from "../../snapshot/call-hooks.ts";
 import type { Draining, Snapshot, Upstream } from "../../snapshot/snapshot.ts";
-import type { AdapterServices } from "../../upstreams/adapter.ts";
-import { createAdapter } from "../../upstreams/registry.ts";
+import type { CreateAdapter } from "./adapter-factory.ts";
 
 /** Events of one answer that are skipped; more than a few are no accident. */
 const mostMalformedEvents = 10;
 
-/** What the adapter of the upstream with this name needs from outside. */
-type ServicesOf = (upstream: string) => AdapterServices;
-
 /** What a snapshot is made of beside the configuration. */
 export interface SnapshotParts {
-  readonly adapterServices: ServicesOf;
+  readonly createAdapter: CreateAdapter;
   readonly hooks: readonly CallHook[];
 }
 
@@ -33,7 +29,7 @@ export interface Replaced {
 /** Turns a valid configuration into what calls read. */
 export function buildSnapshot(
   config: Config,
-  { adapterServices: services, hooks }: SnapshotParts,
+  { createAdapter, hooks }: SnapshotParts,
   before?: Replaced,
 ): Snapshot {
   const environmentsByHost = new Map<string, Environment>();
@@ -50,7 +46,7 @@ export function buildSnapshot(
     plans: config.plans,
     pools: config.pools,
     routing: config.routing,
-    upstreams: buildUpstreams(config, services, before),
+    upstreams: buildUpstreams(config, createAdapter, before),
     settings: {
       answerLimitBytes: {
         chat: config.answers.chatLimitBytes,
@@ -67,7 +63,7 @@ export function buildSnapshot(
 
 function buildUpstreams(
   config: Config,
-  services: ServicesOf,
+  createAdapter: CreateAdapter,
   before: Replaced | undefined,
 ): ReadonlyMap<string, Upstream> {
   const upstreams = new Map<string, Upstream>();
@@ -79,7 +75,7 @@ function buildUpstreams(
     // An adapter may hold credentials that took a while to get, so it is kept as long as it fits.
     const isSame = isSameValue(settings, before?.config.upstreams.get(name));
     const kept = isSame ? earlier?.adapter : undefined;
-    const adapter = kept ?? createAdapter(settings, services(name));
+    const adapter = kept ?? createAdapter(settings);
     const drain = buildDraining(settings.drain, earlier?.drain);
     upstreams.set(name, { name, adapter, timeouts: settings.timeouts, inFlight, drain });
   }
