@@ -1,27 +1,24 @@
 import type { LimitDimension, LimitState } from "./limit-state.ts";
 import type { Limits } from "./plan.ts";
 import type { WindowSlot } from "../errors/refusal.ts";
-import { SlotRing } from "./slot-ring.ts";
+import { SlidingSum } from "./sliding-sum.ts";
 import { countedSlots, impossibleDimension, slotLifeMs, slotMs, type Demand } from "./slots.ts";
 
 /** So far ahead, in slots, a wait is worked out exactly. */
 const longestWaitSlots = 3_600;
 
 /**
- * Requests and tokens of the latest one-second slots, in a ring with running sums: 61 of them for a
- * cap, and for a guarantee as many as it is told to count. What was used beyond its limit is a debt:
+ * Requests and tokens of the latest one-second slots: 61 of them for a cap, and for a guarantee as
+ * many as it is told to count. What was used beyond its limit is a debt:
  * it takes whatever becomes free until it is paid, so that over any time no more than the limit is
  * used but for the debt at its end. Callers name the time: `advance` first, then ask or charge.
  * Amounts are whole numbers.
  */
 export class UsageWindow {
-  #ring: SlotRing;
-  #slot: number;
-  #counted: number;
-  /** Slots that can still be corrected: as many as were ever counted. */
-  #kept: number;
-  #requestSum = 0;
-  #tokenSum = 0;
+  #requests: SlidingSum;
+  #tokens: SlidingSum;
+  /** Of the tokens, those charged after the admission of their call. */
+  #added: SlidingSum | undefined;
   /** Of tokens, in all that is counted. */
   #limit = Number.POSITIVE_INFINITY;
   #debt = 0;
@@ -29,10 +26,8 @@ export class UsageWindow {
   #openOverrun = 0;
 
   constructor(slot: number, counted = countedSlots) {
-    this.#ring = new SlotRing(counted);
-    this.#slot = slot;
-    this.#counted = counted;
-    this.#kept = counted;
+    this.#requests = new SlidingSum(counted, slot);
+    this.#tokens = new SlidingSum(counted, slot);
   }
 
   /**
@@ -40,15 +35,10 @@ export class UsageWindow {
    * time leaves out is counted again by a longer one.
    */
   count(counted: number): void {
-    if (counted === this.#counted) return;
-    if (counted > this.#kept) this.#keep(counted);
-    this.#counted = counted;
-    this.#requestSum = 0;
-    this.#tokenSum = 0;
-    for (let slot = this.#slot - counted + 1; slot <= this.#slot; slot++) {
-      this.#requestSum += this.#ring.requests[slot & this.#ring.mask] ?? 0;
-      this.#tokenSum += this.#ring.tokens[slot & this.#ring.mask] ?? 0;
-    }
+    if (counted === this.#tokens.counted) return;
+    this.#requests.count(counted);
+    this.#tokens.count(counted);
+    this.#added?.count(counted);
     this.#payDebt();
   }
 
@@ -60,20 +50,11 @@ export class UsageWindow {
 
   /** Drops what is no longer counted at `slot`. Never goes back to an earlier slot. */
   advance(slot: number): void {
-    while (this.#debt > 0 && this.#slot < slot) {
-      this.#enterNext();
+    while (this.#debt > 0 && this.#tokens.slot < slot) {
+      this.#enter(this.#tokens.slot + 1);
       this.#payDebt();
     }
-    if (slot - this.#slot > this.#ring.mask) {
-      this.#slot = slot;
-      this.#clear();
-    }
-    while (this.#slot < slot) this.#enterNext();
-  }
-
-  /** Tokens that count now. */
-  get tokens(): number {
-    return this.#tokenSum;
+    this.#enter(slot);
   }
 
   /** Tokens that were used beyond the limit and that no time has paid yet. */
@@ -98,26 +79,20 @@ export class UsageWindow {
 
   /** The limit that so much more would break now, if any. */
   brokenDimension(limits: Limits, { requests, tokens }: Demand): LimitDimension | undefined {
-    if (requests > 0 && this.#requestSum + requests > limits.requestsPerMinute) return "requests";
-    const used = this.#tokenSum + this.#debt;
+    if (requests > 0 && this.#requests.sum + requests > limits.requestsPerMinute) return "requests";
+    const used = this.#tokens.sum + this.#debt;
     return used + tokens > limits.tokensPerMinute ? "tokens" : undefined;
   }
 
   /** Counts requests and tokens in the current slot. */
   charge({ requests, tokens }: Demand): void {
-    const place = this.#slot & this.#ring.mask;
-    this.#ring.requests[place] = (this.#ring.requests[place] ?? 0) + requests;
-    this.#requestSum += requests;
-    this.#addTokens(place, tokens);
+    this.#requests.add(requests);
+    this.#tokens.add(tokens);
   }
 
   /** Takes back a request that a slot has counted. */
   uncount(slot: number): void {
-    const place = slot & this.#ring.mask;
-    const requests = this.#ring.requests[place] ?? 0;
-    if (!this.counts(slot) || requests === 0) return;
-    this.#ring.requests[place] = requests - 1;
-    this.#requestSum -= 1;
+    if (this.counts(slot) && this.#requests.at(slot) > 0) this.#requests.change(slot, -1);
   }
 
   /** Counts tokens that were used beyond a reservation, as far as they fit now; the rest is a debt. */
@@ -127,7 +102,7 @@ export class UsageWindow {
   }
 
   counts(slot: number): boolean {
-    return slot <= this.#slot && slot > this.#slot - this.#counted;
+    return this.#tokens.counts(slot);
   }
 
   /**
@@ -136,14 +111,9 @@ export class UsageWindow {
    * slot has left.
    */
   adjust(slot: number, difference: number): boolean {
-    if (slot > this.#slot || slot <= this.#slot - this.#kept) return false;
-    const place = slot & this.#ring.mask;
-    if (!this.counts(slot)) {
-      this.#ring.tokens[place] = (this.#ring.tokens[place] ?? 0) + difference;
-      return true;
-    }
-    const fitting = Math.min(difference, Math.max(0, this.#limit - this.#tokenSum));
-    this.#addTokens(place, fitting);
+    if (!this.counts(slot)) return this.#tokens.change(slot, difference);
+    const fitting = Math.min(difference, Math.max(0, this.#limit - this.#tokens.sum));
+    this.#tokens.change(slot, fitting);
     this.#debt += difference - fitting;
     this.#payDebt();
     return true;
@@ -155,16 +125,15 @@ export class UsageWindow {
    */
   refundAdded(tokens: number, sinceSlot: number): void {
     let left = tokens;
-    const oldest = Math.max(sinceSlot, this.#slot - this.#kept + 1);
-    for (let slot = oldest; slot <= this.#slot && left > 0; slot++) {
-      const place = slot & this.#ring.mask;
-      const added = this.#ring.added[place] ?? 0;
-      const refund = Math.min(left, added);
+    const added = this.#added;
+    const last = added?.slot ?? Number.NEGATIVE_INFINITY;
+    let slot = Math.max(sinceSlot, added?.oldestKept ?? 0);
+    for (; slot <= last && left > 0; slot++) {
+      const refund = Math.min(left, added?.at(slot) ?? 0);
       if (refund === 0) continue;
       left -= refund;
-      this.#ring.added[place] = added - refund;
-      this.#ring.tokens[place] = (this.#ring.tokens[place] ?? 0) - refund;
-      if (this.counts(slot)) this.#tokenSum -= refund;
+      added?.change(slot, -refund);
+      this.#tokens.change(slot, -refund);
     }
     this.#debt -= Math.min(left, this.#debt);
     this.#payDebt();
@@ -179,103 +148,83 @@ export class UsageWindow {
     const { requests, tokens } = demand;
     if (impossibleDimension(limits, demand) !== undefined) return undefined;
     if (this.#debt > 0) return this.#waitInDebtMs(limits, demand, nowMs);
-    let excessRequests = requests > 0 ? this.#requestSum + requests - limits.requestsPerMinute : 0;
-    let excessTokens = this.#tokenSum + tokens - limits.tokensPerMinute;
+    const asked = requests > 0 ? this.#requests.sum + requests : 0;
+    const excessRequests = asked - limits.requestsPerMinute;
+    const excessTokens = this.#tokens.sum + tokens - limits.tokensPerMinute;
     if (excessRequests <= 0 && excessTokens <= 0) return 0;
-    let slot = this.#slot - this.#counted;
-    while (slot < this.#slot && (excessRequests > 0 || excessTokens > 0)) {
-      slot++;
-      excessRequests -= this.#ring.requests[slot & this.#ring.mask] ?? 0;
-      excessTokens -= this.#ring.tokens[slot & this.#ring.mask] ?? 0;
-    }
-    return slotLifeMs(slot, nowMs, this.#counted);
+    const slot = Math.max(
+      this.#requests.slotFreeing(excessRequests),
+      this.#tokens.slotFreeing(excessTokens),
+    );
+    return this.#lifeMs(slot, nowMs);
   }
 
   state(limits: Limits, nowMs: number): LimitState {
     return {
       limits,
-      remainingRequests: Math.max(0, limits.requestsPerMinute - this.#requestSum),
-      remainingTokens: Math.max(0, limits.tokensPerMinute - this.#tokenSum),
-      resetRequestsMs: this.#requestSum === 0 ? 0 : this.#resetMs(this.#ring.requests, nowMs),
+      remainingRequests: Math.max(0, limits.requestsPerMinute - this.#requests.sum),
+      remainingTokens: Math.max(0, limits.tokensPerMinute - this.#tokens.sum),
+      resetRequestsMs: this.#resetMs(this.#requests, nowMs),
       resetTokensMs:
-        this.#tokenSum === 0 ? 0 : this.#resetMs(this.#ring.tokens, nowMs) + this.#debtMs(),
+        this.#tokens.sum === 0 ? 0 : this.#resetMs(this.#tokens, nowMs) + this.#debtMs(),
     };
   }
 
   /** What the counted slots hold, oldest first, empty ones left out. */
   slots(nowMs: number): readonly WindowSlot[] {
     const held: WindowSlot[] = [];
-    if (this.#requestSum === 0 && this.#tokenSum === 0) return held;
-    for (let slot = this.#slot - this.#counted + 1; slot <= this.#slot; slot++) {
-      const requests = this.#ring.requests[slot & this.#ring.mask] ?? 0;
-      const tokens = this.#ring.tokens[slot & this.#ring.mask] ?? 0;
+    const { slot: newest, counted } = this.#tokens;
+    if (this.#requests.sum === 0 && this.#tokens.sum === 0) return held;
+    for (let slot = newest - counted + 1; slot <= newest; slot++) {
+      const requests = this.#requests.at(slot);
+      const tokens = this.#tokens.at(slot);
       const ageMs = Math.floor(nowMs - slot * slotMs);
       if (requests > 0 || tokens > 0) held.push({ ageMs, requests, tokens });
     }
     return held;
   }
 
-  #enterNext(): void {
-    this.#slot += 1;
-    const leaving = (this.#slot - this.#counted) & this.#ring.mask;
-    this.#requestSum -= this.#ring.requests[leaving] ?? 0;
-    this.#tokenSum -= this.#ring.tokens[leaving] ?? 0;
-    this.#ring.empty(this.#slot);
+  #enter(slot: number): void {
+    this.#requests.advance(slot);
+    this.#tokens.advance(slot);
+    this.#added?.advance(slot);
   }
 
   #payDebt(): void {
     if (this.#debt === 0) return;
-    const paid = Math.min(this.#debt, this.#limit - this.#tokenSum);
+    const paid = Math.min(this.#debt, this.#limit - this.#tokens.sum);
     if (paid <= 0) return;
     this.#debt -= paid;
-    const place = this.#slot & this.#ring.mask;
-    this.#addTokens(place, paid);
-    this.#ring.added[place] = (this.#ring.added[place] ?? 0) + paid;
+    this.#tokens.add(paid);
+    this.#added ??= this.#tokens.emptyCopy();
+    this.#added.add(paid);
   }
 
   /** What is free goes to the debt first, second after second: tried out on a copy. */
   #waitInDebtMs(limits: Limits, demand: Demand, nowMs: number): number {
-    const copy = new UsageWindow(this.#slot, this.#counted);
-    copy.#ring = this.#ring.copy();
-    copy.#requestSum = this.#requestSum;
-    copy.#tokenSum = this.#tokenSum;
+    const copy = new UsageWindow(0);
+    copy.#requests = this.#requests.copy();
+    copy.#tokens = this.#tokens.copy();
     copy.#debt = this.#debt;
     copy.holdTo(limits.tokensPerMinute);
-    let slot = this.#slot;
+    const first = this.#tokens.slot;
+    let slot = first;
     do copy.advance(++slot);
-    while (
-      slot < this.#slot + longestWaitSlots &&
-      copy.brokenDimension(limits, demand) !== undefined
-    );
+    while (slot < first + longestWaitSlots && copy.brokenDimension(limits, demand) !== undefined);
     return slot * slotMs - nowMs;
   }
 
   /** How long the debt takes beyond the slots that are held now, if nothing more is used. */
   #debtMs(): number {
     if (this.#debt === 0) return 0;
-    return Math.ceil(this.#debt / Math.max(1, this.#limit)) * this.#counted * slotMs;
+    return Math.ceil(this.#debt / Math.max(1, this.#limit)) * this.#tokens.counted * slotMs;
   }
 
-  #addTokens(place: number, tokens: number): void {
-    this.#ring.tokens[place] = (this.#ring.tokens[place] ?? 0) + tokens;
-    this.#tokenSum += tokens;
+  #resetMs(amounts: SlidingSum, nowMs: number): number {
+    return amounts.sum === 0 ? 0 : this.#lifeMs(amounts.newestUsed, nowMs);
   }
 
-  #keep(slots: number): void {
-    this.#kept = slots;
-    this.#ring = this.#ring.grownTo(slots, this.#slot);
-  }
-
-  #resetMs(amounts: Int32Array | Float64Array, nowMs: number): number {
-    const oldest = this.#slot - this.#counted + 1;
-    let newestUsed = this.#slot;
-    while (newestUsed > oldest && amounts[newestUsed & this.#ring.mask] === 0) newestUsed--;
-    return slotLifeMs(newestUsed, nowMs, this.#counted);
-  }
-
-  #clear(): void {
-    this.#ring.clear();
-    this.#requestSum = 0;
-    this.#tokenSum = 0;
+  #lifeMs(slot: number, nowMs: number): number {
+    return slotLifeMs(slot, nowMs, this.#tokens.counted);
   }
 }
