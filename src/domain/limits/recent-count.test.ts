@@ -41,7 +41,7 @@ function run(
   }
 }
 
-test("a cleared ring counts from there", () => {
+test("a cleared count begins anew", () => {
   const count = new RecentCount(10);
   count.add(500);
   count.add(2_500);

@@ -89,8 +89,9 @@ export class SlidingSum {
     if (counted > this.#kept) this.#keep(counted);
     this.#counted = counted;
     this.#sum = 0;
-    for (let slot = this.#slot - counted + 1; slot <= this.#slot; slot++)
+    for (let slot = this.#slot - counted + 1; slot <= this.#slot; slot++) {
       this.#sum += this.#at(slot);
+    }
   }
 
   /** The first slot with which at least so much will have left; the newest if there is no such. */
