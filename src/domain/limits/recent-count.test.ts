@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { SecondsRing } from "./seconds-ring.ts";
+import { RecentCount } from "./recent-count.ts";
 
 const steps = fc.array(
   fc.record({
@@ -27,27 +27,27 @@ function run(
   startMs: number,
   taken: readonly { passedMs: number; isAdded: boolean }[],
 ) {
-  const ring = new SecondsRing(seconds);
+  const count = new RecentCount(seconds);
   const added: number[] = [];
   let nowMs = startMs;
   for (const { passedMs, isAdded } of taken) {
     nowMs += passedMs;
     if (isAdded) {
-      ring.add(nowMs);
+      count.add(nowMs);
       added.push(Math.floor(nowMs / 1_000));
     }
     const oldest = Math.floor(nowMs / 1_000) - seconds + 1;
-    expect(ring.sum(nowMs)).toBe(added.filter((second) => second >= oldest).length);
+    expect(count.sum(nowMs)).toBe(added.filter((second) => second >= oldest).length);
   }
 }
 
-test("a cleared ring counts from there", () => {
-  const ring = new SecondsRing(10);
-  ring.add(500);
-  ring.add(2_500);
-  ring.clear();
-  expect(ring.sum(2_500)).toBe(0);
-  ring.add(2_600);
-  expect(ring.sum(11_999)).toBe(1);
-  expect(ring.sum(12_000)).toBe(0);
+test("a cleared count begins anew", () => {
+  const count = new RecentCount(10);
+  count.add(500);
+  count.add(2_500);
+  count.clear();
+  expect(count.sum(2_500)).toBe(0);
+  count.add(2_600);
+  expect(count.sum(11_999)).toBe(1);
+  expect(count.sum(12_000)).toBe(0);
 });
