@@ -75,6 +75,7 @@ export const packages: readonly { readonly name: string; readonly in: RegExp }[]
     name: "zod",
     in: /^src\/(?:(?:config|control|settings)\/|upstreams\/(?:kind\.ts$|\w+\/config[/.]))/,
   },
+  { name: "ipaddr.js", in: /^src\/(call\/images|control\/sign-in\/guard)\// },
   { name: "openid-client", in: /^src\/control\/sign-in\/sso\// },
   { name: "yaml", in: /^src\/config\/text\// },
   {
