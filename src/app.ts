@@ -1,9 +1,15 @@
 import type { AdminServices } from "./control/services.ts";
 import { Idempotency } from "./idempotency/idempotency.ts";
 import { followConfig } from "./process/wiring/build-routing.ts";
-import type { AppOverrides } from "./process/wiring/app-overrides.ts";
+import type { App, AppOverrides } from "./process/wiring/app-interface.ts";
 import { buildServices, type BuiltServices } from "./process/wiring/build-services.ts";
-import { buildApiSettings, buildEdge, buildSnapshot } from "./process/wiring/build-snapshot.ts";
+import { buildHooks } from "./process/wiring/build-hooks.ts";
+import {
+  buildApiSettings,
+  buildEdge,
+  buildSnapshot,
+  type Replaced,
+} from "./process/wiring/build-snapshot.ts";
 import type { Config } from "./config/config.ts";
 import { ControlPlane, platformOf } from "./process/wiring/control-plane.ts";
 import { systemClock, type Clock } from "./domain/clock.ts";
@@ -22,6 +28,7 @@ import { createAuthenticate } from "./keys/authenticate.ts";
 import type { Peppers } from "./domain/keys/peppers.ts";
 import { RefusalLog } from "./admission/refusals/refusal-log.ts";
 import { RunningCalls } from "./call/running-calls.ts";
+import type { CallHook } from "./snapshot/call-hooks.ts";
 import type { Snapshot } from "./snapshot/snapshot.ts";
 import { reportKeys } from "./process/wiring/report-keys.ts";
 import { restoreWindows } from "./process/wiring/restore-windows.ts";
@@ -32,24 +39,7 @@ import type { TelemetryEvents } from "./telemetry/events/events.ts";
 import { noLog } from "./telemetry/log/log-output.ts";
 import { createTelemetry, type Telemetry } from "./telemetry/telemetry.ts";
 
-export type { AppOverrides } from "./process/wiring/app-overrides.ts";
-
-export interface App extends AsyncDisposable {
-  readonly dataUrl: string;
-  readonly adminUrl: string;
-  readonly events: TelemetryEvents;
-  /** What the control plane works with; also for whoever runs the app. */
-  readonly admin: AdminServices;
-  /** Swaps in a configuration that was validated. Listeners and storage stay as they are. */
-  reconfigure(config: Config): void;
-  /** Brings what the ledger still holds to the database. */
-  flushUsage(): Promise<void>;
-  /**
-   * Says that it ends and serves on for `shutdown.pre_stop`, unless told not to; then refuses new
-   * work, waits for open requests at most the drain time, and ends their calls.
-   */
-  drain(options?: { readonly isAnnounced?: boolean }): Promise<void>;
-}
+export type { App, AppOverrides } from "./process/wiring/app-interface.ts";
 
 /** The only wiring: opens storage, loads the keys and listens. Throws when any of it fails. */
 export async function createApp(config: Config, overrides: AppOverrides = {}): Promise<App> {
@@ -78,6 +68,7 @@ class RunningApp implements App {
   readonly #peppers: Peppers;
   readonly #authenticate: DispatchOptions["authenticate"];
   readonly #control: ControlPlane;
+  readonly #hooks: readonly CallHook[];
   #snapshot: Snapshot;
   #idempotency: Idempotency | undefined;
   #data: Listener | undefined;
@@ -107,7 +98,8 @@ class RunningApp implements App {
     this.#running = running;
     const settings = (): Config => this.#config;
     this.#storage = openStorage({ settings, clock, owner, telemetry, onKeysChanged });
-    this.#snapshot = buildSnapshot(config, this.#adapterServices);
+    this.#hooks = overrides.hooks ?? [];
+    this.#snapshot = this.#makeSnapshot(config);
     const parts = { config, clock, events, running, refusals: this.#refusals };
     this.#services = buildServices({
       ...overrides,
@@ -164,11 +156,16 @@ class RunningApp implements App {
 
   reconfigure(config: Config): void {
     const before = { config: this.#config, snapshot: this.#snapshot };
-    this.#snapshot = buildSnapshot(config, this.#adapterServices, before);
+    this.#snapshot = this.#makeSnapshot(config, before);
     this.#config = config;
     this.#edge = buildEdge(config);
     this.#followConfig();
     reportKeys(this.#config, this.#storage.keyRing, this.events);
+  }
+
+  #makeSnapshot(config: Config, before?: Replaced): Snapshot {
+    const hooks = [...buildHooks(config, this.events), ...this.#hooks];
+    return buildSnapshot(config, { services: this.#adapterServices, hooks }, before);
   }
 
   #followConfig(): void {

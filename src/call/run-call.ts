@@ -76,6 +76,26 @@ export async function runCall<Answer>(
 }
 
 /**
+ * Closes the account of a whole answer that is read and counted. `give` makes of it what the caller
+ * gets; where it throws, the call has failed, and what it used is accounted for all the same.
+ */
+export async function completeWhole<Answer>(
+  started: StartedCall<Answer>,
+  give: ((answer: Answer) => Promise<Answer>) | undefined,
+): Promise<StartedCall<Answer>> {
+  const { answer, meter, admission } = started;
+  try {
+    const given = give === undefined ? answer : await give(answer);
+    meter.completed();
+    return { ...started, answer: given };
+  } catch (error) {
+    const failure = toCallError(error, admission.model);
+    meter.failed(failure);
+    throw failure;
+  }
+}
+
+/**
  * An estimate errs on the safe side, so a request that seems larger than the limit is counted, if
  * it can be, before it is refused for good. Only for calls whose request was counted when it came, so
  * that no key makes more work than its plan allows.

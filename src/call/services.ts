@@ -3,6 +3,7 @@ import type { Call } from "../snapshot/call.ts";
 import type { CapacityGate } from "../admission/capacity/place.ts";
 import type { TokenEstimator } from "../admission/estimate/estimate.ts";
 import type { HostProbes } from "../upstream-client/host-probes.ts";
+import type { OnHookFailed } from "./hooks/begin-hooks.ts";
 import type { ImageMemory } from "./images/image-memory.ts";
 import type { MeterServices } from "./metering/meter.ts";
 import type { OverloadGuard } from "../admission/overload/overload.ts";
@@ -31,6 +32,7 @@ export interface PipelineServices extends MeterServices {
   readonly capacity: CapacityGate;
   /** For calls whose class is known only now; the others were let in by the listener. */
   readonly overload: Pick<OverloadGuard, "refusesAdmitted" | "refusal">;
+  readonly onHookFailed: OnHookFailed;
   /** `decision`: where a failed attempt is made again, or why it is not. */
   readonly onRetryDecided: (alias: string, decision: string) => void;
   readonly onAttemptFailed: (call: Call, candidate: Destination, failure: UpstreamFailure) => void;

@@ -1,38 +1,26 @@
 import { suggest } from "../settings/suggest.ts";
-import { accountsCommand } from "./resources/accounts.ts";
-import { applicationsCommand } from "./resources/applications.ts";
-import { auditCommand } from "./resources/audit.ts";
+import { explain } from "./explain/explain.ts";
+import { keys } from "./keys/keys.ts";
+import { tokens, users } from "./resources/access.ts";
+import { accounts, applications } from "./resources/accounts.ts";
+import { audit } from "./resources/audit.ts";
+import { peppers, pools, refusals } from "./resources/platform.ts";
+import { usage } from "./usage/usage.ts";
+import { resourceCommand } from "./verbs/verb-command.ts";
 import { checkConfigCommand } from "./check-config.ts";
 import { exitCodes } from "../process/exit-codes.ts";
 import type { Command, CommandIo } from "./command.ts";
-import { explainCommand } from "./explain/explain.ts";
-import { keysCommand } from "./keys/keys.ts";
-import { peppersCommand } from "./resources/peppers.ts";
-import { poolsCommand } from "./resources/pools.ts";
 import { commandLine } from "./program.ts";
-import { refusalsCommand } from "./resources/refusals.ts";
 import { runCommand } from "./run-command.ts";
 import { serveCommand } from "./serve/serve.ts";
 import { simulatorCommand } from "./serve/simulator.ts";
-import { tokensCommand } from "./resources/tokens.ts";
-import { usageCommand } from "./usage/usage.ts";
-import { usersCommand } from "./resources/users.ts";
 
 /** In the order of the overview. */
 export const commands: readonly Command[] = [
   serveCommand,
   checkConfigCommand,
-  accountsCommand,
-  applicationsCommand,
-  keysCommand,
-  poolsCommand,
-  peppersCommand,
-  usersCommand,
-  tokensCommand,
-  usageCommand,
-  auditCommand,
-  refusalsCommand,
-  explainCommand,
+  ...[accounts, applications, keys, pools, peppers, users, tokens].map(resourceCommand),
+  ...[usage, audit, refusals, explain].map(resourceCommand),
   simulatorCommand,
 ];
 
@@ -53,6 +41,7 @@ export async function runCommandLine(
   }
   // `help keys rotate` is how others ask for `keys rotate --help`.
   if (name === "help") return runCommandLine([...rest, "--help"], version, io);
+  if (rest[0] === "help") return runCommandLine([name, ...rest.slice(1), "--help"], version, io);
   const command = commands.find((candidate) => candidate.name === name);
   if (command === undefined) {
     io.report(`sluice: ${noCommand(name)}`);

@@ -59,6 +59,7 @@ export function buildConfig(file: ConfigFile, kinds: readonly UpstreamKind[]): C
     routing: buildRouting(file.routing),
     overload: buildOverload(file.overload),
     idempotency: buildIdempotency(file.idempotency),
+    hooks: { callTagHeader: file.hooks.call_tag?.header },
     environments: file.environments.map((environment) => buildEnvironment(environment, sources)),
     upstreams: buildUpstreams(file.upstreams, kinds, (upstream, kind) =>
       targetsAt(file.models, upstream, kind),

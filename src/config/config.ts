@@ -56,6 +56,10 @@ export interface Config {
   readonly routing: RoutingSettings;
   readonly overload: OverloadSettings;
   readonly idempotency: IdempotencySettings;
+  readonly hooks: {
+    /** Header that tags calls, in lower case; undefined: none does. */
+    readonly callTagHeader: string | undefined;
+  };
   readonly environments: readonly ConfiguredEnvironment[];
   /** By name. */
   readonly upstreams: ReadonlyMap<string, UpstreamSettings>;

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { adminSchema, auditSchema, retentionSchema } from "./sections/admin.ts";
 import { answersSchema } from "./sections/answers.ts";
+import { hooksSchema } from "./sections/hooks.ts";
 import { idempotencySchema } from "./sections/idempotency.ts";
 import { imageFetchSchema } from "./sections/image-fetch.ts";
 import { environmentsSchema } from "./sections/environments.ts";
@@ -55,6 +56,7 @@ export function configFileSchema(kinds: readonly UpstreamKind[]) {
       routing: routingSchema,
       overload: overloadSchema,
       idempotency: idempotencySchema,
+      hooks: hooksSchema,
       environments: environmentsSchema,
       upstreams: upstreamsSchema(kinds),
       pools: poolsSchema,

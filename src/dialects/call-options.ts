@@ -12,9 +12,9 @@ export function withOptions(call: KeyCall): KeyCall & Call {
   const { headers } = call.request;
   const capacity = headers.get(capacityHeader);
   const timeout = headers.get(timeoutHeader);
-  if (capacity === null && timeout === null) return { ...call, options: plainCall };
+  if (capacity === null && timeout === null) return { ...call, headers, options: plainCall };
   const deadlineAt = timeout === null ? undefined : call.receivedAt + readTimeout(timeout);
-  return { ...call, options: { capacity: readCapacity(capacity), deadlineAt } };
+  return { ...call, headers, options: { capacity: readCapacity(capacity), deadlineAt } };
 }
 
 function readCapacity(written: string | null): CapacityMode {

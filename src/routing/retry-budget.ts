@@ -1,6 +1,6 @@
 import type { Clock } from "../domain/clock.ts";
 import type { RoutingSettings } from "../domain/routing-settings.ts";
-import { SecondsRing } from "./health/seconds-ring.ts";
+import { RecentCount } from "../domain/limits/recent-count.ts";
 
 const countedSeconds = 10;
 
@@ -56,9 +56,9 @@ export class RetryBudget {
     let counts = this.#counts.get(name);
     if (counts === undefined) {
       counts = {
-        ordinary: new SecondsRing(countedSeconds),
+        ordinary: new RecentCount(countedSeconds),
         // Ten seconds that begin within a second reach into an eleventh.
-        extra: new SecondsRing(countedSeconds + 1),
+        extra: new RecentCount(countedSeconds + 1),
       };
       this.#counts.set(name, counts);
     }
@@ -67,6 +67,6 @@ export class RetryBudget {
 }
 
 interface Counts {
-  readonly ordinary: SecondsRing;
-  readonly extra: SecondsRing;
+  readonly ordinary: RecentCount;
+  readonly extra: RecentCount;
 }

@@ -2,6 +2,7 @@ import type { CapacityMode } from "../domain/limits/capacity.ts";
 import type { Caller } from "../domain/keys/key.ts";
 import type { Environment } from "../domain/model.ts";
 import type { CountedRequest } from "../domain/limits/limit-scope.ts";
+import type { RunningHooks } from "./call-hooks.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 /** What a caller says of one call beside its body. */
@@ -13,7 +14,7 @@ export interface CallOptions {
 
 export const plainCall: CallOptions = { capacity: "auto", deadlineAt: undefined };
 
-/** One request of a caller on its way through the pipeline. */
+/** One request of a caller on its way. */
 export interface Call {
   /** Request id; names the reservation and the row of the ledger. */
   readonly id: string;
@@ -25,6 +26,10 @@ export interface Call {
   /** Monotonic milliseconds. */
   readonly receivedAt: number;
   readonly options: CallOptions;
+  /** Of the request. */
+  readonly headers: Pick<Headers, "get">;
+  /** Undefined: none follows this call. */
+  readonly hooks?: RunningHooks;
   /** Its request, as it was counted when it came; undefined: admission counts it. */
   readonly counted?: CountedRequest | undefined;
 }

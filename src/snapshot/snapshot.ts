@@ -4,6 +4,7 @@ import type { Plan } from "../domain/limits/plan.ts";
 import type { RoutingSettings } from "../domain/routing-settings.ts";
 import type { ImageFetchSettings, Timeouts } from "../domain/upstream-settings.ts";
 import type { UpstreamAdapter } from "../upstreams/adapter.ts";
+import type { CallHook } from "./call-hooks.ts";
 import type { InFlight } from "./in-flight.ts";
 
 /**
@@ -20,6 +21,8 @@ export interface Snapshot {
   readonly routing: RoutingSettings;
   readonly upstreams: ReadonlyMap<string, Upstream>;
   readonly settings: CallSettings;
+  /** In the order in which they run; none unless they are configured. */
+  readonly hooks: readonly CallHook[];
 }
 
 /** One configured endpoint of a provider, ready for use. */

@@ -13,6 +13,7 @@ import {
   type UpstreamKind,
 } from "../support/gateway.ts";
 import { faultTables } from "./fault-table.ts";
+import { minuteScopes } from "../../src/domain/limits/limit-scope.ts";
 
 /** What an echoing model answers, and what embeddings are made of. */
 export const words = "one two three four five six seven eight";
@@ -77,7 +78,7 @@ export class FaultBench implements AsyncDisposable {
     expect(rows.map(({ id }) => id)).toEqual([response.headers.get("x-request-id") ?? ""]);
     const [row] = rows;
     if (row === undefined) throw new Error("no row");
-    const left = this.#limits.peek({ id: `key:${keyId}`, limits });
+    const left = this.#limits.peek(minuteScopes(`key:${keyId}`, limits));
     expect(left.remainingTokens).toBe(limits.tokensPerMinute - row.inputTokens - row.outputTokens);
     expect(left.remainingRequests).toBe(limits.requestsPerMinute - 1);
     expect(this.#limits.reservationCount).toBe(0);

@@ -62,6 +62,7 @@ export class SimulatedCaller {
       snapshot,
       signal: this.#controller.signal,
       receivedAt,
+      headers: new Headers(),
       options: {
         capacity,
         deadlineAt: deadlineMs === undefined ? undefined : receivedAt + deadlineMs,

@@ -188,6 +188,7 @@ export class GatewayProcess {
       pools: new Map(scenario.pools.map((pool) => [pool.name, pool])),
       routing: scenario.routing,
       upstreams: new Map(scenario.upstreams.map((plan) => [plan.name, this.#upstreamOf(plan)])),
+      hooks: [],
       settings: {
         answerLimitBytes: { chat: 1_000_000, embedding: 1_000_000 },
         chatAnswerValues: 1_000_000,

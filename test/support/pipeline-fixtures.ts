@@ -73,6 +73,7 @@ export function snapshotOf(
     pools: new Map(),
     routing: plainRouting,
     upstreams: new Map(built.map((upstream) => [upstream.name, upstream])),
+    hooks: [],
     settings: {
       answerLimitBytes: { chat: 1_000_000, embedding: 1_000_000 },
       chatAnswerValues: 1_000_000,
@@ -125,6 +126,7 @@ export function callOf(values: Partial<Call> = {}): Call {
     snapshot: snapshotOf(["up"]),
     signal: new AbortController().signal,
     receivedAt: systemClock.monotonic(),
+    headers: new Headers(),
     options: plainCall,
     ...values,
   };
@@ -204,6 +206,7 @@ export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline
     overload: { refusesAdmitted: () => false, refusal: () => overloaded(0) },
     onAttemptFailed: (_call, _candidate, failure) => void failures.push(failure),
     onMalformedEvents: () => undefined,
+    onHookFailed: () => undefined,
     ...values,
   };
   return { services, records: ledger.closed, failures, running };

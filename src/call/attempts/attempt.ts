@@ -87,13 +87,13 @@ export async function attemptStream<Event>(
 }
 
 function sendTo(
-  { request, adjusted }: Pick<Exchange<unknown>, "request" | "adjusted">,
+  { request: encoded, adjusted }: Pick<Exchange<unknown>, "request" | "adjusted">,
   candidate: Destination,
   { call, services, placeWaitMs = passingMs, isGuaranteed = false, onAdjusted }: AttemptContext,
 ): Promise<UpstreamAnswer> {
   if (adjusted !== undefined) onAdjusted?.(adjusted);
   const timeouts = timeoutsOf(candidate);
-  return send(request, {
+  const options = {
     upstream: candidate.upstream,
     timeouts,
     endsAt: call.receivedAt + timeouts.totalMs,
@@ -103,5 +103,8 @@ function sendTo(
     hosts: services.hosts,
     placeWaitMs,
     isGuaranteed,
-  });
+  };
+  const { hooks } = call;
+  if (hooks === undefined) return send(encoded, options);
+  return hooks.beforeSend(encoded, candidate).then((request) => send(request, options));
 }

@@ -15,12 +15,14 @@ import {
 } from "./choices.ts";
 import { ChoiceProgress } from "./choice-progress.ts";
 import { countInput } from "../count-input.ts";
+import { withHooks } from "../hooks/begin-hooks.ts";
+import { chatAnswerOf, chatRequestOf } from "../hooks/hooked-call.ts";
 import { CallerSignal } from "../metering/caller-signal.ts";
 import { measureChatInput, repeatedInput } from "../../admission/estimate/estimate.ts";
 import { ReadTexts } from "../../admission/estimate/fewest-tokens.ts";
 import { MeteredStream, type MeteredStreamOptions } from "../metering/metered-stream.ts";
 import type { Operation } from "../operation.ts";
-import { runCall, type StartedCall } from "../run-call.ts";
+import { completeWhole, runCall, type StartedCall } from "../run-call.ts";
 import type { PipelineServices } from "../services.ts";
 
 export interface ChatCall {
@@ -31,10 +33,12 @@ export interface ChatCall {
 
 /** Runs a chat call to its whole answer. Throws `GatewayError`. */
 export async function runChat(
-  call: Call,
-  chat: ChatCall,
+  arriving: Call,
+  read: ChatCall,
   services: PipelineServices,
 ): Promise<StartedCall<ChatResult>> {
+  const call = withHooks(arriving, services.onHookFailed);
+  const chat = call.hooks === undefined ? read : await chatRequestOf(call, read);
   using images = new CallImages(chat.request);
   const started = await runCall(call, wholeAnswer(chat, images), services);
   const { answer, meter } = started;
@@ -42,16 +46,18 @@ export async function runChat(
     meter.delivering(lengthOf(choice));
   }
   meter.reported(answer.usage);
-  meter.completed();
-  return started;
+  const { hooks } = call;
+  return await completeWhole(started, hooks && ((whole) => chatAnswerOf(hooks, whole)));
 }
 
 /** Runs a chat call until its first event; the rest comes from the stream. Throws `GatewayError`. */
 export async function openChatStream(
-  call: Call,
-  chat: ChatCall,
+  arriving: Call,
+  read: ChatCall,
   services: PipelineServices,
 ): Promise<StartedCall<MeteredStream>> {
+  const call = withHooks(arriving, services.onHookFailed);
+  const chat = call.hooks === undefined ? read : await chatRequestOf(call, read);
   using images = new CallImages(chat.request);
   const started = await runCall(call, streamedAnswer(chat, images), services);
   const { model } = started.admission;
@@ -63,6 +69,7 @@ export async function openChatStream(
     ending: services.running.ending,
     usageTimeoutMs: call.snapshot.settings.usageTimeoutMs,
     choices: choiceCount(chat.request),
+    hooks: call.hooks,
   });
   return { ...started, answer };
 }

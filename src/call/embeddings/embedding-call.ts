@@ -18,7 +18,9 @@ import { measureEmbeddingInput } from "../../admission/estimate/estimate.ts";
 import { ReadTexts } from "../../admission/estimate/fewest-tokens.ts";
 import type { Operation } from "../operation.ts";
 import { possibleTargets } from "../attempts/possible-targets.ts";
-import { runCall, type StartedCall } from "../run-call.ts";
+import { withHooks } from "../hooks/begin-hooks.ts";
+import { embeddingAnswerOf, embeddingRequestOf } from "../hooks/hooked-call.ts";
+import { completeWhole, runCall, type StartedCall } from "../run-call.ts";
 import type { PipelineServices } from "../services.ts";
 
 export interface EmbeddingCall {
@@ -31,14 +33,16 @@ export interface EmbeddingCall {
 
 /** Runs an embeddings call to its whole answer. Throws `GatewayError`. */
 export async function runEmbeddings(
-  call: Call,
-  embedding: EmbeddingCall,
+  arriving: Call,
+  read: EmbeddingCall,
   services: PipelineServices,
 ): Promise<StartedCall<EmbeddingResult>> {
+  const call = withHooks(arriving, services.onHookFailed);
+  const embedding = call.hooks === undefined ? read : await embeddingRequestOf(call, read);
   const started = await runCall(call, embeddingOperation(embedding), services);
   started.meter.reported(started.answer.usage);
-  started.meter.completed();
-  return started;
+  const { hooks } = call;
+  return completeWhole(started, hooks && ((whole) => embeddingAnswerOf(hooks, whole)));
 }
 
 function embeddingOperation(embedding: EmbeddingCall): Operation<EmbeddingResult> {

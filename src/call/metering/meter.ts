@@ -164,6 +164,7 @@ export class Meter {
     this.#services.ledger.close(record);
     this.path.serving?.release(usage.inputTokens + usage.outputTokens);
     this.#services.onCallEnded(record, error);
+    this.#subject.call.hooks?.callClosed(record);
   }
 
   #finalUsage(outcome: CallOutcome, status: number): CountedUsage {

@@ -7,6 +7,8 @@ import type { TokenUsage } from "../../domain/usage/usage.ts";
 import type { CallerSignal } from "./caller-signal.ts";
 import type { Draining } from "../../snapshot/snapshot.ts";
 import type { OpenStream } from "../../upstream-client/event-batches.ts";
+import { eventsOf } from "../hooks/hooked-call.ts";
+import type { RunningHooks } from "../../snapshot/call-hooks.ts";
 import type { Meter } from "./meter.ts";
 import { toCallError } from "../run-call.ts";
 
@@ -25,6 +27,8 @@ export interface MeteredStreamOptions {
   readonly ending: AbortSignal;
   /** Undefined: an answer that is not finished is aborted when the caller leaves. */
   readonly drain: Draining | undefined;
+  /** What the caller gets goes through them. */
+  readonly hooks: RunningHooks | undefined;
 }
 
 /**
@@ -61,7 +65,13 @@ export class MeteredStream {
     if (this.#isOver) return this.#afterEnd();
     try {
       const events = await this.#readForCaller();
-      if (!this.#hasEnded()) return this.#deliver(events);
+      if (!this.#hasEnded()) {
+        const delivered = this.#deliver(events);
+        const { hooks } = this.#options;
+        if (hooks === undefined || delivered === undefined) return delivered;
+        const given = await this.#throughHooks(hooks, delivered);
+        if (!this.#hasEnded()) return given;
+      }
     } catch (error) {
       if (!this.#hasEnded()) this.#fail(toCallError(error, this.#options.model));
     }
@@ -133,6 +143,16 @@ export class MeteredStream {
     for (const event of events ?? []) this.#observe(event, true);
     if (events === undefined) this.#end(() => this.#options.meter.completed());
     return events;
+  }
+
+  /** What the caller gets of a batch. A hook that throws ends the answer. */
+  async #throughHooks(hooks: RunningHooks, events: readonly ChatEvent[]) {
+    try {
+      return await eventsOf(hooks, events);
+    } catch (error) {
+      this.#options.open.rest.cancel();
+      throw error;
+    }
   }
 
   #fail(failure: GatewayError): void {

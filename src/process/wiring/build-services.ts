@@ -93,6 +93,7 @@ export function buildServices(options: ServiceOptions): BuiltServices {
       if (refusal !== undefined) refusals.record(refusal);
     },
     onSettleFailed: (callId, error) => events.settleFailed(callId, error),
+    onHookFailed: (callId, hook, error) => events.hookFailed(callId, hook, error),
     onRetryDecided: (alias, decision) => routingEvents.retryDecided(alias, decision),
     onAttemptFailed: (call, candidate, failure) =>
       events.attemptFailed(call.id, candidate.target.id, failure),

@@ -7,14 +7,19 @@ import type { DrainSettings } from "../../domain/upstream-settings.ts";
 import { CorsPolicy } from "../../edge/cors.ts";
 import type { EdgeSettings } from "../../edge/edge-settings.ts";
 import { InFlight } from "../../snapshot/in-flight.ts";
+import type { CallHook } from "../../snapshot/call-hooks.ts";
 import type { Draining, Snapshot, Upstream } from "../../snapshot/snapshot.ts";
 import type { AdapterServices } from "../../upstreams/adapter.ts";
 
 /** Events of one answer that are skipped; more than a few are no accident. */
 const mostMalformedEvents = 10;
 
-/** What the adapter of the upstream with this name needs from outside. */
-type ServicesOf = (upstream: string) => AdapterServices;
+/** What a snapshot is made of beside the configuration. */
+export interface SnapshotParts {
+  /** What the adapter of the upstream with this name needs from outside. */
+  readonly services: (upstream: string) => AdapterServices;
+  readonly hooks: readonly CallHook[];
+}
 
 /** The configuration that is replaced, and what was made of it. */
 export interface Replaced {
@@ -23,7 +28,11 @@ export interface Replaced {
 }
 
 /** Turns a valid configuration into what calls read. */
-export function buildSnapshot(config: Config, services: ServicesOf, before?: Replaced): Snapshot {
+export function buildSnapshot(
+  config: Config,
+  { services, hooks }: SnapshotParts,
+  before?: Replaced,
+): Snapshot {
   const environmentsByHost = new Map<string, Environment>();
   let defaultEnvironment: Environment | undefined;
   for (const { hosts, ...environment } of config.environments) {
@@ -49,12 +58,13 @@ export function buildSnapshot(config: Config, services: ServicesOf, before?: Rep
       imageFetch: config.imageFetch,
       usageTimeoutMs: config.streams.usageTimeoutMs,
     },
+    hooks,
   };
 }
 
 function buildUpstreams(
   config: Config,
-  services: ServicesOf,
+  services: SnapshotParts["services"],
   before: Replaced | undefined,
 ): ReadonlyMap<string, Upstream> {
   const upstreams = new Map<string, Upstream>();

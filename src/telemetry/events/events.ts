@@ -19,6 +19,12 @@ export interface HandledRequestEvent {
   readonly repeatedOf?: "key" | "address" | undefined;
 }
 
+export interface TaggedCallEvent {
+  readonly tag: string;
+  readonly record: UsageRecord;
+  readonly parts: number;
+}
+
 export interface TelemetryOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -93,6 +99,19 @@ export class TelemetryEvents {
   /** Something of an upstream that belongs to no call. Its words are the gateway's own. */
   upstreamTrouble(upstream: string, what: string): void {
     this.#logger.log("warn", "upstream trouble", { upstream, what });
+  }
+
+  /** A tag of a call, from a header of its caller, with what the call used. */
+  callTagged({ tag, record, parts }: TaggedCallEvent): void {
+    const { id, application, keyId, model, outcome, inputTokens, outputTokens } = record;
+    const about = { id, tag, application, keyId, model, outcome };
+    this.#logger.log("info", "call tagged", { ...about, inputTokens, outputTokens, parts });
+  }
+
+  /** A hook failed after the call was over. */
+  hookFailed(callId: string, hook: string, error: unknown): void {
+    const cause = describeError(error);
+    this.#logger.log("error", "a hook failed at the end of a call", { id: callId, hook, cause });
   }
 
   settleFailed(callId: string, error: unknown): void {

@@ -1,0 +1,82 @@
+import type { Call } from "../../snapshot/call.ts";
+import type {
+  AnswerPart,
+  AskedRequest,
+  CallHook,
+  HookedDestination,
+  HookPoints,
+  RunningHooks,
+} from "../../snapshot/call-hooks.ts";
+import type { UsageRecord } from "../../domain/usage/usage.ts";
+import type { UpstreamRequest } from "../../upstreams/adapter.ts";
+
+/** A hook failed where it can change nothing any more. Must not throw. */
+export type OnHookFailed = (callId: string, hook: string, error: unknown) => void;
+
+interface BegunHook {
+  readonly name: string;
+  readonly points: HookPoints;
+}
+
+/** The call with the hooks that want to follow it; without any, the call as it is. */
+export function withHooks<Begun extends Call>(call: Begun, onHookFailed: OnHookFailed): Begun {
+  const begun = call.snapshot.hooks.flatMap((hook) => begin(hook, call) ?? []);
+  if (begun.length === 0) return call;
+  return { ...call, hooks: new BegunHooks(call.id, begun, onHookFailed) };
+}
+
+function begin(hook: CallHook, call: Call): BegunHook | undefined {
+  const { id, caller, headers } = call;
+  const points = hook.begin({ id, caller, environment: call.environment.name, headers });
+  return points && { name: hook.name, points };
+}
+
+/** Each hook gets what the one before it returned. */
+class BegunHooks implements RunningHooks {
+  readonly #callId: string;
+  readonly #hooks: readonly BegunHook[];
+  readonly #onHookFailed: OnHookFailed;
+
+  constructor(callId: string, hooks: readonly BegunHook[], onHookFailed: OnHookFailed) {
+    this.#callId = callId;
+    this.#hooks = hooks;
+    this.#onHookFailed = onHookFailed;
+  }
+
+  async requestRead(asked: AskedRequest): Promise<AskedRequest> {
+    let current = asked;
+    for (const { points } of this.#hooks) {
+      current = (await points.requestRead?.(current)) ?? current;
+    }
+    return current;
+  }
+
+  async beforeSend(
+    request: UpstreamRequest,
+    destination: HookedDestination,
+  ): Promise<UpstreamRequest> {
+    let current = request;
+    for (const { points } of this.#hooks) {
+      current = (await points.beforeSend?.(current, destination)) ?? current;
+    }
+    return current;
+  }
+
+  async answering(part: AnswerPart): Promise<AnswerPart> {
+    let current = part;
+    for (const { points } of this.#hooks) {
+      current = (await points.answering?.(current)) ?? current;
+    }
+    return current;
+  }
+
+  callClosed(record: UsageRecord): void {
+    for (const { name, points } of this.#hooks) {
+      try {
+        points.callClosed?.(record);
+      } catch (error) {
+        this.#onHookFailed(this.#callId, name, error);
+      }
+    }
+  }
+}

@@ -1,0 +1,14 @@
+import { callTags } from "../../call/hooks/call-tags.ts";
+import type { Config } from "../../config/config.ts";
+import type { CallHook } from "../../snapshot/call-hooks.ts";
+import type { TelemetryEvents } from "../../telemetry/events/events.ts";
+
+/** The hooks that the configuration asks for, in the order in which they run. */
+export function buildHooks(
+  { hooks }: Pick<Config, "hooks">,
+  events: Pick<TelemetryEvents, "callTagged">,
+): readonly CallHook[] {
+  const { callTagHeader: header } = hooks;
+  if (header === undefined) return [];
+  return [callTags({ header, onTagged: (call) => events.callTagged(call) })];
+}
