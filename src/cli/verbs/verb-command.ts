@@ -1,6 +1,6 @@
 import { Command as Parser, CommanderError, InvalidArgumentError, Option } from "commander";
 import { connectionOptions } from "../client/connect.ts";
-import { suggest } from "../../config/problems/suggest.ts";
+import { suggest } from "../../settings/suggest.ts";
 import { UsageError, type Command } from "../command.ts";
 import type { ReplyRecord } from "../output/reply-fields.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
