@@ -4,7 +4,7 @@ import type { Session, User } from "../../../domain/accounts/user.ts";
 import { jsonReply, type Reply } from "../../../edge/replies/reply.ts";
 import type { Change } from "../../operation/change.ts";
 import type { SessionView } from "../../contract/session.ts";
-import { timeText } from "../../values/time-text.ts";
+import { timeText } from "../../values/api-form.ts";
 import { viewUser } from "../../users/view-user.ts";
 import { cookiePolicy, sessionCookie } from "./cookies.ts";
 import { newKnownCookie } from "../guard/known-browser.ts";
