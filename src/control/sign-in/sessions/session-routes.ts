@@ -10,7 +10,7 @@ import {
 } from "../../contract/session.ts";
 import { viewUser } from "../../users/view-user.ts";
 import { wrongState } from "../../operation/wrong-state.ts";
-import { cookiePolicy, endedSessionCookie, readCookie } from "./cookies.ts";
+import { readCookie, writeCookie } from "./cookies.ts";
 import { updateUser } from "../keep-user.ts";
 import { findKnown } from "../guard/known-browser.ts";
 import { requireGoodPassword } from "../guard/password-rules.ts";
@@ -120,13 +120,9 @@ async function end(services: SignInServices, call: AdminCall): Promise<Reply> {
       accountId: call.principal.accountId,
     });
   });
-  return jsonReply(
-    { signed_out: true },
-    {
-      "set-cookie": endedSessionCookie(cookiePolicy(services.publicUrl())),
-      "cache-control": "no-store",
-    },
-  );
+  const ended = { publicUrl: services.publicUrl(), value: "", maxAgeMs: 0 };
+  const headers = { "set-cookie": writeCookie("session", ended), "cache-control": "no-store" };
+  return jsonReply({ signed_out: true }, headers);
 }
 
 async function changePassword(
@@ -180,14 +176,14 @@ async function orNotTried(comparing: Promise<boolean>, counted: CountedTry): Pro
 /** What every session that starts here has in common. */
 export function beginning(services: SignInServices, { request }: { readonly request: Request }) {
   const { publicUrl, settings, random } = services;
-  const previous = sessionId(readCookie(request, cookiePolicy(publicUrl()).session));
+  const previous = sessionId(readCookie(request, "session", publicUrl()));
   return { previous, absoluteMs: settings.sessionAbsoluteMs, random };
 }
 
 /** The session that a request came with; the gate has checked it. Throws 409 for tokens. */
 async function currentSession(services: SignInServices, call: AdminCall): Promise<StartedSession> {
   const { store, publicUrl } = services;
-  const secret = readCookie(call.request, cookiePolicy(publicUrl()).session);
+  const secret = readCookie(call.request, "session", publicUrl());
   const id = call.principal.kind === "session" ? sessionId(secret) : undefined;
   if (secret === undefined || id === undefined) {
     throw wrongState("This is about sessions, and you use a token. Sign in with a password.");
