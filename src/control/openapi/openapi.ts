@@ -2,7 +2,7 @@ import { z } from "zod";
 import { adminErrors } from "../../domain/errors/admin-error.ts";
 import { gatewayErrors } from "../../domain/errors/gateway-error.ts";
 import { operationErrors } from "./operation-errors.ts";
-import type { OperationDescription } from "./operation-description.ts";
+import type { OperationDescription } from "../operation/operation.ts";
 
 type JsonObject = Readonly<Record<string, unknown>>;
 

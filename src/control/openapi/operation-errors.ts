@@ -1,5 +1,5 @@
 import type { GatewayErrorName } from "../../domain/errors/gateway-error.ts";
-import type { OperationDescription } from "./operation-description.ts";
+import type { OperationDescription } from "../operation/operation.ts";
 
 /** What an operation can be answered with when it does not go well. */
 export function operationErrors(operation: OperationDescription): readonly GatewayErrorName[] {

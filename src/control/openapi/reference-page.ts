@@ -2,7 +2,7 @@ import { operationErrors } from "./operation-errors.ts";
 import { adminErrors } from "../../domain/errors/admin-error.ts";
 import { gatewayErrors } from "../../domain/errors/gateway-error.ts";
 import { fieldRows, type FieldRow } from "./field-rows.ts";
-import type { OperationDescription } from "./operation-description.ts";
+import type { OperationDescription } from "../operation/operation.ts";
 import { referenceStyle } from "./reference-style.ts";
 
 export interface ReferencePage {

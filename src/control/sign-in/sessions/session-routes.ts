@@ -1,5 +1,4 @@
 import { GatewayError } from "../../../domain/errors/gateway-error.ts";
-import { roles } from "../../../domain/accounts/user.ts";
 import { jsonReply, type Reply } from "../../../edge/replies/reply.ts";
 import type { AdminCall, AnonymousAdminCall, Route } from "../../../edge/dispatch/route.ts";
 import { change } from "../../operation/change.ts";
@@ -11,6 +10,7 @@ import {
 import { viewUser } from "../../users/view-user.ts";
 import { wrongState } from "../../operation/wrong-state.ts";
 import { readCookie, writeCookie } from "./cookies.ts";
+import { anonymousRoute, signedInRoute } from "../descriptions.ts";
 import { updateUser } from "../keep-user.ts";
 import { findKnown } from "../guard/known-browser.ts";
 import { requireGoodPassword } from "../guard/password-rules.ts";
@@ -24,39 +24,11 @@ import { startedReply, startSession, viewSession, type StartedSession } from "./
 
 /** `/admin/v1/session`: sign in with a password, look who is signed in, sign out. */
 export function sessionRoutes(services: SignInServices, limits: SignInLimits): readonly Route[] {
-  const path = "/admin/v1/session";
-  const access = "principal" as const;
   return [
-    {
-      method: "POST",
-      path,
-      access: "anonymous",
-      handle: (call) => signIn(services, limits, call),
-    },
-    {
-      method: "GET",
-      path,
-      access,
-      roles,
-      scope: "read",
-      handle: (call) => show(services, call),
-    },
-    {
-      method: "DELETE",
-      path,
-      access,
-      roles,
-      scope: "write",
-      handle: (call) => end(services, call),
-    },
-    {
-      method: "POST",
-      path: `${path}/password`,
-      access,
-      roles,
-      scope: "write",
-      handle: (call) => changePassword(services, limits, call),
-    },
+    anonymousRoute("signIn", (call) => signIn(services, limits, call)),
+    signedInRoute("getSession", (call) => show(services, call)),
+    signedInRoute("signOut", (call) => end(services, call)),
+    signedInRoute("changePassword", (call) => changePassword(services, limits, call)),
   ];
 }
 
