@@ -8,27 +8,28 @@ import {
   signedOutSchema,
   signInOptionsSchema,
 } from "../contract/session.ts";
-import type { OperationDescription } from "./operation-description.ts";
+import type { AdminCall, AnonymousAdminCall, Route } from "../../edge/dispatch/route.ts";
+import type { Reply } from "../../edge/replies/reply.ts";
+import type { OperationDescription } from "../operation/operation.ts";
+import { fromStorageError } from "../operation/storage-error.ts";
 
 const shared = { resource: "Sign-in", isSignIn: true } as const;
 const anybody = { ...shared, roles: [], scope: "read" } as const;
 const signedIn = { ...shared, roles } as const;
 const path = "/admin/v1/session";
 
-/** The requests before and around a session, for the documents. `sign-in/routes.ts` serves them. */
-export const signInDescriptions: readonly OperationDescription[] = [
-  {
+/** The requests before and around a session: what serves them, and what the documents say of them. */
+const requests = {
+  getSignInOptions: {
     ...anybody,
-    id: "getSignInOptions",
     method: "GET",
     path: "/admin/v1/sign-in",
     summary: "Show how one can sign in",
     status: 200,
     answer: signInOptionsSchema,
   },
-  {
+  bootstrap: {
     ...anybody,
-    id: "bootstrap",
     method: "POST",
     path: "/admin/v1/bootstrap",
     summary: "Make the first operator",
@@ -37,9 +38,8 @@ export const signInDescriptions: readonly OperationDescription[] = [
     body: bootstrapSchema,
     answer: sessionSchema,
   },
-  {
+  signIn: {
     ...anybody,
-    id: "signIn",
     method: "POST",
     path,
     summary: "Sign in with a password",
@@ -48,9 +48,8 @@ export const signInDescriptions: readonly OperationDescription[] = [
     body: credentialsSchema,
     answer: sessionSchema,
   },
-  {
+  getSession: {
     ...signedIn,
-    id: "getSession",
     method: "GET",
     path,
     summary: "Show who is signed in",
@@ -58,9 +57,8 @@ export const signInDescriptions: readonly OperationDescription[] = [
     status: 200,
     answer: sessionSchema,
   },
-  {
+  signOut: {
     ...signedIn,
-    id: "signOut",
     method: "DELETE",
     path,
     summary: "Sign out",
@@ -68,9 +66,8 @@ export const signInDescriptions: readonly OperationDescription[] = [
     status: 200,
     answer: signedOutSchema,
   },
-  {
+  changePassword: {
     ...signedIn,
-    id: "changePassword",
     method: "POST",
     path: `${path}/password`,
     summary: "Change the own password",
@@ -79,18 +76,16 @@ export const signInDescriptions: readonly OperationDescription[] = [
     body: passwordChangeSchema,
     answer: sessionSchema,
   },
-  {
+  startSingleSignOn: {
     ...anybody,
-    id: "startSingleSignOn",
     method: "GET",
     path: "/admin/v1/sso/start",
     summary: "Go to the identity provider",
     status: 302,
     answer: undefined,
   },
-  {
+  finishSingleSignOn: {
     ...anybody,
-    id: "finishSingleSignOn",
     method: "GET",
     path: "/admin/v1/sso/callback",
     summary: "Come back from the identity provider",
@@ -99,4 +94,37 @@ export const signInDescriptions: readonly OperationDescription[] = [
     query: z.object({ code: z.string().optional(), state: z.string().optional() }),
     answer: undefined,
   },
-];
+} as const satisfies Record<string, Omit<OperationDescription, "id">>;
+
+type SignInRequest = keyof typeof requests;
+
+export const signInDescriptions: readonly OperationDescription[] = Object.entries(requests).map(
+  ([id, request]) => ({ id, ...request }),
+);
+
+/** Of a request that somebody makes before being signed in. */
+export function anonymousRoute(
+  id: SignInRequest,
+  handle: (call: AnonymousAdminCall) => Promise<Reply>,
+): Route {
+  const { method, path } = requests[id];
+  return { method, path, access: "anonymous", handle: (call) => orStorageError(handle(call)) };
+}
+
+/** Of a request by whoever has a session or a token. */
+export function signedInRoute(
+  id: SignInRequest,
+  handle: (call: AdminCall) => Promise<Reply>,
+): Route {
+  const { method, path, scope } = requests[id];
+  const served = (call: AdminCall): Promise<Reply> => orStorageError(handle(call));
+  return { method, path, access: "principal", roles, scope, handle: served };
+}
+
+async function orStorageError(reply: Promise<Reply>): Promise<Reply> {
+  try {
+    return await reply;
+  } catch (error) {
+    throw fromStorageError(error);
+  }
+}
