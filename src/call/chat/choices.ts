@@ -3,7 +3,7 @@ import type { Model } from "../../domain/model.ts";
 import type { ChatCodec } from "../../upstreams/adapter.ts";
 import { attemptStream, attemptWhole, type AttemptContext } from "../attempts/attempt.ts";
 import type { Call } from "../../snapshot/call.ts";
-import { placesAt, type Candidate } from "../../routing/candidates.ts";
+import { slotsAt, type Candidate } from "../../routing/candidates.ts";
 import { noChoice, type ChoiceProgress } from "./choice-progress.ts";
 import type { OpenStream } from "../../upstream-client/event-batches.ts";
 import { inParallel } from "../../domain/waiting/in-parallel.ts";
@@ -83,7 +83,7 @@ async function sendApart(attempt: ChatAttempt, progress: ChoiceProgress): Promis
   const { request, codec, candidate, context } = attempt;
   const exchange = codec.encode({ ...request, n: null }, candidate.target.model);
   const missing = progress.missing();
-  const limit = Math.min(choicesAtOnce, placesAt(candidate));
+  const limit = Math.min(choicesAtOnce, slotsAt(candidate));
   const work = { count: missing.length, limit, signal: context.call.signal };
   await inParallel(work, async (order, signal) => {
     const own = contextOf(attempt, order < limit, signal);
@@ -101,7 +101,7 @@ export async function attemptChatStream(attempt: ChatAttempt): Promise<OpenStrea
   }
   const exchange = codec.encodeStream({ ...request, n: null }, candidate.target.model);
   const { signal } = context.call;
-  const limit = Math.min(choicesAtOnce, choices, placesAt(candidate));
+  const limit = Math.min(choicesAtOnce, choices, slotsAt(candidate));
   const open = (choice: number, ownSignal: AbortSignal) =>
     attemptStream(exchange, candidate, contextOf(attempt, choice < limit, ownSignal));
   const opened = await openTogether({ count: limit, limit, signal }, open);
