@@ -62,8 +62,8 @@ export class RunningAttempt {
   }
 
   /** When the answer is overdue, milliseconds from the begin; Infinity if that is unknown. */
-  get patienceMs(): number {
-    return this.#parts.watch.patienceMs;
+  get overdueAfterMs(): number {
+    return this.#parts.watch.overdueAfterMs;
   }
 
   /** Runs something when the target turns out to be silent while the answer is waited for. */

@@ -51,16 +51,16 @@ async function probe(
   {
     model = {},
     isEjected = false,
-    patienceMs = 100,
+    timeoutMs = 100,
   }: {
     readonly model?: Partial<Model>;
     readonly isEjected?: boolean;
-    readonly patienceMs?: number;
+    readonly timeoutMs?: number;
   } = {},
 ): Promise<ProbeOutcome> {
   const probed: string[] = [];
   const ended = Promise.withResolvers<ProbeResult>();
-  const watch: ProbeWatch = { patienceMs, ended: ended.resolve };
+  const watch: ProbeWatch = { timeoutMs, ended: ended.resolve };
   const { services } = pipelineOf();
   const prober = new TargetProber({
     ...services,

@@ -17,8 +17,8 @@ import { timeoutsOf } from "../../upstream-client/timeouts-of.ts";
 /** Tokens that a probe asks for at most. */
 const probeTokens = 16;
 /** The first event of a probe is waited for as long as these say, and as an answer usually takes. */
-const leastPatienceMs = 500;
-const patienceFactor = 2;
+const leastTimeoutMs = 500;
+const timeoutFactor = 2;
 /** What comes behind the first event takes no longer, and is not silent for so long. */
 const restMs = 5_000;
 const leastIdleMs = 1_000;
@@ -49,8 +49,8 @@ export class TargetProber {
   probe(found: FoundTarget, snapshot: Snapshot): void {
     const watch = this.#services.health.tryBeginProbe(found.target.id);
     if (watch === undefined) return;
-    const patienceMs = Math.max(leastPatienceMs, watch.patienceMs * patienceFactor);
-    const probe = { ...found, snapshot, patienceMs };
+    const timeoutMs = Math.max(leastTimeoutMs, watch.timeoutMs * timeoutFactor);
+    const probe = { ...found, snapshot, timeoutMs };
     const asking = found.view.isEjected ? this.#askInTurn(probe) : this.#askAtOnce(probe);
     asking.then(
       (result) => watch.ended(result),
@@ -127,15 +127,15 @@ export class TargetProber {
 
   #send(request: UpstreamRequest, probe: Probe): Promise<UpstreamAnswer> {
     const { clock, transport, hosts } = this.#services;
-    const { upstream, patienceMs } = probe;
+    const { upstream, timeoutMs } = probe;
     const timeouts = timeoutsOf(probe);
-    const firstByteMs = Math.min(timeouts.firstByteMs, patienceMs);
+    const firstByteMs = Math.min(timeouts.firstByteMs, timeoutMs);
     return send(request, {
       upstream,
       timeouts: {
         ...timeouts,
         firstByteMs,
-        idleMs: Math.min(timeouts.idleMs, Math.max(leastIdleMs, patienceMs)),
+        idleMs: Math.min(timeouts.idleMs, Math.max(leastIdleMs, timeoutMs)),
       },
       endsAt: clock.monotonic() + firstByteMs + restMs,
       clock,
@@ -151,5 +151,5 @@ export class TargetProber {
 
 interface Probe extends Destination {
   readonly snapshot: Snapshot;
-  readonly patienceMs: number;
+  readonly timeoutMs: number;
 }

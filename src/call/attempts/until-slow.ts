@@ -10,7 +10,7 @@ export interface SlownessOptions {
   /** Undefined: time alone makes nothing slow. */
   readonly afterMs: number | undefined;
   /** Undefined: its target is known to be silent. */
-  readonly attempt: Pick<RunningAttempt, "patienceMs" | "whenSilent"> | undefined;
+  readonly attempt: Pick<RunningAttempt, "overdueAfterMs" | "whenSilent"> | undefined;
   /** Runs when the answer is overdue, and again ever more rarely: a suspicion needs a second look. */
   readonly look: () => void;
   readonly clock: Pick<Clock, "schedule">;
@@ -24,7 +24,7 @@ export function untilSlow(
   answer: Promise<unknown>,
   { afterMs, attempt, look, clock }: SlownessOptions,
 ): Promise<Slowness | undefined> {
-  const patienceMs = attempt?.patienceMs ?? Number.POSITIVE_INFINITY;
+  const overdueAfterMs = attempt?.overdueAfterMs ?? Number.POSITIVE_INFINITY;
   return new Promise((resolve) => {
     let isOver = false;
     let cancelLook = (): void => undefined;
@@ -43,7 +43,7 @@ export function untilSlow(
         if (!isOver) lookIn(nextMs, Math.min(2 * nextMs, longestLookMs));
       }, timeMs);
     };
-    if (Number.isFinite(patienceMs)) lookIn(patienceMs + 1, 2 * secondLookMs);
+    if (Number.isFinite(overdueAfterMs)) lookIn(overdueAfterMs + 1, 2 * secondLookMs);
     attempt?.whenSilent(() => end("silent"));
     answer.then(
       () => end(),
