@@ -1,14 +1,14 @@
 import type { Clock } from "../domain/clock.ts";
 
 /**
- * Signals so close together are one wish. A terminal and some init systems signal every process,
- * and npm, which is one of them, passes its signal on: after 0.2 to 5 ms, measured with npm 11 on
- * two cores with four busy loops. Who asks for the second time needs longer.
+ * Signals this close together count as one. Terminals and some init systems signal every process,
+ * and npm then forwards its own copy: after 0.2 to 5 ms, measured with npm 11 on two cores with
+ * four busy loops. A person takes longer to ask twice.
  */
-export const sameWishMs = 25;
+export const sameSignalMs = 25;
 
-/** Tells requests to end from the echo of the one before. */
-export class EndWishes {
+/** Tells repeated stop requests from copies of one signal. */
+export class StopSignals {
   readonly #clock: Pick<Clock, "monotonic">;
   #countedAt = -Infinity;
 
@@ -16,10 +16,10 @@ export class EndWishes {
     this.#clock = clock;
   }
 
-  /** Whether the signal that just came counts. */
+  /** Whether the signal that just arrived is a new request. */
   counts(): boolean {
     const now = this.#clock.monotonic();
-    if (now - this.#countedAt < sameWishMs) return false;
+    if (now - this.#countedAt < sameSignalMs) return false;
     this.#countedAt = now;
     return true;
   }

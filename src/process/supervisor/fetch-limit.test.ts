@@ -5,7 +5,7 @@ import { hasFetchLimit, usualFetchLimit, workerVariables } from "./fetch-limit.t
 
 const base = { ...readEnvironment(), maxHttpRequests: undefined, variables: { HOME: "/h" } };
 
-test("a worker gets the operator's limit, the usual one, or the one that was asked for", () => {
+test("a worker gets the operator's limit, the default, or the one it asked for", () => {
   expect(workerVariables(undefined, base)).toEqual({
     HOME: "/h",
     SLUICE_WORKER: "1",
@@ -39,7 +39,7 @@ test.each([
   expect(hasFetchLimit(wanted, { ...base, fetchLimitOwner, maxHttpRequests })).toBe(isRight);
 });
 
-test("a worker without settings of its own is started rightly the first time", () => {
+test("a worker with default settings starts with the right limit the first time", () => {
   const initial: unknown = configFileSchema.shape.upstream_requests.parse(undefined);
   expect(initial).toBe(usualFetchLimit);
 });
