@@ -123,7 +123,7 @@ test("small differences between targets do not override the weights", () => {
 test.each([
   ["slower", { firstEventMs: 700 }, { firstEventMs: 300 }],
   ["fails more often", { failureShare: 0.4 }, { failureShare: 0.1 }],
-  ["at its concurrency limit", { inFlight: 8, limit: 8.5 }, { inFlight: 8, limit: 9 }],
+  ["at its limit", { inFlight: 8, limit: 8.5 }, { inFlight: 8, limit: 9 }],
 ] as const)("the first two swap when the first is clearly worse: %s", (why, one, other) => {
   const targets = [a, b, c];
   expect(whys(targets, contextOf({ a: one, b: other }, inTurn()))).toEqual([
