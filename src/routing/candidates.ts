@@ -125,7 +125,9 @@ function inOrder(targets: readonly FoundTarget[], random: () => number): readonl
   return byPriority(keyed.map(({ found }) => found)).flatMap(placesOf);
 }
 
-/** Exponential sort keys with the weight as rate give exactly a weighted draw without replacement. */
+/**
+ * Exponential sort keys with the weight as rate give exactly a weighted draw without replacement.
+ */
 function drawKey(weight: number, random: () => number): number {
   return -Math.log(1 - random()) / weight;
 }

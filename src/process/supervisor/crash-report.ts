@@ -23,7 +23,10 @@ export interface Crash {
 /** Older reports are deleted. */
 export const keptReports = 20;
 
-/** Writes a report to the `crashes` folder of the data directory; returns its path. Throws file errors. */
+/**
+ * Writes a report to the `crashes` folder of the data directory; returns its path. Throws file
+ * errors.
+ */
 export function writeCrashReport(crash: Crash, dataDir: string, version: string): string {
   const folder = join(dataDir, "crashes");
   mkdirSync(folder, { recursive: true, mode: 0o700 });

@@ -3,7 +3,9 @@ import type { FailureFacts } from "./messages.ts";
 const mostPositions = 30;
 const frameStart = "    at ";
 const plainName = /^[A-Za-z_$][\w$]{0,63}$/;
-/** A stack frame of the runtime: `at name (place:line:column)`, `at async name (...)`, `at place`. */
+/**
+ * A stack frame of the runtime: `at name (place:line:column)`, `at async name (...)`, `at place`.
+ */
 const position =
   /^ {4}at (?:(?:async |new )?([\w$.<>[\] ]{1,128}) )?\(?([^()\s]+:\d+(?::\d+)?)\)?$/;
 

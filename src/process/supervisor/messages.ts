@@ -50,7 +50,9 @@ export function readSupervisorMessage(value: unknown): SupervisorMessage | undef
   return isSupervisorMessage(value) ? value : undefined;
 }
 
-/** Both ends run the same version and nothing else uses the channel, so the kind is proof enough. */
+/**
+ * Both ends run the same version and nothing else uses the channel, so the kind is proof enough.
+ */
 function isWorkerMessage(value: unknown): value is WorkerMessage {
   return ["settings", "again", "started", "failure"].includes(kindOf(value));
 }

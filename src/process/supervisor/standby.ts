@@ -18,7 +18,9 @@ export interface StandbyLoss {
   readonly nextStartMs: number;
 }
 
-/** Limit on simultaneous fetches, fixed at process start; undefined: the operator's or the default. */
+/**
+ * Limit on simultaneous fetches, fixed at process start; undefined: the operator's or the default.
+ */
 export type FetchLimit = number | undefined;
 export type HearWorker = (message: WorkerMessage) => void;
 

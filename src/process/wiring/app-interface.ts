@@ -21,8 +21,8 @@ export interface App extends AsyncDisposable {
   /** Stores all usage of the ledger in the database. */
   flushUsage(): Promise<void>;
   /**
-   * Announces the shutdown and keeps serving for `shutdown.pre_stop`, unless told not to; then refuses
-   * new work, waits for open requests up to the drain time, and ends the remaining calls.
+   * Announces the shutdown and keeps serving for `shutdown.pre_stop`, unless told not to; then
+   * refuses new work, waits for open requests up to the drain time, and ends the remaining calls.
    */
   drain(options?: { readonly isAnnounced?: boolean }): Promise<void>;
 }
@@ -38,6 +38,8 @@ export interface AppOverrides {
   readonly hooks?: readonly CallHook[];
   /** Destination of the log; discarded without it. */
   readonly log?: LogSink;
-  /** Called with the token for creating the first operator, while there is none. It is never logged. */
+  /**
+   * Called with the token for creating the first operator, while there is none. It is never logged.
+   */
   readonly onBootstrapToken?: BootstrapOptions["onBootstrapToken"];
 }

@@ -69,9 +69,9 @@ export class TargetHealth {
   }
 
   /**
-   * Undefined when the target takes no further attempt of the key now: it is ejected, paused, in slow
-   * start, or at its concurrency limit. With `hasToServe` only the limit applies, with `isGuaranteed`
-   * neither slow start nor limit.
+   * Undefined when the target takes no further attempt of the key now: it is ejected, paused, in
+   * slow start, or at its concurrency limit. With `hasToServe` only the limit applies, with
+   * `isGuaranteed` neither slow start nor limit.
    */
   tryBegin(target: Target, terms: AttemptTerms): AttemptWatch | undefined {
     const state = this.#stateOf(target.id);

@@ -125,7 +125,10 @@ export class TargetState {
     return change === undefined ? [] : [change];
   }
 
-  /** Timeout of a probe's first event. It grows with the time out of service: the target may be slower. */
+  /**
+   * Timeout of a probe's first event. It grows with the time out of service: the target may be
+   * slower.
+   */
   probeTimeoutMs(nowMs: number): number {
     // Whole answers take at least as long as their first event.
     const usualMs = Math.min(this.#streams.time.overdueAfterMs, this.#wholes.time.overdueAfterMs);

@@ -9,8 +9,8 @@ export interface WaitingAttempt {
 }
 
 /**
- * Attempts of one kind (streamed or whole) that wait for an answer of a target, oldest first. Detects
- * a silent target long before timeouts do.
+ * Attempts of one kind (streamed or whole) that wait for an answer of a target, oldest first.
+ * Detects a silent target long before timeouts do.
  */
 export class WaitingAttempts<Attempt extends WaitingAttempt> {
   readonly #waiting = new Set<Attempt>();

@@ -32,8 +32,7 @@ export class OverloadEvents {
   }
 
   changed(isShedding: boolean): void {
-    if (!isShedding)
-      logRecovery(this.#logger, this.#outage, "the overload is over; no calls are refused");
+    if (!isShedding) logRecovery(this.#logger, this.#outage, "the overload is over");
     else if (this.#outage.failed()) {
       const message = "the process is overloaded; a share of the calls is refused with 503";
       this.#logger.log("warn", message, {});
