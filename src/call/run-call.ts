@@ -14,19 +14,18 @@ import { resolveModel } from "../snapshot/resolve-model.ts";
 import type { RunningAttempt } from "./attempts/running-attempt.ts";
 import type { PipelineServices } from "./services.ts";
 
-/** An answer under way, with what accounts for it. Whoever receives it must close the meter. */
+/** A running answer and its meter, which the receiver must close. */
 export interface StartedCall<Answer> {
   readonly answer: Answer;
   readonly admission: Admission;
-  /** The one that brought the answer. */
+  /** The attempt that answered. */
   readonly attempt: RunningAttempt;
   readonly meter: Meter;
 }
 
 /**
- * The order of a call, and every branch between its steps: resolve, admit, attempt until one
- * target answers. Each step needs the result of the one before it. Throws `GatewayError`; the call
- * is then accounted for.
+ * Runs the steps of a call: resolve, admit, attempt until one target answers. Throws
+ * `GatewayError`; the call is then accounted for.
  */
 export async function runCall<Answer>(
   arriving: Call,
@@ -45,7 +44,7 @@ export async function runCall<Answer>(
   const { output, isStreamed } = operation;
   const size = operation.measure(model, arriving);
   const estimate = services.estimator.estimate(subject, size, output);
-  // From here the meter tells of the end of the call, however it comes.
+  // From here the meter reports every end of the call.
   const call = services.running.enter(arriving);
   const meter = new Meter({ call, model, size, output, estimate, isStreamed }, services);
   try {
@@ -76,8 +75,8 @@ export async function runCall<Answer>(
 }
 
 /**
- * Closes the account of a whole answer that is read and counted. `give` makes of it what the caller
- * gets; where it throws, the call has failed, and what it used is accounted for all the same.
+ * Closes the account of a complete answer. `give` makes the caller's answer of it; if it throws,
+ * the call has failed and is still billed.
  */
 export async function completeWhole<Answer>(
   started: StartedCall<Answer>,
@@ -96,9 +95,8 @@ export async function completeWhole<Answer>(
 }
 
 /**
- * An estimate errs on the safe side, so a request that seems larger than the limit is counted, if
- * it can be, before it is refused for good. Only for calls whose request was counted when it came, so
- * that no key makes more work than its plan allows.
+ * Counts a request exactly before it is refused for its estimated size, since estimates are high.
+ * Only for calls that counted as a request on arrival, so that the plan bounds the work.
  */
 async function counted<Answer>(
   request: AdmissionRequest,
@@ -112,7 +110,7 @@ async function counted<Answer>(
   const inputTokens = await operation.countInput(model, context);
   if (inputTokens === undefined) return request;
   context.meter.inputCounted(inputTokens);
-  // What is too long for the model is so under any plan.
+  // An input that is too long for the model is refused under any plan.
   checkModels(model, { call: context.call, operation });
   return { ...request, estimate: { ...request.estimate, inputTokens } };
 }
@@ -144,7 +142,7 @@ function ledgerFull({ caller, environment }: Call, cause?: unknown): GatewayErro
   });
 }
 
-/** What a call that failed tells its caller; anything unforeseen stays an internal error. */
+/** The error that a failed call returns; unexpected errors become an internal error. */
 export function toCallError(error: unknown, model: Model): GatewayError {
   if (error instanceof GatewayError) return error;
   if (error instanceof UpstreamFailure) return failureError(error, model);

@@ -28,8 +28,8 @@ export interface FoundCandidates {
 }
 
 /**
- * All targets that may serve a call, best first: those of its model, then those of its fallbacks,
- * then those that are ejected or paused. Targets in doubt are probed.
+ * All targets that may serve a call, best first: those of its model, then of its fallbacks, then
+ * ejected and paused ones. Targets in doubt are probed.
  */
 export function candidatesOf(search: CandidateSearch): FoundCandidates {
   const { call, admission, operation, services } = search;
@@ -47,15 +47,15 @@ export function candidatesOf(search: CandidateSearch): FoundCandidates {
     } else groups.push(...groupsOf(fallback, true, search));
   }
   const candidates = listCandidates(groups, services.random);
-  // A fallback that would take the input may be closed to this call; then the input is too long.
+  // No fallback may take this call, so the input is too long.
   if (candidates.length === 0 && tooSmall !== undefined) operation.check(model);
   if (candidates[0]?.isReady === true) probeDoubtful(groups, candidates[0], search);
   return { candidates, leftOut };
 }
 
 /**
- * Throws what the model cannot take of a call, as 400, unless it is too long for the model alone and
- * a fallback has a larger context window.
+ * Throws 400 for a request that the model cannot take, unless it is only too long and a fallback
+ * has a larger context window.
  */
 export function checkModels(
   model: Model,
@@ -69,7 +69,7 @@ export function checkModels(
   if (canServe !== true) operation.check(model);
 }
 
-/** Undefined: the call is not longer than the model's window. Throws any other refusal. */
+/** Why the request is too long for the model, if it is. Throws any other refusal. */
 function whyTooSmall(
   model: Model,
   operation: Pick<Operation<unknown>, "check">,
@@ -84,7 +84,7 @@ function whyTooSmall(
   }
 }
 
-/** A fallback is for callers that may use it, and for requests that it takes. */
+/** Why a fallback may not serve the call, if so. */
 function whyNoFallback(
   model: Model | undefined,
   { call, operation }: Pick<CandidateSearch, "call" | "operation">,
@@ -100,7 +100,7 @@ function whyNoFallback(
   }
 }
 
-/** Provisioned calls go where their units are first, and then wherever anybody may. */
+/** Provisioned calls go to the pool of their units first, then to any other target. */
 function groupsOf(
   model: Model,
   isFallback: boolean,
@@ -136,7 +136,7 @@ function mayUseTarget({ pool }: Target, { call, admission }: CandidateSearch): b
   return pool === undefined || call.snapshot.pools.get(pool)?.kind !== "dedicated";
 }
 
-/** A probe is worth its price only where something else serves meanwhile. */
+/** A probe costs money, so it is sent only if another target serves meanwhile. */
 function probeDoubtful(
   groups: readonly TargetGroup[],
   first: Candidate,
