@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { adminErrors } from "../src/domain/errors/admin-error.ts";
 import { gatewayErrors } from "../src/domain/errors/gateway-error.ts";
+import type { AnswerSharing } from "../src/idempotency/idempotency.ts";
 import { adminRoutes, dataRoutes } from "../src/routes.ts";
 import { familyCapabilities } from "../src/upstreams/bedrock/models/family-capabilities.ts";
 import {
@@ -78,8 +79,12 @@ test("docs/api.md has every route of the route table, and no other", () => {
   } as const;
   const whyNotReady = (): undefined => undefined;
   const renderMetrics = (): string => "";
+  const sharing: AnswerSharing = {
+    whole: ({ call }, run) => run(call),
+    streamed: ({ call }, run) => run(call),
+  };
   const routes = [
-    ...dataRoutes({ services, settings: () => settings, whyNotReady }).map(
+    ...dataRoutes({ services, settings: () => settings, sharing, whyNotReady }).map(
       (route) => ["data", route] as const,
     ),
     ...adminRoutes({ renderMetrics, whyNotReady, control: [] }).map(

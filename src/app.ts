@@ -66,6 +66,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
 class RunningApp implements App {
   readonly events: TelemetryEvents;
   readonly admin: AdminServices;
+  readonly #overrides: AppOverrides;
   #config: Config;
   #edge: EdgeSettings;
   readonly #clock: Clock;
@@ -76,7 +77,6 @@ class RunningApp implements App {
   readonly #running: RunningCalls;
   readonly #services: BuiltServices;
   readonly #peppers: Peppers;
-  readonly #authenticate: DispatchOptions["authenticate"];
   readonly #control: ControlPlane;
   #snapshot: Snapshot;
   #idempotency: Idempotency | undefined;
@@ -85,11 +85,12 @@ class RunningApp implements App {
   readonly #shutdown = new Shutdown();
 
   constructor(config: Config, overrides: AppOverrides) {
+    this.#overrides = overrides;
     this.#config = config;
     this.#edge = buildEdge(config);
     this.#clock = overrides.clock ?? systemClock;
     this.#randomBytes = overrides.randomBytes ?? ((target) => crypto.getRandomValues(target));
-    this.#telemetry = this.#createTelemetry(overrides);
+    this.#telemetry = this.#createTelemetry();
     const telemetry = this.#telemetry;
     const events = (this.events = telemetry.events);
     const owner = new Installation(config, { random: this.#randomBytes, clock: this.#clock });
@@ -124,7 +125,6 @@ class RunningApp implements App {
     });
     this.#followConfig();
     telemetry.metrics.capacity.follow(() => this.#services.capacity.views());
-    this.#authenticate = this.#createAuthenticate();
     this.admin = this.#createAdminServices();
     const onBootstrapToken = overrides.onBootstrapToken ?? ((): undefined => undefined);
     this.#control = new ControlPlane({ config, services: this.admin, events, onBootstrapToken });
@@ -172,8 +172,8 @@ class RunningApp implements App {
   }
 
   #followConfig(): void {
-    const followed = { config: this.#config, snapshot: this.#snapshot };
-    followConfig(this.#services, { ...followed, events: this.#telemetry.routing });
+    const { routing: events } = this.#telemetry;
+    followConfig(this.#services, { config: this.#config, snapshot: this.#snapshot, events });
   }
 
   flushUsage(): Promise<void> {
@@ -202,18 +202,17 @@ class RunningApp implements App {
 
   readonly #openCalls = () => Math.max(this.#data?.pendingRequests ?? 0, this.#running.size);
 
-  readonly #whyNotReady = (): string | undefined => {
-    return this.#shutdown.hasBegun ? "shutting down" : this.#storage.whyNotReady();
-  };
+  readonly #whyNotReady = (): string | undefined =>
+    this.#shutdown.hasBegun ? "shutting down" : this.#storage.whyNotReady();
 
-  #createTelemetry(overrides: AppOverrides): Telemetry {
+  #createTelemetry(): Telemetry {
     const { logLevel: level, logFormat: format, ...settings } = this.#config.telemetry;
     return createTelemetry({
       ...settings,
       level,
       format,
       clock: this.#clock,
-      log: overrides.log ?? noLog,
+      log: this.#overrides.log ?? noLog,
       gauges: {
         openRequests: () => this.#data?.pendingRequests ?? 0,
         queuedUsageRows: () => this.#storage.ledger.waiting,
@@ -250,20 +249,21 @@ class RunningApp implements App {
   }
 
   #createAuthenticate(): DispatchOptions["authenticate"] {
-    return createAuthenticate({
-      peppers: this.#peppers,
-      clock: this.#clock,
-      secrets: this.#storage.keyRing,
-      snapshotMaxAgeMs: this.#config.auth.snapshotMaxAgeMs,
-      plans: () => this.#snapshot.plans,
-      onUsed: (publicId, at) => this.#storage.lastUse.note(publicId, at),
-      onOutdated: (secret) => this.#storage.renewal.note(secret),
-      onPlanMissing: (keyId, plan) => this.events.planMissing(keyId, plan),
-    });
+    return (form) =>
+      createAuthenticate({
+        form,
+        peppers: this.#peppers,
+        clock: this.#clock,
+        secrets: this.#storage.keyRing,
+        snapshotMaxAgeMs: this.#config.auth.snapshotMaxAgeMs,
+        plans: () => this.#snapshot.plans,
+        onUsed: (publicId, at) => this.#storage.lastUse.note(publicId, at),
+        onOutdated: (secret) => this.#storage.renewal.note(secret),
+        onPlanMissing: (keyId, plan) => this.events.planMissing(keyId, plan),
+      });
   }
 
   #dataTable(): RouteTable {
-    const settings = () => buildApiSettings(this.#config);
     this.#idempotency = new Idempotency({
       ...this.#services,
       store: this.#storage.replies,
@@ -272,16 +272,16 @@ class RunningApp implements App {
       settings: () => this.#config.idempotency,
       onAnswer: this.#telemetry.metrics.idempotency.counted,
     });
-    const parts = { services: this.#services, settings, idempotency: this.#idempotency };
-    return new RouteTable(dataRoutes({ ...parts, whyNotReady: this.#whyNotReady }));
+    const settings = () => buildApiSettings(this.#config);
+    const parts = { services: this.#services, settings, sharing: this.#idempotency };
+    const more = { surfaces: this.#overrides.surfaces, whyNotReady: this.#whyNotReady };
+    return new RouteTable(dataRoutes({ ...parts, ...more }));
   }
 
   #adminTable(): RouteTable {
     const renderMetrics = (): string => this.#telemetry.metrics.render();
-    return new RouteTable(
-      adminRoutes({ renderMetrics, whyNotReady: this.#whyNotReady, control: this.#control.routes }),
-      "admin",
-    );
+    const parts = { renderMetrics, whyNotReady: this.#whyNotReady };
+    return new RouteTable(adminRoutes({ ...parts, control: this.#control.routes }), "admin");
   }
 
   #listenerParts(): ListenerParts {
@@ -292,7 +292,7 @@ class RunningApp implements App {
       clock: this.#clock,
       newRequestId: () => createRequestId(this.#clock.now(), this.#randomBytes),
       snapshot: () => this.#snapshot,
-      authenticate: this.#authenticate,
+      authenticate: this.#createAuthenticate(),
       sharesPort: this.#config.workers > 1,
       shutdown: this.#shutdown,
     };

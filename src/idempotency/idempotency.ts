@@ -1,4 +1,5 @@
 import type { Clock } from "../domain/clock.ts";
+import type { ModelKind } from "../domain/model.ts";
 import { keepAliveComment } from "../edge/replies/event-stream.ts";
 import type { Reply } from "../edge/replies/reply.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
@@ -9,7 +10,13 @@ import { digestOfBody, nameCall, type AllCallNames } from "./call-names.ts";
 import { KeptAnswers, type KeptAnswersServices } from "./kept-answers.ts";
 import { answerNotKept, keyReused } from "./refusals.ts";
 import { resolveModel } from "../snapshot/resolve-model.ts";
-import { asReplayed, isStreamed, type Answer, type StreamedAnswer } from "./answer.ts";
+import {
+  asReplayed,
+  isStreamed,
+  type Answer,
+  type OpenedAnswer,
+  type StreamedAnswer,
+} from "./answer.ts";
 import { AnswerMemory } from "./answer-memory.ts";
 import { readIdempotencyKey } from "./read-key.ts";
 import { ReplayedFrames } from "./replayed-frames.ts";
@@ -22,25 +29,20 @@ export type IdempotencyServices = KeptAnswersServices & {
 
 export interface AskedCall {
   readonly call: KeyCall & Call;
-  readonly endpoint: keyof typeof kinds;
+  /** Whatever path led there. */
+  readonly endpoint: string;
+  /** Of the models that it takes. */
+  readonly kind: ModelKind;
   readonly alias: string;
   /** See `digestToShare`. */
   readonly bodyDigest: string;
 }
 
-/** What models the endpoints take. */
-const kinds = { "chat/completions": "chat", embeddings: "embedding" } as const;
-
 /** Makes the call, as whoever it is given asks for it. */
-type Run<Given extends Answer> = (call: KeyCall & Call) => Promise<Given>;
+type Run<Given> = (call: KeyCall & Call) => Promise<Given>;
 
-/** Answers calls as the endpoints ask for it; `withoutSharing` makes each call on its own. */
+/** Answers calls as the endpoints ask for it. */
 export type AnswerSharing = Pick<Idempotency, "whole" | "streamed">;
-
-export const withoutSharing: AnswerSharing = {
-  whole: ({ call }, run) => run(call),
-  streamed: ({ call }, run) => run(call),
-};
 
 /** Digest of a decompressed body whose call may be shared; empty for the others, which need none. */
 export function digestToShare(call: KeyCall, body: Uint8Array): Promise<string> {
@@ -73,7 +75,7 @@ export class Idempotency {
   }
 
   /** Throws `GatewayError`. */
-  async streamed(asked: AskedCall, run: Run<StreamedAnswer>): Promise<StreamedAnswer> {
+  async streamed(asked: AskedCall, run: Run<OpenedAnswer>): Promise<StreamedAnswer> {
     const answer = await this.#answer(asked, run);
     if (!isStreamed(answer)) throw new Error("an answer that is to be a stream is whole");
     return answer;
@@ -84,7 +86,7 @@ export class Idempotency {
     return this.#kept.close();
   }
 
-  async #answer(asked: AskedCall, run: Run<Answer>): Promise<Answer> {
+  async #answer(asked: AskedCall, run: Run<Reply | OpenedAnswer>): Promise<Answer> {
     const { call, endpoint, bodyDigest } = asked;
     const idempotencyKey = readIdempotencyKey(call);
     if (idempotencyKey === undefined) return run(call);
@@ -115,7 +117,7 @@ export class Idempotency {
     return asReplayed(await reader.answer());
   }
 
-  #begin(asked: AskedCall, names: AllCallNames, run: Run<Answer>): Promise<Answer> {
+  #begin(asked: AskedCall, names: AllCallNames, run: Run<Reply | OpenedAnswer>): Promise<Answer> {
     const { call } = asked;
     const { accountId } = call.caller.key;
     const shared = new SharedCall({
@@ -137,8 +139,8 @@ export class Idempotency {
 }
 
 /** Throws 400 for a model that is gone since the answer was kept. */
-function checkModel({ call, alias, endpoint }: AskedCall): void {
-  resolveModel(call, alias, kinds[endpoint]);
+function checkModel({ call, alias, kind }: AskedCall): void {
+  resolveModel(call, alias, kind);
 }
 
 /** Which target serves may have become the operator's own affair since the answer was kept. */

@@ -1,7 +1,8 @@
 import type { Clock } from "../domain/clock.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { KeptAnswer } from "./answer-seal.ts";
-import { isStreamed, lastingHeaders, type Answer, type StreamedAnswer } from "./answer.ts";
+import type { Reply } from "../edge/replies/reply.ts";
+import { isStreamed, lastingHeaders, type Answer, type OpenedAnswer } from "./answer.ts";
 import type { AnswerMemory } from "./answer-memory.ts";
 import { AnswerReader, type ReadCall, type ReaderCall } from "./answer-reader.ts";
 import { SharedFrames } from "./shared-frames.ts";
@@ -10,7 +11,7 @@ export interface SharedCallOptions {
   /** Tells which requests may share it. */
   readonly requestDigest: string;
   /** Makes the call. The signal fires when nobody waits for its answer any more. */
-  readonly run: (signal: AbortSignal) => Promise<Answer>;
+  readonly run: (signal: AbortSignal) => Promise<Reply | OpenedAnswer>;
   /** Undefined: it was answered, and the answer is too large. Resolves once repeats find it. */
   readonly keep: (answer: KeptAnswer | undefined) => Promise<void>;
   /** Told once, when nobody can join any more. */
@@ -30,7 +31,7 @@ export class SharedCall implements ReadCall {
   readonly #readers = new Set<AnswerReader>();
   readonly #result = Promise.withResolvers<Answer>();
   #frames: SharedFrames | undefined;
-  #stream: StreamedAnswer | undefined;
+  #stream: OpenedAnswer | undefined;
   /** From here on nobody who leaves changes anything: it is whole, has failed, or was given up. */
   #isSettled = false;
   #hasEnded = false;
@@ -94,7 +95,7 @@ export class SharedCall implements ReadCall {
     return answer;
   }
 
-  #share(answer: StreamedAnswer): void {
+  #share(answer: OpenedAnswer): void {
     const { limitBytes, memory } = this.#options;
     this.#stream = answer;
     this.#frames = new SharedFrames({

@@ -1,8 +1,11 @@
 import type { CapacityMode } from "../domain/limits/capacity.ts";
 import type { Caller } from "../domain/keys/key.ts";
-import type { Environment } from "../domain/model.ts";
+import type { Environment, ModelKind } from "../domain/model.ts";
 import type { CountedRequest } from "../domain/limits/limit-scope.ts";
 import type { Snapshot } from "./snapshot.ts";
+
+/** Where a dialect has the models of each kind, and the list of all; for messages. */
+export type ModelEndpoints = Readonly<Record<ModelKind | "list", string>>;
 
 /** What a caller says of one call beside its body. */
 export interface CallOptions {
@@ -20,6 +23,8 @@ export interface Call {
   readonly caller: Caller;
   readonly environment: Environment;
   readonly snapshot: Snapshot;
+  /** Of the route that it came by. */
+  readonly dialect: { readonly endpoints: ModelEndpoints };
   /** Fires when the caller leaves. */
   readonly signal: AbortSignal;
   /** Monotonic milliseconds. */

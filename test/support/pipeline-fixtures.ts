@@ -1,5 +1,6 @@
 import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
 import { overloaded } from "../../src/domain/errors/overload-refusal.ts";
+import { openAi } from "../../src/dialects/openai-dialect.ts";
 import { buildRouting, type RoutingServices } from "../../src/process/wiring/build-routing.ts";
 import { systemClock, type Clock } from "../../src/domain/clock.ts";
 import type { Caller } from "../../src/domain/keys/key.ts";
@@ -126,6 +127,7 @@ export function callOf(values: Partial<Call> = {}): Call {
     signal: new AbortController().signal,
     receivedAt: systemClock.monotonic(),
     options: plainCall,
+    dialect: openAi,
     ...values,
   };
 }
