@@ -16,7 +16,7 @@ import { sendMissing } from "./embedding-batches.ts";
 import { EmbeddingProgress } from "./embedding-progress.ts";
 import { measureEmbeddingInput } from "../../admission/estimate/estimate.ts";
 import { ReadTexts } from "../../admission/estimate/fewest-tokens.ts";
-import type { Operation } from "../operation.ts";
+import type { CallWork } from "../call-work.ts";
 import { possibleTargets } from "../attempts/possible-targets.ts";
 import { runCall, type StartedCall } from "../run-call.ts";
 import type { PipelineServices } from "../services.ts";
@@ -35,13 +35,13 @@ export async function runEmbeddings(
   embedding: EmbeddingCall,
   services: PipelineServices,
 ): Promise<StartedCall<EmbeddingResult>> {
-  const started = await runCall(call, embeddingOperation(embedding), services);
+  const started = await runCall(call, embeddingWork(embedding), services);
   started.meter.reported(started.answer.usage);
   started.meter.completed();
   return started;
 }
 
-function embeddingOperation(embedding: EmbeddingCall): Operation<EmbeddingResult> {
+function embeddingWork(embedding: EmbeddingCall): CallWork<EmbeddingResult> {
   const { request, bodyBytes } = embedding;
   const size = { textBytes: bodyBytes, attachmentTokens: 0 };
   const sizeWithImages = measureEmbeddingInput(request, bodyBytes);
