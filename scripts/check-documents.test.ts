@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { adminErrors } from "../src/domain/errors/admin-error.ts";
 import { gatewayErrors } from "../src/domain/errors/gateway-error.ts";
-import type { AnswerSharing } from "../src/idempotency/idempotency.ts";
+import type { AnswerSharing } from "../src/idempotency/repeatable-calls.ts";
 import { adminRoutes, dataRoutes } from "../src/routes.ts";
 import { familyCapabilities } from "../src/upstreams/bedrock/models/family-capabilities.ts";
 import {

@@ -1,5 +1,5 @@
 import type { AdminServices } from "./control/services.ts";
-import { Idempotency } from "./idempotency/idempotency.ts";
+import { RepeatableCalls } from "./idempotency/repeatable-calls.ts";
 import { followConfig } from "./process/wiring/build-routing.ts";
 import type { AppOverrides } from "./process/wiring/app-overrides.ts";
 import { buildServices, type BuiltServices } from "./process/wiring/build-services.ts";
@@ -79,7 +79,7 @@ class RunningApp implements App {
   readonly #peppers: Peppers;
   readonly #control: ControlPlane;
   #snapshot: Snapshot;
-  #idempotency: Idempotency | undefined;
+  #repeatable: RepeatableCalls | undefined;
   #data: Listener | undefined;
   #admin: Listener | undefined;
   readonly #shutdown = new Shutdown();
@@ -195,7 +195,7 @@ class RunningApp implements App {
     await Promise.all([this.#data?.cut(), this.#admin?.cut()]);
     await this.#shutdown.settle(() => this.#running.size);
     await this.#control.stop();
-    await this.#idempotency?.close();
+    await this.#repeatable?.close();
     await this.#storage.close();
     if (this.#admin !== undefined) this.events.stopped();
   }
@@ -264,7 +264,7 @@ class RunningApp implements App {
   }
 
   #dataTable(): RouteTable {
-    this.#idempotency = new Idempotency({
+    this.#repeatable = new RepeatableCalls({
       ...this.#services,
       store: this.#storage.replies,
       peppers: this.#peppers,
@@ -273,7 +273,7 @@ class RunningApp implements App {
       onAnswer: this.#telemetry.metrics.idempotency.counted,
     });
     const settings = () => buildApiSettings(this.#config);
-    const parts = { services: this.#services, settings, sharing: this.#idempotency };
+    const parts = { services: this.#services, settings, sharing: this.#repeatable };
     const more = { surfaces: this.#overrides.surfaces, whyNotReady: this.#whyNotReady };
     return new RouteTable(dataRoutes({ ...parts, ...more }));
   }

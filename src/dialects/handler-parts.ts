@@ -1,5 +1,5 @@
 import type { PipelineServices } from "../call/services.ts";
-import type { AnswerSharing } from "../idempotency/idempotency.ts";
+import type { AnswerSharing } from "../idempotency/repeatable-calls.ts";
 
 /** What handlers need of the configuration, beside the snapshot of a call. */
 export interface ApiSettings {

@@ -1,6 +1,6 @@
 import { capacityModes, type CapacityMode } from "../domain/limits/capacity.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
-import { digestToShare } from "../idempotency/idempotency.ts";
+import { digestToShare } from "../idempotency/repeatable-calls.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
 import { plainCall, type Call } from "../snapshot/call.ts";
 import { parseJson, type JsonBody } from "./request/parse-json.ts";

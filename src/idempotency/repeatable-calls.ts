@@ -1,14 +1,16 @@
 import type { Clock } from "../domain/clock.ts";
 import type { ModelKind } from "../domain/model.ts";
-import { keepAliveComment } from "../edge/replies/event-stream.ts";
 import type { Reply } from "../edge/replies/reply.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
 import type { Call } from "../snapshot/call.ts";
 import type { KeptAnswer } from "./answer-seal.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
-import { digestOfBody, nameCall, type AllCallNames } from "./call-names.ts";
+import { digestOfBody, nameCall, readIdempotencyKey } from "./call-names.ts";
 import { KeptAnswers, type KeptAnswersServices } from "./kept-answers.ts";
+import type { KeptReply } from "../store/store.ts";
+import { Once } from "./once.ts";
 import { answerNotKept, keyReused } from "./refusals.ts";
+import type { AllRequestNames } from "./request-names.ts";
 import { resolveModel } from "../snapshot/resolve-model.ts";
 import {
   asReplayed,
@@ -18,11 +20,10 @@ import {
   type StreamedAnswer,
 } from "./answer.ts";
 import { AnswerMemory } from "./answer-memory.ts";
-import { readIdempotencyKey } from "./read-key.ts";
-import { ReplayedFrames } from "./replayed-frames.ts";
+import { replayedAnswer } from "./replayed-answer.ts";
 import { SharedCall } from "./shared-call.ts";
 
-export type IdempotencyServices = KeptAnswersServices & {
+export type RepeatableCallsServices = KeptAnswersServices & {
   readonly clock: Clock;
   readonly peppers: Peppers;
 };
@@ -42,7 +43,7 @@ export interface AskedCall {
 type Run<Given> = (call: KeyCall & Call) => Promise<Given>;
 
 /** Answers calls as the endpoints ask for it. */
-export type AnswerSharing = Pick<Idempotency, "whole" | "streamed">;
+export type AnswerSharing = Pick<RepeatableCalls, "whole" | "streamed">;
 
 /** Digest of a decompressed body whose call may be shared; empty for the others, which need none. */
 export function digestToShare(call: KeyCall, body: Uint8Array): Promise<string> {
@@ -50,21 +51,20 @@ export function digestToShare(call: KeyCall, body: Uint8Array): Promise<string> 
 }
 
 /**
- * Makes a call once for all requests of one key with one `Idempotency-Key`: while it runs, equal
- * requests join it; afterwards they get the answer that was kept. What fails, or is left by all,
- * keeps nothing, and the next request makes the call anew. Without the header, or on a plan that
- * does not have it, calls pass as they are.
+ * Makes a call once for all requests of one key with one `Idempotency-Key`. Without the header, or on
+ * a plan that does not have it, calls pass as they are.
  */
-export class Idempotency {
-  readonly #services: IdempotencyServices;
+export class RepeatableCalls {
+  readonly #services: RepeatableCallsServices;
   readonly #kept: KeptAnswers;
   readonly #memory: AnswerMemory;
-  readonly #running = new Map<string, SharedCall>();
+  readonly #once: Once<KeptReply, SharedCall>;
 
-  constructor(services: IdempotencyServices) {
+  constructor(services: RepeatableCallsServices) {
     this.#services = services;
     this.#kept = new KeptAnswers(services);
     this.#memory = new AnswerMemory(() => services.settings().memoryLimitBytes);
+    this.#once = new Once({ find: (names) => this.#kept.find(names), keyReused });
   }
 
   /** Throws `GatewayError`. */
@@ -88,54 +88,51 @@ export class Idempotency {
 
   async #answer(asked: AskedCall, run: Run<Reply | OpenedAnswer>): Promise<Answer> {
     const { call, endpoint, bodyDigest } = asked;
+    const { onAnswer, peppers } = this.#services;
     const idempotencyKey = readIdempotencyKey(call);
     if (idempotencyKey === undefined) return run(call);
     const { id: keyId } = call.caller.key;
     const { capacity } = call.options;
-    const names = nameCall(
-      { keyId, idempotencyKey, endpoint, capacity, bodyDigest },
-      this.#services.peppers,
-    );
-    const known = this.#running.has(names.id) ? undefined : await this.#kept.look(names);
-    // Between here and the end of `#begin` nothing waits: two callers never both begin.
-    call.signal.throwIfAborted();
-    const running = this.#running.get(names.id);
-    if (running !== undefined) return this.#join(asked, names, running);
-    if (known === undefined) return this.#begin(asked, names, run);
-    const answer = this.#kept.open(known, names);
-    checkModel(asked);
-    this.#services.onAnswer("replayed");
-    return asReplayed(replayed(shownTo(call, answer)));
+    const names = nameCall({ keyId, idempotencyKey, endpoint, capacity, bodyDigest }, peppers);
+    return this.#once.answer<Answer>({
+      names,
+      signal: call.signal,
+      begin: (onEnd) => this.#begin({ call, names, onEnd }, run),
+      wait: (shared) => shared.join(call).answer(),
+      checkJoin({ isTooLarge }) {
+        if (isTooLarge) throw answerNotKept();
+        checkModel(asked);
+        onAnswer("joined");
+      },
+      open: (reply) => {
+        const answer = this.#kept.open(reply, names);
+        checkModel(asked);
+        onAnswer("replayed");
+        return replayedAnswer(shownTo(call, answer));
+      },
+      asReplayed,
+    });
   }
 
-  async #join(asked: AskedCall, names: AllCallNames, running: SharedCall): Promise<Answer> {
-    if (running.requestDigest !== names.requestDigest) throw keyReused();
-    if (running.isTooLarge) throw answerNotKept();
-    checkModel(asked);
-    const reader = running.join(asked.call);
-    this.#services.onAnswer("joined");
-    return asReplayed(await reader.answer());
-  }
-
-  #begin(asked: AskedCall, names: AllCallNames, run: Run<Reply | OpenedAnswer>): Promise<Answer> {
-    const { call } = asked;
+  #begin({ call, names, onEnd }: BegunCall, run: Run<Reply | OpenedAnswer>): SharedCall {
     const { accountId } = call.caller.key;
-    const shared = new SharedCall({
+    return new SharedCall({
       requestDigest: names.requestDigest,
       // Each caller has a deadline of its own; that of the first is not that of all.
       run: (signal) =>
         run({ ...call, signal, options: { ...call.options, deadlineAt: undefined } }),
       keep: (answer) => this.#kept.keep({ names, accountId, answer }),
-      onEnd: () => this.#running.delete(names.id),
+      onEnd,
       limitBytes: this.#services.settings().answerLimitBytes,
       memory: this.#memory,
       clock: this.#services.clock,
     });
-    this.#running.set(names.id, shared);
-    const reader = shared.join(call);
-    shared.start();
-    return reader.answer();
   }
+}
+
+interface BegunCall extends Pick<AskedCall, "call"> {
+  readonly names: AllRequestNames;
+  readonly onEnd: () => void;
 }
 
 /** Throws 400 for a model that is gone since the answer was kept. */
@@ -148,11 +145,4 @@ function shownTo({ snapshot }: KeyCall, answer: KeptAnswer): KeptAnswer {
   if (snapshot.routing.showsTarget) return answer;
   const { "x-sluice-target": _, ...headers } = answer.headers;
   return { ...answer, headers };
-}
-
-function replayed({ headers, isStreamed: wasStreamed, text }: KeptAnswer): Answer {
-  if (!wasStreamed) return { status: 200, headers, body: text };
-  // Never silent, so it needs no keep-alive.
-  const frames = new ReplayedFrames(text);
-  return { status: 200, headers, frames, keepAlive: keepAliveComment, isEarly: false };
 }
