@@ -60,7 +60,7 @@ export const rules: readonly Rule[] = [
   { from: /^src\/dialects\//, may: [domain, snapshot, /^src\/(edge|call|idempotency)\//] },
   {
     from: /^src\/control\//,
-    may: [domain, storeErrors, /^src\/edge\//],
+    may: [domain, storeErrors, /^src\/(edge|idempotency)\//],
     mayAsTypes: [store, /^src\/(keys|admission|config)\//],
   },
   { from: /^src\/process\//, may: [/^src\/(?!cli|simulator|app\.ts|upstreams\/\w+\/)/] },

@@ -4,8 +4,8 @@ import type { Call } from "../snapshot/call.ts";
 import type { InputSize, OutputExpectation } from "../admission/estimate/estimate.ts";
 import type { Candidate } from "../routing/candidates.ts";
 
-/** One kind of call: what differs between chat, streamed chat and embeddings. */
-export interface Operation<Answer> {
+/** What a call asks for, and how a target is asked: what differs between chat, streamed chat and embeddings. */
+export interface CallWork<Answer> {
   readonly alias: string;
   readonly kind: ModelKind;
   readonly isStreamed: boolean;

@@ -1,10 +1,20 @@
-import type { FrameSource } from "../edge/replies/event-stream.ts";
+import { keepAliveComment, type FrameSource } from "../edge/replies/event-stream.ts";
+import type { KeptAnswer } from "./answer-seal.ts";
+import type { Answer } from "./answer.ts";
+
+/** A kept answer as it is sent again. */
+export function replayedAnswer({ headers, isStreamed: wasStreamed, text }: KeptAnswer): Answer {
+  if (!wasStreamed) return { status: 200, headers, body: text };
+  // Never silent, so it needs no keep-alive.
+  const frames = new ReplayedFrames(text);
+  return { status: 200, headers, frames, keepAlive: keepAliveComment, isEarly: false };
+}
 
 /** About as much as is handed to a reader at once. */
 const pieceCharacters = 16_384;
 
 /** The frames of a kept answer, some at a time. */
-export class ReplayedFrames implements FrameSource {
+class ReplayedFrames implements FrameSource {
   #rest: string;
 
   constructor(text: string) {

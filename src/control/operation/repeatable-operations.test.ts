@@ -4,7 +4,7 @@ import type { ControlStore } from "../../store/control-store.ts";
 import { applicationSchema, issuedKeySchema, keySchema, rotatedKeySchema } from "../contract.ts";
 import { adminOperations } from "../operations.ts";
 import { Passwords } from "../sign-in/guard/passwords.ts";
-import { createRunOperation } from "../operation/run-operation.ts";
+import { createRunOperation } from "./run-operation.ts";
 
 const minuteMs = 60_000;
 
@@ -202,27 +202,51 @@ test("reading takes no notice of the key", async () => {
   }
 });
 
+/** An erasure that pauses once its account is stopped. */
+function pausingErasure(accountId: string) {
+  const [stopped, pause] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const onKeysChanged = (): Promise<void> => {
+    stopped.resolve();
+    return pause.promise;
+  };
+  const services = { ...admin.services, onKeysChanged };
+  const operation = adminOperations({ ...services, passwords: new Passwords() }).find(
+    ({ id }) => id === "eraseAccount",
+  );
+  if (operation === undefined) throw new Error("no such operation");
+  const run = createRunOperation(services);
+  const ask = (signal = new AbortController().signal): ReturnType<typeof run> =>
+    run(operation, {
+      call: { id: "req_1", principal: operator, signal, address: undefined },
+      parameters: { id: accountId },
+      query: undefined,
+      body: { confirm: "doomed" },
+      idempotencyKey: "erase",
+    });
+  return { ask, stopped: stopped.promise, goOn: pause.resolve };
+}
+
 test("whoever joined a running request gets its answer also when the first caller leaves", async () => {
-  const accountId = (await admin.account("doomed")).id;
+  const { ask, stopped, goOn } = pausingErasure((await admin.account("doomed")).id);
   const first = new AbortController();
-  const request = { id: accountId, body: { confirm: "doomed" }, key: "erase" };
-  const begun = admin.result("eraseAccount", { ...request, signal: first.signal });
-  const joined = admin.result("eraseAccount", request);
+  const begun = ask(first.signal);
+  const joined = ask();
+  await stopped;
   first.abort(new Error("the first caller left"));
+  goOn();
   expect(await joined).toMatchObject({ status: 200, isReplayed: true });
   expect((await begun).status).toBe(200);
 });
 
 test("work that nobody waits for any more is given up, and begun anew for who comes then", async () => {
-  const accountId = (await admin.account("doomed")).id;
+  const { ask, stopped, goOn } = pausingErasure((await admin.account("doomed")).id);
   const [first, second] = [new AbortController(), new AbortController()];
-  const request = { id: accountId, body: { confirm: "doomed" }, key: "erase" };
-  const ended = Promise.allSettled(
-    [first, second].map(({ signal }) => admin.result("eraseAccount", { ...request, signal })),
-  );
+  const ended = Promise.allSettled([first, second].map(({ signal }) => ask(signal)));
+  await stopped;
   first.abort(new Error("the first left"));
   second.abort(new Error("the second left"));
-  const late = admin.result("eraseAccount", request);
+  const late = ask();
+  goOn();
   const reason = new Error("the second left");
   expect(await ended).toEqual([
     { status: "rejected", reason },
