@@ -22,6 +22,8 @@ export const rules: readonly Rule[] = [
   { from: /^src\/telemetry\//, may: [domain] },
   { from: /^src\/simulator\//, may: [domain] },
   { from: /^src\/store\/[\w-]+\.ts$/, may: [domain, store] },
+  { from: /^src\/store\/repositories\//, may: [domain, store] },
+  { from: /^src\/store\/sqlite\//, may: [domain, store, /^src\/store\/repositories\//] },
   { from: /^src\/store\/(?:coordinator\/)?\w+\//, may: [domain, store] },
   { from: /^src\/ledger\//, may: [domain, storeErrors], mayAsTypes: [store] },
   { from: /^src\/upstreams\/adapter\.ts$/, may: [domain], isAlone: true },
@@ -72,6 +74,7 @@ export const rules: readonly Rule[] = [
 export const packages: readonly { readonly name: string; readonly in: RegExp }[] = [
   { name: "zod", in: /^src\/(config|control)\// },
   { name: "openid-client", in: /^src\/control\/sign-in\/sso\// },
+  { name: "kysely", in: /^src\/store\/(repositories|sqlite)\// },
   { name: "yaml", in: /^src\/config\/text\// },
   {
     name: "@aws-sdk/credential-providers",

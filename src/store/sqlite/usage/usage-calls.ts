@@ -3,7 +3,7 @@ import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import type { Page, PageRequest } from "../../control-store.ts";
 import type { CallFilter } from "../../usage-reports.ts";
 import type { SqliteConnection } from "../connection/connection.ts";
-import { decodeCursor, encodeCursor, type ListPlace } from "../cursor.ts";
+import { decodeCursor, encodeCursor, type ListPlace } from "../../repositories/cursor.ts";
 import { filterCondition, filteredDimensions } from "./usage-filter.ts";
 import { type ColumnValue, toRecord, type UsageRow } from "./usage-row.ts";
 import { findCalls, type TimeSpan } from "./usage-search.ts";

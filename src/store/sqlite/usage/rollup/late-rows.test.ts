@@ -9,7 +9,7 @@ import {
 import { RefusedRows } from "../../../errors.ts";
 import { usageSteps } from "../../../../domain/usage/usage-report.ts";
 import { SqliteConnection } from "../../connection/connection.ts";
-import { SqliteControlStore } from "../../control-store.ts";
+import { SqlControlStore } from "../../../repositories/control-store.ts";
 import type { DroppedRows } from "./late-rows.ts";
 import { SqliteUsageReports } from "../usage-reports.ts";
 import { SqliteUsageStore } from "../usage-store.ts";
@@ -26,7 +26,7 @@ function open() {
     return Promise.all(ofSteps);
   };
   return {
-    control: new SqliteControlStore(connection),
+    control: new SqlControlStore(connection),
     store: new SqliteUsageStore(connection, (rows) => dropped.push(rows)),
     dropped,
     reports,

@@ -1,4 +1,4 @@
-import { sizeOfReply, type KeptReply, type ReplyStore } from "../store.ts";
+import { sizeOfReply, type KeptReply, type ReplyStore } from "../../src/store/store.ts";
 
 /** Replies that end with the process. */
 export class MemoryReplyStore implements ReplyStore {

@@ -1,19 +1,12 @@
-import type { Database } from "bun:sqlite";
-import type { AuditLink } from "../../domain/audit/audit-checkpoint.ts";
-import { auditDigest } from "../../domain/audit/audit-digest.ts";
-import type { AuditSeals } from "../../domain/audit/audit-seals.ts";
-import type { AuditExpectation, AuditProblem, AuditVerdict } from "../control-store.ts";
-import {
-  type AuditAnchor,
-  type AuditEnds,
-  type AuditHead,
-  lastLink,
-  readAnchor,
-  readHead,
-} from "./audit-ends.ts";
-import type { SqliteConnection } from "./connection/connection.ts";
-import { type AuditRow, readRecord } from "./tables/audit-table.ts";
-import { nextTurn } from "../../domain/waiting/next-turn.ts";
+import type { AuditLink } from "../../../domain/audit/audit-checkpoint.ts";
+import { auditDigest } from "../../../domain/audit/audit-digest.ts";
+import type { AuditSeals } from "../../../domain/audit/audit-seals.ts";
+import type { AuditExpectation, AuditProblem, AuditVerdict } from "../../control-store.ts";
+import type { SqlConnection } from "../connection.ts";
+import type { AuditRow, Queries } from "../tables.ts";
+import { type AuditAnchor, AuditEnds, type AuditHead, type Ends } from "./audit-ends.ts";
+import { readRecord } from "./audit-row.ts";
+import { nextTurn } from "../../../domain/waiting/next-turn.ts";
 
 /** Few enough for a page to hold up the event loop for some milliseconds. */
 const pageRows = 100;
@@ -25,7 +18,7 @@ const pageRows = 100;
  * that was noted elsewhere, as `expected`, tells.
  */
 export async function verifyAudit(
-  connection: SqliteConnection,
+  connection: SqlConnection,
   signal: AbortSignal,
   expected: AuditExpectation = {},
 ): Promise<AuditVerdict> {
@@ -35,7 +28,7 @@ export async function verifyAudit(
   let entries = 0;
   while (true) {
     signal.throwIfAborted();
-    const page = await connection.use(readPageAfter(last, seals));
+    const page = await connection.read((queries) => readPageAfter(queries, last, seals));
     const { rows, ends, after } = page;
     const broken = (problem: AuditProblem): AuditVerdict => {
       const { digest } = last ?? page.lastLink;
@@ -66,7 +59,7 @@ export async function verifyAudit(
 }
 
 interface AuditPage {
-  readonly ends: AuditEnds;
+  readonly ends: Ends;
   readonly after: AuditLink;
   readonly rows: readonly AuditRow[];
   /** The last entry that is there, for what is said of a chain that cannot be followed. */
@@ -74,28 +67,30 @@ interface AuditPage {
 }
 
 /** Ends and entries of one state: others may write at any time. */
-function readPageAfter(
+async function readPageAfter(
+  queries: Queries,
   last: AuditLink | undefined,
   seals: AuditSeals,
-): (database: Database) => AuditPage {
-  return (database) =>
-    database.transaction(() => {
-      const ends = { anchor: readAnchor(database, seals), head: readHead(database, seals) };
-      const start = ends.anchor?.sequence ?? 0;
-      // Old entries may be removed while the chain is followed.
-      const isBehind = last === undefined || last.sequence < start;
-      const after = isBehind ? (ends.anchor ?? lastLink(database)) : last;
-      const rows = database
-        .query<AuditRow, [number, number]>(
-          "SELECT * FROM audit WHERE sequence > ? ORDER BY sequence LIMIT ?",
-        )
-        .all(after.sequence, pageRows);
-      return { ends, after, rows, lastLink: lastLink(database) };
-    })();
+): Promise<AuditPage> {
+  const chain = new AuditEnds(queries, seals);
+  const ends = await chain.read();
+  const lastLink = await chain.lastLink();
+  const start = ends.anchor?.sequence ?? 0;
+  // Old entries may be removed while the chain is followed.
+  const isBehind = last === undefined || last.sequence < start;
+  const after = isBehind ? (ends.anchor ?? lastLink) : last;
+  const rows = await queries
+    .selectFrom("audit")
+    .selectAll()
+    .where("sequence", ">", after.sequence)
+    .orderBy("sequence")
+    .limit(pageRows)
+    .execute();
+  return { ends, after, rows, lastLink };
 }
 
 function findProblemOfEnds(
-  { anchor, head }: AuditEnds,
+  { anchor, head }: Ends,
   { sequence }: AuditLink,
   now: number | undefined,
 ): AuditProblem | undefined {
@@ -123,7 +118,7 @@ interface Place {
 
 /** What is wrong with an entry that is to follow another one. */
 export function findProblem(row: AuditRow, { last, plainUntil, seals }: Place): string | undefined {
-  const { sequence, previous_digest: previousDigest, digest, pepper, seal } = row;
+  const { sequence, previousDigest, digest, pepper, seal } = row;
   if (sequence !== last.sequence + 1) return "entries before it are missing";
   if (previousDigest !== last.digest) return "it does not continue from the entry before it";
   if (digest !== auditDigest(readRecord(row), sequence, previousDigest)) return "it was changed";

@@ -1,5 +1,5 @@
-import { replyStoreContract } from "../../../test/contracts/reply-store-contract.ts";
-import { MemoryReplyStore } from "./reply-store.ts";
+import { replyStoreContract } from "./reply-store-contract.ts";
+import { MemoryReplyStore } from "../support/memory-reply-store.ts";
 
 replyStoreContract("memory", () => {
   const erased = new Set<string>();

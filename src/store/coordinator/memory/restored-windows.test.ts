@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { ManualClock } from "../../../test/support/manual-clock.ts";
-import { createMemoryLimitStore } from "../coordinator/memory/limit-store.ts";
+import { ManualClock } from "../../../../test/support/manual-clock.ts";
+import { createMemoryLimitStore } from "./limit-store.ts";
 
 const limits = { requestsPerMinute: 10, tokensPerMinute: 1_000 };
 const scope = { id: "key:a", limits };
