@@ -1,4 +1,4 @@
-import { type Expression, type SqlBool, sql } from "kysely";
+import { type Expression, type RawBuilder, type SqlBool, sql } from "kysely";
 import type { Page, PageRequest } from "../control-store.ts";
 import { RevisionConflict } from "../errors.ts";
 import { decodeCursor, encodeCursor, type ListPlace } from "./cursor.ts";
@@ -62,10 +62,15 @@ export function equals(column: string, value: SqlValue | undefined): Condition |
   return value === undefined ? undefined : { holds: sql`${sql.ref(column)} = ${value}` };
 }
 
-/** The same for a text, in a form that no index is used for. */
+/** The same, and no index is used for it. */
 export function equalsUnindexed(column: string, value: string | undefined): Condition | undefined {
-  if (value === undefined) return undefined;
-  return { holds: sql`coalesce(${sql.ref(column)}, '') = ${value}` };
+  return value === undefined ? undefined : { holds: sql`${unindexed(column)} = ${value}` };
+}
+
+/** The value of a column in a form that no index is used for. */
+export function unindexed(column: string): RawBuilder<string | number> {
+  const reference = sql.ref(column);
+  return sql`coalesce(${reference}, ${reference})`;
 }
 
 /** One kind of entity in one transaction. */

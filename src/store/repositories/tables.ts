@@ -1,6 +1,7 @@
 import type { Kysely } from "kysely";
 import type { Role } from "../../domain/accounts/user.ts";
 import type { AuditEntry } from "../../domain/audit/audit.ts";
+import type { UsageStep } from "../../domain/usage/usage-report.ts";
 import type { CallOutcome, CapacityClass, UsageSource } from "../../domain/usage/usage.ts";
 
 /** What a column may hold; times are milliseconds since the epoch. */
@@ -34,6 +35,11 @@ export interface Tables {
   callRepliesSum: { bytes: number };
   callReplyShares: { accountId: string; bytes: number };
   usage: UsageRow;
+  usageGroups: UsageGroupRow;
+  /** Which minutes are part of the hours and days of a detail: all before this place. */
+  usageFolds: { step: UsageStep; detail: number; at: number; groupId: number };
+  /** Up to when single calls, or the sums of a step, were removed. */
+  usageHorizons: { step: UsageStep | "call"; at: number };
 }
 
 /** Both set, or neither. */
@@ -239,4 +245,17 @@ export interface UsageRow {
   mayBeBilledTwice: number;
   reservedTokens: number | null;
   cacheWriteTokens: number;
+}
+
+export interface UsageGroupRow {
+  id: number;
+  detail: number;
+  environment: string;
+  accountId: string;
+  applicationId: string;
+  keyId: string;
+  model: string;
+  target: string;
+  status: number;
+  capacityClass: string;
 }

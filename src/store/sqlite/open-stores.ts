@@ -4,9 +4,9 @@ import type { Peppers } from "../../domain/keys/peppers.ts";
 import { SqlControlStore } from "../repositories/control-store.ts";
 import { SqlKeyStore } from "../repositories/key-store.ts";
 import { SqlReplyStore } from "../repositories/reply-store.ts";
+import { SqlUsageReports } from "../repositories/usage/usage-reports.ts";
 import { SqliteConnection, type SqliteOptions } from "./connection/connection.ts";
 import type { DroppedRows } from "./usage/rollup/late-rows.ts";
-import { SqliteUsageReports } from "./usage/usage-reports.ts";
 import { SqliteUsageStore } from "./usage/usage-store.ts";
 
 export interface SqliteStores {
@@ -15,7 +15,7 @@ export interface SqliteStores {
   readonly keys: SqlKeyStore;
   readonly usage: SqliteUsageStore;
   readonly replies: SqlReplyStore;
-  readonly reports: SqliteUsageReports;
+  readonly reports: SqlUsageReports;
 }
 
 export interface StoreOptions extends Pick<
@@ -41,6 +41,6 @@ export function openStores(path: string, clock: Clock, options: StoreOptions): S
     keys: new SqlKeyStore(connection, clock),
     usage: new SqliteUsageStore(connection, onDropped),
     replies: new SqlReplyStore(connection),
-    reports: new SqliteUsageReports(connection),
+    reports: new SqlUsageReports(connection),
   };
 }

@@ -3,7 +3,7 @@ import type { Application } from "../../../domain/accounts/account.ts";
 import type { Key } from "../../../domain/keys/key.ts";
 import { limitHistoryMs } from "../../../domain/limits/slots.ts";
 import type { KeyFilter, SoldUnitsFilter } from "../../control-store.ts";
-import { type EntitySpec, EntityTable } from "../entity-table.ts";
+import { type EntitySpec, EntityTable, unindexed } from "../entity-table.ts";
 import { readLimits, readTexts, writeLimits, writeTexts } from "../row.ts";
 import type { KeyColumns, Queries } from "../tables.ts";
 import { bumpKeys, nextEpoch, noteRemoval } from "./key-epochs.ts";
@@ -127,7 +127,7 @@ export class Keys extends EntityTable<Key, KeyRow, KeyFilter> {
       .where(countsAt(now))
       .$if(pool !== undefined, (query) => query.where("provisionedPool", "=", pool ?? ""))
       .$if(accountId !== undefined, (query) =>
-        query.where(sql`coalesce(keys.account_id, '')`, "=", accountId),
+        query.where(unindexed("keys.accountId"), "=", accountId ?? ""),
       )
       .groupBy("provisionedPool");
     const rows = await sold.execute();

@@ -1,4 +1,4 @@
-import type { Database } from "bun:sqlite";
+import { sql } from "kysely";
 import { latenciesAt } from "../../../domain/usage/latency-histogram.ts";
 import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import type { Page, PageRequest } from "../../control-store.ts";
@@ -13,27 +13,28 @@ import type {
   UsageReports,
   UsageTotal,
 } from "../../usage-reports.ts";
-import type { SqliteConnection } from "../connection/connection.ts";
+import type { SqlConnection } from "../connection.ts";
+import type { Queries } from "../tables.ts";
+import { readHorizons } from "./sum-places.ts";
 import {
   type AggregateQuestion,
   cutPieces,
   type GroupSum,
   UsageAggregate,
 } from "./usage-aggregate.ts";
-import { readAdmitted } from "./rollup/usage-admitted.ts";
+import { readAdmitted } from "./usage-admitted.ts";
 import { listCalls } from "./usage-calls.ts";
-import { readHorizon } from "./usage-horizons.ts";
 import { cutRange, type UsageExtent } from "./usage-range.ts";
-import { toRecord, type UsageRow } from "./usage-row.ts";
+import { toRecord } from "./usage-record.ts";
 import { UsageRanking } from "./usage-ranking.ts";
 import { nextTurn } from "../../../domain/waiting/next-turn.ts";
-import { details, stepLengthsMs, stepStart } from "./usage-steps.ts";
+import { details, stepLengthsMs, stepStart, stepTables } from "./usage-steps.ts";
 
-/** Reads the ledger in SQLite, in steps that are each short: they run on the event loop. */
-export class SqliteUsageReports implements UsageReports {
-  readonly #connection: Pick<SqliteConnection, "use">;
+/** Reads the ledger in a database, in steps that are each short: they run on the event loop. */
+export class SqlUsageReports implements UsageReports {
+  readonly #connection: Pick<SqlConnection, "read">;
 
-  constructor(connection: Pick<SqliteConnection, "use">) {
+  constructor(connection: Pick<SqlConnection, "read">) {
     this.#connection = connection;
   }
 
@@ -58,14 +59,15 @@ export class SqliteUsageReports implements UsageReports {
   }
 
   call(id: string): Promise<UsageRecord | undefined> {
-    return this.#connection.use((database) => {
-      const row = database.query<UsageRow, [string]>("SELECT * FROM usage WHERE id = ?").get(id);
-      return row === null ? undefined : toRecord(row);
+    return this.#connection.read(async (queries) => {
+      const query = queries.selectFrom("usage").selectAll().where("id", "=", id);
+      const row = await query.executeTakeFirst();
+      return row && toRecord(row);
     });
   }
 
   admitted(since: number): Promise<readonly AdmittedUsage[]> {
-    return this.#connection.use((database) => readAdmitted(database, since));
+    return this.#connection.read((queries) => readAdmitted(queries, since));
   }
 
   async #aggregate(question: AggregateQuestion, longest: UsageStep): Promise<GroupSum[]> {
@@ -82,7 +84,7 @@ export class SqliteUsageReports implements UsageReports {
     const question = { filter, by, step };
     const ranking = new UsageRanking(question);
     await this.#addPieces(ranking, question, step);
-    while (await this.#connection.use((database) => ranking.nameSome(database))) await nextTurn();
+    while (await this.#connection.read((queries) => ranking.nameSome(queries))) await nextTurn();
     return ranking.largest(limit);
   }
 
@@ -92,30 +94,24 @@ export class SqliteUsageReports implements UsageReports {
     longest: UsageStep,
   ): Promise<void> {
     const { since, until } = question.filter;
-    const extent = await this.#connection.use(readExtent);
+    const extent = await this.#connection.read(readExtent);
     for (const piece of cutPieces(cutRange({ since, until, longest, extent }), question)) {
-      await this.#connection.use((database) => sums.addPiece(database, piece));
+      await this.#connection.read((queries) => sums.addPiece(queries, piece));
       await nextTurn();
     }
   }
 }
 
-function readExtent(database: Database): UsageExtent {
+async function readExtent(queries: Queries): Promise<UsageExtent> {
   // One by one: SQLite looks up a least or a greatest value, but not both at once.
-  const bounds = database
-    .query<Record<"firstDay" | "lastDay" | "firstMinute" | "lastMinute", number | null>, []>(
-      `SELECT (SELECT min(at) FROM usage_days WHERE detail = ${details.full}) AS firstDay,
-         (SELECT max(at) FROM usage_days WHERE detail = ${details.full}) AS lastDay,
-         (SELECT min(at) FROM usage_minutes WHERE detail = ${details.full}) AS firstMinute,
-         (SELECT max(at) FROM usage_minutes WHERE detail = ${details.full}) AS lastMinute`,
-    )
-    .get();
-  const times = Object.values(bounds ?? {}).filter((at) => at !== null);
-  const horizons = {
-    minute: readHorizon(database, "minute"),
-    hour: readHorizon(database, "hour"),
-    day: readHorizon(database, "day"),
-  };
+  const bound = (which: "min" | "max", step: UsageStep) => sql`(
+    select ${sql.raw(which)}(at) from ${sql.table(stepTables[step])} where detail = ${details.full})`;
+  const bounds = sql<Record<string, number | null>>`
+    select ${bound("min", "day")} as first_day, ${bound("max", "day")} as last_day,
+      ${bound("min", "minute")} as first_minute, ${bound("max", "minute")} as last_minute`;
+  const [row] = (await bounds.execute(queries)).rows;
+  const times = Object.values(row ?? {}).filter((at) => at !== null);
+  const horizons = await readHorizons(queries);
   if (times.length === 0) return { since: 0, until: 0, horizons };
   const since = stepStart(Math.min(...times), "day");
   return { since, until: stepStart(Math.max(...times), "day") + stepLengthsMs.day, horizons };

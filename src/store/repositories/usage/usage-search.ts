@@ -1,10 +1,9 @@
-import type { Database } from "bun:sqlite";
+import { type Expression, sql } from "kysely";
 import type { UsageStep } from "../../../domain/usage/usage-report.ts";
 import type { CallFilter } from "../../usage-reports.ts";
-import { filteredDimensions, groupCondition, smallestDetail } from "./usage-filter.ts";
-import { readFold } from "./rollup/usage-folds.ts";
-import { readHorizon } from "./usage-horizons.ts";
-import type { ColumnValue } from "./usage-row.ts";
+import type { Queries } from "../tables.ts";
+import { readFold, readHorizons } from "./sum-places.ts";
+import { all, filteredDimensions, groupConditions, smallestDetail } from "./usage-filter.ts";
 import {
   type Detail,
   details,
@@ -25,24 +24,23 @@ export interface TimeSpan {
  * minutes are not kept any more, an hour or a day. Undefined when there is none. So calls that are
  * rare are found without reading all the others.
  */
-export function findCalls(
-  database: Database,
+export async function findCalls(
+  queries: Queries,
   filter: CallFilter,
   { since, until }: TimeSpan,
-): TimeSpan | undefined {
-  const folded = Math.min(
-    readFold(database, { step: "hour", detail: detailFor(filter, "hour") }).at,
-    readFold(database, { step: "day", detail: detailFor(filter, "day") }).at,
-  );
+): Promise<TimeSpan | undefined> {
+  const hours = await readFold(queries, { step: "hour", detail: detailFor(filter, "hour") });
+  const ofDays = await readFold(queries, { step: "day", detail: detailFor(filter, "day") });
+  const folded = Math.min(hours.at, ofDays.at);
   // Later calls are perhaps in no hour yet, but in their minutes.
   const open = { since: Math.max(since, folded), until };
-  const minute = findStep(database, { filter, step: "minute" }, open);
+  const minute = await findStep(queries, { filter, step: "minute" }, open);
   if (minute !== undefined) return minute;
   let end = Math.min(until, folded);
   while (since < end) {
-    const day = findStep(database, { filter, step: "day" }, { since, until: end });
+    const day = await findStep(queries, { filter, step: "day" }, { since, until: end });
     if (day === undefined) return undefined;
-    const found = findInDay(database, filter, {
+    const found = await findInDay(queries, filter, {
       since: day.since,
       until: Math.min(end, day.until),
     });
@@ -53,16 +51,20 @@ export function findCalls(
   return undefined;
 }
 
-function findInDay(database: Database, filter: CallFilter, span: TimeSpan): TimeSpan | undefined {
-  if (span.since < readHorizon(database, "hour")) return span;
-  const minutesSince = readHorizon(database, "minute");
+async function findInDay(
+  queries: Queries,
+  filter: CallFilter,
+  span: TimeSpan,
+): Promise<TimeSpan | undefined> {
+  const { hour: hoursSince, minute: minutesSince } = await readHorizons(queries);
+  if (span.since < hoursSince) return span;
   let end = span.until;
   while (span.since < end) {
     const within = { since: span.since, until: end };
-    const hour = findStep(database, { filter, step: "hour" }, within);
+    const hour = await findStep(queries, { filter, step: "hour" }, within);
     if (hour === undefined || hour.since < minutesSince) return hour;
     const minutes = { since: hour.since, until: Math.min(end, hour.until) };
-    const minute = findStep(database, { filter, step: "minute" }, minutes);
+    const minute = await findStep(queries, { filter, step: "minute" }, minutes);
     if (minute !== undefined) return minute;
     end = hour.since;
   }
@@ -75,20 +77,22 @@ interface StepQuestion {
 }
 
 /** The last step with calls that fit, of those that overlap a time. */
-function findStep(
-  database: Database,
+async function findStep(
+  queries: Queries,
   { filter, step }: StepQuestion,
   { since, until }: TimeSpan,
-): TimeSpan | undefined {
+): Promise<TimeSpan | undefined> {
   const detail = detailFor(filter, step);
-  const groups = groupCondition(filter, detail);
-  const row = database
-    .query<{ at: number }, ColumnValue[]>(
-      `SELECT at FROM ${stepTables[step]} WHERE detail = ? AND at >= ? AND at < ?
-         ${groups.sql}${outcomeCondition(filter)} ORDER BY at DESC LIMIT 1`,
-    )
-    .get(details[detail], stepStart(since, step), until, ...groups.values);
-  return row === null ? undefined : { since: row.at, until: row.at + stepLengthsMs[step] };
+  const conditions = [
+    sql`detail = ${details[detail]} and at >= ${stepStart(since, step)} and at < ${until}`,
+    ...groupConditions(filter, detail),
+    ...outcomeConditions(filter),
+  ];
+  const latest = sql<{ at: number }>`
+    select at from ${sql.table(stepTables[step])} where ${all(conditions)}
+    order by at desc limit 1`;
+  const [row] = (await latest.execute(queries)).rows;
+  return row && { since: row.at, until: row.at + stepLengthsMs[step] };
 }
 
 function detailFor(filter: CallFilter, step: UsageStep): Detail {
@@ -96,16 +100,16 @@ function detailFor(filter: CallFilter, step: UsageStep): Detail {
   return stepDetails[step].includes(smallest) ? smallest : "full";
 }
 
-function outcomeCondition({ outcome }: CallFilter): string {
+function outcomeConditions({ outcome }: CallFilter): readonly Expression<unknown>[] {
   switch (outcome) {
     case undefined:
-      return "";
+      return [];
     case "completed":
-      return " AND calls > failed_calls";
+      return [sql`calls > failed_calls`];
     case "abandoned":
-      return " AND abandoned_calls > 0";
+      return [sql`abandoned_calls > 0`];
     case "failed":
     case "interrupted":
-      return " AND failed_calls > abandoned_calls";
+      return [sql`failed_calls > abandoned_calls`];
   }
 }

@@ -1,7 +1,8 @@
-import type { Database } from "bun:sqlite";
-import { type AggregateQuestion, rangeCondition, rangesOf, findGroup } from "./usage-aggregate.ts";
+import { sql } from "kysely";
+import { withRawRows } from "../raw-rows.ts";
+import type { Queries } from "../tables.ts";
+import { type AggregateQuestion, findGroups, rangeCondition, rangesOf } from "./usage-aggregate.ts";
 import type { RangePiece } from "./usage-range.ts";
-import type { ColumnValue } from "./usage-row.ts";
 import { stepTables } from "./usage-steps.ts";
 
 /** Most groups that are held; of more, those with the fewest calls so far are let go. */
@@ -33,33 +34,28 @@ export class UsageRanking {
     this.#groupsLimit = limit;
   }
 
-  addPiece(database: Database, piece: RangePiece): void {
-    const read = database.transaction(() => {
-      for (const range of rangesOf(database, this.#question, piece)) {
-        const { sql, values } = rangeCondition(this.#question, range);
-        const query = database.query<RankedRow, ColumnValue[]>(
-          `SELECT group_id AS id, calls FROM ${stepTables[range.step]} WHERE ${sql}`,
-        );
-        for (const { id, calls } of query.all(...values)) {
-          this.#calls.set(id, (this.#calls.get(id) ?? 0) + calls);
-        }
+  async addPiece(queries: Queries, piece: RangePiece): Promise<void> {
+    for (const range of await rangesOf(queries, this.#question, piece)) {
+      const select = sql<RankedRow>`
+        select group_id as id, calls from ${sql.table(stepTables[range.step])}
+        where ${rangeCondition(this.#question, range)}`;
+      for (const { id, calls } of (await select.execute(withRawRows(queries))).rows) {
+        this.#calls.set(id, (this.#calls.get(id) ?? 0) + calls);
       }
-    });
-    read.deferred();
+    }
     if (this.#calls.size > this.#groupsLimit) this.#letGo();
   }
 
   /** To be called after the last piece, until it returns false. */
-  nameSome(database: Database): boolean {
-    let names = 0;
-    for (const [id, calls] of this.#calls) {
-      if (names === namesAtOnce) return true;
-      names += 1;
+  async nameSome(queries: Queries): Promise<boolean> {
+    const ids = [...this.#calls.keys().take(namesAtOnce)];
+    const groups = await findGroups(queries, { ids, by: this.#question.by });
+    for (const id of ids) {
+      const group = groups.get(id);
+      if (group !== undefined) this.#addNamed(group.name, { id, calls: this.#calls.get(id) ?? 0 });
       this.#calls.delete(id);
-      const group = findGroup(database, { id, by: this.#question.by });
-      if (group !== undefined) this.#addNamed(group.name, { id, calls });
     }
-    return false;
+    return this.#calls.size > 0;
   }
 
   /** The ids of the groups with the most calls. What is equal has an order all the same. */

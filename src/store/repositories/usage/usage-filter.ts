@@ -1,25 +1,25 @@
+import { type Expression, sql, type SqlBool } from "kysely";
 import type { UsageDimension } from "../../../domain/usage/usage-report.ts";
 import type { UsageFilter } from "../../usage-reports.ts";
-import type { ColumnValue } from "./usage-row.ts";
 import { type Detail, details } from "./usage-steps.ts";
 
-/** The column of a dimension, in `usage` and in `usage_groups`. */
+/** The column of a dimension, in `usage` and in `usageGroups`. */
 export const dimensionColumns = {
   environment: "environment",
-  account: "account_id",
-  application: "application_id",
-  key: "key_id",
+  account: "accountId",
+  application: "applicationId",
+  key: "keyId",
   model: "model",
   target: "target",
   status: "status",
-  class: "capacity_class",
+  class: "capacityClass",
 } as const satisfies Readonly<Record<UsageDimension, string>>;
 
 /** The dimensions that a filter asks about, and the values it asks for. */
 export function filteredDimensions(
   filter: UsageFilter,
-): readonly (readonly [UsageDimension, ColumnValue])[] {
-  const values: readonly (readonly [UsageDimension, ColumnValue | undefined])[] = [
+): readonly (readonly [UsageDimension, string | number])[] {
+  const values: readonly (readonly [UsageDimension, string | number | undefined])[] = [
     ["environment", filter.environment],
     ["account", filter.accountId],
     ["application", filter.applicationId],
@@ -34,29 +34,23 @@ export function filteredDimensions(
   );
 }
 
-/** A part of a statement and the values of its question marks. */
-export interface Condition {
-  readonly sql: string;
-  readonly values: readonly ColumnValue[];
+/** The conditions of rows that fit a filter; of its times they say nothing. */
+export function filterConditions(filter: UsageFilter): Expression<SqlBool>[] {
+  return filteredDimensions(filter).map(
+    ([dimension, value]) => sql`${sql.ref(dimensionColumns[dimension])} = ${value}`,
+  );
 }
 
-/** The condition that rows of `usage` or `usage_groups` fit a filter; of its times it says nothing. */
-export function filterCondition(filter: UsageFilter): Condition {
-  const asked = filteredDimensions(filter);
-  return {
-    sql: asked.map(([dimension]) => ` AND ${dimensionColumns[dimension]} = ?`).join(""),
-    values: asked.map(([, value]) => value),
-  };
+/** The conditions of sums of groups of this detail that fit a filter. */
+export function groupConditions(filter: UsageFilter, detail: Detail): Expression<SqlBool>[] {
+  const conditions = filterConditions(filter);
+  if (conditions.length === 0) return [];
+  const ofGroup = [sql`detail = ${details[detail]}`, ...conditions];
+  return [sql`group_id in (select id from usage_groups where ${all(ofGroup)})`];
 }
 
-/** The condition that a sum belongs to a group of this detail that fits a filter. */
-export function groupCondition(filter: UsageFilter, detail: Detail): Condition {
-  const { sql, values } = filterCondition(filter);
-  if (values.length === 0) return { sql: "", values: [] };
-  return {
-    sql: ` AND group_id IN (SELECT id FROM usage_groups WHERE detail = ?${sql})`,
-    values: [details[detail], ...values],
-  };
+export function all(conditions: readonly Expression<unknown>[]): Expression<SqlBool> {
+  return sql`${sql.join(conditions, sql` and `)}`;
 }
 
 /** Fewest sums first. */

@@ -1,18 +1,19 @@
-import type { Database } from "bun:sqlite";
+import { type Expression, sql, type SqlBool } from "kysely";
 import type { UsageDimension, UsageStep } from "../../../domain/usage/usage-report.ts";
 import type { TotalsQuery } from "../../usage-reports.ts";
+import { withRawRows } from "../raw-rows.ts";
+import type { Queries } from "../tables.ts";
+import { type FoldPlace, liesBefore, readFold } from "./sum-places.ts";
 import {
-  type Condition,
+  all,
   dimensionColumns,
   filteredDimensions,
-  groupCondition,
+  groupConditions,
   smallestDetail,
 } from "./usage-filter.ts";
-import { type FoldPlace, liesBefore, readFold } from "./rollup/usage-folds.ts";
 import type { RangePiece } from "./usage-range.ts";
-import type { ColumnValue } from "./usage-row.ts";
 import { type Detail, details, stepDetails, stepLengthsMs, stepTables } from "./usage-steps.ts";
-import { addSum, type UsageSum } from "./rollup/usage-sums.ts";
+import { addSum, type UsageSum } from "./usage-sum.ts";
 
 /** Steps that are read at once; the event loop goes on between. */
 const stepsAtOnce: Readonly<Record<UsageStep, { readonly full: number; readonly few: number }>> = {
@@ -65,17 +66,6 @@ interface AggregateRow extends UsageSum {
   readonly group_id: number;
 }
 
-interface GroupRow {
-  readonly environment: string;
-  readonly account_id: string;
-  readonly application_id: string;
-  readonly key_id: string;
-  readonly model: string;
-  readonly target: string;
-  readonly status: number;
-  readonly capacity_class: string;
-}
-
 /** Adds up the sums of pieces. Grouping is quicker here than in SQLite, which would sort by names. */
 export class UsageAggregate {
   readonly #question: AggregateQuestion;
@@ -91,73 +81,81 @@ export class UsageAggregate {
     return [...this.#sums.values()].flatMap((ofStep) => [...ofStep.values()]);
   }
 
-  addPiece(database: Database, piece: RangePiece): void {
-    const read = database.transaction(() => {
-      for (const range of rangesOf(database, this.#question, piece)) {
-        this.#addRows(database, range);
-      }
-    });
-    read.deferred();
-  }
-
-  #addRows(database: Database, range: SumRange): void {
-    const { sql, values } = selectSums(this.#question, range);
-    for (const row of database.query<AggregateRow, ColumnValue[]>(sql).all(...values)) {
-      const group = this.#groupOf(database, row.group_id);
-      let ofStep = this.#sums.get(row.step_at);
-      if (ofStep === undefined) {
-        ofStep = new Map();
-        this.#sums.set(row.step_at, ofStep);
-      }
-      const known = ofStep.get(group.name);
-      if (known !== undefined) addSum(known.sum, row);
-      else ofStep.set(group.name, { group, at: row.step_at, sum: row });
+  async addPiece(queries: Queries, piece: RangePiece): Promise<void> {
+    for (const range of await rangesOf(queries, this.#question, piece)) {
+      const { rows } = await selectSums(this.#question, range).execute(withRawRows(queries));
+      await this.#nameGroups(queries, rows);
+      for (const row of rows) this.#addRow(row);
     }
   }
 
-  #groupOf(database: Database, id: number): UsageGroup {
-    let group = this.#groups.get(id);
-    if (group === undefined) {
-      group = findGroup(database, { id, by: this.#question.by });
-      if (group === undefined) throw new Error("sums belong to no group");
-      this.#groups.set(id, group);
+  async #nameGroups(queries: Queries, rows: readonly AggregateRow[]): Promise<void> {
+    const unknown = new Set(rows.map((row) => row.group_id).filter((id) => !this.#groups.has(id)));
+    if (unknown.size === 0) return;
+    const found = await findGroups(queries, { ids: [...unknown], by: this.#question.by });
+    for (const [id, group] of found) this.#groups.set(id, group);
+  }
+
+  #addRow(row: AggregateRow): void {
+    const group = this.#groups.get(row.group_id);
+    if (group === undefined) throw new Error("sums belong to no group");
+    let ofStep = this.#sums.get(row.step_at);
+    if (ofStep === undefined) {
+      ofStep = new Map();
+      this.#sums.set(row.step_at, ofStep);
     }
-    return group;
+    const known = ofStep.get(group.name);
+    if (known !== undefined) addSum(known.sum, row);
+    else ofStep.set(group.name, { group, at: row.step_at, sum: row });
   }
 }
 
 /** Where the sums of a piece are. In a transaction. */
-export function rangesOf(
-  database: Database,
+export async function rangesOf(
+  queries: Queries,
   question: AggregateQuestion,
   piece: RangePiece,
-): readonly SumRange[] {
+): Promise<readonly SumRange[]> {
   const { step, until } = piece;
   const detail = detailFor(question, step);
   const since = { at: piece.since, groupId: 0 };
   const ranges: SumRange[] = [{ step, until, since, detail }];
   if (step !== "minute") {
     // What is not part of these sums yet.
-    const place = readFold(database, { step, detail });
+    const place = await readFold(queries, { step, detail });
     const later = liesBefore(since, place) ? place : since;
     ranges.push({ step: "minute", until, since: later, detail: "full" });
   }
   return ranges.filter((range) => range.since.at < until);
 }
 
-/** Undefined when it was erased. */
-export function findGroup(
-  database: Database,
-  { id, by }: { readonly id: number; readonly by: readonly UsageDimension[] },
-): UsageGroup | undefined {
-  if (by.length === 0) return { values: [], name: "[]" };
-  const row = database.query<GroupRow, [number]>("SELECT * FROM usage_groups WHERE id = ?").get(id);
-  if (row === null) return undefined;
-  const values = by.map((dimension) => {
-    const value = row[dimensionColumns[dimension]];
-    return dimension === "target" && value === "" ? null : value;
+/** Those that were erased are left out. */
+export async function findGroups(
+  queries: Queries,
+  { ids, by }: { readonly ids: readonly number[]; readonly by: readonly UsageDimension[] },
+): Promise<ReadonlyMap<number, UsageGroup>> {
+  if (by.length === 0) return new Map(ids.map((id) => [id, { values: [], name: "[]" }]));
+  const rows = await queries
+    .selectFrom("usageGroups")
+    .selectAll()
+    .where(isOneOf("id", ids))
+    .execute();
+  const groups = rows.map((row) => {
+    const values = by.map((dimension) => {
+      const value = row[dimensionColumns[dimension]];
+      return dimension === "target" && value === "" ? null : value;
+    });
+    return [row.id, { values, name: JSON.stringify(values) }] as const;
   });
-  return { values, name: JSON.stringify(values) };
+  return new Map(groups);
+}
+
+/**
+ * However many there are, in one value: a statement takes only so many. PostgreSQL names the
+ * function `json_array_elements_text` and gives texts.
+ */
+function isOneOf(column: "id" | "group_id", ids: readonly number[]): Expression<boolean> {
+  return sql`${sql.ref(column)} in (select value from json_each(${JSON.stringify(ids)}))`;
 }
 
 const sumColumns = [
@@ -171,18 +169,19 @@ const sumColumns = [
   ["estimated_tokens", "estimatedTokens"],
 ] as const;
 
+// In quotes: PostgreSQL would make the names lower case.
 const groupedColumns = [
   "group_id",
-  ...sumColumns.map(([column, name]) => `${column} AS ${name}`),
+  ...sumColumns.map(([column, name]) => `${column} as "${name}"`),
   "durations",
-  "first_events AS firstEvents",
+  'first_events as "firstEvents"',
 ].join(", ");
 
 const togetherColumns = [
-  "0 AS group_id",
-  ...sumColumns.map(([column, name]) => `sum(${column}) AS ${name}`),
-  "group_concat(durations, '') AS durations",
-  "group_concat(first_events, '') AS firstEvents",
+  "0 as group_id",
+  ...sumColumns.map(([column, name]) => `sum(${column}) as "${name}"`),
+  "string_agg(durations, '') as durations",
+  `string_agg(first_events, '') as "firstEvents"`,
 ].join(", ");
 
 export interface SumRange {
@@ -192,36 +191,27 @@ export interface SumRange {
   readonly until: number;
 }
 
-function selectSums({ filter, by, step, groupIds }: AggregateQuestion, range: SumRange): Condition {
-  const condition = rangeCondition({ filter, groupIds }, range);
+function selectSums({ filter, by, step, groupIds }: AggregateQuestion, range: SumRange) {
   const at = step === undefined ? "0" : `at - at % ${stepLengthsMs[step]}`;
   const isTogether = by.length === 0;
-  const sql = `
-    SELECT ${at} AS step_at, ${isTogether ? togetherColumns : groupedColumns}
-    FROM ${stepTables[range.step]}
-    WHERE ${condition.sql}
-    ${isTogether ? "GROUP BY step_at" : ""}`;
-  return { sql, values: condition.values };
+  return sql<AggregateRow>`
+    select ${sql.raw(at)} as step_at, ${sql.raw(isTogether ? togetherColumns : groupedColumns)}
+    from ${sql.table(stepTables[range.step])}
+    where ${rangeCondition({ filter, groupIds }, range)}
+    ${sql.raw(isTogether ? "group by step_at" : "")}`;
 }
 
 /** The condition that a sum is of a range and fits what is asked for. */
 export function rangeCondition(
   { filter, groupIds }: Pick<AggregateQuestion, "filter" | "groupIds">,
   { detail, since, until }: SumRange,
-): Condition {
-  const condition = groupCondition(filter, detail);
-  const named = groupIds === undefined ? "" : " AND group_id IN (SELECT value FROM json_each(?))";
-  return {
-    sql: `detail = ? AND (at, group_id) >= (?, ?) AND at < ?${condition.sql}${named}`,
-    values: [
-      details[detail],
-      since.at,
-      since.groupId,
-      until,
-      ...condition.values,
-      ...(groupIds === undefined ? [] : [JSON.stringify(groupIds)]),
-    ],
-  };
+): Expression<SqlBool> {
+  const { at, groupId } = since;
+  return all([
+    sql`detail = ${details[detail]} and (at, group_id) >= (${at}, ${groupId}) and at < ${until}`,
+    ...groupConditions(filter, detail),
+    ...(groupIds === undefined ? [] : [isOneOf("group_id", groupIds)]),
+  ]);
 }
 
 function detailFor(
