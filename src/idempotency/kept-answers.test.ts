@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import type { IdempotencySettings } from "../domain/idempotency-settings.ts";
 import { StorageUnavailable } from "../store/errors.ts";
-import { MemoryReplyStore } from "../store/memory/reply-store.ts";
+import { MemoryReplyStore } from "../../test/support/memory-reply-store.ts";
 import type { KeptReply, ReplyStore } from "../store/store.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { testPeppers } from "../../test/support/test-peppers.ts";

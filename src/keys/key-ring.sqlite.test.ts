@@ -16,8 +16,8 @@ import {
 } from "../../test/contracts/control-fixtures.ts";
 import type { ControlTransaction } from "../store/control-store.ts";
 import { SqliteConnection } from "../store/sqlite/connection/connection.ts";
-import { SqliteControlStore } from "../store/sqlite/control-store.ts";
-import { SqliteKeyStore } from "../store/sqlite/key-store.ts";
+import { SqlControlStore } from "../store/repositories/control-store.ts";
+import { SqlKeyStore } from "../store/repositories/key-store.ts";
 import { createAuthenticate } from "./authenticate.ts";
 import { testPeppers } from "../../test/support/test-peppers.ts";
 import { KeyRing } from "./key-ring.ts";
@@ -74,7 +74,7 @@ function moveIfThere(from: string, to: string): void {
 
 /** Another process, which changes keys without the rings. */
 function operator(clock: ManualClock) {
-  const store = new SqliteControlStore(connect());
+  const store = new SqlControlStore(connect());
   const change = (work: (transaction: ControlTransaction) => Promise<unknown>): Promise<unknown> =>
     store.change(work);
   return {
@@ -120,7 +120,7 @@ function newKey(): { text: string; publicId: string } {
 
 function gateway(clock: ManualClock) {
   const ring = new KeyRing({
-    store: new SqliteKeyStore(connect(), clock),
+    store: new SqlKeyStore(connect(), clock),
     clock,
     intervalMs: 500,
     onReloaded: () => undefined,
@@ -192,7 +192,7 @@ test("calls and recorded uses never restore an older state of a key", async () =
   const { admin, one, clock } = await setUp();
   const text = await admin.issue("key_a");
   await one.poll();
-  const uses = new SqliteKeyStore(connect(), clock);
+  const uses = new SqlKeyStore(connect(), clock);
   await admin.update("key_a", { revokedAt: 5 });
   await one.poll();
   await uses.recordLastUse(new Map([[text.slice(7, 15), clock.now()]]));
