@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
 import { AdminFixture } from "../../test/support/admin-fixture.ts";
 import { runHere } from "../../test/cli/run-here.ts";
+import { fieldRows } from "../control/openapi/field-rows.ts";
+import { columnOf } from "./output/show-reply.ts";
 import { resources } from "./resource-commands.ts";
 import { wordOf } from "./verbs/fields.ts";
 import { verbOf } from "./verbs/verb.ts";
@@ -26,6 +28,17 @@ test("every field of a request is an option of its verb, or said by it", () => {
     const said = ["revision", "disabled", spec.argument, ...(spec.without ?? [])];
     const wanted = names.filter((name) => !said.includes(name));
     expect([title, [...new Set(fields.map(({ path }) => path[0]))]]).toEqual([title, wanted]);
+  }
+});
+
+test("every column of a table is a field of what is listed", () => {
+  for (const { title, verb } of verbs) {
+    const known = fieldRows(verb.operation.answer).map(({ name }) => name);
+    for (const column of verb.spec.columns ?? []) {
+      const { of } = columnOf(column);
+      if (typeof of === "string")
+        expect([title, known]).toEqual([title, expect.arrayContaining([`data[].${of}`])]);
+    }
   }
 });
 

@@ -13,6 +13,7 @@ const limits = {
 
 export const keys: ResourceSpec = {
   name: "keys",
+  example: "key_0123456789abcdef",
   summary: "API keys: create, rotate, limit, revoke, check leaks",
   about:
     "Limits, usage and a plan attach to a key. It has one or two live secrets: two while it is rotated. " +
@@ -47,7 +48,7 @@ export const keys: ResourceSpec = {
       whenEmpty: "There are no such keys.",
       examples: ["keys list", "keys list --application search --status active"],
     },
-    { name: "show", operation: "getKey", examples: ["keys show key_0123456789abcdef"] },
+    { name: "show", operation: "getKey" },
     {
       name: "update",
       operation: "updateKey",
@@ -78,7 +79,7 @@ export const keys: ResourceSpec = {
       run: endSecret,
       examples: ["keys end-secret sk-slc_1a2B3c4D"],
     },
-    ...switches("updateKey", "key_0123456789abcdef", {
+    ...switches("updateKey", {
       disable: ["Stop a key; it may be enabled again", "Gateways refuse it within a second."],
       enable: ["Let a disabled key work again", "Gateways take it again within a second."],
     }),
@@ -86,7 +87,6 @@ export const keys: ResourceSpec = {
       name: "revoke",
       operation: "revokeKey",
       done: "revoked. Gateways refuse it within a second.",
-      examples: ["keys revoke key_0123456789abcdef"],
     },
     {
       name: "check-leak",
@@ -95,12 +95,7 @@ export const keys: ResourceSpec = {
       argument: "[file]",
       only: [],
       options: [["--keep", "Only tell; end nothing."]],
-      columns: [
-        { title: "SECRET", of: "hint" },
-        { title: "KEY", of: "key_id" },
-        "application",
-        "outcome",
-      ],
+      columns: ["hint", "key_id", "application", "outcome"],
       run: checkLeak,
       examples: ["keys check-leak paste.txt --keep", "git log -p | keys check-leak"],
     },

@@ -11,6 +11,7 @@ const limits = {
 
 export const accounts: ResourceSpec = {
   name: "accounts",
+  example: '"Example Shop"',
   summary: "customers: who owns applications and keys",
   about: "An account owns applications and their keys; its account holders manage them.",
   verbs: [
@@ -32,7 +33,7 @@ export const accounts: ResourceSpec = {
       whenEmpty: "There are no accounts.",
       examples: ["accounts list", "accounts list --json --limit 500"],
     },
-    { name: "show", operation: "getAccount", examples: ['accounts show "Example Shop"'] },
+    { name: "show", operation: "getAccount" },
     {
       name: "update",
       operation: "updateAccount",
@@ -42,7 +43,7 @@ export const accounts: ResourceSpec = {
         'accounts update "Example Shop" --requests-per-minute 2000 --tokens-per-minute 3000000',
       ],
     },
-    ...switches("updateAccount", '"Example Shop"', {
+    ...switches("updateAccount", {
       disable: ["Stop all keys of an account", "Gateways refuse its keys within a second."],
       enable: [
         "Let a disabled account's keys work again",
@@ -53,7 +54,6 @@ export const accounts: ResourceSpec = {
       name: "delete",
       operation: "deleteAccount",
       done: "deleted.",
-      examples: ['accounts delete "Example Shop"'],
     },
     {
       name: "erase",
@@ -77,6 +77,7 @@ function requireSameName({ found = {}, options }: VerbCall): void {
 
 export const applications: ResourceSpec = {
   name: "applications",
+  example: "search --environment production",
   summary: "programs that keys are issued to",
   about: "An application belongs to an account and an environment; its name is unique there.",
   verbs: [
@@ -96,14 +97,13 @@ export const applications: ResourceSpec = {
     {
       name: "show",
       operation: "getApplication",
-      examples: ["applications show search --environment production"],
     },
     {
       name: "update",
       operation: "updateApplication",
       examples: ["applications update app_0123456789abcdef --name search-service"],
     },
-    ...switches("updateApplication", "search --environment production", {
+    ...switches("updateApplication", {
       disable: ["Stop all keys of an application", "Gateways refuse its keys within a second."],
       enable: [
         "Let a disabled application's keys work again",
@@ -115,7 +115,6 @@ export const applications: ResourceSpec = {
       operation: "deleteApplication",
       summary: "Remove an application whose keys are all revoked",
       done: "deleted.",
-      examples: ["applications delete search --environment production"],
     },
   ],
 };

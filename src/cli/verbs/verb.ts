@@ -27,8 +27,11 @@ export interface VerbSpec {
   readonly conflict?: readonly [string, string];
   /** Fields that are always sent. */
   readonly fixed?: ReplyRecord;
-  /** What follows the name of the program, one line each; another program may pipe into it. */
-  readonly examples: readonly string[];
+  /**
+   * What follows the name of the program, one line each; another program may pipe into it. Without
+   * any, the verb alone with the example of its resource.
+   */
+  readonly examples?: readonly string[];
   /** Throws for what the control plane would tell less plainly. */
   readonly check?: (call: VerbCall) => void;
   /** Of a table: fields of what is listed, or columns of another title. */
