@@ -95,7 +95,7 @@ export interface Field {
   /** Its names in the query or body; two of a field inside an object. */
   readonly path: readonly [string, string | undefined];
   readonly option: Option;
-  /** What a given option means: what was read, or what its being there says. */
+  /** What an option says by being there; undefined: what was read of its value. */
   readonly flag?: true | "true" | null;
   readonly isRequired: boolean;
   readonly entity: Entity | undefined;
@@ -140,7 +140,8 @@ export function fieldsOf(
 function fieldOf(row: FieldRow, text: FieldText, nowMs: number): Field | undefined {
   const [name = "", inner, ...deeper] = row.name.split(".");
   const path = [name, inner] as const;
-  const { entity, isRequired } = { entity: text.entity, isRequired: row.isRequired };
+  const { entity } = text;
+  const { isRequired } = row;
   if (deeper.length > 0 || name.endsWith("[]")) return undefined;
   const type = row.type.replace(/ or null$/, "");
   if (type === "object") {
