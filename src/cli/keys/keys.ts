@@ -4,13 +4,6 @@ import { checkLeak } from "./check-leak.ts";
 import { endSecret } from "./end-secret.ts";
 import { formatLiveSecrets, showIssuedKey, showRotatedKey } from "./show-secret.ts";
 
-const limits = {
-  "limits.requests_per_minute": {
-    about: "This key's own limits, for custom plans; with --tokens-per-minute.",
-  },
-  "limits.tokens_per_minute": { about: "With --requests-per-minute." },
-};
-
 export const keys: ResourceSpec = {
   name: "keys",
   example: "key_0123456789abcdef",
@@ -23,7 +16,6 @@ export const keys: ResourceSpec = {
       name: "create",
       operation: "createKey",
       summary: "Issue a key to an application",
-      texts: limits,
       show: showIssuedKey,
       examples: [
         "keys create --application search --plan standard",
@@ -52,7 +44,7 @@ export const keys: ResourceSpec = {
     {
       name: "update",
       operation: "updateKey",
-      texts: { ...limits, limits: { noneFlag: "plan-limits" } },
+      texts: { limits: { noneFlag: "plan-limits" } },
       examples: [
         "keys update sk-slc_1a2B3c4D --networks 10.0.0.0/8,192.0.2.7",
         "keys update key_0123456789abcdef --plan pro --plan-limits --expires never",
@@ -86,7 +78,7 @@ export const keys: ResourceSpec = {
     {
       name: "revoke",
       operation: "revokeKey",
-      done: "revoked. Gateways refuse it within a second.",
+      done: "is revoked. Gateways refuse it within a second.",
     },
     {
       name: "check-leak",

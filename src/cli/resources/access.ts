@@ -29,11 +29,7 @@ export const users: ResourceSpec = {
       whenEmpty: "There are no such users.",
       examples: ["users list --role operator"],
     },
-    {
-      name: "show",
-      operation: "getUser",
-      summary: "Show a user",
-    },
+    { name: "show", operation: "getUser", summary: "Show a user" },
     {
       name: "update",
       operation: "updateUser",
@@ -47,21 +43,14 @@ export const users: ResourceSpec = {
       ],
       enable: ["Let a disabled user sign in again", "It may sign in again."],
     }),
-    {
-      name: "delete",
-      operation: "deleteUser",
-      done: "deleted.",
-    },
+    { name: "delete", operation: "deleteUser", done: "is deleted." },
     {
       name: "set-password",
       operation: "updateUser",
       summary: "Give a user a new password, which ends the user's sessions",
       only: ["password"],
       texts: { password: { default: "-" } },
-      show: ({ io, found = {} }) =>
-        io.report(
-          `User ${readText(found, "id")} '${cellOf(found, "email")}' has a new password; all its sessions are ended.`,
-        ),
+      done: "has a new password; all its sessions are ended.",
       examples: [
         "users set-password ada@example.com",
         "users set-password ada@example.com --password-file ada-password.txt",
@@ -108,7 +97,7 @@ export const tokens: ResourceSpec = {
       name: "revoke",
       operation: "revokeToken",
       summary: "End a management token for good",
-      done: "revoked.",
+      done: "is revoked.",
     },
   ],
 };

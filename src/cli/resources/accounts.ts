@@ -4,11 +4,6 @@ import { switches } from "../verbs/switches.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";
 import type { VerbCall } from "../verbs/verb.ts";
 
-const limits = {
-  "limits.requests_per_minute": { about: "Of all its keys together; with --tokens-per-minute." },
-  "limits.tokens_per_minute": { about: "With --requests-per-minute." },
-};
-
 export const accounts: ResourceSpec = {
   name: "accounts",
   example: '"Example Shop"',
@@ -19,7 +14,6 @@ export const accounts: ResourceSpec = {
       name: "create",
       operation: "createAccount",
       argument: "name",
-      texts: limits,
       examples: [
         'accounts create "Example Shop"',
         'accounts create "Example Shop" --plans pilot,standard --max-keys 20',
@@ -37,7 +31,7 @@ export const accounts: ResourceSpec = {
     {
       name: "update",
       operation: "updateAccount",
-      texts: { ...limits, limits: { noneFlag: "no-limits" } },
+      texts: { limits: { noneFlag: "no-limits" } },
       examples: [
         'accounts update "Example Shop" --plans standard,pro --max-keys 50',
         'accounts update "Example Shop" --requests-per-minute 2000 --tokens-per-minute 3000000',
@@ -50,17 +44,13 @@ export const accounts: ResourceSpec = {
         "Gateways take its keys again within a second.",
       ],
     }),
-    {
-      name: "delete",
-      operation: "deleteAccount",
-      done: "deleted.",
-    },
+    { name: "delete", operation: "deleteAccount", done: "is deleted." },
     {
       name: "erase",
       operation: "eraseAccount",
       summary: "Remove an account with its users, applications, keys and usage, for good",
       check: requireSameName,
-      done: "erased.",
+      done: "is erased.",
       examples: ['accounts erase acct_0123456789abcdef --confirm "Example Shop"'],
     },
   ],
@@ -94,10 +84,7 @@ export const applications: ResourceSpec = {
       whenEmpty: "There are no such applications.",
       examples: ['applications list --account "Example Shop"'],
     },
-    {
-      name: "show",
-      operation: "getApplication",
-    },
+    { name: "show", operation: "getApplication" },
     {
       name: "update",
       operation: "updateApplication",
@@ -114,7 +101,7 @@ export const applications: ResourceSpec = {
       name: "delete",
       operation: "deleteApplication",
       summary: "Remove an application whose keys are all revoked",
-      done: "deleted.",
+      done: "is deleted.",
     },
   ],
 };

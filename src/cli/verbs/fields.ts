@@ -67,6 +67,8 @@ const commonTexts: FieldTexts = {
     about: "A key, by its id or first characters (sk-slc_...).",
   },
   limit: { value: "n", read: limitUpTo(Infinity), about: "Most entries to show. Default: 50." },
+  "limits.requests_per_minute": { about: "Limits of its own; with --tokens-per-minute." },
+  "limits.tokens_per_minute": { about: "With --requests-per-minute." },
   may_be_billed_twice: { option: "billed-twice", about: "Calls that a provider may bill twice." },
   overlap_seconds: {
     option: "overlap",

@@ -12,6 +12,6 @@ export function switches(operation: string, texts: SwitchTexts): VerbSpec[] {
   return (["disable", "enable"] as const).map((name) => {
     const [summary, effect] = texts[name];
     const fixed = { disabled: name === "disable" };
-    return { name, operation, summary, fixed, only: [], done: `${name}d. ${effect}` };
+    return { name, operation, summary, fixed, only: [], done: `is ${name}d. ${effect}` };
   });
 }

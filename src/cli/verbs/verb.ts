@@ -37,7 +37,7 @@ export interface VerbSpec {
   /** Of a table: fields of what is listed, or columns of another title. */
   readonly columns?: readonly (string | Column)[];
   readonly whenEmpty?: string;
-  /** What is so now, instead of the answer: `disabled.`. */
+  /** What is so now of the thing, instead of the answer: `is deleted.`. */
   readonly done?: string;
   /** Prints the answer for people. */
   readonly show?: (call: VerbCall, answer: ReplyRecord) => void;
