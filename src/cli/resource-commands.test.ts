@@ -1,6 +1,10 @@
 import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { AdminFixture } from "../../test/support/admin-fixture.ts";
 import { runHere } from "../../test/cli/run-here.ts";
+import { fieldRows } from "../control/openapi/field-rows.ts";
+import { columnOf } from "./output/show-reply.ts";
 import { resources } from "./resource-commands.ts";
 import { wordOf } from "./verbs/fields.ts";
 import { verbOf } from "./verbs/verb.ts";
@@ -27,6 +31,35 @@ test("every field of a request is an option of its verb, or said by it", () => {
     const wanted = names.filter((name) => !said.includes(name));
     expect([title, [...new Set(fields.map(({ path }) => path[0]))]]).toEqual([title, wanted]);
   }
+});
+
+test("every column of a table is a field of what is listed", () => {
+  for (const { verb } of verbs) {
+    const known = fieldRows(verb.operation.answer).map(({ name }) => name);
+    for (const column of verb.spec.columns ?? []) {
+      const { of } = columnOf(column);
+      if (typeof of === "string") expect(known).toContain(`data[].${of}`);
+    }
+  }
+});
+
+test("a worker loads neither the parser nor the commands that are made of operations", () => {
+  const seen = new Set<string>();
+  const walk = (path: string): void => {
+    if (seen.has(path)) return;
+    seen.add(path);
+    const imports = new Bun.Transpiler({ loader: "ts" }).scanImports(readFileSync(path, "utf8"));
+    for (const { path: name, kind } of imports) {
+      if (kind !== "import-statement") continue;
+      if (name.endsWith(".ts")) walk(join(dirname(path), name));
+      else seen.add(name);
+    }
+  };
+  for (const file of ["run-command.ts", "serve/serve.ts"]) {
+    walk(join(import.meta.dir, file));
+  }
+  expect(seen).toContain(join(import.meta.dir, "serve/load-settings.ts"));
+  expect([...seen].filter((name) => /commander|cli\/verbs/.test(name))).toEqual([]);
 });
 
 test("messages call every field by an option that there is, or by a plain word", () => {

@@ -4,15 +4,9 @@ import { checkLeak } from "./check-leak.ts";
 import { endSecret } from "./end-secret.ts";
 import { formatLiveSecrets, showIssuedKey, showRotatedKey } from "./show-secret.ts";
 
-const limits = {
-  "limits.requests_per_minute": {
-    about: "This key's own limits, for custom plans; with --tokens-per-minute.",
-  },
-  "limits.tokens_per_minute": { about: "With --requests-per-minute." },
-};
-
 export const keys: ResourceSpec = {
   name: "keys",
+  example: "key_0123456789abcdef",
   summary: "API keys: create, rotate, limit, revoke, check leaks",
   about:
     "Limits, usage and a plan attach to a key. It has one or two live secrets: two while it is rotated. " +
@@ -22,7 +16,6 @@ export const keys: ResourceSpec = {
       name: "create",
       operation: "createKey",
       summary: "Issue a key to an application",
-      texts: limits,
       show: showIssuedKey,
       examples: [
         "keys create --application search --plan standard",
@@ -47,11 +40,11 @@ export const keys: ResourceSpec = {
       whenEmpty: "There are no such keys.",
       examples: ["keys list", "keys list --application search --status active"],
     },
-    { name: "show", operation: "getKey", examples: ["keys show key_0123456789abcdef"] },
+    { name: "show", operation: "getKey" },
     {
       name: "update",
       operation: "updateKey",
-      texts: { ...limits, limits: { noneFlag: "plan-limits" } },
+      texts: { limits: { noneFlag: "plan-limits" } },
       examples: [
         "keys update sk-slc_1a2B3c4D --networks 10.0.0.0/8,192.0.2.7",
         "keys update key_0123456789abcdef --plan pro --plan-limits --expires never",
@@ -78,15 +71,14 @@ export const keys: ResourceSpec = {
       run: endSecret,
       examples: ["keys end-secret sk-slc_1a2B3c4D"],
     },
-    ...switches("updateKey", "key_0123456789abcdef", {
+    ...switches("updateKey", {
       disable: ["Stop a key; it may be enabled again", "Gateways refuse it within a second."],
       enable: ["Let a disabled key work again", "Gateways take it again within a second."],
     }),
     {
       name: "revoke",
       operation: "revokeKey",
-      done: "revoked. Gateways refuse it within a second.",
-      examples: ["keys revoke key_0123456789abcdef"],
+      done: "is revoked. Gateways refuse it within a second.",
     },
     {
       name: "check-leak",
@@ -95,12 +87,7 @@ export const keys: ResourceSpec = {
       argument: "[file]",
       only: [],
       options: [["--keep", "Only tell; end nothing."]],
-      columns: [
-        { title: "SECRET", of: "hint" },
-        { title: "KEY", of: "key_id" },
-        "application",
-        "outcome",
-      ],
+      columns: ["hint", "key_id", "application", "outcome"],
       run: checkLeak,
       examples: ["keys check-leak paste.txt --keep", "git log -p | keys check-leak"],
     },

@@ -7,10 +7,10 @@ export interface Column {
   readonly of: string | ((record: ReplyRecord) => string | number);
 }
 
-/** A field as a column: `created_at` is CREATED, `account_id` is ACCOUNT. */
+/** A field as a column: `created_at` is CREATED, `account_id` and `account.name` are ACCOUNT. */
 export function columnOf(column: string | Column): Column {
   if (typeof column !== "string") return column;
-  const words = column.replace(/(?<=.)_(?:at|id)$/, "").replaceAll("_", " ");
+  const words = column.replace(/(?<=.)(?:_at|_id|\..*)$/, "").replaceAll("_", " ");
   return { title: words.toUpperCase(), of: column };
 }
 

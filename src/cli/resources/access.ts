@@ -4,6 +4,7 @@ import type { ResourceSpec } from "../verbs/verb-command.ts";
 
 export const users: ResourceSpec = {
   name: "users",
+  example: "ada@example.com",
   summary: "people who sign in to the control plane",
   about:
     "An operator may do everything, an account holder manages one account's applications and keys, " +
@@ -24,53 +25,32 @@ export const users: ResourceSpec = {
       name: "list",
       operation: "listUsers",
       summary: "List users, newest first",
-      columns: [
-        "id",
-        "email",
-        "name",
-        "role",
-        "account_id",
-        { title: "LAST SIGN-IN", of: "last_sign_in_at" },
-        "disabled_at",
-      ],
+      columns: ["id", "email", "name", "role", "account_id", "last_sign_in_at", "disabled_at"],
       whenEmpty: "There are no such users.",
       examples: ["users list --role operator"],
     },
-    {
-      name: "show",
-      operation: "getUser",
-      summary: "Show a user",
-      examples: ["users show ada@example.com"],
-    },
+    { name: "show", operation: "getUser", summary: "Show a user" },
     {
       name: "update",
       operation: "updateUser",
       without: ["password"],
       examples: ["users update ada@example.com --role operator --account none"],
     },
-    ...switches("updateUser", "ada@example.com", {
+    ...switches("updateUser", {
       disable: [
         "End all sessions and tokens of a user and let nobody sign in as it",
         "Its sessions and tokens are ended.",
       ],
       enable: ["Let a disabled user sign in again", "It may sign in again."],
     }),
-    {
-      name: "delete",
-      operation: "deleteUser",
-      done: "deleted.",
-      examples: ["users delete ada@example.com"],
-    },
+    { name: "delete", operation: "deleteUser", done: "is deleted." },
     {
       name: "set-password",
       operation: "updateUser",
       summary: "Give a user a new password, which ends the user's sessions",
       only: ["password"],
       texts: { password: { default: "-" } },
-      show: ({ io, found = {} }) =>
-        io.report(
-          `User ${readText(found, "id")} '${cellOf(found, "email")}' has a new password; all its sessions are ended.`,
-        ),
+      done: "has a new password; all its sessions are ended.",
       examples: [
         "users set-password ada@example.com",
         "users set-password ada@example.com --password-file ada-password.txt",
@@ -84,6 +64,7 @@ const withoutPassword =
 
 export const tokens: ResourceSpec = {
   name: "tokens",
+  example: "tok_0123456789abcdef",
   summary: "management tokens, which scripts sign in with",
   about:
     "A management token acts as its user, within its scopes, until it expires. Put it into " +
@@ -108,16 +89,7 @@ export const tokens: ResourceSpec = {
       name: "list",
       operation: "listTokens",
       summary: "List management tokens, newest first",
-      columns: [
-        "id",
-        "name",
-        { title: "TOKEN", of: "hint" },
-        "user",
-        "scopes",
-        "expires_at",
-        "last_used_at",
-        "revoked_at",
-      ],
+      columns: ["id", "name", "hint", "user", "scopes", "expires_at", "last_used_at", "revoked_at"],
       whenEmpty: "There are no such tokens.",
       examples: ["tokens list", "tokens list --user ada@example.com"],
     },
@@ -125,8 +97,7 @@ export const tokens: ResourceSpec = {
       name: "revoke",
       operation: "revokeToken",
       summary: "End a management token for good",
-      done: "revoked.",
-      examples: ["tokens revoke tok_0123456789abcdef"],
+      done: "is revoked.",
     },
   ],
 };

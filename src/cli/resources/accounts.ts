@@ -4,13 +4,9 @@ import { switches } from "../verbs/switches.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";
 import type { VerbCall } from "../verbs/verb.ts";
 
-const limits = {
-  "limits.requests_per_minute": { about: "Of all its keys together; with --tokens-per-minute." },
-  "limits.tokens_per_minute": { about: "With --requests-per-minute." },
-};
-
 export const accounts: ResourceSpec = {
   name: "accounts",
+  example: '"Example Shop"',
   summary: "customers: who owns applications and keys",
   about: "An account owns applications and their keys; its account holders manage them.",
   verbs: [
@@ -18,7 +14,6 @@ export const accounts: ResourceSpec = {
       name: "create",
       operation: "createAccount",
       argument: "name",
-      texts: limits,
       examples: [
         'accounts create "Example Shop"',
         'accounts create "Example Shop" --plans pilot,standard --max-keys 20',
@@ -32,35 +27,30 @@ export const accounts: ResourceSpec = {
       whenEmpty: "There are no accounts.",
       examples: ["accounts list", "accounts list --json --limit 500"],
     },
-    { name: "show", operation: "getAccount", examples: ['accounts show "Example Shop"'] },
+    { name: "show", operation: "getAccount" },
     {
       name: "update",
       operation: "updateAccount",
-      texts: { ...limits, limits: { noneFlag: "no-limits" } },
+      texts: { limits: { noneFlag: "no-limits" } },
       examples: [
         'accounts update "Example Shop" --plans standard,pro --max-keys 50',
         'accounts update "Example Shop" --requests-per-minute 2000 --tokens-per-minute 3000000',
       ],
     },
-    ...switches("updateAccount", '"Example Shop"', {
+    ...switches("updateAccount", {
       disable: ["Stop all keys of an account", "Gateways refuse its keys within a second."],
       enable: [
         "Let a disabled account's keys work again",
         "Gateways take its keys again within a second.",
       ],
     }),
-    {
-      name: "delete",
-      operation: "deleteAccount",
-      done: "deleted.",
-      examples: ['accounts delete "Example Shop"'],
-    },
+    { name: "delete", operation: "deleteAccount", done: "is deleted." },
     {
       name: "erase",
       operation: "eraseAccount",
       summary: "Remove an account with its users, applications, keys and usage, for good",
       check: requireSameName,
-      done: "erased.",
+      done: "is erased.",
       examples: ['accounts erase acct_0123456789abcdef --confirm "Example Shop"'],
     },
   ],
@@ -77,6 +67,7 @@ function requireSameName({ found = {}, options }: VerbCall): void {
 
 export const applications: ResourceSpec = {
   name: "applications",
+  example: "search --environment production",
   summary: "programs that keys are issued to",
   about: "An application belongs to an account and an environment; its name is unique there.",
   verbs: [
@@ -93,17 +84,13 @@ export const applications: ResourceSpec = {
       whenEmpty: "There are no such applications.",
       examples: ['applications list --account "Example Shop"'],
     },
-    {
-      name: "show",
-      operation: "getApplication",
-      examples: ["applications show search --environment production"],
-    },
+    { name: "show", operation: "getApplication" },
     {
       name: "update",
       operation: "updateApplication",
       examples: ["applications update app_0123456789abcdef --name search-service"],
     },
-    ...switches("updateApplication", "search --environment production", {
+    ...switches("updateApplication", {
       disable: ["Stop all keys of an application", "Gateways refuse its keys within a second."],
       enable: [
         "Let a disabled application's keys work again",
@@ -114,8 +101,7 @@ export const applications: ResourceSpec = {
       name: "delete",
       operation: "deleteApplication",
       summary: "Remove an application whose keys are all revoked",
-      done: "deleted.",
-      examples: ["applications delete search --environment production"],
+      done: "is deleted.",
     },
   ],
 };

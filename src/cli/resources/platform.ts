@@ -3,6 +3,7 @@ import type { ResourceSpec } from "../verbs/verb-command.ts";
 
 export const pools: ResourceSpec = {
   name: "pools",
+  example: "main",
   summary: "capacity for provisioned throughput: what is sold, and what is left",
   about:
     "Keys buy units of a pool (`keys update KEY --provisioned-units N --provisioned-pool NAME`), which " +
@@ -28,9 +29,8 @@ export const pools: ResourceSpec = {
       ],
       whenEmpty: "There are no pools: the configuration's section `pools` makes them.",
       notes: (_, answer) => readRecords(answer, "data").flatMap(warningsOf),
-      examples: ["pools list"],
     },
-    { name: "show", operation: "getPool", examples: ["pools show main"] },
+    { name: "show", operation: "getPool" },
   ],
 };
 

@@ -9,12 +9,6 @@ import type { VerbCall } from "../verbs/verb.ts";
 import { largestGroupLimit, showUsageReport } from "./usage-report.ts";
 
 const texts: FieldTexts = {
-  model: { about: "An alias." },
-  status: { about: "An HTTP status." },
-  step: { about: "Default: what suits the time." },
-};
-const groupTexts: FieldTexts = {
-  ...texts,
   limit: { read: limitUpTo(largestGroupLimit), about: "Most groups to show. Default: 100." },
 };
 
@@ -34,7 +28,7 @@ export const usage: ResourceSpec = {
       name: "totals",
       operation: "getUsageTotals",
       summary: "Sum up calls and tokens",
-      texts: { ...groupTexts, by: { default: "key,model" } },
+      texts: { ...texts, by: { default: "key,model" } },
       run: showSums,
       examples: ["usage --since 1h", "usage totals --since 30d --by account,model"],
     },
@@ -42,7 +36,7 @@ export const usage: ResourceSpec = {
       name: "series",
       operation: "getUsageSeries",
       summary: "The same for each step of time",
-      texts: groupTexts,
+      texts,
       run: showSums,
       examples: ["usage series --since 7d --step day --by model"],
     },
@@ -50,7 +44,6 @@ export const usage: ResourceSpec = {
       name: "calls",
       operation: "listCalls",
       summary: "List single calls, newest first",
-      texts,
       columns: [
         { title: "AT", of: "started_at" },
         "id",
@@ -71,7 +64,6 @@ export const usage: ResourceSpec = {
       name: "export",
       operation: "exportUsage",
       summary: "Write single calls as CSV or NDJSON, however many",
-      texts,
       run: exportCalls,
       examples: ["usage export --format csv --since 30d > calls.csv"],
     },

@@ -67,6 +67,8 @@ const commonTexts: FieldTexts = {
     about: "A key, by its id or first characters (sk-slc_...).",
   },
   limit: { value: "n", read: limitUpTo(Infinity), about: "Most entries to show. Default: 50." },
+  "limits.requests_per_minute": { about: "Limits of its own; with --tokens-per-minute." },
+  "limits.tokens_per_minute": { about: "With --requests-per-minute." },
   may_be_billed_twice: { option: "billed-twice", about: "Calls that a provider may bill twice." },
   overlap_seconds: {
     option: "overlap",
@@ -95,7 +97,7 @@ export interface Field {
   /** Its names in the query or body; two of a field inside an object. */
   readonly path: readonly [string, string | undefined];
   readonly option: Option;
-  /** What a given option means: what was read, or what its being there says. */
+  /** What an option says by being there; undefined: what was read of its value. */
   readonly flag?: true | "true" | null;
   readonly isRequired: boolean;
   readonly entity: Entity | undefined;
@@ -140,7 +142,8 @@ export function fieldsOf(
 function fieldOf(row: FieldRow, text: FieldText, nowMs: number): Field | undefined {
   const [name = "", inner, ...deeper] = row.name.split(".");
   const path = [name, inner] as const;
-  const { entity, isRequired } = { entity: text.entity, isRequired: row.isRequired };
+  const { entity } = text;
+  const { isRequired } = row;
   if (deeper.length > 0 || name.endsWith("[]")) return undefined;
   const type = row.type.replace(/ or null$/, "");
   if (type === "object") {

@@ -121,7 +121,7 @@ function show(call: VerbCall, answer: ReplyRecord): void {
   if (spec.show !== undefined) spec.show(call, answer);
   else if (spec.columns !== undefined) showTable(call, answer);
   else if (spec.done !== undefined && entity !== undefined) {
-    io.report(`${titleOf(entity, { ...found, ...answer })} is ${spec.done}`);
+    io.report(`${titleOf(entity, { ...found, ...answer })} ${spec.done}`);
   } else io.print(formatRecord(answer));
 }
 

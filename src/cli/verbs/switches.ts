@@ -7,19 +7,11 @@ export interface SwitchTexts {
   readonly enable: SwitchText;
 }
 
-/** The two verbs that set the field `disabled`; `example` is a thing that they may name. */
-export function switches(operation: string, example: string, texts: SwitchTexts): VerbSpec[] {
-  const resource = `${operation.replace(/^update/, "").toLowerCase()}s`;
+/** The two verbs that set the field `disabled`. */
+export function switches(operation: string, texts: SwitchTexts): VerbSpec[] {
   return (["disable", "enable"] as const).map((name) => {
     const [summary, effect] = texts[name];
-    return {
-      name,
-      operation,
-      summary,
-      fixed: { disabled: name === "disable" },
-      only: [],
-      done: `${name}d. ${effect}`,
-      examples: [`${resource} ${name} ${example}`],
-    };
+    const fixed = { disabled: name === "disable" };
+    return { name, operation, summary, fixed, only: [], done: `is ${name}d. ${effect}` };
   });
 }

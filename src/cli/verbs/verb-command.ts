@@ -17,6 +17,8 @@ export interface ResourceSpec {
   readonly about: string;
   /** The only one is the command itself when it has the same name. */
   readonly verbs: readonly VerbSpec[];
+  /** How an example names one. */
+  readonly example?: string;
   /** Taken when the first argument is none; undefined: there must be one. */
   readonly defaultVerb?: string;
 }
@@ -85,37 +87,42 @@ function parserOf(resource: ResourceSpec, place: Place): Parser {
       getOutHelpWidth: () => 100,
     });
   const made = program.command(name).description(about);
-  const [only] = verbs;
-  if (only?.name === name) return addVerb(made, only, place);
+  const all = verbs.map((spec) => verbOf(spec, place.nowMs));
+  const [only] = all;
+  if (only?.spec.name === name) return addVerb(made, { resource, verb: only }, place);
   made.usage("VERB [options]").helpCommand(false).commandsGroup("Verbs:");
-  for (const spec of verbs) {
-    const verb = made.command(spec.name, { isDefault: spec.name === defaultVerb });
-    addVerb(verb, spec, place);
+  for (const verb of all) {
+    const isDefault = verb.spec.name === defaultVerb;
+    addVerb(made.command(verb.spec.name, { isDefault }), { resource, verb }, place);
   }
-  const examples = verbs.flatMap((verb) => verb.examples.slice(0, 1));
+  const examples = all.flatMap((verb) => examplesOf(resource, verb).slice(0, 1));
   return made.addHelpText("after", endOfHelp(examples));
 }
 
-function addVerb(made: Parser, spec: VerbSpec, { args, nowMs, run }: Place): Parser {
-  const verb = verbOf(spec, nowMs);
-  const summary = spec.summary ?? verb.operation.summary.replace(/\.$/, "");
-  made.summary(summary).addHelpText("after", endOfHelp(spec.examples));
+interface Named {
+  readonly resource: ResourceSpec;
+  readonly verb: Verb;
+}
+
+function addVerb(made: Parser, { resource, verb }: Named, { args, run }: Place): Parser {
+  const { spec, operation, argument } = verb;
+  const summary = spec.summary ?? operation.summary.replace(/\.$/, "");
+  made.summary(summary).addHelpText("after", endOfHelp(examplesOf(resource, verb)));
   if (made.description() === "") made.description(`${summary}.`);
-  if (verb.argument !== undefined) {
-    const isOptional = verb.argument.startsWith("[");
-    made.argument(isOptional ? verb.argument : `<${verb.argument}>`, "", readArgument);
+  if (argument !== undefined) {
+    made.argument(argument.startsWith("[") ? argument : `<${argument}>`, "", readArgument);
   }
   const options = [...verb.fields.map(({ option }) => option), ...verb.options];
-  if (verb.operation.method === "POST" && spec.run === undefined) options.push(idempotencyOption());
+  if (operation.method === "POST" && spec.run === undefined) options.push(idempotencyOption());
   const [one, other] = spec.conflict ?? [];
   for (const option of [...options, ...sharedOptions()]) {
     if (other !== undefined && option.attributeName() === one) option.conflicts(other);
     made.addOption(option);
   }
-  return made.action(async (argument: unknown) => {
+  return made.action(async (typed: unknown) => {
     requireValues(made, args);
     await run(verb, {
-      argument: typeof argument === "string" ? argument : undefined,
+      argument: typeof typed === "string" ? typed : undefined,
       values: valuesOf(made, verb.fields),
       options: optionsOf(made),
     });
@@ -171,6 +178,11 @@ function valuesOf(made: Parser, fields: readonly Field[]): Typed["values"] {
     if (isGiven && value !== undefined) values.set(field, value);
   }
   return values;
+}
+
+function examplesOf({ name, example }: ResourceSpec, { spec, argument }: Verb): readonly string[] {
+  if (spec.examples !== undefined) return spec.examples;
+  return [[name, spec.name, ...(argument === undefined ? [] : [example])].join(" ")];
 }
 
 function endOfHelp(examples: readonly string[]): string {

@@ -27,14 +27,17 @@ export interface VerbSpec {
   readonly conflict?: readonly [string, string];
   /** Fields that are always sent. */
   readonly fixed?: ReplyRecord;
-  /** What follows the name of the program, one line each; another program may pipe into it. */
-  readonly examples: readonly string[];
+  /**
+   * What follows the name of the program, one line each; another program may pipe into it. Without
+   * any, the verb alone with the example of its resource.
+   */
+  readonly examples?: readonly string[];
   /** Throws for what the control plane would tell less plainly. */
   readonly check?: (call: VerbCall) => void;
   /** Of a table: fields of what is listed, or columns of another title. */
   readonly columns?: readonly (string | Column)[];
   readonly whenEmpty?: string;
-  /** What is so now, instead of the answer: `disabled.`. */
+  /** What is so now of the thing, instead of the answer: `is deleted.`. */
   readonly done?: string;
   /** Prints the answer for people. */
   readonly show?: (call: VerbCall, answer: ReplyRecord) => void;

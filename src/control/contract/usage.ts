@@ -12,13 +12,14 @@ const filterFields = {
   account_id: idSchema.optional(),
   application_id: idSchema.optional(),
   key_id: idSchema.optional(),
-  model: name,
+  model: name.describe("An alias."),
   target: name.describe("`upstream/identifier`. Not for account holders."),
   status: z
     .string()
     .regex(/^[1-5][0-9]{2}$/, "use an HTTP status such as 200")
     .transform(Number)
-    .optional(),
+    .optional()
+    .describe("An HTTP status."),
   class: z.enum(["provisioned", "spillover", "on-demand"]).optional(),
 };
 
