@@ -1,33 +1,12 @@
 import { expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { adminErrors } from "../src/domain/errors/admin-error.ts";
 import { gatewayErrors } from "../src/domain/errors/gateway-error.ts";
+import type { AnswerSharing } from "../src/idempotency/repeatable-calls.ts";
 import { adminRoutes, dataRoutes } from "../src/routes.ts";
-import { familyCapabilities } from "../src/upstreams/bedrock/models/family-capabilities.ts";
-import {
-  chatFamilies,
-  embeddingFamilies,
-  type ChatFamily,
-} from "../src/upstreams/bedrock/models/model-families.ts";
 import { startGateway } from "../test/support/gateway.ts";
+import { plain, readDocument as read, tableRows } from "../test/support/documents.ts";
 import { pipelineOf } from "../test/support/pipeline-fixtures.ts";
-
-const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), "utf8");
-
-/** Rows of the Markdown tables of a document, as cells without code marks. */
-function tableRows(path: string): string[][] {
-  return read(path)
-    .split("\n")
-    .filter((line) => line.startsWith("|") && !/^\|\s*-/.test(line))
-    .map((line) =>
-      line
-        .slice(1, line.lastIndexOf("|"))
-        .split("|")
-        .map((cell) => cell.trim().replaceAll("\\", "")),
-    );
-}
-
-const plain = (cell: string | undefined): string => (cell ?? "").replaceAll("`", "");
 
 test("docs/errors.md lists every error with its status, code, type and cause, and no other", () => {
   const documented = tableRows("docs/errors.md")
@@ -78,8 +57,12 @@ test("docs/api.md has every route of the route table, and no other", () => {
   } as const;
   const whyNotReady = (): undefined => undefined;
   const renderMetrics = (): string => "";
+  const sharing: AnswerSharing = {
+    whole: ({ call }, run) => run(call),
+    streamed: ({ call }, run) => run(call),
+  };
   const routes = [
-    ...dataRoutes({ services, settings: () => settings, whyNotReady }).map(
+    ...dataRoutes({ services, settings: () => settings, sharing, whyNotReady }).map(
       (route) => ["data", route] as const,
     ),
     ...adminRoutes({ renderMetrics, whyNotReady, control: [] }).map(
@@ -94,40 +77,6 @@ test("docs/api.md has every route of the route table, and no other", () => {
     .map((cells) => cells.slice(0, 4).map(plain).join(" | "));
   expect(documented.toSorted()).toEqual(defined.toSorted());
 });
-
-test("docs/upstreams/bedrock.md tells what each family of models can do", () => {
-  const rows = tableRows("docs/upstreams/bedrock.md").map((cells) => cells.map(plain));
-  for (const family of chatFamilies) {
-    const row = rows.find(([name]) => name === family);
-    expect([family, ...(row?.slice(2) ?? [])]).toEqual([family, ...capabilityCells(family)]);
-  }
-  const documented = rows.map(([name]) => name);
-  expect(embeddingFamilies.filter((family) => !documented.includes(family))).toEqual([]);
-});
-
-/** In the order of the columns. */
-function capabilityCells(family: ChatFamily): string[] {
-  const capabilities = familyCapabilities[family];
-  const yes = (flag: boolean): string => (flag ? "yes" : "-");
-  const { tools, streamingTools, toolChoice, namedToolChoice } = capabilities;
-  const { temperature, topP, topPWithTemperature, reasoning, maxOutputTokens } = capabilities;
-  return [
-    yes(capabilities.system),
-    tools ? (streamingTools ? "yes" : "whole answers") : "-",
-    toolChoice ? (namedToolChoice ? "yes" : "some tool") : "-",
-    yes(capabilities.singleToolCalls),
-    temperature && topP ? (topPWithTemperature ? "yes" : "one of them") : "-",
-    yes(capabilities.stop),
-    yes(capabilities.prefill),
-    yes(capabilities.images),
-    yes(capabilities.documents),
-    yes(capabilities.jsonSchema),
-    reasoning === "none" ? "-" : reasoning,
-    yes(capabilities.promptCaching),
-    yes(capabilities.countTokens),
-    maxOutputTokens === undefined ? "-" : String(maxOutputTokens),
-  ];
-}
 
 test("every runtime dependency has its reason in docs/decisions/dependencies.md", () => {
   const { dependencies, devDependencies } = JSON.parse(read("package.json")) as {

@@ -16,7 +16,7 @@ import {
   type Pool,
 } from "../src/domain/limits/capacity.ts";
 import type { CapacityClass } from "../src/domain/usage/usage.ts";
-import { guaranteeLimits } from "../src/domain/limits/slots.ts";
+import { guaranteeLimit } from "../src/domain/limits/slots.ts";
 
 const path = "docs/provisioned-throughput.md";
 const text = readFileSync(new URL(`../${path}`, import.meta.url), "utf8");
@@ -121,8 +121,7 @@ describe("the numbers of docs/provisioned-throughput.md", () => {
       const units = numberOf(row[0]);
       const guaranteed = guaranteedTokens(units, main);
       const seconds = guaranteeSeconds(guaranteed, largest);
-      const limits = { requestsPerMinute: Infinity, tokensPerMinute: guaranteed };
-      const tokens = count(guaranteeLimits(limits, seconds).tokensPerMinute);
+      const tokens = count(guaranteeLimit(guaranteed, seconds));
       expect(row).toEqual([count(units), count(guaranteed), `${count(seconds)} s`, tokens]);
     }
     const [first] = rows;

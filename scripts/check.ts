@@ -6,7 +6,13 @@ const steps: readonly { readonly name: string; readonly command: readonly string
   { name: "structure", command: ["bun", "scripts/check-structure.ts"] },
   {
     name: "documents",
-    command: ["bun", "test", "scripts/check-documents.test.ts", "src/config/reference.test.ts"],
+    command: [
+      "bun",
+      "test",
+      "scripts/check-documents.test.ts",
+      "src/config/reference.test.ts",
+      "src/upstreams/bedrock/models/document.test.ts",
+    ],
   },
 ];
 

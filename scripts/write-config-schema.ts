@@ -1,4 +1,4 @@
-import { publishedSchema } from "../src/config/schema/json-schema.ts";
+import { publishedSchema } from "../src/config/json-schema.ts";
 import { type ReferenceSection, referenceSections } from "../src/config/reference.ts";
 
 /** Writes what is made from the schema: `sluice.schema.json` and the tables of the documentation. */

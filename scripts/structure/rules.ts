@@ -12,7 +12,11 @@ export interface Rule {
 
 const domain = /^src\/domain\//;
 const snapshot = /^src\/snapshot\//;
+const settings = /^src\/settings\//;
 const adapter = /^src\/upstreams\/adapter\.ts$/;
+/** The interface of a kind of upstream, and the list of them. Nothing else names a kind. */
+const kind = /^src\/upstreams\/kind\.ts$/;
+const kinds = /^src\/upstreams\/kinds\.ts$/;
 /** The interfaces of the store; its folders are backends. */
 const store = /^src\/store\/[\w-]+\.ts$/;
 const storeErrors = /^src\/store\/errors\.ts$/;
@@ -24,19 +28,15 @@ export const rules: readonly Rule[] = [
   { from: /^src\/store\/[\w-]+\.ts$/, may: [domain, store] },
   { from: /^src\/store\/(?:coordinator\/)?\w+\//, may: [domain, store] },
   { from: /^src\/ledger\//, may: [domain, storeErrors], mayAsTypes: [store] },
-  { from: /^src\/upstreams\/adapter\.ts$/, may: [domain], isAlone: true },
+  { from: /^src\/settings\//, may: [domain] },
+  { from: adapter, may: [domain], isAlone: true },
+  { from: kind, may: [domain, settings, adapter], isAlone: true },
+  { from: kinds, may: [kind, /^src\/upstreams\/\w+\/kind\.ts$/], isAlone: true },
   {
-    from: /^src\/upstreams\/registry\.ts$/,
-    may: [domain, adapter, /^src\/upstreams\/\w+\/(adapter|settings)\.ts$/],
+    from: /^src\/upstreams\/\w+\//,
+    may: [domain, settings, adapter, kind, /^src\/upstreams\/shared\//],
   },
-  { from: /^src\/upstreams\/\w+\//, may: [domain, adapter, /^src\/upstreams\/shared\//] },
-  {
-    from: /^src\/config\//,
-    may: [
-      domain,
-      /^src\/upstreams\/\w+\/(settings|models\/model-families|(?:facts|regions)\/[\w-]+)\.ts$/,
-    ],
-  },
+  { from: /^src\/config\//, may: [domain, settings, kind, kinds] },
   { from: /^src\/snapshot\//, may: [domain], mayAsTypes: [adapter] },
   { from: /^src\/keys\//, may: [domain], mayAsTypes: [snapshot, store] },
   { from: /^src\/routing\//, may: [domain], mayAsTypes: [snapshot] },
@@ -60,17 +60,22 @@ export const rules: readonly Rule[] = [
   { from: /^src\/dialects\//, may: [domain, snapshot, /^src\/(edge|call|idempotency)\//] },
   {
     from: /^src\/control\//,
-    may: [domain, storeErrors, /^src\/edge\//],
+    may: [domain, storeErrors, /^src\/(edge|idempotency)\//],
     mayAsTypes: [store, /^src\/(keys|admission|config)\//],
   },
-  { from: /^src\/process\//, may: [/^src\/(?!cli|simulator|app\.ts)/] },
+  { from: /^src\/process\//, may: [/^src\/(?!cli|simulator|app\.ts|upstreams\/\w+\/)/] },
   { from: /^src\/cli\//, may: [/^src\/(?!edge|dialects|upstreams|call)/] },
-  { from: /^src\/(app|routes|main)\.ts$/, may: [/^src\//, /^package\.json$/] },
+  { from: /^src\/(app|routes|main)\.ts$/, may: [/^src\/(?!upstreams\/\w+\/)/, /^package\.json$/] },
 ];
 
 /** Imports of packages are allowed where the reason for the package lies. */
 export const packages: readonly { readonly name: string; readonly in: RegExp }[] = [
-  { name: "zod", in: /^src\/(config|control)\// },
+  { name: "commander", in: /^src\/cli\/verbs\// },
+  {
+    name: "zod",
+    in: /^src\/(?:(?:config|control|settings)\/|upstreams\/(?:kind\.ts$|\w+\/config[/.]))/,
+  },
+  { name: "ipaddr.js", in: /^src\/(call\/images|control\/sign-in\/guard)\// },
   { name: "openid-client", in: /^src\/control\/sign-in\/sso\// },
   { name: "yaml", in: /^src\/config\/text\// },
   {
@@ -102,8 +107,8 @@ export const onlyHere: readonly {
     rule: "only main may end the process",
   },
   {
-    pattern: /\bkind === "(?:openai|bedrock)"/,
-    in: /^src\/upstreams\//,
+    pattern: /\b(?:kind [!=]== |case )"(?:openai|bedrock)"/,
+    in: /^src\/(?:upstreams|simulator)\//,
     rule: "facts about a kind belong to its folder",
   },
 ];

@@ -70,7 +70,7 @@ function overrunRefusal(
 function limitRefusal(refused: RefusedAdmission): GatewayError {
   const { dimension, retryAfterMs, state, debt } = refused.decision;
   const isTokens = dimension === "tokens";
-  const limit = isTokens ? state.limits.tokensPerMinute : state.limits.requestsPerMinute;
+  const limit = isTokens ? state.limitTokens : state.limitRequests;
   const used = isTokens ? limit - state.remainingTokens + debt : limit - state.remainingRequests;
   const asked = isTokens ? refused.askedTokens : 1;
   const subject = subjectOf(refused, isTokens ? "tokens per min (TPM)" : "requests per min (RPM)");

@@ -15,6 +15,7 @@ import type { Limits, Plan } from "../domain/limits/plan.ts";
 import { createMemoryLimitStore } from "../store/coordinator/memory/limit-store.ts";
 import { admit, canEverFit, type AdmissionRequest } from "./admit.ts";
 import { countRequest } from "./count-request.ts";
+import { minuteScopes } from "../domain/limits/limit-scope.ts";
 
 function setUp(limits: Partial<Limits>) {
   const clock = new ManualClock({ wallMs: 1_000_000, monotonicMs: 70_000 });
@@ -169,7 +170,7 @@ function setUpGuarantee(units = 3, contextWindow = 200) {
   };
   const services = { limits: store, clock };
   const ask = (wish: Wish) => admit(requestOf(wish), services);
-  const leftOfPlan = () => store.peek({ id: "key:key_a", limits: caller.limits });
+  const leftOfPlan = () => store.peek(minuteScopes("key:key_a", caller.limits));
   return { ask, requestOf, leftOfPlan, store, clock, services };
 }
 
@@ -184,10 +185,7 @@ describe("a key with provisioned throughput", () => {
       "spillover",
     ]);
     expect(admissions.map(({ state }) => state.remainingTokens)).toEqual([100, 0, 950]);
-    expect(admissions[0]?.state.limits).toEqual({
-      requestsPerMinute: Infinity,
-      tokensPerMinute: 300,
-    });
+    expect(admissions[0]?.state).toMatchObject({ limitRequests: Infinity, limitTokens: 300 });
     expect(leftOfPlan()).toMatchObject({ remainingRequests: 99, remainingTokens: 950 });
   });
 
@@ -260,7 +258,7 @@ describe("a key with provisioned throughput", () => {
   test("with few units has time enough for the largest request of the model", async () => {
     const { ask, clock } = setUpGuarantee(1, 750);
     const large = await ask({ input: 750, capacity: "provisioned-only" });
-    expect(large.state.limits.tokensPerMinute).toBe(800);
+    expect(large.state.limitTokens).toBe(800);
     const refused = await gatewayErrorOf(ask({ input: 51, capacity: "provisioned-only" }));
     expect(refused.message).toContain("provisioned tokens per 480 s: Limit 800, Used 750");
     clock.advance(478_999);
@@ -365,8 +363,8 @@ describe("a request that was counted when it came", () => {
       estimate: { inputTokens: tokens, outputTokens: 0 },
       output: { cap: 0, choices: 1 },
     };
-    const scope = { id: "key:key_a", limits: caller.limits };
-    const left = () => store.peek(scope);
+    const scopes = minuteScopes("key:key_a", caller.limits);
+    const left = () => store.peek(scopes);
     return { admitting: admit(request, { limits: store, clock }), left };
   }
 

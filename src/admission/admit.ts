@@ -9,7 +9,6 @@ import { guaranteeOf, type Guarantee } from "./guarantee.ts";
 import { keyScopeId, planScopes } from "./plan-scopes.ts";
 import {
   reservationUnder,
-  uncappedTerms,
   type ReservationRequest,
   type TokenReservation,
 } from "./reserve-tokens.ts";
@@ -74,7 +73,9 @@ async function refusalOf(
   const { call } = refused.request;
   if (refused.decision.retryAfterMs !== undefined && call.counted !== undefined) {
     const { key, limits } = call.caller;
-    const early = { id: `early/${keyScopeId(key.limitScope)}`, limits };
+    const id = `early/${keyScopeId(key.limitScope)}`;
+    const limit = limits.requestsPerMinute;
+    const early = { id, unit: "requests", window: "minute", limit } as const;
     const { isAdmitted } = await services.limits.count([early]);
     if (isAdmitted) await services.limits.uncount(call.counted);
   }
@@ -96,8 +97,7 @@ async function tryGuarantee(
   const { limits, clock } = services;
   const reservation = reservationUnder(guarantee.tokens, request);
   const { tokens, mostTokens } = reservation;
-  const { overrunFactor } = uncappedTerms(call);
-  const scopes = [{ ...guarantee.scope, overrunFactor }];
+  const { scopes } = guarantee;
   const decision = await limits.acquire({ callId: call.id, scopes, tokens, mostTokens });
   if (!decision.isAdmitted) {
     return { refused: { request, guarantee, decision, askedTokens: tokens, now: clock.now() } };

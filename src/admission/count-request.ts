@@ -1,5 +1,9 @@
 import type { Clock } from "../domain/clock.ts";
-import type { CountedRequest, LimitScope, RequestKind } from "../domain/limits/limit-scope.ts";
+import {
+  minuteScopes,
+  type CountedRequest,
+  type RequestKind,
+} from "../domain/limits/limit-scope.ts";
 import type { CountDecision, LimitStore } from "../store/store.ts";
 import { admissionRefusal } from "./admission-refusal.ts";
 import type { Call } from "../snapshot/call.ts";
@@ -29,11 +33,11 @@ export function countRequest(
     const now = services.clock.now();
     throw admissionRefusal({ request: { call: request }, decision, askedTokens: 0, now });
   };
-  const decision = services.limits.count(isCall ? planScopes(request) : [listingScope(request)]);
+  const decision = services.limits.count(isCall ? planScopes(request) : listingScopes(request));
   return decision instanceof Promise ? decision.then(countedOf) : countedOf(decision);
 }
 
-function listingScope({ caller }: ArrivingRequest): LimitScope {
+function listingScopes({ caller }: ArrivingRequest) {
   const { key, limits } = caller;
-  return { id: listingScopeId(key.limitScope), limits };
+  return minuteScopes(listingScopeId(key.limitScope), limits);
 }

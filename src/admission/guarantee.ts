@@ -1,12 +1,13 @@
 import { guaranteedTokens, guaranteeSeconds } from "../domain/limits/capacity.ts";
 import type { Model } from "../domain/model.ts";
-import { guaranteeLimits } from "../domain/limits/slots.ts";
+import { guaranteeLimit } from "../domain/limits/slots.ts";
 import type { LimitScope } from "../domain/limits/limit-scope.ts";
 import type { Call } from "../snapshot/call.ts";
+import { uncappedTerms } from "./reserve-tokens.ts";
 
 /** Provisioned throughput that a key has at a model. */
 export interface Guarantee {
-  readonly scope: LimitScope;
+  readonly scopes: readonly LimitScope[];
   /** How long it counts. */
   readonly seconds: number;
   /** What it has in all of that time. */
@@ -25,11 +26,17 @@ export function guaranteeOf(
   if (!model.targets.some((target) => target.pool === pool.name)) return undefined;
   const tokensPerMinute = guaranteedTokens(provisionedUnits, pool);
   const seconds = guaranteeSeconds(tokensPerMinute, model.contextWindow);
-  const limits = { requestsPerMinute: Infinity, tokensPerMinute };
+  const tokens = guaranteeLimit(tokensPerMinute, seconds);
+  const id = guaranteeScopeId(limitScope);
+  const window = { seconds };
+  const { overrunFactor } = uncappedTerms({ caller, snapshot });
   return {
-    scope: { id: guaranteeScopeId(limitScope), limits, guarantee: { seconds } },
+    scopes: [
+      { id, unit: "requests", window, limit: Infinity },
+      { id, unit: "tokens", window, limit: tokens, overrunFactor },
+    ],
     seconds,
-    tokens: guaranteeLimits(limits, seconds).tokensPerMinute,
+    tokens,
   };
 }
 

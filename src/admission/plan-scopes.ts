@@ -1,14 +1,16 @@
-import type { LimitScope } from "../domain/limits/limit-scope.ts";
+import { minuteScopes, type LimitScope } from "../domain/limits/limit-scope.ts";
 import type { Call } from "../snapshot/call.ts";
 import { uncappedTerms } from "./reserve-tokens.ts";
 
-/** Everything under which a call of a key is counted, its guarantee apart. */
+/** All limits that a call of a key is under, its guarantee apart: made once for each call. */
 export function planScopes(call: Pick<Call, "caller" | "snapshot">): readonly LimitScope[] {
   const { key, limits, accountLimits } = call.caller;
   const { overrunFactor } = uncappedTerms(call);
-  const ofKey = { id: keyScopeId(key.limitScope), limits, overrunFactor };
-  if (accountLimits === undefined) return [ofKey];
-  return [ofKey, { id: accountScopeId(key.accountId), limits: accountLimits, overrunFactor }];
+  const scopes: LimitScope[] = minuteScopes(keyScopeId(key.limitScope), limits, overrunFactor);
+  if (accountLimits !== undefined) {
+    scopes.push(...minuteScopes(accountScopeId(key.accountId), accountLimits, overrunFactor));
+  }
+  return scopes;
 }
 
 /** The scope in which all that keys of an account use is counted, where they have a common limit. */

@@ -9,7 +9,7 @@ import { checkModels } from "./attempts/call-candidates.ts";
 import { canCount } from "./count-input.ts";
 import { failureError } from "./failure-error.ts";
 import { Meter } from "./metering/meter.ts";
-import type { Operation } from "./operation.ts";
+import type { CallWork } from "./call-work.ts";
 import { resolveModel } from "../snapshot/resolve-model.ts";
 import type { RunningAttempt } from "./attempts/running-attempt.ts";
 import type { PipelineServices } from "./services.ts";
@@ -29,11 +29,11 @@ export interface StartedCall<Answer> {
  */
 export async function runCall<Answer>(
   arriving: Call,
-  operation: Operation<Answer>,
+  work: CallWork<Answer>,
   services: PipelineServices,
 ): Promise<StartedCall<Answer>> {
   if (!services.ledger.hasRoom) throw ledgerFull(arriving);
-  const resolved = resolveModel(arriving, operation.alias, operation.kind);
+  const resolved = resolveModel(arriving, work.alias, work.kind);
   const { model } = resolved;
   const subject = {
     accountId: arriving.caller.key.accountId,
@@ -41,17 +41,17 @@ export async function runCall<Answer>(
     model,
     nowMs: services.clock.monotonic(),
   };
-  const { output, isStreamed } = operation;
-  const size = operation.measure(model, arriving);
+  const { output, isStreamed } = work;
+  const size = work.measure(model, arriving);
   const estimate = services.estimator.estimate(subject, size, output);
   // From here the meter reports every end of the call.
   const call = services.running.enter(arriving);
   const meter = new Meter({ call, model, size, output, estimate, isStreamed }, services);
   try {
-    checkModels(model, { call, operation });
+    checkModels(model, { call, work });
     const request = { call, resolved, estimate, output };
     const admission = await admit(
-      canEverFit(request) ? request : await counted(request, operation, { call, meter, services }),
+      canEverFit(request) ? request : await counted(request, work, { call, meter, services }),
       services,
     );
     openAccount(meter, admission, call);
@@ -61,7 +61,7 @@ export async function runCall<Answer>(
     const { answer, attempt } = await attemptInTurn({
       call,
       admission,
-      operation,
+      work,
       meter,
       services,
     });
@@ -100,18 +100,18 @@ export async function completeWhole<Answer>(
  */
 async function counted<Answer>(
   request: AdmissionRequest,
-  operation: Operation<Answer>,
+  work: CallWork<Answer>,
   context: AttemptContext,
 ): Promise<AdmissionRequest> {
   const { model } = request.resolved;
   const { counted: countedRequest, snapshot } = context.call;
-  if (operation.countInput === undefined || countedRequest === undefined) return request;
+  if (work.countInput === undefined || countedRequest === undefined) return request;
   if (!canCount(model, snapshot)) return request;
-  const inputTokens = await operation.countInput(model, context);
+  const inputTokens = await work.countInput(model, context);
   if (inputTokens === undefined) return request;
   context.meter.inputCounted(inputTokens);
   // An input that is too long for the model is refused under any plan.
-  checkModels(model, { call: context.call, operation });
+  checkModels(model, { call: context.call, work });
   return { ...request, estimate: { ...request.estimate, inputTokens } };
 }
 

@@ -1,40 +1,19 @@
-import { suggest } from "../config/problems/suggest.ts";
-import { accountsCommand } from "./resources/accounts.ts";
-import { applicationsCommand } from "./resources/applications.ts";
-import { auditCommand } from "./resources/audit.ts";
-import { checkConfigCommand } from "./check-config.ts";
+import { suggest } from "../settings/suggest.ts";
 import { exitCodes } from "../process/exit-codes.ts";
+import { checkConfigCommand } from "./check-config.ts";
 import type { Command, CommandIo } from "./command.ts";
-import { explainCommand } from "./explain/explain.ts";
-import { keysCommand } from "./keys/keys.ts";
-import { peppersCommand } from "./resources/peppers.ts";
-import { poolsCommand } from "./resources/pools.ts";
 import { commandLine } from "./program.ts";
-import { refusalsCommand } from "./resources/refusals.ts";
 import { runCommand } from "./run-command.ts";
 import { serveCommand } from "./serve/serve.ts";
 import { simulatorCommand } from "./serve/simulator.ts";
-import { tokensCommand } from "./resources/tokens.ts";
-import { usageCommand } from "./usage/usage.ts";
-import { usersCommand } from "./resources/users.ts";
 
-/** In the order of the overview. */
-export const commands: readonly Command[] = [
-  serveCommand,
-  checkConfigCommand,
-  accountsCommand,
-  applicationsCommand,
-  keysCommand,
-  poolsCommand,
-  peppersCommand,
-  usersCommand,
-  tokensCommand,
-  usageCommand,
-  auditCommand,
-  refusalsCommand,
-  explainCommand,
-  simulatorCommand,
-];
+const ownCommands: readonly Command[] = [serveCommand, checkConfigCommand, simulatorCommand];
+
+/** All of them, in the order of the overview. */
+export async function allCommands(): Promise<readonly Command[]> {
+  const { resourceCommands } = await import("./resource-commands.ts");
+  return [serveCommand, checkConfigCommand, ...resourceCommands, simulatorCommand];
+}
 
 /** Does what the arguments of the process say; resolves with the exit code. */
 export async function runCommandLine(
@@ -47,15 +26,18 @@ export async function runCommandLine(
     io.print(version);
     return exitCodes.ok;
   }
-  if (name === undefined || name === "--help" || name === "-h") {
-    io.print(overview());
-    return name === undefined ? exitCodes.usage : exitCodes.ok;
-  }
   // `help keys rotate` is how others ask for `keys rotate --help`.
   if (name === "help") return runCommandLine([...rest, "--help"], version, io);
-  const command = commands.find((candidate) => candidate.name === name);
+  // Whoever serves waits for nothing that the other commands need.
+  const own = ownCommands.find((candidate) => candidate.name === name);
+  const commands = own === undefined ? await allCommands() : ownCommands;
+  if (name === undefined || name === "--help" || name === "-h") {
+    io.print(overview(commands));
+    return name === undefined ? exitCodes.usage : exitCodes.ok;
+  }
+  const command = own ?? commands.find((candidate) => candidate.name === name);
   if (command === undefined) {
-    io.report(`sluice: ${noCommand(name)}`);
+    io.report(`sluice: ${noCommand(name, commands)}`);
     return exitCodes.usage;
   }
   if (rest.includes("--help") || rest.includes("-h")) {
@@ -69,14 +51,14 @@ export async function runCommandLine(
   return runCommand(command, rest, io);
 }
 
-function noCommand(name: string): string {
+function noCommand(name: string, commands: readonly Command[]): string {
   const names = commands.map((command) => command.name);
   const meant = suggest(name, names);
-  if (meant === undefined) return `there is no command '${name}'\n\n${overview()}`;
+  if (meant === undefined) return `there is no command '${name}'\n\n${overview(commands)}`;
   return `there is no command '${name}'; did you mean \`${commandLine(meant)}\`?`;
 }
 
-function overview(): string {
+function overview(commands: readonly Command[]): string {
   const width = Math.max(...commands.map((command) => command.name.length));
   const lines = commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`);
   return `Usage: sluice COMMAND [options]

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { upstreamOfKind } from "../../test/support/kind-settings.ts";
 import { demoConfigText } from "./demo.ts";
 import { parseConfig } from "./load.ts";
 import { checkWarnings } from "./problems/warnings.ts";
@@ -38,14 +39,15 @@ test("the demo offers every alias on every host through one upstream", () => {
     "embed-text-v2": "embedding",
   });
   expect(config.upstreams.get("simulator")).toMatchObject({
-    kind: "bedrock",
-    endpoint: "http://127.0.0.1:9000",
-    region: "us-east-1",
-    credentials: { source: "static", accessKeyId: "ID" },
+    kind: { name: "bedrock" },
+    settings: {
+      endpoint: "http://127.0.0.1:9000",
+      region: "us-east-1",
+      credentials: { source: "static", accessKeyId: "ID" },
+    },
   });
   const aliases = kinds.filter(([, kind]) => kind === "chat").map(([alias]) => alias);
-  const upstream = config.upstreams.get("simulator");
-  const models = upstream?.kind === "bedrock" ? upstream.models : new Map<string, never>();
+  const { models } = upstreamOfKind(config, "bedrock", "simulator").settings;
   for (const alias of aliases) {
     const settings = [...(models.get(alias ?? "")?.values() ?? [])];
     expect(settings.map(({ dropUnsupported }) => dropUnsupported)).toEqual([true]);

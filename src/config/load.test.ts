@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { openaiKind } from "../upstreams/openai/kind.ts";
+import { upstreamOfKind } from "../../test/support/kind-settings.ts";
 import type { Config } from "./config.ts";
 import { formatProblems, parseConfig } from "./load.ts";
 
@@ -101,22 +103,24 @@ describe("a valid file", () => {
 
   test("gives an upstream with every default in milliseconds and plain values", () => {
     expect(read(fileText()).upstreams.get("local-vllm")).toEqual({
-      kind: "openai",
+      kind: openaiKind,
       name: "local-vllm",
-      baseUrl: "http://127.0.0.1:8000/v1",
-      apiKey: undefined,
-      apiKeyHeader: "authorization",
-      headers: {},
-      query: {},
-      forwardFields: [],
-      dropFields: [],
-      maxTokensField: "as_sent",
-      instructionRole: "as_sent",
-      flattenTextParts: false,
-      streamUsage: true,
-      takesTokenIds: true,
-      embeddingBatchLimit: 2048,
-      embeddingEncoding: "as_sent",
+      settings: {
+        baseUrl: "http://127.0.0.1:8000/v1",
+        apiKey: undefined,
+        apiKeyHeader: "authorization",
+        headers: {},
+        query: {},
+        forwardFields: [],
+        dropFields: [],
+        maxTokensField: "as_sent",
+        instructionRole: "as_sent",
+        flattenTextParts: false,
+        streamUsage: true,
+        takesTokenIds: true,
+        embeddingBatchLimit: 2048,
+        embeddingEncoding: "as_sent",
+      },
       timeouts: { connectMs: 3000, firstByteMs: 60_000, idleMs: 30_000, totalMs: 600_000 },
       maxInFlight: 4096,
       drain: undefined,
@@ -124,10 +128,9 @@ describe("a valid file", () => {
   });
 
   test("keeps an upstream's credential where nothing prints it", () => {
-    const settings = read(upstream("api_key: ${KEY}"), { KEY: "sk-live-1234" }).upstreams.get(
-      "local-vllm",
-    );
-    expect(settings?.kind === "openai" && settings.apiKey?.reveal()).toBe("sk-live-1234");
+    const config = read(upstream("api_key: ${KEY}"), { KEY: "sk-live-1234" });
+    const { settings } = upstreamOfKind(config, "openai", "local-vllm");
+    expect(settings.apiKey?.reveal()).toBe("sk-live-1234");
     expect(Bun.inspect(settings)).not.toContain("sk-live");
     expect(JSON.stringify(settings)).not.toContain("sk-live");
   });
@@ -260,8 +263,7 @@ describe("a valid file", () => {
       }),
     ).upstreams.get("local-vllm");
     expect(settings).toMatchObject({
-      baseUrl: "https://h.example/v1",
-      headers: { "x-team": "search" },
+      settings: { baseUrl: "https://h.example/v1", headers: { "x-team": "search" } },
     });
   });
 
@@ -269,7 +271,7 @@ describe("a valid file", () => {
     const settings = read(upstream("max_in_flight: ${MOST}, stream_usage: ${USAGE:-false}"), {
       MOST: "12",
     }).upstreams.get("local-vllm");
-    expect(settings).toMatchObject({ maxInFlight: 12, streamUsage: false });
+    expect(settings).toMatchObject({ maxInFlight: 12, settings: { streamUsage: false } });
   });
 
   test("takes a pepper from the environment", () => {

@@ -1,11 +1,14 @@
-import { buildConfig } from "./build/build.ts";
+import { buildConfig } from "./build.ts";
 import type { Config } from "./config.ts";
 import { type InterpolationProblem, interpolate } from "./text/interpolate.ts";
 import type { Environment } from "./text/placeholder.ts";
-import { type ConfigPath, type ConfigProblem, formatPath } from "./problems/problem.ts";
+import type { ConfigPath, SettingProblem } from "../settings/problem.ts";
+import type { UpstreamKind } from "../upstreams/kind.ts";
+import { upstreamKinds } from "../upstreams/kinds.ts";
+import { type ConfigProblem, formatPath } from "./problems/problem.ts";
 import { referenceProblems } from "./problems/references.ts";
-import { configFileSchema } from "./schema/schema.ts";
-import { describeIssue, type SchemaProblem, schemaProblems } from "./problems/schema-problems.ts";
+import { configFileSchema } from "./schema.ts";
+import { describeIssue, schemaProblems } from "./problems/schema-problems.ts";
 import { parseYaml, type YamlTree } from "./text/yaml-tree.ts";
 
 export type { ConfigProblem } from "./problems/problem.ts";
@@ -22,25 +25,31 @@ export interface ConfigSource {
 }
 
 /** Reads the text of a configuration file. Never throws; tells all problems at once. */
-export function parseConfig(text: string, source: ConfigSource): ConfigResult {
+export function parseConfig(
+  text: string,
+  source: ConfigSource,
+  kinds: readonly UpstreamKind[] = upstreamKinds,
+): ConfigResult {
   const yaml = parseYaml(text);
   if (!yaml.ok) return yaml;
   const { value, problems: unset } = interpolate(yaml.tree.value, source.env);
-  const parsed = configFileSchema.safeParse(value, { error: describeIssue });
+  const parsed = configFileSchema(kinds).safeParse(value, { error: describeIssue });
   const found = [
     ...unset,
-    ...withoutPaths(parsed.success ? [] : schemaProblems(parsed.error.issues, value), unset),
-    ...withoutPaths(referenceProblems(value), unset),
+    ...withoutPaths(parsed.success ? [] : schemaProblems(parsed.error.issues, value, kinds), unset),
+    ...withoutPaths(referenceProblems(value, kinds), unset),
   ];
-  if (parsed.success && found.length === 0) return { ok: true, config: buildConfig(parsed.data) };
+  if (parsed.success && found.length === 0) {
+    return { ok: true, config: buildConfig(parsed.data, kinds) };
+  }
   return { ok: false, problems: found.map((problem) => place(problem, yaml.tree)) };
 }
 
 /** A value that could not be made says nothing about the rest of the file. */
 function withoutPaths(
-  problems: readonly SchemaProblem[],
+  problems: readonly SettingProblem[],
   unset: readonly InterpolationProblem[],
-): readonly SchemaProblem[] {
+): readonly SettingProblem[] {
   const skipped = new Set(unset.map(({ path }) => pathKey(path)));
   return problems.filter(({ path }) => !skipped.has(pathKey(path)));
 }
@@ -49,6 +58,6 @@ function pathKey(path: ConfigPath): string {
   return JSON.stringify(path);
 }
 
-function place({ path, ...rest }: SchemaProblem, tree: YamlTree): ConfigProblem {
+function place({ path, ...rest }: SettingProblem, tree: YamlTree): ConfigProblem {
   return { path: formatPath(path), ...tree.locate(path), ...rest };
 }

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { stringify } from "yaml";
 import { demoConfigText } from "./demo.ts";
 import { formatProblems, parseConfig } from "./load.ts";
-import { configInputSchema, isSchema, type JsonSchema } from "./schema/json-schema.ts";
+import { configInputSchema, isSchema, type JsonSchema } from "./json-schema.ts";
 
 const demo = demoConfigText({
   simulator: {

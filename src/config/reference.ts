@@ -1,4 +1,4 @@
-import { configInputSchema, isSchema, type JsonSchema } from "./schema/json-schema.ts";
+import { configInputSchema, isSchema, type JsonSchema } from "./json-schema.ts";
 
 /** One key of the file, as the reference shows it. */
 export interface ReferenceRow {

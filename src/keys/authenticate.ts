@@ -1,4 +1,5 @@
 import { readPublicId } from "../domain/keys/api-key.ts";
+import type { CredentialForm } from "../domain/keys/credential-form.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Caller } from "../domain/keys/key.ts";
 import type { Environment } from "../domain/model.ts";
@@ -26,6 +27,8 @@ export interface KnownSecrets {
 }
 
 export interface AuthenticateOptions {
+  /** What callers are told a key is sent in. */
+  readonly form: CredentialForm;
   readonly peppers: Peppers;
   readonly clock: Pick<Clock, "now">;
   readonly secrets: KnownSecrets;
@@ -38,9 +41,9 @@ export interface AuthenticateOptions {
   readonly onPlanMissing: (keyId: string, plan: string) => void;
 }
 
-/** Reads the caller's network address only when the key is bound to networks. */
+/** `text` is the credential; reads the network address only when the key is bound to networks. */
 export type Authenticate = (
-  authorization: string | null,
+  text: string,
   environment: Environment,
   address: () => string,
 ) => Caller;
@@ -51,11 +54,10 @@ export type Authenticate = (
  * good keys away on a 401.
  */
 export function createAuthenticate(options: AuthenticateOptions): Authenticate {
-  const { secrets, clock, peppers, onUsed, onOutdated } = options;
-  return (authorization, environment, address) => {
-    const text = readBearer(authorization);
+  const { form, secrets, clock, peppers, onUsed, onOutdated } = options;
+  return (text, environment, address) => {
     const publicId = readPublicId(text);
-    const sent: SentKey = { text, publicId, environment: environment.name };
+    const sent: SentKey = { text, form, publicId, environment: environment.name };
     if (publicId === undefined) {
       throw invalidKey({ rule: text === "" ? "key_missing" : "key_malformed" }, sent);
     }
@@ -88,13 +90,6 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate {
     }
     return { key, publicId, limits, accountLimits: stored.accountLimits };
   };
-}
-
-function readBearer(authorization: string | null): string {
-  if (authorization === null) return "";
-  const separator = authorization.indexOf(" ");
-  if (separator !== 6 || authorization.slice(0, 6).toLowerCase() !== "bearer") return "";
-  return authorization.slice(7).trim();
 }
 
 function faultOf({ key, secret }: StoredSecret, now: number): KeyFault | undefined {

@@ -1,4 +1,5 @@
 import { maskApiKey } from "../domain/keys/api-key.ts";
+import { bearer, type CredentialForm } from "../domain/keys/credential-form.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Key } from "../domain/keys/key.ts";
 import type { RefusalExplanation, RefusalRule } from "../domain/errors/refusal.ts";
@@ -6,7 +7,9 @@ import type { Call } from "../snapshot/call.ts";
 
 /** The credential that a request sent. */
 export interface SentKey {
+  /** As the form reads it. */
   readonly text: string;
+  readonly form: CredentialForm;
   /** Undefined unless the text has the form of a key. */
   readonly publicId: string | undefined;
   /** Name of the environment the request was sent to. */
@@ -22,7 +25,7 @@ export interface KeyFault {
 
 /** `when` is empty or starts with a space. */
 const summaries = {
-  key_missing: () => "The request has no Authorization header with a Bearer key.",
+  key_missing: (_when, { name }) => `The request has no ${name}.`,
   key_malformed: () => "What was sent is not a whole API key: its form or its checksum is wrong.",
   key_unknown: () =>
     "No key has this public id, or none that worked lately: it ended long ago, was removed, or " +
@@ -38,20 +41,19 @@ const summaries = {
     `This secret of the key ended${when}: a rotation, a leak check or somebody ended it. The key ` +
     "goes on with its newest secret.",
   other_environment: () => "The key is of another environment than the host that was asked.",
-} as const satisfies Partial<Record<RefusalRule, (when: string) => string>>;
+} as const satisfies Partial<Record<RefusalRule, (when: string, form: CredentialForm) => string>>;
 
-function summaryOf({ rule, at }: KeyFault): string {
-  return summaries[rule](at === undefined ? "" : ` at ${new Date(at).toISOString()}`);
+function summaryOf({ rule, at }: KeyFault, form = bearer): string {
+  return summaries[rule](at === undefined ? "" : ` at ${new Date(at).toISOString()}`, form);
 }
 
 /** The 401, the same for every fault. Pass the key only when its digest matched. */
 export function invalidKey(fault: KeyFault, sent: SentKey, key?: Key): GatewayError {
   return new GatewayError("invalid_api_key", {
     message:
-      `${whatIsWrong(sent)} Send the key of your application for this environment in the ` +
-      "Authorization header (Authorization: Bearer YOUR_KEY).",
-    headers: { "www-authenticate": "Bearer" },
-    explanation: explain(fault.rule, summaryOf(fault), { sent, key }),
+      `${whatIsWrong(sent)} Send the key of your application for this environment ` +
+      `${sent.form.place}.`,
+    explanation: explain(fault.rule, summaryOf(fault, sent.form), { sent, key }),
   });
 }
 
@@ -69,11 +71,10 @@ export function keyEnded(
   fault: KeyFault = { rule: "key_disabled" },
 ): GatewayError {
   const { key, publicId } = caller;
-  const sent: SentKey = { text: "", publicId, environment: environment.name };
+  const sent = { publicId, environment: environment.name };
   const summary = `${summaryOf(fault)} The call was ended while it ran.`;
   return new GatewayError("invalid_api_key", {
     message: "The API key was revoked or disabled while this request ran.",
-    headers: { "www-authenticate": "Bearer" },
     explanation: explain(fault.rule, summary, { sent, key }),
   });
 }
@@ -119,7 +120,10 @@ export function planMissing(sent: SentKey, key: Key): GatewayError {
 function explain(
   rule: RefusalRule,
   summary: string,
-  { sent, key }: { readonly sent: SentKey; readonly key: Key | undefined },
+  {
+    sent,
+    key,
+  }: { readonly sent: Pick<SentKey, "publicId" | "environment">; readonly key: Key | undefined },
 ): RefusalExplanation {
   return {
     rule,

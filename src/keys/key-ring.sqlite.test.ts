@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { generateApiKey } from "../domain/keys/api-key.ts";
+import { bearer } from "../domain/keys/credential-form.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Key } from "../domain/keys/key.ts";
 import {
@@ -126,6 +127,7 @@ function gateway(clock: ManualClock) {
     onReloadFailed: () => undefined,
   });
   const authenticate = createAuthenticate({
+    form: bearer,
     peppers,
     clock,
     secrets: ring,
@@ -141,7 +143,7 @@ function gateway(clock: ManualClock) {
     /** `200`, or status and rule of the refusal. */
     try: (text: string): string => {
       try {
-        authenticate(`Bearer ${text}`, production, () => "192.0.2.1");
+        authenticate(text, production, () => "192.0.2.1");
         return "200";
       } catch (error) {
         if (!(error instanceof GatewayError)) throw error;

@@ -1,6 +1,6 @@
 import type { Clock } from "../domain/clock.ts";
 import type { RoutingSettings } from "../domain/routing-settings.ts";
-import { SecondsRing } from "./health/seconds-ring.ts";
+import { RecentCount } from "../domain/limits/recent-count.ts";
 
 const countedSeconds = 10;
 
@@ -55,9 +55,9 @@ export class RetryBudget {
     let counts = this.#counts.get(name);
     if (counts === undefined) {
       counts = {
-        ordinary: new SecondsRing(countedSeconds),
+        ordinary: new RecentCount(countedSeconds),
         // Any ten seconds reach into an eleventh slot.
-        extra: new SecondsRing(countedSeconds + 1),
+        extra: new RecentCount(countedSeconds + 1),
       };
       this.#counts.set(name, counts);
     }
@@ -66,6 +66,6 @@ export class RetryBudget {
 }
 
 interface Counts {
-  readonly ordinary: SecondsRing;
-  readonly extra: SecondsRing;
+  readonly ordinary: RecentCount;
+  readonly extra: RecentCount;
 }

@@ -1,9 +1,12 @@
 import type { CapacityMode } from "../domain/limits/capacity.ts";
 import type { Caller } from "../domain/keys/key.ts";
-import type { Environment } from "../domain/model.ts";
+import type { Environment, ModelKind } from "../domain/model.ts";
 import type { CountedRequest } from "../domain/limits/limit-scope.ts";
 import type { RunningHooks } from "./call-hooks.ts";
 import type { Snapshot } from "./snapshot.ts";
+
+/** Paths of a dialect for the models of each kind and the list of all; for messages. */
+export type ModelEndpoints = Readonly<Record<ModelKind | "list", string>>;
 
 /** Options that a caller sets in headers. */
 export interface CallOptions {
@@ -21,6 +24,8 @@ export interface Call {
   readonly caller: Caller;
   readonly environment: Environment;
   readonly snapshot: Snapshot;
+  /** The dialect of its route. */
+  readonly dialect: { readonly endpoints: ModelEndpoints };
   /** Aborts when the caller disconnects. */
   readonly signal: AbortSignal;
   /** Monotonic milliseconds. */

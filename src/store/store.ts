@@ -1,6 +1,6 @@
 import type { Key, KeySecret } from "../domain/keys/key.ts";
-import type { CountedRequest, LimitScope } from "../domain/limits/limit-scope.ts";
-import type { LimitDimension, LimitState } from "../domain/limits/limit-state.ts";
+import type { CountedRequest, LimitScope, LimitUnit } from "../domain/limits/limit-scope.ts";
+import type { LimitState } from "../domain/limits/limit-state.ts";
 import type { PepperedDigest } from "../domain/keys/peppers.ts";
 import type { Limits } from "../domain/limits/plan.ts";
 import type { WindowSlot } from "../domain/errors/refusal.ts";
@@ -96,13 +96,13 @@ export interface UsageRetention {
 export interface LimitRequest {
   /** Unique; `settle` names it again. */
   readonly callId: string;
-  /** Never empty. Either all scopes are charged or none. */
+  /** Never empty. Either all scopes are charged or none, each in its unit. */
   readonly scopes: readonly LimitScope[];
-  /** Tokens to reserve in every scope. */
+  /** To reserve in every scope of tokens. */
   readonly tokens: number;
   /** The most that the call can use, where that is more. */
   readonly mostTokens?: number | undefined;
-  /** Set when the scopes have counted the request before: only its tokens are new. */
+  /** Set when the scopes of requests have counted it before: only its tokens are new. */
   readonly counted?: CountedRequest | undefined;
 }
 
@@ -112,7 +112,7 @@ export type CountDecision =
 export type LimitDecision =
   | {
       readonly isAdmitted: true;
-      /** Of the first scope named. */
+      /** Of the id that the first scope names. */
       readonly state: LimitState;
     }
   | RefusedByLimit;
@@ -120,27 +120,27 @@ export type LimitDecision =
 export interface RefusedByLimit {
   readonly isAdmitted: false;
   readonly scopeId: string;
-  readonly dimension: LimitDimension;
+  readonly dimension: LimitUnit;
   /** When the same request fits if nothing else is admitted; undefined: it never fits. */
   readonly freeAfterMs: number | undefined;
   /** Set when calls under way could use too much beyond what is charged for them, in tokens. */
   readonly overrun?: { readonly limit: number; readonly used: number; readonly asked: number };
   /** What to tell the caller: that, or longer, so that not all come back at once. */
   readonly retryAfterMs: number | undefined;
-  /** Of the scope that refused. */
+  /** Of the id whose scope refused. */
   readonly state: LimitState;
   /** Tokens that it was used beyond its limit, and that are not paid yet. */
   readonly debt: number;
-  /** What its window held, oldest first, empty seconds left out. */
+  /** What was held of that id, oldest first, empty seconds left out. */
   readonly slots: readonly WindowSlot[];
 }
 
 /**
- * Requests and tokens per minute. Every backend passes `contract/limit-store-contract.ts`.
+ * Limits of calls, whatever their unit and window. Every backend passes `contract/limit-store-contract.ts`.
  * A backend in this process may answer without a promise.
  */
 export interface LimitStore {
-  /** Counts a request in all scopes, of each of which it is one. A refusal changes nothing. */
+  /** Counts one in all scopes of requests, if none of any unit is over. A refusal changes nothing. */
   count(scopes: readonly LimitScope[]): CountDecision | Promise<CountDecision>;
   /** Takes a counted request back, once. */
   uncount(counted: CountedRequest): void | Promise<void>;

@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
-import type { CountedRequest, LimitScope } from "../../src/domain/limits/limit-scope.ts";
-import { scopeOf, waitOf, type LimitStoreFixture } from "./limit-store-fixture.ts";
+import type { CountedRequest } from "../../src/domain/limits/limit-scope.ts";
+import { scopeOf, waitOf, type LimitStoreFixture, type Scopes } from "./limit-store-fixture.ts";
 
 /** What every limit store must do with requests that are counted before what they ask for is known. */
 export function countingContract(fixture: LimitStoreFixture): void {
   const scope = scopeOf("key", { requestsPerMinute: 3, tokensPerMinute: 100 });
 
-  async function count(...scopes: readonly LimitScope[]): Promise<CountedRequest> {
-    const decision = await fixture.store.count(scopes);
+  async function count(...scopes: readonly Scopes[]): Promise<CountedRequest> {
+    const decision = await fixture.store.count(scopes.flat());
     if (!decision.isAdmitted) throw new Error("the request was refused");
     return decision.counted;
   }
@@ -29,12 +29,12 @@ export function countingContract(fixture: LimitStoreFixture): void {
   test("a request beyond the limit is refused with the wait, and changes nothing", async () => {
     for (let index = 0; index < 3; index += 1) await count(scope);
     const before = await fixture.left(scope);
-    const refused = await fixture.store.count([scope]);
+    const refused = await fixture.store.count(scope);
     if (refused.isAdmitted) throw new Error("the request was admitted");
     expect(refused).toMatchObject({ scopeId: "key", dimension: "requests" });
     expect(await fixture.left(scope)).toEqual(before);
     fixture.clock.advance(waitOf(refused));
-    expect((await fixture.store.count([scope])).isAdmitted).toBe(true);
+    expect((await fixture.store.count(scope)).isAdmitted).toBe(true);
   });
 
   test("a request that was counted has room for its tokens, though it was the last", async () => {
@@ -70,7 +70,7 @@ export function countingContract(fixture: LimitStoreFixture): void {
   test("a request is counted in all scopes or in none, and taken back from all", async () => {
     const account = scopeOf("account", { requestsPerMinute: 1 });
     const counted = await count(scope, account);
-    const refused = await fixture.store.count([scope, account]);
+    const refused = await fixture.store.count([...scope, ...account]);
     expect(refused).toMatchObject({ isAdmitted: false, scopeId: "account" });
     expect((await fixture.left(scope)).remainingRequests).toBe(2);
     await fixture.store.uncount(counted);

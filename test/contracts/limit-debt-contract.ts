@@ -5,10 +5,10 @@ import { scopeOf, waitOf, type LimitStoreFixture } from "./limit-store-fixture.t
 /** What every limit store must do with what is used beyond the limit. */
 export function debtContract(fixture: LimitStoreFixture): void {
   const scope = scopeOf("key", { requestsPerMinute: 1_000, tokensPerMinute: 1_000 });
-  const uncapped = { ...scope, overrunFactor: 3 };
+  const uncapped = scopeOf("key", { requestsPerMinute: 1_000, tokensPerMinute: 1_000 }, 3);
 
   async function begin(callId: string, tokens: number, mostTokens: number): Promise<LimitDecision> {
-    return fixture.store.acquire({ callId, scopes: [uncapped], tokens, mostTokens });
+    return fixture.store.acquire({ callId, scopes: uncapped, tokens, mostTokens });
   }
 
   test("what was used beyond the limit is paid by the minutes that follow, to the last token", async () => {
@@ -92,7 +92,7 @@ export function debtContract(fixture: LimitStoreFixture): void {
   });
 
   test("what is used beyond a limit of several owners leaves with its second", async () => {
-    const pool = { ...scope, isShared: true };
+    const pool = scope.map((each) => ({ ...each, isShared: true }));
     await fixture.acquireAs("call", [pool], 100);
     await fixture.store.settle("call", 50_000);
     expect((await fixture.acquire([pool], 1)).isAdmitted).toBe(false);

@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
-import type { LimitScope } from "../../src/domain/limits/limit-scope.ts";
-import { waitOf, type LimitStoreFixture } from "./limit-store-fixture.ts";
+import { guaranteeLimit } from "../../src/domain/limits/slots.ts";
+import { scopeOf, waitOf, type LimitStoreFixture, type Scopes } from "./limit-store-fixture.ts";
 
 /** What every limit store must do for guarantees, which err for their owner where caps err for the operator. */
 export function guaranteeContract(fixture: LimitStoreFixture): void {
   test("is free again for what comes 60 seconds later, where a cap is not", async () => {
     fixture.clock.advance(300);
     const scope = guaranteeOf("key", 100);
-    const cap = { id: "key", limits: scope.limits };
+    const cap = scopeOf("key", { tokensPerMinute: 100 });
     await fixture.acquire([scope], 100);
     await fixture.acquire([cap], 100);
     fixture.clock.advance(58_699);
@@ -22,7 +22,8 @@ export function guaranteeContract(fixture: LimitStoreFixture): void {
     fixture.clock.advance(250);
     const { state } = await fixture.acquire([guaranteeOf("key", 100, 120)], 150);
     expect(state).toEqual({
-      limits: { requestsPerMinute: Infinity, tokensPerMinute: 200 },
+      limitRequests: Infinity,
+      limitTokens: 200,
       remainingRequests: Infinity,
       remainingTokens: 50,
       resetRequestsMs: 118_750,
@@ -86,7 +87,7 @@ export function guaranteeContract(fixture: LimitStoreFixture): void {
 
   test("and a cap of the same id count apart, and are charged together or not at all", async () => {
     const guarantee = guaranteeOf("key", 100);
-    const cap = { id: "key", limits: { requestsPerMinute: 10, tokensPerMinute: 50 } };
+    const cap = scopeOf("key", { requestsPerMinute: 10, tokensPerMinute: 50 });
     expect(await fixture.acquire([guarantee, cap], 60)).toMatchObject({ isAdmitted: false });
     await fixture.acquire([guarantee], 60);
     expect((await fixture.left(cap)).remainingTokens).toBe(50);
@@ -108,6 +109,10 @@ export function guaranteeContract(fixture: LimitStoreFixture): void {
   });
 }
 
-function guaranteeOf(id: string, tokensPerMinute: number, seconds = 60): LimitScope {
-  return { id, limits: { requestsPerMinute: Infinity, tokensPerMinute }, guarantee: { seconds } };
+function guaranteeOf(id: string, tokensPerMinute: number, seconds = 60): Scopes {
+  const limit = guaranteeLimit(tokensPerMinute, seconds);
+  return [
+    { id, unit: "requests", window: { seconds }, limit: Infinity },
+    { id, unit: "tokens", window: { seconds }, limit },
+  ];
 }

@@ -46,7 +46,8 @@ function admissionContract(fixture: LimitStoreFixture): void {
     fixture.clock.advance(2_000);
     const { state } = await fixture.acquire([scope], 20);
     expect(state).toEqual({
-      limits: scope.limits,
+      limitRequests: 5,
+      limitTokens: 100,
       remainingRequests: 3,
       remainingTokens: 50,
       resetRequestsMs: 60_750,

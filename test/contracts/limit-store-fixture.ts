@@ -2,13 +2,16 @@ import { expect } from "bun:test";
 import { ManualClock } from "../support/manual-clock.ts";
 import type { Limits } from "../../src/domain/limits/plan.ts";
 import type { LimitState } from "../../src/domain/limits/limit-state.ts";
-import type { LimitScope } from "../../src/domain/limits/limit-scope.ts";
+import { minuteScopes, type LimitScope } from "../../src/domain/limits/limit-scope.ts";
 import type { LimitDecision, LimitStore } from "../../src/store/store.ts";
 
 /** What a backend under contract is to be created with. */
 export const contractReservationTtlMs = 600_000;
 
 export type CreateLimitStore = (clock: ManualClock) => LimitStore | Promise<LimitStore>;
+
+/** The limits of one id. */
+export type Scopes = readonly LimitScope[];
 
 /** One store and its clock, made anew for each test. */
 export class LimitStoreFixture {
@@ -35,29 +38,31 @@ export class LimitStoreFixture {
     this.#store = await this.#create(this.#clock);
   }
 
-  acquire(scopes: readonly LimitScope[], tokens: number): Promise<LimitDecision> {
+  acquire(scopes: readonly Scopes[], tokens: number): Promise<LimitDecision> {
     this.#callCount += 1;
     return this.acquireAs(`anonymous ${this.#callCount}`, scopes, tokens);
   }
 
   async acquireAs(
     callId: string,
-    scopes: readonly LimitScope[],
+    scopes: readonly Scopes[],
     tokens: number,
   ): Promise<LimitDecision> {
-    return this.store.acquire({ callId, scopes, tokens });
+    return this.store.acquire({ callId, scopes: scopes.flat(), tokens });
   }
 
   /** What a scope has left, asked by a request that can never be charged. */
-  async left(scope: LimitScope): Promise<LimitState> {
-    const decision = await this.acquire([scope], scope.limits.tokensPerMinute + 1);
+  async left(scopes: Scopes): Promise<LimitState> {
+    const ofTokens = scopes.find(({ unit }) => unit === "tokens");
+    const decision = await this.acquire([scopes], (ofTokens?.limit ?? 0) + 1);
     expect(decision.isAdmitted).toBe(false);
     return decision.state;
   }
 }
 
-export function scopeOf(id: string, limits: Partial<Limits>): LimitScope {
-  return { id, limits: { requestsPerMinute: 1_000, tokensPerMinute: 1_000_000, ...limits } };
+export function scopeOf(id: string, limits: Partial<Limits>, overrunFactor?: number): Scopes {
+  const all = { requestsPerMinute: 1_000, tokensPerMinute: 1_000_000, ...limits };
+  return minuteScopes(id, all, overrunFactor);
 }
 
 export function waitOf(decision: LimitDecision): number {

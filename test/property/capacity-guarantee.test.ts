@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { guaranteeSeconds } from "../../src/domain/limits/capacity.ts";
-import { guaranteeLimits } from "../../src/domain/limits/slots.ts";
+import { guaranteeLimit } from "../../src/domain/limits/slots.ts";
 import {
   createMemoryLimitStore,
   type MemoryLimitStore,
@@ -30,8 +30,8 @@ class Owner {
   ask(tokens: number, tokensPerMinute: number, largest = tokensPerMinute): boolean {
     const id = `call ${this.calls.length + this.refused}`;
     const seconds = guaranteeSeconds(tokensPerMinute, largest);
-    const limits = { requestsPerMinute: Infinity, tokensPerMinute };
-    const scopes = [{ id: "guarantee:key", limits, guarantee: { seconds } }];
+    const limit = guaranteeLimit(tokensPerMinute, seconds);
+    const scopes = [{ id: "guarantee:key", unit: "tokens", window: { seconds }, limit }] as const;
     const { isAdmitted } = this.store.acquire({ callId: id, scopes, tokens });
     if (isAdmitted) this.calls.push({ id, atMs: this.clock.monotonic(), tokens });
     else this.refused += 1;
@@ -187,10 +187,7 @@ describe("in the long run a guarantee admits no more than 60/59 of itself", () =
           }
           const seconds =
             Math.floor(owner.clock.monotonic() / 1_000) - Math.floor(start / 1_000) + 1;
-          const burst = guaranteeLimits(
-            { requestsPerMinute: Infinity, tokensPerMinute: 100 },
-            guaranteeSeconds(100, longest),
-          ).tokensPerMinute;
+          const burst = guaranteeLimit(100, guaranteeSeconds(100, longest));
           const admitted = owner.calls.reduce((sum, call) => sum + call.tokens, 0);
           expect(admitted).toBeLessThanOrEqual((100 / 59) * seconds + burst);
         },

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { createMemoryLimitStore } from "../../src/store/coordinator/memory/limit-store.ts";
-import type { LimitScope } from "../../src/domain/limits/limit-scope.ts";
+import { minuteScopes, type LimitScope } from "../../src/domain/limits/limit-scope.ts";
 import type { LimitDecision } from "../../src/store/store.ts";
 import { LimitModel } from "../support/limit-model.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -91,7 +91,7 @@ class Comparison {
   readonly #clock: ManualClock;
   readonly #store;
   readonly #model = new LimitModel(reservationTtlMs);
-  readonly #scopes = new Map<string, LimitScope>();
+  readonly #scopes = new Map<string, readonly LimitScope[]>();
   readonly #calls: string[] = [];
   #lastRefused: { scopes: readonly LimitScope[]; tokens: number; waitMs: number } | undefined;
 
@@ -105,7 +105,7 @@ class Comparison {
     });
     for (const [index, id] of scopeIds.entries()) {
       const values = limits[index] ?? { requestsPerMinute: 1, tokensPerMinute: 1 };
-      this.#scopes.set(id, { id, limits: values, overrunFactor: 3 });
+      this.#scopes.set(id, minuteScopes(id, values, 3));
     }
   }
 
@@ -135,7 +135,7 @@ class Comparison {
         this.#settle(this.#calls[next.call % (this.#calls.length + 1)], next.tokens);
         break;
       case "set-limits":
-        this.#scopes.set(next.scopeId, { id: next.scopeId, limits: next, overrunFactor: 3 });
+        this.#scopes.set(next.scopeId, minuteScopes(next.scopeId, next, 3));
         this.#lastRefused = undefined;
         break;
       case "obey-refusal":
@@ -144,10 +144,10 @@ class Comparison {
     }
     if (next.kind !== "acquire" && next.kind !== "jump-wall") this.#lastRefused = undefined;
     const now = this.#clock.monotonic();
-    for (const scope of this.#scopes.values()) {
-      expect(this.#store.peek(scope)).toEqual(this.#model.state(scope, now));
+    for (const scopes of this.#scopes.values()) {
+      expect(this.#store.peek(scopes)).toEqual(this.#model.peek(scopes, now));
     }
-    expect(this.#store.scopeCount).toBeLessThanOrEqual(scopeIds.length);
+    expect(this.#store.scopeCount).toBeLessThanOrEqual(2 * scopeIds.length);
     expect(this.#store.reservationCount).toBeLessThanOrEqual(this.#calls.length);
   }
 
@@ -181,7 +181,7 @@ class Comparison {
   }
 
   #states(): unknown {
-    return [...this.#scopes.values()].map((scope) => this.#store.peek(scope));
+    return [...this.#scopes.values()].map((scopes) => this.#store.peek(scopes));
   }
 }
 

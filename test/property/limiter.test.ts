@@ -6,6 +6,7 @@ import {
   type MemoryLimitStore,
 } from "../../src/store/coordinator/memory/limit-store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import { minuteScopes } from "../../src/domain/limits/limit-scope.ts";
 
 const windowMs = 60_000;
 
@@ -36,7 +37,7 @@ class Witness {
 
   acquire(limits: Limits, tokens: number): boolean {
     const callId = `call ${this.admissions.length}`;
-    const request = { callId, scopes: [{ id: "key", limits }], tokens };
+    const request = { callId, scopes: minuteScopes("key", limits), tokens };
     if (!this.store.acquire(request).isAdmitted) return false;
     const atMs = this.clock.monotonic();
     this.admissions.push({ callId, atMs, reserved: tokens, tokens, isSettled: false });
@@ -189,7 +190,7 @@ describe("a caller that obeys Retry-After", () => {
             witness.acquire(limits, step.tokens);
           }
         }
-        const scopes = [{ id: "key", limits }];
+        const scopes = minuteScopes("key", limits);
         const request = { callId: "lone", scopes, tokens: Math.min(20, limits.tokensPerMinute) };
         const decision = witness.store.acquire(request);
         if (decision.isAdmitted) return;
@@ -209,9 +210,9 @@ describe("what a scope is", () => {
         const { store } = new Witness();
         const limits = { requestsPerMinute: 30, tokensPerMinute: 200 };
         const admitted = secrets.filter((isFirstSecret, index) => {
-          const scope = { id: ["key", "7"].join("-"), limits: { ...limits } };
+          const scopes = minuteScopes(["key", "7"].join("-"), { ...limits });
           const callId = `${isFirstSecret ? "first" : "second"} ${index}`;
-          return store.acquire({ callId, scopes: [scope], tokens: 10 }).isAdmitted;
+          return store.acquire({ callId, scopes, tokens: 10 }).isAdmitted;
         });
         expect(admitted).toHaveLength(Math.min(20, secrets.length));
       }),

@@ -4,6 +4,7 @@ import {
 } from "../../src/store/coordinator/memory/limit-store.ts";
 import type { LimitScope } from "../../src/domain/limits/limit-scope.ts";
 import type { LimitDecision, LimitRequest, LimitStore } from "../../src/store/store.ts";
+import { limitsById, type LimitsOfId } from "../support/limits-by-id.ts";
 import { ScopeAudit } from "./scope-audit.ts";
 import { changeGraceMs, type KeyRegister } from "./key-register.ts";
 import type { Random } from "./random.ts";
@@ -121,8 +122,8 @@ export class SharedLimiter {
     const audit = this.#audits.get(scopeId);
     if (audit === undefined) return;
     const { time } = this.#world;
-    const tokens = this.#random.whole(1, audit.latest.limits.tokensPerMinute);
-    const request = { callId: `probe ${scopeId}`, scopes: [audit.latest], tokens };
+    const tokens = this.#random.whole(1, audit.latest.tokens);
+    const request = { callId: `probe ${scopeId}`, scopes: scopesOf(audit.latest), tokens };
     const decision = this.#store.acquire(request);
     if (decision.isAdmitted) return this.#store.settle(request.callId, 0);
     if (decision.retryAfterMs === undefined) return;
@@ -145,9 +146,10 @@ export class SharedLimiter {
   }
 
   #decide(request: LimitRequest, { process }: LimiterClient): LimitDecision {
-    const { callId, scopes, tokens, mostTokens: most = tokens } = request;
+    const { callId, tokens, mostTokens: most = tokens } = request;
+    const scopes = limitsById(request.scopes);
     const audits = scopes.map((scope) => this.#auditOf(scope.id));
-    const before = scopes.map((scope) => this.#store.peek(scope));
+    const before = scopes.map((scope) => this.#store.peek(scopesOf(scope)));
     const decision = this.#store.acquire(request);
     const now = this.#world.time.now;
     const [call = callId] = callId.split("/");
@@ -180,18 +182,25 @@ export class SharedLimiter {
   }
 
   /** A call is held to what its key had when it came, and a pool to what is not sold of it. */
-  #checkLimits(scope: LimitScope, call: string): void {
+  #checkLimits(scope: LimitsOfId, call: string): void {
     const record = this.#world.calls.get(call);
     const kind = scope.id.split(":")[0];
-    const { tokensPerMinute, requestsPerMinute } = scope.limits;
-    const isTokens = (tokens: number | undefined): boolean =>
-      requestsPerMinute === Infinity && tokensPerMinute === tokens;
+    const { window, requests, tokens } = scope;
     let isRight = true;
-    if (kind === "key") isRight = Bun.deepEquals(scope.limits, record?.limits);
-    if (kind === "guarantee") isRight = isTokens(record?.guaranteedTokens);
-    if (kind === "pool") isRight = this.#hasChangedLately() || isTokens(this.#openTokens(scope.id));
+    if (kind === "key") {
+      const limits = { requestsPerMinute: requests, tokensPerMinute: tokens };
+      isRight = Bun.deepEquals(limits, record?.limits);
+    }
+    if (kind === "guarantee" && window !== "minute") {
+      const bought = ((record?.guaranteedTokens ?? Number.NaN) * window.seconds) / 60;
+      isRight = requests === Infinity && tokens === Math.floor(bought);
+    }
+    if (kind === "pool") {
+      const isOpen = requests === Infinity && tokens === this.#openTokens(scope.id);
+      isRight = this.#hasChangedLately() || isOpen;
+    }
     if (isRight) return;
-    const text = `${scope.id} is held to ${JSON.stringify(scope.limits)}`;
+    const text = `${scope.id} is held to ${JSON.stringify(scope)}`;
     violate(this.#world, "limits", text, call);
   }
 
@@ -213,10 +222,11 @@ export class SharedLimiter {
     decision: Extract<LimitDecision, { isAdmitted: false }>,
     before: readonly ReturnType<MemoryLimitStore["peek"]>[],
   ): readonly (readonly [string, string])[] {
-    const { scopes, tokens, mostTokens: most = tokens } = request;
+    const { tokens, mostTokens: most = tokens } = request;
+    const scopes = limitsById(request.scopes);
     const problems: (readonly [string, string])[] = [];
     scopes.forEach((scope, index) => {
-      const after = this.#store.peek(scope);
+      const after = this.#store.peek(scopesOf(scope));
       if (!Bun.deepEquals(after, before[index])) {
         problems.push(["I4", `a refusal changed ${scope.id}`]);
       }
@@ -241,13 +251,13 @@ export class SharedLimiter {
     { state }: Extract<LimitDecision, { isAdmitted: true }>,
     audit: ScopeAudit | undefined,
   ): void {
-    const { remainingRequests, remainingTokens, limits } = state;
+    const { remainingRequests, remainingTokens, limitRequests, limitTokens } = state;
     const held = audit?.heldAtMost(this.#world.time.now) ?? { requests: 0, tokens: 0 };
     const isRight =
-      remainingRequests >= Math.max(0, limits.requestsPerMinute - held.requests) &&
-      remainingTokens >= Math.max(0, limits.tokensPerMinute - held.tokens) &&
-      remainingRequests <= limits.requestsPerMinute &&
-      remainingTokens <= limits.tokensPerMinute;
+      remainingRequests >= Math.max(0, limitRequests - held.requests) &&
+      remainingTokens >= Math.max(0, limitTokens - held.tokens) &&
+      remainingRequests <= limitRequests &&
+      remainingTokens <= limitTokens;
     if (!isRight) violate(this.#world, "I6", `${audit?.id} told ${JSON.stringify(state)}`);
   }
 
@@ -278,7 +288,8 @@ export class SharedLimiter {
   /** As a message that comes twice would; nothing may change by it. */
   #settleAgain({ callId, scopes }: Reservation): void {
     if (!this.#random.chance(0.05)) return;
-    const states = (): unknown => scopes.map((id) => this.#store.peek(this.#auditOf(id).latest));
+    const states = (): unknown =>
+      scopes.map((id) => this.#store.peek(scopesOf(this.#auditOf(id).latest)));
     const before = states();
     this.#store.settle(callId, this.#random.whole(0, 5_000));
     if (Bun.deepEquals(states(), before)) return;
@@ -293,6 +304,13 @@ export class SharedLimiter {
     }
     return audit;
   }
+}
+
+function scopesOf({ requests, tokens, overrunFactor, ...of }: LimitsOfId): LimitScope[] {
+  return [
+    { ...of, unit: "requests", limit: requests },
+    { ...of, unit: "tokens", limit: tokens, overrunFactor },
+  ];
 }
 
 function notCounted(): never {

@@ -1,11 +1,11 @@
-import type { LimitScope } from "../../src/domain/limits/limit-scope.ts";
+import type { LimitsOfId } from "../support/limits-by-id.ts";
 
 interface Admitted {
   readonly callId: string;
   readonly at: number;
   readonly reserved: number;
   /** What held for it. */
-  readonly scope: LimitScope;
+  readonly scope: LimitsOfId;
   /** The most that it was admitted for. */
   readonly most: number;
   /** What is charged for it. */
@@ -14,7 +14,7 @@ interface Admitted {
 }
 
 interface Asked {
-  readonly scope: LimitScope;
+  readonly scope: LimitsOfId;
   readonly tokens: number;
   readonly most: number;
   readonly now: number;
@@ -33,7 +33,7 @@ export class ScopeAudit {
   readonly #debts: { readonly at: number; readonly tokens: number }[] = [];
   /** Calls under way that may use more than is charged for them. */
   readonly #overrunning = new Set<Admitted>();
-  #latest: LimitScope | undefined;
+  #latest: LimitsOfId | undefined;
   /** Of the windows so far. */
   #longestSeconds = 0;
   /** A window that grows knows nothing of what the shorter one had dropped before. */
@@ -44,8 +44,9 @@ export class ScopeAudit {
   }
 
   /** The scope as it was last asked for. */
-  get latest(): LimitScope {
-    return this.#latest ?? { id: this.id, limits: { requestsPerMinute: 1, tokensPerMinute: 1 } };
+  get latest(): LimitsOfId {
+    const none = { window: "minute", requests: 1, tokens: 1, overrunFactor: Infinity } as const;
+    return this.#latest ?? { id: this.id, isShared: false, ...none };
   }
 
   admitted({
@@ -63,14 +64,14 @@ export class ScopeAudit {
     this.#grow(seconds, now);
     const since = Math.max(now - (seconds - 1) * 1_000, this.#unknownBefore);
     const held = this.#heldSince(since, now);
-    const isGuarantee = scope.guarantee !== undefined;
+    const isGuarantee = scope.window !== "minute";
     const rule = isGuarantee ? "P2" : "I2";
     const problems: Problem[] = [];
-    if (held.tokens > limits.tokensPerMinute) {
-      problems.push([rule, `${this.id} holds ${held.tokens} of ${limits.tokensPerMinute} tokens`]);
+    if (held.tokens > limits.tokens) {
+      problems.push([rule, `${this.id} holds ${held.tokens} of ${limits.tokens} tokens`]);
     }
-    if (held.requests > limits.requestsPerMinute) {
-      const text = `${this.id} holds ${held.requests} of ${limits.requestsPerMinute} requests`;
+    if (held.requests > limits.requests) {
+      const text = `${this.id} holds ${held.requests} of ${limits.requests} requests`;
       problems.push(["I1", text]);
     }
     if (most > tokens && this.#openOverrun > overrunLimitOf(scope)) {
@@ -106,10 +107,10 @@ export class ScopeAudit {
     const held = this.#heldSince(now - seconds * 1_000, now);
     const isJust =
       dimension === "requests"
-        ? held.requests + 1 > limits.requestsPerMinute
-        : this.#owedAtMost(now) + tokens > limits.tokensPerMinute;
+        ? held.requests + 1 > limits.requests
+        : this.#owedAtMost(now) + tokens > limits.tokens;
     if (isJust) return [];
-    const rule = scope.guarantee === undefined ? "refusals" : "P1";
+    const rule = scope.window === "minute" ? "refusals" : "P1";
     const what = `${held.tokens} tokens and ${held.requests} requests, and ${tokens} more`;
     return [[rule, `${this.id} refused ${what} of ${JSON.stringify(limits)} in ${seconds} s`]];
   }
@@ -156,8 +157,8 @@ export class ScopeAudit {
 
   /** Of all limits that it ever had: which one held when a debt was paid is not known here. */
   get #leastLimit(): number {
-    const limits = this.admissions.map(({ scope }) => boundsOf(scope).limits.tokensPerMinute);
-    return Math.min(boundsOf(this.latest).limits.tokensPerMinute, ...limits);
+    const limits = this.admissions.map(({ scope }) => boundsOf(scope).limits.tokens);
+    return Math.min(boundsOf(this.latest).limits.tokens, ...limits);
   }
 
   /** I1 after the fact: what was used in any 60 s, beside what nobody could know beforehand. */
@@ -180,8 +181,8 @@ export class ScopeAudit {
       for (; oldest.done !== true && oldest.value.at < last.at - 60_000; oldest = leaving.next()) {
         add(oldest.value, -1);
       }
-      if (last.scope.guarantee !== undefined) continue;
-      const limit = last.scope.limits.tokensPerMinute;
+      if (last.scope.window !== "minute") continue;
+      const limit = last.scope.tokens;
       if (tokens <= limit + overruns) continue;
       problems.push(["I1", `${this.id} used ${tokens} of ${limit} tokens in 60 s`]);
     }
@@ -209,23 +210,12 @@ export class ScopeAudit {
   }
 }
 
-function overrunLimitOf(scope: LimitScope): number {
-  return boundsOf(scope).limits.tokensPerMinute * (scope.overrunFactor ?? Infinity);
+function overrunLimitOf({ tokens, overrunFactor }: LimitsOfId): number {
+  return tokens * overrunFactor;
 }
 
 /** How many slots a window counts, and what it may hold. */
-function boundsOf({ limits, guarantee }: LimitScope): {
-  seconds: number;
-  limits: LimitScope["limits"];
-} {
-  if (guarantee === undefined) return { seconds: 61, limits };
-  const { seconds } = guarantee;
-  const times = Math.floor(seconds) / 60;
-  return {
-    seconds: Math.floor(seconds) - 1,
-    limits: {
-      requestsPerMinute: Math.floor(limits.requestsPerMinute * times),
-      tokensPerMinute: Math.floor(limits.tokensPerMinute * times),
-    },
-  };
+function boundsOf(limits: LimitsOfId): { seconds: number; limits: LimitsOfId } {
+  const { window } = limits;
+  return { seconds: window === "minute" ? 61 : Math.floor(window.seconds) - 1, limits };
 }

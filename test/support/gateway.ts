@@ -14,6 +14,7 @@ import {
   type Simulator,
   type SimulatorOptions,
 } from "../../src/simulator/simulator.ts";
+import type { UpstreamKind as ConfiguredKind } from "../../src/upstreams/kind.ts";
 import { noLog } from "../../src/telemetry/log/log-output.ts";
 
 export const testPepper = "a pepper for tests that is long enough";
@@ -29,6 +30,8 @@ export interface GatewayOptions {
   /** Replaces the sections of the default test configuration that it names (see `baseSections`). */
   readonly sections?: Readonly<Record<string, string>>;
   readonly overrides?: AppOverrides;
+  /** Those that a configuration may name, where these are not the built-in ones. */
+  readonly kinds?: readonly ConfiguredKind[];
   readonly key?: WantedKey;
 }
 
@@ -70,12 +73,10 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   const { kind = "openai" } = options;
   const simulator = startSimulator(options.simulator);
   const dataDir = mkdtempSync(join(tmpdir(), "sluice-test-"));
-  const build = (sections: Readonly<Record<string, string>>): Config =>
-    parseTestConfig({
-      ...baseSections(simulator, kind, dataDir),
-      ...options.sections,
-      ...sections,
-    });
+  const build = (sections: Readonly<Record<string, string>>): Config => {
+    const base = baseSections(simulator, kind, dataDir);
+    return parseTestConfig({ ...base, ...options.sections, ...sections }, options.kinds);
+  };
   const config = build({});
   const log: string[] = [];
   const sink = { ...noLog, write: (line: string): void => void log.push(line) };
@@ -234,11 +235,14 @@ function baseSections(
   };
 }
 
-function parseTestConfig(sections: Readonly<Record<string, string>>): Config {
+function parseTestConfig(
+  sections: Readonly<Record<string, string>>,
+  kinds?: readonly ConfiguredKind[],
+): Config {
   const text = Object.entries(sections)
     .map(([name, section]) => `${name}: ${section}\n`)
     .join("");
-  const result = parseConfig(text, { name: "test", env: {} });
+  const result = parseConfig(text, { name: "test", env: {} }, kinds);
   if (!result.ok) throw new Error(formatProblems("test", result.problems));
   return result.config;
 }

@@ -3,6 +3,7 @@ import type { LimitState } from "../../src/domain/limits/limit-state.ts";
 import { slotAt } from "../../src/domain/limits/slots.ts";
 import type { LimitScope } from "../../src/domain/limits/limit-scope.ts";
 import type { LimitDecision, LimitRequest } from "../../src/store/store.ts";
+import { limitsById, type LimitsOfId } from "./limits-by-id.ts";
 
 interface Charge {
   readonly slot: number;
@@ -18,7 +19,7 @@ interface Reservation {
   readonly reserved: number;
   tokens: number;
   overrun: number;
-  readonly charges: readonly { readonly scope: LimitScope; readonly charge: Charge }[];
+  readonly charges: readonly { readonly scope: LimitsOfId; readonly charge: Charge }[];
 }
 
 /** All that a scope was ever charged, and what it owes. */
@@ -106,22 +107,21 @@ export class LimitModel {
   }
 
   acquire(request: LimitRequest, nowMs: number): LimitDecision {
-    const { callId, scopes, tokens, mostTokens = tokens } = request;
+    const { callId, tokens, mostTokens = tokens } = request;
+    const scopes = limitsById(request.scopes);
     const slot = slotAt(nowMs);
     const overrun = Math.max(0, mostTokens - tokens);
     const hopeless = scopes.find((scope) => overrun > overrunLimit(scope));
     if (hopeless !== undefined) return this.#refuseOverrun(hopeless, overrun, nowMs);
-    const tooSmall = scopes.find(
-      ({ limits }) => limits.tokensPerMinute < tokens || limits.requestsPerMinute < 1,
-    );
+    const tooSmall = scopes.find((scope) => scope.tokens < tokens || scope.requests < 1);
     const refusing =
       tooSmall ?? scopes.find((scope) => !fits(this.#account(scope, slot), scope, tokens));
     if (refusing !== undefined) {
       const isOverRequests =
         tooSmall === undefined
-          ? this.#account(refusing, slot).sum().requests + 1 > refusing.limits.requestsPerMinute
-          : refusing.limits.tokensPerMinute >= tokens;
-      const waitMs = tooSmall === undefined ? this.#waitMs(request, nowMs) : undefined;
+          ? this.#account(refusing, slot).sum().requests + 1 > refusing.requests
+          : refusing.requests < 1;
+      const waitMs = tooSmall === undefined ? this.#waitMs(scopes, tokens, nowMs) : undefined;
       return {
         isAdmitted: false,
         scopeId: refusing.id,
@@ -152,7 +152,7 @@ export class LimitModel {
     return { isAdmitted: true, state: this.state(first, nowMs) };
   }
 
-  #refuseOverrun(scope: LimitScope, overrun: number, nowMs: number): LimitDecision {
+  #refuseOverrun(scope: LimitsOfId, overrun: number, nowMs: number): LimitDecision {
     const { debt, overrun: open } = this.#account(scope, slotAt(nowMs));
     const limit = overrunLimit(scope);
     return {
@@ -208,25 +208,32 @@ export class LimitModel {
     }
   }
 
-  state(scope: LimitScope, nowMs: number): LimitState {
-    const { limits } = scope;
+  /** Of the first id. */
+  peek(scopes: readonly LimitScope[], nowMs: number): LimitState {
+    const [first] = limitsById(scopes);
+    if (first === undefined) throw new Error("no scopes");
+    return this.state(first, nowMs);
+  }
+
+  state(scope: LimitsOfId, nowMs: number): LimitState {
     const account = this.#account(scope, slotAt(nowMs));
     const { requests, tokens } = account.sum();
     const newest = (of: (charge: Charge) => number) => {
       const slots = account.counted().filter((charge) => of(charge) > 0);
       return Math.max(...slots.map((charge) => (charge.slot + 61) * 1_000 - nowMs), 0);
     };
-    const debtMs = Math.ceil(account.debt / limits.tokensPerMinute) * 61_000;
+    const debtMs = Math.ceil(account.debt / scope.tokens) * 61_000;
     return {
-      limits,
-      remainingRequests: Math.max(0, limits.requestsPerMinute - requests),
-      remainingTokens: Math.max(0, limits.tokensPerMinute - tokens),
+      limitRequests: scope.requests,
+      limitTokens: scope.tokens,
+      remainingRequests: Math.max(0, scope.requests - requests),
+      remainingTokens: Math.max(0, scope.tokens - tokens),
       resetRequestsMs: newest((charge) => charge.requests),
       resetTokensMs: newest((charge) => charge.tokens) + debtMs,
     };
   }
 
-  #slots(scope: LimitScope, nowMs: number): WindowSlot[] {
+  #slots(scope: LimitsOfId, nowMs: number): WindowSlot[] {
     const bySlot = new Map<number, WindowSlot>();
     const charges = this.#account(scope, slotAt(nowMs)).counted();
     for (const { slot, requests, tokens } of charges.toSorted((a, b) => a.slot - b.slot)) {
@@ -241,7 +248,7 @@ export class LimitModel {
   }
 
   /** Tries one second after the other until each scope has room: the longest of their waits. */
-  #waitMs({ scopes, tokens }: LimitRequest, nowMs: number): number {
+  #waitMs(scopes: readonly LimitsOfId[], tokens: number, nowMs: number): number {
     const first = slotAt(nowMs);
     const waits = scopes.map((scope) => {
       const account = this.#account(scope, first).copy();
@@ -254,28 +261,25 @@ export class LimitModel {
     return Math.ceil(Math.max(...waits));
   }
 
-  #account({ id, limits }: LimitScope, slot: number): Account {
+  #account({ id, tokens }: LimitsOfId, slot: number): Account {
     let account = this.#accounts.get(id);
     if (account === undefined) {
       account = new Account(slot);
       this.#accounts.set(id, account);
     }
     account.advance(slot);
-    account.holdTo(limits.tokensPerMinute);
+    account.holdTo(tokens);
     return account;
   }
 }
 
-function fits(account: Account, { limits }: LimitScope, tokens: number): boolean {
+function fits(account: Account, limits: LimitsOfId, tokens: number): boolean {
   const sum = account.sum();
-  return (
-    sum.requests + 1 <= limits.requestsPerMinute &&
-    sum.tokens + account.debt + tokens <= limits.tokensPerMinute
-  );
+  return sum.requests + 1 <= limits.requests && sum.tokens + account.debt + tokens <= limits.tokens;
 }
 
-function overrunLimit({ limits, overrunFactor = Infinity }: LimitScope): number {
-  return limits.tokensPerMinute * overrunFactor;
+function overrunLimit({ tokens, overrunFactor }: LimitsOfId): number {
+  return tokens * overrunFactor;
 }
 
 function isCounted(charge: Charge, slot: number): boolean {

@@ -1,6 +1,6 @@
 import { AgingMap } from "../../domain/limits/aging-map.ts";
-import { countedSlots, slotAt, slotMs } from "../../domain/limits/slots.ts";
-import { UsageWindow } from "../../domain/limits/window.ts";
+import { SlidingSum } from "../../domain/limits/sliding-sum.ts";
+import { countedSlots, slotAt, slotLifeMs, slotMs } from "../../domain/limits/slots.ts";
 
 /** Who wants how much of how many tokens per minute. */
 export interface ShareRequest {
@@ -23,13 +23,13 @@ const mostAccounts = 10_000;
  * granted, and decides about turns alone: the bound is the limit store's.
  */
 export class AccountShares {
-  readonly #all: UsageWindow;
-  readonly #accounts: AgingMap<UsageWindow>;
+  readonly #all: SlidingSum;
+  readonly #accounts: AgingMap<SlidingSum>;
   #slot: number;
 
   constructor(nowMs: number) {
     this.#slot = slotAt(nowMs);
-    this.#all = new UsageWindow(this.#slot);
+    this.#all = new SlidingSum(countedSlots, this.#slot);
     this.#accounts = new AgingMap(countedSlots, this.#slot);
   }
 
@@ -37,9 +37,9 @@ export class AccountShares {
   isLight({ accountId, tokens, tokensPerMinute }: ShareRequest, nowMs: number): boolean {
     this.#advance(nowMs);
     const own = this.#accounts.peek(accountId);
-    own?.advance(this.#slot);
+    const used = own?.sumAt(this.#slot) ?? 0;
     const accounts = this.#accounts.size + (own === undefined ? 1 : 0);
-    return (own?.tokens ?? 0) + tokens <= tokensPerMinute / (accounts + 1);
+    return used + tokens <= tokensPerMinute / (accounts + 1);
   }
 
   /** Until the request leaves enough to the others; 0: it does now. */
@@ -47,34 +47,32 @@ export class AccountShares {
     const { tokens, tokensPerMinute } = request;
     // What never fits is for the store to say.
     if (tokens > tokensPerMinute || this.isLight(request, nowMs)) return 0;
-    const used = this.#all.tokens;
+    const used = this.#all.sum;
     const spare = tokensPerMinute - used - tokens;
     // What comes back later is what the others have to live on until then.
     const kept = Math.min(Math.ceil(tokensPerMinute * keptShare), used);
     if (spare >= kept || kept === 0) return 0;
-    const limits = { requestsPerMinute: Infinity, tokensPerMinute: used };
-    const untilBackMs = this.#all.waitMs(limits, { requests: 1, tokens: kept }, nowMs) ?? 0;
+    const untilBackMs = slotLifeMs(this.#all.slotFreeing(kept), nowMs);
     return Math.max(0, untilBackMs - countedMs * (Math.max(0, spare) / kept));
   }
 
   /** Counts what was granted; says in which slot, for `adjust`. */
   charge(accountId: string, tokens: number, nowMs: number): number {
     this.#advance(nowMs);
-    this.#all.charge({ requests: 1, tokens });
+    this.#all.add(tokens);
     let own = this.#accounts.touch(accountId);
     if (own === undefined && this.#accounts.size < mostAccounts) {
-      own = new UsageWindow(this.#slot);
+      own = new SlidingSum(countedSlots, this.#slot);
       this.#accounts.set(accountId, own);
     }
-    own?.advance(this.#slot);
-    own?.charge({ requests: 1, tokens });
+    own?.addAt(this.#slot, tokens);
     return this.#slot;
   }
 
   /** Corrects what was granted by how much less, or more, was used. */
   adjust(accountId: string, difference: number, slot: number): void {
-    this.#all.adjust(slot, difference);
-    this.#accounts.peek(accountId)?.adjust(slot, difference);
+    this.#all.change(slot, difference);
+    this.#accounts.peek(accountId)?.change(slot, difference);
   }
 
   #advance(nowMs: number): void {

@@ -446,8 +446,8 @@ describe("a store that answers later", () => {
 
 /** Another process uses tokens of the pool. */
 function useElsewhere({ store }: CapacityWorld, tokens: number): void {
-  const limits = { requestsPerMinute: Infinity, tokensPerMinute: 100_000 };
-  store.acquire({ callId: "elsewhere", scopes: [{ id: "pool:shared", limits }], tokens });
+  const scope = { id: "pool:shared", unit: "tokens", window: "minute", limit: 100_000 } as const;
+  store.acquire({ callId: "elsewhere", scopes: [scope], tokens });
 }
 
 test("what is neither configured nor in use any more is forgotten", () => {

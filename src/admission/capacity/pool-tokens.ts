@@ -55,8 +55,9 @@ export class PoolTokens {
     tokensPerMinute: number,
   ): LimitDecision | Promise<LimitDecision> {
     const { limits, scopeId: id } = this.#options;
-    const limited = { requestsPerMinute: Infinity, tokensPerMinute };
-    const scopes = [{ id, limits: limited, isShared: true }];
+    const scopes = [
+      { id, unit: "tokens", window: "minute", limit: tokensPerMinute, isShared: true },
+    ] as const;
     try {
       return limits.acquire({ callId, scopes, tokens });
     } catch (error) {

@@ -14,7 +14,7 @@ import {
 } from "./failed-attempt.ts";
 import { firstToAnswer } from "../../routing/hedge.ts";
 import type { Meter } from "../metering/meter.ts";
-import type { Operation } from "../operation.ts";
+import type { CallWork } from "../call-work.ts";
 import type { Candidate } from "../../routing/candidates.ts";
 import { decideRetry, mayBeBilled, type RetryDecision } from "../../routing/retry.ts";
 import {
@@ -33,7 +33,7 @@ import { whyEnded } from "../../domain/waiting/why-ended.ts";
 export interface AttemptPlan<Answer> {
   readonly call: Call;
   readonly admission: Admission;
-  readonly operation: Operation<Answer>;
+  readonly work: CallWork<Answer>;
   readonly meter: Meter;
   readonly services: PipelineServices;
 }
@@ -201,7 +201,7 @@ class AttemptLoop<Answer> {
   }
 
   async #try(attempt: RunningAttempt, call: Call): Promise<Answered<Answer>> {
-    const { operation, meter, services } = this.#plan;
+    const { work, meter, services } = this.#plan;
     const { candidate } = attempt;
     const isGuaranteed = this.#turns.classAt(candidate) === "provisioned";
     try {
@@ -209,7 +209,7 @@ class AttemptLoop<Answer> {
       const { outputCap } = this.#plan.admission;
       const onAdjusted = (fields: AdjustedFields): void => attempt.adjust(fields);
       const context = { call, meter, services, isGuaranteed, hasOther, outputCap, onAdjusted };
-      const answer = await operation.attempt(candidate, context);
+      const answer = await work.attempt(candidate, context);
       attempt.answered();
       return { answer, attempt };
     } catch (error) {

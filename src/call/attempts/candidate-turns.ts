@@ -7,7 +7,7 @@ import { busyError } from "../../admission/capacity/busy-error.ts";
 import type { BusyPool, EnterResult, PlaceRequest } from "../../admission/capacity/place.ts";
 import { atLimit, noTarget } from "./failed-attempt.ts";
 import type { Meter } from "../metering/meter.ts";
-import type { Operation } from "../operation.ts";
+import type { CallWork } from "../call-work.ts";
 import type { Candidate } from "../../routing/candidates.ts";
 import { RunningAttempt } from "./running-attempt.ts";
 import type { PipelineServices } from "../services.ts";
@@ -20,7 +20,7 @@ export interface TurnsOptions {
   readonly list: () => readonly Candidate[];
   readonly call: Call;
   readonly admission: Admission;
-  readonly operation: Pick<Operation<unknown>, "isStreamed">;
+  readonly work: Pick<CallWork<unknown>, "isStreamed">;
   readonly meter: Pick<Meter, "path">;
   readonly services: Pick<PipelineServices, "capacity" | "health" | "budget" | "clock">;
 }
@@ -187,10 +187,10 @@ export class CandidateTurns {
   }
 
   #watch(candidate: Candidate) {
-    const { call, operation, meter, services } = this.#plan;
+    const { call, work, meter, services } = this.#plan;
     const watch = services.health.tryBegin(candidate.target, {
       key: call.caller.key.id,
-      isStreamed: operation.isStreamed,
+      isStreamed: work.isStreamed,
       hasToServe: candidate.hasToServe,
       // Provisioned calls are exempt from slow start and concurrency limit.
       isGuaranteed: this.classAt(candidate) === "provisioned",

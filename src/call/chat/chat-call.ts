@@ -21,7 +21,7 @@ import { CallerSignal } from "../metering/caller-signal.ts";
 import { measureChatInput, repeatedInput } from "../../admission/estimate/estimate.ts";
 import { ReadTexts } from "../../admission/estimate/fewest-tokens.ts";
 import { MeteredStream, type MeteredStreamOptions } from "../metering/metered-stream.ts";
-import type { Operation } from "../operation.ts";
+import type { CallWork } from "../call-work.ts";
 import { completeWhole, runCall, type StartedCall } from "../run-call.ts";
 import type { PipelineServices } from "../services.ts";
 
@@ -82,7 +82,7 @@ function lengthOf(choice: ChatResult["choices"][number]): number {
   return [...texts, ...calls].reduce((sum, text) => sum + (text?.length ?? 0), 0);
 }
 
-function wholeAnswer(chat: ChatCall, images: CallImages): Operation<ChatResult> {
+function wholeAnswer(chat: ChatCall, images: CallImages): CallWork<ChatResult> {
   const progress = new ChoiceProgress(choiceCount(chat.request));
   return {
     ...commonParts(chat, false),
@@ -98,7 +98,7 @@ function wholeAnswer(chat: ChatCall, images: CallImages): Operation<ChatResult> 
 
 type OpenAnswer = Pick<MeteredStreamOptions, "open" | "caller" | "drain">;
 
-function streamedAnswer(chat: ChatCall, images: CallImages): Operation<OpenAnswer> {
+function streamedAnswer(chat: ChatCall, images: CallImages): CallWork<OpenAnswer> {
   return {
     ...commonParts(chat, true),
     async attempt(candidate, context) {
@@ -134,7 +134,7 @@ async function openAnswer(attempt: ChatAttempt): Promise<OpenAnswer> {
   }
 }
 
-type CommonParts = Omit<Operation<unknown>, "attempt">;
+type CommonParts = Omit<CallWork<unknown>, "attempt">;
 
 function commonParts({ request, bodyBytes }: ChatCall, isStreamed: boolean): CommonParts {
   const size = measureChatInput(request, bodyBytes);

@@ -16,7 +16,7 @@ import { sendMissing } from "./embedding-batches.ts";
 import { EmbeddingProgress } from "./embedding-progress.ts";
 import { measureEmbeddingInput } from "../../admission/estimate/estimate.ts";
 import { ReadTexts } from "../../admission/estimate/fewest-tokens.ts";
-import type { Operation } from "../operation.ts";
+import type { CallWork } from "../call-work.ts";
 import { possibleTargets } from "../attempts/possible-targets.ts";
 import { withHooks } from "../hooks/begin-hooks.ts";
 import { embeddingAnswerOf, embeddingRequestOf } from "../hooks/hooked-call.ts";
@@ -39,13 +39,13 @@ export async function runEmbeddings(
 ): Promise<StartedCall<EmbeddingResult>> {
   const call = withHooks(arriving, services.onHookFailed);
   const embedding = call.hooks === undefined ? read : await embeddingRequestOf(call, read);
-  const started = await runCall(call, embeddingOperation(embedding), services);
+  const started = await runCall(call, embeddingWork(embedding), services);
   started.meter.reported(started.answer.usage);
   const { hooks } = call;
   return completeWhole(started, hooks && ((whole) => embeddingAnswerOf(hooks, whole)));
 }
 
-function embeddingOperation(embedding: EmbeddingCall): Operation<EmbeddingResult> {
+function embeddingWork(embedding: EmbeddingCall): CallWork<EmbeddingResult> {
   const { request, bodyBytes } = embedding;
   const size = { textBytes: bodyBytes, attachmentTokens: 0 };
   const sizeWithImages = measureEmbeddingInput(request, bodyBytes);

@@ -11,6 +11,7 @@ import { TokenEstimator } from "../../admission/estimate/estimate.ts";
 import type { Call } from "../../snapshot/call.ts";
 import { Meter } from "./meter.ts";
 import { RunningAttempt } from "../attempts/running-attempt.ts";
+import { minuteScopes } from "../../domain/limits/limit-scope.ts";
 
 async function setUp({ takes = true } = {}) {
   const clock = new ManualClock();
@@ -46,7 +47,7 @@ async function setUp({ takes = true } = {}) {
   else expect(() => meter.admitted(admission)).toThrow("no room");
   if (takes) meter.path.began(attemptOf(call, model, clock));
   const used = (): number =>
-    1_000_000 - limits.peek({ id: "key:key_a", limits: call.caller.limits }).remainingTokens;
+    1_000_000 - limits.peek(minuteScopes("key:key_a", call.caller.limits)).remainingTokens;
   return { meter, ledger, records: ledger.closed, ended, used, clock };
 }
 

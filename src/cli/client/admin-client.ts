@@ -1,5 +1,4 @@
 import { CommandError } from "../command.ts";
-import { inOptionNames } from "../option-names.ts";
 
 /** Asks the control plane: of a running gateway, or in this process on its database. */
 export interface AdminClient extends AsyncDisposable {
@@ -56,10 +55,7 @@ export function readRefusal(status: number, body: unknown): AdminRefusal {
   return new AdminRefusal({
     status,
     code: typeof code === "string" ? code : null,
-    message:
-      typeof message === "string"
-        ? inOptionNames(message, param)
-        : `the answer was an error of status ${status}`,
+    message: typeof message === "string" ? message : `the answer was an error of status ${status}`,
     param,
   });
 }

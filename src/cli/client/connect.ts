@@ -8,34 +8,20 @@ import { loadSettings, readTextFile, type SettingsArguments } from "../serve/loa
 import { createOfflineClient } from "./offline-client.ts";
 import { commandLine } from "../program.ts";
 
-/** Options of every command that asks the control plane. */
-export const connectionOptions = {
-  url: {
-    type: "string",
-    value: "URL",
-    about: "admin address of a gateway (default: SLUICE_ADMIN_URL, else the one that runs here)",
-  },
-  "token-file": {
-    type: "string",
-    value: "FILE",
-    about: "management token for it (default: SLUICE_ADMIN_TOKEN, else the local one)",
-  },
-  offline: {
-    type: "boolean",
-    about: "work on the database of the configuration, without a gateway",
-  },
-  config: {
-    type: "string",
-    short: "c",
-    value: "FILE",
-    about: "configuration (default: SLUICE_CONFIG, else the demo's)",
-  },
-  "data-dir": {
-    type: "string",
-    value: "DIR",
-    about: "data directory, instead of the configured one (demo: ./data/demo)",
-  },
-} as const;
+/** Options of every command that asks the control plane, and what they are for. */
+export const connectionOptions = [
+  [
+    "--url <url>",
+    "Admin address of a gateway (default: SLUICE_ADMIN_URL, else the one that runs here).",
+  ],
+  [
+    "--token-file <file>",
+    "Management token for it (default: SLUICE_ADMIN_TOKEN, else the local one).",
+  ],
+  ["--offline", "Work on the database of the configuration, without a gateway."],
+  ["-c, --config <file>", "Configuration (default: SLUICE_CONFIG, else the demo's)."],
+  ["--data-dir <dir>", "Data directory, instead of the configured one (demo: ./data/demo)."],
+] as const;
 
 export interface ConnectionArguments extends SettingsArguments {
   readonly url: string | undefined;

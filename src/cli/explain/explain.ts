@@ -1,36 +1,47 @@
 import { AdminRefusal, type AdminClient } from "../client/admin-client.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
-import { CommandError, UsageError, type Command } from "../command.ts";
+import { CommandError, UsageError } from "../command.ts";
 import { formatCall } from "./explain-call.ts";
 import { formatRouting } from "./explain-routing.ts";
 import { formatRefusal } from "./explain-refusal.ts";
 import { readRecord, type ReplyRecord } from "../output/reply-fields.ts";
-import { createSingleCommand } from "../resource-command.ts";
-import { defineVerb } from "../verb.ts";
+import type { ResourceSpec } from "../verbs/verb-command.ts";
+import type { VerbCall } from "../verbs/verb.ts";
 
-const explainVerb = defineVerb({
+export const explain: ResourceSpec = {
   name: "explain",
-  takes: "REQUEST_ID",
   summary: "why a request was refused, or what became of a call",
-  examples: ["explain req_019a4c2f7b3e5d6a8c9e0f1a2b3c4d5e"],
-  async run({ args, client, io, isJson }) {
-    const id = args.one("request by its id, the answer's x-request-id");
-    if (!/^req_[0-9a-f]{32}$/.test(id)) {
-      throw new UsageError("a request's id is req_ and 32 hexadecimal digits");
-    }
-    const refusal = await findOne(client, `/refusals/${id}`);
-    // What the gateway refused for its targets has been at some: the ledger knows at which.
-    const call = await findOne(client, `/usage/calls/${id}`);
-    if (refusal === undefined && call === undefined) throw new CommandError(unknown(client));
-    if (isJson) io.print(JSON.stringify({ ...call, ...refusal }));
-    else {
-      const told = refusal === undefined ? [] : [formatRefusal(refusal)];
-      const found = call === undefined ? [] : explained(call, refusal);
-      io.print([...told, ...found].join("\n"));
-    }
-    return exitCodes.ok;
-  },
-});
+  about:
+    "Every answer of a gateway has its id in the header x-request-id. Of a request that the gateway " +
+    "refused by its own rules, tells the rule, what the window held and when there would have been " +
+    "room. Of any other call, tells what the ledger has.",
+  verbs: [
+    {
+      name: "explain",
+      operation: "getRefusal",
+      argument: "request-id",
+      run: explainRequest,
+      examples: ["explain req_019a4c2f7b3e5d6a8c9e0f1a2b3c4d5e"],
+    },
+  ],
+};
+
+async function explainRequest({ argument = "", client, io, isJson }: VerbCall): Promise<number> {
+  if (!/^req_[0-9a-f]{32}$/.test(argument)) {
+    throw new UsageError("a request's id is req_ and 32 hexadecimal digits");
+  }
+  const refusal = await findOne(client, `/refusals/${argument}`);
+  // What the gateway refused for its targets has been at some: the ledger knows at which.
+  const call = await findOne(client, `/usage/calls/${argument}`);
+  if (refusal === undefined && call === undefined) throw new CommandError(unknown(client));
+  if (isJson) io.print(JSON.stringify({ ...call, ...refusal }));
+  else {
+    const told = refusal === undefined ? [] : [formatRefusal(refusal)];
+    const found = call === undefined ? [] : explained(call, refusal);
+    io.print([...told, ...found].join("\n"));
+  }
+  return exitCodes.ok;
+}
 
 function explained(call: ReplyRecord, refusal: ReplyRecord | undefined): readonly string[] {
   return refusal === undefined ? [formatCall(call)] : formatRouting(call);
@@ -51,10 +62,3 @@ function unknown({ isOffline }: AdminClient): string {
     : "nothing is known of this request: it was no call, it was refused too long ago, before the " +
         "gateway's last restart or by another gateway, or it ended just now (ask again in a second)";
 }
-
-export const explainCommand: Command = createSingleCommand(
-  explainVerb,
-  `Every answer of a gateway has its id in the header x-request-id. Of a request that the gateway
-refused by its own rules, tells the rule, what the window held and when there would have been
-room. Of any other call, tells what the ledger has.`,
-);

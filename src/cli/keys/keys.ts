@@ -1,39 +1,108 @@
-import type { Command } from "../command.ts";
-import { deleteVerb, showVerb, switchVerb } from "../resources/entity-verbs.ts";
-import { checkLeakVerb } from "./keys-check-leak.ts";
-import { createKeyVerb, updateKeyVerb } from "./keys-change.ts";
-import { endSecretVerb } from "./keys-end-secret.ts";
-import { keyEntity, listKeysVerb } from "./keys-list.ts";
-import { rotateKeyVerb } from "./keys-rotate.ts";
-import { createResourceCommand } from "../resource-command.ts";
+import { switches } from "../verbs/switches.ts";
+import type { ResourceSpec } from "../verbs/verb-command.ts";
+import { checkLeak } from "./check-leak.ts";
+import { endSecret } from "./end-secret.ts";
+import { formatLiveSecrets, showIssuedKey, showRotatedKey } from "./show-secret.ts";
 
-export const keysCommand: Command = createResourceCommand({
+const limits = {
+  "limits.requests_per_minute": {
+    about: "This key's own limits, for custom plans; with --tokens-per-minute.",
+  },
+  "limits.tokens_per_minute": { about: "With --requests-per-minute." },
+};
+
+export const keys: ResourceSpec = {
   name: "keys",
   summary: "API keys: create, rotate, limit, revoke, check leaks",
-  about: `Limits, usage and a plan attach to a key. It has one or two live secrets: two while it is
-rotated. A secret is printed once, alone on standard output; only its digest is stored.`,
+  about:
+    "Limits, usage and a plan attach to a key. It has one or two live secrets: two while it is rotated. " +
+    "A secret is printed once, alone on standard output; only its digest is stored.",
   verbs: [
-    createKeyVerb,
-    listKeysVerb,
-    showVerb(keyEntity),
-    updateKeyVerb,
-    rotateKeyVerb,
-    endSecretVerb,
-    switchVerb(keyEntity, {
-      name: "disable",
-      summary: "stop a key; it may be enabled again",
-      effect: "Gateways refuse it within a second.",
+    {
+      name: "create",
+      operation: "createKey",
+      summary: "Issue a key to an application",
+      texts: limits,
+      show: showIssuedKey,
+      examples: [
+        "keys create --application search --plan standard",
+        "keys create --application search --plan standard --models alpha-sonnet-4 --expires 90d",
+        "keys create --application app_0123456789abcdef --plan enterprise " +
+          "--requests-per-minute 5000 --tokens-per-minute 10000000",
+      ],
+    },
+    {
+      name: "list",
+      operation: "listKeys",
+      columns: [
+        "id",
+        { title: "SECRETS", of: formatLiveSecrets },
+        "application",
+        "environment",
+        "plan",
+        "status",
+        "created_at",
+        "expires_at",
+      ],
+      whenEmpty: "There are no such keys.",
+      examples: ["keys list", "keys list --application search --status active"],
+    },
+    { name: "show", operation: "getKey", examples: ["keys show key_0123456789abcdef"] },
+    {
+      name: "update",
+      operation: "updateKey",
+      texts: { ...limits, limits: { noneFlag: "plan-limits" } },
+      examples: [
+        "keys update sk-slc_1a2B3c4D --networks 10.0.0.0/8,192.0.2.7",
+        "keys update key_0123456789abcdef --plan pro --plan-limits --expires never",
+        "keys update key_0123456789abcdef --provisioned-units 20 --provisioned-pool main",
+      ],
+    },
+    {
+      name: "rotate",
+      operation: "rotateKey",
+      summary: "Give a key a new secret; the old one works on for a while",
+      conflict: ["compromised", "overlap"],
+      show: showRotatedKey,
+      examples: [
+        "keys rotate key_0123456789abcdef",
+        "keys rotate sk-slc_1a2B3c4D --overlap 7d > new-key",
+        "keys rotate sk-slc_1a2B3c4D --compromised",
+      ],
+    },
+    {
+      name: "end-secret",
+      operation: "endSecret",
+      summary: "End one of two live secrets now, such as the old one of a rotation",
+      argument: "secret",
+      run: endSecret,
+      examples: ["keys end-secret sk-slc_1a2B3c4D"],
+    },
+    ...switches("updateKey", "key_0123456789abcdef", {
+      disable: ["Stop a key; it may be enabled again", "Gateways refuse it within a second."],
+      enable: ["Let a disabled key work again", "Gateways take it again within a second."],
     }),
-    switchVerb(keyEntity, {
-      name: "enable",
-      summary: "let a disabled key work again",
-      effect: "Gateways take it again within a second.",
-    }),
-    deleteVerb(keyEntity, {
+    {
       name: "revoke",
-      summary: "stop a key for good",
-      effect: "Gateways refuse it within a second.",
-    }),
-    checkLeakVerb,
+      operation: "revokeKey",
+      done: "revoked. Gateways refuse it within a second.",
+      examples: ["keys revoke key_0123456789abcdef"],
+    },
+    {
+      name: "check-leak",
+      operation: "reportLeaks",
+      summary: "Find keys in a text and end the secrets that work",
+      argument: "[file]",
+      only: [],
+      options: [["--keep", "Only tell; end nothing."]],
+      columns: [
+        { title: "SECRET", of: "hint" },
+        { title: "KEY", of: "key_id" },
+        "application",
+        "outcome",
+      ],
+      run: checkLeak,
+      examples: ["keys check-leak paste.txt --keep", "git log -p | keys check-leak"],
+    },
   ],
-});
+};

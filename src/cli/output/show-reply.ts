@@ -1,10 +1,5 @@
-import type { AdminClient, AdminQuery } from "../client/admin-client.ts";
-import type { OptionSpecs } from "../arguments.ts";
-import { exitCodes } from "../../process/exit-codes.ts";
-import { UsageError } from "../command.ts";
-import { cellOf, formatValue, readRecord, readRecords, type ReplyRecord } from "./reply-fields.ts";
+import { cellOf, formatValue, readRecord, type ReplyRecord } from "./reply-fields.ts";
 import { formatTable } from "./table.ts";
-import type { VerbCall } from "../verb.ts";
 
 /** A column of a table: its title and the field of the answer, or what to make of the object. */
 export interface Column {
@@ -12,69 +7,11 @@ export interface Column {
   readonly of: string | ((record: ReplyRecord) => string | number);
 }
 
-export const pageOptions = {
-  limit: { type: "string", value: "N", about: "most entries to show (default 50)" },
-  cursor: { type: "string", value: "CURSOR", about: "go on where a list ended" },
-} as const satisfies OptionSpecs;
-
-/** Most items of one page of the admin API. */
-const pageLimit = 500;
-
-export interface ListRequest {
-  readonly path: string;
-  readonly query: AdminQuery;
-  readonly columns: readonly Column[];
-  /** Told when the list is empty. */
-  readonly whenEmpty: string;
-}
-
-/** Reads a list, page by page, and prints it as a table or as JSON. */
-export async function showList(
-  call: VerbCall<keyof typeof pageOptions>,
-  request: ListRequest,
-): Promise<number> {
-  const { args, client, io, isJson } = call;
-  const limit = args.count("limit") ?? 50;
-  if (limit < 1) throw new UsageError("--limit must be 1 or more");
-  const list = await readList(client, request, { limit, cursor: args.text("cursor") });
-  if (isJson) io.print(JSON.stringify(list));
-  else if (list.data.length === 0) io.report(request.whenEmpty);
-  else {
-    io.print(formatRecords(request.columns, list.data));
-    if (list.next_cursor !== null) io.report(`There are more: --cursor ${list.next_cursor}`);
-  }
-  return exitCodes.ok;
-}
-
-interface ReplyList {
-  readonly data: readonly ReplyRecord[];
-  readonly next_cursor: string | null;
-}
-
-interface ListRange {
-  readonly limit: number;
-  readonly cursor: string | undefined;
-}
-
-async function readList(
-  client: AdminClient,
-  { path, query }: ListRequest,
-  range: ListRange,
-): Promise<ReplyList> {
-  const data: ReplyRecord[] = [];
-  let { cursor } = range;
-  for (;;) {
-    const limit = Math.min(range.limit - data.length, pageLimit);
-    const page = readRecord(
-      await client.request("GET", path, { query: { ...query, limit, cursor } }),
-    );
-    const items = readRecords(page, "data");
-    data.push(...items);
-    const next = page["next_cursor"];
-    if (typeof next !== "string") return { data, next_cursor: null };
-    if (data.length >= range.limit || items.length === 0) return { data, next_cursor: next };
-    cursor = next;
-  }
+/** A field as a column: `created_at` is CREATED, `account_id` is ACCOUNT. */
+export function columnOf(column: string | Column): Column {
+  if (typeof column !== "string") return column;
+  const words = column.replace(/(?<=.)_(?:at|id)$/, "").replaceAll("_", " ");
+  return { title: words.toUpperCase(), of: column };
 }
 
 export function formatRecords(columns: readonly Column[], records: readonly ReplyRecord[]): string {
@@ -85,11 +22,7 @@ export function formatRecords(columns: readonly Column[], records: readonly Repl
   return formatTable(titles, rows);
 }
 
-/** Prints one object: a line for each field, lists of objects as tables below. */
-export function showRecord({ io, isJson }: Pick<VerbCall, "io" | "isJson">, answer: unknown): void {
-  io.print(isJson ? JSON.stringify(answer) : formatRecord(readRecord(answer)));
-}
-
+/** One object: a line for each field, lists of objects as tables below. */
 export function formatRecord(record: ReplyRecord): string {
   const fields = Object.entries(record);
   const plain = fields.filter(([, value]) => !isTable(value));

@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import type { Config } from "../../config/config.ts";
 import { demoConfigText } from "../../config/demo.ts";
 import { formatProblems, parseConfig } from "../../config/load.ts";
-import { listenAddress, type ListenAddress } from "../../config/schema/values.ts";
+import { listenAddress, type ListenAddress } from "../../settings/values.ts";
 import { oddKind } from "../../domain/chat/file-kind.ts";
 import { CommandError, UsageError, type CommandIo } from "../command.ts";
 import { demoCredentials } from "../../simulator/bedrock/account/credential-book.ts";

@@ -1,16 +1,13 @@
-/** Something an operator must change in the file. Never holds a value of the file: it may be secret. */
-export interface ConfigProblem {
+import type { ConfigPath, SettingProblem } from "../../settings/problem.ts";
+
+/** A problem and its place in the file. */
+export interface ConfigProblem extends Omit<SettingProblem, "path"> {
   /** Key at fault, such as `environments[0].hosts`; empty for the file as a whole. */
   readonly path: string;
   /** From 1; undefined when the file has no such place. */
   readonly line?: number;
   readonly column?: number;
-  readonly message: string;
-  /** A known name that is close to what was written. */
-  readonly suggestion?: string;
 }
-
-export type ConfigPath = readonly (string | number)[];
 
 /** All problems in one text: a headline with the count, then one line each, by place. */
 export function formatProblems(name: string, problems: readonly ConfigProblem[]): string {

@@ -1,17 +1,23 @@
 import { z } from "zod";
-import { bedrockPlaceProblems, type PlacedFacts } from "../bedrock/bedrock-place-problems.ts";
-import { placedNames, placesOf, targetIdsOf } from "../bedrock/bedrock-places.ts";
-import { bedrockTargetProblems, type BedrockTarget } from "../bedrock/bedrock-target-problems.ts";
+import type { SettingProblem } from "../../settings/problem.ts";
+import { suggest } from "../../settings/suggest.ts";
+import {
+  placesOf,
+  type TargetContext,
+  type UpstreamKind,
+  type WrittenTarget,
+} from "../../upstreams/kind.ts";
 import { formatPath } from "./problem.ts";
-import type { SchemaProblem } from "./schema-problems.ts";
-import { suggest } from "./suggest.ts";
 
 /**
  * What names what, and which names must be unique. It reads the tree leniently, so that a wrong
  * name is told together with every other mistake, not after they are mended.
  */
-export function referenceProblems(tree: unknown): readonly SchemaProblem[] {
-  const outline = outlineSchema.parse(tree);
+export function referenceProblems(
+  tree: unknown,
+  kinds: readonly UpstreamKind[],
+): readonly SettingProblem[] {
+  const outline = { ...outlineSchema.parse(tree), kinds };
   return [
     ...targetProblems(outline),
     ...poolProblems(outline),
@@ -23,41 +29,19 @@ export function referenceProblems(tree: unknown): readonly SchemaProblem[] {
 const textOrNothing = z.string().optional().catch(undefined);
 const texts = z.array(textOrNothing).catch([]);
 
-const listOrNothing = z.array(z.string()).optional().catch(undefined);
-
-const upstream = z.object({
-  kind: textOrNothing,
-  region: textOrNothing,
-  regions: listOrNothing,
-});
-const section = z.object({
-  family: textOrNothing,
-  identifiers: z.record(z.string(), z.string()).catch({}),
-  profiles: z
-    .record(
-      z.string(),
-      z.union([z.string(), z.array(z.string())]).transform((arns) => [arns].flat()),
-    )
-    .catch({}),
-});
-const target = z.object({
-  upstream: textOrNothing,
-  model: textOrNothing,
-  pool: textOrNothing,
-  bedrock: section.optional().catch({ family: undefined, identifiers: {}, profiles: {} }),
-});
+const upstream = z.looseObject({ kind: textOrNothing }).catch({ kind: undefined });
+const target = z
+  .looseObject({ upstream: textOrNothing, model: textOrNothing, pool: textOrNothing })
+  .catch({ upstream: undefined, model: undefined, pool: undefined });
 const model = z.object({
   kind: textOrNothing,
-  targets: z.array(target.catch(target.parse({}))).catch([]),
+  targets: z.array(target).catch([]),
   fallbacks: texts,
 });
 const environment = z.object({ name: textOrNothing, hosts: texts, models: texts });
 
 const outlineSchema = z.object({
-  upstreams: z
-    .record(z.string(), upstream.catch({ kind: undefined, region: undefined, regions: undefined }))
-    .optional()
-    .catch(undefined),
+  upstreams: z.record(z.string(), upstream).optional().catch(undefined),
   models: z
     .record(z.string(), model.catch({ kind: undefined, targets: [], fallbacks: [] }))
     .optional()
@@ -66,18 +50,19 @@ const outlineSchema = z.object({
   environments: z.array(environment.catch({ name: undefined, hosts: [], models: [] })).catch([]),
 });
 
-type Outline = z.output<typeof outlineSchema>;
+interface Outline extends z.output<typeof outlineSchema> {
+  readonly kinds: readonly UpstreamKind[];
+}
 
 type TargetOutline = z.output<typeof target>;
 
-function targetProblems(outline: Outline): readonly SchemaProblem[] {
-  const { upstreams, models, pools, environments } = outline;
-  const stages = environments.flatMap(({ name }) => name ?? []);
-  const problems: SchemaProblem[] = [];
+function targetProblems(outline: Outline): readonly SettingProblem[] {
+  const { upstreams, models, pools } = outline;
+  const problems: SettingProblem[] = [];
   for (const [alias, { kind, targets }] of Object.entries(models ?? {})) {
     const seen = new Map<string, number>();
     for (const [index, each] of targets.entries()) {
-      const { upstream: name, model: identifier, pool, bedrock } = each;
+      const { upstream: name, pool } = each;
       const path = ["models", alias, "targets", index];
       if (pool !== undefined && !Object.hasOwn(pools, pool)) {
         problems.push(missing([...path, "pool"], pool, Object.keys(pools)));
@@ -86,11 +71,7 @@ function targetProblems(outline: Outline): readonly SchemaProblem[] {
       if (upstreams !== undefined && !Object.hasOwn(upstreams, name)) {
         problems.push(missing([...path, "upstream"], name, Object.keys(upstreams)));
       }
-      if (identifier === undefined) continue;
-      const names = placedNames(name, upstreams?.[name] ?? {});
-      const facts = { path, kind, model: identifier, section: bedrock };
-      const placed = { upstreams: names, environments: stages };
-      problems.push(...sectionProblems(upstreams?.[name]?.kind, { ...facts, ...placed }));
+      problems.push(...kindProblems(each, { path, modelKind: kind }, outline));
       const ids = targetIds(each, outline);
       const earlier = ids.map((id) => seen.get(id)).find((found) => found !== undefined);
       for (const id of ids) if (!seen.has(id)) seen.set(id, index);
@@ -101,27 +82,61 @@ function targetProblems(outline: Outline): readonly SchemaProblem[] {
   return problems;
 }
 
-/** Under which a target is known, in all regions of its upstream and all environments. */
-function targetIds(
-  { upstream: name, model: identifier, bedrock }: TargetOutline,
-  { upstreams }: Outline,
-): readonly string[] {
-  if (name === undefined || identifier === undefined) return [];
-  const { identifiers = {}, profiles = {} } = bedrock ?? {};
-  const names = placedNames(name, upstreams?.[name] ?? {});
-  return targetIdsOf(placesOf({ model: identifier, identifiers, profiles }, names));
+/** Whether a target's sections are for its upstream's kind, and what that has against it. */
+function kindProblems(
+  target: TargetOutline,
+  { path, modelKind }: Pick<TargetContext, "path" | "modelKind">,
+  outline: Outline,
+): readonly SettingProblem[] {
+  const { kind, written } = atKind(target, outline);
+  if (kind === undefined || written === undefined) return [];
+  const environments = outline.environments.flatMap(({ name }) => name ?? []);
+  const others = outline.kinds.filter(
+    (each) => each !== kind && each.targetSections !== undefined && target[each.name] !== undefined,
+  );
+  return [
+    ...others.map(({ name }) => {
+      const message = `is for targets at upstreams of kind ${name} only`;
+      return { path: [...path, name], message };
+    }),
+    ...(kind.targetProblems?.(written, { path, modelKind, environments }) ?? []),
+  ];
+}
+
+/** Under which a target is known, wherever its upstream is and in all environments. */
+function targetIds(target: TargetOutline, outline: Outline): readonly string[] {
+  const { kind, written } = atKind(target, outline);
+  if (written === undefined) return [];
+  return placesOf(kind, written).flatMap((place) =>
+    [place.model, ...new Set(Object.values(place.modelFor))].map(
+      (model) => `${place.upstream}/${model}`,
+    ),
+  );
+}
+
+/** The kind of a target's upstream, and what the target says to it, as far as they can be read. */
+function atKind(
+  target: TargetOutline,
+  { upstreams, kinds }: Outline,
+): { readonly kind: UpstreamKind | undefined; readonly written: WrittenTarget | undefined } {
+  const { upstream: name, model } = target;
+  if (name === undefined || model === undefined) return { kind: undefined, written: undefined };
+  const fields = upstreams?.[name];
+  const kind = kinds.find((each) => each.name === fields?.kind);
+  const section = kind && target[kind.name];
+  return { kind, written: { model, upstream: { name, fields }, section } };
 }
 
 interface PooledTarget {
   readonly alias: string;
-  readonly path: SchemaProblem["path"];
+  readonly path: SettingProblem["path"];
   readonly pool: string | undefined;
 }
 
 /** The same upstream and model is the same capacity: of two pools, both would sell it. */
-function poolProblems(outline: Outline): readonly SchemaProblem[] {
+function poolProblems(outline: Outline): readonly SettingProblem[] {
   const { models = {} } = outline;
-  const problems: SchemaProblem[] = [];
+  const problems: SettingProblem[] = [];
   const first = new Map<string, PooledTarget>();
   for (const [alias, { targets }] of Object.entries(models)) {
     for (const [index, each] of targets.entries()) {
@@ -142,8 +157,8 @@ function poolProblems(outline: Outline): readonly SchemaProblem[] {
   return problems;
 }
 
-function fallbackProblems({ models = {} }: Outline): readonly SchemaProblem[] {
-  const problems: SchemaProblem[] = [];
+function fallbackProblems({ models = {} }: Outline): readonly SettingProblem[] {
+  const problems: SettingProblem[] = [];
   const chatAliases = Object.keys(models).filter((alias) => models[alias]?.kind === "chat");
   for (const [alias, { fallbacks }] of Object.entries(models)) {
     for (const [index, fallback] of fallbacks.entries()) {
@@ -160,36 +175,8 @@ function fallbackProblems({ models = {} }: Outline): readonly SchemaProblem[] {
   return problems;
 }
 
-interface TargetFacts
-  extends Omit<BedrockTarget, "family">, Pick<PlacedFacts, "upstreams" | "environments"> {
-  /** What the target says to an upstream of kind `bedrock`. */
-  readonly section: z.output<typeof section> | undefined;
-}
-
-/** Whether a target's section is for its upstream's kind, and says what that needs. */
-function sectionProblems(
-  upstreamKind: string | undefined,
-  { section: written, ...target }: TargetFacts,
-): readonly SchemaProblem[] {
-  switch (upstreamKind) {
-    case "bedrock": {
-      const { family, identifiers = {}, profiles = {} } = written ?? {};
-      return [
-        ...bedrockTargetProblems({ ...target, family }),
-        ...bedrockPlaceProblems({ ...target, identifiers, profiles }),
-      ];
-    }
-    case "openai": {
-      const message = "is for targets at upstreams of kind bedrock only";
-      return written === undefined ? [] : [{ path: [...target.path, "bedrock"], message }];
-    }
-    default:
-      return [];
-  }
-}
-
-function environmentProblems({ environments, models }: Outline): readonly SchemaProblem[] {
-  const problems: SchemaProblem[] = [];
+function environmentProblems({ environments, models }: Outline): readonly SettingProblem[] {
+  const problems: SettingProblem[] = [];
   const names = new Map<string, number>();
   const hosts = new Map<string, number>();
   for (const [index, stage] of environments.entries()) {
@@ -213,11 +200,11 @@ function environmentProblems({ environments, models }: Outline): readonly Schema
 }
 
 function offerProblems(
-  path: SchemaProblem["path"],
+  path: SettingProblem["path"],
   aliases: Outline["environments"][number]["models"],
   models: Outline["models"],
-): readonly SchemaProblem[] {
-  const problems: SchemaProblem[] = [];
+): readonly SettingProblem[] {
+  const problems: SettingProblem[] = [];
   const seen = new Set<string>();
   for (const [index, alias] of aliases.entries()) {
     if (alias === undefined) continue;
@@ -239,10 +226,10 @@ function usedBy(relation: string, index: number): string {
 }
 
 function missing(
-  path: SchemaProblem["path"],
+  path: SettingProblem["path"],
   name: string,
   known: readonly string[],
-): SchemaProblem {
+): SettingProblem {
   const suggestion = suggest(name, known);
   const message = `names ${nounFor(path.at(-1))} that is not configured`;
   return suggestion === undefined ? { path, message } : { path, message, suggestion };

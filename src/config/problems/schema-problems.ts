@@ -1,22 +1,18 @@
 import type { z } from "zod";
-import { configInputSchema, isSchema, type JsonSchema } from "../schema/json-schema.ts";
-import type { ConfigPath } from "./problem.ts";
-import { suggest } from "./suggest.ts";
+import { configInputSchema, isSchema, type JsonSchema } from "../json-schema.ts";
+import type { ConfigPath, SettingProblem } from "../../settings/problem.ts";
+import { suggest } from "../../settings/suggest.ts";
+import type { UpstreamKind } from "../../upstreams/kind.ts";
 import { isRecord } from "../text/yaml-tree.ts";
-
-export interface SchemaProblem {
-  readonly path: ConfigPath;
-  readonly message: string;
-  readonly suggestion?: string;
-}
 
 /** What the schema has against a tree, with suggestions for misspelt keys and choices. */
 export function schemaProblems(
   issues: readonly z.core.$ZodIssue[],
   tree: unknown,
-): readonly SchemaProblem[] {
-  const schema = configInputSchema();
-  return issues.flatMap((issue): readonly SchemaProblem[] => {
+  kinds: readonly UpstreamKind[],
+): readonly SettingProblem[] {
+  const schema = configInputSchema(kinds);
+  return issues.flatMap((issue): readonly SettingProblem[] => {
     const path = issue.path.map((step) => (typeof step === "number" ? step : String(step)));
     const { message } = issue;
     if (issue.code === "unrecognized_keys") {
@@ -81,13 +77,13 @@ function describeChoices(choices: unknown): string | undefined {
   return Array.isArray(choices) ? `must be one of: ${choices.map(String).join(", ")}` : undefined;
 }
 
-function unknownKey(path: ConfigPath, suggestion: string | undefined): SchemaProblem {
+function unknownKey(path: ConfigPath, suggestion: string | undefined): SettingProblem {
   const isGlued = String(path.at(-1)).includes(":");
   const message = isGlued ? "unknown key; write a space after its colon" : "unknown key";
   return withSuggestion({ path, message }, suggestion);
 }
 
-function withSuggestion(problem: SchemaProblem, suggestion: string | undefined): SchemaProblem {
+function withSuggestion(problem: SettingProblem, suggestion: string | undefined): SettingProblem {
   return suggestion === undefined ? problem : { ...problem, suggestion };
 }
 

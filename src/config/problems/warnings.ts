@@ -1,6 +1,6 @@
 import { isLoopback } from "../../domain/host-list.ts";
-import { doubtfulModels, endingModels } from "./model-warnings.ts";
-import type { Config } from "../config.ts";
+import type { ServedModels } from "../../upstreams/kind.ts";
+import type { Config, UpstreamSettings } from "../config.ts";
 
 /** What may be wrong though it is valid. */
 export type WarnedParts = "listen" | "admin" | "environments" | "upstreams";
@@ -9,12 +9,28 @@ export type WarnedParts = "listen" | "admin" | "environments" | "upstreams";
 export function configWarnings(config: Pick<Config, WarnedParts>, now: number): readonly string[] {
   const { listen, admin } = config;
   const isOpen = !isLoopback(listen.admin.hostname) && !isProtected(admin.publicUrl);
-  return [...(isOpen ? [openAdmin(listen.admin.hostname)] : []), ...endingModels(config, now)];
+  const ending = modelWarnings(config, ({ kind, settings }, served) =>
+    kind.endingModels?.(settings, served, now),
+  );
+  return [...(isOpen ? [openAdmin(listen.admin.hostname)] : []), ...ending];
 }
 
 /** These and what may be meant as it is: for who checks a file. */
 export function checkWarnings(config: Pick<Config, WarnedParts>, now: number): readonly string[] {
-  return [...configWarnings(config, now), ...doubtfulModels(config)];
+  const doubtful = modelWarnings(config, ({ kind, settings }, served) =>
+    kind.doubtfulModels?.(settings, served),
+  );
+  return [...configWarnings(config, now), ...doubtful];
+}
+
+type Warn = (upstream: UpstreamSettings, served: ServedModels) => readonly string[] | undefined;
+
+function modelWarnings(
+  { environments, upstreams }: Pick<Config, "environments" | "upstreams">,
+  warn: Warn,
+): readonly string[] {
+  const served = new Map(environments.flatMap(({ models }) => [...models]));
+  return [...new Set([...upstreams.values()].flatMap((upstream) => warn(upstream, served) ?? []))];
 }
 
 /** By TLS in front, or because no other machine is meant to reach it. */

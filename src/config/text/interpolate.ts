@@ -1,5 +1,5 @@
 import { type Environment, expandPlaceholders } from "./placeholder.ts";
-import type { ConfigPath } from "../problems/problem.ts";
+import type { ConfigPath } from "../../settings/problem.ts";
 import { isRecord } from "./yaml-tree.ts";
 
 export interface InterpolationProblem {

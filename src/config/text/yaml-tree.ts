@@ -9,7 +9,8 @@ import {
   parseDocument,
 } from "yaml";
 import { hidePlaceholders, type HiddenPlaceholders } from "./placeholder.ts";
-import type { ConfigPath, ConfigProblem } from "../problems/problem.ts";
+import type { ConfigPath } from "../../settings/problem.ts";
+import type { ConfigProblem } from "../problems/problem.ts";
 import { describeSyntaxError } from "./yaml-syntax.ts";
 
 export interface Position {

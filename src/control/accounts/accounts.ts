@@ -1,8 +1,8 @@
 import type { Account } from "../../domain/accounts/account.ts";
 import { randomBase62 } from "../../domain/keys/base62.ts";
 import { isSameValue } from "../../domain/same-value.ts";
-import { accountFields } from "../audit/audit-fields.ts";
-import { change, type Change } from "../operation/change.ts";
+import { changeOf } from "../audit/audit-fields.ts";
+import { change } from "../operation/change.ts";
 import {
   accountChangeSchema,
   accountQuerySchema,
@@ -10,12 +10,11 @@ import {
   newAccountSchema,
   type AccountView,
 } from "../contract/accounts.ts";
-import { listOf, removedSchema, type LimitsView } from "../contract/values.ts";
+import { listOf, removedSchema } from "../contract/values.ts";
 import { defineOperation } from "../operation/define-operation.ts";
 import { requireRevision } from "../keys/key-access.ts";
 import { requirePlan } from "../keys/key-rules.ts";
 import { disabledSince } from "../keys/key-settings.ts";
-import { readLimits, viewLimits } from "../values/limits-view.ts";
 import { listAnswer, pageRequest } from "../operation/list-page.ts";
 import type { Operation } from "../operation/operation.ts";
 import { permissions } from "../operation/permissions.ts";
@@ -23,9 +22,12 @@ import { maySee, notFound } from "../operation/scope.ts";
 import type { Principal } from "../../domain/accounts/user.ts";
 import type { ControlView } from "../../store/control-store.ts";
 import type { AdminServices, Platform } from "../services.ts";
-import { timeText } from "../values/time-text.ts";
+import { entityForm, viewAs } from "../values/api-form.ts";
 
-const defaultMaxKeys = 100;
+export const newAccount = {
+  ...{ note: "", plans: [], maxKeys: 100, limits: undefined },
+  ...{ disabledAt: undefined, revision: 1 },
+} satisfies Partial<Account>;
 
 /** Customers. Operators make and change them; their account holders see their own. */
 export function accountOperations(services: AdminServices): readonly Operation[] {
@@ -55,17 +57,12 @@ function createAccount(services: AdminServices): Operation {
         checkPlans(body.plans ?? [], services.platform());
         const account: Account = {
           id: `acct_${randomBase62(16, services.random)}`,
-          name: body.name,
-          note: body.note ?? "",
-          plans: body.plans ?? [],
-          maxKeys: body.max_keys ?? defaultMaxKeys,
-          limits: body.limits ? readLimits(body.limits) : undefined,
+          ...newAccount,
+          ...entityForm(body),
           createdAt: changing.now,
-          disabledAt: undefined,
-          revision: 1,
         };
         await changing.transaction.accounts.insert(account);
-        await auditAccount(changing, "account.create", { after: account });
+        await changing.audit(changeOf("account", "create", { after: account }));
         return viewAccount(account);
       }),
   });
@@ -124,19 +121,13 @@ function updateAccount(services: AdminServices): Operation {
         const before = await requireAccount(changing.transaction, parameters, call.principal);
         requireRevision(before, body.revision);
         if (body.plans !== undefined) checkPlans(body.plans, services.platform());
-        const wanted: Account = {
-          ...before,
-          name: body.name ?? before.name,
-          note: body.note ?? before.note,
-          plans: body.plans ?? before.plans,
-          maxKeys: body.max_keys ?? before.maxKeys,
-          limits: limitsOf(body.limits, before),
-          disabledAt: disabledSince(before, body.disabled, changing.now),
-        };
+        const { disabled, ...named } = body;
+        const disabledAt = disabledSince(before, disabled, changing.now);
+        const wanted: Account = { ...before, ...entityForm(named), disabledAt };
         if (isSameValue(before, wanted)) return viewAccount(before);
         const after = await changing.transaction.accounts.update(wanted);
         changing.touchesKeys();
-        await auditAccount(changing, "account.update", { before, after });
+        await changing.audit(changeOf("account", "update", { before, after }));
         return viewAccount(after);
       }),
   });
@@ -157,7 +148,7 @@ function deleteAccount(services: AdminServices): Operation {
       change(services, call, async (changing) => {
         const before = await requireAccount(changing.transaction, parameters, call.principal);
         await changing.transaction.accounts.delete(before.id);
-        await auditAccount(changing, "account.delete", { before });
+        await changing.audit(changeOf("account", "delete", { before }));
         return { id: before.id, deleted: true };
       }),
   });
@@ -174,46 +165,10 @@ export async function requireAccount(
   return account;
 }
 
-interface AccountStates {
-  readonly before?: Account;
-  readonly after?: Account;
-}
-
-export async function auditAccount(
-  changing: Change,
-  action: string,
-  { before, after }: AccountStates,
-): Promise<void> {
-  const id = before?.id ?? after?.id ?? "";
-  await changing.audit({
-    action,
-    subject: { type: "account", id },
-    accountId: id,
-    before: before && accountFields(before),
-    after: after && accountFields(after),
-  });
-}
-
 function checkPlans(plans: readonly string[], platform: Platform): void {
   for (const [index, plan] of plans.entries()) requirePlan(platform, plan, `plans[${index}]`);
 }
 
-/** Null takes the limits away, undefined leaves them. */
-function limitsOf(wanted: LimitsView | null | undefined, before: Account): Account["limits"] {
-  if (wanted === undefined) return before.limits;
-  return wanted === null ? undefined : readLimits(wanted);
-}
-
 function viewAccount(account: Account): AccountView {
-  return {
-    id: account.id,
-    name: account.name,
-    note: account.note,
-    plans: [...account.plans],
-    max_keys: account.maxKeys,
-    limits: viewLimits(account.limits),
-    created_at: timeText(account.createdAt),
-    disabled_at: timeText(account.disabledAt),
-    revision: account.revision,
-  };
+  return viewAs(accountSchema, account);
 }

@@ -4,8 +4,8 @@ import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { isSameValue } from "../../domain/same-value.ts";
 import type { Principal } from "../../domain/accounts/user.ts";
 import type { ControlTransaction, ControlView } from "../../store/control-store.ts";
-import { applicationFields } from "../audit/audit-fields.ts";
-import { change, type Change } from "../operation/change.ts";
+import { changeOf } from "../audit/audit-fields.ts";
+import { change } from "../operation/change.ts";
 import {
   applicationChangeSchema,
   applicationQuerySchema,
@@ -23,7 +23,11 @@ import type { Operation } from "../operation/operation.ts";
 import { permissions } from "../operation/permissions.ts";
 import { listScope, maySee, notFound, requireVisible } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
-import { timeText } from "../values/time-text.ts";
+import { entityForm, viewAs } from "../values/api-form.ts";
+
+export const newApplication = {
+  ...{ note: "", disabledAt: undefined, disabledBy: undefined, revision: 1 },
+} satisfies Partial<Application>;
 
 /** Programs of an account in an environment: what keys are issued to. */
 export function applicationOperations(services: AdminServices): readonly Operation[] {
@@ -55,17 +59,13 @@ function createApplication(services: AdminServices): Operation {
         requireEnvironment(services.platform(), body.environment);
         const application: Application = {
           id: `app_${randomBase62(16, services.random)}`,
+          ...newApplication,
+          ...entityForm(body),
           accountId,
-          environment: body.environment,
-          name: body.name,
-          note: body.note ?? "",
           createdAt: changing.now,
-          disabledAt: undefined,
-          disabledBy: undefined,
-          revision: 1,
         };
         await transaction.applications.insert(application);
-        await auditApplication(changing, "application.create", { after: application });
+        await changing.audit(changeOf("application", "create", { after: application }));
         return viewApplication(application);
       }),
   });
@@ -139,18 +139,16 @@ function updateApplication(services: AdminServices): Operation {
     run: ({ call, parameters, body }) =>
       change(services, call, async (changing) => {
         const { transaction, now } = changing;
+        const { principal } = call;
         const before = await requireApplication(transaction, parameters, call.principal);
         requireRevision(before, body.revision);
-        const wanted: Application = {
-          ...before,
-          name: body.name ?? before.name,
-          note: body.note ?? before.note,
-          ...disablingAfter(before, { disabled: body.disabled, principal: call.principal, now }),
-        };
+        const { disabled, ...named } = body;
+        const disabling = disablingAfter(before, { disabled, principal, now });
+        const wanted: Application = { ...before, ...entityForm(named), ...disabling };
         if (isSameValue(before, wanted)) return viewApplication(before);
         const after = await transaction.applications.update(wanted);
         changing.touchesKeys();
-        await auditApplication(changing, "application.update", { before, after });
+        await changing.audit(changeOf("application", "update", { before, after }));
         return viewApplication(after);
       }),
   });
@@ -173,7 +171,8 @@ function deleteApplication(services: AdminServices): Operation {
         const before = await requireApplication(transaction, parameters, call.principal);
         const keys = await removeRevokedKeys(transaction, before.id);
         await transaction.applications.delete(before.id);
-        await auditApplication(changing, "application.delete", { before, keys });
+        const entry = changeOf("application", "delete", { before });
+        await changing.audit({ ...entry, before: { ...entry.before, keys } });
         return { id: before.id, deleted: true };
       }),
   });
@@ -211,38 +210,6 @@ async function requireApplication(
   return requireVisible(application, principal, "application");
 }
 
-interface ApplicationStates {
-  readonly before?: Application;
-  readonly after?: Application;
-  /** Ids of the keys that went with it. */
-  readonly keys?: readonly string[];
-}
-
-async function auditApplication(
-  changing: Change,
-  action: string,
-  { before, after, keys }: ApplicationStates,
-): Promise<void> {
-  const application = before ?? after;
-  await changing.audit({
-    action,
-    subject: { type: "application", id: application?.id ?? "" },
-    accountId: application?.accountId,
-    before: before && { ...applicationFields(before), ...(keys && { keys }) },
-    after: after && applicationFields(after),
-  });
-}
-
 function viewApplication(application: Application): ApplicationView {
-  return {
-    id: application.id,
-    account_id: application.accountId,
-    environment: application.environment,
-    name: application.name,
-    note: application.note,
-    created_at: timeText(application.createdAt),
-    disabled_at: timeText(application.disabledAt),
-    disabled_by: application.disabledBy ?? null,
-    revision: application.revision,
-  };
+  return viewAs(applicationSchema, application);
 }

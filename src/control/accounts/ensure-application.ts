@@ -1,10 +1,11 @@
-import type { Application } from "../../domain/accounts/account.ts";
-import type { AuditEntry } from "../../domain/audit/audit.ts";
+import type { Account, Application } from "../../domain/accounts/account.ts";
 import { randomBase62 } from "../../domain/keys/base62.ts";
-import type { ControlTransaction } from "../../store/control-store.ts";
-import { accountFields, applicationFields } from "../audit/audit-fields.ts";
+import { changeOf } from "../audit/audit-fields.ts";
 import { ordinaryPlans } from "../keys/key-rules.ts";
+import { bySystem, changeAs, type Change } from "../operation/change.ts";
 import type { AdminServices } from "../services.ts";
+import { newAccount } from "./accounts.ts";
+import { newApplication } from "./applications.ts";
 
 export interface ApplicationNames {
   readonly account: string;
@@ -15,81 +16,36 @@ export interface ApplicationNames {
 type EnsureServices = Pick<AdminServices, "store" | "clock" | "random" | "platform">;
 
 /** The application of these names, made with its account where it is not there yet. */
-export async function ensureApplication(
+export function ensureApplication(
   services: EnsureServices,
-  names: ApplicationNames,
+  { account, application: name, environment }: ApplicationNames,
 ): Promise<Application> {
-  return services.store.change(async (transaction) => {
-    const accountId = await ensureAccount(transaction, names.account, services);
-    const { environment, application: name } = names;
-    const { items } = await transaction.applications.list(
-      { accountId, environment, name },
-      { limit: 1 },
-    );
+  return changeAs(services, bySystem, async (changing) => {
+    const { applications } = changing.transaction;
+    const accountId = await ensureAccount(changing, account, services);
+    const { items } = await applications.list({ accountId, environment, name }, { limit: 1 });
     if (items[0] !== undefined) return items[0];
-    const now = services.clock.now();
     const application: Application = {
-      id: `app_${randomBase62(16, services.random)}`,
-      accountId,
-      environment,
-      name,
-      note: "",
-      createdAt: now,
-      disabledAt: undefined,
-      disabledBy: undefined,
-      revision: 1,
+      ...{ ...newApplication, id: `app_${randomBase62(16, services.random)}` },
+      ...{ accountId, environment, name, createdAt: changing.now },
     };
-    await transaction.applications.insert(application);
-    await transaction.audit.append({
-      ...bySystem(now),
-      action: "application.create",
-      subject: { type: "application", id: application.id },
-      accountId,
-      after: applicationFields(application),
-    });
+    await applications.insert(application);
+    await changing.audit(changeOf("application", "create", { after: application }));
     return application;
   });
 }
 
 async function ensureAccount(
-  transaction: ControlTransaction,
+  { transaction, now, audit }: Change,
   name: string,
   services: EnsureServices,
 ): Promise<string> {
   const { items } = await transaction.accounts.list({ name }, { limit: 1 });
   if (items[0] !== undefined) return items[0].id;
-  const now = services.clock.now();
-  const account = {
-    id: `acct_${randomBase62(16, services.random)}`,
-    name,
-    note: "",
-    plans: ordinaryPlans(services.platform()),
-    maxKeys: 100,
-    limits: undefined,
-    createdAt: now,
-    disabledAt: undefined,
-    revision: 1,
-  };
+  const id = `acct_${randomBase62(16, services.random)}`;
+  const plans = ordinaryPlans(services.platform());
+  const account: Account = { ...newAccount, id, name, plans, createdAt: now };
   await transaction.accounts.insert(account);
-  await transaction.audit.append({
-    ...bySystem(now),
-    action: "account.create",
-    subject: { type: "account", id: account.id },
-    accountId: account.id,
-    after: accountFields(account),
-  });
-  return account.id;
-}
-
-/** Made by Sluice itself, such as at the demo's first start. */
-function bySystem(
-  at: number,
-): Pick<AuditEntry, "at" | "actor" | "address" | "requestId" | "before"> {
-  return {
-    at,
-    actor: { kind: "system", id: undefined, name: "system" },
-    address: undefined,
-    requestId: undefined,
-    before: undefined,
-  };
+  await audit(changeOf("account", "create", { after: account }));
+  return id;
 }

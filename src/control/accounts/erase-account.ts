@@ -1,12 +1,12 @@
 import type { Account } from "../../domain/accounts/account.ts";
-import { auditAccount, requireAccount } from "./accounts.ts";
+import { requireAccount } from "./accounts.ts";
+import { about, changeOf } from "../audit/audit-fields.ts";
 import { change } from "../operation/change.ts";
 import { erasedSchema, erasureSchema } from "../contract/accounts.ts";
 import { defineOperation } from "../operation/define-operation.ts";
 import { invalidField } from "../operation/field-error.ts";
 import type { Operation, OperationCall } from "../operation/operation.ts";
 import { permissions } from "../operation/permissions.ts";
-import type { ControlTransaction } from "../../store/control-store.ts";
 import type { AdminServices } from "../services.ts";
 
 /** Rows of one transaction: others wait no longer than it takes to remove these. */
@@ -31,20 +31,15 @@ export function erasureOperations(services: AdminServices): readonly Operation[]
       async run({ call, parameters, body }) {
         const account = await stopAccount(services, { call, parameters, confirm: body.confirm });
         const erasure = { services, call, accountId: account.id };
-        const keys = await removeAll(erasure, keyRemoval);
-        const applications = await removeAll(erasure, applicationRemoval);
-        const users = await removeAll(erasure, userRemoval);
+        const keys = await removeAll(erasure, "keys");
+        const applications = await removeAll(erasure, "applications");
+        const users = await removeAll(erasure, "users");
         await refuseLateUsage(erasure);
         const usageRows = await eraseUsage(erasure);
         const removed = { users, keys, applications, usage_rows: usageRows };
         return change(services, call, async (changing) => {
           await changing.transaction.accounts.delete(account.id);
-          await changing.audit({
-            action: "account.erase",
-            subject: { type: "account", id: account.id },
-            accountId: account.id,
-            after: removed,
-          });
+          await changing.audit({ ...about("account", "erase", account), after: removed });
           return { id: account.id, deleted: true, removed };
         });
       },
@@ -70,7 +65,7 @@ async function stopAccount(
     const isStopped = before.disabledAt !== undefined;
     const after = isStopped ? before : await changing.transaction.accounts.update(wanted);
     if (!isStopped) changing.touchesKeys();
-    await auditAccount(changing, "account.erase_begin", { before, after });
+    await changing.audit(changeOf("account", "erase_begin", { before, after }));
     return after;
   });
 }
@@ -86,50 +81,20 @@ interface Erasure {
   readonly accountId: string;
 }
 
-interface Removal {
-  /** Of the entry in the audit that names what went. */
-  readonly action: string;
-  list(transaction: ControlTransaction, accountId: string): Promise<readonly string[]>;
-  remove(transaction: ControlTransaction, id: string): Promise<unknown>;
-}
-
-const page = { limit: batchRows };
-
-const keyRemoval: Removal = {
-  action: "account.erase_keys",
-  list: async ({ keys }, accountId) => idsOf((await keys.list({ accountId }, page)).items),
-  remove: ({ keys }, id) => keys.delete(id),
-};
-
-const applicationRemoval: Removal = {
-  action: "account.erase_applications",
-  list: async ({ applications }, accountId) =>
-    idsOf((await applications.list({ accountId }, page)).items),
-  remove: ({ applications }, id) => applications.delete(id),
-};
-
-const userRemoval: Removal = {
-  action: "account.erase_users",
-  list: async ({ users }, accountId) => idsOf((await users.list({ accountId }, page)).items),
-  remove: ({ users }, id) => users.delete(id),
-};
-
-async function removeAll(erasure: Erasure, removal: Removal): Promise<number> {
-  const { services, call, accountId } = erasure;
+async function removeAll(
+  { services, call, accountId }: Erasure,
+  kind: "keys" | "applications" | "users",
+): Promise<number> {
   let count = 0;
   for (;;) {
     call.signal.throwIfAborted();
-    const removed = await change(services, stepOf(call), async (changing) => {
-      const { transaction } = changing;
-      const ids = await removal.list(transaction, accountId);
+    const removed = await change(services, stepOf(call), async ({ transaction, audit }) => {
+      const { [kind]: table } = transaction;
+      const { items } = await table.list({ accountId }, { limit: batchRows });
+      const ids = items.map(({ id }) => id);
       if (ids.length === 0) return 0;
-      for (const id of ids) await removal.remove(transaction, id);
-      await changing.audit({
-        action: removal.action,
-        subject: { type: "account", id: accountId },
-        accountId,
-        before: { ids },
-      });
+      for (const id of ids) await table.delete(id);
+      await audit({ ...about("account", `erase_${kind}`, { id: accountId }), before: { ids } });
       return ids.length;
     });
     count += removed;
@@ -151,8 +116,4 @@ async function eraseUsage({ services, call, accountId }: Erasure): Promise<numbe
     count += removed;
     if (removed === 0) return count;
   }
-}
-
-function idsOf(entities: readonly { readonly id: string }[]): readonly string[] {
-  return entities.map(({ id }) => id);
 }

@@ -1,66 +1,70 @@
 import type { Account, Application } from "../../domain/accounts/account.ts";
+import type { ManagementToken, User } from "../../domain/accounts/user.ts";
 import type { AuditFields } from "../../domain/audit/audit.ts";
 import type { Key } from "../../domain/keys/key.ts";
-import type { ManagementToken, User } from "../../domain/accounts/user.ts";
-import { viewLimits } from "../values/limits-view.ts";
-import { timeText } from "../values/time-text.ts";
+import type { AuditedChange } from "../operation/change.ts";
+import { pickFields } from "../values/api-form.ts";
+
+interface Entities {
+  readonly account: Account;
+  readonly application: Application;
+  readonly key: Key;
+  readonly user: User;
+  readonly token: ManagementToken;
+}
+type Kind = keyof Entities;
 
 /**
  * What the audit keeps of each entity: the fields named here and no others, so that a secret, a
  * digest or a password hash cannot get there by being added to an entity.
  */
-
-export function accountFields(account: Account): AuditFields {
-  const { name, note, plans, maxKeys, disabledAt } = account;
-  const limits = viewLimits(account.limits);
-  return { name, note, plans, max_keys: maxKeys, limits, disabled_at: timeText(disabledAt) };
-}
-
-export function applicationFields(application: Application): AuditFields {
-  const { environment, name, note, disabledAt, disabledBy } = application;
-  const disabled = { disabled_at: timeText(disabledAt), disabled_by: disabledBy ?? null };
-  return { environment, name, note, ...disabled };
-}
-
-export function keyFields(key: Key): AuditFields {
-  return {
-    application_id: key.applicationId,
-    application: key.application,
-    environment: key.environment,
-    plan: key.plan,
-    limits: viewLimits(key.limits),
-    provisioned_units: key.provisionedUnits,
-    provisioned_pool: key.provisionedPool ?? null,
-    allowed_models: key.allowedModels ?? null,
-    allowed_networks: key.allowedNetworks ?? null,
-    note: key.note,
-    expires_at: timeText(key.expiresAt),
-    disabled_at: timeText(key.disabledAt),
-    disabled_by: key.disabledBy ?? null,
-    revoked_at: timeText(key.revokedAt),
-  };
-}
-
-export function userFields(user: User): AuditFields {
-  return {
-    email: user.email,
-    name: user.name,
-    role: user.role,
-    account_id: user.accountId ?? null,
+const kept: { readonly [Each in Kind]: (entity: Entities[Each]) => AuditFields } = {
+  account: (account) => pick("name note plans max_keys limits disabled_at", account),
+  application: (application) => pick("environment name note disabled_at disabled_by", application),
+  key: (key) => ({
+    ...pick("application_id application environment plan limits provisioned_units", key),
+    ...pick("provisioned_pool allowed_models allowed_networks note", key),
+    ...pick("expires_at disabled_at disabled_by revoked_at", key),
+  }),
+  user: (user) => ({
+    ...pick("email name role account_id disabled_at", user),
     has_password: user.passwordHash !== undefined,
     has_single_sign_on: user.identity !== undefined,
-    disabled_at: timeText(user.disabledAt),
+  }),
+  token: (token) => ({
+    ...pick("user_id name public_id scopes expires_at revoked_at", token),
+    made_with: token.parentId ?? null,
+  }),
+};
+
+function pick(names: string, entity: object): AuditFields {
+  return pickFields(names.split(" "), entity);
+}
+
+interface States<Entity> {
+  readonly before?: Entity;
+  readonly after?: Entity;
+}
+
+/** The entry of what became of an entity, which is `before` when it was removed. */
+export function changeOf<Each extends Kind>(
+  kind: Each,
+  verb: string,
+  { before, after }: States<Entities[Each]>,
+): AuditedChange {
+  return {
+    ...about(kind, verb, before ?? after ?? { id: "" }),
+    before: before && kept[kind](before),
+    after: after && kept[kind](after),
   };
 }
 
-export function tokenFields(token: ManagementToken): AuditFields {
-  return {
-    user_id: token.userId,
-    name: token.name,
-    public_id: token.publicId,
-    made_with: token.parentId ?? null,
-    scopes: token.scopes,
-    expires_at: timeText(token.expiresAt),
-    revoked_at: timeText(token.revokedAt),
-  };
+/** The beginning of an entry about an entity. A token's account is its user's, and to be added. */
+export function about(
+  kind: Kind,
+  verb: string,
+  entity: { readonly id: string; readonly accountId?: string | undefined },
+): Pick<AuditedChange, "action" | "subject" | "accountId"> {
+  const accountId = kind === "account" ? entity.id : entity.accountId;
+  return { action: `${kind}.${verb}`, subject: { type: kind, id: entity.id }, accountId };
 }

@@ -1,4 +1,5 @@
 import type { Key, KeySecret } from "../../domain/keys/key.ts";
+import { about } from "../audit/audit-fields.ts";
 import { change, type Change } from "../operation/change.ts";
 import { keySchema } from "../contract/keys.ts";
 import { defineOperation } from "../operation/define-operation.ts";
@@ -8,7 +9,7 @@ import type { Operation } from "../operation/operation.ts";
 import { permissions } from "../operation/permissions.ts";
 import { notFound } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
-import { timeText } from "../values/time-text.ts";
+import { timeText } from "../values/api-form.ts";
 import { wrongState } from "../operation/wrong-state.ts";
 
 /** Ends one of two live secrets, such as the one that a rotation left for the overlap. */
@@ -34,7 +35,7 @@ export function endSecretOperation(services: AdminServices): Operation {
         if (secret?.keyId !== key.id) throw notFound("secret of this key");
         if (key.revokedAt === undefined && isLive(secret, now)) {
           await requireAnother(changing, key);
-          await endSecret(changing, { key, secret, action: "key.end_secret" });
+          await endSecret(changing, { key, secret, verb: "end_secret" });
         }
         return viewKey(transaction, key, services);
       }),
@@ -52,21 +53,19 @@ async function requireAnother({ transaction, now }: Change, key: Key): Promise<v
 export interface SecretToEnd {
   readonly key: Key;
   readonly secret: KeySecret;
-  /** As the audit calls it. */
-  readonly action: string;
+  /** Of the entry in the audit: `key.<verb>`. */
+  readonly verb: string;
 }
 
 export async function endSecret(
   changing: Change,
-  { key, secret, action }: SecretToEnd,
+  { key, secret, verb }: SecretToEnd,
 ): Promise<void> {
   const { transaction, now } = changing;
   await transaction.secrets.expire(secret.publicId, now);
   changing.touchesKeys();
   await changing.audit({
-    action,
-    subject: { type: "key", id: key.id },
-    accountId: key.accountId,
+    ...about("key", verb, key),
     before: { public_id: secret.publicId, expires_at: timeText(secret.expiresAt) },
     after: { public_id: secret.publicId, expires_at: timeText(now) },
   });

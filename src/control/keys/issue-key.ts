@@ -4,7 +4,8 @@ import type { AuditEntry } from "../../domain/audit/audit.ts";
 import { randomBase62 } from "../../domain/keys/base62.ts";
 import type { Key } from "../../domain/keys/key.ts";
 import type { ControlTransaction } from "../../store/control-store.ts";
-import { keyFields } from "../audit/audit-fields.ts";
+import { changeOf } from "../audit/audit-fields.ts";
+import { changeAs } from "../operation/change.ts";
 import { notFound } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
 
@@ -42,22 +43,11 @@ export async function issueKey(
   actor: AuditEntry["actor"],
 ): Promise<IssuedKey> {
   const { applicationId, ...settings } = wanted;
-  const now = services.clock.now();
-  return services.store.change(async (transaction) => {
+  return changeAs(services, { actor }, async ({ transaction, now, audit }) => {
     const application = await transaction.applications.get(applicationId);
     if (application === undefined) throw notFound("application");
     const issued = await insertKey(transaction, { application, settings, now }, services);
-    await transaction.audit.append({
-      at: now,
-      actor,
-      address: undefined,
-      requestId: undefined,
-      action: "key.create",
-      subject: { type: "key", id: issued.key.id },
-      accountId: application.accountId,
-      before: undefined,
-      after: keyFields(issued.key),
-    });
+    await audit(changeOf("key", "create", { after: issued.key }));
     return issued;
   });
 }

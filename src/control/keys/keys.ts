@@ -13,7 +13,7 @@ import { defineOperation } from "../operation/define-operation.ts";
 import { endSecretOperation } from "./end-secret.ts";
 import { insertKey } from "./issue-key.ts";
 import { requireKey, requireOwners } from "./key-access.ts";
-import { auditKey } from "../audit/audit-key.ts";
+import { about, changeOf } from "../audit/audit-fields.ts";
 import { checkSale } from "./check-sale.ts";
 import { checkKeyCount, checkKeySettings } from "./key-rules.ts";
 import { applySettings } from "./key-settings.ts";
@@ -24,7 +24,7 @@ import { permissions } from "../operation/permissions.ts";
 import { rotateKey } from "./rotate-key.ts";
 import { listScope } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
-import { timeText } from "../values/time-text.ts";
+import { timeText } from "../values/api-form.ts";
 import { updateKey } from "./update-key.ts";
 
 /** Issue, look at, change, rotate and revoke keys, and end their secrets. */
@@ -66,7 +66,8 @@ function createKey(services: AdminServices): Operation {
         await checkSale(transaction, { after: settings }, rules);
         const wanted = { application: owners.application, settings, now };
         const { key, text } = await insertKey(transaction, wanted, services);
-        await auditKey(changing, "key.create", { after: key });
+        await changing.audit(changeOf("key", "create", { after: key }));
+        changing.touchesKeys();
         return { key: await viewKey(transaction, key, services), api_key: text };
       }),
   });
@@ -141,7 +142,8 @@ function revokeKey(services: AdminServices): Operation {
         if (key.revokedAt === undefined) {
           const before = key;
           key = await transaction.keys.update({ ...before, revokedAt: now });
-          await auditKey(changing, "key.revoke", { before, after: key });
+          await changing.audit(changeOf("key", "revoke", { before, after: key }));
+          changing.touchesKeys();
         }
         return viewKey(transaction, key, services);
       }),
@@ -187,9 +189,7 @@ async function rotateIn(changing: Change, request: RotationRequest, services: Ad
   const wish = { overlapMs, isCompromised, now };
   const made = await rotateKey({ transaction, key }, wish, services);
   await changing.audit({
-    action: "key.rotate",
-    subject: { type: "key", id: key.id },
-    accountId: key.accountId,
+    ...about("key", "rotate", key),
     after: {
       public_id: made.publicId,
       ended: made.ended,

@@ -1,6 +1,6 @@
 import type { Key } from "../../domain/keys/key.ts";
 import { isSameValue } from "../../domain/same-value.ts";
-import { auditKey } from "../audit/audit-key.ts";
+import { changeOf } from "../audit/audit-fields.ts";
 import { change, type Change } from "../operation/change.ts";
 import { checkSale } from "./check-sale.ts";
 import { keyChangeSchema, keySchema } from "../contract/keys.ts";
@@ -53,6 +53,7 @@ async function storeKey(changing: Change, key: Key, wanted: Key): Promise<Key> {
   // A change of nothing is none: no revision, no entry.
   if (isSameValue(key, wanted)) return key;
   const stored = await changing.transaction.keys.update(wanted);
-  await auditKey(changing, "key.update", { before: key, after: stored });
+  await changing.audit(changeOf("key", "update", { before: key, after: stored }));
+  changing.touchesKeys();
   return stored;
 }

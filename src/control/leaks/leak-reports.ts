@@ -1,6 +1,7 @@
 import type { AuditFields } from "../../domain/audit/audit.ts";
 import { readPublicId } from "../../domain/keys/api-key.ts";
 import { readTokenId } from "../../domain/accounts/management-token.ts";
+import { about } from "../audit/audit-fields.ts";
 import { change, type Change } from "../operation/change.ts";
 import {
   handedReportSchema,
@@ -94,13 +95,11 @@ async function findKey(
   return {
     async note() {
       await changing.audit({
-        action: "key.leak_reported",
-        subject: { type: "key", id: key.id },
-        accountId: key.accountId,
+        ...about("key", "leak_reported", key),
         after: { public_id: secret.publicId, ...placeOf(leak) },
       });
       const isEnding = revokesLeaks && key.revokedAt === undefined && isLive(secret, changing.now);
-      if (isEnding) await endSecret(changing, { key, secret, action: "key.leak" });
+      if (isEnding) await endSecret(changing, { key, secret, verb: "leak" });
       return isEnding;
     },
   };
@@ -117,16 +116,16 @@ async function findToken(
   const isRight = peppers.match(leak.token.trim(), token?.digest) !== undefined;
   if (!isRight || token === undefined) return undefined;
   const accountId = (await users.get(token.userId))?.accountId;
-  const subject = { type: "token", id: token.id };
+  const owned = { id: token.id, accountId };
   return {
     async note() {
       const after = { public_id: token.publicId, ...placeOf(leak) };
-      await changing.audit({ action: "token.leak_reported", subject, accountId, after });
+      await changing.audit({ ...about("token", "leak_reported", owned), after });
       const isEnding = revokesLeaks && token.revokedAt === undefined;
       if (!isEnding) return false;
       const ended = await changing.transaction.tokens.revoke(token.id, changing.now);
       const revoked = { ended_with_it: ended.filter((id) => id !== token.id) };
-      await changing.audit({ action: "token.leak", subject, accountId, after: revoked });
+      await changing.audit({ ...about("token", "leak", owned), after: revoked });
       return true;
     },
   };

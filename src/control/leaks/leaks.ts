@@ -68,6 +68,6 @@ async function judge(
   const isOver = status === "revoked" || status === "expired" || !isLive(secret, changing.now);
   if (isOver) return { ...finding, outcome: "ended" };
   if (!isEnding) return { ...finding, outcome: "live" };
-  await endSecret(changing, { key, secret, action: "key.leak" });
+  await endSecret(changing, { key, secret, verb: "leak" });
   return { ...finding, outcome: "secret_ended" };
 }

@@ -1,4 +1,4 @@
-import type { AuditFields } from "../../domain/audit/audit.ts";
+import type { AuditEntry, AuditFields } from "../../domain/audit/audit.ts";
 import { isSameValue } from "../../domain/same-value.ts";
 import type { Principal } from "../../domain/accounts/user.ts";
 import type { ControlTransaction, ControlView } from "../../store/control-store.ts";
@@ -11,9 +11,9 @@ export interface Change {
   readonly transaction: ControlTransaction;
   /** When it happens: one time for all it writes. */
   readonly now: number;
-  audit(entry: AuditedChange): Promise<void>;
+  readonly audit: (entry: AuditedChange) => Promise<unknown>;
   /** Says that keys, or what they belong to, are changed: this process then follows at once. */
-  touchesKeys(): void;
+  readonly touchesKeys: () => void;
 }
 
 export interface AuditedChange {
@@ -37,20 +37,17 @@ export async function change<Answer>(
   call: OperationCall,
   work: (change: Change) => Promise<Answer>,
 ): Promise<Answer> {
-  const now = services.clock.now();
+  const { id: requestId, address, principal, replies } = call;
+  const actor = { kind: principal.kind, id: principal.userId, name: principal.name };
   let hasTouchedKeys = false;
-  const answer = await services.store.change(async (transaction) => {
-    await call.replies?.expectNone(transaction);
-    if (call.isSignIn !== true) await requireLiveAccount(transaction, call.principal);
-    const made = await work({
-      transaction,
-      now,
-      audit: (entry) => append(transaction, { call, now, entry }),
-      touchesKeys() {
-        hasTouchedKeys = true;
-      },
-    });
-    await call.replies?.keep(transaction, made);
+  const answer = await changeAs(services, { actor, address, requestId }, async (changing) => {
+    await replies?.expectNone(changing.transaction);
+    if (call.isSignIn !== true) await requireLiveAccount(changing.transaction, principal);
+    const touchesKeys = (): void => {
+      hasTouchedKeys = true;
+    };
+    const made = await work({ ...changing, touchesKeys });
+    await replies?.keep(changing.transaction, made);
     return made;
   });
   // The change stands, whatever happens now; a process that cannot follow at once follows later.
@@ -67,25 +64,30 @@ async function requireLiveAccount(view: ControlView, principal: Principal): Prom
   throw wrongState("Your account is disabled: you may look, but change nothing. Ask an operator.");
 }
 
-interface Entry {
-  readonly call: OperationCall;
-  readonly now: number;
-  readonly entry: AuditedChange;
-}
+/** Sluice itself, such as at the demo's first start. */
+export const bySystem = { actor: { kind: "system", id: undefined, name: "system" } } as const;
 
-async function append(transaction: ControlTransaction, details: Entry): Promise<void> {
-  const { call, now, entry } = details;
-  const { principal } = call;
-  await transaction.audit.append({
-    at: now,
-    actor: { kind: principal.kind, id: principal.userId, name: principal.name },
-    address: call.address,
-    requestId: call.id,
-    action: entry.action,
-    subject: entry.subject,
-    accountId: entry.accountId,
-    ...differences(entry.before, entry.after),
-  });
+type Author = Pick<AuditEntry, "actor"> & Partial<Pick<AuditEntry, "address" | "requestId">>;
+
+/** As `change`, without a request: whoever changes keys this way has nobody to follow at once. */
+export function changeAs<Answer>(
+  { store, clock }: Pick<AdminServices, "store" | "clock">,
+  { actor, address, requestId }: Author,
+  work: (change: Change) => Promise<Answer>,
+): Promise<Answer> {
+  const now = clock.now();
+  return store.change((transaction) =>
+    work({
+      transaction,
+      now,
+      audit: ({ before, after, ...entry }) =>
+        transaction.audit.append({
+          ...{ at: now, actor, address, requestId, ...entry },
+          ...differences(before, after),
+        }),
+      touchesKeys: () => undefined,
+    }),
+  );
 }
 
 /** Of two states, the fields that differ; of one, all. */

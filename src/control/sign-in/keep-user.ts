@@ -2,7 +2,7 @@ import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Role, User } from "../../domain/accounts/user.ts";
 import { AlreadyExists } from "../../store/errors.ts";
 import type { ControlTransaction, ControlView } from "../../store/control-store.ts";
-import { userFields } from "../audit/audit-fields.ts";
+import { changeOf } from "../audit/audit-fields.ts";
 import type { Change } from "../operation/change.ts";
 import { invalidField } from "../operation/field-error.ts";
 
@@ -10,12 +10,7 @@ import { invalidField } from "../operation/field-error.ts";
 export async function insertUser(change: Change, user: User): Promise<void> {
   await requireFit(change.transaction, user);
   await orEmailTaken(change.transaction.users.insert(user));
-  await change.audit({
-    action: "user.create",
-    subject: { type: "user", id: user.id },
-    accountId: user.accountId,
-    after: userFields(user),
-  });
+  await change.audit(changeOf("user", "create", { after: user }));
 }
 
 /**
@@ -34,14 +29,10 @@ export async function updateUser(change: Change, before: User, wanted: User): Pr
   const hasNewPassword = before.passwordHash !== after.passwordHash;
   if (isDisabled || mayOther || hasNewPassword) await transaction.sessions.deleteOf(after.id);
   if (isDisabled) await transaction.tokens.revokeOf(after.id, now);
-  await change.audit({
-    action: "user.update",
-    subject: { type: "user", id: after.id },
-    accountId: after.accountId,
-    before: userFields(before),
-    // The hash itself is never shown, so a new one has to be told.
-    after: { ...userFields(after), ...(hasNewPassword && { has_new_password: true }) },
-  });
+  const entry = changeOf("user", "update", { before, after });
+  // The hash itself is never shown, so a new one has to be told.
+  const told = { ...entry.after, ...(hasNewPassword && { has_new_password: true }) };
+  await change.audit({ ...entry, accountId: after.accountId, after: told });
   return after;
 }
 
@@ -51,12 +42,7 @@ export async function deleteUser(change: Change, user: User): Promise<void> {
   // What its tokens made for others ends with them.
   await change.transaction.tokens.revokeOf(user.id, change.now);
   await change.transaction.users.delete(user.id);
-  await change.audit({
-    action: "user.delete",
-    subject: { type: "user", id: user.id },
-    accountId: user.accountId,
-    before: userFields(user),
-  });
+  await change.audit(changeOf("user", "delete", { before: user }));
 }
 
 /** Whether role and account go together. Throws 400 that names the field to change. */

@@ -9,7 +9,7 @@ import {
   type User,
 } from "../../domain/accounts/user.ts";
 import type { ControlView } from "../../store/control-store.ts";
-import { tokenFields } from "../audit/audit-fields.ts";
+import { changeOf } from "../audit/audit-fields.ts";
 import { change, type Change } from "../operation/change.ts";
 import { tokenSchema, type TokenView } from "../contract/access.ts";
 import {
@@ -23,7 +23,7 @@ import { defineOperation } from "../operation/define-operation.ts";
 import type { Operation } from "../operation/operation.ts";
 import { notFound } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
-import { timeText } from "../values/time-text.ts";
+import { viewAs } from "../values/api-form.ts";
 
 export type TokenServices = Pick<
   AdminServices,
@@ -77,12 +77,8 @@ function createOperation(services: TokenServices): Operation {
           revokedAt: undefined,
         };
         await made.transaction.tokens.insert(token);
-        await made.audit({
-          action: "token.create",
-          subject: { type: "token", id: token.id },
-          accountId: user.accountId,
-          after: tokenFields(token),
-        });
+        const entry = changeOf("token", "create", { after: token });
+        await made.audit({ ...entry, accountId: user.accountId });
         return { token: viewToken(token, user.email), secret: text };
       });
     },
@@ -139,16 +135,12 @@ function revokeOperation(services: TokenServices): Operation {
         const revoked = { ...token, revokedAt: made.now };
         const ended = await tokens.revoke(token.id, made.now);
         const madeWithIt = ended.filter((id) => id !== token.id);
-        await made.audit({
-          action: "token.revoke",
-          subject: { type: "token", id: token.id },
-          accountId: user?.accountId,
-          before: tokenFields(token),
-          after: {
-            ...tokenFields(revoked),
-            ...(madeWithIt.length > 0 && { ended_with_it: madeWithIt }),
-          },
-        });
+        const entry = changeOf("token", "revoke", { before: token, after: revoked });
+        const told = {
+          ...entry.after,
+          ...(madeWithIt.length > 0 && { ended_with_it: madeWithIt }),
+        };
+        await made.audit({ ...entry, accountId: user?.accountId, after: told });
         return viewToken(revoked, user?.email ?? "");
       });
     },
@@ -211,17 +203,10 @@ async function readEmails(
 }
 
 function viewToken(token: ManagementToken, user: string): TokenView {
-  return {
-    id: token.id,
-    user_id: token.userId,
+  const { parentId, publicId } = token;
+  return viewAs(tokenSchema, token, {
     user,
-    made_with: token.parentId ?? null,
-    name: token.name,
-    hint: tokenHint(token.publicId),
-    scopes: [...token.scopes],
-    created_at: timeText(token.createdAt),
-    expires_at: timeText(token.expiresAt),
-    last_used_at: timeText(token.lastUsedAt),
-    revoked_at: timeText(token.revokedAt),
-  };
+    made_with: parentId ?? null,
+    hint: tokenHint(publicId),
+  });
 }

@@ -26,7 +26,8 @@ test.each([
 
 test("a window's state becomes OpenAI's six headers", () => {
   const headers = rateLimitHeaders({
-    limits: { requestsPerMinute: 60, tokensPerMinute: 100_000 },
+    limitRequests: 60,
+    limitTokens: 100_000,
     remainingRequests: 59,
     remainingTokens: 98_765,
     resetRequestsMs: 60_250.5,
@@ -44,7 +45,8 @@ test("a window's state becomes OpenAI's six headers", () => {
 
 test("where requests have no limit, nothing is said of them", () => {
   const headers = rateLimitHeaders({
-    limits: { requestsPerMinute: Infinity, tokensPerMinute: 200_000 },
+    limitRequests: Infinity,
+    limitTokens: 200_000,
     remainingRequests: Infinity,
     remainingTokens: 150_000,
     resetRequestsMs: 60_000,

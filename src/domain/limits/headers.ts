@@ -5,11 +5,10 @@ import type { LimitState } from "./limit-state.ts";
  * limit, nothing is said of them.
  */
 export function rateLimitHeaders(state: LimitState): Record<string, string> {
-  const { limits } = state;
-  const limitTokens = String(limits.tokensPerMinute);
+  const limitTokens = String(state.limitTokens);
   const remainingTokens = String(state.remainingTokens);
   const resetTokens = formatGoDuration(state.resetTokensMs);
-  if (limits.requestsPerMinute === Infinity) {
+  if (state.limitRequests === Infinity) {
     return {
       "x-ratelimit-limit-tokens": limitTokens,
       "x-ratelimit-remaining-tokens": remainingTokens,
@@ -17,7 +16,7 @@ export function rateLimitHeaders(state: LimitState): Record<string, string> {
     };
   }
   return {
-    "x-ratelimit-limit-requests": String(limits.requestsPerMinute),
+    "x-ratelimit-limit-requests": String(state.limitRequests),
     "x-ratelimit-limit-tokens": limitTokens,
     "x-ratelimit-remaining-requests": String(state.remainingRequests),
     "x-ratelimit-remaining-tokens": remainingTokens,

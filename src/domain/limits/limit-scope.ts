@@ -1,17 +1,23 @@
 import type { Limits } from "./plan.ts";
 
-/** Something that is limited, such as one key, and what it may use in any 60 seconds. */
+/** What is counted. */
+export type LimitUnit = "requests" | "tokens";
+
+/**
+ * One limit of a call: how much of a unit something, such as a key, may use in a window. A call is
+ * admitted under a list of them, all or none. Each id, unit and sort of window counts apart.
+ */
 export interface LimitScope {
   readonly id: string;
-  /** Of a minute. Requests may be without limit: `Infinity`. */
-  readonly limits: Limits;
+  readonly unit: LimitUnit;
+  readonly window: LimitWindow;
+  /** Of all the time of the window. Requests may be without limit: `Infinity`. */
+  readonly limit: number;
   /**
    * Of several owners, such as a pool: what one uses beyond it is no debt of the others, and leaves
    * with the second that admitted it.
    */
   readonly isShared?: boolean;
-  /** Undefined: a cap, never exceeded in any 60 seconds, wherever they begin. */
-  readonly guarantee?: GuaranteeTime | undefined;
   /**
    * How many times the limit all calls under way may use beyond what is charged for them. Undefined:
    * without end.
@@ -19,10 +25,12 @@ export interface LimitScope {
   readonly overrunFactor?: number | undefined;
 }
 
+/** `minute`: a cap, never exceeded in any 60 seconds, wherever they begin. */
+export type LimitWindow = "minute" | GuaranteeTime;
+
 /**
  * A guarantee errs for its owner: who uses it up and comes again after its time is never refused.
  * It counts one second less than its time, so in the long run it admits up to 60/59 of its limits.
- * A cap and a guarantee of one id count apart.
  */
 export interface GuaranteeTime {
   /**
@@ -34,6 +42,7 @@ export interface GuaranteeTime {
 
 /** A request that was counted before it was known what it asks for. */
 export interface CountedRequest {
+  /** Of the whole call. */
   readonly scopes: readonly LimitScope[];
   /** In the store's own time. */
   readonly slot: number;
@@ -41,3 +50,15 @@ export interface CountedRequest {
 
 /** A call of a model, or one of the listings, as many of which a plan allows beside its calls. */
 export type RequestKind = "call" | "listing";
+
+/** What something may use in any 60 seconds. */
+export function minuteScopes(
+  id: string,
+  { requestsPerMinute, tokensPerMinute }: Limits,
+  overrunFactor?: number,
+): [LimitScope, LimitScope] {
+  return [
+    { id, unit: "requests", window: "minute", limit: requestsPerMinute },
+    { id, unit: "tokens", window: "minute", limit: tokensPerMinute, overrunFactor },
+  ];
+}

@@ -1,10 +1,8 @@
-import type { Limits } from "./plan.ts";
-
-export type LimitDimension = "requests" | "tokens";
-
-/** What a scope has left after a decision; the source of the `x-ratelimit-*` headers. */
+/** What the scopes of one id have left after a decision; the source of the `x-ratelimit-*` headers. */
 export interface LimitState {
-  readonly limits: Limits;
+  /** `Infinity`: none, which may be of requests alone. */
+  readonly limitRequests: number;
+  readonly limitTokens: number;
   readonly remainingRequests: number;
   readonly remainingTokens: number;
   /** Milliseconds until all of the window is free again, if nothing more is used. */

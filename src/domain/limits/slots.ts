@@ -1,6 +1,3 @@
-import type { LimitDimension } from "./limit-state.ts";
-import type { Limits } from "./plan.ts";
-
 export const slotMs = 1_000;
 
 /**
@@ -24,13 +21,9 @@ export function guaranteeSlots(seconds: number): number {
   return Math.min(Math.max(Math.floor(seconds), 2), longestGuaranteeSeconds) - 1;
 }
 
-/** What a guarantee may use in all of its time, its limits being those of a minute. */
-export function guaranteeLimits(limits: Limits, seconds: number): Limits {
-  const minutes = (guaranteeSlots(seconds) + 1) / 60;
-  return {
-    requestsPerMinute: Math.floor(limits.requestsPerMinute * minutes),
-    tokensPerMinute: Math.floor(limits.tokensPerMinute * minutes),
-  };
+/** What a guarantee may use in all of its time, of so much a minute. */
+export function guaranteeLimit(perMinute: number, seconds: number): number {
+  return Math.floor((perMinute * (guaranteeSlots(seconds) + 1)) / 60);
 }
 
 export function slotAt(nowMs: number): number {
@@ -40,16 +33,4 @@ export function slotAt(nowMs: number): number {
 /** Milliseconds from now until a slot is no longer counted. */
 export function slotLifeMs(slot: number, nowMs: number, counted = countedSlots): number {
   return (slot + counted) * slotMs - nowMs;
-}
-
-/** What is asked of a window. */
-export interface Demand {
-  readonly requests: number;
-  readonly tokens: number;
-}
-
-/** The limit that a demand breaks even in an empty window, if any. */
-export function impossibleDimension(limits: Limits, demand: Demand): LimitDimension | undefined {
-  if (demand.tokens > limits.tokensPerMinute) return "tokens";
-  return demand.requests > limits.requestsPerMinute ? "requests" : undefined;
 }

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { readEnvironment } from "../../config/environment.ts";
-import { configFileSchema } from "../../config/schema/schema.ts";
+import { configFileSchema } from "../../config/schema.ts";
 import { hasFetchLimit, usualFetchLimit, workerVariables } from "./fetch-limit.ts";
+import { upstreamKinds } from "../../upstreams/kinds.ts";
 
 const base = { ...readEnvironment(), maxHttpRequests: undefined, variables: { HOME: "/h" } };
 
@@ -40,6 +41,6 @@ test.each([
 });
 
 test("a worker with default settings starts with the right limit the first time", () => {
-  const initial: unknown = configFileSchema.shape.upstream_requests.parse(undefined);
+  const initial: unknown = configFileSchema(upstreamKinds).shape.upstream_requests.parse(undefined);
   expect(initial).toBe(usualFetchLimit);
 });

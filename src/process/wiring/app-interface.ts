@@ -4,6 +4,8 @@ import type { Clock } from "../../domain/clock.ts";
 import type { PipelineServices } from "../../call/services.ts";
 import type { CallHook } from "../../snapshot/call-hooks.ts";
 import type { LimitStore } from "../../store/store.ts";
+import type { HandlerParts } from "../../dialects/handler-parts.ts";
+import type { Route } from "../../edge/dispatch/route.ts";
 import type { LogSink } from "../../telemetry/log/log-output.ts";
 import type { AdminServices } from "../../control/services.ts";
 import type { Config } from "../../config/config.ts";
@@ -33,6 +35,8 @@ export interface AppOverrides {
   readonly random?: () => number;
   readonly randomBytes?: RandomBytes;
   readonly limits?: LimitStore;
+  /** Endpoints of further dialects, on the data listener. */
+  readonly surfaces?: (parts: HandlerParts) => readonly Route[];
   readonly resolveHost?: PipelineServices["resolveHost"];
   /** Run after those of the configuration. */
   readonly hooks?: readonly CallHook[];

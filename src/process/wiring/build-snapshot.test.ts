@@ -16,21 +16,19 @@ models:
   return result.config;
 }
 
-const services = {
-  adapterServices: () => ({
-    clock: new ManualClock(),
-    newToolCallId: () => "id",
-    onTrouble: () => undefined,
-  }),
-  hooks: [],
-};
+const services = () => ({
+  clock: new ManualClock(),
+  newToolCallId: () => "id",
+  onTrouble: () => undefined,
+});
+const parts = { services, hooks: [] };
 
 const credential = (secret: string): string => `access_key_id: AKID, secret_access_key: ${secret}`;
 
 test("an upstream with unchanged settings keeps its adapter and thus its credentials", () => {
   const config = configWith(credential("one"));
-  const before = { config, snapshot: buildSnapshot(config, services) };
-  const after = (secret: string) => buildSnapshot(configWith(credential(secret)), services, before);
+  const before = { config, snapshot: buildSnapshot(config, parts) };
+  const after = (secret: string) => buildSnapshot(configWith(credential(secret)), parts, before);
   const earlier = before.snapshot.upstreams.get("aws");
   expect(after("one").upstreams.get("aws")?.adapter).toBe(earlier?.adapter);
   expect(after("two").upstreams.get("aws")?.adapter).not.toBe(earlier?.adapter);

@@ -1,4 +1,4 @@
-import type { ApiSettings } from "../../dialects/api-settings.ts";
+import type { ApiSettings } from "../../dialects/handler-parts.ts";
 import type { Config } from "../../config/config.ts";
 import type { Environment } from "../../domain/model.ts";
 import { createNetworkList } from "../../domain/network.ts";
@@ -10,17 +10,14 @@ import { InFlight } from "../../snapshot/in-flight.ts";
 import type { CallHook } from "../../snapshot/call-hooks.ts";
 import type { Draining, Snapshot, Upstream } from "../../snapshot/snapshot.ts";
 import type { AdapterServices } from "../../upstreams/adapter.ts";
-import { createAdapter } from "../../upstreams/registry.ts";
 
 /** Malformed events skipped in one answer; more are no accident. */
 const mostMalformedEvents = 10;
 
-/** Services for the adapter of the named upstream. */
-type ServicesOf = (upstream: string) => AdapterServices;
-
 /** Parts of a snapshot beside the configuration. */
 export interface SnapshotParts {
-  readonly adapterServices: ServicesOf;
+  /** What the adapter of the upstream with this name needs from outside. */
+  readonly services: (upstream: string) => AdapterServices;
   readonly hooks: readonly CallHook[];
 }
 
@@ -33,7 +30,7 @@ export interface Replaced {
 /** Builds the snapshot of a valid configuration. */
 export function buildSnapshot(
   config: Config,
-  { adapterServices: services, hooks }: SnapshotParts,
+  { services, hooks }: SnapshotParts,
   before?: Replaced,
 ): Snapshot {
   const environmentsByHost = new Map<string, Environment>();
@@ -67,21 +64,21 @@ export function buildSnapshot(
 
 function buildUpstreams(
   config: Config,
-  services: ServicesOf,
+  services: SnapshotParts["services"],
   before: Replaced | undefined,
 ): ReadonlyMap<string, Upstream> {
   const upstreams = new Map<string, Upstream>();
-  for (const [name, settings] of config.upstreams) {
+  for (const [name, upstream] of config.upstreams) {
     const earlier = before?.snapshot.upstreams.get(name);
     // Attempts outlive a reload, so their count must too.
-    const inFlight = earlier?.inFlight ?? new InFlight(settings.maxInFlight);
-    inFlight.limit = settings.maxInFlight;
+    const inFlight = earlier?.inFlight ?? new InFlight(upstream.maxInFlight);
+    inFlight.limit = upstream.maxInFlight;
     // An adapter may hold credentials that are slow to get, so it is kept while its settings match.
-    const isSame = isSameValue(settings, before?.config.upstreams.get(name));
+    const isSame = isSameValue(upstream, before?.config.upstreams.get(name));
     const kept = isSame ? earlier?.adapter : undefined;
-    const adapter = kept ?? createAdapter(settings, services(name));
-    const drain = buildDraining(settings.drain, earlier?.drain);
-    upstreams.set(name, { name, adapter, timeouts: settings.timeouts, inFlight, drain });
+    const adapter = kept ?? upstream.kind.createAdapter(upstream.settings, services(name));
+    const drain = buildDraining(upstream.drain, earlier?.drain);
+    upstreams.set(name, { name, adapter, timeouts: upstream.timeouts, inFlight, drain });
   }
   return upstreams;
 }

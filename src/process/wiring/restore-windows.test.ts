@@ -2,10 +2,11 @@ import { expect, test } from "bun:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { restoreWindows } from "./restore-windows.ts";
 import { createMemoryLimitStore } from "../../store/coordinator/memory/limit-store.ts";
+import { minuteScopes } from "../../domain/limits/limit-scope.ts";
 import type { AdmittedUsage } from "../../store/usage-reports.ts";
 
-const limits = { requestsPerMinute: Infinity, tokensPerMinute: 100 };
-const plan = { id: "key:a", limits: { requestsPerMinute: 10, tokensPerMinute: 100 } };
+const limits = { requestsPerMinute: 10, tokensPerMinute: 100 };
+const plan = minuteScopes("key:a", limits);
 
 async function restored(admitted: (now: number) => readonly AdmittedUsage[]) {
   // The monotonic clock of a new process starts near zero, so most restored times lie before it.
@@ -17,7 +18,9 @@ async function restored(admitted: (now: number) => readonly AdmittedUsage[]) {
   const plans = new Map([["plan", { overrunFactor: 3 }]]);
   await restoreWindows({ ledger, reports, limits: store, clock, plans });
   const left = (seconds: number): number =>
-    store.peek({ id: "guarantee:a", limits, guarantee: { seconds } }).remainingTokens;
+    store.peek([
+      { id: "guarantee:a", unit: "tokens", window: { seconds }, limit: (100 * seconds) / 60 },
+    ]).remainingTokens;
   return { clock, store, left };
 }
 
@@ -60,6 +63,6 @@ test("keys of an account count together under the account limit", async () => {
     { ...usage, limitScope: "a", at: now - 10_000 },
     { ...usage, limitScope: "b", at: now - 5_000 },
   ]);
-  const account = { id: "account:acct_a", limits: plan.limits };
+  const account = minuteScopes("account:acct_a", limits);
   expect(store.peek(account)).toMatchObject({ remainingRequests: 6, remainingTokens: 60 });
 });

@@ -1,6 +1,6 @@
 import type { EjectionSettings } from "../../domain/routing-settings.ts";
 import { KeyedShare } from "./keyed-share.ts";
-import { SecondsRing } from "./seconds-ring.ts";
+import { RecentCount } from "../../domain/limits/recent-count.ts";
 
 /** With fewer attempts a share is chance. */
 const leastForShare = 5;
@@ -14,8 +14,8 @@ const recentPart = 1 / 8;
 /** Attempts of one key since its first failure, or since it was forgotten. */
 interface OwnCount {
   inRow: number;
-  readonly attempts: SecondsRing;
-  readonly failures: SecondsRing;
+  readonly attempts: RecentCount;
+  readonly failures: RecentCount;
 }
 
 /**
@@ -24,7 +24,7 @@ interface OwnCount {
  */
 export class FailureTally {
   readonly #share = new KeyedShare({ countsFromFailure: true });
-  readonly #recent = new SecondsRing(recentSeconds);
+  readonly #recent = new RecentCount(recentSeconds);
   /** Failures in a row across all keys, by key. */
   readonly #row = new Map<string, number>();
   readonly #own = new Map<string, OwnCount>();
@@ -103,8 +103,8 @@ export class FailureTally {
     }
     const own = {
       inRow: 0,
-      attempts: new SecondsRing(shareSeconds),
-      failures: new SecondsRing(shareSeconds),
+      attempts: new RecentCount(shareSeconds),
+      failures: new RecentCount(shareSeconds),
     };
     this.#own.set(key, own);
     return own;

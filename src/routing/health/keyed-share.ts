@@ -1,4 +1,4 @@
-import { SecondsRing } from "./seconds-ring.ts";
+import { RecentCount } from "../../domain/limits/recent-count.ts";
 
 /** Seconds whose attempts make up a share. */
 const shareSeconds = 10;
@@ -12,15 +12,15 @@ export interface Share {
 
 /** Attempts and failures of one key, since its first failure. */
 interface KeyCount {
-  readonly attempts: SecondsRing;
-  readonly failures: SecondsRing;
+  readonly attempts: RecentCount;
+  readonly failures: RecentCount;
 }
 
 /** Attempts of the last ten seconds, and which of them failed, by key. */
 export class KeyedShare {
   readonly #countsFromFailure: boolean;
-  readonly #attempts = new SecondsRing(shareSeconds);
-  readonly #failures = new SecondsRing(shareSeconds);
+  readonly #attempts = new RecentCount(shareSeconds);
+  readonly #failures = new RecentCount(shareSeconds);
   readonly #keys = new Map<string, KeyCount>();
   #lastKey: string | undefined;
   /** When another key than the one before was seen last. */
@@ -96,8 +96,8 @@ export class KeyedShare {
       if (oldest !== undefined) this.#keys.delete(oldest);
     }
     const count = {
-      attempts: new SecondsRing(shareSeconds),
-      failures: new SecondsRing(shareSeconds),
+      attempts: new RecentCount(shareSeconds),
+      failures: new RecentCount(shareSeconds),
     };
     this.#keys.set(key, count);
     return count;

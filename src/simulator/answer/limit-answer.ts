@@ -33,10 +33,6 @@ function* stopAt(
   content: Iterable<ContentEvent>,
   search: StopSearch,
 ): Generator<ContentEvent, void, void> {
-  if (search.isIdle) {
-    yield* content;
-    return;
-  }
   for (const event of content) {
     if (event.kind !== "text") {
       yield event;

@@ -7,7 +7,6 @@ export class StopSearch {
   readonly #sequences: readonly string[];
   readonly #longest: number;
   #held: string[] = [];
-  #heldLength = 0;
   #found: string | undefined;
 
   constructor(sequences: readonly string[]) {
@@ -20,54 +19,39 @@ export class StopSearch {
     return this.#found;
   }
 
-  /** True when there is nothing to search for. */
-  get isIdle(): boolean {
-    return this.#sequences.length === 0;
-  }
-
   /** The pieces that are now certain to belong to the answer. */
   push(piece: string): string[] {
     this.#held.push(piece);
-    this.#heldLength += piece.length;
     const text = this.#held.join("");
-    const found = this.#sequences
+    const [found] = this.#sequences
       .map((sequence) => ({ sequence, place: text.indexOf(sequence) }))
       .filter(({ place }) => place >= 0)
-      .sort((first, second) => endOf(first) - endOf(second) || first.place - second.place)[0];
-    if (found !== undefined) {
-      this.#found = found.sequence;
-      return this.#release(found.place);
+      .map((hit) => ({ ...hit, end: hit.place + hit.sequence.length }))
+      .sort((one, other) => one.end - other.end || one.place - other.place);
+    this.#found = found?.sequence;
+    if (found !== undefined) return this.#upTo(found.place);
+    let certain = 0;
+    let count = 0;
+    for (const { length } of this.#held) {
+      if (text.length - certain - length < this.#longest - 1) break;
+      certain += length;
+      count += 1;
     }
-    const released: string[] = [];
-    for (let first = this.#held[0]; first !== undefined; first = this.#held[0]) {
-      if (this.#heldLength - first.length < this.#longest - 1) break;
-      released.push(first);
-      this.#held.shift();
-      this.#heldLength -= first.length;
-    }
-    return released;
+    return this.#held.splice(0, count);
   }
 
   /** What was held back when the text ended without a stop sequence. */
   rest(): string[] {
-    return this.#release(this.#heldLength);
+    return this.#held.splice(0);
   }
 
-  /** The held pieces up to a place in their joined text. */
-  #release(length: number): string[] {
+  #upTo(length: number): string[] {
     const pieces: string[] = [];
     let room = length;
-    for (const piece of this.#held) {
-      if (room <= 0) break;
-      pieces.push(piece.slice(0, room));
+    for (const piece of this.#held.splice(0)) {
+      if (room > 0) pieces.push(piece.slice(0, room));
       room -= piece.length;
     }
-    this.#held = [];
-    this.#heldLength = 0;
     return pieces;
   }
-}
-
-function endOf({ sequence, place }: { readonly sequence: string; readonly place: number }): number {
-  return place + sequence.length;
 }

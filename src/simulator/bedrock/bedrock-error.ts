@@ -1,28 +1,5 @@
+import { exceptionStatus, texts, type ExceptionName } from "../faults/bedrock-modes.ts";
 import { jsonReply, type Reply } from "../frame.ts";
-
-/** Every exception of the provider's runtime that has a status, and its status. */
-export const exceptionStatus = {
-  AccessDeniedException: 403,
-  ConflictException: 400,
-  ExpiredTokenException: 403,
-  IncompleteSignatureException: 403,
-  InternalServerException: 500,
-  InvalidSignatureException: 403,
-  MissingAuthenticationTokenException: 403,
-  ModelErrorException: 424,
-  ModelNotReadyException: 429,
-  ModelTimeoutException: 408,
-  ResourceNotFoundException: 404,
-  SerializationException: 400,
-  ServiceQuotaExceededException: 400,
-  ServiceUnavailableException: 503,
-  ThrottlingException: 429,
-  UnknownOperationException: 404,
-  UnrecognizedClientException: 403,
-  ValidationException: 400,
-} as const;
-
-export type ExceptionName = keyof typeof exceptionStatus;
 
 /** An answer other than 200, in the terms of the provider's exceptions. */
 export class BedrockError extends Error {
@@ -61,5 +38,5 @@ export function errorReply({ name, status, message, fields }: BedrockError): Rep
 
 /** What the model's own validation says, behind the words that the provider puts before it. */
 export function modelError(message: string): BedrockError {
-  return invalid(`The model returned the following errors: ${message}`);
+  return invalid(`${texts.modelFailed}${message}`);
 }

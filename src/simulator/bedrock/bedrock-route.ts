@@ -1,3 +1,4 @@
+import { texts } from "../faults/bedrock-modes.ts";
 import { BedrockError } from "./bedrock-error.ts";
 
 /** The operations, and what kind of call each is in the truth log. */
@@ -30,10 +31,7 @@ export function bedrockRoute(method: string, path: string): BedrockRoute {
   const [, , id = "", operation = "", ...rest] = path.split("/");
   const model = decoded(id);
   if (method !== "POST" || !isOperation(operation) || rest.length > 0 || !model) {
-    throw new BedrockError(
-      "UnknownOperationException",
-      "The requested operation is not recognized.",
-    );
+    throw new BedrockError("UnknownOperationException", texts.unknownOperation);
   }
   return { operation, kind: operations[operation], model };
 }

@@ -233,23 +233,8 @@ describe("the same prompt on both wires", () => {
 
 describe("Bedrock's wire", () => {
   const limited: SimulatorOptions = {
-    bedrock: { apiKeys: [demoApiKey], quotas: { tokensPerMinute: 1000, notReadyCalls: 1 } },
+    bedrock: { apiKeys: [demoApiKey], quotas: { notReadyCalls: 1 } },
   };
-
-  test("reserves what a call may write, and gives back what it did not", async () => {
-    await using simulator = startSimulator(limited);
-    const call = (maxTokens: number) =>
-      post(simulator, "simulated-model/converse", {
-        messages: said("echo: ok"),
-        inferenceConfig: { maxTokens },
-      });
-    const tooMuch = await call(1000);
-    expect(tooMuch.status).toBe(429);
-    expect(await tooMuch.json()).toEqual({
-      message: "Too many tokens, please wait before trying again.",
-    });
-    for (let round = 0; round < 3; round++) expect((await call(900)).status).toBe(200);
-  });
 
   test("has provisioned models that are not ready at first", async () => {
     await using simulator = startSimulator(limited);

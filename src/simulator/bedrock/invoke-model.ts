@@ -8,7 +8,7 @@ import { bodyReply } from "./reply/body-reply.ts";
 import type { CapabilityRow } from "./account/capability-row.ts";
 import { readCohereEmbedding } from "./embedding/cohere.ts";
 import { readNovaEmbedding } from "./embedding/nova.ts";
-import type { EmbeddingRequest } from "./embedding/request.ts";
+import type { EmbeddingRequest } from "./embedding/check-body.ts";
 import {
   readTitanEmbedding,
   readTitanEmbeddingV1,

@@ -2,10 +2,11 @@ import { markOf } from "../call-mark.ts";
 import type { IncomingCall, Plan, PlanParts } from "../call-plan.ts";
 import { faultHeader } from "../faults/fault-chooser.ts";
 import { noFault, type Fault } from "../faults/fault-mode.ts";
+import { outsizedAnswer } from "../faults/outsized-answer.ts";
 import type { Reply } from "../frame.ts";
 import type { OpenCall } from "../open-call.ts";
 import { isRecord, parseJson, type JsonRecord } from "../read-json.ts";
-import { bedrockRefusal } from "./faults/bedrock-faults.ts";
+import { bedrockRefusal } from "./exceptions.ts";
 import { BedrockError, LateRefusal, errorReply, invalid } from "./bedrock-error.ts";
 import type { BedrockRoute } from "./bedrock-route.ts";
 import { bodyReply } from "./reply/body-reply.ts";
@@ -109,7 +110,7 @@ function replyTo(route: BedrockRoute, reading: Reading, parts: PlanParts): Reply
       if (operation !== "invoke") throw invalid("The model is unsupported for streaming");
       const read = readInvocation(body, row);
       call.update({ promptTokens: read.promptTokens });
-      admit({ call, model, inputTokens: read.promptTokens, maxTokens: 0, burndown: 1 }, parts);
+      admit(model, read.promptTokens, parts);
       return invocationReply(read, fault);
     }
     case "count-tokens": {
@@ -131,9 +132,8 @@ function chatReply(route: BedrockRoute, reading: Reading, parts: PlanParts): Rep
   const read = readConverseRequest({ body, model, row, isStreamed, contextWindow, cache });
   call.update({ promptTokens: read.promptTokens, isStreamed });
   const inputTokens = read.promptTokens - (read.cache?.readTokens ?? 0);
-  const maxTokens = read.reservedOutputTokens;
-  admit({ call, model, inputTokens, maxTokens, burndown: row.burndown }, parts);
-  const answer = answerEvents(read);
+  admit(model, inputTokens + read.maxOutputTokens, parts);
+  const answer = outsizedAnswer(fault) ?? answerEvents(read);
   if (isStreamed) return converseStreamReply(read, answer, { fault, clock });
   return converseReply(read, answer, { fault, latencyMs: clock.monotonic() - startedAtMs });
 }
@@ -151,28 +151,15 @@ function importedReply(called: ImportedCalled, parts: PlanParts): Reply {
   const { model } = route;
   const isStreamed = route.operation === "invoke-with-response-stream";
   const read = readImported({ body, model, row, template, headers, isStreamed });
-  const { promptTokens: inputTokens, reservedOutputTokens: maxTokens } = read.request;
-  call.update({ kind: "chat", promptTokens: inputTokens, isStreamed });
-  admit({ call, model, inputTokens, maxTokens, burndown: row.burndown }, parts);
+  const { promptTokens, maxOutputTokens } = read.request;
+  call.update({ kind: "chat", promptTokens, isStreamed });
+  admit(model, promptTokens + maxOutputTokens, parts);
   const reply = isStreamed ? nativeStreamReply : nativeReply;
-  return reply(read, answerEvents(read.request), fault);
+  return reply(read, outsizedAnswer(fault) ?? answerEvents(read.request), fault);
 }
 
-/** Throws when the quota has no room; else settles it with what was sent until the call ended. */
-function admit(
-  wanted: {
-    readonly call: OpenCall;
-    readonly model: string;
-    readonly inputTokens: number;
-    readonly maxTokens: number;
-    readonly burndown: number;
-  },
-  { bedrock: { quota } }: PlanParts,
-): void {
-  const { call, model, inputTokens, maxTokens, burndown } = wanted;
-  const admission = quota.acquire(model, inputTokens, maxTokens);
-  if (admission instanceof BedrockError) throw admission;
-  call.whenEnded(({ completionTokens }) => {
-    quota.settle(admission, { inputTokens, outputTokens: completionTokens, burndown });
-  });
+/** Throws when the quota has no room. */
+function admit(model: string, tokens: number, { bedrock: { quota } }: PlanParts): void {
+  const refusal = quota.refusal(model, tokens);
+  if (refusal !== undefined) throw refusal;
 }

@@ -1,4 +1,4 @@
-import { bedrockModes } from "./bedrock-modes.ts";
+import { bedrockModes, type BedrockMode } from "./bedrock-modes.ts";
 
 /** Faults of every wire. Arguments are milliseconds unless named. */
 export const commonModes = {
@@ -49,9 +49,13 @@ export const openaiModes = {
 } as const;
 
 /** Every way in which the simulator can misbehave. */
-export const faultModes = { ...commonModes, ...openaiModes, ...bedrockModes } as const;
+export const faultModes: Readonly<Record<string, string>> = {
+  ...commonModes,
+  ...openaiModes,
+  ...bedrockModes,
+};
 
-export type FaultMode = keyof typeof faultModes;
+export type FaultMode = keyof typeof commonModes | keyof typeof openaiModes | BedrockMode;
 
 export interface Fault {
   readonly mode: FaultMode;

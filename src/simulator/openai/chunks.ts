@@ -1,4 +1,5 @@
 import type { AnswerEvent } from "../answer/answer-event.ts";
+import type { FinishEvent } from "../answer/collect-answer.ts";
 import { wireFinishReason, type AnswerIdentity, type Choices } from "./completion.ts";
 import { tokenLogprob } from "./logprobs.ts";
 import type { ChatRequest } from "./read-chat-request.ts";
@@ -59,8 +60,6 @@ interface ChoiceChunk {
   readonly choice: object;
   readonly tokens: number;
 }
-
-type FinishEvent = Extract<AnswerEvent, { kind: "finish" }>;
 
 /** Returns the event that ended the choice: it has the counts. */
 function* choiceChunks(

@@ -1,5 +1,6 @@
 import type { AnswerEvent, FinishReason } from "../answer/answer-event.ts";
-import { tokenLogprob, type TokenLogprob } from "./logprobs.ts";
+import { collectAnswer, type CollectedCall, type WholeAnswer } from "../answer/collect-answer.ts";
+import { tokenLogprob } from "./logprobs.ts";
 import type { ChatRequest } from "./read-chat-request.ts";
 import { usageBody, type UsageCounts } from "./usage.ts";
 
@@ -19,11 +20,11 @@ export function completionBody(
   request: ChatRequest,
   choices: Choices,
 ): { readonly body: object; readonly usage: UsageCounts } {
-  const collected = choices.map((events) => collectChoice(events, request));
+  const collected = choices.map(collectAnswer);
   const usage: UsageCounts = {
     promptTokens: request.promptTokens,
-    completionTokens: sum(collected.map((choice) => choice.completionTokens)),
-    reasoningTokens: sum(collected.map((choice) => choice.reasoningTokens)),
+    completionTokens: sum(collected.map((choice) => choice.finish.completionTokens)),
+    reasoningTokens: sum(collected.map((choice) => choice.finish.reasoningTokens)),
   };
   const { id, created, model } = identity;
   const body = {
@@ -44,72 +45,9 @@ export function wireFinishReason(reason: FinishReason, isLegacyCall: boolean): s
   return reason;
 }
 
-interface CollectedCall {
-  readonly id: string;
-  readonly name: string;
-  readonly tool: "function" | "text";
-  input: string;
-}
-
-interface CollectedChoice {
-  reasoning: string;
-  text: string;
-  refusal: string | undefined;
-  readonly calls: CollectedCall[];
-  readonly logprobs: TokenLogprob[];
-  reason: FinishReason;
-  completionTokens: number;
-  reasoningTokens: number;
-}
-
-function collectChoice(events: Iterable<AnswerEvent>, request: ChatRequest): CollectedChoice {
-  const choice: CollectedChoice = {
-    reasoning: "",
-    text: "",
-    refusal: undefined,
-    calls: [],
-    logprobs: [],
-    reason: "stop",
-    completionTokens: 0,
-    reasoningTokens: 0,
-  };
-  for (const event of events) collectEvent(choice, event, request.topLogprobs);
-  return choice;
-}
-
-function collectEvent(
-  choice: CollectedChoice,
-  event: AnswerEvent,
-  topLogprobs: number | undefined,
-): void {
-  switch (event.kind) {
-    case "reasoning":
-      choice.reasoning += event.piece;
-      break;
-    case "text":
-    case "refusal":
-      if (event.kind === "text") choice.text += event.piece;
-      else choice.refusal = (choice.refusal ?? "") + event.piece;
-      if (topLogprobs !== undefined) choice.logprobs.push(tokenLogprob(event.piece, topLogprobs));
-      break;
-    case "call":
-      choice.calls.push({ id: event.id, name: event.name, tool: event.tool, input: "" });
-      break;
-    case "input": {
-      const call = choice.calls[event.index];
-      if (call !== undefined) call.input += event.piece;
-      break;
-    }
-    case "finish":
-      choice.reason = event.reason;
-      choice.completionTokens = event.completionTokens;
-      choice.reasoningTokens = event.reasoningTokens;
-      break;
-  }
-}
-
-function choiceBody(choice: CollectedChoice, index: number, request: ChatRequest): object {
-  const { calls, refusal, reasoning, logprobs } = choice;
+function choiceBody(choice: WholeAnswer, index: number, request: ChatRequest): object {
+  const { calls, refusal, reasoning, pieces } = choice;
+  const { topLogprobs } = request;
   const isTextless = calls.length > 0 || refusal !== undefined;
   const [firstCall] = calls;
   const message = {
@@ -125,16 +63,19 @@ function choiceBody(choice: CollectedChoice, index: number, request: ChatRequest
       ? { function_call: { name: firstCall.name, arguments: firstCall.input } }
       : {}),
   };
-  const isRefusal = refusal !== undefined;
   return {
     index,
     message,
-    logprobs:
-      request.topLogprobs === undefined
-        ? null
-        : { content: isRefusal ? null : logprobs, refusal: isRefusal ? logprobs : null },
-    finish_reason: wireFinishReason(choice.reason, request.isLegacyCall),
+    logprobs: topLogprobs === undefined ? null : logprobsOf(pieces, topLogprobs, refusal),
+    finish_reason: wireFinishReason(choice.finish.reason, request.isLegacyCall),
   };
+}
+
+function logprobsOf(pieces: readonly string[], top: number, refusal: string | undefined): object {
+  const list = pieces.map((piece) => tokenLogprob(piece, top));
+  return refusal === undefined
+    ? { content: list, refusal: null }
+    : { content: null, refusal: list };
 }
 
 function callBody({ id, name, tool, input }: CollectedCall): object {

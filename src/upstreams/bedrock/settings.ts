@@ -1,5 +1,6 @@
 import type { Secret } from "../../domain/keys/secret.ts";
-import type { Capabilities, ModelFamily } from "./models/model-families.ts";
+import type { Capabilities } from "./config/capabilities.ts";
+import type { ModelFamily } from "./models/model-families.ts";
 
 /** How one region of the provider is reached, and what is known of the models called there. */
 export interface BedrockSettings {

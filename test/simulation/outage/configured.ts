@@ -1,5 +1,6 @@
 import type { Config, UpstreamSettings } from "../../../src/config/config.ts";
 import { formatProblems, parseConfig } from "../../../src/config/load.ts";
+import type { OpenAiSettings } from "../../../src/upstreams/openai/settings.ts";
 import { plainKey } from "../../support/plain-key.ts";
 import { startOfTime, type KeyPlan, type Scenario, type UpstreamPlan } from "../scenario.ts";
 
@@ -39,20 +40,24 @@ function readConfig(sections: Configured["sections"]): Config {
   throw new Error(formatProblems("the simulation", result.problems));
 }
 
-function upstreamPlan(settings: UpstreamSettings): UpstreamPlan {
-  const { name, kind, timeouts, maxInFlight, drain } = settings;
+function upstreamPlan(upstream: UpstreamSettings): UpstreamPlan {
+  const { name, timeouts, maxInFlight, drain } = upstream;
   return {
     name,
-    kind,
+    kind: upstream.kind.name === "openai" ? "openai" : "bedrock",
     timeouts,
     maxInFlight,
     drain,
-    embeddingBatchLimit: "embeddingBatchLimit" in settings ? settings.embeddingBatchLimit : 1,
+    embeddingBatchLimit: batchLimitOf(upstream),
     thinkMs: 20,
     pieceMs: 3,
     faultShare: 0,
     tokensPerByte: 0.25,
   };
+}
+
+function batchLimitOf({ kind, settings }: UpstreamSettings): number {
+  return kind.name === "openai" ? (settings as OpenAiSettings).embeddingBatchLimit : 1;
 }
 
 function keyPlan(accountId: string, index: number): KeyPlan {

@@ -1,5 +1,6 @@
 import type { Clock } from "../../../domain/clock.ts";
 import { GatewayError } from "../../../domain/errors/gateway-error.ts";
+import { SlidingSum } from "../../../domain/limits/sliding-sum.ts";
 
 /** Most names that are counted at a time; the one that was silent longest is forgotten first. */
 export const countedNamesLimit = 20_000;
@@ -8,17 +9,12 @@ const slotMs = 5_000;
 /** One more than a minute holds: no 60 seconds, wherever they begin, see more than the limit. */
 const slotCount = 13;
 
-interface Slot {
-  readonly number: number;
-  count: number;
-}
-
 /** Counts tries by name over any 60 seconds, in bounded memory. */
 export class RateWindow {
   readonly #limit: number;
   readonly #clock: Clock;
   /** The name that was silent longest comes first. */
-  readonly #slots = new Map<string, Slot[]>();
+  readonly #tries = new Map<string, SlidingSum>();
 
   constructor(limit: number, clock: Clock) {
     this.#limit = limit;
@@ -26,35 +22,31 @@ export class RateWindow {
   }
 
   get size(): number {
-    return this.#slots.size;
+    return this.#tries.size;
   }
 
   /** Counts one try. Throws 429 when the minute is full; such a try is not counted. */
   count(name: string): void {
     const now = this.#clock.monotonic();
-    const current = Math.floor(now / slotMs);
-    const slots = this.#slots.get(name)?.filter((slot) => slot.number > current - slotCount) ?? [];
-    this.#slots.delete(name);
-    this.#slots.set(name, slots);
-    this.#forgetSome(current);
-    const used = slots.reduce((sum, slot) => sum + slot.count, 0);
-    if (used >= this.#limit) {
-      const first = slots[0]?.number ?? current;
-      throw tooMany(Math.ceil(((first + slotCount) * slotMs - now) / 1000));
-    }
-    const last = slots.at(-1);
-    if (last?.number === current) last.count += 1;
-    else slots.push({ number: current, count: 1 });
+    const slot = Math.floor(now / slotMs);
+    const tries = this.#tries.get(name) ?? new SlidingSum(slotCount, slot);
+    this.#tries.delete(name);
+    this.#tries.set(name, tries);
+    const isFull = tries.sumAt(slot) >= this.#limit;
+    if (!isFull) tries.add(1);
+    this.#forgetSome(slot);
+    if (!isFull) return;
+    const freeAt = (tries.slotFreeing(1) + slotCount) * slotMs;
+    throw tooMany(Math.ceil((freeAt - now) / 1000));
   }
 
   /** Every name is followed by two looks at the oldest, so the map shrinks when names get fewer. */
-  #forgetSome(current: number): void {
+  #forgetSome(slot: number): void {
     let looks = 2;
-    for (const [name, slots] of this.#slots) {
+    for (const [name, tries] of this.#tries) {
       looks -= 1;
-      const isOver = (slots.at(-1)?.number ?? current) <= current - slotCount;
-      if (!isOver && this.#slots.size <= countedNamesLimit) return;
-      this.#slots.delete(name);
+      if (tries.sumAt(slot) > 0 && this.#tries.size <= countedNamesLimit) return;
+      this.#tries.delete(name);
       if (looks === 0) return;
     }
   }

@@ -9,105 +9,45 @@ export interface TextHints {
   readonly words: readonly string[];
 }
 
+interface Source {
+  readonly random: Random;
+  readonly hints: TextHints;
+}
+
 /** A text for a string schema: pattern and format first, then whatever fits the field's name. */
-export function plausibleText(
-  schema: JsonRecord,
-  fieldName: string,
-  source: { readonly random: Random; readonly hints: TextHints },
-): string {
-  const pattern = stringOf(schema["pattern"]);
+export function plausibleText(schema: JsonRecord, fieldName: string, source: Source): string {
   const lowest = numberOf(schema["minLength"]) ?? 0;
   const highest = numberOf(schema["maxLength"]) ?? Number.POSITIVE_INFINITY;
-  if (pattern !== "") return matchingText(pattern, { lowest, highest }, source.random);
-  const formatted = formattedText(stringOf(schema["format"]), source.random);
-  return withLength(formatted ?? textForField(fieldName, source), lowest, highest);
-}
-
-function matchingText(
-  pattern: string,
-  length: { readonly lowest: number; readonly highest: number },
-  random: Random,
-): string {
-  let text = "";
-  for (let attempt = 0; attempt < 40; attempt++) {
-    text = textForPattern(pattern, random) ?? "";
+  const pattern = stringOf(schema["pattern"]);
+  // JSON Schema counts characters, not UTF-16 units.
+  for (let attempt = 0; pattern !== "" && attempt < 40; attempt++) {
+    const text = textForPattern(pattern, source.random) ?? "";
     const size = Array.from(text).length;
-    if (size >= length.lowest && size <= length.highest) break;
+    if ((size >= lowest && size <= highest) || attempt === 39) return text;
   }
-  return text;
+  const format = formats[stringOf(schema["format"])]?.(source.random.integer(10, 28));
+  const characters = Array.from(format ?? textForField(fieldName, source));
+  while (characters.length < lowest) characters.push("x");
+  return characters.slice(0, highest).join("");
 }
 
-function formattedText(format: string, random: Random): string | undefined {
-  const day = String(random.integer(10, 28));
-  const number = random.integer(1, 250);
-  switch (format) {
-    case "date-time":
-      return `2026-03-${day}T09:30:00Z`;
-    case "date":
-      return `2026-03-${day}`;
-    case "time":
-      return "09:30:00Z";
-    case "duration":
-      return `PT${number}M`;
-    case "email":
-    case "idn-email":
-      return `person${number}@example.com`;
-    case "hostname":
-    case "idn-hostname":
-      return `host${number}.example.com`;
-    case "ipv4":
-      return `192.0.2.${number}`;
-    case "ipv6":
-      return `2001:db8::${number.toString(16)}`;
-    case "uri":
-    case "iri":
-    case "url":
-      return `https://example.com/items/${number}`;
-    case "uri-reference":
-      return `/items/${number}`;
-    case "uuid":
-      return uuid(random);
-    case "byte":
-      return Buffer.from(`item ${number}`).toString("base64");
-    default:
-      return undefined;
-  }
-}
+const formats: Readonly<Record<string, (number: number) => string>> = {
+  "date-time": (day) => `2026-03-${day}T09:30:00Z`,
+  date: (day) => `2026-03-${day}`,
+  time: () => "09:30:00Z",
+  duration: (minutes) => `PT${minutes}M`,
+  email: (number) => `person${number}@example.com`,
+  hostname: (number) => `host${number}.example.com`,
+  ipv4: (number) => `192.0.2.${number}`,
+  ipv6: (number) => `2001:db8::${number}`,
+  uri: (number) => `https://example.com/items/${number}`,
+  uuid: (number) => `5f6c1c4e-8d2a-4b7e-a1c3-0000000000${number}`,
+};
 
-function uuid(random: Random): string {
-  const digits = (count: number): string =>
-    Array.from({ length: count }, () => random.integer(0, 15).toString(16)).join("");
-  return `${digits(8)}-${digits(4)}-4${digits(3)}-a${digits(3)}-${digits(12)}`;
-}
-
-function textForField(
-  fieldName: string,
-  source: { readonly random: Random; readonly hints: TextHints },
-): string {
-  const { random, hints } = source;
-  const name = fieldName.toLowerCase();
-  const byName = [...hints.names];
-  if (/query|question|prompt|text|message|content|body|input|command/.test(name)) {
+function textForField(fieldName: string, { random, hints }: Source): string {
+  if (/query|question|prompt|text|message|content|body|input|command/i.test(fieldName)) {
     return hints.userText.trim().replace(/\s+/g, " ").slice(0, 120) || "anything new";
   }
-  if (/date|day/.test(name)) return `2026-03-${random.integer(10, 28)}`;
-  if (/e-?mail/.test(name)) return `person${random.integer(1, 99)}@example.com`;
-  if (/url|link|uri/.test(name)) return `https://example.com/${hints.words[0] ?? "page"}`;
-  if (/(^|_)id$/.test(name)) return `id-${random.integer(1000, 9999)}`;
-  if (/city|location|place|country|name|person|who|where|to|from/.test(name)) {
-    return random.pickAny(byName) ?? titleCase(random.pickAny(hints.words) ?? "somewhere");
-  }
-  const found = random.pickAny([...hints.names, ...hints.words]);
-  return found ?? random.pick(["alpha", "harbour", "river", "lantern", "meadow", "signal"]);
-}
-
-function titleCase(word: string): string {
-  return word.charAt(0).toUpperCase() + word.slice(1);
-}
-
-/** JSON Schema counts characters, not UTF-16 units. */
-function withLength(text: string, lowest: number, highest: number): string {
-  const characters = Array.from(text);
-  if (characters.length > highest) return characters.slice(0, highest).join("");
-  return characters.length < lowest ? text + "x".repeat(lowest - characters.length) : text;
+  const known = hints.names.length > 0 ? hints.names : hints.words;
+  return random.pickAny(known) ?? random.pick(["alpha", "harbour", "river", "lantern", "meadow"]);
 }

@@ -112,14 +112,19 @@ const range = (keywords: readonly [string, string], highest: number) =>
       [keywords[1]]: Math.max(one, other),
     }));
 
+/** As JSON can say it, which has no negative zero. */
+const jsonValue = fc
+  .jsonValue({ maxDepth: 1 })
+  .map((value) => JSON.parse(JSON.stringify(value)) as unknown);
+
 /** Schemas that some value satisfies, of every keyword that tools and structured output use. */
 const { schema: anySchema } = fc.letrec<{ schema: Schema; leaf: Schema }>((tie) => ({
   leaf: fc.oneof(
     fc.constant({ type: "boolean" }),
     fc.constant({ type: "null" }),
     fc.constant({}),
-    fc.record({ const: fc.jsonValue({ maxDepth: 1 }) }),
-    fc.record({ enum: fc.array(fc.jsonValue({ maxDepth: 1 }), { minLength: 1, maxLength: 3 }) }),
+    fc.record({ const: jsonValue }),
+    fc.record({ enum: fc.array(jsonValue, { minLength: 1, maxLength: 3 }) }),
     range(["minimum", "maximum"], 50).map((bounds) => ({ type: "integer", ...bounds })),
     fc.integer({ min: -9, max: 9 }).map((bound) => ({
       type: "number",

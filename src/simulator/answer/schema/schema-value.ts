@@ -55,18 +55,17 @@ class ValueWriter {
   #flatten(schema: JsonRecord, depth: number): JsonRecord {
     let flat = schema;
     for (let step = 0; step < deepest; step++) {
-      const { $ref: reference, allOf, anyOf, oneOf, ...rest } = flat;
+      const { $ref: reference, ...withoutReference } = flat;
+      const keyword = ["allOf", "anyOf", "oneOf"].find((name) => isList(flat[name]));
       if (typeof reference === "string") {
-        flat = mergeSchemas({ ...rest, ...present({ allOf, anyOf, oneOf }) }, this.#at(reference));
-      } else if (isList(allOf)) {
-        const base: JsonRecord = { ...rest, ...present({ anyOf, oneOf }) };
-        flat = allOf.map((part) => recordOf(part)).reduce(mergeSchemas, base);
-      } else if (isList(anyOf)) {
-        flat = mergeSchemas({ ...rest, ...present({ oneOf }) }, this.#alternative(anyOf, depth));
-      } else if (isList(oneOf)) {
-        flat = mergeSchemas(rest, this.#alternative(oneOf, depth));
-      } else {
+        flat = mergeSchemas(withoutReference, this.#at(reference));
+      } else if (keyword === undefined) {
         return flat;
+      } else {
+        const { [keyword]: listed, ...rest } = flat;
+        const parts = listOf(listed);
+        const chosen = keyword === "allOf" ? parts : [this.#alternative(parts, depth)];
+        flat = chosen.map(recordOf).reduce(mergeSchemas, rest);
       }
     }
     return flat;
@@ -97,61 +96,36 @@ class ValueWriter {
   }
 
   #object(schema: JsonRecord, depth: number): JsonRecord {
+    const { random } = this.#source;
     const properties = recordOf(schema["properties"]);
-    const required = listOf(schema["required"]).filter((name) => typeof name === "string");
-    const room = numberOf(schema["maxProperties"]) ?? Number.POSITIVE_INFINITY;
-    // Entries, so that a property called `__proto__` stays a property.
-    const entries = new Map<string, unknown>();
-    for (const name of required) {
-      entries.set(name, this.write(this.#propertySchema(schema, name), name, depth + 1));
-    }
-    for (const name of Object.keys(properties)) {
-      const isWanted = depth < frugalDepth && this.#source.random.chance(0.6);
-      if (entries.has(name) || entries.size >= room || !isWanted) continue;
-      entries.set(name, this.write(properties[name], name, depth + 1));
-    }
-    this.#fillUp(schema, entries, depth);
-    return Object.fromEntries(entries);
-  }
-
-  /** Adds properties until `minProperties` is met. */
-  #fillUp(schema: JsonRecord, entries: Map<string, unknown>, depth: number): void {
-    const lowest = numberOf(schema["minProperties"]) ?? 0;
-    const known = Object.keys(recordOf(schema["properties"]));
-    const names = known.filter((name) => !entries.has(name));
-    for (let number = 1; entries.size + names.length < lowest; number++) {
-      if (!known.includes(`extra${number}`)) names.push(`extra${number}`);
-    }
-    for (const name of names.slice(0, Math.max(0, lowest - entries.size))) {
-      entries.set(name, this.write(this.#propertySchema(schema, name), name, depth + 1));
-    }
-  }
-
-  #propertySchema(schema: JsonRecord, name: string): unknown {
-    const properties = recordOf(schema["properties"]);
-    if (Object.hasOwn(properties, name)) return properties[name];
-    for (const [pattern, value] of Object.entries(recordOf(schema["patternProperties"]))) {
-      if (new RegExp(pattern, "u").test(name)) return value;
-    }
-    return isRecord(schema["additionalProperties"]) ? schema["additionalProperties"] : {};
+    const least = numberOf(schema["minProperties"]) ?? 0;
+    const names = listOf(schema["required"]).filter((name) => typeof name === "string");
+    const optional = Object.keys(properties).filter((name) => !names.includes(name));
+    const wanted = optional.filter(() => depth < frugalDepth && random.chance(0.6));
+    const most = numberOf(schema["maxProperties"]) ?? Number.POSITIVE_INFINITY;
+    names.push(...wanted.slice(0, Math.max(0, most - names.length)));
+    const made = Array.from({ length: least }, (_, index) => `extra${index + 1}`);
+    const spare = [...new Set([...optional, ...made])].filter((name) => !names.includes(name));
+    names.push(...spare.slice(0, Math.max(0, least - names.length)));
+    const rule = (name: string): unknown =>
+      Object.hasOwn(properties, name) ? properties[name] : schema["additionalProperties"];
+    return Object.fromEntries(
+      names.map((name) => [name, this.write(rule(name) || {}, name, depth + 1)]),
+    );
   }
 
   #array(schema: JsonRecord, fieldName: string, depth: number): unknown[] {
-    const leading = listOf(schema["prefixItems"]);
-    const lowest = Math.max(
-      numberOf(schema["minItems"]) ?? 0,
-      isRecord(schema["contains"]) ? 1 : 0,
-    );
-    const highest = numberOf(schema["maxItems"]) ?? Math.max(lowest, leading.length, 2);
+    const leading = listOf(schema["prefixItems"] ?? [schema["contains"]].filter(isRecord));
+    const lowest = Math.max(numberOf(schema["minItems"]) ?? 0, leading.length);
     const wished =
       depth < frugalDepth ? Math.max(this.#source.random.integer(1, 2), lowest) : lowest;
-    const size = Math.min(schema["items"] === false ? leading.length : highest, wished);
+    const highest = schema["items"] === false ? leading.length : numberOf(schema["maxItems"]);
+    const size = Math.min(highest ?? wished, wished);
     const items: unknown[] = [];
     const known = new Set<string>();
     for (let attempt = 0; items.length < size && attempt < size + 200; attempt++) {
-      const index = items.length;
-      const rule = leading[index] ?? (index === 0 ? schema["contains"] : undefined);
-      const item = this.write(rule ?? schema["items"] ?? {}, fieldName, depth + 1);
+      const rule = leading[items.length] ?? schema["items"] ?? {};
+      const item = this.write(rule, fieldName, depth + 1);
       const text = JSON.stringify(item);
       if (schema["uniqueItems"] === true && known.has(text)) continue;
       known.add(text);
@@ -161,24 +135,21 @@ class ValueWriter {
   }
 }
 
-function present(keywords: JsonRecord): JsonRecord {
-  return Object.fromEntries(Object.entries(keywords).filter(([, value]) => value !== undefined));
-}
-
 function isLeaf(schema: JsonRecord): boolean {
-  const isNested = ["$ref", "allOf", "anyOf", "oneOf", "properties", "items"].some(
-    (keyword) => keyword in schema,
-  );
-  return !isNested && schema["type"] !== "object";
+  const nested = ["$ref", "allOf", "anyOf", "oneOf", "properties", "items"];
+  return schema["type"] !== "object" && !nested.some((keyword) => keyword in schema);
 }
 
 function typeByKeywords(schema: JsonRecord): string {
-  const hasAny = (...keywords: readonly string[]): boolean =>
-    keywords.some((keyword) => keyword in schema);
-  if (hasAny("properties", "required", "additionalProperties", "minProperties")) return "object";
-  if (hasAny("items", "prefixItems", "minItems", "contains")) return "array";
-  if (hasAny("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")) {
-    return "number";
-  }
-  return "string";
+  return (
+    typesByKeywords.find(([pattern]) =>
+      Object.keys(schema).some((key) => pattern.test(key)),
+    )?.[1] ?? "string"
+  );
 }
+
+const typesByKeywords = [
+  [/roperties$|^required$/, "object"],
+  [/[iI]tems$|^contains$/, "array"],
+  [/(?:min|max)imum$/i, "number"],
+] as const;

@@ -24,49 +24,19 @@ function asksForJson(text: string): boolean {
   );
 }
 
-/** The first JSON schema of an object that stands in a text. */
+/** The JSON schema of an object that stands in a paragraph of a text. */
 function schemaIn(text: string): JsonRecord | undefined {
-  let tries = 0;
-  for (let start = text.indexOf("{"); start >= 0 && tries < mostTries; tries += 1) {
-    const end = endOfObject(text, start);
-    const read = end === undefined ? undefined : readObject(text.slice(start, end));
-    if (read !== undefined && isObjectSchema(read)) return read;
-    start = text.indexOf("{", end === undefined || read === undefined ? start + 1 : end);
-  }
-  return undefined;
+  return text
+    .split(/\n\s*\n/)
+    .map((paragraph) => readObject(paragraph.slice(paragraph.indexOf("{"))))
+    .find(({ type, properties, $ref }) => isRecord(properties) || (type === "object" && $ref));
 }
 
-const mostTries = 100;
-
-function isObjectSchema(value: JsonRecord): boolean {
-  return isRecord(value["properties"]) || (value["type"] === "object" && "$ref" in value);
-}
-
-/** Behind the brace that closes the one at `start`. */
-function endOfObject(text: string, start: number): number | undefined {
-  let depth = 0;
-  let isText = false;
-  for (let at = start; at < text.length; at += 1) {
-    const sign = text[at];
-    if (isText) {
-      if (sign === "\\") at += 1;
-      else if (sign === '"') isText = false;
-    } else if (sign === '"') isText = true;
-    else if (sign === "{") depth += 1;
-    else if (sign === "}") {
-      depth -= 1;
-      if (depth === 0) return at + 1;
-    }
-  }
-  return undefined;
-}
-
-function readObject(text: string): JsonRecord | undefined {
+function readObject(text: string): JsonRecord {
   try {
-    const value = parseJson(text);
-    return isRecord(value) ? recordOf(value) : undefined;
+    return recordOf(parseJson(text.slice(0, text.lastIndexOf("}") + 1)));
   } catch {
-    return undefined;
+    return {};
   }
 }
 

@@ -57,8 +57,6 @@ export interface CapabilityRow {
   readonly contextTokens: number | undefined;
   /** Whose words say that a prompt is too long. */
   readonly contextText: "claude" | "nova" | "mistral" | "plain";
-  /** Quota tokens for one token of output. */
-  readonly burndown: number;
   /** Cannot be called by its own id. */
   readonly isProfileOnly: boolean;
   /** Has profiles across regions: `us.` and the like before its id. */
@@ -98,7 +96,6 @@ export const allCapableRow: CapabilityRow = {
   defaultMaxTokens: undefined,
   contextTokens: undefined,
   contextText: "plain",
-  burndown: 1,
   isProfileOnly: false,
   hasProfiles: true,
   lifecycle: "active",

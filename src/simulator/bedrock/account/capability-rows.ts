@@ -29,9 +29,8 @@ const claude37: CapabilityRow = {
   maxOutputTokens: 64_000,
   isProfileOnly: true,
 };
-const claude4: CapabilityRow = { ...claude37, burndown: 5 };
 const claude45: CapabilityRow = {
-  ...claude4,
+  ...claude37,
   topPWithTemperature: false,
   jsonSchema: true,
   hourCachePoints: true,
@@ -160,7 +159,7 @@ export const capabilityRows: readonly (readonly [RegExp, CapabilityRow])[] = [
   [/^anthropic\.claude-3-5-haiku-/, { ...claude35, images: false, fewestCachedTokens: 2048 }],
   [/^anthropic\.claude-3-5-/, claude35],
   [/^anthropic\.claude-3-7-/, claude37],
-  [/^anthropic\.claude-opus-4-(?:1-)?\d{8}-/, { ...claude4, maxOutputTokens: 32_000 }],
+  [/^anthropic\.claude-opus-4-(?:1-)?\d{8}-/, { ...claude37, maxOutputTokens: 32_000 }],
   [/^anthropic\.claude-(?:opus-5-5(?!\d)|fable-|mythos-)/, opus55],
   [/^anthropic\.claude-sonnet-5-5(?!\d)/, sonnet55],
   [/^anthropic\.claude-haiku-5-5(?!\d)/, haiku55],
@@ -169,7 +168,7 @@ export const capabilityRows: readonly (readonly [RegExp, CapabilityRow])[] = [
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-4-6(?!\d)/, claude46],
   [/^anthropic\.claude-(?:opus|haiku)-4-5(?!\d)/, { ...claude45, fewestCachedTokens: 4096 }],
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-4-[1-5](?!\d)/, claude45],
-  [/^anthropic\.claude-(?:opus|sonnet|haiku)-4(?!-\d(?!\d))/, claude4],
+  [/^anthropic\.claude-(?:opus|sonnet|haiku)-4(?!-\d(?!\d))/, claude37],
   [/^meta\.llama2-/, { ...llama3, ...ended }],
   [/^meta\.llama3-(?:8b|70b)-/, llama3],
   [/^meta\.llama3-2-(?:11b|90b)-/, { ...llama31, images: true, isProfileOnly: true }],

@@ -2,6 +2,7 @@ import { BedrockError, invalid } from "../bedrock-error.ts";
 import { allCapableRow, type CapabilityRow } from "./capability-row.ts";
 import { capabilityRows } from "./capability-rows.ts";
 import { hasEnded } from "./ended-models.ts";
+import { texts } from "../../faults/bedrock-modes.ts";
 import { checkShape } from "../request/shape.ts";
 
 /** What stands before the id of a foundation model to make it a profile, and where it exists. */
@@ -66,12 +67,12 @@ export class ModelRegistry {
       const isOffered = row.hasProfiles && (profileModels[prefix]?.test(name.id ?? "") ?? true);
       if (isHere !== true || !isOffered) throw unknownModel();
     } else if (row.isProfileOnly && name.id !== undefined) {
-      throw invalid(
-        `Invocation of model ID ${model} with on-demand throughput isn’t supported. Retry your ` +
-          "request with the ID or ARN of an inference profile that contains this model.",
-      );
+      throw invalid(texts.onDemand.replace("MODEL", model));
     }
-    checkLifecycle(row.lifecycle);
+    if (row.lifecycle !== "active") {
+      const text = row.lifecycle === "legacy" ? texts.legacy : texts.ended;
+      throw new BedrockError("ResourceNotFoundException", text);
+    }
     return row;
   }
 
@@ -122,26 +123,6 @@ function rowOf(id: string): CapabilityRow | undefined {
   return capabilityRows.find(([pattern]) => pattern.test(id))?.[1];
 }
 
-function checkLifecycle(lifecycle: CapabilityRow["lifecycle"]): void {
-  switch (lifecycle) {
-    case "active":
-      return;
-    case "legacy":
-      throw new BedrockError(
-        "ResourceNotFoundException",
-        "Access denied. This Model is marked by provider as Legacy and you have not been " +
-          "actively using the model in the last 30 days. Please upgrade to an active model on " +
-          "Amazon Bedrock",
-      );
-    case "end-of-life":
-      throw new BedrockError(
-        "ResourceNotFoundException",
-        "This model version has reached the end of its life. Please refer to the AWS " +
-          "documentation for more details.",
-      );
-  }
-}
-
 function checkModelId(model: string, longest: number): void {
   const pattern = new RegExp(`^(?:${modelIdPattern})$`);
   checkShape(
@@ -155,5 +136,5 @@ function checkModelId(model: string, longest: number): void {
 }
 
 function unknownModel(): BedrockError {
-  return invalid("The provided model identifier is invalid.");
+  return invalid(texts.unknownModel);
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../domain/clock.ts";
 import { BedrockError } from "../bedrock-error.ts";
-import { notReady, tooManyRequests, tooManyTokens } from "../exceptions.ts";
+import { texts } from "../../faults/bedrock-modes.ts";
 
 /** What one model may do in a minute; undefined: no limit. */
 export interface ModelQuota {
@@ -15,25 +15,9 @@ export interface QuotaOptions extends ModelQuota {
   readonly models?: Readonly<Record<string, ModelQuota>>;
 }
 
-/** A call that may run. It must be settled once, when it has ended. */
-export interface Admission {
-  readonly model: string;
-  readonly reservedTokens: number;
-}
-
-/** What a call has really cost. */
-export interface Settlement {
-  /** Without those read from the cache, which cost no quota. */
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  /** Quota tokens for one token of output. */
-  readonly burndown: number;
-}
-
 /**
  * The provider's limits of each model on its own: buckets that refill steadily and hold a minute's
- * worth. A call reserves its input and the most it may write, and settles for what it used, where
- * a token of output may count several times.
+ * worth. A call takes its input and the most that it may write.
  */
 export class Quota {
   readonly #options: QuotaOptions;
@@ -46,29 +30,22 @@ export class Quota {
   }
 
   /** Takes a request and its tokens, or says why not and takes nothing. */
-  acquire(model: string, inputTokens: number, maxTokens: number): Admission | BedrockError {
+  refusal(model: string, tokens: number): BedrockError | undefined {
     const state = this.#stateOf(model);
     if (state.notReadyCalls > 0) {
       state.notReadyCalls -= 1;
-      return new BedrockError("ModelNotReadyException", notReady);
+      return new BedrockError("ModelNotReadyException", texts.notReady);
     }
     const nowMs = this.#clock.monotonic();
-    const reservedTokens = inputTokens + maxTokens;
     if (!state.requests.has(1, nowMs)) {
-      return new BedrockError("ThrottlingException", tooManyRequests);
+      return new BedrockError("ThrottlingException", texts.tooManyRequests);
     }
-    if (!state.tokens.has(reservedTokens, nowMs)) {
-      return new BedrockError("ThrottlingException", tooManyTokens);
+    if (!state.tokens.has(tokens, nowMs)) {
+      return new BedrockError("ThrottlingException", texts.tooManyTokens);
     }
     state.requests.take(1);
-    state.tokens.take(reservedTokens);
-    return { model, reservedTokens };
-  }
-
-  /** Gives back what was reserved in vain, or takes what was used beyond it. */
-  settle({ model, reservedTokens }: Admission, used: Settlement): void {
-    const cost = used.inputTokens + used.outputTokens * used.burndown;
-    this.#stateOf(model).tokens.take(cost - reservedTokens);
+    state.tokens.take(tokens);
+    return undefined;
   }
 
   #stateOf(model: string): ModelState {
@@ -100,7 +77,7 @@ function isLoaded(model: string): boolean {
   return /:(?:provisioned|imported)-model\//.test(model);
 }
 
-/** Full at first. May go below empty when a call costs more than it had reserved. */
+/** Full at first. */
 class Bucket {
   readonly #capacity: number;
   #level: number;
@@ -121,6 +98,6 @@ class Bucket {
   }
 
   take(amount: number): void {
-    this.#level = Math.min(this.#capacity, this.#level - amount);
+    this.#level -= amount;
   }
 }

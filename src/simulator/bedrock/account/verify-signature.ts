@@ -1,5 +1,6 @@
 import { createHash, createHmac } from "node:crypto";
 
+import { texts } from "../../faults/bedrock-modes.ts";
 import { BedrockError } from "../bedrock-error.ts";
 import type { CredentialBook, SimulatedCredential } from "./credential-book.ts";
 
@@ -97,8 +98,7 @@ function verifyVersion4(request: WireRequest, given: Authorization, verifier: Ve
   const credential = verifier.credentials.credential(given.accessKeyId);
   const token = headers.get("x-amz-security-token") ?? undefined;
   if (credential === undefined || token !== credential.sessionToken) {
-    const message = "The security token included in the request is invalid.";
-    throw new BedrockError("UnrecognizedClientException", message);
+    throw new BedrockError("UnrecognizedClientException", texts.invalidToken);
   }
   verifyScope(given, timestamp, verifier.region);
   verifyTime(timestamp, verifier.now);
@@ -111,8 +111,7 @@ function verifyVersion4(request: WireRequest, given: Authorization, verifier: Ve
   });
   if (given.signature !== expected) throw mismatch();
   if (verifier.credentials.isExpired(given.accessKeyId)) {
-    const message = "The security token included in the request is expired";
-    throw new BedrockError("ExpiredTokenException", message);
+    throw new BedrockError("ExpiredTokenException", texts.expiredToken);
   }
 }
 
@@ -226,8 +225,5 @@ function incomplete(message: string): BedrockError {
 }
 
 function mismatch(): BedrockError {
-  const message =
-    "The request signature we calculated does not match the signature you provided. Check your " +
-    "AWS Secret Access Key and signing method. Consult the service documentation for details.";
-  return new BedrockError("InvalidSignatureException", message);
+  return new BedrockError("InvalidSignatureException", texts.mismatch);
 }

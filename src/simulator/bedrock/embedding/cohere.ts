@@ -1,52 +1,80 @@
 import { hashText } from "../../answer/random.ts";
 import { countTokens } from "../../answer/tokenizer.ts";
 import { textVector } from "../../embedding/text-vector.ts";
-import { isList, isRecord, type JsonRecord } from "../../read-json.ts";
-import { readDataUrl, tokensPerImage } from "./image.ts";
+import { listOf, numberOf, recordOf, stringOf, type JsonRecord } from "../../read-json.ts";
 import {
-  checkKeys,
-  checkLength,
+  checkBody,
+  checkTokens,
   malformed,
-  readChoice,
-  readChoices,
-  tooManyTokens,
   type EmbeddingRequest,
-} from "./request.ts";
+  type Rule,
+} from "./check-body.ts";
+import { readDataUrl, tokensPerImage } from "./image.ts";
 
-const mostTexts = 96;
-const mostCharacters = 2048;
 const mostTokensOfVersion4 = 128_000;
-const inputTypes = ["search_document", "search_query", "classification", "clustering"] as const;
+const inputTypes = ["search_document", "search_query", "classification", "clustering"];
 const vectorTypes = ["float", "int8", "uint8", "binary", "ubinary"] as const;
-
 const imageRules = { formats: ["png", "jpeg", "webp", "gif"], maxBytes: 5_000_000 };
+
+const shared: Readonly<Record<string, Rule>> = {
+  embedding_types: { type: "JSONArray", items: { values: vectorTypes } },
+};
+const rules: Readonly<Record<3 | 4, Rule>> = {
+  3: {
+    keys: {
+      ...shared,
+      "input_type!": { values: [...inputTypes, "image"] },
+      texts: texts(2048),
+      images: { type: "JSONArray", length: [1, 1] },
+      truncate: { values: ["NONE", "START", "END"] },
+    },
+  },
+  4: {
+    keys: {
+      ...shared,
+      "input_type!": { values: inputTypes },
+      texts: texts(Number.POSITIVE_INFINITY),
+      images: { type: "JSONArray", length: [1, 96] },
+      inputs: {
+        type: "JSONArray",
+        length: [1, 96],
+        items: {
+          type: "JSONObject",
+          keys: { "content!": { type: "JSONArray", length: [1, Number.POSITIVE_INFINITY] } },
+        },
+      },
+      truncate: { values: ["NONE", "LEFT", "RIGHT"] },
+      output_dimension: { values: [256, 512, 1024, 1536] },
+      max_tokens: {},
+    },
+  },
+};
+
+function texts(longest: number): Rule {
+  return { type: "JSONArray", length: [1, 96], items: { type: "String", length: [1, longest] } };
+}
 
 /** Cohere's embeddings: many inputs a call, and the purpose with them. Throws `BedrockError`. */
 export function readCohereEmbedding(body: JsonRecord, version: 3 | 4): EmbeddingRequest {
-  const sources = version === 3 ? ["texts", "images"] : ["texts", "images", "inputs"];
-  const given = sources.filter((key) => body[key] !== undefined);
-  const dimensional = version === 4 ? ["output_dimension", "max_tokens"] : [];
-  const optional = [...sources, "truncate", "embedding_types", ...dimensional];
-  checkKeys(body, ["input_type"], optional);
+  checkBody(body, rules[version]);
+  const given = ["texts", "images", "inputs"].filter((key) => body[key] !== undefined);
   if (given.length === 0) throw malformed("#: required key [texts] not found");
   if (given.length > 1) throw malformed(`#: only one of [${given.join(", ")}] may be given`);
-  readChoice(body, "input_type", [...inputTypes, ...(version === 3 ? ["image"] : [])]);
   if (version === 3 && (body["input_type"] === "image") !== (body["images"] !== undefined)) {
     throw malformed("#/input_type: image is for images alone");
   }
-  const ends = version === 3 ? ["START", "END"] : ["LEFT", "RIGHT"];
-  const truncate = readChoice(body, "truncate", ["NONE", ...ends]) ?? "NONE";
-  const types = readChoices(body, "embedding_types", vectorTypes);
-  const dimensions = readChoice(body, "output_dimension", [256, 512, 1024, 1536]);
-  const { contents, promptTokens } = readContents(body, version);
-  if (version === 4 && promptTokens > mostTokensOfVersion4 && truncate === "NONE") {
-    throw tooManyTokens(mostTokensOfVersion4, promptTokens);
+  const read = readContents(body, version);
+  const promptTokens = read.reduce((total, { tokens }) => total + tokens, 0);
+  if (version === 4 && (body["truncate"] ?? "NONE") === "NONE") {
+    checkTokens(promptTokens, mostTokensOfVersion4);
   }
-  const size = dimensions ?? (version === 3 ? 1024 : 1536);
+  const contents = read.map(({ text }) => text);
+  const size = numberOf(body["output_dimension"]) ?? (version === 3 ? 1024 : 1536);
   const vectors = contents.map((text) => Array.from(textVector(text, size)));
+  const types = body["embedding_types"];
   const isByType = version === 4 || types !== undefined;
   const answer: JsonRecord = {
-    embeddings: isByType ? byType(vectors, types ?? ["float"]) : vectors,
+    embeddings: isByType ? byType(vectors, listOf(types ?? ["float"])) : vectors,
     id: hashText(JSON.stringify(contents)).toString(16).padStart(8, "0"),
     response_type: isByType ? "embeddings_by_type" : "embeddings_floats",
     ...(body["texts"] === undefined ? {} : { texts: contents }),
@@ -54,72 +82,42 @@ export function readCohereEmbedding(body: JsonRecord, version: 3 | 4): Embedding
   return { promptTokens, answer };
 }
 
-interface Contents {
-  /** A text for each vector, which stands for the images in it too. */
-  readonly contents: readonly string[];
-  readonly promptTokens: number;
+/** What a vector is of: a text, which stands for the images in it too. */
+interface Content {
+  readonly text: string;
+  readonly tokens: number;
 }
 
-function readContents(body: JsonRecord, version: 3 | 4): Contents {
-  const { images, inputs, texts } = body;
-  if (images !== undefined) return readImages(images, version);
-  if (inputs !== undefined) return readInputs(inputs);
-  const contents = readTexts(texts, version);
-  return { contents, promptTokens: sum(contents.map(countTokens)) };
-}
-
-function readImages(images: unknown, version: 3 | 4): Contents {
-  const list = readList(images, "#/images", version === 3 ? 1 : mostTexts);
-  const rules = version === 3 ? { ...imageRules, formats: ["png", "jpeg"] } : imageRules;
-  const contents = list.map((url, index) => readDataUrl(url, `#/images/${index}`, rules));
-  return { contents, promptTokens: contents.length * tokensPerImage };
-}
-
-function readInputs(inputs: unknown): Contents {
-  const read = readList(inputs, "#/inputs", mostTexts).map((input, index) => {
-    const at = `#/inputs/${index}/content`;
-    const content = isRecord(input) ? input["content"] : undefined;
-    return readList(content, at, Number.POSITIVE_INFINITY).map((part, place) =>
-      readPart(part, `${at}/${place}`),
+function readContents({ images, inputs, texts }: JsonRecord, version: 3 | 4): readonly Content[] {
+  const formats = version === 3 ? ["png", "jpeg"] : imageRules.formats;
+  if (images !== undefined) {
+    return listOf(images).map((url, index) => ({
+      text: readDataUrl(url, `#/images/${index}`, { ...imageRules, formats }),
+      tokens: tokensPerImage,
+    }));
+  }
+  if (inputs === undefined) {
+    return listOf(texts).map((text) => ({
+      text: stringOf(text),
+      tokens: countTokens(stringOf(text)),
+    }));
+  }
+  return listOf(inputs).map((input, index) => {
+    const parts = listOf(recordOf(input)["content"]).map((part, place) =>
+      readPart(recordOf(part), `#/inputs/${index}/content/${place}`),
     );
+    const tokens = parts.reduce((total, part) => total + part.tokens, 0);
+    return { text: parts.map(({ text }) => text).join(" "), tokens };
   });
-  return {
-    contents: read.map((parts) => parts.map(({ text }) => text).join(" ")),
-    promptTokens: sum(read.flat().map(({ tokens }) => tokens)),
-  };
 }
 
-function readPart(part: unknown, at: string): { readonly text: string; readonly tokens: number } {
-  const { type, text, image_url: url } = isRecord(part) ? part : {};
+function readPart({ type, text, image_url: url }: JsonRecord, at: string): Content {
   if (type === "image_url") {
     return { text: readDataUrl(url, `${at}/image_url`, imageRules), tokens: tokensPerImage };
   }
-  if (type !== "text") throw malformed(`${at}/type: ${String(type)} is not a valid enum value`);
-  if (typeof text !== "string") throw malformed(`${at}/text: expected type: String`);
-  checkLength(text, `${at}/text: `, Number.POSITIVE_INFINITY);
-  return { text, tokens: countTokens(text) };
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0);
-}
-
-function readTexts(texts: unknown, version: 3 | 4): string[] {
-  return readList(texts, "#/texts", mostTexts).map((text, index) => {
-    const at = `#/texts/${index}: `;
-    if (typeof text !== "string") throw malformed(`${at}expected type: String`);
-    checkLength(text, at, version === 3 ? mostCharacters : Number.POSITIVE_INFINITY);
-    return text;
-  });
-}
-
-function readList(list: unknown, at: string, most: number): readonly unknown[] {
-  if (!isList(list)) throw malformed(`${at}: expected type: JSONArray`);
-  if (list.length === 0) throw malformed(`${at}: expected minimum item count: 1, found: 0`);
-  if (list.length > most) {
-    throw malformed(`${at}: expected maximum item count: ${most}, found: ${list.length}`);
-  }
-  return list;
+  checkBody(type, { values: ["text"] }, `${at}/type`);
+  checkBody(text, { type: "String", length: [1, Number.POSITIVE_INFINITY] }, `${at}/text`);
+  return { text: stringOf(text), tokens: countTokens(stringOf(text)) };
 }
 
 type VectorType = (typeof vectorTypes)[number];
@@ -132,8 +130,9 @@ const conversions: Readonly<Record<VectorType, (vector: readonly number[]) => nu
   ubinary: packedBits,
 };
 
-function byType(vectors: readonly number[][], types: readonly VectorType[]): JsonRecord {
-  return Object.fromEntries(types.map((type) => [type, vectors.map(conversions[type])]));
+function byType(vectors: readonly number[][], types: readonly unknown[]): JsonRecord {
+  const asked = vectorTypes.filter((type) => types.includes(type));
+  return Object.fromEntries(asked.map((type) => [type, vectors.map(conversions[type])]));
 }
 
 /** One bit a dimension, the first in the highest place. */

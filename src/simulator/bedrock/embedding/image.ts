@@ -1,5 +1,5 @@
 import { hashText } from "../../answer/random.ts";
-import { malformed } from "./request.ts";
+import { malformed } from "./check-body.ts";
 
 /** What an image counts as: as many as a picture of half a thousand pixels square. */
 export const tokensPerImage = 1_610;

@@ -1,48 +1,65 @@
 import { countTokens } from "../../answer/tokenizer.ts";
 import { textVector } from "../../embedding/text-vector.ts";
-import { isRecord, type JsonRecord } from "../../read-json.ts";
-import { readImage, tokensPerImage } from "./image.ts";
+import { numberOf, recordOf, stringOf, type JsonRecord } from "../../read-json.ts";
 import {
-  checkKeys,
-  checkLength,
+  checkBody,
+  checkTokens,
   malformed,
-  readChoice,
-  tooManyTokens,
   type EmbeddingRequest,
-} from "./request.ts";
+  type Rule,
+} from "./check-body.ts";
+import { readImage, tokensPerImage } from "./image.ts";
 
 const mostTokens = 8192;
-const mostCharacters = 50_000;
 const images = { formats: ["png", "jpeg", "gif", "webp"], maxBytes: 25_000_000 };
-const purposes = [
-  "GENERIC_INDEX",
-  "GENERIC_RETRIEVAL",
-  "TEXT_RETRIEVAL",
-  "IMAGE_RETRIEVAL",
-  "VIDEO_RETRIEVAL",
-  "DOCUMENT_RETRIEVAL",
-  "AUDIO_RETRIEVAL",
-  "CLASSIFICATION",
-  "CLUSTERING",
-];
+const text: Rule = {
+  type: "JSONObject",
+  keys: {
+    "truncationMode!": { values: ["START", "END", "NONE"] },
+    "value!": { type: "String", length: [1, 50_000] },
+  },
+};
+const image: Rule = {
+  type: "JSONObject",
+  keys: {
+    "format!": { values: images.formats },
+    "source!": { type: "JSONObject", keys: { "bytes!": {} } },
+    detailLevel: {},
+  },
+};
+const purposes =
+  "GENERIC_INDEX GENERIC_RETRIEVAL TEXT_RETRIEVAL IMAGE_RETRIEVAL VIDEO_RETRIEVAL " +
+  "DOCUMENT_RETRIEVAL AUDIO_RETRIEVAL CLASSIFICATION CLUSTERING";
+const nova: Rule = {
+  keys: {
+    schemaVersion: { values: ["nova-multimodal-embed-v1"] },
+    "taskType!": { values: ["SINGLE_EMBEDDING"] },
+    "singleEmbeddingParams!": {
+      type: "JSONObject",
+      keys: {
+        "embeddingPurpose!": { values: purposes.split(" ") },
+        embeddingDimension: { values: [256, 384, 1024, 3072] },
+        text,
+        image,
+      },
+    },
+  },
+};
 
 /** Nova multimodal embeddings, of one text or one image. Throws `BedrockError`. */
 export function readNovaEmbedding(body: JsonRecord): EmbeddingRequest {
-  checkKeys(body, ["taskType", "singleEmbeddingParams"], ["schemaVersion"]);
-  readChoice(body, "schemaVersion", ["nova-multimodal-embed-v1"]);
-  readChoice(body, "taskType", ["SINGLE_EMBEDDING"]);
-  const params = body["singleEmbeddingParams"];
-  if (!isRecord(params)) throw malformed("#/singleEmbeddingParams: expected type: JSONObject");
-  checkKeys(params, ["embeddingPurpose"], ["embeddingDimension", "text", "image"]);
-  readChoice(params, "embeddingPurpose", purposes);
-  const dimensions = readChoice(params, "embeddingDimension", [256, 384, 1024, 3072]) ?? 3072;
-  const { text, image } = params;
-  if ((text === undefined) === (image === undefined)) {
+  checkBody(body, nova);
+  const params = recordOf(body["singleEmbeddingParams"]);
+  if ((params["text"] === undefined) === (params["image"] === undefined)) {
     throw malformed("#/singleEmbeddingParams: exactly one of [text, image] is required");
   }
-  const { content, promptTokens } = image === undefined ? readText(text) : readPicture(image);
-  const embeddingType = image === undefined ? "TEXT" : "IMAGE";
+  const isText = params["image"] === undefined;
+  const { content, promptTokens } = isText
+    ? readText(recordOf(params["text"]))
+    : readPicture(recordOf(params["image"]));
+  const dimensions = numberOf(params["embeddingDimension"]) ?? 3072;
   const embedding = Array.from(textVector(content, dimensions));
+  const embeddingType = isText ? "TEXT" : "IMAGE";
   return { promptTokens, answer: { embeddings: [{ embeddingType, embedding }] } };
 }
 
@@ -51,26 +68,17 @@ interface Content {
   readonly promptTokens: number;
 }
 
-function readText(text: unknown): Content {
-  if (!isRecord(text)) throw malformed("#/text: expected type: JSONObject");
-  checkKeys(text, ["truncationMode", "value"], []);
-  const mode = readChoice(text, "truncationMode", ["START", "END", "NONE"]);
-  const { value } = text;
-  if (typeof value !== "string") throw malformed("#/text/value: expected type: String");
-  checkLength(value, "#/text/value: ", mostCharacters);
-  const count = countTokens(value);
-  if (count > mostTokens && mode === "NONE") throw tooManyTokens(mostTokens, count);
-  return { content: value, promptTokens: Math.min(count, mostTokens) };
+function readText({ truncationMode, value }: JsonRecord): Content {
+  const content = stringOf(value);
+  const count = countTokens(content);
+  if (truncationMode === "NONE") checkTokens(count, mostTokens);
+  return { content, promptTokens: Math.min(count, mostTokens) };
 }
 
-function readPicture(image: unknown): Content {
-  if (!isRecord(image)) throw malformed("#/image: expected type: JSONObject");
-  checkKeys(image, ["format", "source"], ["detailLevel"]);
-  const format = readChoice(image, "format", images.formats);
-  const { source } = image;
-  if (!isRecord(source)) throw malformed("#/image/source: expected type: JSONObject");
-  checkKeys(source, ["bytes"], []);
-  const content = readImage(source["bytes"], "#/image/source/bytes", images);
-  if (!content.startsWith(`${format} `)) throw malformed("#/image/format: is not the image's");
+function readPicture({ format, source }: JsonRecord): Content {
+  const content = readImage(recordOf(source)["bytes"], "#/image/source/bytes", images);
+  if (!content.startsWith(`${stringOf(format)} `)) {
+    throw malformed("#/image/format: is not the image's");
+  }
   return { content, promptTokens: tokensPerImage };
 }

@@ -1,7 +1,7 @@
 import type { AnswerEvent } from "../../answer/answer-event.ts";
 import type { Fault } from "../../faults/fault-mode.ts";
 import { inflatedCount } from "../../faults/inflated-usage.ts";
-import { outsizedAnswer } from "../../faults/outsized-answer.ts";
+import { collectAnswer } from "../../answer/collect-answer.ts";
 import type { Reply } from "../../frame.ts";
 import { numberOf, recordOf, stringOf, type JsonRecord } from "../../read-json.ts";
 import { bodyReply } from "../reply/body-reply.ts";
@@ -17,20 +17,10 @@ export function nativeReply(
   answer: Iterable<AnswerEvent>,
   fault: Fault,
 ): Reply {
-  let text = "";
-  let stopReason = "";
-  let tokens = 0;
-  for (const { type, body, tokens: count } of streamEvents(
-    request,
-    outsizedAnswer(fault) ?? answer,
-    () => 0,
-  )) {
-    tokens += count;
-    if (type === "contentBlockDelta") text += stringOf(recordOf(body["delta"])["text"]);
-    if (type === "messageStop") stopReason = stringOf(body["stopReason"]);
-  }
+  const { text, refusal = "", finish } = collectAnswer(answer);
+  const tokens = finish.completionTokens;
   const body = {
-    ...nativeBody(form, text, nativeReason(stopReason)),
+    ...nativeBody(form, text + refusal, finish.reason === "length" ? "length" : "stop"),
     ...bodyCounts(form, request.promptTokens, tokens),
     ...guardrailAction(request),
   };
@@ -44,7 +34,7 @@ export function nativeStreamReply(
   answer: Iterable<AnswerEvent>,
   fault: Fault,
 ): Reply {
-  const events = streamEvents(request, outsizedAnswer(fault) ?? answer, () => 0);
+  const events = streamEvents(request, answer, () => 0);
   const chunks = chunksOf(spoilEvents(events, fault), form, request);
   return eventStreamReply(chunks, request, fault);
 }

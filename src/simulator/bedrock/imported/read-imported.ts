@@ -1,9 +1,9 @@
 import { countTokens } from "../../answer/tokenizer.ts";
 import type { Prompt, Turn } from "../../answer/prompt.ts";
-import { isList, listOf, stringOf, type JsonRecord } from "../../read-json.ts";
+import { listOf, numberOf, stringOf, type JsonRecord } from "../../read-json.ts";
 import type { CapabilityRow } from "../account/capability-row.ts";
 import type { ConverseRequest } from "../request/converse-request.ts";
-import { checkKeys, malformed } from "../embedding/request.ts";
+import { checkBody, malformed, type Rule } from "../embedding/check-body.ts";
 import { readTemplate, type Template, type TemplateTurn } from "./read-template.ts";
 import { guardrailActionOn } from "../request/read-converse-request.ts";
 
@@ -28,19 +28,26 @@ export interface ImportedCall {
 /** What answers have where a request names no cap. */
 const usualMaxTokens = 512;
 
+const parameters: Rule = {
+  keys: {
+    "prompt!": { type: "String" },
+    max_gen_len: { type: "Number", range: [1, 131_072] },
+    max_tokens: { type: "Number", range: [1, 131_072] },
+    temperature: { type: "Number", range: [0, 2] },
+    top_p: { type: "Number", range: [0, 1] },
+    top_k: { type: "Number", range: [1, 1000] },
+    stop: { type: "JSONArray" },
+  },
+};
+
 /** Reads InvokeModel's body for an imported model. Throws `BedrockError`. */
 export function readImported(call: ImportedCall): ImportedRequest {
   const { body, model, row, template, headers, isStreamed } = call;
   const caps = ["max_gen_len", "max_tokens"].filter((name) => body[name] !== undefined);
   if (caps.length > 1) throw malformed("#: only one of [max_gen_len, max_tokens] may be given");
-  checkKeys(body, ["prompt"], [...caps, "temperature", "top_p", "top_k", "stop"]);
-  const { prompt: text, stop } = body;
-  if (typeof text !== "string") throw malformed("#/prompt: expected type: String");
-  const maxTokens = readNumber(body, caps[0] ?? "max_gen_len", [1, 131_072]);
-  readNumber(body, "temperature", [0, 2]);
-  readNumber(body, "top_p", [0, 1]);
-  readNumber(body, "top_k", [1, 1000]);
-  if (stop !== undefined && !isList(stop)) throw malformed("#/stop: expected type: JSONArray");
+  checkBody(body, parameters);
+  const text = stringOf(body["prompt"]);
+  const maxTokens = numberOf(body["max_gen_len"] ?? body["max_tokens"]);
   const prompt: Prompt = {
     model,
     turns: conversationOf(readTemplate(text, template)),
@@ -49,7 +56,7 @@ export function readImported(call: ImportedCall): ImportedRequest {
     output: { kind: "text" },
     maxTokens: maxTokens ?? row.maxOutputTokens ?? usualMaxTokens,
     // Parameters that a model does not know are ignored, not refused.
-    stopSequences: template === "llama" ? [] : listOf(stop).map(stringOf),
+    stopSequences: template === "llama" ? [] : listOf(body["stop"]).map(stringOf),
     seed: "null",
     reasoningEffort: undefined,
   };
@@ -59,8 +66,7 @@ export function readImported(call: ImportedCall): ImportedRequest {
     promptTokens: countTokens(text),
     cache: undefined,
     isStreamed,
-    requestedMaxTokens: maxTokens,
-    reservedOutputTokens: prompt.maxTokens ?? usualMaxTokens,
+    maxOutputTokens: prompt.maxTokens ?? usualMaxTokens,
     thoughts: "omitted",
     guardrail: readGuardrail(headers, prompt),
     serviceTier: undefined,
@@ -88,19 +94,6 @@ function conversationOf(turns: readonly TemplateTurn[]): readonly Turn[] {
   }));
 }
 
-function readNumber(
-  body: JsonRecord,
-  name: string,
-  [lowest, highest]: readonly [number, number],
-): number | undefined {
-  const value = body[name];
-  if (value === undefined) return undefined;
-  if (typeof value !== "number") throw malformed(`#/${name}: expected type: Number`);
-  if (value < lowest) throw malformed(`#/${name}: ${value} is not greater or equal to ${lowest}`);
-  if (value > highest) throw malformed(`#/${name}: ${value} is not less or equal to ${highest}`);
-  return value;
-}
-
 function readGuardrail(headers: Headers, prompt: Prompt): ConverseRequest["guardrail"] {
   const identifier = headers.get("x-amzn-bedrock-guardrailidentifier");
   const version = headers.get("x-amzn-bedrock-guardrailversion");
@@ -113,7 +106,6 @@ function readGuardrail(headers: Headers, prompt: Prompt): ConverseRequest["guard
     identifier,
     version,
     hasTrace: false,
-    streamProcessing: "sync",
     action: guardrailActionOn(last?.text ?? ""),
   };
 }

@@ -1,10 +1,9 @@
 import type { AnswerEvent } from "../../answer/answer-event.ts";
+import type { FinishEvent } from "../../answer/collect-answer.ts";
 import { tokenize } from "../../answer/tokenizer.ts";
 import { writeAnswer } from "../../answer/write-answer.ts";
 import type { JsonRecord } from "../../read-json.ts";
 import type { ConverseRequest, GuardrailUse } from "../request/converse-request.ts";
-
-export type FinishEvent = Extract<AnswerEvent, { kind: "finish" }>;
 
 /** What the model says, or what the guardrail says in its place. Refusals are texts like others. */
 export function answerEvents(request: ConverseRequest): Iterable<AnswerEvent> {

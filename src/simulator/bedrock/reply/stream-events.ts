@@ -1,4 +1,5 @@
 import type { AnswerEvent, ContentEvent } from "../../answer/answer-event.ts";
+import type { FinishEvent } from "../../answer/collect-answer.ts";
 import type { JsonRecord } from "../../read-json.ts";
 import {
   echoedFields,
@@ -6,7 +7,6 @@ import {
   stopReasonOf,
   toolUseId,
   usageBody,
-  type FinishEvent,
 } from "./converse-answer.ts";
 import type { ConverseRequest } from "../request/converse-request.ts";
 import { reasoningDelta, reasoningEnd } from "./reasoning-blocks.ts";

@@ -3,7 +3,8 @@ import { describe, expect, test } from "bun:test";
 
 import type { AnswerEvent } from "../../answer/answer-event.ts";
 import { countTo, writeAnswer } from "../../answer/write-answer.ts";
-import { parseFault } from "../../faults/fault-mode.ts";
+import { parseFault, type FaultMode } from "../../faults/fault-mode.ts";
+import { outsizedAnswer } from "../../faults/outsized-answer.ts";
 import { isFrame, type Reply } from "../../frame.ts";
 import { parseJson, recordOf, stringOf, type JsonRecord } from "../../read-json.ts";
 import type { ConverseRequest } from "../request/converse-request.ts";
@@ -30,8 +31,7 @@ const plainRequest: ConverseRequest = {
   promptTokens: 40,
   cache: undefined,
   isStreamed: true,
-  requestedMaxTokens: undefined,
-  reservedOutputTokens: 4096,
+  maxOutputTokens: 4096,
   thoughts: "shown",
   guardrail: undefined,
   serviceTier: undefined,
@@ -320,10 +320,13 @@ describe("faults of events", () => {
     expect(frames).toHaveLength(6);
   });
 
-  test("giant-chunk and million-chunks replace the answer", () => {
-    const giant = eventsOf(fault("giant-chunk")).map(([, body]) => recordOf(body["delta"])["text"]);
-    expect(giant.filter((text) => String(text).length === 1024 * 1024)).toHaveLength(1);
-    const many = decoded(fault("million-chunks:5000"));
+  test("an answer may have a giant delta, or very many", () => {
+    const outsized = (mode: FaultMode, argument: number) =>
+      reply(outsizedAnswer({ mode, argument }) ?? []);
+    const giant = eventsOf(outsized("giant-chunk", 1));
+    const texts = giant.map(([, body]) => String(recordOf(body["delta"])["text"]));
+    expect(texts.filter((text) => text.length === 1024 * 1024)).toHaveLength(1);
+    const many = decoded(outsized("million-chunks", 5000));
     expect(many.reduce((total, { tokens }) => total + tokens, 0)).toBe(5000);
   });
 });

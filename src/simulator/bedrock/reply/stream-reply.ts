@@ -2,8 +2,8 @@ import type { AnswerEvent } from "../../answer/answer-event.ts";
 import { lastUserText } from "../../answer/prompt.ts";
 import { hashText, Random } from "../../answer/random.ts";
 import type { Clock } from "../../../domain/clock.ts";
+import { frameType } from "../../faults/bedrock-modes.ts";
 import type { Fault } from "../../faults/fault-mode.ts";
-import { outsizedAnswer } from "../../faults/outsized-answer.ts";
 import type { Reply } from "../../frame.ts";
 import type { JsonRecord } from "../../read-json.ts";
 import type { BedrockError } from "../bedrock-error.ts";
@@ -27,7 +27,7 @@ export function converseStreamReply(
 ): Reply {
   const startedAtMs = clock.monotonic();
   const latencyMs = (): number => Math.round(clock.monotonic() - startedAtMs);
-  const events = streamEvents(request, outsizedAnswer(fault) ?? answer, latencyMs);
+  const events = streamEvents(request, answer, latencyMs);
   return eventStreamReply(spoilEvents(events, fault), request, fault);
 }
 
@@ -58,10 +58,9 @@ export function eventStreamReply(
   };
 }
 
-/** A 200 whose first frame refuses the call. Types of frames begin with a small letter. */
+/** A 200 whose first frame refuses the call. */
 export function refusingStreamReply({ name, message, fields }: BedrockError): Reply {
-  const type = name.charAt(0).toLowerCase() + name.slice(1);
-  const data = exceptionFrame(type, JSON.stringify({ message, ...fields }));
+  const data = exceptionFrame(frameType(name), JSON.stringify({ message, ...fields }));
   return { status: 200, headers: streamHeaders, steps: [{ data, tokens: 0 }], isStreamed: true };
 }
 

@@ -9,10 +9,8 @@ export interface ConverseRequest {
   readonly promptTokens: number;
   readonly cache: CacheUse | undefined;
   readonly isStreamed: boolean;
-  /** `inferenceConfig.maxTokens`; the prompt has the model's own default where this is missing. */
-  readonly requestedMaxTokens: number | undefined;
-  /** What the quota reserves for the answer: the asked-for tokens, else the most the model writes. */
-  readonly reservedOutputTokens: number;
+  /** The asked-for tokens of the answer, else the most that the model writes. */
+  readonly maxOutputTokens: number;
   /** How the model's thoughts come back, if it has any. */
   readonly thoughts: "shown" | "omitted" | "redacted";
   readonly guardrail: GuardrailUse | undefined;
@@ -35,7 +33,6 @@ export interface GuardrailUse {
   readonly identifier: string;
   readonly version: string;
   readonly hasTrace: boolean;
-  readonly streamProcessing: "sync" | "async";
   /**
    * What it does: it blocks where the newest words of the user begin with `guard:`, and masks the
    * answer where they begin with `mask:`.

@@ -435,12 +435,11 @@ describe("thinking", () => {
 describe("what a request asks for", () => {
   test("a model's own limit holds where none is asked for", () => {
     expect(read({ body: hello, model: "mixtral" }).prompt.maxTokens).toBe(512);
-    expect(read({ body: hello, model: "mixtral" }).reservedOutputTokens).toBe(4096);
+    expect(read({ body: hello, model: "mixtral" }).maxOutputTokens).toBe(4096);
     expect(read({ body: hello, model: "llama" }).prompt.maxTokens).toBe(4096);
     const body = { ...hello, inferenceConfig: { maxTokens: 7 } };
     expect(read({ body, model: "llama" })).toMatchObject({
-      requestedMaxTokens: 7,
-      reservedOutputTokens: 7,
+      maxOutputTokens: 7,
       prompt: { maxTokens: 7 },
     });
   });

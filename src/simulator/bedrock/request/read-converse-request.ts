@@ -53,8 +53,7 @@ export function readConverseRequest(call: ConverseCall): ConverseRequest {
     promptTokens,
     cache: call.cache.use(body, model, row),
     isStreamed,
-    requestedMaxTokens,
-    reservedOutputTokens: requestedMaxTokens ?? row.maxOutputTokens ?? 0,
+    maxOutputTokens: requestedMaxTokens ?? row.maxOutputTokens ?? 0,
     thoughts: readThoughts(body, prompt, row),
     guardrail: readGuardrail(body["guardrailConfig"], prompt),
     serviceTier: stringOf(recordOf(body["serviceTier"])["type"]) || undefined,
@@ -65,13 +64,12 @@ export function readConverseRequest(call: ConverseCall): ConverseRequest {
 
 function readGuardrail(config: unknown, prompt: Prompt): GuardrailUse | undefined {
   if (!isRecord(config)) return undefined;
-  const { guardrailIdentifier, guardrailVersion, trace, streamProcessingMode } = config;
+  const { guardrailIdentifier, guardrailVersion, trace } = config;
   const last = lastTurn(prompt);
   return {
     identifier: stringOf(guardrailIdentifier),
     version: stringOf(guardrailVersion),
     hasTrace: trace === "enabled" || trace === "enabled_full",
-    streamProcessing: streamProcessingMode === "async" ? "async" : "sync",
     action: last?.role === "user" ? guardrailActionOn(last.text) : "none",
   };
 }

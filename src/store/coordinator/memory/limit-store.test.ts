@@ -5,6 +5,7 @@ import {
   limitStoreContract,
 } from "../../../../test/contracts/limit-store-contract.ts";
 import { createMemoryLimitStore, type MemoryLimitStore } from "./limit-store.ts";
+import { minuteScopes } from "../../../domain/limits/limit-scope.ts";
 
 const limits = { requestsPerMinute: 10, tokensPerMinute: 1_000 };
 
@@ -22,30 +23,31 @@ for (const random of [0, 0.5, 1]) {
 describe("memory limit store", () => {
   test("answers without a promise", () => {
     const { store } = setUp();
-    const decision = store.acquire({ callId: "a", scopes: [{ id: "key", limits }], tokens: 1 });
+    const decision = store.acquire({ callId: "a", scopes: minuteScopes("key", limits), tokens: 1 });
     expect(decision.isAdmitted).toBe(true);
     expect(store.settle("a", 1)).toBeUndefined();
   });
 
   test("peeking shows what is left and charges nothing", () => {
     const { store } = setUp();
-    const scope = { id: "key", limits };
-    expect(store.peek(scope)).toEqual({
-      limits,
+    const scopes = minuteScopes("key", limits);
+    expect(store.peek(scopes)).toEqual({
+      limitRequests: 10,
+      limitTokens: 1_000,
       remainingRequests: 10,
       remainingTokens: 1_000,
       resetRequestsMs: 0,
       resetTokensMs: 0,
     });
     expect(store.scopeCount).toBe(0);
-    store.acquire({ callId: "a", scopes: [scope], tokens: 400 });
-    expect(store.peek(scope)).toEqual(store.peek(scope));
-    expect(store.peek(scope)).toMatchObject({ remainingRequests: 9, remainingTokens: 600 });
+    store.acquire({ callId: "a", scopes, tokens: 400 });
+    expect(store.peek(scopes)).toEqual(store.peek(scopes));
+    expect(store.peek(scopes)).toMatchObject({ remainingRequests: 9, remainingTokens: 600 });
   });
 
   test.each([-1, 0.5, NaN, Infinity])("refuses to reserve %p tokens as a mistake", (tokens) => {
     const { store } = setUp();
-    const request = { callId: "a", scopes: [{ id: "key", limits }], tokens };
+    const request = { callId: "a", scopes: minuteScopes("key", limits), tokens };
     expect(() => store.acquire(request)).toThrow(RangeError);
   });
 
@@ -57,7 +59,7 @@ describe("memory limit store", () => {
   test("adds up to a tenth of jitter to the wait, rounded up", () => {
     const waitsMs = [0, 0.5, 1].map((random) => {
       const { store, clock } = setUp({ random });
-      const scopes = [{ id: "key", limits: { ...limits, requestsPerMinute: 1 } }];
+      const scopes = minuteScopes("key", { ...limits, requestsPerMinute: 1 });
       clock.advance(0.25);
       store.acquire({ callId: "a", scopes, tokens: 1 });
       clock.advance(21_000);
@@ -73,7 +75,7 @@ describe("memory limit store", () => {
     [500, 60_500],
   ])("jitter lengthens no wait beyond what clients honour: %d ms later", (laterMs, waitMs) => {
     const { store, clock } = setUp({ random: 1 });
-    const scopes = [{ id: "key", limits: { ...limits, requestsPerMinute: 1 } }];
+    const scopes = minuteScopes("key", { ...limits, requestsPerMinute: 1 });
     store.acquire({ callId: "a", scopes, tokens: 1 });
     clock.advance(laterMs);
     const decision = store.acquire({ callId: "b", scopes, tokens: 1 });
@@ -82,7 +84,7 @@ describe("memory limit store", () => {
 
   test("a refused request of an unknown scope leaves no trace", () => {
     const { store } = setUp();
-    store.acquire({ callId: "a", scopes: [{ id: "key", limits }], tokens: 1_001 });
+    store.acquire({ callId: "a", scopes: minuteScopes("key", limits), tokens: 1_001 });
     expect(store.scopeCount).toBe(0);
     expect(store.reservationCount).toBe(0);
   });
@@ -92,23 +94,24 @@ describe("memory limit store", () => {
     for (let round = 0; round < 720; round++) {
       for (let index = 0; index < 10; index++) {
         const callId = `call ${round} ${index}`;
-        const scopes = [{ id: `key ${round} ${index}`, limits }];
+        const scopes = minuteScopes(`key ${round} ${index}`, limits);
         expect(store.acquire({ callId, scopes, tokens: 1 }).isAdmitted).toBe(true);
       }
       clock.advance(5_000);
     }
-    // Two generations at most: of 61 s for scopes, which is 13 rounds, and of 600 s, 120 rounds.
-    expect(store.scopeCount).toBeLessThanOrEqual(2 * 13 * 10);
+    // Two generations at most: of 61 s for scopes, which is 13 rounds of ten calls with two scopes
+    // each, and of 600 s for reservations, 120 rounds.
+    expect(store.scopeCount).toBeLessThanOrEqual(2 * 13 * 10 * 2);
     expect(store.reservationCount).toBeLessThanOrEqual(2 * 120 * 10);
     expect(store.reservationCount).toBeGreaterThanOrEqual(119 * 10);
   });
 
   test("a scope in use is not forgotten, however long it is used", () => {
     const { store, clock } = setUp();
-    const scope = { id: "key", limits };
+    const scopes = minuteScopes("key", limits);
     for (let index = 0; index < 300; index++) {
-      store.acquire({ callId: `call ${index}`, scopes: [scope], tokens: 10 });
-      expect(store.peek(scope).remainingRequests).toBe(Math.max(3, 9 - index));
+      store.acquire({ callId: `call ${index}`, scopes, tokens: 10 });
+      expect(store.peek(scopes).remainingRequests).toBe(Math.max(3, 9 - index));
       clock.advance(10_000);
     }
   });
@@ -120,10 +123,10 @@ describe("memory limit store that is full", () => {
     admit(store, "one");
     clock.advance(30_000);
     admit(store, "two");
-    const request = { callId: "x", scopes: [{ id: "three", limits }], tokens: 1 };
+    const request = { callId: "x", scopes: minuteScopes("three", limits), tokens: 1 };
     const decision = store.acquire(request);
     expect(decision).toMatchObject({ isAdmitted: false, scopeId: "three", dimension: "requests" });
-    expect(store.scopeCount).toBe(2);
+    expect(store.scopeCount).toBe(2 * 2);
     admit(store, "one");
     const again = store.acquire(request);
     clock.advance(again.isAdmitted ? 0 : (again.retryAfterMs ?? 0));
@@ -132,7 +135,7 @@ describe("memory limit store that is full", () => {
 
   test("a request of more scopes than can be remembered never fits", () => {
     const { store } = setUp({ scopeLimit: 2 });
-    const scopes = ["one", "two", "three"].map((id) => ({ id, limits }));
+    const scopes = ["one", "two", "three"].flatMap((id) => minuteScopes(id, limits));
     const decision = store.acquire({ callId: "a", scopes, tokens: 1 });
     expect(decision.isAdmitted).toBe(false);
     expect(decision).toHaveProperty("retryAfterMs", undefined);
@@ -140,11 +143,11 @@ describe("memory limit store that is full", () => {
 
   test("still counts the debt of a call that outlived its scope", () => {
     const { store, clock } = setUp({ scopeLimit: 1 });
-    store.acquire({ callId: "long", scopes: [{ id: "one", limits }], tokens: 10 });
+    store.acquire({ callId: "long", scopes: minuteScopes("one", limits), tokens: 10 });
     clock.advance(200_000);
     admit(store, "two");
     store.settle("long", 110);
-    expect(store.peek({ id: "one", limits }).remainingTokens).toBe(900);
+    expect(store.peek(minuteScopes("one", limits)).remainingTokens).toBe(900);
   });
 });
 
@@ -161,5 +164,7 @@ function setUp(options: { random?: number; scopeLimit?: number } = {}) {
 
 function admit(store: MemoryLimitStore, id: string): void {
   const callId = `${id} ${store.reservationCount}`;
-  expect(store.acquire({ callId, scopes: [{ id, limits }], tokens: 1 }).isAdmitted).toBe(true);
+  expect(store.acquire({ callId, scopes: minuteScopes(id, limits), tokens: 1 }).isAdmitted).toBe(
+    true,
+  );
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../domain/clock.ts";
 import type { LimitState } from "../../../domain/limits/limit-state.ts";
-import { slotAt, type Demand } from "../../../domain/limits/slots.ts";
+import { slotAt } from "../../../domain/limits/slots.ts";
 import type { CountedRequest, LimitScope } from "../../../domain/limits/limit-scope.ts";
 import type {
   CountDecision,
@@ -12,8 +12,17 @@ import type {
 } from "../../store.ts";
 import { isTokenCount, Reservations } from "./reservations.ts";
 import { withJitter } from "./retry-jitter.ts";
-import { findRefusal, isOverLimit, isOverrunning, type ScopeCharge } from "./scope-charge.ts";
-import { ScopeWindows } from "./scope-windows.ts";
+import {
+  findRefusal,
+  isOverLimit,
+  overrunLimit,
+  siblingOf,
+  slotsOf,
+  stateOf,
+  type Demand,
+  type ScopeCharge,
+} from "./scope-charge.ts";
+import { firstOf, ScopeWindows } from "./scope-windows.ts";
 
 export interface MemoryLimitStoreOptions {
   /** Only its monotonic side is read, so wall clock jumps change nothing. */
@@ -22,7 +31,10 @@ export interface MemoryLimitStoreOptions {
   readonly random: () => number;
   /** How long a reservation can be settled: the longest a call may run. */
   readonly reservationTtlMs: number;
-  /** Scopes of each sort remembered at once. When all are in use, unknown ones are refused. */
+  /**
+   * Scopes of each unit and sort of window remembered at once. When all are in use, unknown ones are
+   * refused.
+   */
   readonly scopeLimit: number;
 }
 
@@ -34,8 +46,8 @@ export interface MemoryLimitStore extends LimitStore {
   use(callId: string, tokens: number): void;
   settle(callId: string, tokens: number): void;
   restore(admitted: readonly PastAdmission[]): void;
-  /** What a scope has left, without charging it or keeping it alive. */
-  peek(scope: LimitScope): LimitState;
+  /** What the first scope's id has left, without charging it or keeping it alive. */
+  peek(scopes: readonly LimitScope[]): LimitState;
   readonly scopeCount: number;
   readonly reservationCount: number;
 }
@@ -50,6 +62,8 @@ export function createMemoryLimitStore(options: MemoryLimitStoreOptions): Memory
 
 /** After what time a call is tried again that must wait for the end of others. */
 const overrunWaitMs = 2_000;
+/** A request of which nothing else is known. */
+const oneRequest: Demand = { requests: 1, tokens: 0 };
 
 class WindowLimitStore implements MemoryLimitStore {
   readonly #options: MemoryLimitStoreOptions;
@@ -76,17 +90,16 @@ class WindowLimitStore implements MemoryLimitStore {
   count(scopes: readonly LimitScope[]): CountDecision {
     const now = this.#advance();
     const charges = this.#windows.prepare(scopes);
-    const demand = { requests: 1, tokens: 0 };
-    const refusal = this.#refusal(charges, demand, now);
+    const refusal = this.#refusal(charges, oneRequest, now);
     if (refusal !== undefined) return refusal;
-    this.#windows.charge(charges, demand, 0);
+    this.#windows.charge(charges, oneRequest, 0);
     return { isAdmitted: true, counted: { scopes, slot: this.#slot } };
   }
 
   uncount({ scopes, slot }: CountedRequest): void {
     this.#advance();
-    for (const { window, origin } of this.#windows.prepare(scopes)) {
-      if (origin === "known") window.uncount(slot);
+    for (const { scope, window, origin } of this.#windows.prepare(scopes)) {
+      if (origin === "known" && scope.unit === "requests") window.uncount(slot);
     }
   }
 
@@ -96,13 +109,13 @@ class WindowLimitStore implements MemoryLimitStore {
     const overrun = Math.max(0, mostTokens - tokens);
     const now = this.#advance();
     const charges = this.#windows.prepare(request.scopes);
-    const hopeless = charges.find(({ overrunLimit }) => overrun > overrunLimit);
-    if (hopeless !== undefined) return this.#refuseOverrun(hopeless, overrun, now);
+    const hopeless = overrun > 0 && charges.find(({ scope }) => overrun > overrunLimit(scope));
+    if (hopeless) return this.#refuseOverrun(hopeless, { charges, overrun, now });
     const demand = { requests: counted === undefined ? 1 : 0, tokens };
     const refusal = this.#refusal(charges, demand, now);
     if (refusal !== undefined) return refusal;
-    const overrunning = charges.find((charge) => isOverrunning(charge, overrun));
-    if (overrunning !== undefined) return this.#refuseOverrun(overrunning, overrun, now);
+    const overrunning = overrun > 0 && charges.find((charge) => isOverrunning(charge, overrun));
+    if (overrunning) return this.#refuseOverrun(overrunning, { charges, overrun, now });
     this.#windows.charge(charges, demand, overrun);
     this.#reservations.set(callId, {
       slot: this.#slot,
@@ -112,8 +125,7 @@ class WindowLimitStore implements MemoryLimitStore {
       tokens,
       overrun,
     });
-    const { window, limits } = firstOf(charges);
-    return { isAdmitted: true, state: window.state(limits, now) };
+    return { isAdmitted: true, state: stateOf(firstOf(charges), charges, now) };
   }
 
   use(callId: string, tokens: number): void {
@@ -151,8 +163,8 @@ class WindowLimitStore implements MemoryLimitStore {
     this.#windows.restore(admitted, this.#advance());
   }
 
-  peek(scope: LimitScope): LimitState {
-    return this.#windows.peek(scope, this.#advance());
+  peek(scopes: readonly LimitScope[]): LimitState {
+    return this.#windows.peek(scopes, this.#advance());
   }
 
   #advance(): number {
@@ -171,46 +183,45 @@ class WindowLimitStore implements MemoryLimitStore {
     const roomWaitMs = this.#windows.roomWaitMs(charges, now);
     const first = firstOf(charges);
     if (roomWaitMs === 0 && !isOverLimit(charges, demand)) return undefined;
-    const { scope, dimension, waitMs } = findRefusal({ first, charges, demand, roomWaitMs, now });
-    const { id: scopeId, limits, window } = scope;
-    const state = window.state(limits, now);
-    const freeAfterMs = waitMs === undefined ? undefined : Math.ceil(waitMs);
-    const retryAfterMs = withJitter(waitMs, this.#options.random);
+    const { refusing, waitMs } = findRefusal({ first, charges, demand, roomWaitMs, now });
     return {
-      isAdmitted: false,
-      scopeId,
-      dimension,
-      freeAfterMs,
-      retryAfterMs,
-      state,
-      debt: window.debt,
-      slots: window.slots(now),
+      ...this.#refusedBy(refusing, charges, now),
+      dimension: refusing.scope.unit,
+      freeAfterMs: waitMs === undefined ? undefined : Math.ceil(waitMs),
+      retryAfterMs: withJitter(waitMs, this.#options.random),
     };
   }
 
-  #refuseOverrun(
-    { id: scopeId, limits, window, overrunLimit }: ScopeCharge,
-    overrun: number,
-    now: number,
-  ): RefusedByLimit {
+  #refuseOverrun(refusing: ScopeCharge, { charges, overrun, now }: Overrunning): RefusedByLimit {
+    const limit = overrunLimit(refusing.scope);
     // Calls under way end when they end: not to be foreseen, and most soon.
-    const waitMs = overrun > overrunLimit ? undefined : overrunWaitMs;
+    const waitMs = overrun > limit ? undefined : overrunWaitMs;
     return {
-      isAdmitted: false,
-      scopeId,
+      ...this.#refusedBy(refusing, charges, now),
       dimension: "tokens",
       freeAfterMs: undefined,
       retryAfterMs: withJitter(waitMs, this.#options.random),
-      overrun: { limit: overrunLimit, used: window.overrun, asked: overrun },
-      state: window.state(limits, now),
-      debt: window.debt,
-      slots: window.slots(now),
+      overrun: { limit, used: refusing.window.overrun, asked: overrun },
     };
+  }
+
+  #refusedBy(refusing: ScopeCharge, charges: readonly ScopeCharge[], now: number) {
+    return {
+      isAdmitted: false,
+      scopeId: refusing.scope.id,
+      state: stateOf(refusing, charges, now),
+      debt: siblingOf(refusing, charges, "tokens")?.window.debt ?? 0,
+      slots: slotsOf(refusing, charges, now),
+    } as const;
   }
 }
 
-function firstOf(charges: readonly ScopeCharge[]): ScopeCharge {
-  const [first] = charges;
-  if (first === undefined) throw new RangeError("a limit request names at least one scope");
-  return first;
+interface Overrunning {
+  readonly charges: readonly ScopeCharge[];
+  readonly overrun: number;
+  readonly now: number;
+}
+
+function isOverrunning({ scope, window }: ScopeCharge, overrun: number): boolean {
+  return window.overrun + overrun > overrunLimit(scope);
 }

@@ -1,3 +1,4 @@
+import type { LimitScope, LimitUnit } from "../../../domain/limits/limit-scope.ts";
 import { longestGuaranteeSeconds, slotAt } from "../../../domain/limits/slots.ts";
 import type { UsageWindow } from "../../../domain/limits/window.ts";
 import type { PastAdmission } from "../../store.ts";
@@ -5,9 +6,10 @@ import { isTokenCount } from "./reservations.ts";
 
 interface PastCharge {
   readonly slot: number;
-  readonly requests: number;
-  readonly tokens: number;
+  readonly amount: number;
 }
+
+type PastScope = Pick<LimitScope, "id" | "unit" | "window">;
 
 /**
  * What scopes were admitted for before this process began. It waits here until a scope is asked for:
@@ -23,10 +25,9 @@ export class PastUsage {
     this.#endsAt = now + longestGuaranteeSeconds;
     for (const { scopeId, isGuarantee = false, ageMs, requests, tokens } of admitted) {
       if (!isTokenCount(tokens) || !isTokenCount(requests)) continue;
-      const name = nameOf(scopeId, isGuarantee);
-      let charges = this.#byScope.get(name);
-      if (charges === undefined) this.#byScope.set(name, (charges = []));
-      charges.push({ slot: Math.min(slotAt(nowMs - ageMs), now), requests, tokens });
+      const slot = Math.min(slotAt(nowMs - ageMs), now);
+      this.#add(nameOf(scopeId, "requests", isGuarantee), { slot, amount: requests });
+      this.#add(nameOf(scopeId, "tokens", isGuarantee), { slot, amount: tokens });
     }
   }
 
@@ -35,28 +36,38 @@ export class PastUsage {
   }
 
   /** Where the history of a scope begins; undefined: it has none. */
-  firstSlot(scopeId: string, isGuarantee: boolean): number | undefined {
+  firstSlot(scope: PastScope): number | undefined {
     if (this.#byScope.size === 0) return undefined;
-    const charges = this.#byScope.get(nameOf(scopeId, isGuarantee));
+    const charges = this.#byScope.get(nameIn(scope));
     return charges?.reduce((first, { slot }) => Math.min(first, slot), Number.POSITIVE_INFINITY);
   }
 
   /** Charges a window, which stands at the first slot of the scope, second after second. */
-  replay(scopeId: string, isGuarantee: boolean, window: UsageWindow): void {
-    const charges = this.#byScope.get(nameOf(scopeId, isGuarantee)) ?? [];
-    for (const { slot, requests, tokens } of charges.toSorted((a, b) => a.slot - b.slot)) {
+  replay(scope: PastScope, window: UsageWindow): void {
+    const charges = this.#byScope.get(nameIn(scope)) ?? [];
+    for (const { slot, amount } of charges.toSorted((a, b) => a.slot - b.slot)) {
       window.advance(slot);
-      window.charge({ requests, tokens: 0 });
-      window.chargeMore(tokens);
+      if (scope.unit === "requests") window.charge(amount);
+      else window.chargeMore(amount);
     }
   }
 
-  forget(scopeId: string, isGuarantee: boolean): void {
-    this.#byScope.delete(nameOf(scopeId, isGuarantee));
+  forget(scope: PastScope): void {
+    this.#byScope.delete(nameIn(scope));
+  }
+
+  #add(name: string, charge: PastCharge): void {
+    const charges = this.#byScope.get(name);
+    if (charges === undefined) this.#byScope.set(name, [charge]);
+    else charges.push(charge);
   }
 }
 
-/** A cap and a guarantee of one id count apart. */
-function nameOf(scopeId: string, isGuarantee: boolean): string {
-  return `${isGuarantee ? "guarantee" : "cap"} ${scopeId}`;
+function nameIn({ id, unit, window }: PastScope): string {
+  return nameOf(id, unit, window !== "minute");
+}
+
+/** Each unit, and a cap and a guarantee of one id, count apart. */
+function nameOf(scopeId: string, unit: LimitUnit, isGuarantee: boolean): string {
+  return `${isGuarantee ? "guarantee" : "cap"} ${unit} ${scopeId}`;
 }

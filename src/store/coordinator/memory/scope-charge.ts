@@ -1,38 +1,42 @@
-import type { LimitDimension } from "../../../domain/limits/limit-state.ts";
-import type { Limits } from "../../../domain/limits/plan.ts";
-import { impossibleDimension, type Demand } from "../../../domain/limits/slots.ts";
+import type { WindowSlot } from "../../../domain/errors/refusal.ts";
+import type { LimitScope, LimitUnit } from "../../../domain/limits/limit-scope.ts";
+import type { LimitState } from "../../../domain/limits/limit-state.ts";
+import { slotMs } from "../../../domain/limits/slots.ts";
 import type { UsageWindow } from "../../../domain/limits/window.ts";
 import type { WindowShelf } from "./window-shelf.ts";
 
 /** A scope of a request with its window, which is advanced to the current slot. */
 export interface ScopeCharge {
-  readonly id: string;
-  /** Of all the time that the window counts. */
-  readonly limits: Limits;
-  /** What is used beyond so many tokens is a debt. */
-  readonly heldTo: number;
+  readonly scope: LimitScope;
   /** Where its window is remembered. */
   readonly shelf: WindowShelf;
   readonly window: UsageWindow;
-  /** Most that calls under way may use beyond what is charged for them. */
-  readonly overrunLimit: number;
   /** New windows are remembered on admission only; a scope named again is charged once. */
   readonly origin: "known" | "new" | "repeated";
 }
 
+/** How much of each unit is asked for. */
+export type Demand = Readonly<Record<LimitUnit, number>>;
+
+/** What is used beyond so much is a debt. */
+export function heldTo({ isShared = false, limit }: LimitScope): number {
+  return isShared ? Number.POSITIVE_INFINITY : limit;
+}
+
+export function overrunLimit({ limit, overrunFactor = Infinity, unit }: LimitScope): number {
+  return unit === "requests" ? Infinity : limit * overrunFactor;
+}
+
 export function isOverLimit(charges: readonly ScopeCharge[], demand: Demand): boolean {
-  for (const { limits, window } of charges) {
-    if (window.brokenDimension(limits, demand) !== undefined) return true;
-  }
+  for (const charge of charges) if (isBroken(charge, demand)) return true;
   return false;
 }
 
-export function isOverrunning({ window, overrunLimit }: ScopeCharge, overrun: number): boolean {
-  return overrun > 0 && window.overrun + overrun > overrunLimit;
-}
-
-export function countDistinct(charges: readonly ScopeCharge[]): number {
-  return charges.filter(({ origin }) => origin !== "repeated").length;
+/** A request that was counted before is under no limit of requests any more. */
+export function isBroken({ scope, window }: ScopeCharge, demand: Demand): boolean {
+  const { unit, limit } = scope;
+  if (unit === "requests" && demand.requests === 0) return false;
+  return window.isOver(limit, demand[unit]);
 }
 
 export interface RefusedRequest {
@@ -44,8 +48,7 @@ export interface RefusedRequest {
 }
 
 interface Refusal {
-  readonly scope: ScopeCharge;
-  readonly dimension: LimitDimension;
+  readonly refusing: ScopeCharge;
   readonly waitMs: number | undefined;
 }
 
@@ -54,17 +57,68 @@ interface Refusal {
  * is the longest of all, so a caller that obeys it is not refused by the next scope.
  */
 export function findRefusal({ first, charges, demand, roomWaitMs, now }: RefusedRequest): Refusal {
-  let refusal: Refusal | undefined;
+  let refusing: ScopeCharge | undefined;
   let longestMs = roomWaitMs ?? 0;
-  for (const scope of charges) {
-    const { limits, window } = scope;
-    const dimension = window.brokenDimension(limits, demand);
-    if (dimension === undefined) continue;
-    const impossible = impossibleDimension(limits, demand);
-    if (impossible !== undefined) return { scope, dimension: impossible, waitMs: undefined };
-    longestMs = Math.max(longestMs, window.waitMs(limits, demand, now) ?? 0);
-    refusal ??= { scope, dimension, waitMs: longestMs };
+  for (const charge of charges) {
+    if (!isBroken(charge, demand)) continue;
+    const { limit, unit } = charge.scope;
+    const waitMs = charge.window.waitMs(limit, demand[unit], now);
+    if (waitMs === undefined) return { refusing: charge, waitMs };
+    longestMs = Math.max(longestMs, waitMs);
+    refusing ??= charge;
   }
-  const waitMs = roomWaitMs === undefined ? undefined : longestMs;
-  return { ...(refusal ?? { scope: first, dimension: "requests" }), waitMs };
+  return {
+    refusing: refusing ?? first,
+    waitMs: roomWaitMs === undefined ? undefined : longestMs,
+  };
+}
+
+/** What the id of a scope has left: of its unit under that scope, of the other as it was named. */
+export function stateOf(of: ScopeCharge, charges: readonly ScopeCharge[], now: number): LimitState {
+  const requests = siblingOf(of, charges, "requests");
+  const tokens = siblingOf(of, charges, "tokens");
+  const limitRequests = requests?.scope.limit ?? Infinity;
+  const limitTokens = tokens?.scope.limit ?? Infinity;
+  return {
+    limitRequests,
+    limitTokens,
+    remainingRequests: requests?.window.remaining(limitRequests) ?? Infinity,
+    remainingTokens: tokens?.window.remaining(limitTokens) ?? Infinity,
+    resetRequestsMs: requests?.window.resetMs(now) ?? 0,
+    resetTokensMs: tokens?.window.resetMs(now) ?? 0,
+  };
+}
+
+/** What the windows of an id hold, oldest first, empty slots left out. */
+export function slotsOf(
+  of: ScopeCharge,
+  charges: readonly ScopeCharge[],
+  now: number,
+): readonly WindowSlot[] {
+  const ofRequests = siblingOf(of, charges, "requests")?.window;
+  const ofTokens = siblingOf(of, charges, "tokens")?.window;
+  const held: WindowSlot[] = [];
+  for (let slot = of.window.oldest; slot <= of.window.newest; slot++) {
+    const requests = ofRequests?.at(slot) ?? 0;
+    const tokens = ofTokens?.at(slot) ?? 0;
+    const ageMs = Math.floor(now - slot * slotMs);
+    if (requests > 0 || tokens > 0) held.push({ ageMs, requests, tokens });
+  }
+  return held;
+}
+
+/** The scope of the same id that counts a unit; undefined: none was named. */
+export function siblingOf(
+  charge: ScopeCharge,
+  charges: readonly ScopeCharge[],
+  unit: LimitUnit,
+): ScopeCharge | undefined {
+  const { id, window } = charge.scope;
+  if (charge.scope.unit === unit) return charge;
+  for (const other of charges) {
+    const { scope } = other;
+    if (scope.unit !== unit || scope.id !== id) continue;
+    if ((scope.window === "minute") === (window === "minute")) return other;
+  }
+  return undefined;
 }

@@ -1,27 +1,26 @@
-import type { Limits } from "../../../domain/limits/plan.ts";
+import type { LimitScope, LimitUnit } from "../../../domain/limits/limit-scope.ts";
 import type { LimitState } from "../../../domain/limits/limit-state.ts";
 import {
   countedSlots,
-  guaranteeLimits,
   guaranteeSlots,
   longestGuaranteeSeconds,
   slotMs,
-  type Demand,
 } from "../../../domain/limits/slots.ts";
 import { UsageWindow } from "../../../domain/limits/window.ts";
-import type { LimitScope } from "../../../domain/limits/limit-scope.ts";
 import type { PastAdmission } from "../../store.ts";
 import { PastUsage } from "./past-usage.ts";
-import { countDistinct, type ScopeCharge } from "./scope-charge.ts";
+import { heldTo, stateOf, type Demand, type ScopeCharge } from "./scope-charge.ts";
 import { WindowShelf } from "./window-shelf.ts";
+
+type Shelves = Readonly<Record<LimitUnit, WindowShelf>>;
 
 /** The windows of all scopes. Callers pass the time to `advance` before anything else. */
 export class ScopeWindows {
-  /** Scopes of each sort remembered at once. */
+  /** Scopes of each unit and sort of window remembered at once. */
   readonly #scopeLimit: number;
   // A window untouched for `countedSlots` has nothing left to count, so forgetting it is exact.
-  readonly #caps: WindowShelf;
-  readonly #guarantees: WindowShelf;
+  readonly #caps: Shelves;
+  readonly #guarantees: Shelves;
   readonly #shelves: readonly WindowShelf[];
   readonly #past = new PastUsage();
   #slot: number;
@@ -29,19 +28,18 @@ export class ScopeWindows {
   constructor(scopeLimit: number, slot: number) {
     this.#scopeLimit = scopeLimit;
     this.#slot = slot;
-    this.#caps = new WindowShelf(countedSlots, slot);
-    this.#guarantees = new WindowShelf(longestGuaranteeSeconds, slot);
-    this.#shelves = [this.#caps, this.#guarantees];
+    this.#caps = shelvesFor(countedSlots, slot);
+    this.#guarantees = shelvesFor(longestGuaranteeSeconds, slot);
+    this.#shelves = [...Object.values(this.#caps), ...Object.values(this.#guarantees)];
   }
 
   get size(): number {
-    return this.#caps.size + this.#guarantees.size;
+    return this.#shelves.reduce((sum, { size }) => sum + size, 0);
   }
 
   advance(slot: number): void {
     this.#slot = slot;
-    this.#caps.advance(slot);
-    this.#guarantees.advance(slot);
+    for (const shelf of this.#shelves) shelf.advance(slot);
     this.#past.advance(slot);
   }
 
@@ -49,58 +47,60 @@ export class ScopeWindows {
     this.#past.add(admitted, nowMs);
   }
 
-  /** What a scope has left, without keeping its window. */
-  peek(scope: LimitScope, nowMs: number): LimitState {
-    const shelf = this.#shelfOf(scope);
-    const window = shelf.peek(scope.id) ?? this.#pastWindow(scope) ?? this.#newWindow(shelf);
-    return window.state(this.#bring(window, scope), nowMs);
+  /** What the first scope's id has left, without keeping its windows. */
+  peek(scopes: readonly LimitScope[], nowMs: number): LimitState {
+    const charges = scopes.map((scope): ScopeCharge => {
+      const shelf = this.#shelfOf(scope);
+      const window = shelf.peek(scope.id) ?? this.#pastWindow(scope) ?? this.#newWindow(scope);
+      this.#bring(window, scope);
+      return { scope, shelf, window, origin: "known" };
+    });
+    return stateOf(firstOf(charges), charges, nowMs);
   }
 
   prepare(scopes: readonly LimitScope[]): readonly ScopeCharge[] {
     const charges: ScopeCharge[] = [];
     for (const scope of scopes) {
-      const { id } = scope;
       const shelf = this.#shelfOf(scope);
-      const earlier = charges.find((one) => one.id === id && one.shelf === shelf);
-      const known = earlier?.window ?? shelf.touch(id) ?? this.#takePast(scope, shelf);
-      const window = known ?? this.#newWindow(shelf);
+      const earlier = namedIn(charges, scope.id, shelf);
+      const known = earlier?.window ?? shelf.touch(scope.id) ?? this.#takePast(scope, shelf);
+      const window = known ?? this.#newWindow(scope);
       const origin = earlier !== undefined ? "repeated" : known === undefined ? "new" : "known";
-      const limits = this.#bring(window, scope);
-      const overrunLimit = limits.tokensPerMinute * (scope.overrunFactor ?? Infinity);
-      const heldTo = heldTokens(scope, limits);
-      charges.push({ id, limits, heldTo, overrunLimit, shelf, window, origin });
+      this.#bring(window, scope);
+      charges.push({ scope, shelf, window, origin });
     }
     return charges;
   }
 
   charge(charges: readonly ScopeCharge[], demand: Demand, overrun: number): void {
-    for (const { id, shelf, window, origin } of charges) {
+    for (const { scope, shelf, window, origin } of charges) {
       if (origin === "repeated") continue;
-      if (origin === "new") shelf.set(id, window);
-      window.charge(demand);
-      if (overrun === 0) continue;
+      if (origin === "new") shelf.set(scope.id, window);
+      window.charge(demand[scope.unit]);
+      if (overrun === 0 || scope.unit !== "tokens") continue;
       window.openOverrun(overrun);
-      shelf.keep(id, window);
+      shelf.keep(scope.id, window);
     }
   }
 
   /**
-   * Corrects what a call was charged, in all its windows, each of which may have been forgotten
-   * since. May remember more scopes than allowed, at most those of calls under way: no debt is lost.
+   * Corrects what a call was charged, in all its windows of tokens, each of which may have been
+   * forgotten since. May remember more scopes than allowed, at most those of calls under way: no
+   * debt is lost.
    */
   correct(charges: readonly ScopeCharge[], overrun: number, by: (window: UsageWindow) => void) {
-    for (const { id, shelf, heldTo, origin } of charges) {
-      if (origin === "repeated") continue;
-      let window = shelf.touch(id);
+    for (const { scope, shelf, origin } of charges) {
+      if (origin === "repeated" || scope.unit !== "tokens") continue;
+      let window = shelf.touch(scope.id);
       if (window === undefined) {
-        window = this.#newWindow(shelf);
-        shelf.set(id, window);
+        window = this.#newWindow(scope);
+        shelf.set(scope.id, window);
       }
       window.advance(this.#slot);
-      window.holdTo(heldTo);
+      window.holdTo(heldTo(scope));
       window.openOverrun(-overrun);
       by(window);
-      shelf.keep(id, window);
+      shelf.keep(scope.id, window);
     }
   }
 
@@ -109,67 +109,83 @@ export class ScopeWindows {
     let waitMs = 0;
     for (const shelf of this.#shelves) {
       let newCount = 0;
+      let allCount = 0;
       for (const charge of charges) {
-        if (charge.origin === "new" && charge.shelf === shelf) newCount += 1;
+        if (charge.shelf !== shelf || charge.origin === "repeated") continue;
+        allCount += 1;
+        if (charge.origin === "new") newCount += 1;
       }
       if (newCount === 0 || shelf.size + newCount <= this.#scopeLimit) continue;
-      if (countDistinct(charges) > this.#scopeLimit) return undefined;
+      if (allCount > this.#scopeLimit) return undefined;
       waitMs = Math.max(waitMs, shelf.emptyAt * slotMs - nowMs);
     }
     return waitMs;
   }
 
-  /** Brings a window to the current slot and to what the scope counts; returns its limits. */
-  #bring(window: UsageWindow, scope: LimitScope): Limits {
+  /** Brings a window to the current slot and to what the scope counts. */
+  #bring(window: UsageWindow, scope: LimitScope): void {
     window.advance(this.#slot);
-    return setUp(window, scope);
+    setUp(window, scope);
   }
 
   /** The window of a scope as the process before left it; undefined: it was not used. */
   #pastWindow(scope: LimitScope): UsageWindow | undefined {
-    const isGuarantee = scope.guarantee !== undefined;
-    const firstSlot = this.#past.firstSlot(scope.id, isGuarantee);
+    const firstSlot = this.#past.firstSlot(scope);
     if (firstSlot === undefined) return undefined;
     const window = new UsageWindow(firstSlot);
     setUp(window, scope);
-    this.#past.replay(scope.id, isGuarantee, window);
+    this.#past.replay(scope, window);
     return window;
   }
 
   #takePast(scope: LimitScope, shelf: WindowShelf): UsageWindow | undefined {
     const window = this.#pastWindow(scope);
     if (window === undefined) return undefined;
-    this.#past.forget(scope.id, scope.guarantee !== undefined);
+    this.#past.forget(scope);
     shelf.set(scope.id, window);
     shelf.keep(scope.id, window);
     return window;
   }
 
-  #shelfOf({ guarantee }: LimitScope): WindowShelf {
-    return guarantee === undefined ? this.#caps : this.#guarantees;
+  #shelfOf({ window, unit }: LimitScope): WindowShelf {
+    return (window === "minute" ? this.#caps : this.#guarantees)[unit];
   }
 
-  #newWindow(shelf: WindowShelf): UsageWindow {
-    return new UsageWindow(this.#slot, shelf === this.#caps ? countedSlots : guaranteeSlots(60));
+  #newWindow({ window }: LimitScope): UsageWindow {
+    return new UsageWindow(this.#slot, window === "minute" ? countedSlots : guaranteeSlots(60));
   }
 }
 
-/** Brings a window to what a scope counts; returns what the scope may use in all of that time. */
-function setUp(window: UsageWindow, scope: LimitScope): Limits {
-  const { limits, guarantee } = scope;
-  if (guarantee === undefined) {
-    window.holdTo(heldTokens(scope, limits));
-    return limits;
-  }
-  const ofAll = guaranteeLimits(limits, guarantee.seconds);
-  // Nothing is paid while the time changes: the limit so far is that of another time.
-  window.holdTo(0);
-  window.count(guaranteeSlots(guarantee.seconds));
-  window.holdTo(heldTokens(scope, ofAll));
-  return ofAll;
+export function firstOf(charges: readonly ScopeCharge[]): ScopeCharge {
+  const [first] = charges;
+  if (first === undefined) throw new RangeError("a limit request names at least one scope");
+  return first;
 }
 
-/** What is used beyond so many tokens is a debt. */
-function heldTokens({ isShared = false }: LimitScope, { tokensPerMinute }: Limits): number {
-  return isShared ? Number.POSITIVE_INFINITY : tokensPerMinute;
+function shelvesFor(lifetimeSlots: number, slot: number): Shelves {
+  return {
+    requests: new WindowShelf(lifetimeSlots, slot),
+    tokens: new WindowShelf(lifetimeSlots, slot),
+  };
+}
+
+function namedIn(
+  charges: readonly ScopeCharge[],
+  id: string,
+  shelf: WindowShelf,
+): ScopeCharge | undefined {
+  for (const charge of charges) {
+    if (charge.shelf === shelf && charge.scope.id === id) return charge;
+  }
+  return undefined;
+}
+
+/** Brings a window to what a scope counts. */
+function setUp(window: UsageWindow, scope: LimitScope): void {
+  if (scope.window !== "minute") {
+    // Nothing is paid while the time changes: the limit so far is that of another time.
+    window.holdTo(0);
+    window.count(guaranteeSlots(scope.window.seconds));
+  }
+  window.holdTo(heldTo(scope));
 }

@@ -1,5 +1,5 @@
 import { cachePoint } from "../encode/converse-body.ts";
-import type { Capabilities } from "../models/model-families.ts";
+import type { Capabilities } from "../config/capabilities.ts";
 import { listsOf, type PromptBlock, type PromptBlocks } from "./prompt-blocks.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { objectOf } from "../../shared/json-fields.ts";
 import { cachePoint, type CachePoint } from "../encode/converse-body.ts";
-import type { Capabilities } from "../models/model-families.ts";
+import type { Capabilities } from "../config/capabilities.ts";
 
 /**
  * The cache point that a caller wants behind a message, a part or a tool: `cache_control` as

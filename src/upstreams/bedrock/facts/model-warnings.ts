@@ -1,12 +1,13 @@
 import type { Model } from "../../../domain/model.ts";
 import { resolveModel } from "../models/bedrock-model.ts";
 import { chatFamilies, familyOf, foundationModelOf } from "../models/model-families.ts";
-import type { BedrockModelSettings } from "../settings.ts";
+import type { ServedModels } from "../../kind.ts";
+import type { BedrockModelSettings, BedrockSettings } from "../settings.ts";
 import { familySources } from "./family-sources.ts";
 import { endOfLifeOf } from "./lifecycle.ts";
 
 /** A model at one target, and the alias that it serves. */
-export interface ConfiguredModel {
+interface ConfiguredModel {
   readonly model: Pick<Model, "alias" | "kind" | "maxOutputTokens">;
   readonly identifier: string;
   readonly settings: BedrockModelSettings;
@@ -19,23 +20,35 @@ const noticeDays = 90;
 const smallShare = 1 / 8;
 
 /** Models that the provider ends, or has ended. `now`: wall clock, ms. */
-export function lifecycleWarnings(configured: ConfiguredModel, now: number): readonly string[] {
-  const warning = lifecycleWarning(asWritten(configured), now);
-  return warning === undefined ? [] : [warning];
+export function endingModels(
+  settings: BedrockSettings,
+  served: ServedModels,
+  now: number,
+): readonly string[] {
+  return writtenModels(settings, served).flatMap((model) => lifecycleWarning(model, now) ?? []);
 }
 
 /** What is known here better than the operator says, or not known at all. */
-export function factWarnings(configured: ConfiguredModel): readonly string[] {
-  const written = asWritten(configured);
-  return [unknownWarning(written), outputWarning(written)].flatMap((text) => text ?? []);
+export function doubtfulModels(settings: BedrockSettings, served: ServedModels): readonly string[] {
+  return writtenModels(settings, served)
+    .flatMap((written) => [unknownWarning(written), outputWarning(written)])
+    .flatMap((text) => text ?? []);
 }
 
-function asWritten(configured: ConfiguredModel): ConfiguredModel {
-  return { ...configured, identifier: writtenIdentifier(configured) };
+function writtenModels(settings: BedrockSettings, served: ServedModels): ConfiguredModel[] {
+  return [...settings.models].flatMap(([alias, byIdentifier]) => {
+    const model = served.get(alias);
+    if (model === undefined) return [];
+    return [...byIdentifier].map(([identifier, own]) => ({
+      model,
+      identifier: writtenIdentifier(identifier, own),
+      settings: own,
+    }));
+  });
 }
 
 /** As the operator wrote the model, whatever profile or region stands before it. */
-function writtenIdentifier({ identifier, settings: { baseModel } }: ConfiguredModel): string {
+function writtenIdentifier(identifier: string, { baseModel }: BedrockModelSettings): string {
   if (baseModel === undefined) return identifier;
   const own = foundationModelOf(identifier);
   return own === undefined || own === foundationModelOf(baseModel) ? baseModel : identifier;

@@ -1,9 +1,9 @@
 import { familyCapabilities, promptOnly } from "./family-capabilities.ts";
 import { importedWireOf } from "../invoke/imported-families.ts";
+import type { Capabilities } from "../config/capabilities.ts";
 import {
   embeddingFamilies,
   familyOf,
-  type Capabilities,
   type ChatFamily,
   type EmbeddingFamily,
   type ModelFamily,

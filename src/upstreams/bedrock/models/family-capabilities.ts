@@ -1,41 +1,5 @@
-import type { Capabilities, ChatFamily } from "./model-families.ts";
-
-/** What most models of the provider take; every difference below was refused by a model. */
-const usual: Capabilities = {
-  system: true,
-  tools: true,
-  streamingTools: true,
-  toolChoice: true,
-  namedToolChoice: true,
-  toolResultsWithText: true,
-  singleToolCalls: false,
-  temperature: true,
-  topP: true,
-  topPWithTemperature: true,
-  topK: false,
-  stop: true,
-  prefill: false,
-  images: false,
-  toolResultImages: false,
-  // The provider leaves both to the models. Claude's numbers, which are the best known: others that
-  // take less refuse themselves, and an operator can allow more.
-  maxImages: 100,
-  maxImageBytes: 5 * 1024 * 1024,
-  documents: true,
-  promptCaching: false,
-  promptCacheHour: false,
-  promptCacheTools: true,
-  // Of a family, the number of the model that keeps the shortest prompts.
-  promptCacheMinTokens: 1_024,
-  jsonSchema: false,
-  reasoning: "none",
-  thinkingOff: "omit",
-  xhighEffort: false,
-  omitsThoughts: false,
-  maxOutputTokens: undefined,
-  nineCharacterToolIds: false,
-  countTokens: false,
-};
+import { usualCapabilities as usual, type Capabilities } from "../config/capabilities.ts";
+import type { ChatFamily } from "./model-families.ts";
 
 const withoutTools = {
   tools: false,

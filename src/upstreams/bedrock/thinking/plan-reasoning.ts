@@ -2,7 +2,7 @@ import type { ChatRequest } from "../../../domain/chat/chat.ts";
 import { numberOf, objectOf, type JsonObject } from "../../shared/json-fields.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
 import { planNovaEffort } from "../nova/effort.ts";
-import type { Capabilities } from "../models/model-families.ts";
+import type { Capabilities } from "../config/capabilities.ts";
 import { holdsResults } from "../encode/turns.ts";
 import type { ReasoningCircumstances, ReasoningPlan } from "./reasoning-plan.ts";
 import { beginsWithThoughts } from "./turn-thoughts.ts";

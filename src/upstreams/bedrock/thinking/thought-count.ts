@@ -1,5 +1,5 @@
 import { countOf, objectOf } from "../../shared/json-fields.ts";
-import type { Capabilities } from "../models/model-families.ts";
+import type { Capabilities } from "../config/capabilities.ts";
 
 /**
  * The fields of Claude's own answer that are asked for: Converse's `TokenUsage` counts thoughts as

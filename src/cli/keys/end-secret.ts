@@ -1,0 +1,18 @@
+import { readText } from "../output/reply-fields.ts";
+import { exitCodes } from "../../process/exit-codes.ts";
+import { entities, findEntity, readSecretName, titleOf } from "../verbs/entities.ts";
+import type { VerbCall } from "../verbs/verb.ts";
+
+/** The secret's name is enough: it tells whose it is. */
+export async function endSecret({ argument, client, io, isJson }: VerbCall): Promise<number> {
+  const secret = readSecretName(argument ?? "");
+  const key = await findEntity(client, { entity: entities.key, named: secret, places: {} });
+  const path = `/keys/${readText(key, "id")}/secrets/${secret.slice("sk-slc_".length)}`;
+  const answer = await client.request("DELETE", path);
+  if (isJson) io.print(JSON.stringify(answer));
+  else {
+    const title = titleOf(entities.key, key);
+    io.report(`${secret} is ended. ${title} works with its other secret.`);
+  }
+  return exitCodes.ok;
+}

@@ -1,0 +1,60 @@
+import { formatDuration } from "../duration.ts";
+import {
+  cellOf,
+  formatValue,
+  readPart,
+  readRecords,
+  readText,
+  type ReplyRecord,
+} from "../output/reply-fields.ts";
+import { entities, titleOf } from "../verbs/entities.ts";
+import type { VerbCall } from "../verbs/verb.ts";
+
+/** A new secret alone on standard output, so that it can be piped to where it belongs. */
+export function showIssuedKey({ io }: VerbCall, answer: ReplyRecord): void {
+  io.print(readText(answer, "api_key"));
+  const key = readPart(answer, "key") ?? {};
+  io.report(
+    `Key ${cellOf(key, "id")} for application '${cellOf(key, "application")}' ` +
+      `on plan ${cellOf(key, "plan")} in ${cellOf(key, "environment")}.`,
+  );
+  io.report("This is the only time it is shown: keep it now. Gateways take it in a second.");
+  warnOfStatus(io, key);
+}
+
+export function showRotatedKey({ io }: VerbCall, answer: ReplyRecord): void {
+  io.print(readText(answer, "api_key"));
+  const key = readPart(answer, "key") ?? {};
+  io.report(`${titleOf(entities.key, key)} has a new secret, which works at once. Keep it now.`);
+  const ended = formatValue(answer["ended"]);
+  if (ended !== "-") io.report(`Ended now: ${ended}`);
+  const until = answer["overlap_until"];
+  if (typeof until === "string") {
+    const left = formatDuration(Date.parse(until) - io.clock.now());
+    io.report(`The secret of before works until ${formatValue(until)} UTC, in ${left}.`);
+  }
+  warnOfStatus(io, key);
+}
+
+/** A new secret that no gateway takes would be rolled out in vain. */
+function warnOfStatus(io: VerbCall["io"], key: ReplyRecord): void {
+  const { status } = key;
+  if (typeof status !== "string" || status === "active") return;
+  const reason = statusReasons[status] ?? `its status is ${cellOf(key, "status")}`;
+  io.report(`Warning: the key does not work now: ${reason}.`);
+}
+
+const statusReasons: Readonly<Record<string, string>> = {
+  disabled: "it is disabled (`keys enable`)",
+  application_disabled: "its application is disabled (`applications enable`)",
+  account_disabled: "its account is disabled (`accounts enable`)",
+  expired: "it has expired (`keys update --expires`)",
+  revoked: "it is revoked",
+  no_secret: "it has no live secret (`keys rotate`)",
+};
+
+/** Those that work; the others are seen with `keys show`. */
+export function formatLiveSecrets(key: ReplyRecord): string {
+  const live = readRecords(key, "secrets").filter(({ status }) => status === "live");
+  return live.length === 0 ? "-" : live.map((secret) => readText(secret, "hint")).join(" ");
+}

@@ -1,0 +1,132 @@
+import { cellOf, readPart, readText } from "../output/reply-fields.ts";
+import { switches } from "../verbs/switches.ts";
+import type { ResourceSpec } from "../verbs/verb-command.ts";
+
+export const users: ResourceSpec = {
+  name: "users",
+  summary: "people who sign in to the control plane",
+  about:
+    "An operator may do everything, an account holder manages one account's applications and keys, " +
+    "an auditor reads. Passwords come from a file or standard input.",
+  verbs: [
+    {
+      name: "create",
+      operation: "createUser",
+      argument: "email",
+      examples: [
+        'users create ada@example.com --role account_holder --account "Example Shop" --password-file -',
+        "users create audit@example.com --role auditor",
+      ],
+      // Without a password the user comes in by single sign-on.
+      notes: (_, { has_password: has }) => (has === true ? [] : [withoutPassword]),
+    },
+    {
+      name: "list",
+      operation: "listUsers",
+      summary: "List users, newest first",
+      columns: [
+        "id",
+        "email",
+        "name",
+        "role",
+        "account_id",
+        { title: "LAST SIGN-IN", of: "last_sign_in_at" },
+        "disabled_at",
+      ],
+      whenEmpty: "There are no such users.",
+      examples: ["users list --role operator"],
+    },
+    {
+      name: "show",
+      operation: "getUser",
+      summary: "Show a user",
+      examples: ["users show ada@example.com"],
+    },
+    {
+      name: "update",
+      operation: "updateUser",
+      without: ["password"],
+      examples: ["users update ada@example.com --role operator --account none"],
+    },
+    ...switches("updateUser", "ada@example.com", {
+      disable: [
+        "End all sessions and tokens of a user and let nobody sign in as it",
+        "Its sessions and tokens are ended.",
+      ],
+      enable: ["Let a disabled user sign in again", "It may sign in again."],
+    }),
+    {
+      name: "delete",
+      operation: "deleteUser",
+      done: "deleted.",
+      examples: ["users delete ada@example.com"],
+    },
+    {
+      name: "set-password",
+      operation: "updateUser",
+      summary: "Give a user a new password, which ends the user's sessions",
+      only: ["password"],
+      texts: { password: { default: "-" } },
+      show: ({ io, found = {} }) =>
+        io.report(
+          `User ${readText(found, "id")} '${cellOf(found, "email")}' has a new password; all its sessions are ended.`,
+        ),
+      examples: [
+        "users set-password ada@example.com",
+        "users set-password ada@example.com --password-file ada-password.txt",
+      ],
+    },
+  ],
+};
+
+const withoutPassword =
+  "Without a password it signs in by single sign-on alone; see `users set-password`.";
+
+export const tokens: ResourceSpec = {
+  name: "tokens",
+  summary: "management tokens, which scripts sign in with",
+  about:
+    "A management token acts as its user, within its scopes, until it expires. Put it into " +
+    "SLUICE_ADMIN_TOKEN or a file for --token-file.",
+  verbs: [
+    {
+      name: "create",
+      operation: "createToken",
+      argument: "name",
+      texts: { scopes: { value: "read,write" } },
+      show({ io }, answer) {
+        const token = readPart(answer, "token") ?? {};
+        io.print(readText(answer, "secret"));
+        io.report(
+          `Token ${cellOf(token, "id")} of ${cellOf(token, "user")}, until ${cellOf(token, "expires_at")}.`,
+        );
+        io.report("This is the only time it is shown: keep it now.");
+      },
+      examples: ["tokens create deployment --user ada@example.com --scopes read --expires-in 30d"],
+    },
+    {
+      name: "list",
+      operation: "listTokens",
+      summary: "List management tokens, newest first",
+      columns: [
+        "id",
+        "name",
+        { title: "TOKEN", of: "hint" },
+        "user",
+        "scopes",
+        "expires_at",
+        "last_used_at",
+        "revoked_at",
+      ],
+      whenEmpty: "There are no such tokens.",
+      examples: ["tokens list", "tokens list --user ada@example.com"],
+    },
+    {
+      name: "revoke",
+      operation: "revokeToken",
+      summary: "End a management token for good",
+      done: "revoked.",
+      examples: ["tokens revoke tok_0123456789abcdef"],
+    },
+  ],
+};

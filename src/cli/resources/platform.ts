@@ -1,0 +1,111 @@
+import { cellOf, readRecords, readText, type ReplyRecord } from "../output/reply-fields.ts";
+import type { ResourceSpec } from "../verbs/verb-command.ts";
+
+export const pools: ResourceSpec = {
+  name: "pools",
+  summary: "capacity for provisioned throughput: what is sold, and what is left",
+  about:
+    "Keys buy units of a pool (`keys update KEY --provisioned-units N --provisioned-pool NAME`), which " +
+    "guarantee them tokens per minute. Pools are made in the configuration. Without a verb: the list." +
+    "\n\nIn the table, UNIT is what one unit guarantees, NEVER SOLD what stays for calls without a " +
+    "guarantee, HELD what the pool holds back for the units sold, and LEFT the units that can still be " +
+    "sold.",
+  defaultVerb: "list",
+  verbs: [
+    {
+      name: "list",
+      operation: "listPools",
+      columns: [
+        "name",
+        "kind",
+        { title: "TOKENS/MIN", of: "tokens_per_minute" },
+        { title: "NEVER SOLD", of: "floor_tokens_per_minute" },
+        { title: "UNIT", of: "unit_tokens_per_minute" },
+        { title: "SOLD", of: "sold_units" },
+        { title: "HELD", of: "held_tokens_per_minute" },
+        { title: "LEFT", of: "units_left" },
+        "status",
+      ],
+      whenEmpty: "There are no pools: the configuration's section `pools` makes them.",
+      notes: (_, answer) => readRecords(answer, "data").flatMap(warningsOf),
+      examples: ["pools list"],
+    },
+    { name: "show", operation: "getPool", examples: ["pools show main"] },
+  ],
+};
+
+/** A guarantee that may not be kept is worth a line of its own. */
+function warningsOf(pool: ReplyRecord): readonly string[] {
+  const reason = poolWarnings[String(pool["status"])];
+  return reason === undefined ? [] : [`Warning: pool ${cellOf(pool, "name")} ${reason}.`];
+}
+
+const poolWarnings: Readonly<Record<string, string>> = {
+  oversold: "is smaller than what is sold of it: its guarantees may not be kept",
+  not_configured: "is not configured any more: units of it guarantee nothing",
+};
+
+export const peppers: ResourceSpec = {
+  name: "peppers",
+  summary: "what hangs on which pepper, such as before an old one is removed",
+  about:
+    "A pepper is changed by a new one in front of `auth.peppers`: the first makes what is new, all " +
+    "verify. The digest of a key or token comes under the first one when it is used. SECRETS and " +
+    "TOKENS are the live ones by the pepper of their digest; AUDIT SEALS need no pepper but the first. " +
+    "Without a verb: the list.",
+  defaultVerb: "list",
+  verbs: [
+    {
+      name: "list",
+      operation: "listPeppers",
+      columns: [
+        "pepper",
+        "role",
+        "secrets",
+        "tokens",
+        { title: "AUDIT SEALS", of: "audit_entries" },
+      ],
+      notes: (_, answer) =>
+        readRecords(answer, "data").flatMap((pepper) => adviceOn(pepper, answer)),
+      examples: ["peppers list", "peppers list --offline --config sluice.yaml"],
+    },
+  ],
+};
+
+function adviceOn(pepper: ReplyRecord, answer: ReplyRecord): readonly string[] {
+  const { role, secrets, tokens } = pepper;
+  const mark = readText(pepper, "pepper");
+  const needing = Number(secrets) + Number(tokens);
+  if (role === "first" || (role === "not_configured" && needing === 0)) return [];
+  if (role === "not_configured") {
+    return [`Warning: ${mark} is not configured, so ${needing} secrets and tokens do not work.`];
+  }
+  if (needing > 0) {
+    return [
+      `${mark} is needed: ${needing} secrets and tokens were not used since. Rotate or revoke them, or keep it.`,
+    ];
+  }
+  const kept = Number(answer["kept_answers"] ?? 0);
+  return kept > 0
+    ? [`${mark} is needed for ${kept} kept answers, which go within a day of the rotation.`]
+    : [`${mark} is needed no more: remove it from auth.peppers.`];
+}
+
+export const refusals: ResourceSpec = {
+  name: "refusals",
+  summary: "the last requests that the gateway refused itself",
+  about:
+    "Lists what the gateway refused by its own rules, newest first: it remembers the last ones of each " +
+    "key while it runs. `explain ID` tells all about one.",
+  verbs: [
+    {
+      name: "refusals",
+      operation: "listRefusals",
+      columns: ["at", "id", "status", "rule", "application", "model", "summary"],
+      whenEmpty: "Nothing was refused lately.",
+      notes: ({ client }) =>
+        client.isOffline ? ["Only a running gateway remembers what it refused."] : [],
+      examples: ["refusals", "refusals --key sk-slc_1a2B3c4D"],
+    },
+  ],
+};

@@ -1,0 +1,28 @@
+import { expect, test } from "bun:test";
+import { inOptions } from "./connect-late.ts";
+
+test.each([
+  [
+    "Plan enterprise is custom: it needs 'limits' for each key.",
+    "limits",
+    "Plan enterprise is custom: it needs --requests-per-minute and --tokens-per-minute for each key.",
+  ],
+  [
+    "Invalid value for 'allowed_networks[1]': use an address.",
+    "allowed_networks[1]",
+    "Invalid value for --networks (no. 2): use an address.",
+  ],
+  ["Missing required parameter: 'plan'.", "plan", "Missing required option: --plan."],
+  [
+    "Invalid value for 'limits.tokens_per_minute': too small.",
+    "limits.tokens_per_minute",
+    "Invalid value for --tokens-per-minute: too small.",
+  ],
+  ["Invalid value for 'name': too long.", "name", "Invalid value for the name: too long."],
+])("%s is told in options", (message, param, told) => {
+  expect(inOptions(message, param)).toBe(told);
+});
+
+test("a message about no field is left alone", () => {
+  expect(inOptions("There is no key 'plan'.", null)).toBe("There is no key 'plan'.");
+});

@@ -1,0 +1,48 @@
+import { adminOperations } from "../../control/operations.ts";
+import type { Operation } from "../../control/operation/operation.ts";
+import { Passwords } from "../../control/sign-in/guard/passwords.ts";
+import { Peppers } from "../../domain/keys/peppers.ts";
+import { Secret } from "../../domain/keys/secret.ts";
+
+/** What an operation says of itself. */
+export type DescribedOperation = Omit<Operation, "run">;
+
+/** The operations by their ids, of a control plane that is never opened. */
+let described: ReadonlyMap<string, DescribedOperation> | undefined;
+
+export function describedOperation(id: string): DescribedOperation {
+  described ??= new Map(describe().map((operation) => [operation.id, operation]));
+  const operation = described.get(id);
+  if (operation === undefined) throw new Error(`there is no operation ${id}`);
+  return operation;
+}
+
+function describe(): readonly DescribedOperation[] {
+  return adminOperations({
+    store: {
+      read: unopened,
+      change: unopened,
+      verifyAudit: unopened,
+      auditEnd: unopened,
+      pepperUse: unopened,
+      prune: unopened,
+    },
+    reports: { totals: unopened, series: unopened, calls: unopened, call: unopened },
+    usage: { erase: unopened },
+    refusals: { find: unopened, list: unopened },
+    clock: { now: unopened, monotonic: unopened, schedule: unopened },
+    random: unopened,
+    peppers: new Peppers(new Secret("")),
+    revokesLeaks: false,
+    onLeaksReported: unopened,
+    auditKeptMs: 0,
+    platform: unopened,
+    lastUse: unopened,
+    onKeysChanged: unopened,
+    passwords: new Passwords(),
+  });
+}
+
+function unopened(): never {
+  throw new Error("the operations are only described here");
+}

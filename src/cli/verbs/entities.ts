@@ -1,0 +1,125 @@
+import type { AdminClient, AdminQuery } from "../client/admin-client.ts";
+import { CommandError, UsageError } from "../command.ts";
+import {
+  cellOf,
+  readRecord,
+  readRecords,
+  readText,
+  type ReplyRecord,
+} from "../output/reply-fields.ts";
+import { commandLine } from "../program.ts";
+
+/** Something that the command line names by its id, or by what people call it. */
+export interface Entity {
+  readonly noun: string;
+  /** How its ids begin. */
+  readonly prefix: string;
+  /** The field that messages name it by. */
+  readonly name: string;
+  /** The parameter of its list that finds it by name; undefined: it has none. */
+  readonly parameter?: string;
+  /** What is typed, if that is not a name: what to ask for. Throws `UsageError`. */
+  readonly read?: (named: string) => string;
+}
+
+export const entities = {
+  account: { noun: "account", prefix: "acct", name: "name", parameter: "name" },
+  application: { noun: "application", prefix: "app", name: "name", parameter: "name" },
+  user: { noun: "user", prefix: "user", name: "email", parameter: "email" },
+  key: { noun: "key", prefix: "key", name: "application", read: readKeyName },
+  token: { noun: "token", prefix: "tok", name: "name", read: readTokenName },
+} as const satisfies Readonly<Record<string, Entity>>;
+
+/** Where a thing of a name is looked for. */
+export interface Places {
+  readonly account?: string | undefined;
+  readonly environment?: string | undefined;
+}
+
+export interface Wanted {
+  readonly entity: Entity;
+  readonly named: string;
+  readonly places: Places;
+}
+
+/** The thing that the command line names, by its id or by a name that only one has. */
+export async function findEntity(client: AdminClient, wanted: Wanted): Promise<ReplyRecord> {
+  const { entity, named } = wanted;
+  const asked = entity.read?.(named) ?? named;
+  // A token is shown in lists alone.
+  if (entity === entities.token) return { id: asked };
+  if (entity.parameter !== undefined && !isId(entity.prefix, asked)) {
+    return findByName(client, wanted);
+  }
+  return readRecord(await client.request("GET", `/${entity.noun}s/${encodeURIComponent(asked)}`));
+}
+
+/** The same, for its id alone: whoever names that is believed. */
+export async function findId(client: AdminClient, wanted: Wanted): Promise<string> {
+  const { entity, named } = wanted;
+  const asked = entity.read?.(named) ?? named;
+  if (isId(entity.prefix, asked)) return asked;
+  return readText(await findEntity(client, wanted), "id");
+}
+
+/** `Account acct_... 'shop'`. */
+export function titleOf({ noun, name }: Entity, record: ReplyRecord): string {
+  const title = `${noun.charAt(0).toUpperCase()}${noun.slice(1)} ${readText(record, "id")}`;
+  return `${title}${name === "application" ? " of application" : ""} '${cellOf(record, name)}'`;
+}
+
+/** One secret of a key: `sk-slc_` and its public id. What follows in a whole key is not repeated. */
+export function readSecretName(named: string): string {
+  const publicPart = publicPartOf(named);
+  if (publicPart !== undefined) return publicPart;
+  throw new UsageError("name a secret by its first characters (sk-slc_...)");
+}
+
+/** Cuts a whole API key to the part that may be sent around; nothing of it is repeated. */
+function readKeyName(named: string): string {
+  const publicPart = publicPartOf(named);
+  if (publicPart !== undefined) return publicPart;
+  if (isId("key", named)) return named;
+  throw new UsageError("name a key by its id (key_...) or its first characters (sk-slc_...)");
+}
+
+/** What is no id may be a whole token and is not sent around. */
+function readTokenName(named: string): string {
+  if (isId("tok", named)) return named;
+  throw new UsageError("name a token by its id (tok_...)");
+}
+
+function publicPartOf(named: string): string | undefined {
+  return /^sk-slc_[0-9A-Za-z]{8}(?=_|$)/.exec(named)?.[0];
+}
+
+function isId(prefix: string, text: string): boolean {
+  return text.startsWith(`${prefix}_`) && /^[0-9A-Za-z]+$/.test(text.slice(prefix.length + 1));
+}
+
+async function findByName(client: AdminClient, wanted: Wanted): Promise<ReplyRecord> {
+  const { noun, parameter = "name" } = wanted.entity;
+  const { named } = wanted;
+  const places = noun === "application" ? await idsOf(client, wanted.places) : {};
+  const query = { ...places, [parameter]: named, limit: 20 };
+  const answer = await client.request("GET", `/${noun}s`, { query });
+  const [found, ...others] = readRecords(answer, "data");
+  if (found === undefined) {
+    const list = commandLine(`${noun}s list`);
+    throw new CommandError(`there is no ${noun} '${named}'; \`${list}\` shows all`);
+  }
+  if (others.length === 0) return found;
+  const all = [found, ...others].map(
+    (each) =>
+      `  ${readText(each, "id")} of ${cellOf(each, "account_id")} in ${cellOf(each, "environment")}`,
+  );
+  throw new UsageError(
+    `several ${noun}s are named '${named}': add --account or --environment, or take the id\n${all.join("\n")}`,
+  );
+}
+
+async function idsOf(client: AdminClient, { account, environment }: Places): Promise<AdminQuery> {
+  if (account === undefined) return { environment };
+  const wanted = { entity: entities.account, named: account, places: {} };
+  return { environment, account_id: await findId(client, wanted) };
+}

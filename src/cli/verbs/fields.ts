@@ -1,0 +1,220 @@
+import { Option } from "commander";
+import { fieldRows, type FieldRow } from "../../control/openapi/field-rows.ts";
+import { UsageError } from "../command.ts";
+import type { DescribedOperation } from "./described-operations.ts";
+import { entities, type Entity } from "./entities.ts";
+import {
+  limitUpTo,
+  readCount,
+  readDays,
+  readList,
+  readPastTime,
+  readSeconds,
+  readTime,
+  type ReadValue,
+} from "./read-values.ts";
+
+/** What the command line says differently than the schema of a field. */
+export interface FieldText {
+  /** Its option; else the field's own name. */
+  readonly option?: string;
+  /** What stands for the value in the help. */
+  readonly value?: string;
+  readonly about?: string;
+  /** What is typed for null. */
+  readonly none?: string;
+  /** The flag that sets null, of an object. */
+  readonly noneFlag?: string;
+  /** The thing whose id it is. */
+  readonly entity?: Entity;
+  readonly read?: ReadValue;
+  readonly default?: string;
+}
+
+export type FieldTexts = Readonly<Record<string, FieldText>>;
+
+/** Of fields that mean the same in every request. */
+const commonTexts: FieldTexts = {
+  account_id: { option: "account", entity: entities.account, about: "An account, by id or name." },
+  action: { about: "Such as key.rotate." },
+  actor_id: { option: "actor", value: "id", about: "Who did it: id of a user." },
+  allowed_models: { option: "models", none: "all" },
+  allowed_networks: { option: "networks", none: "any" },
+  application_id: {
+    option: "application",
+    entity: entities.application,
+    about: "An application, by id or name.",
+  },
+  by: { value: "a,b", read: (text) => readList(text).join(",") || undefined },
+  checkpoint: { option: "checkpoints" },
+  cursor: { about: "Goes on where a list ended." },
+  environment: { about: "An environment, by its name." },
+  expires_at: {
+    option: "expires",
+    none: "never",
+    value: "30d|time",
+    about: "When it stops working; `never`: it does not.",
+  },
+  expires_in_days: {
+    option: "expires-in",
+    value: "90d",
+    read: readDays,
+    about: "How long it works, from 1d to 365d. Default: 90d.",
+  },
+  key_id: {
+    option: "key",
+    entity: entities.key,
+    about: "A key, by its id or first characters (sk-slc_...).",
+  },
+  limit: { value: "n", read: limitUpTo(Infinity), about: "Most entries to show. Default: 50." },
+  may_be_billed_twice: { option: "billed-twice", about: "Calls that a provider may bill twice." },
+  overlap_seconds: {
+    option: "overlap",
+    value: "24h|0s|7d",
+    read: readSeconds,
+    about: "How long the old secret works on. Default: 24h, at most 7d.",
+  },
+  plan: { about: "A plan of the configuration." },
+  since: {
+    value: "24h|time",
+    read: readPastTime,
+    about: "How far back, or from when: a date or time of UTC.",
+  },
+  password: { option: "password-file", value: "file", about: "File; `-`: standard input." },
+  subject_id: { option: "subject", value: "id", about: "What changed: id of a key, ..." },
+  until: {
+    value: "1h|time",
+    read: readPastTime,
+    about: "How far back, or until when. Default: now.",
+  },
+  user_id: { option: "user", entity: entities.user, about: "A user, by email address or id." },
+};
+
+/** One field of a request, and the option that sets it. */
+export interface Field {
+  /** Its names in the query or body; two of a field inside an object. */
+  readonly path: readonly [string, string | undefined];
+  readonly option: Option;
+  /** What a given option means: what was read, or what its being there says. */
+  readonly flag?: true | "true" | null;
+  readonly isRequired: boolean;
+  readonly entity: Entity | undefined;
+}
+
+/** What was typed, as it was read: null and nothing are values too. */
+export class Given {
+  readonly value: unknown;
+
+  constructor(value: unknown) {
+    this.value = value;
+  }
+}
+
+/** Names of fields that messages call by another word than an option. */
+const plainNames: ReadonlyMap<string, string> = new Map([
+  ["email", "the email address"],
+  ["limits", "--requests-per-minute and --tokens-per-minute"],
+  ["name", "the name"],
+  ["password", "the password"],
+]);
+
+/** What messages call a field: `limits.tokens_per_minute` is `--tokens-per-minute`. */
+export function wordOf(field: string): string {
+  return plainNames.get(field) ?? `--${optionName(field, commonTexts[field])}`;
+}
+
+/** The fields of a query and of a body, in the order of their schemas. */
+export function fieldsOf(
+  { query, body }: DescribedOperation,
+  texts: FieldTexts,
+  nowMs: number,
+): readonly Field[] {
+  const rows = [query, body].flatMap((schema) => (schema === undefined ? [] : fieldRows(schema)));
+  return rows.flatMap((row) => {
+    const text = { ...commonTexts[row.name], ...texts[row.name] };
+    const field = fieldOf(row, text, nowMs);
+    return field === undefined ? [] : [field];
+  });
+}
+
+function fieldOf(row: FieldRow, text: FieldText, nowMs: number): Field | undefined {
+  const [name = "", inner, ...deeper] = row.name.split(".");
+  const path = [name, inner] as const;
+  const { entity, isRequired } = { entity: text.entity, isRequired: row.isRequired };
+  if (deeper.length > 0 || name.endsWith("[]")) return undefined;
+  const type = row.type.replace(/ or null$/, "");
+  if (type === "object") {
+    if (text.noneFlag === undefined) return undefined;
+    const option = new Option(`--${text.noneFlag}`, "No limits of its own any more.");
+    return { path, option, flag: null, isRequired: false, entity: undefined };
+  }
+  const long = `--${optionName(row.name, text)}`;
+  const about = aboutOf(row, text);
+  if (type === "boolean" || type === '"true"') {
+    const flag = type === "boolean" ? true : "true";
+    return { path, option: new Option(long, about), flag, isRequired, entity };
+  }
+  const option = new Option(`${long} <${text.value ?? valueOf(type, text)}>`, about);
+  const read = text.read ?? readerOf(type);
+  const none = text.none ?? "none";
+  const isNullable = type !== row.type;
+  if (type.includes(" | ") && !type.startsWith("list of ")) option.choices(type.split(" | "));
+  else {
+    option.argParser(
+      (typed: string) => new Given(isNullable && typed === none ? null : read(typed, nowMs)),
+    );
+  }
+  if (text.default !== undefined) option.default(new Given(text.default), text.default);
+  // An object inside the body is needed only when a part of it is given.
+  if (isRequired && inner === undefined) option.makeOptionMandatory();
+  return { path, option, isRequired, entity };
+}
+
+function optionName(field: string, text: FieldText | undefined): string {
+  return text?.option ?? (field.split(".").at(-1) ?? field).replaceAll("_", "-");
+}
+
+function aboutOf({ about, type }: FieldRow, { about: other, none }: FieldText): string {
+  const text = (other ?? about).replace(/\bnull:/i, `\`${none ?? "none"}\`:`);
+  return type.startsWith("list of ") && text === "" ? "With commas between." : text;
+}
+
+function valueOf(type: string, { entity }: FieldText): string {
+  if (entity !== undefined) return entity.noun;
+  if (type.startsWith("list of ")) return "a,b";
+  if (type.includes(" | ")) return "word";
+  return type === "integer" ? "n" : "text";
+}
+
+function readerOf(type: string): ReadValue {
+  if (type === "integer") return readCount;
+  if (type === "time") return readTime;
+  return type.startsWith("list of ") ? readList : (text) => text;
+}
+
+/** The query or body that options make; what stands in an object needs all that it needs. */
+export function assemble(
+  fields: readonly Field[],
+  values: ReadonlyMap<Field, unknown>,
+): Readonly<Record<string, unknown>> {
+  const made: Record<string, unknown> = {};
+  const inner = new Map<string, Record<string, unknown>>();
+  for (const [{ path }, value] of values) {
+    const [name, part] = path;
+    if (part === undefined) made[name] = value;
+    else inner.set(name, { ...inner.get(name), [part]: value });
+  }
+  for (const [name, parts] of inner) {
+    const all = fields.filter(({ path }) => path[0] === name);
+    const needed = all.filter(({ path: [, part], isRequired }) => part !== undefined && isRequired);
+    if (needed.some(({ path: [, part] }) => parts[part ?? ""] === undefined)) {
+      throw new UsageError(`${needed.map(({ option }) => option.long).join(" and ")} go together`);
+    }
+    const flag = all.find((field) => field.flag === null && values.has(field));
+    if (flag !== undefined) {
+      throw new UsageError(`${flag.option.long} and other ${name} exclude each other`);
+    }
+    made[name] = parts;
+  }
+  return made;
+}

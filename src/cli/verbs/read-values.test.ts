@@ -1,0 +1,73 @@
+import { expect, test } from "bun:test";
+import { InvalidArgumentError } from "commander";
+import {
+  limitUpTo,
+  readCount,
+  readDays,
+  readList,
+  readPastTime,
+  readSeconds,
+  readTime,
+} from "./read-values.ts";
+
+const nowMs = Date.UTC(2027, 0, 1, 12);
+
+test("counts are exact, and lists have no empty values", () => {
+  expect(readCount("12")).toBe(12);
+  expect(readList("a, b,,c")).toEqual(["a", "b", "c"]);
+  expect(limitUpTo(1000)("1000", nowMs)).toBe(1000);
+  expect(readDays("90d")).toBe(90);
+});
+
+test.each([
+  ["0s", 0],
+  ["30m", 1800],
+  ["24h", 86_400],
+  ["7d", 604_800],
+])("the duration %s is %i seconds", (text, seconds) => {
+  expect(readSeconds(text)).toBe(seconds);
+});
+
+test.each([
+  ["30d", "2027-01-31T12:00:00.000Z"],
+  ["2027-01-31", "2027-01-31T00:00:00.000Z"],
+  ["2027-01-31T09:30", "2027-01-31T09:30:00.000Z"],
+  ["2027-01-31 09:30:15", "2027-01-31T09:30:15.000Z"],
+  ["2027-01-31T09:30Z", "2027-01-31T09:30:00.000Z"],
+  ["2027-01-31T09:30:00Z", "2027-01-31T09:30:00.000Z"],
+  ["2027-01-31T09:30:00.250Z", "2027-01-31T09:30:00.250Z"],
+  ["2027-01-31T09:30:00+02:00", "2027-01-31T07:30:00.000Z"],
+])("the time %s is %s", (text, expected) => {
+  expect(readTime(text, nowMs)).toBe(expected);
+});
+
+test("a time that was is as far back as its duration says, or the same as one to come", () => {
+  expect(readPastTime("7d", nowMs)).toBe("2026-12-25T12:00:00.000Z");
+  expect(readPastTime("2026-11-21", nowMs)).toBe("2026-11-21T00:00:00.000Z");
+});
+
+test("whoever writes a time wrongly is told every form of one", () => {
+  for (const form of ["2026-11-21)", "2026-11-21T09:00 in UTC", "Z", "+02:00", "30m, 24h, 7d"]) {
+    expect(() => readPastTime("yesterday", nowMs)).toThrow(form);
+  }
+});
+
+test.each([
+  ["a count with a fraction", () => readCount("1.5")],
+  ["a count below zero", () => readCount("-1")],
+  ["a count too long to be exact", () => readCount("9".repeat(16))],
+  ["a limit of nothing", () => limitUpTo(Infinity)("0", nowMs)],
+  ["a limit that is too high", () => limitUpTo(1000)("1001", nowMs)],
+  ["a duration without a unit", () => readSeconds("5")],
+  ["a duration below zero", () => readSeconds("-5s")],
+  ["a duration of more than a week", () => readSeconds("8d")],
+  ["days beyond a year", () => readDays("366d")],
+  ["days that are not whole", () => readDays("36h")],
+  ["a date that is none", () => readTime("2027-13-45", nowMs)],
+  ["a day that its month does not have", () => readTime("2027-02-30", nowMs)],
+  ["an hour that no day has", () => readTime("2027-01-31T25:30", nowMs)],
+  ["a zone without a time", () => readTime("2027-01-31Z", nowMs)],
+  ["a word where a time belongs", () => readTime("tomorrow", nowMs)],
+])("%s is a mistake of the command line", (_, work) => {
+  expect(work).toThrow(InvalidArgumentError);
+});

@@ -1,0 +1,79 @@
+import { InvalidArgumentError } from "commander";
+import { readDurationMs } from "../duration.ts";
+
+/** Readers of what is typed for an option. All throw `InvalidArgumentError`, with advice. */
+export type ReadValue = (text: string, nowMs: number) => unknown;
+
+const dayMs = 86_400_000;
+
+/** A whole number from 0. */
+export function readCount(text: string): number {
+  if (/^(?:0|[1-9][0-9]{0,14})$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("It takes a whole number.");
+}
+
+/** How many entries to show. */
+export function limitUpTo(most: number): ReadValue {
+  return (text) => {
+    const count = readCount(text);
+    if (count > 0 && count <= most) return count;
+    const range = most === Infinity ? "1 or more" : `1 to ${most}`;
+    throw new InvalidArgumentError(`It takes ${range}.`);
+  };
+}
+
+/** Values with commas between them. */
+export function readList(text: string): readonly string[] {
+  const parts = text.split(",").map((part) => part.trim());
+  return parts.filter((part) => part !== "");
+}
+
+/** A time such as `0s`, `30m`, `24h` or `7d`, in seconds. */
+export function readSeconds(text: string): number {
+  const durationMs = readDurationMs(text);
+  if (durationMs !== undefined && durationMs <= 7 * dayMs) return durationMs / 1000;
+  throw new InvalidArgumentError("It takes a time such as 30m or 24h, at most 7d.");
+}
+
+export function readDays(text: string): number {
+  const days = (readDurationMs(text) ?? 0) / dayMs;
+  if (Number.isInteger(days) && days >= 1 && days <= 365) return days;
+  throw new InvalidArgumentError("It takes whole days, from 1d to 365d.");
+}
+
+/** A time that is to come: a date, a time of ISO 8601, or how far away it is; as an ISO time. */
+export function readTime(text: string, nowMs: number): string {
+  return timeOf(text, (durationMs) => nowMs + durationMs);
+}
+
+/** A time that was: the same forms, and a duration counts back. */
+export function readPastTime(text: string, nowMs: number): string {
+  return timeOf(text, (durationMs) => nowMs - durationMs);
+}
+
+function timeOf(text: string, at: (durationMs: number) => number): string {
+  const durationMs = readDurationMs(text);
+  const timeMs = durationMs === undefined ? readTimeMs(text) : at(durationMs);
+  if (timeMs !== undefined) return new Date(timeMs).toISOString();
+  throw new InvalidArgumentError(
+    "It takes a date (2026-11-21), a time (2026-11-21T09:00 in UTC, or with Z or +02:00 at its " +
+      "end), or how far away it is (30m, 24h, 7d).",
+  );
+}
+
+/** Without a zone a time is one of UTC, as all times are that the command line prints. */
+function readTimeMs(text: string): number | undefined {
+  const [, day, time = "", zone = ""] = timePattern.exec(text) ?? [];
+  if (day === undefined) return undefined;
+  const timeMs = Date.parse(time === "" ? day : `${day}T${time}${zone === "" ? "Z" : zone}`);
+  // A day that its month does not have would count on into the next.
+  const isDay = Number.isFinite(timeMs) && toDay(Date.parse(day)) === day;
+  return isDay ? timeMs : undefined;
+}
+
+const timePattern =
+  /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?)(Z|[+-]\d\d:\d\d)?)?$/;
+
+function toDay(timeMs: number): string {
+  return Number.isFinite(timeMs) ? new Date(timeMs).toISOString().slice(0, 10) : "";
+}

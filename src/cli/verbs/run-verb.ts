@@ -1,0 +1,135 @@
+import type { AdminRequestDetails } from "../client/admin-client.ts";
+import { UsageError, type CommandIo } from "../command.ts";
+import { columnOf, formatRecord, formatRecords } from "../output/show-reply.ts";
+import { readRecord, readRecords, readText, type ReplyRecord } from "../output/reply-fields.ts";
+import { readPassword } from "../read-input.ts";
+import { exitCodes } from "../../process/exit-codes.ts";
+import { connectLate } from "./connect-late.ts";
+import { findEntity, findId, titleOf, type Places } from "./entities.ts";
+import { assemble } from "./fields.ts";
+import { readList } from "./read-list.ts";
+import type { Typed, Verb, VerbCall } from "./verb.ts";
+
+/** Does what was typed; resolves with the exit code. */
+export async function runVerb(verb: Verb, typed: Typed, io: CommandIo): Promise<number> {
+  const { spec, fields } = verb;
+  const isChange = verb.operation.method === "PATCH" && spec.fixed === undefined;
+  if (isChange && typed.values.size === 0) throw new UsageError("say what to change");
+  const { since, until } = assemble(fields, typed.values);
+  if (typeof since === "string" && typeof until === "string" && since >= until) {
+    throw new UsageError("--since must be before --until");
+  }
+  const values = await withPassword(typed, io);
+  await using client = connectLate(typed.options, io);
+  const isJson = typed.options["json"] === true;
+  const call = { ...typed, values, verb, client, io, isJson };
+  return await (spec.run ?? runOperation)(call);
+}
+
+/** A password is read before anything is asked, from where the option says. */
+async function withPassword({ values }: Typed, io: CommandIo): Promise<Typed["values"]> {
+  const read = new Map(values);
+  for (const [field, file] of values) {
+    if (field.path[0] !== "password") continue;
+    read.set(field, await readPassword(file === "-" ? undefined : String(file), io));
+  }
+  return read;
+}
+
+async function runOperation(typed: VerbCall): Promise<number> {
+  const { verb, client } = typed;
+  const { spec, entity, operation } = verb;
+  const places = placesOf(typed);
+  const wanted = entity && { entity, named: typed.argument ?? "", places };
+  const found = wanted && (await findEntity(client, wanted));
+  const call = { ...typed, found };
+  spec.check?.(call);
+  const answer = readRecord(
+    operation.method === "GET" && found !== undefined ? found : await ask(call),
+  );
+  return showAnswer(call, answer);
+}
+
+/** Prints an answer, for scripts or for people. */
+export function showAnswer(call: VerbCall, answer: ReplyRecord): number {
+  const { io, isJson, verb } = call;
+  if (isJson) io.print(JSON.stringify(answer));
+  else {
+    show(call, answer);
+    for (const note of verb.spec.notes?.(call, answer) ?? []) io.report(note);
+  }
+  return verb.spec.exitCode?.(answer) ?? exitCodes.ok;
+}
+
+async function ask(call: VerbCall): Promise<unknown> {
+  const { verb, client, options, argument, found } = call;
+  const { operation } = verb;
+  const path = pathOf(
+    operation.path,
+    found === undefined ? (argument ?? "") : readText(found, "id"),
+  );
+  const fields = await readFields(call);
+  if (operation.method === "GET") return readList(client, { path, operation, query: fields });
+  const key = options["idempotencyKey"];
+  const idempotencyKey = typeof key === "string" ? key : undefined;
+  const body = bodyOf(call, fields);
+  const details: AdminRequestDetails = { ...(body && { body }), idempotencyKey };
+  return client.request(operation.method, path, details);
+}
+
+/** What follows `/admin/v1`, with the one thing that it names. */
+function pathOf(path: string, name: string): string {
+  return path.slice("/admin/v1".length).replace(/\{\w+\}/, encodeURIComponent(name));
+}
+
+function bodyOf({ verb, argument, found }: VerbCall, fields: ReplyRecord): ReplyRecord | undefined {
+  const { operation, spec, entity } = verb;
+  if (operation.body === undefined) return undefined;
+  const named = entity === undefined ? spec.argument : undefined;
+  return {
+    // The change is made from what was read: it is refused when somebody else was faster.
+    ...("revision" in operation.body.shape ? { revision: found?.["revision"] } : {}),
+    ...(named === undefined ? {} : { [named]: argument }),
+    ...fields,
+    ...spec.fixed,
+  };
+}
+
+/** The fields that were given, with ids instead of names. */
+export async function readFields(call: VerbCall): Promise<ReplyRecord> {
+  const values = new Map(call.values);
+  const places = placesOf(call);
+  for (const [field, value] of values) {
+    const { entity } = field;
+    if (entity === undefined || typeof value !== "string") continue;
+    values.set(field, await findId(call.client, { entity, named: value, places }));
+  }
+  return assemble(call.verb.fields, values);
+}
+
+function placesOf({ options }: Typed): Places {
+  const { account, environment } = options;
+  return {
+    account: typeof account === "string" ? account : undefined,
+    environment: typeof environment === "string" ? environment : undefined,
+  };
+}
+
+function show(call: VerbCall, answer: ReplyRecord): void {
+  const { io, verb, found } = call;
+  const { spec, entity } = verb;
+  if (spec.show !== undefined) spec.show(call, answer);
+  else if (spec.columns !== undefined) showTable(call, answer);
+  else if (spec.done !== undefined && entity !== undefined) {
+    io.report(`${titleOf(entity, { ...found, ...answer })} is ${spec.done}`);
+  } else io.print(formatRecord(answer));
+}
+
+function showTable({ io, verb }: VerbCall, answer: ReplyRecord): void {
+  const { columns = [], whenEmpty } = verb.spec;
+  const records = readRecords(answer, "data");
+  if (records.length > 0) io.print(formatRecords(columns.map(columnOf), records));
+  else io.report(whenEmpty ?? "There are none.");
+  const next = answer["next_cursor"];
+  if (typeof next === "string") io.report(`There are more: --cursor ${next}`);
+}

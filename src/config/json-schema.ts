@@ -1,0 +1,74 @@
+import { z } from "zod";
+import type { UpstreamKind } from "../upstreams/kind.ts";
+import { upstreamKinds } from "../upstreams/kinds.ts";
+import { configFileSchema } from "./schema.ts";
+
+export type JsonSchema = z.core.JSONSchema.BaseSchema;
+
+/** The file as an operator writes it, before defaults and units. */
+export function configInputSchema(kinds: readonly UpstreamKind[] = upstreamKinds): JsonSchema {
+  return z.toJSONSchema(configFileSchema(kinds), { io: "input" });
+}
+
+const placeholderName = "placeholder";
+
+/** What editors get: like the input schema, but `${NAME}` may stand for any value that is not text. */
+export function publishedSchema(): JsonSchema {
+  const { $schema, ...schema } = configInputSchema();
+  return {
+    ...($schema === undefined ? {} : { $schema }),
+    title: "Sluice configuration",
+    ...admitPlaceholders(schema),
+    $defs: {
+      [placeholderName]: {
+        type: "string",
+        pattern: "\\$\\{",
+        description: "Text with `${NAME}` or `${NAME:-text}`, replaced from the environment.",
+      },
+    },
+  };
+}
+
+function admitPlaceholders(schema: JsonSchema): JsonSchema {
+  if (isConstrainedValue(schema)) {
+    const { default: initial, title, description, ...rest } = schema;
+    const alternatives = rest.anyOf ?? [rest];
+    return {
+      ...(title === undefined ? {} : { title }),
+      ...(description === undefined ? {} : { description }),
+      ...(initial === undefined ? {} : { default: initial }),
+      anyOf: [...alternatives, { $ref: `#/$defs/${placeholderName}` }],
+    };
+  }
+  const { properties, additionalProperties, items, oneOf } = schema;
+  return {
+    ...schema,
+    ...(properties === undefined ? {} : { properties: mapValues(properties) }),
+    ...(isSchema(additionalProperties)
+      ? { additionalProperties: admitPlaceholders(additionalProperties) }
+      : {}),
+    ...(isSchema(items) ? { items: admitPlaceholders(items) } : {}),
+    ...(oneOf === undefined ? {} : { oneOf: oneOf.map(admitPlaceholders) }),
+  };
+}
+
+function mapValues(properties: Record<string, z.core.JSONSchema._JSONSchema>) {
+  return Object.fromEntries(
+    Object.entries(properties).map(([key, schema]) => [
+      key,
+      isSchema(schema) ? admitPlaceholders(schema) : schema,
+    ]),
+  );
+}
+
+/** A number, a boolean, a set of texts or text of a form: what a placeholder does not match. */
+function isConstrainedValue(schema: JsonSchema): boolean {
+  if (schema.const !== undefined) return false;
+  if (schema.type === "integer" || schema.type === "boolean") return true;
+  const isFormed = schema.pattern !== undefined || (schema.minLength ?? 0) > 1;
+  return schema.anyOf !== undefined || schema.enum !== undefined || isFormed;
+}
+
+export function isSchema(value: unknown): value is JsonSchema {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

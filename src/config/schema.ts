@@ -1,0 +1,75 @@
+import { z } from "zod";
+import { adminSchema, auditSchema, retentionSchema } from "./sections/admin.ts";
+import { answersSchema } from "./sections/answers.ts";
+import { hooksSchema } from "./sections/hooks.ts";
+import { idempotencySchema } from "./sections/idempotency.ts";
+import { imageFetchSchema } from "./sections/image-fetch.ts";
+import { environmentsSchema } from "./sections/environments.ts";
+import { modelsSchema } from "./sections/models.ts";
+import { plansSchema } from "./sections/plans.ts";
+import { overloadSchema, poolsSchema, routingSchema } from "./sections/routing.ts";
+import {
+  supervisorSchema,
+  telemetrySchema,
+  upstreamRequestsSchema,
+  workersSchema,
+} from "./sections/process.ts";
+import {
+  authSchema,
+  dataDirectorySchema,
+  ledgerSchema,
+  limitsSchema,
+  listenSchema,
+  shutdownSchema,
+  storageSchema,
+  streamsSchema,
+} from "./sections/server.ts";
+import { httpSchema } from "./sections/http.ts";
+import type { UpstreamKind } from "../upstreams/kind.ts";
+import { upstreamsSchema } from "./sections/upstreams.ts";
+
+/**
+ * The file an operator writes: its keys, values, defaults, limits and descriptions.
+ * `sluice.schema.json` and the tables of `docs/configuration.md` are made from it.
+ */
+export function configFileSchema(kinds: readonly UpstreamKind[]) {
+  return z
+    .strictObject({
+      listen: listenSchema,
+      storage: storageSchema,
+      data_dir: dataDirectorySchema,
+      limits: limitsSchema,
+      http: httpSchema,
+      streams: streamsSchema,
+      answers: answersSchema,
+      shutdown: shutdownSchema,
+      auth: authSchema,
+      admin: adminSchema,
+      audit: auditSchema,
+      ledger: ledgerSchema,
+      retention: retentionSchema,
+      telemetry: telemetrySchema,
+      upstream_requests: upstreamRequestsSchema,
+      workers: workersSchema,
+      supervisor: supervisorSchema,
+      image_fetch: imageFetchSchema,
+      routing: routingSchema,
+      overload: overloadSchema,
+      idempotency: idempotencySchema,
+      hooks: hooksSchema,
+      environments: environmentsSchema,
+      upstreams: upstreamsSchema(kinds),
+      pools: poolsSchema,
+      models: modelsSchema(kinds),
+      plans: plansSchema,
+    })
+    .refine(({ workers, limits }) => workers === 1 || limits.store !== "memory", {
+      path: ["workers"],
+      error:
+        "must be 1 with limits.store: memory; each process would grant the whole limit, so more " +
+        "need a shared limits store",
+    });
+}
+
+/** The file as read: defaults filled in, durations in milliseconds, sizes in bytes. */
+export type ConfigFile = z.output<ReturnType<typeof configFileSchema>>;

@@ -1,0 +1,29 @@
+import { z } from "zod";
+import { size, wholeNumber } from "../../settings/values.ts";
+
+export const answersSchema = z
+  .strictObject({
+    chat_limit: size({
+      about: "Largest answer of a chat model that is read whole; a larger one counts as broken.",
+      min: "1MiB",
+      max: "1GiB",
+      initial: "32MiB",
+    }),
+    chat_values: wholeNumber({
+      about:
+        "Most values of such an answer, counted as `http.json_values` counts them. 4,000 tokens with " +
+        "20 alternatives each take about 6,000,000.",
+      min: 100_000,
+      max: 1_000_000_000,
+      initial: 8_000_000,
+    }),
+    embedding_limit: size({
+      about:
+        "Largest answer of an embedding model. 2,048 vectors of 4,096 numbers take up to 190 MiB.",
+      min: "1MiB",
+      max: "1GiB",
+      initial: "256MiB",
+    }),
+  })
+  .prefault({})
+  .describe("Answers of upstreams that are read whole, not as streams.");

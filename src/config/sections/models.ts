@@ -1,0 +1,269 @@
+import { z } from "zod";
+import type { Model, ModelKind, Target } from "../../domain/model.ts";
+import {
+  identifier,
+  modelAlias,
+  optionalDuration,
+  requiredWholeNumber,
+  text,
+  wholeNumber,
+} from "../../settings/values.ts";
+import { kindNamed, placesOf, type FileTarget, type UpstreamKind } from "../../upstreams/kind.ts";
+import type { UpstreamsFile } from "./upstreams.ts";
+
+const mostTokens = 100_000_000;
+
+const targetFields = {
+  upstream: identifier("Name of an upstream."),
+  model: text("The upstream's own identifier of the model.").regex(
+    /^(?:\S(?:[\s\S]*\S)?)?$/,
+    "must not begin or end with white space",
+  ),
+  priority: wholeNumber({
+    about: "Lower numbers are tried first.",
+    min: 1,
+    max: 1000,
+    initial: 1,
+  }),
+  weight: wholeNumber({
+    about: "Share of the calls among targets of one priority.",
+    min: 1,
+    max: 1_000_000,
+    initial: 1,
+  }),
+  pool: identifier("Name of the pool whose capacity this target is.").optional(),
+};
+
+/** Beside what all targets have: a section for each upstream kind that must know more. */
+function targetSchema(kinds: readonly UpstreamKind[], kindOfModel: ModelKind) {
+  const ofKinds = kinds.flatMap(({ name, targetSections }) =>
+    targetSections === undefined ? [] : [[name, targetSections[kindOfModel]] as const],
+  );
+  return z
+    .strictObject({ ...targetFields, ...Object.fromEntries(ofKinds) })
+    .transform(({ upstream, model, priority, weight, pool, ...rest }) => {
+      const sections: Readonly<Record<string, unknown>> = rest;
+      return { upstream, model, priority, weight, pool, sections };
+    });
+}
+
+const createdProblem = "must be a date such as 2025-05-14, or Unix seconds";
+
+const createdSchema = z
+  .union(
+    [
+      z.int().min(0).max(253_402_300_799),
+      z.string().regex(/^(\d{4}-\d{2}-\d{2}|\d{1,12})$/, createdProblem),
+    ],
+    {
+      error: createdProblem,
+    },
+  )
+  .transform((value, context) => {
+    const seconds = typeof value === "number" ? value : readCreated(value);
+    if (seconds !== undefined) return seconds;
+    context.issues.push({ code: "custom", message: createdProblem, input: value });
+    return z.NEVER;
+  })
+  .prefault("2025-01-01")
+  .meta({
+    title: "date",
+    description: "Shown by the model list: a date, or Unix seconds.",
+  });
+
+/** Refuses what a calendar does not have, such as the 30th of February. */
+function readCreated(value: string): number | undefined {
+  if (!value.includes("-")) return Number(value);
+  const milliseconds = Date.parse(`${value}T00:00:00Z`);
+  if (Number.isNaN(milliseconds)) return undefined;
+  const isReal = new Date(milliseconds).toISOString().startsWith(value);
+  return isReal ? milliseconds / 1000 : undefined;
+}
+
+const modelFields = {
+  context_window: requiredWholeNumber({
+    about: "Most tokens of input and output together.",
+    min: 1,
+    max: mostTokens,
+  }),
+  created: createdSchema,
+  timeouts: z
+    .strictObject({
+      first_byte: optionalDuration({
+        about: "From the request to the first byte of the answer.",
+        min: "10ms",
+        max: "1h",
+        example: "5m",
+      }),
+      idle: optionalDuration({
+        about: "Longest silence within an answer.",
+        min: "10ms",
+        max: "1h",
+        example: "3m",
+      }),
+      total: optionalDuration({
+        about: "From the arrival of a call to the end of its answer.",
+        min: "10ms",
+        max: "24h",
+        example: "30m",
+      }),
+    })
+    .prefault({})
+    .describe("Where this model takes another time than its upstreams say."),
+};
+
+const mostTargets = 64;
+const targetsAbout = "Where the model is served, by priority and weight.";
+
+const kindAbout = "`chat` or `embedding`.";
+
+function chatModelSchema(kinds: readonly UpstreamKind[]) {
+  return z
+    .strictObject({
+      kind: z.literal("chat").describe(kindAbout),
+      ...modelFields,
+      targets: z.array(targetSchema(kinds, "chat")).min(1).max(mostTargets).describe(targetsAbout),
+      max_output_tokens: requiredWholeNumber({
+        about:
+          "Most tokens of one answer. Without it: 4096, or the context window when that is smaller.",
+        min: 1,
+        max: mostTokens,
+      }).optional(),
+      hedge_after: optionalDuration({
+        about:
+          "Without the first event of a stream, or a whole answer, after this time, a second target is asked " +
+          "as well. The first to answer serves; the other may be billed. Without it: never.",
+        min: "10ms",
+        max: "10m",
+        example: "5s",
+      }),
+      fallbacks: z
+        .array(modelAlias("Alias of a chat model."))
+        .max(8)
+        .prefault([])
+        .describe(
+          "Models whose targets serve when none of this model's own can, and for inputs that are too long " +
+            "for this model and not for them. Keys that may not use them are served without.",
+        ),
+    })
+    .refine((model) => (model.max_output_tokens ?? 1) <= model.context_window, {
+      path: ["max_output_tokens"],
+      error: "must not be larger than context_window",
+    });
+}
+
+function embeddingModelSchema(kinds: readonly UpstreamKind[]) {
+  return z.strictObject({
+    kind: z.literal("embedding").describe(kindAbout),
+    ...modelFields,
+    targets: z
+      .array(targetSchema(kinds, "embedding"))
+      .min(1)
+      .max(mostTargets)
+      .describe(targetsAbout),
+    fan_out: wholeNumber({
+      about: "Most simultaneous upstream requests of one call with many inputs.",
+      min: 1,
+      max: 64,
+      initial: 4,
+    }),
+  });
+}
+
+export function modelsSchema(kinds: readonly UpstreamKind[]) {
+  return z
+    .record(
+      modelAlias("Alias of the model."),
+      z.discriminatedUnion("kind", [chatModelSchema(kinds), embeddingModelSchema(kinds)]),
+    )
+    .refine((models) => Object.keys(models).length > 0, "must have at least one model")
+    .describe("What callers may name, by alias.");
+}
+
+export type ModelsFile = z.output<ReturnType<typeof modelsSchema>>;
+type ModelFile = ModelsFile[string];
+type TargetFile = ModelFile["targets"][number];
+
+/** What targets are resolved with. */
+export interface ModelSources {
+  readonly upstreams: UpstreamsFile;
+  readonly models: ModelsFile;
+  readonly kinds: readonly UpstreamKind[];
+}
+
+/** A model as calls of an environment see it; undefined when there is none of the name. */
+export function buildModel(
+  alias: string,
+  environment: string,
+  sources: ModelSources,
+): Model | undefined {
+  const model = sources.models[alias];
+  if (model === undefined) return undefined;
+  return {
+    alias,
+    kind: model.kind,
+    created: model.created,
+    contextWindow: model.context_window,
+    targets: model.targets.flatMap((target) => buildTargets(target, environment, sources)),
+    timeouts: {
+      firstByteMs: model.timeouts.first_byte,
+      idleMs: model.timeouts.idle,
+      totalMs: model.timeouts.total,
+    },
+    ...buildKindOfModel(model),
+  };
+}
+
+const defaultMaxOutputTokens = 4096;
+
+function buildKindOfModel(
+  model: ModelFile,
+): Pick<Model, "maxOutputTokens" | "fanOut" | "hedgeAfterMs" | "fallbacks"> {
+  switch (model.kind) {
+    case "chat":
+      return {
+        maxOutputTokens:
+          model.max_output_tokens ?? Math.min(model.context_window, defaultMaxOutputTokens),
+        fanOut: 1,
+        hedgeAfterMs: model.hedge_after,
+        fallbacks: model.fallbacks,
+      };
+    case "embedding":
+      return { maxOutputTokens: undefined, fanOut: model.fan_out };
+  }
+}
+
+/** What a target says to its upstream's kind goes to the upstream, not along with every target. */
+function buildTargets(
+  { upstream: name, model: identifier, priority, weight, pool, sections }: TargetFile,
+  environment: string,
+  { upstreams, kinds }: ModelSources,
+): readonly Target[] {
+  const configured = upstreams[name];
+  if (configured === undefined) return [];
+  const kind = kindNamed(kinds, configured.kind);
+  const upstream = { name, fields: configured.fields };
+  const places = placesOf(kind, { model: identifier, upstream, section: sections[kind.name] });
+  return places.map(({ upstream: at, turn, ...place }) => {
+    const model = place.modelFor[environment] ?? place.model;
+    // In hundredths, as the sum of fractions would not be.
+    const placed = { priority: (priority * 100 + turn) / 100, weight, pool };
+    return { id: `${at}/${model}`, upstream: at, model, ...placed };
+  });
+}
+
+/** What the kind of an upstream gets to know of the targets that name it. */
+export function targetsAt(models: ModelsFile, upstream: string, kind: string): FileTarget[] {
+  return Object.entries(models).flatMap(([alias, model]) => {
+    const targets = model.targets.filter((target) => target.upstream === upstream);
+    return targets.map(({ model: identifier, sections }): FileTarget => {
+      const target = { alias, model: identifier, section: sections[kind] };
+      switch (model.kind) {
+        case "chat":
+          return { ...target, kind: model.kind, maxOutputTokens: model.max_output_tokens };
+        case "embedding":
+          return { ...target, kind: model.kind };
+      }
+    });
+  });
+}

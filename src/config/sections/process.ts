@@ -1,0 +1,64 @@
+import { z } from "zod";
+import { flag, size, wholeNumber } from "../../settings/values.ts";
+
+/** The processes of a gateway and what they log. */
+
+export const telemetrySchema = z
+  .strictObject({
+    log_level: z
+      .enum(["debug", "info", "warn", "error", "off"])
+      .prefault("info")
+      .describe("Least severity that is logged."),
+    log_format: z.enum(["text", "json"]).prefault("text").describe("Form of a log line."),
+    log_buffer: size({
+      about:
+        "Most of the log that waits for a slow reader; lines beyond it are dropped and counted.",
+      min: "64KiB",
+      max: "1GiB",
+      initial: "1MiB",
+    }),
+    upstream_messages: flag(
+      "Whether the log has the words of upstreams' errors. They may quote prompts.",
+      false,
+    ),
+  })
+  .prefault({})
+  .describe("Logs.");
+
+export const upstreamRequestsSchema = wholeNumber({
+  about: "Most requests to upstreams at one time, of the whole process.",
+  min: 1,
+  max: 65_336,
+  initial: 8192,
+});
+
+export const supervisorSchema = z
+  .strictObject({
+    standby: flag(
+      "Whether a worker is started ahead and waits to take the place of one that ends. It needs 30 MB more memory.",
+      true,
+    ),
+  })
+  .prefault({})
+  .describe("What starts the process that serves again.");
+
+export const workersSchema = wholeNumber({
+  about: "Processes that serve the same addresses. More than 1 need a shared `limits.store`.",
+  min: 1,
+  max: 64,
+  initial: 1,
+});
+
+export interface SupervisorSettings {
+  /** Whether a worker is started ahead, to take the place of one that ends. */
+  readonly hasStandby: boolean;
+}
+
+export interface TelemetrySettings {
+  readonly logLevel: z.output<typeof telemetrySchema>["log_level"];
+  readonly logFormat: z.output<typeof telemetrySchema>["log_format"];
+  /** Most of the log that waits for its reader. */
+  readonly logBufferBytes: number;
+  /** Whether the words of upstreams, which may quote prompts, are logged. */
+  readonly logsUpstreamMessages: boolean;
+}

@@ -1,0 +1,150 @@
+import { z } from "zod";
+import type { DrainSettings, Timeouts } from "../../domain/upstream-settings.ts";
+import { duration, identifier, wholeNumber } from "../../settings/values.ts";
+import { kindNamed, type FileTarget, type UpstreamKind } from "../../upstreams/kind.ts";
+
+/** How long the answers of a kind may take to begin, and be silent; the rest is the same for all. */
+function timeouts({ firstByte, idle }: UpstreamKind["answerTimes"]) {
+  return z
+    .strictObject({
+      connect: duration({
+        about:
+          "From the start of an attempt until the host must have taken a connection. " +
+          "Behind an egress proxy, set it as high as first_byte.",
+        min: "10ms",
+        max: "1h",
+        initial: "3s",
+      }),
+      first_byte: duration({
+        about: "From the request to the first byte of the answer.",
+        min: "10ms",
+        max: "1h",
+        initial: firstByte,
+      }),
+      idle: duration({
+        about: "Longest time without a byte within an answer.",
+        min: "10ms",
+        max: "1h",
+        initial: idle,
+      }),
+      total: duration({
+        about: "From the request to the end of the answer.",
+        min: "10ms",
+        max: "24h",
+        initial: "10m",
+      }),
+    })
+    .prefault({})
+    .describe("How long one attempt may take.");
+}
+
+const mostInFlight = wholeNumber({
+  about: "Most simultaneous requests to this upstream.",
+  min: 1,
+  max: 65_336,
+  initial: 4096,
+});
+
+const drain = z
+  .strictObject({
+    timeout: duration({
+      about: "How long an answer is read on.",
+      min: "100ms",
+      max: "5s",
+      initial: "5s",
+    }),
+    limit: wholeNumber({
+      about: "Most answers read on at once; more are aborted.",
+      min: 1,
+      max: 64,
+      initial: 64,
+    }),
+  })
+  .optional()
+  .describe(
+    "Reads a stream on when its caller has left, to get the upstream's own count. For upstreams " +
+      "that bill the whole answer anyway; without it an answer that is not finished is aborted at " +
+      "once.",
+  );
+
+export function upstreamsSchema(kinds: readonly UpstreamKind[]) {
+  const about = kinds.map((kind) => `\`${kind.name}\` is ${kind.about}`).join(", ");
+  const kindAbout = `Protocol of the upstream: ${about}.`;
+  const [first, ...others] = kinds.map((kind) => upstreamSchema(kind, kindAbout));
+  if (first === undefined) throw new Error("there are no upstream kinds");
+  return z
+    .record(identifier("Name of the upstream."), z.discriminatedUnion("kind", [first, ...others]))
+    .refine((upstreams) => Object.keys(upstreams).length > 0, "must have at least one upstream")
+    .describe("Endpoints of providers, by name.");
+}
+
+/** What upstreams of every kind have, and beside it what a provider's protocol needs. */
+function upstreamSchema(kind: UpstreamKind, kindAbout: string) {
+  return z
+    .strictObject({
+      kind: z.literal(kind.name).describe(kindAbout),
+      ...kind.fields,
+      timeouts: timeouts(kind.answerTimes),
+      max_in_flight: mostInFlight,
+      drain,
+    })
+    .superRefine((upstream, context) => {
+      for (const problem of kind.contradictions?.(upstream) ?? []) {
+        context.addIssue({ code: "custom", path: [...problem.path], message: problem.message });
+      }
+    })
+    .transform(({ kind: name, timeouts: times, max_in_flight, drain: drained, ...fields }) => ({
+      kind: name,
+      timeouts: times,
+      max_in_flight,
+      drain: drained,
+      fields,
+    }));
+}
+
+export type UpstreamsFile = z.output<ReturnType<typeof upstreamsSchema>>;
+/** One configured upstream. */
+export interface UpstreamSettings {
+  readonly name: string;
+  readonly kind: UpstreamKind;
+  readonly timeouts: Timeouts;
+  readonly maxInFlight: number;
+  /** Undefined: an answer whose caller has left is aborted. */
+  readonly drain: DrainSettings | undefined;
+  /** What its kind made of the rest, for its own use. Values may be secret. */
+  readonly settings: unknown;
+}
+
+/** By name, those that the kinds make of the upstreams of the file. */
+export function buildUpstreams(
+  upstreams: UpstreamsFile,
+  kinds: readonly UpstreamKind[],
+  targetsAt: (upstream: string, kind: string) => readonly FileTarget[],
+): ReadonlyMap<string, UpstreamSettings> {
+  const built = new Map<string, UpstreamSettings>();
+  for (const [name, upstream] of Object.entries(upstreams)) {
+    const kind = kindNamed(kinds, upstream.kind);
+    const targets = targetsAt(name, kind.name);
+    for (const each of kind.build({ name, fields: upstream.fields, targets })) {
+      built.set(each.name, { ...each, kind, ...buildShared(upstream) });
+    }
+  }
+  return built;
+}
+
+function buildShared({
+  timeouts: times,
+  max_in_flight: maxInFlight,
+  drain: drained,
+}: UpstreamsFile[string]): Omit<UpstreamSettings, "name" | "kind" | "settings"> {
+  return {
+    timeouts: {
+      connectMs: times.connect,
+      firstByteMs: times.first_byte,
+      idleMs: times.idle,
+      totalMs: times.total,
+    },
+    maxInFlight,
+    drain: drained && { timeoutMs: drained.timeout, limit: drained.limit },
+  };
+}

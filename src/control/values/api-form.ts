@@ -1,0 +1,130 @@
+import type { z } from "zod";
+import type { AuditFields } from "../../domain/audit/audit.ts";
+
+/**
+ * Entities are in camel case and count milliseconds; the API is in snake case, writes times as ISO
+ * 8601 in UTC (`..._at`), durations in tenths of a millisecond (`..._ms`) and null for undefined.
+ */
+export type ApiForm<Value> = Value extends undefined
+  ? null
+  : Value extends readonly (infer Item)[]
+    ? ApiForm<Item>[]
+    : Value extends object
+      ? ApiFields<Value>
+      : Value;
+
+type ApiFields<Entity> = {
+  -readonly [Name in keyof Entity & string as SnakeCase<Name>]-?: Name extends `${string}At` | "at"
+    ? TimeText<Entity[Name]>
+    : ApiForm<Entity[Name]>;
+};
+
+type TimeText<Time> = Time extends number ? string : null;
+
+type SnakeCase<Text extends string> = Text extends `${infer First}${infer Rest}`
+  ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
+  : Text;
+
+/**
+ * The fields that a schema names, of `more` or else of the entity: whatever else an entity has, such
+ * as a digest, stays behind.
+ */
+export function viewAs<
+  Schema extends z.ZodObject,
+  Entity extends object,
+  More extends object = Record<never, never>,
+>(
+  schema: Schema,
+  entity: Entity,
+  more?: More,
+): Pick<
+  Omit<ApiFields<Entity>, keyof More>,
+  keyof Omit<ApiFields<Entity>, keyof More> & keyof Schema["shape"]
+> &
+  More;
+export function viewAs(schema: z.ZodObject, entity: object, more: object = {}): unknown {
+  return { ...pickFields(Object.keys(schema.shape), entity), ...more };
+}
+
+/** The fields of these names, which are the API's. */
+export function pickFields(names: readonly string[], entity: object): AuditFields;
+export function pickFields(names: readonly string[], entity: object): unknown {
+  const values = new Map<string, unknown>(Object.entries(entity));
+  return Object.fromEntries(
+    names.map((name) => [name, apiValue(name, values.get(camelCase(name)))]),
+  );
+}
+
+/** All fields of a value that has nothing to hide. */
+export function apiForm<Value>(value: Value): ApiForm<Value>;
+export function apiForm(value: unknown): unknown {
+  return apiValue("", value);
+}
+
+function apiValue(name: string, value: unknown): unknown {
+  if (value === undefined || value === null) return null;
+  if (Array.isArray(value)) return value.map((item) => apiValue("", item));
+  if (typeof value === "object") {
+    const fields = Object.entries(value).map(
+      ([field, inner]) => [snakeCase(field), inner] as const,
+    );
+    return Object.fromEntries(fields.map(([field, inner]) => [field, apiValue(field, inner)]));
+  }
+  if (typeof value !== "number") return value;
+  if (name === "at" || name.endsWith("_at")) return timeText(value);
+  return name.endsWith("_ms") ? roundedMs(value) : value;
+}
+
+/** A time as the API writes it, null for what has not happened. */
+export function timeText(time: number): string;
+export function timeText(time: number | undefined): string | null;
+export function timeText(time: number | undefined): string | null {
+  return time === undefined ? null : new Date(time).toISOString();
+}
+
+/** Clocks are finer than what anybody means: an answer has tenths of a millisecond. */
+export function roundedMs(durationMs: number): number {
+  return Math.round(durationMs * 10) / 10;
+}
+
+/** What a request names: null, which takes a value away, is undefined there. */
+export type EntityFields<Request> = {
+  -readonly [Name in keyof Request & string as CamelCase<Name>]: EntityForm<Request[Name]>;
+};
+
+type EntityForm<Value> = Value extends undefined
+  ? never
+  : Value extends null
+    ? undefined
+    : Value extends readonly unknown[]
+      ? Value
+      : Value extends object
+        ? { [Name in keyof Value & string as CamelCase<Name>]: Value[Name] }
+        : Value;
+
+type CamelCase<Text extends string> = Text extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<CamelCase<Tail>>}`
+  : Text;
+
+/** The fields that a body or a query names, as an entity or a filter has them. */
+export function entityForm<Request extends object>(request: Request): EntityFields<Request>;
+export function entityForm(request: object): unknown {
+  return Object.fromEntries(
+    Object.entries(request)
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => [camelCase(name), entityValue(value)]),
+  );
+}
+
+function entityValue(value: unknown): unknown {
+  if (value === null) return undefined;
+  return typeof value === "object" && !Array.isArray(value) ? entityForm(value) : value;
+}
+
+function snakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+function camelCase(name: string): string {
+  return name.replaceAll(/_(\w)/g, (_match, letter: string) => letter.toUpperCase());
+}

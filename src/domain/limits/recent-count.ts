@@ -1,0 +1,23 @@
+import { SlidingSum } from "./sliding-sum.ts";
+import { slotAt } from "./slots.ts";
+
+/** How many things happened in the last seconds, the one in progress included. */
+export class RecentCount {
+  readonly #seconds: SlidingSum;
+
+  constructor(seconds: number) {
+    this.#seconds = new SlidingSum(seconds);
+  }
+
+  add(nowMs: number): void {
+    this.#seconds.addAt(slotAt(nowMs), 1);
+  }
+
+  sum(nowMs: number): number {
+    return this.#seconds.sumAt(slotAt(nowMs));
+  }
+
+  clear(): void {
+    this.#seconds.clear();
+  }
+}

@@ -1,0 +1,207 @@
+import { z } from "zod";
+import { Secret } from "../domain/keys/secret.ts";
+
+/** Building blocks of the schema: every value an operator writes is one of these. */
+
+interface Range<Value> {
+  readonly about: string;
+  readonly min: Value;
+  readonly max: Value;
+}
+
+interface RangeWithDefault<Value> extends Range<Value> {
+  readonly initial: Value;
+}
+
+const durationPattern = /^([0-9]+)(ms|s|m|h|d)$/;
+const durationUnitsMs: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+};
+
+/** Text such as `500ms`, `30s`, `10m`, `24h` or `90d`; becomes milliseconds. */
+export function duration(range: RangeWithDefault<string>) {
+  return durationValue({ ...range, example: range.initial })
+    .prefault(range.initial)
+    .meta(durationMeta(range));
+}
+
+/** A duration without a default. */
+export function optionalDuration(range: Range<string> & { readonly example: string }) {
+  return durationValue(range).meta(durationMeta(range)).optional();
+}
+
+function durationMeta({ about, min, max }: Range<string>) {
+  return { title: "duration", description: `${about} From ${min} to ${max}.` };
+}
+
+function durationValue(range: Range<string> & { readonly example: string }) {
+  const minMs = readDuration(range.min);
+  const maxMs = readDuration(range.max);
+  const mustBe = `must be a duration from ${range.min} to ${range.max}, such as ${range.example}`;
+  return z
+    .string({ error: mustBe })
+    .regex(durationPattern, { error: mustBe, abort: true })
+    .transform((text, context) => {
+      const milliseconds = readDuration(text);
+      if (milliseconds >= minMs && milliseconds <= maxMs) return milliseconds;
+      context.issues.push({ code: "custom", message: mustBe, input: text });
+      return z.NEVER;
+    });
+}
+
+function readDuration(text: string): number {
+  const [, amount = "", unit = ""] = durationPattern.exec(text) ?? [];
+  return Number(amount) * (durationUnitsMs[unit] ?? Number.NaN);
+}
+
+const sizePattern = /^([0-9]+)(B|KiB|MiB|GiB)?$/;
+const sizeUnitsBytes: Readonly<Record<string, number>> = {
+  B: 1,
+  KiB: 1024,
+  MiB: 1024 ** 2,
+  GiB: 1024 ** 3,
+};
+
+/** Bytes as a whole number, or text such as `64KiB` or `10MiB`; becomes bytes. */
+export function size(range: RangeWithDefault<string>) {
+  const minBytes = readSize(range.min);
+  const maxBytes = readSize(range.max);
+  const mustBe = `must be a size from ${range.min} to ${range.max}, such as ${range.initial}, or whole bytes`;
+  return z
+    .union([z.int().min(0), z.string().regex(sizePattern, { error: mustBe, abort: true })], {
+      error: mustBe,
+    })
+    .transform((value, context) => {
+      const bytes = typeof value === "number" ? value : readSize(value);
+      if (bytes >= minBytes && bytes <= maxBytes) return bytes;
+      context.issues.push({ code: "custom", message: mustBe, input: value });
+      return z.NEVER;
+    })
+    .prefault(range.initial)
+    .meta({ title: "size", description: `${range.about} From ${range.min} to ${range.max}.` });
+}
+
+function readSize(text: string): number {
+  const [, amount = "", unit = "B"] = sizePattern.exec(text) ?? [];
+  return Number(amount) * (sizeUnitsBytes[unit] ?? Number.NaN);
+}
+
+/** A whole number. Text of digits is taken too: that is what the environment gives. */
+export function wholeNumber(range: RangeWithDefault<number>) {
+  return requiredWholeNumber(range).prefault(range.initial).meta(wholeNumberMeta(range));
+}
+
+export function requiredWholeNumber(range: Range<number>) {
+  const digits = /^[0-9]{1,15}$/;
+  return z
+    .preprocess(
+      (value) => (typeof value === "string" && digits.test(value) ? Number(value) : value),
+      z.int().min(range.min).max(range.max),
+    )
+    .meta(wholeNumberMeta(range));
+}
+
+function wholeNumberMeta(range: Range<number>) {
+  return { description: `${range.about} From ${range.min} to ${range.max}.` };
+}
+
+/** True or false, or the text `true` or `false`: that is what the environment gives. */
+export function flag(about: string, initial: boolean) {
+  return flagValue().prefault(initial).describe(about);
+}
+
+/** A flag without a default of its own. */
+export function optionalFlag(about: string) {
+  return flagValue().optional().describe(about);
+}
+
+function flagValue() {
+  return z.preprocess(
+    (value) => (value === "true" ? true : value === "false" ? false : value),
+    z.boolean(),
+  );
+}
+
+export function text(about: string) {
+  return z.string().min(1, "must not be empty").describe(about);
+}
+
+/** A name that may stand in a path, a metric label and a log line. */
+export function identifier(about: string) {
+  return z
+    .string()
+    .regex(
+      /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
+      "must be 1 to 64 letters, digits, '.', '_' or '-', and begin with a letter or digit",
+    )
+    .meta({ title: "name", description: about });
+}
+
+/** Names that callers send as `model`; those of public model catalogues have slashes and colons. */
+export function modelAlias(about: string) {
+  return z
+    .string()
+    .regex(
+      /^[A-Za-z0-9](?:[A-Za-z0-9._:/-]{0,126}[A-Za-z0-9])?$/,
+      "must be 1 to 128 letters, digits, '.', '_', '-', ':' or '/', and begin and end with a " +
+        "letter or digit",
+    )
+    .meta({ title: "name", description: about });
+}
+
+const urlProblem = "must be an http:// or https:// URL without user, query or fragment";
+
+/** An address that paths are put behind; it loses its slashes at the end. */
+export function httpUrl(about: string) {
+  return z
+    .string()
+    .regex(/^https?:\/\/[^\s?#@\\]+$/i, urlProblem)
+    .transform((value, context) => {
+      if (URL.canParse(value)) return value.replace(/\/+$/, "");
+      context.issues.push({ code: "custom", message: urlProblem, input: value });
+      return z.NEVER;
+    })
+    .meta({ title: "url", description: about });
+}
+
+/** What goes into a credential header as it is: no spaces, no line ends. */
+export function credential(about: string, minLength = 1) {
+  return z
+    .string()
+    .regex(/^[\x21-\x7e]+$/, "must be visible ASCII without spaces or line ends, and not empty")
+    .min(minLength, `must have at least ${minLength} characters`)
+    .transform((value) => new Secret(value))
+    .meta({ title: "secret", description: about });
+}
+
+export interface ListenAddress {
+  /** Without the brackets of an IPv6 address. */
+  readonly hostname: string;
+  /** 0: any free port. */
+  readonly port: number;
+}
+
+const addressPattern = /^(?:\[([0-9A-Fa-f:.]+)\]|([0-9A-Za-z._-]+)):([0-9]{1,5})$/;
+
+/** `host:port`; an IPv6 host stands in brackets. */
+export function listenAddress(about: string, initial: string) {
+  const mustBe =
+    "must be host:port with a port from 0 to 65535, such as 127.0.0.1:8080 or '[::1]:8080'";
+  return z
+    .string({ error: mustBe })
+    .regex(addressPattern, { error: mustBe, abort: true })
+    .transform((value, context): ListenAddress => {
+      const [, ipv6, host, port] = addressPattern.exec(value) ?? [];
+      const address = { hostname: ipv6 ?? host ?? "", port: Number(port) };
+      const isHost = ipv6 === undefined || URL.canParse(`http://[${ipv6}]/`);
+      if (isHost && address.port <= 65_535) return address;
+      context.issues.push({ code: "custom", message: mustBe, input: value });
+      return z.NEVER;
+    })
+    .prefault(initial)
+    .meta({ title: "address", description: about });
+}

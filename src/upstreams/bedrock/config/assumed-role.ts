@@ -1,0 +1,58 @@
+import { z } from "zod";
+import { optionalDuration, text } from "../../../settings/values.ts";
+
+const mostTags = 50;
+const tagCharacters = "letters, digits, spaces or any of '_.:/=+-@'";
+
+/** Bounds are those of the provider's `AssumeRole`. */
+export const assumedRoleSchema = z
+  .strictObject({
+    role_arn: z
+      .string()
+      .regex(
+        /^arn:aws[a-z-]*:iam::[0-9]{12}:role\/[\x21-\x7e]{1,1900}$/,
+        "must be the ARN of a role, such as arn:aws:iam::111122223333:role/sluice",
+      )
+      .describe("ARN of the role."),
+    external_id: z
+      .string()
+      .regex(/^[\w+=,.@:/-]{2,1224}$/, "must be 2 to 1224 letters, digits or any of '_+=,.@:/-'")
+      .optional()
+      .describe("What the role's trust policy asks for as `sts:ExternalId`."),
+    session_name: z
+      .string()
+      .regex(/^[\w+=,.@-]{2,64}$/, "must be 2 to 64 letters, digits or any of '_+=,.@-'")
+      .prefault("sluice")
+      .describe("Name of the session, which the provider's audit log shows."),
+    session_tags: z
+      .record(
+        text("Name.").regex(
+          /^(?!aws:)[\p{L}\p{Z}\p{N}_.:/=+@-]{1,128}$/u,
+          `must be 1 to 128 ${tagCharacters}, and not begin with aws:`,
+        ),
+        z
+          .string()
+          .regex(/^[\p{L}\p{Z}\p{N}_.:/=+@-]{0,256}$/u, `must be at most 256 ${tagCharacters}`),
+      )
+      .refine((tags) => Object.keys(tags).length <= mostTags, {
+        error: `must have at most ${mostTags} tags`,
+      })
+      .refine(differInMoreThanCase, "must have names that differ in more than the case of letters")
+      .prefault({})
+      .describe("Tags of the session, for policies and cost reports of the provider, at most 50."),
+    duration: optionalDuration({
+      about:
+        "How long one set of its credentials lasts, at most what the role allows; without it: an hour.",
+      min: "15m",
+      max: "12h",
+      example: "1h",
+    }),
+  })
+  .optional()
+  .describe("Role that the credentials of the upstream, keys or chain, are exchanged for.");
+
+/** The provider's token service tells names that differ in case alone not apart, and refuses them. */
+function differInMoreThanCase(tags: Readonly<Record<string, string>>): boolean {
+  const names = Object.keys(tags);
+  return new Set(names.map((name) => name.toLowerCase())).size === names.length;
+}

@@ -1,0 +1,126 @@
+import type { BuiltUpstream, FieldsOf, FileTarget, FileUpstream } from "../../kind.ts";
+import {
+  defaultModelSettings,
+  type AssumedRole,
+  type BedrockCredentials,
+  type BedrockModelSettings,
+  type BedrockSettings,
+  type Guardrail,
+} from "../settings.ts";
+import type { fields } from "./fields.ts";
+import { placedNames, placesIn, type PlacedName } from "./places.ts";
+import type { ChatSection, EmbeddingSection, targetSections } from "./target-sections.ts";
+
+type Fields = FieldsOf<typeof fields>;
+type Sections = typeof targetSections;
+type Target = FileTarget<Sections>;
+
+/**
+ * An upstream in several regions becomes one for each, so that all that is known of upstreams
+ * (health, ejection, places, retry budgets, metrics) holds for regions.
+ */
+export function buildUpstreams({
+  name,
+  fields: written,
+  targets,
+}: FileUpstream<typeof fields, Sections>): readonly BuiltUpstream<BedrockSettings>[] {
+  return placedNames(name, written).flatMap((place) => {
+    const { region } = place;
+    if (region === undefined) return [];
+    const settings = {
+      region,
+      endpoint: written.endpoints[region] ?? written.endpoint,
+      useFips: written.fips,
+      credentials: buildCredentials(written),
+      countsTokens: written.count_tokens,
+      models: buildModels(place, targets),
+    };
+    return [{ name: place.name, settings }];
+  });
+}
+
+function buildCredentials(upstream: Fields): BedrockCredentials {
+  const { api_key: apiKey, access_key_id: accessKeyId, session_token: sessionToken } = upstream;
+  const { secret_access_key: secretAccessKey, profile } = upstream;
+  if (apiKey !== undefined) return { source: "bearer", apiKey };
+  const assumedRole = buildAssumedRole(upstream.assume_role);
+  if (accessKeyId === undefined || secretAccessKey === undefined) {
+    return { source: "chain", profile, assumedRole };
+  }
+  return { source: "static", accessKeyId, secretAccessKey, sessionToken, assumedRole };
+}
+
+function buildAssumedRole(role: Fields["assume_role"]): AssumedRole | undefined {
+  if (role === undefined) return undefined;
+  return {
+    roleArn: role.role_arn,
+    externalId: role.external_id,
+    sessionName: role.session_name,
+    sessionTags: role.session_tags,
+    durationMs: role.duration,
+  };
+}
+
+function buildModels(place: PlacedName, targets: readonly Target[]): BedrockSettings["models"] {
+  const byAlias = new Map<string, Map<string, BedrockModelSettings>>();
+  for (const target of targets) {
+    const { alias, model: baseModel, section } = target;
+    const { identifiers = {}, profiles = {} } = section ?? {};
+    const written = buildModel(target);
+    // Under its own identifier, and under those of its application inference profiles.
+    for (const { model, modelFor } of placesIn({ model: baseModel, identifiers, profiles }, [
+      place,
+    ])) {
+      const byIdentifier = byAlias.get(alias) ?? new Map<string, BedrockModelSettings>();
+      byAlias.set(alias, byIdentifier);
+      for (const each of [model, ...Object.values(modelFor)]) {
+        byIdentifier.set(each, each === baseModel ? written : { ...written, baseModel });
+      }
+    }
+  }
+  return byAlias;
+}
+
+function buildModel(target: Target): BedrockModelSettings {
+  switch (target.kind) {
+    case "chat":
+      return buildChatModel(target.maxOutputTokens, target.section);
+    case "embedding":
+      return buildEmbeddingModel(target.section);
+  }
+}
+
+function buildChatModel(
+  maxOutputTokens: number | undefined,
+  section: ChatSection | undefined,
+): BedrockModelSettings {
+  if (section === undefined) return { ...defaultModelSettings, maxOutputTokens };
+  return {
+    ...defaultModelSettings,
+    family: section.family,
+    maxOutputTokens,
+    defaultOutputTokens: section.default_output_tokens,
+    capabilities: section.capabilities,
+    dropUnsupported: section.drop_unsupported,
+    conversation: section.conversation,
+    promptCache: section.prompt_cache,
+    validateAnswers: section.validate_answers,
+    guardrail: buildGuardrail(section.guardrail),
+    requestMetadata: section.request_metadata,
+    serviceTier: section.service_tier,
+    latency: section.latency,
+    additionalFields: section.additional_fields,
+  };
+}
+
+function buildEmbeddingModel(section: EmbeddingSection | undefined): BedrockModelSettings {
+  if (section === undefined) return defaultModelSettings;
+  const { family, input_type: inputType, truncate } = section;
+  return { ...defaultModelSettings, family, inputType, truncate };
+}
+
+function buildGuardrail(guardrail: ChatSection["guardrail"]): Guardrail | undefined {
+  if (guardrail === undefined) return undefined;
+  const { identifier, version, trace, stream_processing: streamProcessing } = guardrail;
+  return { identifier, version, trace, streamProcessing };
+}

@@ -1,0 +1,119 @@
+import { z } from "zod";
+import type { SettingProblem } from "../../../settings/problem.ts";
+import { credential, flag, httpUrl, text } from "../../../settings/values.ts";
+import { assumedRoleSchema } from "./assumed-role.ts";
+import { regionName } from "./places.ts";
+
+const mostRegions = 16;
+
+/** One region of Amazon Bedrock, or several, and the credential for them. */
+export const fields = {
+  region: regionName("Region of the provider. It or `regions` is required.").optional(),
+  regions: z
+    .array(regionName("Region."))
+    .min(1)
+    .max(mostRegions)
+    .refine((regions) => new Set(regions).size === regions.length, "must not name a region twice")
+    .optional()
+    .meta({
+      description:
+        "Regions that are tried in this order. Each is an upstream of its own, `<name>@<region>`, " +
+        "and each target at it a target in every region that knows its model.",
+    }),
+  endpoint: httpUrl(
+    "Replaces the address that follows from the region, such as that of a private endpoint.",
+  ).optional(),
+  endpoints: z
+    .record(regionName("Region."), httpUrl("Address."))
+    .prefault({})
+    .describe("With `regions`: addresses that replace those that follow from a region, by region."),
+  fips: flag("Whether the region's FIPS address is used.", false),
+  api_key: credential(
+    "API key, sent as Bearer. Without it and `access_key_id`, the provider's standard chain is " +
+      "asked: environment, profile, web identity, container, instance.",
+  ).optional(),
+  access_key_id: z
+    .string()
+    .regex(/^\w+$/, "must be letters, digits and '_'")
+    .optional()
+    .describe("Access key that requests are signed with."),
+  secret_access_key: credential("Secret of `access_key_id`.").optional(),
+  session_token: credential("Session token of a temporary `access_key_id`.").optional(),
+  profile: text("Profile of the shared configuration files, for the standard chain.").optional(),
+  assume_role: assumedRoleSchema,
+  count_tokens: flag(
+    "Counts an input that seems larger than a key's limit before it is refused. Needs the " +
+      "permission bedrock:CountTokens.",
+    false,
+  ),
+};
+
+interface Credentials {
+  readonly api_key?: unknown;
+  readonly access_key_id?: unknown;
+  readonly secret_access_key?: unknown;
+  readonly session_token?: unknown;
+  readonly profile?: unknown;
+  readonly assume_role?: unknown;
+}
+
+interface Addresses {
+  readonly region?: unknown;
+  readonly regions?: readonly string[] | undefined;
+  readonly endpoint?: unknown;
+  readonly endpoints: Readonly<Record<string, unknown>>;
+  readonly fips: boolean;
+}
+
+export function contradictions(upstream: Credentials & Addresses): readonly SettingProblem[] {
+  const found: SettingProblem[] = [];
+  const without = (key: keyof Credentials, other: keyof Credentials): void => {
+    if (upstream[key] === undefined || upstream[other] === undefined) return;
+    found.push({ path: [key], message: `must not be set together with ${other}` });
+  };
+  const needs = (key: keyof Credentials, other: keyof Credentials): void => {
+    if (upstream[key] === undefined || upstream[other] !== undefined) return;
+    found.push({ path: [key], message: `needs ${other} beside it` });
+  };
+  for (const key of signingKeys) without(key, "api_key");
+  without("profile", "api_key");
+  without("assume_role", "api_key");
+  without("profile", "access_key_id");
+  needs("access_key_id", "secret_access_key");
+  needs("secret_access_key", "access_key_id");
+  needs("session_token", "access_key_id");
+  return [...found, ...misplacements(upstream)];
+}
+
+function misplacements(upstream: Addresses): readonly SettingProblem[] {
+  const { region, regions, endpoint, endpoints, fips } = upstream;
+  const found: SettingProblem[] = [];
+  const named = Object.keys(endpoints);
+  const elsewhere = named.find((name) => regions?.includes(name) === false);
+  if (region === undefined && regions === undefined) {
+    found.push({ path: ["region"], message: "is required, unless regions is set" });
+  }
+  if (region !== undefined && regions !== undefined) {
+    found.push({ path: ["regions"], message: "must not be set together with region" });
+  }
+  if (regions !== undefined && endpoint !== undefined) {
+    const message = "must not be set together with regions: endpoints has one for each";
+    found.push({ path: ["endpoint"], message });
+  }
+  if (regions === undefined && named.length > 0) {
+    found.push({
+      path: ["endpoints"],
+      message: "needs regions beside it; one region has endpoint",
+    });
+  }
+  if (elsewhere !== undefined) {
+    found.push({ path: ["endpoints"], message: `names ${elsewhere}, which is not in regions` });
+  }
+  if (fips && (endpoint !== undefined || named.length > 0)) {
+    const other = endpoint === undefined ? "endpoints" : "endpoint";
+    found.push({ path: ["fips"], message: `must not be set together with ${other}` });
+  }
+  return found;
+}
+
+const signingKeys = ["access_key_id", "secret_access_key", "session_token"] as const;

@@ -1,0 +1,98 @@
+import { z } from "zod";
+import type { TargetPlace, WrittenTarget } from "../../kind.ts";
+import { fitToRegion, regionOfArn } from "../regions/fit-to-region.ts";
+
+/** What is said of where an upstream is: `regions` of one that is in several. */
+interface UpstreamRegions {
+  readonly region?: string | undefined;
+  readonly regions?: readonly string[] | undefined;
+}
+
+/** One upstream in one region, under its own name. */
+export interface PlacedName {
+  readonly name: string;
+  readonly region: string | undefined;
+  /** Whether identifiers are fitted to the region. */
+  readonly isOneOfSeveral: boolean;
+}
+
+/** What a target says of its model, as far as it could be read. */
+export interface PlacedModel {
+  readonly model: string;
+  readonly family?: string | undefined;
+  /** By region, where it is another than what follows from `model`. */
+  readonly identifiers: Readonly<Record<string, string>>;
+  /** ARNs by the environment whose calls use them. */
+  readonly profiles: Readonly<Record<string, readonly string[]>>;
+}
+
+/** A target in one region. */
+export interface Place extends TargetPlace {
+  readonly region: string | undefined;
+}
+
+/** A region of Amazon's cloud. */
+export function regionName(about: string) {
+  return z
+    .string()
+    .regex(/^[a-z]{2,4}(-[a-z]+)+-[0-9]{1,2}$/, "must be a region such as us-east-1")
+    .meta({ title: "region", description: about });
+}
+
+const textOrNothing = z.string().optional().catch(undefined);
+const nothing = { identifiers: {}, profiles: {} };
+
+const upstreamOutline = z
+  .object({ region: textOrNothing, regions: z.array(z.string()).optional().catch(undefined) })
+  .catch({ region: undefined });
+
+const sectionOutline = z
+  .object({
+    family: textOrNothing,
+    identifiers: z.record(z.string(), z.string()).catch({}),
+    profiles: z
+      .record(
+        z.string(),
+        z.union([z.string(), z.array(z.string())]).transform((arns) => [arns].flat()),
+      )
+      .catch({}),
+  })
+  .catch(nothing);
+
+/** A target and where its upstream is, whatever else is wrong with them. */
+export function outlineOf({ model, section, upstream }: WrittenTarget): {
+  readonly target: PlacedModel;
+  readonly upstreams: readonly PlacedName[];
+} {
+  const target = { model, ...sectionOutline.parse(section) };
+  return { target, upstreams: placedNames(upstream.name, upstreamOutline.parse(upstream.fields)) };
+}
+
+/** An upstream in several regions is one upstream for each, which `@` and the region name. */
+export function placedNames(name: string, { region, regions }: UpstreamRegions): PlacedName[] {
+  if (regions === undefined) return [{ name, region, isOneOfSeveral: false }];
+  return regions.map((each) => ({ name: `${name}@${each}`, region: each, isOneOfSeveral: true }));
+}
+
+/** Where a target serves: in every region of its upstream that knows the model. */
+export function placesIn(target: PlacedModel, upstreams: readonly PlacedName[]): readonly Place[] {
+  return upstreams.flatMap(({ name, region, isOneOfSeveral }, turn) => {
+    const model = isOneOfSeveral ? modelIn(region, target) : target.model;
+    if (model === undefined) return [];
+    return [{ upstream: name, region, model, turn, modelFor: profilesIn(region, target) }];
+  });
+}
+
+function modelIn(region: string | undefined, target: PlacedModel): string | undefined {
+  if (region === undefined) return target.model;
+  return target.identifiers[region] ?? fitToRegion(target.model, region);
+}
+
+/** The one ARN of each environment that is good in the region. */
+function profilesIn(region: string | undefined, { profiles }: PlacedModel): Place["modelFor"] {
+  const found = Object.entries(profiles).flatMap(([environment, arns]) => {
+    const arn = arns.find((each) => regionOfArn(each) === region);
+    return arn === undefined ? [] : [[environment, arn] as const];
+  });
+  return Object.fromEntries(found);
+}

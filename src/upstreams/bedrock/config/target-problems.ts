@@ -1,0 +1,128 @@
+import type { SettingProblem } from "../../../settings/problem.ts";
+import { suggest } from "../../../settings/suggest.ts";
+import type { TargetContext, WrittenTarget } from "../../kind.ts";
+import { embeddingFamilies, familyOf, type ModelFamily } from "../models/model-families.ts";
+import { fitToRegion, regionOfArn } from "../regions/fit-to-region.ts";
+import { outlineOf, placesIn, type PlacedModel, type PlacedName } from "./places.ts";
+
+/** A target, with where its upstream is, as far as it could be read. */
+interface TargetFacts extends PlacedModel, TargetContext {
+  readonly upstreams: readonly PlacedName[];
+}
+
+/** Whether a target's model is known where it must be, and good where its upstream is. */
+export function targetProblems(
+  written: WrittenTarget,
+  context: TargetContext,
+): readonly SettingProblem[] {
+  const { target, upstreams } = outlineOf(written);
+  const facts = { ...target, ...context, upstreams };
+  return [...familyProblems(facts), ...placeProblems(facts)];
+}
+
+/** Whether the model's family is known where it must be, and fits the alias. */
+function familyProblems(target: TargetFacts): readonly SettingProblem[] {
+  const { model, modelKind, family } = target;
+  const path = [...target.path, "model"];
+  const named = familyOf(model);
+  if (named !== undefined) {
+    const actual = kindOf(named);
+    if (modelKind === undefined || modelKind === actual) return [];
+    return [{ path, message: `is ${article(actual)} model, but the alias is not of that kind` }];
+  }
+  if (family !== undefined) return [];
+  if (model.startsWith("arn:")) {
+    return [{ path, message: "an ARN hides the model: the target needs bedrock.family" }];
+  }
+  if (modelKind !== "embedding") return [];
+  const message =
+    "is not a known embedding model: the target needs bedrock.family, which is one of " +
+    embeddingFamilies.join(", ");
+  return [{ path, message }];
+}
+
+function kindOf(family: ModelFamily): "chat" | "embedding" {
+  const families: readonly ModelFamily[] = embeddingFamilies;
+  return families.includes(family) ? "embedding" : "chat";
+}
+
+function article(kind: "chat" | "embedding"): string {
+  return kind === "chat" ? "a chat" : "an embedding";
+}
+
+/** Whether a target's identifiers are good in the regions of its upstream. */
+function placeProblems(target: TargetFacts): readonly SettingProblem[] {
+  const regions = target.upstreams.flatMap(({ region }) => region ?? []);
+  if (regions.length === 0) return [];
+  return [
+    ...modelProblems(target, regions),
+    ...identifierProblems(target, regions),
+    ...profileProblems(target),
+  ];
+}
+
+function modelProblems(
+  { path: target, model, identifiers, upstreams }: TargetFacts,
+  regions: readonly string[],
+): readonly SettingProblem[] {
+  const path = [...target, "model"];
+  const own = regionOfArn(model);
+  const where = regions.join(", ");
+  if (own !== undefined && !regions.includes(own)) {
+    return [{ path, message: `is an ARN of ${own}, but the upstream is in ${where}` }];
+  }
+  if (own !== undefined || upstreams.every(({ isOneOfSeveral }) => !isOneOfSeveral)) return [];
+  const unknown = regions.find(
+    (region) => identifiers[region] === undefined && fitToRegion(model, region) === undefined,
+  );
+  if (unknown === undefined) return [];
+  const message =
+    `no profile of this kind is known in ${unknown}: say the identifier there under ` +
+    "bedrock.identifiers, or name a foundation model or a global profile";
+  return [{ path, message }];
+}
+
+function identifierProblems(
+  { path, identifiers, upstreams }: TargetFacts,
+  regions: readonly string[],
+): readonly SettingProblem[] {
+  const isOneOfSeveral = upstreams.some((each) => each.isOneOfSeveral);
+  return Object.entries(identifiers).flatMap(([region, identifier]) => {
+    const own = regionOfArn(identifier) ?? region;
+    const message = !isOneOfSeveral
+      ? "is for upstreams with regions only; here model is the identifier"
+      : !regions.includes(region)
+        ? `the upstream is not in ${region}, but in ${regions.join(", ")}`
+        : own === region
+          ? undefined
+          : `is an ARN of ${own}, which is not good in ${region}`;
+    if (message === undefined) return [];
+    return [{ path: [...path, "bedrock", "identifiers", region], message }];
+  });
+}
+
+function profileProblems(facts: TargetFacts): readonly SettingProblem[] {
+  const { path: target, profiles, environments } = facts;
+  const served = placesIn(facts, facts.upstreams).flatMap(({ region }) => region ?? []);
+  return Object.entries(profiles).flatMap(([environment, arns]) => {
+    const path = [...target, "bedrock", "profiles", environment];
+    if (!environments.includes(environment)) {
+      const message = "names an environment that is not configured";
+      const suggestion = suggest(environment, environments);
+      return [suggestion === undefined ? { path, message } : { path, message, suggestion }];
+    }
+    const found = arns.map((arn) => regionOfArn(arn));
+    const elsewhere = found.find((region) => region !== undefined && !served.includes(region));
+    const lacking = served.find((region) => !found.includes(region));
+    const twice = found.find((region, index) => found.indexOf(region) < index);
+    const message =
+      elsewhere !== undefined
+        ? `has an ARN of ${elsewhere}, but the target serves in ${served.join(", ")}`
+        : lacking !== undefined
+          ? `has no ARN of ${lacking}, where the target serves too`
+          : twice !== undefined
+            ? `has two ARNs of ${twice}`
+            : undefined;
+    return message === undefined ? [] : [{ path, message }];
+  });
+}

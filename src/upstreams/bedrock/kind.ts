@@ -1,0 +1,29 @@
+import type { UpstreamKind } from "../kind.ts";
+import { createBedrockAdapter } from "./adapter.ts";
+import { buildUpstreams } from "./config/build.ts";
+import { contradictions, fields } from "./config/fields.ts";
+import { outlineOf, placesIn } from "./config/places.ts";
+import { targetProblems } from "./config/target-problems.ts";
+import { targetSections } from "./config/target-sections.ts";
+import { doubtfulModels, endingModels } from "./facts/model-warnings.ts";
+import type { BedrockSettings } from "./settings.ts";
+
+export const bedrockKind: UpstreamKind<typeof fields, typeof targetSections, BedrockSettings> = {
+  name: "bedrock",
+  about: "Amazon Bedrock",
+  fields,
+  // A whole answer comes with its first byte, and a stream is silent for minutes while a model
+  // writes the arguments of a tool: silences of 125 s have been seen.
+  answerTimes: { firstByte: "5m", idle: "5m" },
+  contradictions,
+  targetSections,
+  targetProblems,
+  places(written) {
+    const { target, upstreams } = outlineOf(written);
+    return placesIn(target, upstreams);
+  },
+  build: buildUpstreams,
+  createAdapter: createBedrockAdapter,
+  endingModels,
+  doubtfulModels,
+};

@@ -1,0 +1,6 @@
+import { bedrockKind } from "./bedrock/kind.ts";
+import type { UpstreamKind } from "./kind.ts";
+import { openaiKind } from "./openai/kind.ts";
+
+/** One line a kind. */
+export const upstreamKinds: readonly UpstreamKind[] = [openaiKind, bedrockKind];

@@ -1,0 +1,128 @@
+import { z } from "zod";
+import type { SettingProblem } from "../../settings/problem.ts";
+import { credential, flag, httpUrl, text, wholeNumber } from "../../settings/values.ts";
+import type { FieldsOf } from "../kind.ts";
+import type { OpenAiSettings } from "./settings.ts";
+
+/** Sluice sets these itself, or they belong to one connection and never travel on. */
+const reservedHeaders: ReadonlySet<string> = new Set([
+  "accept-encoding",
+  "connection",
+  "content-encoding",
+  "content-length",
+  "content-type",
+  "expect",
+  "host",
+  "keep-alive",
+  "proxy-authorization",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+const headersSchema = z
+  .record(
+    z
+      .string()
+      .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, "must be the name of a header")
+      .refine(
+        (name) => !reservedHeaders.has(name.toLowerCase()),
+        "must not be a header that Sluice sets itself",
+      ),
+    z.string().regex(/^[\x20-\x7e\t]*$/, "must be printable ASCII without line ends"),
+  )
+  .refine((headers) => hasDistinctNames(Object.keys(headers)), {
+    error: "must not name a header twice; upper and lower case are the same",
+  })
+  .prefault({})
+  .describe("Headers added to every request.");
+
+function hasDistinctNames(names: readonly string[]): boolean {
+  return new Set(names.map((name) => name.toLowerCase())).size === names.length;
+}
+
+/** What an operator says of an upstream of this kind. */
+export const fields = {
+  base_url: httpUrl("Address of the API, with its version path, such as `/v1`."),
+  api_key: credential("Credential for the upstream. Without it none is sent.").optional(),
+  api_key_header: z
+    .enum(["authorization", "api-key"])
+    .prefault("authorization")
+    .describe("Header of the credential: `authorization` (as Bearer) or `api-key` (Azure)."),
+  headers: headersSchema,
+  query: z
+    .record(text("Name."), z.string())
+    .prefault({})
+    .describe("Query parameters added to every request."),
+  forward_fields: z
+    .array(text("Name."))
+    .max(100)
+    .prefault([])
+    .describe(
+      "Fields of a caller's body that reach this upstream beyond those of OpenAI's public API, at " +
+        "its top level, in messages and in their parts. What such a field makes the upstream do " +
+        "is not bounded by plans: name none that chooses models, addresses or credentials, or " +
+        "asks for more output.",
+    ),
+  drop_fields: z
+    .array(text("Name."))
+    .max(100)
+    .prefault([])
+    .describe("Request fields never sent to this upstream."),
+  max_tokens_field: z
+    .enum(["max_tokens", "max_completion_tokens", "as_sent"])
+    .prefault("as_sent")
+    .describe("Name under which the upstream takes the cap of output tokens."),
+  instruction_role: z
+    .enum(["system", "developer", "as_sent"])
+    .prefault("as_sent")
+    .describe("Role under which the upstream takes instructions."),
+  flatten_text_parts: flag(
+    "Joins content parts to one text when all are text, for servers that take no parts.",
+    false,
+  ),
+  stream_usage: flag("Asks for usage on streams with `stream_options.include_usage`.", true),
+  takes_token_ids: flag("Whether embedding inputs may be token ids.", true),
+  embedding_batch_limit: wholeNumber({
+    about: "Most inputs of one embedding request.",
+    min: 1,
+    max: 100_000,
+    initial: 2048,
+  }),
+  embedding_encoding: z
+    .enum(["as_sent", "float", "base64"])
+    .prefault("as_sent")
+    .describe("Form in which embedding vectors are asked for; callers get what they asked for."),
+};
+
+type Fields = FieldsOf<typeof fields>;
+
+export function contradictions(upstream: Fields): readonly SettingProblem[] {
+  if (upstream.api_key === undefined) return [];
+  const message = "must not be set together with api_key, which uses the same header";
+  return Object.keys(upstream.headers)
+    .filter((name) => name.toLowerCase() === upstream.api_key_header)
+    .map((name) => ({ path: ["headers", name], message }));
+}
+
+export function buildSettings(upstream: Fields): OpenAiSettings {
+  return {
+    baseUrl: upstream.base_url,
+    apiKey: upstream.api_key,
+    apiKeyHeader: upstream.api_key_header,
+    headers: Object.fromEntries(
+      Object.entries(upstream.headers).map(([header, value]) => [header.toLowerCase(), value]),
+    ),
+    query: upstream.query,
+    forwardFields: upstream.forward_fields,
+    dropFields: upstream.drop_fields,
+    maxTokensField: upstream.max_tokens_field,
+    instructionRole: upstream.instruction_role,
+    flattenTextParts: upstream.flatten_text_parts,
+    streamUsage: upstream.stream_usage,
+    takesTokenIds: upstream.takes_token_ids,
+    embeddingBatchLimit: upstream.embedding_batch_limit,
+    embeddingEncoding: upstream.embedding_encoding,
+  };
+}

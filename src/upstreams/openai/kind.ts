@@ -1,0 +1,14 @@
+import type { TargetSections, UpstreamKind } from "../kind.ts";
+import { createOpenAiAdapter } from "./adapter.ts";
+import { buildSettings, contradictions, fields } from "./config.ts";
+import type { OpenAiSettings } from "./settings.ts";
+
+export const openaiKind: UpstreamKind<typeof fields, TargetSections, OpenAiSettings> = {
+  name: "openai",
+  about: "any server that speaks OpenAI's",
+  fields,
+  answerTimes: { firstByte: "60s", idle: "30s" },
+  contradictions,
+  build: ({ name, fields: written }) => [{ name, settings: buildSettings(written) }],
+  createAdapter: createOpenAiAdapter,
+};

@@ -1,0 +1,139 @@
+import { z } from "zod";
+import type { ChatEvent, ChatRequest } from "../../src/domain/chat/chat.ts";
+import { UpstreamFailure } from "../../src/domain/errors/upstream-failure.ts";
+import { httpUrl, text } from "../../src/settings/values.ts";
+import type { ChatCodec, StreamDecoder, UpstreamRequest } from "../../src/upstreams/adapter.ts";
+import type { UpstreamKind } from "../../src/upstreams/kind.ts";
+
+/** A provider that answers with the words it gets, a line each, and a line with a dot at the end. */
+export interface EchoServer extends AsyncDisposable {
+  readonly url: string;
+}
+
+export function startEchoServer(): EchoServer {
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: async (request) => new Response(`${(await request.text()).replaceAll(" ", "\n")}\n.\n`),
+  });
+  return {
+    url: `http://127.0.0.1:${server.port}`,
+    [Symbol.asyncDispose]: () => server.stop(true),
+  };
+}
+
+const fields = { url: httpUrl("Address."), voice: text("Said first.").optional() };
+const section = z.strictObject({ greeting: text("Said before the echo.") }).optional();
+const targetSections = { chat: section, embedding: section };
+
+interface EchoSettings {
+  readonly url: string;
+  /** By the identifier of the model. */
+  readonly greetings: ReadonlyMap<string, string>;
+}
+
+/** The smallest kind that uses all that a kind may say of its configuration. */
+export const echoKind: UpstreamKind<typeof fields, typeof targetSections, EchoSettings> = {
+  name: "echo",
+  about: "a server that says what it hears",
+  fields,
+  answerTimes: { firstByte: "5s", idle: "5s" },
+  contradictions: ({ voice }) =>
+    voice === "none" ? [{ path: ["voice"], message: "must be a voice" }] : [],
+  targetSections,
+  targetProblems: ({ model }, { path }) =>
+    model === "mute" ? [{ path: [...path, "model"], message: "says nothing" }] : [],
+  places: ({ model, upstream: { name } }) =>
+    ["near", "far"].map((side, turn) => ({
+      upstream: `${name}@${side}`,
+      model,
+      turn,
+      modelFor: {},
+    })),
+  build: ({ name, fields: { url, voice = "" }, targets }) =>
+    ["near", "far"].map((side) => {
+      const greetings = targets.map(
+        (target) => [target.model, `${voice}${target.section?.greeting ?? ""}`] as const,
+      );
+      return { name: `${name}@${side}`, settings: { url, greetings: new Map(greetings) } };
+    }),
+  createAdapter: (settings) => ({
+    chat: echoCodec(settings),
+    requestIdHeader: "x-echo-id",
+    authorize: (request) => Promise.resolve(request),
+    readFailure: ({ status }) => ({ kind: "unavailable", message: "no echo", status }),
+  }),
+  endingModels: ({ greetings }, served) =>
+    greetings.has("old") ? [`${[...served.keys()].join()} fades`] : [],
+};
+
+function echoCodec({ url, greetings }: EchoSettings): ChatCodec {
+  const requestOf = (request: ChatRequest, model: string): UpstreamRequest => ({
+    url,
+    method: "POST",
+    headers: { "content-type": "text/plain" },
+    body: `${greetings.get(model) ?? ""}${textOf(request)}`,
+  });
+  return {
+    takesChoiceCount: false,
+    takesImageUrls: false,
+    encode: (request, model) => ({
+      request: requestOf(request, model),
+      decode: ({ body }) => {
+        const decoder = new EchoDecoder();
+        const events = decoder.push(body);
+        const words = events.map((event) => (event.type === "text-delta" ? event.text : ""));
+        return {
+          choices: [{ ...silence, content: words.join("") }],
+          usage: undefined,
+          systemFingerprint: undefined,
+          serviceTier: undefined,
+        };
+      },
+    }),
+    encodeStream: (request, model) => ({
+      request: requestOf(request, model),
+      newDecoder: () => new EchoDecoder(),
+    }),
+  };
+}
+
+function textOf({ messages }: ChatRequest): string {
+  const content = messages.at(-1)?.content;
+  return typeof content === "string" ? content : "";
+}
+
+const silence = {
+  index: 0,
+  content: undefined,
+  refusal: undefined,
+  reasoning: undefined,
+  toolCalls: [],
+  functionCall: undefined,
+  finishReason: "stop",
+  logprobs: undefined,
+} as const;
+
+class EchoDecoder implements StreamDecoder<ChatEvent> {
+  failure: UpstreamFailure | undefined;
+  isDone = false;
+  readonly malformedEvents = 0;
+  #rest = "";
+
+  push(bytes: Uint8Array): readonly ChatEvent[] {
+    const lines = (this.#rest + new TextDecoder().decode(bytes)).split("\n");
+    this.#rest = lines.pop() ?? "";
+    this.isDone ||= lines.includes(".");
+    return lines.map((line) =>
+      line === "."
+        ? { type: "choice-finish", choice: 0, finishReason: "stop" }
+        : { type: "text-delta", choice: 0, text: `${line} ` },
+    );
+  }
+
+  end(): readonly ChatEvent[] {
+    if (this.isDone) return [];
+    this.failure = new UpstreamFailure({ kind: "broken-answer", message: "the echo was cut" });
+    return [];
+  }
+}

@@ -1,0 +1,30 @@
+import type { LimitScope, LimitWindow } from "../../src/domain/limits/limit-scope.ts";
+
+/** The limits of one id in one sort of window, as a customer would say them. */
+export interface LimitsOfId {
+  readonly id: string;
+  readonly window: LimitWindow;
+  /** In all of the window. */
+  readonly requests: number;
+  readonly tokens: number;
+  readonly overrunFactor: number;
+  readonly isShared: boolean;
+}
+
+/** In the order in which their ids come. */
+export function limitsById(scopes: readonly LimitScope[]): readonly LimitsOfId[] {
+  const byName = new Map<string, LimitsOfId>();
+  for (const { id, window, unit, limit, overrunFactor = Infinity, isShared = false } of scopes) {
+    const name = `${id} ${window === "minute"}`;
+    const so = byName.get(name);
+    byName.set(name, {
+      id,
+      window,
+      requests: unit === "requests" ? limit : (so?.requests ?? Infinity),
+      tokens: unit === "tokens" ? limit : (so?.tokens ?? Infinity),
+      isShared,
+      overrunFactor: unit === "tokens" ? overrunFactor : (so?.overrunFactor ?? Infinity),
+    });
+  }
+  return [...byName.values()];
+}
