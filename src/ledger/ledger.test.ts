@@ -351,7 +351,7 @@ test("a nearly full spool warns once, a full one refuses calls, and a flushed on
   await ledger.flush();
   expect([hasRoom(ledger), ledger.whyNotReady()]).toEqual([true, undefined]);
   expect(bench.store.rows.size).toBe(calls + 1);
-  expect(bench.log.of("roomyAgain")).toHaveLength(1);
+  expect(bench.log.of("hasRoomAgain")).toHaveLength(1);
   bench.store.refuse = () => unavailable;
   for (; hasRoom(ledger); calls += 1) ledger.close(closedCall(`req_later_${calls}`));
   expect(bench.log.of("nearlyFull")).toHaveLength(2);

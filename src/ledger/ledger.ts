@@ -45,10 +45,10 @@ export interface LedgerEvents {
   spoolRecovered(): void;
   nearlyFull(bytes: number, limit: number): void;
   /** Called once after `nearlyFull`. */
-  roomyAgain(): void;
+  hasRoomAgain(): void;
   replayed(replayed: Replayed): void;
   /** At the start: a file in the spool folder that cannot be read was left in place. */
-  passedOver(path: string, reason: string): void;
+  fileSkipped(path: string, reason: string): void;
   /** A file of this process was damaged when it was read back; it is kept. */
   damaged(path: string, skippedBytes: number): void;
   deadLettered(callId: string, error: unknown): void;
@@ -293,7 +293,7 @@ class SpooledLedger implements Ledger {
       this.#options.on.nearlyFull(bytes, spoolLimitBytes);
     } else if (this.#isNearlyFull && bytes < spoolLimitBytes * roomyShare) {
       this.#isNearlyFull = false;
-      this.#options.on.roomyAgain();
+      this.#options.on.hasRoomAgain();
     }
   }
 }

@@ -5,7 +5,7 @@ import type { OpenedCall, UsageRecord } from "../domain/usage/usage.ts";
 import { recordsAtOnce, type ReadBack } from "./read-back.ts";
 import { RecordReader } from "./spool/record-reader.ts";
 import { segmentNumber } from "./spool/segment.ts";
-import { putAway, type SpoolFiles } from "./spool/spool-files.ts";
+import { retireFile, type SpoolFiles } from "./spool/spool-files.ts";
 import type { Delivered } from "./spool/spool-record.ts";
 
 /** The calls that a start found in the spool. */
@@ -29,7 +29,7 @@ export interface LeftFiles {
 
 export interface LeftFilesEvents {
   /** A file named like a spool file is none or cannot be read. */
-  passedOver(path: string, reason: string): void;
+  fileSkipped(path: string, reason: string): void;
 }
 
 export function findLeftFiles(folder: string, on: LeftFilesEvents): LeftFiles {
@@ -44,7 +44,7 @@ export function findLeftFiles(folder: string, on: LeftFilesEvents): LeftFiles {
     const path = join(folder, name);
     const reason = whyUnreadable(path);
     if (reason === undefined) paths.push(path);
-    else on.passedOver(path, reason);
+    else on.fileSkipped(path, reason);
   }
   return {
     paths,
@@ -113,7 +113,7 @@ export class Replay implements ReadBack {
     let skippedBytes = 0;
     for (const file of this.#read) {
       skippedBytes += file.skippedBytes;
-      this.#putAway(file);
+      this.#retire(file);
     }
     this.#options.onDone({
       closed: this.#closed,
@@ -126,9 +126,9 @@ export class Replay implements ReadBack {
     this.#reader?.close();
   }
 
-  #putAway({ path, skippedBytes }: ReadFile): void {
+  #retire({ path, skippedBytes }: ReadFile): void {
     try {
-      putAway(this.#options.files, path, skippedBytes);
+      retireFile(this.#options.files, path, skippedBytes);
     } catch {
       // The file is replayed at the next start, which changes nothing.
     }

@@ -96,7 +96,7 @@ test.each([
   ["ENOSPC", 30],
   ["EIO", 0],
   ["EIO", 200],
-])("%s after %d bytes refuses new calls and loses none that runs", async (code, bytesBefore) => {
+])("%s after %d bytes refuses new calls and loses no running one", async (code, bytesBefore) => {
   using folder = new TestFolder();
   const { files, store, log, ledger } = setUp(folder);
   store.refuse = () => away;

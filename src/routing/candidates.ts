@@ -109,20 +109,20 @@ function whyNotReady({ isEjected, ejectedForMs, because, pausedForMs }: TargetVi
   return whys.join("; ");
 }
 
-interface Place {
+interface RankedTarget {
   readonly found: FoundTarget;
   readonly why: string;
 }
 
-function inOrder(targets: readonly FoundTarget[], random: () => number): readonly Place[] {
+function inOrder(targets: readonly FoundTarget[], random: () => number): readonly RankedTarget[] {
   const [only, second] = targets;
   if (only === undefined) return [];
-  if (second === undefined) return placesOf(targets);
+  if (second === undefined) return ranked(targets);
   const keyed = targets.map((found) => ({ found, key: drawKey(found.target.weight, random) }));
   keyed.sort(
     (one, other) => one.found.target.priority - other.found.target.priority || one.key - other.key,
   );
-  return byPriority(keyed.map(({ found }) => found)).flatMap(placesOf);
+  return byPriority(keyed.map(({ found }) => found)).flatMap(ranked);
 }
 
 /**
@@ -143,13 +143,13 @@ function byPriority(sorted: readonly FoundTarget[]): readonly (readonly FoundTar
   return groups;
 }
 
-function placesOf(drawn: readonly FoundTarget[]): readonly Place[] {
+function ranked(drawn: readonly FoundTarget[]): readonly RankedTarget[] {
   const [first, second, ...rest] = drawn;
   if (first === undefined) return [];
   const { priority } = first.target;
   if (second === undefined) return [{ found: first, why: `priority ${priority}` }];
   const total = drawn.reduce((sum, { target }) => sum + target.weight, 0);
-  const byWeight = (found: FoundTarget): Place => ({
+  const byWeight = (found: FoundTarget): RankedTarget => ({
     found,
     why: `priority ${priority}, weight ${found.target.weight} of ${total}`,
   });

@@ -41,7 +41,7 @@ export interface Draining {
   /** Time limit for one answer. */
   readonly timeoutMs: number;
   /** Slots for draining answers; without a free one the answer is aborted. */
-  readonly places: InFlight;
+  readonly slots: InFlight;
 }
 
 export interface CallSettings {

@@ -34,8 +34,8 @@ test("a host that refuses connections is reachable: it may be draining", async (
 
 test("an unresolvable host counts as reachable: the attempt reports the error", async () => {
   const rejected = (): Promise<never> => Promise.reject(new Error("no address"));
-  const nobody = connectProbe({ resolveHost: rejected, clock });
-  expect(await nobody("http://nobody.example/", farOffMs)).toBe(true);
+  const unresolvable = connectProbe({ resolveHost: rejected, clock });
+  expect(await unresolvable("http://nobody.example/", farOffMs)).toBe(true);
 });
 
 test("a host that does not answer times out, and the probe closes its sockets", async () => {

@@ -37,7 +37,7 @@ test.each([
   [100, 99],
   [3_000, 2_999],
   [1_000_000, 50_000],
-])("a body of %d bytes of which %d came has not", (length, sent) =>
+])("a body of %d bytes of which %d came has not arrived", (length, sent) =>
   respond(length, sent, (response) => {
     expect(hasArrived(response, length)).toBe(false);
   }),

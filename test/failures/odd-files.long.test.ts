@@ -42,7 +42,7 @@ function startAlone(): Promise<{ exitCode: number; errors: string }> {
   return sluice("serve", "--unsupervised", "--config", bench.configPath);
 }
 
-test("what is no file in the spool folder is passed over, and each is told once", async () => {
+test("odd files in the spool folder are skipped, and each is logged once", async () => {
   await using before = await bench.serve("--unsupervised");
   const planned = [planCall(wholeMix, new Random(1), "only")];
   await bench.call(before, { from: 0, count: 1 }, () => planned.pop());
@@ -64,7 +64,7 @@ test("what is no file in the spool folder is passed over, and each is told once"
   const told = serving
     .text()
     .split("\n")
-    .filter((line) => line.includes("passed over"));
+    .filter((line) => line.includes("is skipped"));
   expect(told.map((line) => /path=\S*(0000\d+)\.spool reason=(.*)$/.exec(line)?.slice(1))).toEqual([
     ["00009001", '"a FIFO"'],
     ["00009002", '"a folder"'],

@@ -288,7 +288,7 @@ function checkProcesses({ world, gateways }: Stage): void {
     }
     for (const { name: upstream, inFlight, drain } of snapshot.upstreams.values()) {
       left(`places at ${upstream}`, inFlight.count);
-      left(`places for reading on at ${upstream}`, drain?.places.count ?? 0);
+      left(`places for reading on at ${upstream}`, drain?.slots.count ?? 0);
     }
     for (const { targets } of world.scenario.models) {
       for (const { id } of targets) {

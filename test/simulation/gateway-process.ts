@@ -205,7 +205,7 @@ export class GatewayProcess {
       name,
       timeouts,
       inFlight: new InFlight(maxInFlight),
-      drain: drain && { timeoutMs: drain.timeoutMs, places: new InFlight(drain.limit) },
+      drain: drain && { timeoutMs: drain.timeoutMs, slots: new InFlight(drain.limit) },
       adapter: makeAdapter(plan, this.clock),
     };
   }

@@ -189,11 +189,11 @@ function eventsFor(world: World): LedgerEvents {
     spoolFailed: never("the spool failed"),
     spoolRecovered: nothing,
     nearlyFull: nothing,
-    roomyAgain: nothing,
+    hasRoomAgain: nothing,
     replayed: ({ skippedBytes }) => {
       if (skippedBytes > 0) violate(world, "ledger", `${skippedBytes} bytes could not be read`);
     },
-    passedOver: never("a file in the spool folder cannot be read"),
+    fileSkipped: never("a file in the spool folder cannot be read"),
     damaged: never("a file of the spool is damaged"),
     deadLettered: never("a row was put aside"),
     lost: nothing,

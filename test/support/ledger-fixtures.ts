@@ -125,14 +125,14 @@ export class LedgerLog implements LedgerEvents {
   nearlyFull(...said: unknown[]): void {
     this.events.push(["nearlyFull", ...said]);
   }
-  roomyAgain(): void {
-    this.events.push(["roomyAgain"]);
+  hasRoomAgain(): void {
+    this.events.push(["hasRoomAgain"]);
   }
   replayed(...said: unknown[]): void {
     this.events.push(["replayed", ...said]);
   }
-  passedOver(...said: unknown[]): void {
-    this.events.push(["passedOver", ...said]);
+  fileSkipped(...said: unknown[]): void {
+    this.events.push(["fileSkipped", ...said]);
   }
   damaged(...said: unknown[]): void {
     this.events.push(["damaged", ...said]);

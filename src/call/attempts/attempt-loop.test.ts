@@ -24,8 +24,8 @@ import { plainCall, type CallOptions } from "../../snapshot/call.ts";
 import { runChat } from "../chat/chat-call.ts";
 import type { PipelineServices } from "../services.ts";
 
-const patientPlan: Plan = {
-  name: "patient",
+const queueingPlan: Plan = {
+  name: "queueing",
   limits: undefined,
   provisioned: false,
   queueTimeoutMs: 60_000,
@@ -233,7 +233,7 @@ test("no attempt begins after the caller's deadline", async () => {
 });
 
 test.each(["unknown-model", "bad-credential", "unsupported"] as const)(
-  "%s is not asked again where it was met, and goes on to others",
+  "%s is not retried at the same target, only at others",
   async (kind) => {
     const alone = await play({ own: [[kind]] });
     expect(alone.attempts).toEqual([
@@ -254,7 +254,7 @@ test("a stale credential is renewed once, then the next target is tried", async 
 });
 
 test.each(["invalid-request", "content-refused"] as const)(
-  "%s is told to the caller, whoever else could be asked",
+  "%s goes to the caller, even if there are other targets",
   async (kind) => {
     const { attempts, error } = await play({ own: [[kind]], fallbacks: [["answer"]] });
     expect(attempts).toEqual([`up0: ${kind}, gave up: another attempt would fail alike`]);
@@ -313,7 +313,7 @@ test("a call that waits while every target is at its limit goes to the first wit
   const basic = callOf({ environment: { name: "test", models } });
   const call = callOf({
     environment: { name: "test", models },
-    snapshot: { ...snapshot, plans: new Map([[basic.caller.key.plan, patientPlan]]) },
+    snapshot: { ...snapshot, plans: new Map([[basic.caller.key.plan, queueingPlan]]) },
   });
   const filled = model.targets.map((target) => {
     const terms = { key: call.caller.key.id, isStreamed: false, hasToServe: false };

@@ -59,7 +59,7 @@ export async function attemptChat(
   }
   try {
     if (codec.takesChoiceCount) await sendTogether(attempt, progress);
-    else await sendApart(attempt, progress);
+    else await sendSeparately(attempt, progress);
     return progress.result();
   } finally {
     // Choices answered before another failed have used their tokens.
@@ -76,7 +76,7 @@ async function sendTogether(
   progress.add(missing, await attemptWhole(exchange, candidate, context));
 }
 
-async function sendApart(attempt: ChatAttempt, progress: ChoiceProgress): Promise<void> {
+async function sendSeparately(attempt: ChatAttempt, progress: ChoiceProgress): Promise<void> {
   const { request, codec, candidate, context } = attempt;
   const exchange = codec.encode({ ...request, n: null }, candidate.target.model);
   const missing = progress.missing();

@@ -36,8 +36,8 @@ export async function sendMissing(attempt: EmbeddingAttempt): Promise<void> {
   }
   const { call } = context;
   const deadline = call.receivedAt + timeoutsOf(candidate).totalMs;
-  const places = Math.min(candidate.model.fanOut, slotsAt(candidate));
-  const work = { count: batches.length, limit: places, signal: call.signal };
+  const slots = Math.min(candidate.model.fanOut, slotsAt(candidate));
+  const work = { count: batches.length, limit: slots, signal: call.signal };
   try {
     await inParallel(work, (index, signal) => {
       const own = { ...attempt, context: { ...context, call: { ...call, signal } } };

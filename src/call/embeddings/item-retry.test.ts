@@ -29,7 +29,7 @@ test.each(["throttled", "overloaded", "connection-lost"] as const)("%s is retrie
 });
 
 test.each(["unavailable", "invalid-request", "timed-out", "stale-credential"] as const)(
-  "%s is not for a part of a call to wait out",
+  "%s is not retried for a part of a call",
   (kind) => {
     expect(waitBeforeItemRetry({ kind, message: "" }, 1, 0)).toBeUndefined();
   },

@@ -9,7 +9,7 @@ test.each([
   ["GIF87a....", "image/gif"],
   ["GIF89a....", "image/gif"],
   ["RIFF\x10\0\0\0WEBPVP8 ", "image/webp"],
-] as const)("%p begins an image of type %s", (text, type) => {
+] as const)("%p is the start of an image of type %s", (text, type) => {
   expect(imageTypeOf(bytesOf(text))).toBe(type);
 });
 
@@ -23,6 +23,6 @@ test.each([
   "RIFF\x10\0\0\0",
   "<svg xmlns='http://www.w3.org/2000/svg'/>",
   " GIF89a",
-])("%p begins no image that models take", (text) => {
+])("%p is not an image that models accept", (text) => {
   expect(imageTypeOf(bytesOf(text))).toBeUndefined();
 });

@@ -41,7 +41,7 @@ async function open(opening: Opening = {}) {
   const { usageTimeoutMs = 5_000, clock = systemClock, codec = {}, choices = 1 } = opening;
   const upstream = new ToldUpstream(opening.begin);
   upstreams.push(upstream);
-  const drain = opening.drain && { timeoutMs: 5_000, places: new InFlight(2), ...opening.drain };
+  const drain = opening.drain && { timeoutMs: 5_000, slots: new InFlight(2), ...opening.drain };
   const adapter = adapterOf(upstream.url, { chat: codec });
   const built = upstreamOf("up", { adapter, drain });
   const model = modelOf({ targets: [targetOf("up")] });
@@ -62,7 +62,7 @@ async function open(opening: Opening = {}) {
     caller.abort();
     answer.cancel();
   };
-  const parts = { caller, places: drain?.places, inFlight: built.inFlight, running };
+  const parts = { caller, slots: drain?.slots, inFlight: built.inFlight, running };
   return { upstream, answer, records, leave, ...parts };
 }
 
@@ -107,11 +107,11 @@ test("without a drain the upstream is aborted when the caller leaves, and the de
 });
 
 test("with a drain the answer is read to the upstream's usage report", async () => {
-  const { upstream, records, leave, places, inFlight } = await open({ drain: {} });
+  const { upstream, records, leave, slots, inFlight } = await open({ drain: {} });
   leave();
   upstream.last.text("nobody reads this");
   await Bun.sleep(20);
-  expect([records.length, upstream.last.isAborted, places?.count]).toEqual([0, false, 1]);
+  expect([records.length, upstream.last.isAborted, slots?.count]).toEqual([0, false, 1]);
   upstream.last.finish();
   upstream.last.usage();
   await until(() => records.length === 1);
@@ -123,7 +123,7 @@ test("with a drain the answer is read to the upstream's usage report", async () 
     outputTokens: 700,
     usageSource: "upstream",
   });
-  expect(places?.count).toBe(0);
+  expect(slots?.count).toBe(0);
   await until(() => inFlight.count === 0);
 });
 
@@ -140,19 +140,19 @@ test("a read that is running when the caller leaves is part of the drain", async
 });
 
 test("a drain ends at its timeout, and the delivered output is counted", async () => {
-  const { upstream, records, leave, places } = await open({ drain: { timeoutMs: 30 } });
+  const { upstream, records, leave, slots } = await open({ drain: { timeoutMs: 30 } });
   leave();
   upstream.last.text("nobody reads this");
   await until(() => records.length === 1);
   expect(records[0]).toMatchObject({ outputTokens: 2, usageSource: "counted" });
   await until(() => upstream.last.isAborted);
-  expect(places?.count).toBe(0);
+  expect(slots?.count).toBe(0);
 });
 
 test("an answer without a free drain slot is aborted", async () => {
-  const places = new InFlight(1);
-  const first = await open({ drain: { places } });
-  const second = await open({ drain: { places } });
+  const slots = new InFlight(1);
+  const first = await open({ drain: { slots } });
+  const second = await open({ drain: { slots } });
   first.leave();
   second.leave();
   expect([first.records.length, second.records.length]).toEqual([0, 1]);
@@ -164,12 +164,12 @@ test("an answer without a free drain slot is aborted", async () => {
 });
 
 test("an upstream that breaks while it is drained leaves the count of the delivered output", async () => {
-  const { upstream, records, leave, places } = await open({ drain: {} });
+  const { upstream, records, leave, slots } = await open({ drain: {} });
   leave();
   await upstream.stop();
   await until(() => records.length === 1);
   expect(records[0]).toMatchObject({ outcome: "abandoned", usageSource: "counted" });
-  expect(places?.count).toBe(0);
+  expect(slots?.count).toBe(0);
 });
 
 test.each([
@@ -208,7 +208,7 @@ test("a caller that leaves during a read ends the call once, as abandoned", asyn
 });
 
 test("the usage of a finished answer is awaited after the caller has left, even without a drain slot", async () => {
-  const drain = { places: new InFlight(0) };
+  const drain = { slots: new InFlight(0) };
   const { upstream, answer, records, leave, inFlight } = await open({ drain });
   upstream.last.finish();
   await answer.next();
@@ -242,7 +242,7 @@ test("missing usage is awaited only until its timeout", async () => {
 test.each([
   ["finished", undefined],
   ["drained", { timeoutMs: 5_000 }],
-] as const)("the end of the process closes the account of a %s answer", async (state, drain) => {
+] as const)("a shutdown closes the account of a %s answer", async (state, drain) => {
   const { clock } = manualTime();
   const { upstream, answer, records, leave, running } = await open({ drain, clock });
   if (state === "finished") {
@@ -262,7 +262,7 @@ test.each([
 test("an answer that finishes during a drain gets the usage timeout from then on", async () => {
   const { timers, clock } = manualTime();
   const opening = { clock, drain: { timeoutMs: 1_000 }, usageTimeoutMs: 3_000 };
-  const { upstream, records, leave, places } = await open(opening);
+  const { upstream, records, leave, slots } = await open(opening);
   leave();
   timers.advance(900);
   upstream.last.finish();
@@ -273,7 +273,7 @@ test("an answer that finishes during a drain gets the usage timeout from then on
   upstream.last.usage();
   await until(() => records.length === 1);
   expect(records[0]).toMatchObject({ ...told, outcome: "abandoned", usageSource: "upstream" });
-  expect(places?.count).toBe(0);
+  expect(slots?.count).toBe(0);
 });
 
 test("a call that the gateway ends after the finish fails at once, and is billed as reported", async () => {

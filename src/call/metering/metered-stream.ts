@@ -90,12 +90,12 @@ export class MeteredStream {
     this.#observeFirst();
     if (this.#awaitsCount()) {
       this.#end(() => void this.#readOn(usageTimeoutMs, account));
-    } else if (!this.#isReported && drain?.places.tryEnter() === true) {
-      const leavePlace = (): void => {
-        drain.places.leave();
+    } else if (!this.#isReported && drain?.slots.tryEnter() === true) {
+      const leaveSlot = (): void => {
+        drain.slots.leave();
         account();
       };
-      this.#end(() => void this.#readOn(drain.timeoutMs, leavePlace));
+      this.#end(() => void this.#readOn(drain.timeoutMs, leaveSlot));
     } else {
       this.#options.open.rest.cancel();
       this.#end(account);

@@ -20,7 +20,7 @@ function padded(code: number, digits: number): string {
 }
 
 const writings: Readonly<Record<string, (text: string) => string>> = {
-  "as it is": (text) => text,
+  plain: (text) => text,
   "in capitals": (text) => text.toUpperCase(),
   "percent-encoded": encodeURIComponent,
   "percent-encoded, every character": (text) => each(text, (code) => `%${padded(code, 2)}`),
@@ -36,13 +36,13 @@ const writings: Readonly<Record<string, (text: string) => string>> = {
   "hexadecimal digits in capitals": (text) => hexOf(text).toUpperCase(),
   "hexadecimal digits in pairs": (text) => each(text, (code) => `${padded(code, 2)} `),
   base64: (text) => Buffer.from(text).toString("base64"),
-  "base64 behind one byte": (text) => Buffer.from(`:${text}`).toString("base64"),
-  "base64 behind two bytes": (text) => Buffer.from(`::${text};;`).toString("base64"),
+  "base64 after one byte": (text) => Buffer.from(`:${text}`).toString("base64"),
+  "base64 after two bytes": (text) => Buffer.from(`::${text};;`).toString("base64"),
   "base64 for URLs": (text) => Buffer.from(text).toString("base64url"),
   "base64 in lines": (text) => Buffer.from(text).toString("base64").replace(/.{5}/g, "$&\r\n"),
   "split by spaces": (text) => text.replace(/.{4}/g, "$& "),
   "split by line ends that JSON escapes": (text) => text.replace(/.{4}/g, "$&\\n"),
-  "split by what nobody sees": (text) => text.replace(/.{4}/g, "$&\u200b"),
+  "split by invisible characters": (text) => text.replace(/.{4}/g, "$&\u200b"),
 };
 
 describe("a text is removed", () => {

@@ -16,7 +16,7 @@ export type UpstreamFailureKind =
   | "unfit-answer"
   /** The upstream refused the gateway's credential. */
   | "bad-credential"
-  /** The credential has expired; the next attempt gets a fresh one. */
+  /** The credential was refused for its age; the next attempt gets a fresh one. */
   | "stale-credential"
   /** The upstream does not know the target's model identifier. */
   | "unknown-model"

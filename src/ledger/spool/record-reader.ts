@@ -44,7 +44,7 @@ export class RecordReader {
       this.#reader.open();
     } catch (error) {
       // A missing file does not come back: it counts as damage.
-      if (!isGone(error)) throw error;
+      if (!isMissing(error)) throw error;
     }
     this.#bytes = Bun.file(this.#path).size;
   }
@@ -61,6 +61,6 @@ export class RecordReader {
   }
 }
 
-function isGone(error: unknown): boolean {
+function isMissing(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "ENOENT";
 }

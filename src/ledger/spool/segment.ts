@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { OpenedCall, UsageRecord } from "../../domain/usage/usage.ts";
-import { putAway, type SpoolFiles } from "./spool-files.ts";
+import { retireFile, type SpoolFiles } from "./spool-files.ts";
 import { writeCheckpoint, writeClose, writeOpen, type Delivered } from "./spool-record.ts";
 
 export interface SegmentPlace {
@@ -125,7 +125,7 @@ export class Segment {
   }
 
   remove(): void {
-    putAway(this.#files, this.path, this.skippedBytes);
+    retireFile(this.#files, this.path, this.skippedBytes);
   }
 
   async #bringToDisk(file: number): Promise<void> {

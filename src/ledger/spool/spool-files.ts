@@ -49,7 +49,7 @@ async function syncFolder(path: string): Promise<void> {
 }
 
 /** Removes a finished file; a damaged one is renamed and kept for the operator. */
-export function putAway(files: SpoolFiles, path: string, skippedBytes: number): void {
+export function retireFile(files: SpoolFiles, path: string, skippedBytes: number): void {
   if (skippedBytes === 0) files.remove(path);
   else files.rename(path, path.replace(/spool$/, "damaged"));
 }

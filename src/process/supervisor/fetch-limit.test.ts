@@ -35,7 +35,7 @@ test.each([
   ["operator", 100, 8192, false],
   [undefined, 9000, 8192, true],
   [undefined, undefined, 8192, false],
-] as const)("a limit that %p set to %p where %p is wanted: right is %p", (...one) => {
+] as const)("a limit set by %p to %p where %p is wanted: right is %p", (...one) => {
   const [fetchLimitOwner, maxHttpRequests, wanted, isRight] = one;
   expect(hasFetchLimit(wanted, { ...base, fetchLimitOwner, maxHttpRequests })).toBe(isRight);
 });

@@ -49,7 +49,7 @@ export class Supervisor {
   /** Arguments added to those of the command line. */
   #addresses: readonly string[] = [];
   #hasServed = false;
-  #isHurried = false;
+  #isForced = false;
   #hasHungUp = false;
   #exitCode: number = exitCodes.ok;
   readonly #stopSignals: StopSignals;
@@ -77,7 +77,7 @@ export class Supervisor {
     const isEnding = this.#ending.signal.aborted;
     for (const worker of this.#running) worker.pass(signal);
     if (!isEnding) return this.#ending.abort();
-    this.#isHurried = true;
+    this.#isForced = true;
     this.#options.clock.schedule(() => {
       for (const worker of this.#running) worker.kill();
     }, killAfterMs);
@@ -140,12 +140,12 @@ export class Supervisor {
 
   /** Not a crash: a worker that was cut short, was asked to end, or never served. */
   #isCrash(end: WorkerEnd): boolean {
-    if (this.#isHurried || this.#isAskedFor(end)) return false;
+    if (this.#isForced || this.#isAskedFor(end)) return false;
     return this.#hasServed || end.signal !== undefined;
   }
 
   #isAskedFor({ exitCode, signal }: WorkerEnd): boolean {
-    if (!this.#ending.signal.aborted || this.#isHurried) return false;
+    if (!this.#ending.signal.aborted || this.#isForced) return false;
     return signal === undefined ? exitCode === exitCodes.ok : endSignals.includes(signal);
   }
 

@@ -88,9 +88,9 @@ function buildDraining(
   earlier: Draining | undefined,
 ): Draining | undefined {
   if (settings === undefined) return undefined;
-  const slots = earlier?.places ?? new InFlight(settings.limit);
+  const slots = earlier?.slots ?? new InFlight(settings.limit);
   slots.limit = settings.limit;
-  return { timeoutMs: settings.timeoutMs, places: slots };
+  return { timeoutMs: settings.timeoutMs, slots };
 }
 
 /** Settings of the listeners. */

@@ -82,12 +82,12 @@ export class TargetHealth {
     return {
       answered: () => {
         if (!isUnderWay || attempt.isAnswered) return;
-        this.#tell(target.id, state, state.answered(attempt, clock.monotonic()));
+        this.#notify(target.id, state, state.answered(attempt, clock.monotonic()));
       },
       ended: (outcome) => {
         if (!isUnderWay) return;
         isUnderWay = false;
-        this.#tell(target.id, state, state.ended(attempt, outcome, this.#moment()));
+        this.#notify(target.id, state, state.ended(attempt, outcome, this.#moment()));
       },
       overdueAfterMs: state.overdueAfterMs(attempt),
       whenSilent: (run) => state.whenSilent(attempt, clock.monotonic(), run),
@@ -100,7 +100,7 @@ export class TargetHealth {
     if (!state.tryBeginProbe()) return undefined;
     return {
       timeoutMs: state.probeTimeoutMs(this.#options.clock.monotonic()),
-      ended: (result) => this.#tell(targetId, state, state.probeEnded(result, this.#moment())),
+      ended: (result) => this.#notify(targetId, state, state.probeEnded(result, this.#moment())),
     };
   }
 
@@ -131,7 +131,7 @@ export class TargetHealth {
     return state;
   }
 
-  #tell(target: string, state: TargetState, changes: readonly TargetChange[]): void {
+  #notify(target: string, state: TargetState, changes: readonly TargetChange[]): void {
     if (this.#states.get(target) !== state) return;
     for (const { key, ejected } of changes) {
       if (ejected === undefined) this.#options.onReturned({ target, key });

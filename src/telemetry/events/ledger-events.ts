@@ -58,7 +58,7 @@ export class LedgerTelemetry {
     this.#logger.log("warn", message, { bytes, limit });
   }
 
-  roomyAgain(): void {
+  hasRoomAgain(): void {
     logRecovery(this.#logger, this.#spoolSpace, "the spool has room again");
   }
 
@@ -70,7 +70,7 @@ export class LedgerTelemetry {
   }
 
   /** The usage it may hold is replayed at a start that can read it. */
-  passedOver(path: string, reason: string): void {
+  fileSkipped(path: string, reason: string): void {
     const message = "a file in the spool folder cannot be read and is skipped";
     this.#logger.log("error", message, { path, reason });
   }

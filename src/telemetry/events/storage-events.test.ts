@@ -76,7 +76,7 @@ test("a spool that is nearly full again within a minute is logged again", () => 
   const { clock, ledger, logged } = start();
   ledger.nearlyFull(81, 100);
   clock.advance(5_000);
-  ledger.roomyAgain();
+  ledger.hasRoomAgain();
   ledger.nearlyFull(82, 100);
   expect(logged()).toEqual([
     expect.objectContaining({ level: "warn", bytes: 81 }),

@@ -38,8 +38,8 @@ export class LogOutput implements LogSink {
     describeDropped: (lines) => `${lines} lines could not be written`,
   };
   #dropped = 0;
-  #told = 0;
-  #isTelling = false;
+  #reported = 0;
+  #isReporting = false;
   #stopTimer: (() => void) | undefined;
   #hasEnded = false;
 
@@ -69,7 +69,7 @@ export class LogOutput implements LogSink {
   end(): void {
     this.#hasEnded = true;
     this.#stopTimer?.();
-    if (this.#dropped > this.#told) this.#tell();
+    if (this.#dropped > this.#reported) this.#report();
   }
 
   #put(file: number, line: string): void {
@@ -82,28 +82,28 @@ export class LogOutput implements LogSink {
 
   #drop(): void {
     this.#dropped += 1;
-    this.#tellSoon();
+    this.#reportSoon();
   }
 
-  #tellSoon(): void {
+  #reportSoon(): void {
     if (this.#stopTimer !== undefined || this.#hasEnded) return;
     this.#stopTimer = this.#clock.schedule(() => {
       this.#stopTimer = undefined;
       // The count still grows while the reader is slow.
-      if (this.#queue.waitingBytes > this.#settings.limitBytes / 2) this.#tellSoon();
-      else this.#tell();
+      if (this.#queue.waitingBytes > this.#settings.limitBytes / 2) this.#reportSoon();
+      else this.#report();
     }, reportIntervalMs);
   }
 
-  #tell(): void {
-    if (this.#isTelling) return;
-    this.#isTelling = true;
+  #report(): void {
+    if (this.#isReporting) return;
+    this.#isReporting = true;
     const dropped = this.#dropped;
-    const line = this.#settings.describeDropped(dropped - this.#told);
+    const line = this.#settings.describeDropped(dropped - this.#reported);
     const onEnd = (error?: unknown): void => {
-      this.#isTelling = false;
-      if (error === undefined) this.#told = dropped;
-      if (this.#dropped > this.#told) this.#tellSoon();
+      this.#isReporting = false;
+      if (error === undefined) this.#reported = dropped;
+      if (this.#dropped > this.#reported) this.#reportSoon();
     };
     this.#queue.push({ file: standardError, bytes: Buffer.from(`${line}\n`), onEnd });
   }
