@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { adminErrors } from "../src/domain/errors/admin-error.ts";
 import { gatewayErrors } from "../src/domain/errors/gateway-error.ts";
+import type { AnswerSharing } from "../src/idempotency/repeatable-calls.ts";
 import { adminRoutes, dataRoutes } from "../src/routes.ts";
 import { startGateway } from "../test/support/gateway.ts";
 import { plain, readDocument as read, tableRows } from "../test/support/documents.ts";
@@ -56,8 +57,12 @@ test("docs/api.md has every route of the route table, and no other", () => {
   } as const;
   const whyNotReady = (): undefined => undefined;
   const renderMetrics = (): string => "";
+  const sharing: AnswerSharing = {
+    whole: ({ call }, run) => run(call),
+    streamed: ({ call }, run) => run(call),
+  };
   const routes = [
-    ...dataRoutes({ services, settings: () => settings, whyNotReady }).map(
+    ...dataRoutes({ services, settings: () => settings, sharing, whyNotReady }).map(
       (route) => ["data", route] as const,
     ),
     ...adminRoutes({ renderMetrics, whyNotReady, control: [] }).map(

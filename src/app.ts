@@ -1,5 +1,5 @@
 import type { AdminServices } from "./control/services.ts";
-import { Idempotency } from "./idempotency/idempotency.ts";
+import { RepeatableCalls } from "./idempotency/repeatable-calls.ts";
 import { followConfig } from "./process/wiring/build-routing.ts";
 import type { App, AppOverrides } from "./process/wiring/app-interface.ts";
 import { buildServices, type BuiltServices } from "./process/wiring/build-services.ts";
@@ -56,6 +56,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
 class RunningApp implements App {
   readonly events: TelemetryEvents;
   readonly admin: AdminServices;
+  readonly #overrides: AppOverrides;
   #config: Config;
   #edge: EdgeSettings;
   readonly #clock: Clock;
@@ -66,21 +67,21 @@ class RunningApp implements App {
   readonly #running: RunningCalls;
   readonly #services: BuiltServices;
   readonly #peppers: Peppers;
-  readonly #authenticate: DispatchOptions["authenticate"];
   readonly #control: ControlPlane;
   readonly #hooks: readonly CallHook[];
   #snapshot: Snapshot;
-  #idempotency: Idempotency | undefined;
+  #repeatable: RepeatableCalls | undefined;
   #data: Listener | undefined;
   #admin: Listener | undefined;
   readonly #shutdown = new Shutdown();
 
   constructor(config: Config, overrides: AppOverrides) {
+    this.#overrides = overrides;
     this.#config = config;
     this.#edge = buildEdge(config);
     this.#clock = overrides.clock ?? systemClock;
     this.#randomBytes = overrides.randomBytes ?? ((target) => crypto.getRandomValues(target));
-    this.#telemetry = this.#createTelemetry(overrides);
+    this.#telemetry = this.#createTelemetry();
     const telemetry = this.#telemetry;
     const events = (this.events = telemetry.events);
     const owner = new Installation(config, { random: this.#randomBytes, clock: this.#clock });
@@ -116,7 +117,6 @@ class RunningApp implements App {
     });
     this.#followConfig();
     telemetry.metrics.capacity.follow(() => this.#services.capacity.views());
-    this.#authenticate = this.#createAuthenticate();
     this.admin = this.#createAdminServices();
     const onBootstrapToken = overrides.onBootstrapToken ?? ((): undefined => undefined);
     this.#control = new ControlPlane({ config, services: this.admin, events, onBootstrapToken });
@@ -169,8 +169,8 @@ class RunningApp implements App {
   }
 
   #followConfig(): void {
-    const followed = { config: this.#config, snapshot: this.#snapshot };
-    followConfig(this.#services, { ...followed, events: this.#telemetry.routing });
+    const { routing: events } = this.#telemetry;
+    followConfig(this.#services, { config: this.#config, snapshot: this.#snapshot, events });
   }
 
   flushUsage(): Promise<void> {
@@ -192,25 +192,24 @@ class RunningApp implements App {
     await Promise.all([this.#data?.cut(), this.#admin?.cut()]);
     await this.#shutdown.settle(() => this.#running.size);
     await this.#control.stop();
-    await this.#idempotency?.close();
+    await this.#repeatable?.close();
     await this.#storage.close();
     if (this.#admin !== undefined) this.events.stopped();
   }
 
   readonly #openCalls = () => Math.max(this.#data?.pendingRequests ?? 0, this.#running.size);
 
-  readonly #whyNotReady = (): string | undefined => {
-    return this.#shutdown.hasBegun ? "shutting down" : this.#storage.whyNotReady();
-  };
+  readonly #whyNotReady = (): string | undefined =>
+    this.#shutdown.hasBegun ? "shutting down" : this.#storage.whyNotReady();
 
-  #createTelemetry(overrides: AppOverrides): Telemetry {
+  #createTelemetry(): Telemetry {
     const { logLevel: level, logFormat: format, ...settings } = this.#config.telemetry;
     return createTelemetry({
       ...settings,
       level,
       format,
       clock: this.#clock,
-      log: overrides.log ?? noLog,
+      log: this.#overrides.log ?? noLog,
       gauges: {
         openRequests: () => this.#data?.pendingRequests ?? 0,
         queuedUsageRows: () => this.#storage.ledger.waiting,
@@ -247,21 +246,22 @@ class RunningApp implements App {
   }
 
   #createAuthenticate(): DispatchOptions["authenticate"] {
-    return createAuthenticate({
-      peppers: this.#peppers,
-      clock: this.#clock,
-      secrets: this.#storage.keyRing,
-      snapshotMaxAgeMs: this.#config.auth.snapshotMaxAgeMs,
-      plans: () => this.#snapshot.plans,
-      onUsed: (publicId, at) => this.#storage.lastUse.note(publicId, at),
-      onOutdated: (secret) => this.#storage.renewal.note(secret),
-      onPlanMissing: (keyId, plan) => this.events.planMissing(keyId, plan),
-    });
+    return (form) =>
+      createAuthenticate({
+        form,
+        peppers: this.#peppers,
+        clock: this.#clock,
+        secrets: this.#storage.keyRing,
+        snapshotMaxAgeMs: this.#config.auth.snapshotMaxAgeMs,
+        plans: () => this.#snapshot.plans,
+        onUsed: (publicId, at) => this.#storage.lastUse.note(publicId, at),
+        onOutdated: (secret) => this.#storage.renewal.note(secret),
+        onPlanMissing: (keyId, plan) => this.events.planMissing(keyId, plan),
+      });
   }
 
   #dataTable(): RouteTable {
-    const settings = () => buildApiSettings(this.#config);
-    this.#idempotency = new Idempotency({
+    this.#repeatable = new RepeatableCalls({
       ...this.#services,
       store: this.#storage.replies,
       peppers: this.#peppers,
@@ -269,16 +269,16 @@ class RunningApp implements App {
       settings: () => this.#config.idempotency,
       onAnswer: this.#telemetry.metrics.idempotency.counted,
     });
-    const parts = { services: this.#services, settings, idempotency: this.#idempotency };
-    return new RouteTable(dataRoutes({ ...parts, whyNotReady: this.#whyNotReady }));
+    const settings = () => buildApiSettings(this.#config);
+    const parts = { services: this.#services, settings, sharing: this.#repeatable };
+    const more = { surfaces: this.#overrides.surfaces, whyNotReady: this.#whyNotReady };
+    return new RouteTable(dataRoutes({ ...parts, ...more }));
   }
 
   #adminTable(): RouteTable {
     const renderMetrics = (): string => this.#telemetry.metrics.render();
-    return new RouteTable(
-      adminRoutes({ renderMetrics, whyNotReady: this.#whyNotReady, control: this.#control.routes }),
-      "admin",
-    );
+    const parts = { renderMetrics, whyNotReady: this.#whyNotReady };
+    return new RouteTable(adminRoutes({ ...parts, control: this.#control.routes }), "admin");
   }
 
   #listenerParts(): ListenerParts {
@@ -289,7 +289,7 @@ class RunningApp implements App {
       clock: this.#clock,
       newRequestId: () => createRequestId(this.#clock.now(), this.#randomBytes),
       snapshot: () => this.#snapshot,
-      authenticate: this.#authenticate,
+      authenticate: this.#createAuthenticate(),
       sharesPort: this.#config.workers > 1,
       shutdown: this.#shutdown,
     };

@@ -3,7 +3,7 @@ import packageJson from "../package.json" with { type: "json" };
 import { exitCodes } from "./process/exit-codes.ts";
 import { AskedToEnd, type CommandIo, type EndSignal } from "./cli/command.ts";
 import { forbidCoreDumps } from "./cli/serve/core-dumps.ts";
-import { EndWishes } from "./process/end-wishes.ts";
+import { StopSignals } from "./process/stop-signals.ts";
 import { createProcessInput, StandardStreams } from "./cli/serve/standard-streams.ts";
 import { failureFacts } from "./process/supervisor/failure-facts.ts";
 import {
@@ -81,9 +81,9 @@ function createIo(environment: ProcessEnvironment, isWorker: boolean): CommandIo
       })
     : undefined;
   if (!isWorker) {
-    const wishes = new EndWishes(systemClock);
+    const stopSignals = new StopSignals(systemClock);
     for (const name of ["SIGTERM", "SIGINT"] as const) {
-      process.on(name, () => wishes.counts() && askToEnd(name));
+      process.on(name, () => stopSignals.counts() && askToEnd(name));
     }
   }
   let isService = false;

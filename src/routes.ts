@@ -1,55 +1,36 @@
-import { createChatCompletions } from "./dialects/openai-chat/chat-completions.ts";
-import type { ApiSettings } from "./dialects/api-settings.ts";
+import { chatCompletions } from "./dialects/openai-chat/chat-completions.ts";
+import { createChatHandler } from "./dialects/chat-handler.ts";
 import { createEmbeddings } from "./dialects/embeddings/embeddings.ts";
-import { createReadiness, health } from "./edge/health.ts";
-import type { AnswerSharing } from "./idempotency/idempotency.ts";
+import type { HandlerParts } from "./dialects/handler-parts.ts";
 import { listModels, retrieveModel } from "./dialects/models/models.ts";
+import { openAi } from "./dialects/openai-dialect.ts";
+import { createReadiness, health } from "./edge/health.ts";
 import { createMetricsPage } from "./control/platform/metrics-page.ts";
 import type { Route } from "./edge/dispatch/route.ts";
-import type { PipelineServices } from "./call/services.ts";
 
-export interface DataRouteOptions {
-  readonly services: PipelineServices;
-  /** Read for each call: a reload changes it. */
-  readonly settings: () => ApiSettings;
-  /** Undefined: `Idempotency-Key` is ignored. */
-  readonly idempotency?: AnswerSharing;
+export interface DataRouteOptions extends HandlerParts {
+  /** Those of further dialects. */
+  readonly surfaces?: ((parts: HandlerParts) => readonly Route[]) | undefined;
   /** Undefined when the process can serve. */
   readonly whyNotReady: () => string | undefined;
 }
 
+/** A call, and what is asked beside calls. */
+const call = { access: "key", dialect: openAi, counts: "call" } as const;
+const listing = { ...call, counts: "listing" } as const;
+
 /** Every path of the data listener. Each also answers without `/v1` and with a slash behind. */
-export function dataRoutes({
-  services,
-  settings,
-  idempotency,
-  whyNotReady,
-}: DataRouteOptions): readonly Route[] {
+export function dataRoutes(options: DataRouteOptions): readonly Route[] {
+  const chat = createChatHandler(chatCompletions, options);
+  const readiness = createReadiness(options.whyNotReady);
   return [
-    {
-      method: "POST",
-      path: "/v1/chat/completions",
-      access: "key",
-      counts: "call",
-      handle: createChatCompletions(services, settings, idempotency),
-    },
-    {
-      method: "POST",
-      path: "/v1/embeddings",
-      access: "key",
-      counts: "call",
-      handle: createEmbeddings(services, settings, idempotency),
-    },
-    { method: "GET", path: "/v1/models", access: "key", counts: "listing", handle: listModels },
-    {
-      method: "GET",
-      path: "/v1/models/*",
-      access: "key",
-      counts: "listing",
-      handle: retrieveModel,
-    },
+    { ...call, method: "POST", path: "/v1/chat/completions", handle: chat },
+    { ...call, method: "POST", path: "/v1/embeddings", handle: createEmbeddings(options) },
+    { ...listing, method: "GET", path: "/v1/models", handle: listModels },
+    { ...listing, method: "GET", path: "/v1/models/*", handle: retrieveModel },
+    ...(options.surfaces?.(options) ?? []),
     { method: "GET", path: "/healthz", access: "public", handle: health },
-    { method: "GET", path: "/readyz", access: "public", handle: createReadiness(whyNotReady) },
+    { method: "GET", path: "/readyz", access: "public", handle: readiness },
   ];
 }
 

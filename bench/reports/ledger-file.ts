@@ -1,5 +1,5 @@
 import { SqliteConnection } from "../../src/store/sqlite/connection/connection.ts";
-import { SqliteUsageReports } from "../../src/store/sqlite/usage/usage-reports.ts";
+import { SqlUsageReports } from "../../src/store/repositories/usage/usage-reports.ts";
 import { SqliteUsageStore } from "../../src/store/sqlite/usage/usage-store.ts";
 import { type CallSpan, callOf } from "./usage-calls.ts";
 
@@ -7,7 +7,7 @@ const batchRows = 500;
 
 /** A ledger in a file, and how long its steps hold up everything else in the process. */
 export class LedgerFile implements AsyncDisposable {
-  readonly reports: SqliteUsageReports;
+  readonly reports: SqlUsageReports;
   readonly #connection: SqliteConnection;
   readonly #store: SqliteUsageStore;
   readonly #path: string;
@@ -17,12 +17,13 @@ export class LedgerFile implements AsyncDisposable {
     this.#path = path;
     this.#connection = new SqliteConnection({ path, busyTimeoutMs: 10 });
     this.#store = new SqliteUsageStore(this.#connection);
-    this.reports = new SqliteUsageReports({
-      use: (step) =>
-        this.#connection.use((database) => {
+    this.reports = new SqlUsageReports({
+      read: (work) =>
+        this.#connection.read(async (queries) => {
+          // It waits for nothing, so all of it holds up everything else.
           const startedAt = performance.now();
           try {
-            return step(database);
+            return await work(queries);
           } finally {
             this.#longestStepMs = Math.max(this.#longestStepMs, performance.now() - startedAt);
           }

@@ -26,6 +26,8 @@ export const rules: readonly Rule[] = [
   { from: /^src\/telemetry\//, may: [domain] },
   { from: /^src\/simulator\//, may: [domain] },
   { from: /^src\/store\/[\w-]+\.ts$/, may: [domain, store] },
+  { from: /^src\/store\/repositories\//, may: [domain, store] },
+  { from: /^src\/store\/sqlite\//, may: [domain, store, /^src\/store\/repositories\//] },
   { from: /^src\/store\/(?:coordinator\/)?\w+\//, may: [domain, store] },
   { from: /^src\/ledger\//, may: [domain, storeErrors], mayAsTypes: [store] },
   { from: /^src\/settings\//, may: [domain] },
@@ -60,7 +62,7 @@ export const rules: readonly Rule[] = [
   { from: /^src\/dialects\//, may: [domain, snapshot, /^src\/(edge|call|idempotency)\//] },
   {
     from: /^src\/control\//,
-    may: [domain, storeErrors, /^src\/edge\//],
+    may: [domain, storeErrors, /^src\/(edge|idempotency)\//],
     mayAsTypes: [store, /^src\/(keys|admission|config)\//],
   },
   { from: /^src\/process\//, may: [/^src\/(?!cli|simulator|app\.ts|upstreams\/\w+\/)/] },
@@ -77,6 +79,7 @@ export const packages: readonly { readonly name: string; readonly in: RegExp }[]
   },
   { name: "ipaddr.js", in: /^src\/(call\/images|control\/sign-in\/guard)\// },
   { name: "openid-client", in: /^src\/control\/sign-in\/sso\// },
+  { name: "kysely", in: /^src\/store\/(repositories|sqlite)\// },
   { name: "yaml", in: /^src\/config\/text\// },
   {
     name: "@aws-sdk/credential-providers",

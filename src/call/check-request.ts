@@ -2,14 +2,14 @@ import type { ChatRequest } from "../domain/chat/chat.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Model } from "../domain/model.ts";
 
-/** The larger of the caller's two caps: reserving the smaller one would let the other run over. */
+/** The larger of the caller's two caps: a reservation for the smaller one could be exceeded. */
 export function outputCap(request: ChatRequest): number | undefined {
   const { max_tokens: older, max_completion_tokens: newer } = request;
   if (typeof older !== "number") return newer ?? undefined;
   return typeof newer === "number" ? Math.max(older, newer) : older;
 }
 
-/** Refuses a cap that the model cannot honour. Texts as OpenAI's API. */
+/** Refuses a cap above the model's maximum. Texts as in OpenAI's API. */
 export function checkOutputCap(request: ChatRequest, model: Model): void {
   const { maxOutputTokens } = model;
   if (maxOutputTokens === undefined) return;
@@ -25,14 +25,14 @@ export function checkOutputCap(request: ChatRequest, model: Model): void {
   }
 }
 
-/** What is known of the number of tokens that a model will read. */
+/** Known length of an input. */
 export interface KnownLength {
   readonly tokens: number;
-  /** Whether an upstream counted; else the input has these at least. */
+  /** Whether an upstream counted it; otherwise it is a lower bound. */
   readonly isCounted: boolean;
 }
 
-/** Refuses only what certainly does not fit; the upstream counts exactly. Text as OpenAI's API. */
+/** Refuses only input that certainly does not fit. Text as in OpenAI's API. */
 export function checkContextWindow({ tokens, isCounted }: KnownLength, model: Model): void {
   if (tokens <= model.contextWindow) return;
   const count = isCounted ? tokens : `at least ${tokens}`;

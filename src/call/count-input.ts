@@ -4,15 +4,14 @@ import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
 import { attemptWhole, type AttemptContext } from "./attempts/attempt.ts";
 
-/** Whether an upstream of the model may count at all. */
+/** Whether an upstream of the model can count tokens. */
 export function canCount({ targets }: Model, { upstreams }: Snapshot): boolean {
   return targets.some(({ upstream }) => upstreams.get(upstream)?.adapter.chat?.countTokens);
 }
 
 /**
- * The exact number of input tokens, where an upstream of the model tells it without running the
- * request; undefined where none does, or it cannot at the moment. Throws when the caller leaves, and
- * `context-overflow` where the upstream says that the input is too long for the model.
+ * The exact number of input tokens, if an upstream of the model can count it now. Throws when the
+ * caller leaves, and `context-overflow` when the upstream reports that the input is too long.
  */
 export async function countInput(
   request: ChatRequest,

@@ -25,13 +25,13 @@ const table: Readonly<Record<UpstreamFailureKind, readonly [number, string | nul
 
 const kinds = Object.keys(table) as UpstreamFailureKind[];
 
-test.each(kinds)("%s has its place in the table of errors", (kind) => {
+test.each(kinds)("%s has its row in the table of errors", (kind) => {
   const [status, code] = table[kind];
   const error = failureError(new UpstreamFailure({ kind, message: "words" }), modelOf());
   expect([error.status, error.code]).toEqual([status, code]);
 });
 
-test("an unavailable model says when to come back, by the upstream's word but within a minute", () => {
+test("an unavailable model sends the upstream's Retry-After, up to a minute", () => {
   const waitOf = (retryAfterMs: number | undefined): string | undefined =>
     failureError(new UpstreamFailure({ kind: "throttled", message: "", retryAfterMs }), modelOf())
       .headers["retry-after-ms"];
@@ -40,19 +40,19 @@ test("an unavailable model says when to come back, by the upstream's word but wi
   expect(waitOf(3_600_000)).toBe("60000");
 });
 
-test("the operator's faults say not to come back, and name no time to do so", () => {
+test("faults of the operator are marked as not retryable", () => {
   for (const kind of ["bad-credential", "stale-credential", "unknown-model"] as const) {
     const failure = new UpstreamFailure({ kind, message: "", retryAfterMs: 7_500 });
     expect(failureError(failure, modelOf()).headers).toEqual({ "x-should-retry": "false" });
   }
 });
 
-test("the words of an upstream reach the caller only where the caller is to blame", () => {
+test("an upstream's message reaches the caller only if the caller is at fault", () => {
   const messageOf = (kind: UpstreamFailureKind): string =>
     failureError(new UpstreamFailure({ kind, message: "account 12345" }), modelOf()).message;
   for (const kind of kinds) {
     expect(messageOf(kind).includes("account 12345")).toBe(
-      // What is wrong with an answer is said by the gateway itself.
+      // The gateway itself words what is wrong with an answer.
       table[kind][0] === 400 || kind === "unfit-answer",
     );
   }
@@ -68,7 +68,7 @@ test("an overflow begins with the sentence that clients search for, once", () =>
   expect(messageOf(openAi)).toBe(openAi);
 });
 
-test("no message speaks of a rate limit: clients would take any error with it for a 429", () => {
+test("no message mentions a rate limit: clients would treat the error as a 429", () => {
   for (const kind of kinds) {
     const { message } = failureError(new UpstreamFailure({ kind, message: "" }), modelOf());
     expect(message).not.toMatch(/rate[\s_-]*limit/i);
@@ -76,7 +76,7 @@ test("no message speaks of a rate limit: clients would take any error with it fo
   }
 });
 
-test("an upstream's failure is explained as such, a caller's mistake is no refusal", () => {
+test("an upstream failure has an explanation, a caller's mistake has none", () => {
   const explain = (kind: UpstreamFailureKind) =>
     failureError(new UpstreamFailure({ kind, message: "account 12345" }), modelOf()).explanation;
   expect(explain("throttled")).toEqual({

@@ -4,12 +4,12 @@ import type { UpstreamFailure, UpstreamFailureDetails } from "../domain/errors/u
 import type { Model } from "../domain/model.ts";
 import { retryHeaders } from "../domain/limits/headers.ts";
 
-/** How long a caller is asked to wait when the upstream did not say. */
+/** Retry-After when the upstream sent none. */
 const defaultRetryAfterMs = 2_000;
-/** SDKs sleep as long as they are told; none should be told more. */
+/** SDKs sleep as long as the Retry-After says. */
 const longestRetryAfterMs = 60_000;
 
-/** What a failed attempt means for the caller. The provider's own 429 is not the caller's 429. */
+/** Maps a failed attempt to the caller's error. A 429 of the provider is not one of the caller. */
 export function failureError(failure: UpstreamFailure, model: Model): GatewayError {
   const { details } = failure;
   switch (details.kind) {
@@ -39,7 +39,7 @@ export function failureError(failure: UpstreamFailure, model: Model): GatewayErr
           `The model's answer does not have the form that response_format asks for: ` +
           `${details.message}. Describe the form in the messages too, or ask for a simpler one.`,
         param: "response_format",
-        // It was asked for twice already.
+        // Two attempts failed already.
         headers: { "x-should-retry": "false" },
         cause: failure,
       });
@@ -57,7 +57,7 @@ export function failureError(failure: UpstreamFailure, model: Model): GatewayErr
   }
 }
 
-/** Clients recognise an overflow by OpenAI's first sentence, whatever the upstream says. */
+/** Clients recognise an overflow by OpenAI's first sentence. */
 function overflowMessage(message: string, model: Model): string {
   const opening = "This model's maximum context length is";
   if (message.includes(opening)) return message;
@@ -69,7 +69,7 @@ function unavailable(
   details: UpstreamFailureDetails,
   model: Model,
 ): GatewayError {
-  // The operator's faults do not mend by themselves within an SDK's retries.
+  // Faults of the operator last longer than an SDK's retries.
   const isLasting = lastingKinds.has(details.kind);
   const waitMs = Math.min(details.retryAfterMs ?? defaultRetryAfterMs, longestRetryAfterMs);
   const headers = retryHeaders(isLasting ? undefined : waitMs);
@@ -80,7 +80,7 @@ function unavailable(
         "Please retry with exponential backoff.",
     headers,
     cause: failure,
-    // Whose call it was is added where the error is reported.
+    // The caller is added where the error is reported.
     explanation: {
       rule: "upstream",
       summary: `No target of the model answered; of the last one: ${reasons[details.kind]}.`,
@@ -95,7 +95,7 @@ const lastingKinds: ReadonlySet<UpstreamFailureKind> = new Set([
   "unknown-model",
 ]);
 
-/** Says enough to act on, and nothing about the operator's accounts. */
+/** Specific enough to act on, without details of the operator's accounts. */
 const reasons: Readonly<Record<UpstreamFailureDetails["kind"], string>> = {
   throttled: "the provider is limiting requests",
   overloaded: "the provider is overloaded",

@@ -17,7 +17,7 @@ import type { EnterResult } from "../admission/capacity/place.ts";
 import { runChat } from "./chat/chat-call.ts";
 import type { PipelineServices } from "./services.ts";
 
-/** A real server whose answers depend on the credential it is sent. */
+/** A server whose answers depend on the credential. */
 function serve(respond: (authorization: string) => Response) {
   const seen: string[] = [];
   const server = Bun.serve({
@@ -47,7 +47,7 @@ function down(): Response {
   return new Response("", { status: 500 });
 }
 
-/** A target that cannot be asked for what the request has. */
+/** A target that does not support the request. */
 function unable(param: string): UpstreamAdapter {
   const failure = (): never => {
     throw new UpstreamFailure({ kind: "unsupported", message: `no ${param} here`, param });
@@ -55,7 +55,7 @@ function unable(param: string): UpstreamAdapter {
   return adapterOf("http://127.0.0.1:1/v1", { chat: { encode: failure } });
 }
 
-/** Runs a chat call over targets in the order of their adapters. */
+/** Runs a chat call over targets in the order of the adapters. */
 async function run(adapters: readonly UpstreamAdapter[], services: Partial<PipelineServices> = {}) {
   const upstreams = adapters.map((adapter, index) => upstreamOf(`up${index}`, { adapter }));
   const targets = upstreams.map(({ name }, index) => targetOf(name, { priority: index + 1 }));
@@ -76,14 +76,14 @@ async function run(adapters: readonly UpstreamAdapter[], services: Partial<Pipel
   }
 }
 
-test("a target that cannot do what was asked is passed over", async () => {
+test("a target that does not support the request is skipped", async () => {
   const sound = serve(() => answer("hello"));
   const { text, records } = await run([unable("tools"), adapterOf(sound.url)]);
   expect(text).toBe("hello");
   expect(records[0]).toMatchObject({ attempts: 2, outcome: "completed", target: "up1/m" });
 });
 
-test("what no target can do is the caller's to change", async () => {
+test("a request that no target supports is a 400", async () => {
   const { error, records } = await run([unable("tools"), unable("seed")]);
   expect(error).toMatchObject({
     status: 400,
@@ -97,12 +97,12 @@ test("what no target can do is the caller's to change", async () => {
 test.each([
   ["before", (broken: UpstreamAdapter) => [broken, unable("tools")]],
   ["after", (broken: UpstreamAdapter) => [unable("tools"), broken]],
-])("a target that was down %s one that is unable could have served the call", async (_, order) => {
+])("a target that was down %s an unsupported one might have served the call", async (_, order) => {
   const { error } = await run(order(adapterOf(serve(down).url)));
   expect([error?.status, error?.code]).toEqual([503, "model_unavailable"]);
 });
 
-/** Signs with a new credential for every request, as one does that was just renewed. */
+/** Signs every request with a new credential, as if it was just renewed. */
 function renewing(url: string, refusal: UpstreamFailureKind): UpstreamAdapter {
   let credentials = 0;
   return {
@@ -118,7 +118,7 @@ function renewing(url: string, refusal: UpstreamFailureKind): UpstreamAdapter {
 
 const refused = () => new Response("", { status: 403 });
 
-test("a credential that is refused for its age is renewed and tried once more at the same target", async () => {
+test("an expired credential is renewed and retried once at the same target", async () => {
   const server = serve((credential) => (credential === "credential 1" ? refused() : answer("hi")));
   const { text, records, failures } = await run([renewing(server.url, "stale-credential")]);
   expect(text).toBe("hi");
@@ -127,7 +127,7 @@ test("a credential that is refused for its age is renewed and tried once more at
   expect(records[0]).toMatchObject({ attempts: 2, outcome: "completed" });
 });
 
-test("a renewed credential that is refused as well sends the call to the next target", async () => {
+test("when a renewed credential is refused too, the next target is tried", async () => {
   const server = serve(refused);
   const sound = serve(() => answer("hi"));
   const adapters = [renewing(server.url, "stale-credential"), adapterOf(sound.url)];
@@ -136,7 +136,7 @@ test("a renewed credential that is refused as well sends the call to the next ta
   expect(records[0]).toMatchObject({ attempts: 3, target: "up1/m" });
 });
 
-test("a target that is busy when its fresh credential is to be tried is busy, not misconfigured", async () => {
+test("a target that is busy for the retry with a fresh credential counts as busy", async () => {
   const server = serve(refused);
   let entries = 0;
   const enter = (): EnterResult => {
@@ -159,14 +159,14 @@ const freePlace = {
 };
 const fullPool = { busy: "full", retryAfterMs: 700, position: undefined, waitedMs: 0 } as const;
 
-test("a credential that is simply wrong is not tried again", async () => {
+test("a wrong credential is not retried", async () => {
   const server = serve(refused);
   const { error, records } = await run([renewing(server.url, "bad-credential")]);
   expect([error?.status, server.seen.length]).toEqual([503, 1]);
   expect(records[0]).toMatchObject({ attempts: 1 });
 });
 
-test("a call is in the ledger before its upstream hears of it, and closed before its caller does", async () => {
+test("a call is in the ledger before it is sent, and closed before the caller gets the answer", async () => {
   const ledger = new KeptLedger();
   const openedAtRequest: number[] = [];
   const sound = serve(() => {
@@ -177,7 +177,7 @@ test("a call is in the ledger before its upstream hears of it, and closed before
   expect([text, openedAtRequest, ledger.closed.length]).toEqual(["hello", [1], 1]);
 });
 
-test("while the ledger has no room no call begins, and the refusal says why", async () => {
+test("no call begins while the ledger has no room, and the refusal says why", async () => {
   const ledger = new KeptLedger();
   ledger.hasRoom = false;
   const sound = serve(() => answer("hello"));
@@ -187,7 +187,7 @@ test("while the ledger has no room no call begins, and the refusal says why", as
   expect([sound.seen, ledger.opened, ledger.closed]).toEqual([[], [], []]);
 });
 
-test("a call that the ledger does not take is refused, gives its tokens back and has a row", async () => {
+test("a call that the ledger refuses is refused, returns its tokens and has a row", async () => {
   const ledger = new KeptLedger();
   ledger.takes = false;
   const settled: (readonly [string, number])[] = [];
@@ -211,7 +211,7 @@ test("a call that the ledger does not take is refused, gives its tokens back and
   expect(ledger.closed).toMatchObject([{ outcome: "failed", status: 503, inputTokens: 0 }]);
 });
 
-test("a call that is refused by a limit has a row and was never opened", async () => {
+test("a call refused by a limit has a row and was never opened", async () => {
   const ledger = new KeptLedger();
   const sound = serve(() => answer("hello"));
   const refuse = pipelineOf().services.limits;

@@ -9,32 +9,31 @@ import { checkModels } from "./attempts/call-candidates.ts";
 import { canCount } from "./count-input.ts";
 import { failureError } from "./failure-error.ts";
 import { Meter } from "./metering/meter.ts";
-import type { Operation } from "./operation.ts";
+import type { CallWork } from "./call-work.ts";
 import { resolveModel } from "../snapshot/resolve-model.ts";
 import type { RunningAttempt } from "./attempts/running-attempt.ts";
 import type { PipelineServices } from "./services.ts";
 
-/** An answer under way, with what accounts for it. Whoever receives it must close the meter. */
+/** A running answer and its meter, which the receiver must close. */
 export interface StartedCall<Answer> {
   readonly answer: Answer;
   readonly admission: Admission;
-  /** The one that brought the answer. */
+  /** The attempt that answered. */
   readonly attempt: RunningAttempt;
   readonly meter: Meter;
 }
 
 /**
- * The order of a call, and every branch between its steps: resolve, admit, attempt until one
- * target answers. Each step needs the result of the one before it. Throws `GatewayError`; the call
- * is then accounted for.
+ * Runs the steps of a call: resolve, admit, attempt until one target answers. Throws
+ * `GatewayError`; the call is then accounted for.
  */
 export async function runCall<Answer>(
   arriving: Call,
-  operation: Operation<Answer>,
+  work: CallWork<Answer>,
   services: PipelineServices,
 ): Promise<StartedCall<Answer>> {
   if (!services.ledger.hasRoom) throw ledgerFull(arriving);
-  const resolved = resolveModel(arriving, operation.alias, operation.kind);
+  const resolved = resolveModel(arriving, work.alias, work.kind);
   const { model } = resolved;
   const subject = {
     accountId: arriving.caller.key.accountId,
@@ -42,17 +41,17 @@ export async function runCall<Answer>(
     model,
     nowMs: services.clock.monotonic(),
   };
-  const { output, isStreamed } = operation;
-  const size = operation.measure(model, arriving);
+  const { output, isStreamed } = work;
+  const size = work.measure(model, arriving);
   const estimate = services.estimator.estimate(subject, size, output);
-  // From here the meter tells of the end of the call, however it comes.
+  // From here the meter reports every end of the call.
   const call = services.running.enter(arriving);
   const meter = new Meter({ call, model, size, output, estimate, isStreamed }, services);
   try {
-    checkModels(model, { call, operation });
+    checkModels(model, { call, work });
     const request = { call, resolved, estimate, output };
     const admission = await admit(
-      canEverFit(request) ? request : await counted(request, operation, { call, meter, services }),
+      canEverFit(request) ? request : await counted(request, work, { call, meter, services }),
       services,
     );
     openAccount(meter, admission, call);
@@ -62,7 +61,7 @@ export async function runCall<Answer>(
     const { answer, attempt } = await attemptInTurn({
       call,
       admission,
-      operation,
+      work,
       meter,
       services,
     });
@@ -76,8 +75,8 @@ export async function runCall<Answer>(
 }
 
 /**
- * Closes the account of a whole answer that is read and counted. `give` makes of it what the caller
- * gets; where it throws, the call has failed, and what it used is accounted for all the same.
+ * Closes the account of a complete answer. `give` makes the caller's answer of it; if it throws,
+ * the call has failed and is still billed.
  */
 export async function completeWhole<Answer>(
   started: StartedCall<Answer>,
@@ -96,24 +95,23 @@ export async function completeWhole<Answer>(
 }
 
 /**
- * An estimate errs on the safe side, so a request that seems larger than the limit is counted, if
- * it can be, before it is refused for good. Only for calls whose request was counted when it came, so
- * that no key makes more work than its plan allows.
+ * Counts a request exactly before it is refused for its estimated size, since estimates are high.
+ * Only for calls that counted as a request on arrival, so that the plan bounds the work.
  */
 async function counted<Answer>(
   request: AdmissionRequest,
-  operation: Operation<Answer>,
+  work: CallWork<Answer>,
   context: AttemptContext,
 ): Promise<AdmissionRequest> {
   const { model } = request.resolved;
   const { counted: countedRequest, snapshot } = context.call;
-  if (operation.countInput === undefined || countedRequest === undefined) return request;
+  if (work.countInput === undefined || countedRequest === undefined) return request;
   if (!canCount(model, snapshot)) return request;
-  const inputTokens = await operation.countInput(model, context);
+  const inputTokens = await work.countInput(model, context);
   if (inputTokens === undefined) return request;
   context.meter.inputCounted(inputTokens);
-  // What is too long for the model is so under any plan.
-  checkModels(model, { call: context.call, operation });
+  // An input that is too long for the model is refused under any plan.
+  checkModels(model, { call: context.call, work });
   return { ...request, estimate: { ...request.estimate, inputTokens } };
 }
 
@@ -144,7 +142,7 @@ function ledgerFull({ caller, environment }: Call, cause?: unknown): GatewayErro
   });
 }
 
-/** What a call that failed tells its caller; anything unforeseen stays an internal error. */
+/** The error that a failed call returns; unexpected errors become an internal error. */
 export function toCallError(error: unknown, model: Model): GatewayError {
   if (error instanceof GatewayError) return error;
   if (error instanceof UpstreamFailure) return failureError(error, model);

@@ -5,7 +5,7 @@ import { RunningCalls } from "./running-calls.ts";
 
 const keyId = "key_a";
 
-test("a call whose key ends is ended with a 401, and only when its key has ended", () => {
+test("a call ends with a 401 only when its key has ended", () => {
   let isLive = true;
   const running = new RunningCalls(() => isLive);
   const { signal } = running.enter(callOf());
@@ -17,7 +17,7 @@ test("a call whose key ends is ended with a 401, and only when its key has ended
   expect(signal.reason).toMatchObject({ status: 401, code: "invalid_api_key" });
 });
 
-test("an ended call is explained by what has become of its key", () => {
+test("an ended call is explained by the end of its key", () => {
   const end = { rule: "account_disabled", at: 1_700_000_000_000 } as const;
   for (const [found, rule, words] of [
     [end, "account_disabled", "2023-11-14T22:13:20.000Z"],
@@ -38,7 +38,7 @@ test("an ended call is explained by what has become of its key", () => {
   }
 });
 
-test("a caller that leaves ends its call, for the reason its own signal has", () => {
+test("a caller that leaves ends its call with its own signal's reason", () => {
   const running = new RunningCalls(() => true);
   const leaving = new AbortController();
   const { signal } = running.enter(callOf({ signal: leaving.signal }));
@@ -48,13 +48,13 @@ test("a caller that leaves ends its call, for the reason its own signal has", ()
   expect(late.signal.aborted).toBe(true);
 });
 
-test("a call does not begin whose key has ended since it was looked at", () => {
+test("a call does not begin if its key ended after authentication", () => {
   const running = new RunningCalls(() => false);
   expect(() => running.enter(callOf())).toThrow("revoked or disabled");
   expect(running.size).toBe(0);
 });
 
-test("at the end of the process all calls are ended, for the reason given", () => {
+test("a shutdown ends all calls with the given reason", () => {
   const running = new RunningCalls(() => true);
   const { signal } = running.enter(callOf());
   const why = new GatewayError("model_unavailable", { message: "The gateway is ending." });
@@ -62,7 +62,7 @@ test("at the end of the process all calls are ended, for the reason given", () =
   expect(signal.reason).toBe(why);
 });
 
-test("nothing is kept of calls that are over, and they are not ended any more", () => {
+test("finished calls are forgotten and not ended again", () => {
   let isLive = true;
   const running = new RunningCalls(() => isLive);
   const leaving = new AbortController();

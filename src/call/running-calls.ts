@@ -5,9 +5,8 @@ import { deadlineExceeded } from "../domain/waiting/deadline-exceeded.ts";
 import { keyEnded, type KeyFault } from "../keys/key-refusal.ts";
 
 /**
- * Calls that run, by key. When a key is revoked or disabled, what runs for it is ended; a secret
- * that ends, such as by a rotation, ends no call: the key lives on. A call also ends at the deadline
- * that its caller gave, and all do at the end of the process.
+ * Running calls by key. A call ends when its key is revoked or disabled, at the caller's deadline,
+ * and at shutdown. The end of a secret, as in a rotation, ends no call: the key stays live.
  */
 export class RunningCalls {
   readonly #isLive: (keyId: string) => boolean;
@@ -16,10 +15,7 @@ export class RunningCalls {
   readonly #byKey = new Map<string, Map<string, CallEnd>>();
   readonly #ending = new AbortController();
 
-  /**
-   * `isLive` tells whether a key is neither revoked nor disabled, as far as it is known here, and
-   * `findEnded` what has become of a secret that worked.
-   */
+  /** `isLive`: neither revoked nor disabled; `findEnded`: how a secret ended. */
   constructor(
     isLive: (keyId: string) => boolean,
     findEnded: (publicId: string) => KeyFault | undefined = () => undefined,
@@ -36,17 +32,14 @@ export class RunningCalls {
     return size;
   }
 
-  /**
-   * Fires when the process ends its calls: for those that go on though their own signal has fired,
-   * as an answer that is read on after its caller has left.
-   */
+  /** Aborts at shutdown, for answers that are drained after their own signal has fired. */
   get ending(): AbortSignal {
     return this.#ending.signal;
   }
 
   /**
-   * The call, under a signal that also fires when its key ends. Whoever enters one must `leave`.
-   * Throws 401 when the key has ended since it was looked at, as while a body was read.
+   * Returns the call with a signal that also fires when its key ends; call `leave` afterwards.
+   * Throws 401 if the key has ended since authentication, as while the body was read.
    */
   enter<Entered extends Call>(call: Entered): Entered {
     const { id: keyId } = call.caller.key;
@@ -65,7 +58,7 @@ export class RunningCalls {
     if (calls?.size === 0) this.#byKey.delete(keyId);
   }
 
-  /** Ends the calls of keys that are not live any more. */
+  /** Ends the calls of keys that are no longer live. */
   endStale(): void {
     for (const [keyId, calls] of this.#byKey) {
       if (this.#isLive(keyId)) continue;
@@ -73,7 +66,7 @@ export class RunningCalls {
     }
   }
 
-  /** Ends all calls, for the process is about to end; they fail with what `why` makes. */
+  /** Ends all calls at shutdown with the error from `why`. */
   endAll(why: () => GatewayError): void {
     for (const calls of this.#byKey.values()) {
       for (const end of calls.values()) end.because(why());
@@ -88,7 +81,7 @@ export class RunningCalls {
 
 type CallClock = Pick<Clock, "schedule" | "monotonic">;
 
-/** Ends one call: when its caller leaves, its time is over, its key ends, or the process does. */
+/** Ends one call: when the caller leaves, at its deadline, with its key, or at shutdown. */
 class CallEnd {
   readonly call: Call;
   readonly #controller = new AbortController();

@@ -14,7 +14,7 @@ import type { RunningCalls } from "./running-calls.ts";
 import type { TargetProber } from "./attempts/target-prober.ts";
 import type { Transport } from "../upstream-client/transport.ts";
 
-/** What the steps of a call need from outside; `app.ts` makes it once. */
+/** What the steps of a call depend on; `app.ts` builds it once. */
 export interface PipelineServices extends MeterServices {
   readonly estimator: TokenEstimator;
   readonly random: () => number;
@@ -22,7 +22,7 @@ export interface PipelineServices extends MeterServices {
   readonly hosts: Pick<HostProbes, "canConnect">;
   /** All addresses of a host name. */
   readonly resolveHost: (hostname: string) => Promise<readonly string[]>;
-  /** For images that are read by address. */
+  /** For images fetched by URL. */
   readonly imageMemory: ImageMemory;
   /** Left through `onCallEnded`. */
   readonly running: Pick<RunningCalls, "enter" | "ending">;
@@ -30,12 +30,12 @@ export interface PipelineServices extends MeterServices {
   readonly prober: Pick<TargetProber, "probe">;
   readonly budget: RetryBudgets;
   readonly capacity: CapacityGate;
-  /** For calls whose class is known only now; the others were let in by the listener. */
+  /** For calls whose class is known only after admission; the listener checks the others. */
   readonly overload: Pick<OverloadGuard, "refusesAdmitted" | "refusal">;
   readonly onHookFailed: OnHookFailed;
-  /** `decision`: where a failed attempt is made again, or why it is not. */
+  /** `decision`: where a failed attempt is retried, or why it is not. */
   readonly onRetryDecided: (alias: string, decision: string) => void;
   readonly onAttemptFailed: (call: Call, candidate: Destination, failure: UpstreamFailure) => void;
-  /** Told once of a stream in which there were any. */
+  /** Called once per stream that had any. */
   readonly onMalformedEvents: (call: Call, candidate: Destination, count: number) => void;
 }

@@ -13,7 +13,7 @@ import {
   type RunOperation,
 } from "./operation/run-operation.ts";
 import type { AdminServices } from "./services.ts";
-import { signInDescriptions } from "./openapi/sign-in-descriptions.ts";
+import { signInDescriptions } from "./sign-in/descriptions.ts";
 import { fromStorageError } from "./operation/storage-error.ts";
 
 /** The routes of all operations, and of the two documents that describe them. */

@@ -1,10 +1,10 @@
-/** Where time comes from; tests and simulations pass their own. */
+/** The source of time; tests and simulations pass their own. */
 export interface Clock {
   /** Wall clock, milliseconds since the Unix epoch. May jump. */
   now(): number;
   /** Milliseconds from an arbitrary start. Never goes backwards. */
   monotonic(): number;
-  /** Runs something once, after a time. What it returns takes it back. */
+  /** Runs something once after a delay. Returns a function that cancels it. */
   schedule(run: () => void, delayMs: number): () => void;
 }
 

@@ -1,12 +1,12 @@
 import { createNetworkList, isNetwork } from "./network.ts";
 
-/** Hosts as requests name them. */
+/** A set of host names and addresses. */
 export interface HostList {
-  /** `host` as in a URL: without port, IPv6 in brackets or not. */
+  /** `host` as in a URL: without port, IPv6 with or without brackets. */
   has(host: string): boolean;
 }
 
-/** Names, addresses, networks such as `10.0.0.0/8`, or `*` for any host. */
+/** Takes names, addresses, networks such as `10.0.0.0/8`, or `*` for any host. */
 export function createHostList(hosts: readonly string[]): HostList {
   const plain = hosts.map(plainHost);
   const names = new Set(plain);
@@ -19,7 +19,7 @@ export function createHostList(hosts: readonly string[]): HostList {
   };
 }
 
-/** Whether a host is the own machine, whatever resolves names. */
+/** Whether a host is the local machine, without name resolution. */
 export function isLoopback(host: string): boolean {
   return loopback.has(host);
 }
@@ -27,7 +27,7 @@ export function isLoopback(host: string): boolean {
 export const loopbackHosts: readonly string[] = ["localhost", "127.0.0.0/8", "::1"];
 const loopback = createHostList(loopbackHosts);
 
-/** A name with the root's dot is the same name. */
+/** A trailing dot does not change the name. */
 function plainHost(host: string): string {
   return host.toLowerCase().replace(/^\[|\]$|\.$/g, "");
 }

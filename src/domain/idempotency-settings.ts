@@ -1,13 +1,13 @@
-/** How answers are kept for calls that are repeated with their `Idempotency-Key`. */
+/** How answers are stored for replays with the same `Idempotency-Key`. */
 export interface IdempotencySettings {
-  /** Largest answer that can be joined, kept and shown again. */
+  /** Limit on an answer that can be joined, stored and replayed. */
   readonly answerLimitBytes: number;
-  /** Most bytes of streamed answers under way that are held for those who join. */
+  /** Limit on bytes of running streamed answers that are held for joining calls. */
   readonly memoryLimitBytes: number;
-  /** Most bytes that are kept in the database; the oldest of who has most go first. */
+  /** Limit on stored bytes; the oldest answers of the largest user are evicted first. */
   readonly storageLimitBytes: number;
   readonly keepMs: number;
 }
 
-/** What becomes of an answer to a call with an `Idempotency-Key`. */
+/** Outcome of an answer to a call with an `Idempotency-Key`. */
 export type AnswerResult = "stored" | "too_large" | "evicted" | "replayed" | "joined";

@@ -1,6 +1,6 @@
 export type ModelKind = "chat" | "embedding";
 
-/** One place a model can be served: an upstream and the upstream's own identifier of the model. */
+/** An upstream that serves a model, and its own identifier of the model. */
 export interface Target {
   /** `<upstream>/<identifier>`: unique, used in the ledger and in metrics. */
   readonly id: string;
@@ -10,34 +10,34 @@ export interface Target {
   readonly priority: number;
   /** Share of the calls among targets of one priority. */
   readonly weight: number;
-  /** Name of the pool whose capacity it is; undefined: only its upstream bounds it. */
+  /** Pool whose capacity it uses; undefined: only the upstream limits it. */
   readonly pool?: string | undefined;
 }
 
-/** Where a model takes another time than its upstreams say. */
+/** Timeouts that override those of the upstreams. */
 export interface ModelTimeouts {
   readonly firstByteMs?: number | undefined;
   readonly idleMs?: number | undefined;
   readonly totalMs?: number | undefined;
 }
 
-/** What callers name: a short alias that hides its targets. */
+/** A model as callers name it: an alias for its targets. */
 export interface Model {
   readonly alias: string;
   readonly kind: ModelKind;
   /** Unix seconds, shown by the model list. */
   readonly created: number;
-  /** Tokens of input and output together. */
+  /** Limit on input and output tokens together. */
   readonly contextWindow: number;
-  /** Most tokens one answer may have; undefined for embedding models. */
+  /** Limit on output tokens; undefined for embedding models. */
   readonly maxOutputTokens: number | undefined;
-  /** Most simultaneous upstream requests of one call; 1 for chat models. */
+  /** Limit on parallel upstream requests of one call; 1 for chat models. */
   readonly fanOut: number;
   readonly targets: readonly Target[];
   readonly timeouts?: ModelTimeouts;
-  /** Without a first event after this time a second target is asked as well. */
+  /** Time without a first event after which a call is hedged. */
   readonly hedgeAfterMs?: number | undefined;
-  /** Aliases of models whose targets are tried when none of its own answers. */
+  /** Aliases of the models whose targets are tried when its own fail. */
   readonly fallbacks?: readonly string[];
 }
 

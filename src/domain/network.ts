@@ -1,8 +1,8 @@
 import { BlockList, isIP } from "node:net";
 
-/** Addresses of networks. */
+/** A set of networks. */
 export interface NetworkList {
-  /** False for what is no address. */
+  /** False for a text that is not an address. */
   has(address: string): boolean;
 }
 
@@ -11,7 +11,7 @@ export function isNetwork(text: string): boolean {
   return splitNetwork(text) !== undefined;
 }
 
-/** Takes what `isNetwork` lets through; anything else is left out. */
+/** Ignores texts that `isNetwork` does not accept. */
 export function createNetworkList(networks: readonly string[]): NetworkList {
   const list = new BlockList();
   for (const network of networks) {
@@ -35,7 +35,7 @@ interface NetworkParts {
 function splitNetwork(text: string): NetworkParts | undefined {
   const [address = "", length, ...more] = text.split("/");
   const version = isIP(address);
-  // A zone is a name of one machine's interface.
+  // A zone is only meaningful on one machine.
   if (version === 0 || more.length > 0 || address.includes("%")) return undefined;
   const longest = version === 4 ? 32 : 128;
   const family = version === 4 ? "ipv4" : "ipv6";

@@ -7,7 +7,7 @@ test("an id is req_ and 32 hexadecimal digits", () => {
   expect(createRequestId(1_750_000_000_000, systemRandom)).toMatch(/^req_[0-9a-f]{32}$/);
 });
 
-test("ids of later milliseconds sort behind earlier ones", () => {
+test("ids of later milliseconds sort after earlier ones", () => {
   const times = [0, 1, 255, 256, 1_750_000_000_000, 1_750_000_000_001, 2 ** 47];
   const ids = times.map((time) => createRequestId(time, systemRandom));
   expect(ids.toSorted()).toEqual(ids);
@@ -18,7 +18,7 @@ test("ids of one millisecond differ", () => {
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-test("parts of a millisecond are no part of an id", () => {
+test("fractions of a millisecond are ignored", () => {
   const noRandom = (target: Uint8Array): Uint8Array => target;
   expect(createRequestId(1.9, noRandom)).toBe(createRequestId(1, noRandom));
 });

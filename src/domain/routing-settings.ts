@@ -1,35 +1,35 @@
-/** How calls are tried again, and how targets that fail are left alone. */
+/** Settings of retries, ejection and queues. */
 export interface RoutingSettings {
-  /** Most attempts of one call; each target may be tried once in any case. */
+  /** Limit on attempts of one call; each target may be tried once in any case. */
   readonly attempts: number;
-  /** Retries at a target in ten seconds, in percent of its other attempts. */
+  /** Retries at a target within ten seconds, in percent of its other attempts. */
   readonly retryBudgetPercent: number;
-  /** Retries in ten seconds that a target always gets. */
+  /** Retries within ten seconds that a target always gets. */
   readonly retryFloor: number;
   readonly firstBackoffMs: number;
-  /** Also the longest `Retry-After` of a provider that is waited for. */
+  /** Also the longest `Retry-After` that is waited for. */
   readonly longestBackoffMs: number;
-  /** Whether answers say which target served. */
+  /** Whether answers name the target that served them. */
   readonly showsTarget: boolean;
-  /** Most calls of one class that wait for one pool. */
+  /** Limit on queued calls of one class at one pool. */
   readonly queueLimit: number;
   readonly ejection: EjectionSettings;
 }
 
 export interface EjectionSettings {
-  /** Failures one after the other. */
+  /** Failures in a row. */
   readonly failures: number;
   /** Share of failures, in percent of at least `leastAttempts` in ten seconds. */
   readonly errorPercent: number;
   readonly leastAttempts: number;
-  /** The first time; it doubles with every further time. */
+  /** First duration; it doubles each time. */
   readonly firstMs: number;
   readonly longestMs: number;
 }
 
 export interface OverloadSettings {
-  /** Delay of the event loop that is kept; above it calls are refused, least important first. */
+  /** Target delay of the event loop; above it calls are refused, least important first. */
   readonly loopDelayMs: number;
-  /** Most calls under way at once. */
+  /** Limit on running calls. */
   readonly maxCalls: number;
 }

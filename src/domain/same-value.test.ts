@@ -9,7 +9,7 @@ const settings = (secret: string, more: object = {}) => ({
   ...more,
 });
 
-test("the same data are the same, made anew", () => {
+test("equal data is the same", () => {
   expect(isSameValue(settings("s"), settings("s"))).toBe(true);
 });
 
@@ -19,7 +19,7 @@ test.each([
   ["another field", settings("s", { region: "eu-west-1" })],
   ["an entry less", settings("s", { models: new Map() })],
   ["another list", settings("s", { models: ["alias"] })],
-  ["undefined for nothing", settings("s", { endpoint: undefined })],
+  ["undefined instead of absent", settings("s", { endpoint: undefined })],
   ["nothing at all", null],
 ])("%s is a difference", (_, other) => {
   expect(isSameValue(settings("s"), other)).toBe(false);

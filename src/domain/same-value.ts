@@ -1,6 +1,6 @@
 import { Secret } from "./keys/secret.ts";
 
-/** Whether two values of plain data hold the same, secrets included, without printing them. */
+/** Whether two values of plain data are equal, including secrets, which are not printed. */
 export function isSameValue(one: unknown, other: unknown): boolean {
   if (Object.is(one, other)) return true;
   if (!isObject(one) || !isObject(other)) return false;

@@ -1,34 +1,31 @@
-/** How long one attempt may take. */
+/** Time limits of one attempt. */
 export interface Timeouts {
   readonly connectMs: number;
-  /** From sending to the first event of the answer. */
+  /** From the request to the first event of the answer. */
   readonly firstByteMs: number;
-  /** Between two pieces of the answer. */
+  /** Between two chunks of the answer. */
   readonly idleMs: number;
   readonly totalMs: number;
 }
 
-/**
- * Reading on after the caller has left, for the count of an upstream that bills the whole answer
- * anyway.
- */
+/** Reads answers to the end after the caller has left, to get the usage that is billed anyway. */
 export interface DrainSettings {
   readonly timeoutMs: number;
-  /** Most answers of the upstream that are read on at once; more are aborted. */
+  /** Limit on drained answers of the upstream; further ones are aborted. */
   readonly limit: number;
 }
 
-/** How images are read by address, for upstreams that take only the images themselves. */
+/** How images are fetched by URL for upstreams that only accept their content. */
 export interface ImageFetchSettings {
   readonly enabled: boolean;
-  /** Largest image. */
+  /** Limit on the size of one image. */
   readonly maxBytes: number;
-  /** For one image, redirects included. */
+  /** Time for one image, redirects included. */
   readonly timeoutMs: number;
-  /** Of one request. */
+  /** Limit on images of one request. */
   readonly maxImages: number;
-  /** Lower case, without port: images may come from any of their ports. None is any host. */
+  /** Lower case, without port: any port is allowed. Empty: any host. */
   readonly allowedHosts: readonly string[];
-  /** Metadata services of clouds stay out of reach all the same. */
+  /** Metadata services of clouds are never reachable. */
   readonly allowsPrivateAddresses: boolean;
 }

@@ -1,5 +1,3 @@
-import { untilIdle } from "./until-idle.ts";
-
 /** For callers to read why their answers end. */
 const lastWordsMs = 1_000;
 /** For calls that were ended or cut to close their accounts. */
@@ -53,4 +51,12 @@ export class Shutdown {
   settle(openAccounts: () => number): Promise<void> {
     return untilIdle(openAccounts, settleTimeoutMs);
   }
+}
+
+const pollMs = 20;
+
+/** Waits until no call is open any more, at most so long. */
+async function untilIdle(openCalls: () => number, timeoutMs: number): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  while (openCalls() > 0 && performance.now() < deadline) await Bun.sleep(pollMs);
 }

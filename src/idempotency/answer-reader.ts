@@ -1,7 +1,8 @@
 import { abortable } from "../domain/waiting/abortable.ts";
 import type { Clock } from "../domain/clock.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
-import { errorFrame, toGatewayError } from "../edge/replies/error-reply.ts";
+import type { Dialect } from "../edge/dialect.ts";
+import { toGatewayError } from "../edge/replies/error-reply.ts";
 import type { FrameSource } from "../edge/replies/event-stream.ts";
 import type { Call } from "../snapshot/call.ts";
 import { deadlineExceeded } from "../domain/waiting/deadline-exceeded.ts";
@@ -17,7 +18,9 @@ export interface ReadCall {
   leave(reader: AnswerReader, reason: unknown): void;
 }
 
-export type ReaderCall = Pick<Call, "signal" | "options" | "receivedAt">;
+export type ReaderCall = Pick<Call, "signal" | "options" | "receivedAt"> & {
+  readonly dialect: Pick<Dialect, "errorFrame">;
+};
 
 /** One of the callers who share a call. It ends alone: when it leaves, its time is over, or it lags. */
 export class AnswerReader implements FrameSource, FrameReader {
@@ -97,7 +100,7 @@ export class AnswerReader implements FrameSource, FrameReader {
     this.cancel();
     if (this.#hasLastFrame) return undefined;
     this.#hasLastFrame = true;
-    return errorFrame(error);
+    return this.#call.dialect.errorFrame(error);
   }
 
   #endWith(reason: unknown): void {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { testPeppers } from "../../test/support/test-peppers.ts";
 import { openAnswer, sealAnswer, type KeptAnswer } from "./answer-seal.ts";
-import { digestOfBody, nameCall, type CallNames, type RepeatableCall } from "./call-names.ts";
+import { digestOfBody, nameCall, type RepeatableCall } from "./call-names.ts";
+import type { RequestNames } from "./request-names.ts";
 
 const peppers = testPeppers();
 const random = (target: Uint8Array): Uint8Array => crypto.getRandomValues(target);
@@ -11,7 +12,7 @@ const answer: KeptAnswer = {
   text: '{"content":"Grüße, 世界 👋"}',
 };
 
-function namesOf(values: Partial<RepeatableCall> = {}, pepper = peppers): CallNames {
+function namesOf(values: Partial<RepeatableCall> = {}, pepper = peppers): RequestNames {
   return nameCall(callOf(values), pepper);
 }
 

@@ -1,7 +1,6 @@
-import { hkdfSync } from "node:crypto";
 import type { RandomBytes } from "../domain/keys/base62.ts";
-import { openBytes, sealBytes, type Seal } from "../domain/keys/sealed-bytes.ts";
-import type { CallNames } from "./call-names.ts";
+import type { RequestNames } from "./request-names.ts";
+import { openReply, sealReply } from "./seal.ts";
 
 /** A whole answer, as it was sent. */
 export interface KeptAnswer {
@@ -16,26 +15,24 @@ export interface SealServices {
 }
 
 const lengthBytes = 4;
+const purpose = "answers of calls that may be repeated";
 
-/**
- * Encrypts an answer. It takes the pepper and the caller's `Idempotency-Key` to read it: a copy of
- * the database alone shows nothing. Nonce, tag, then the length of the head, the head and the text.
- */
+/** Encrypts the length of the head, the head and the text. */
 export function sealAnswer(
   answer: KeptAnswer,
-  names: CallNames,
+  names: RequestNames,
   { random }: SealServices,
 ): Uint8Array {
   const { headers, isStreamed, text } = answer;
   const head = Buffer.from(JSON.stringify({ headers, isStreamed }));
   const length = Buffer.alloc(lengthBytes);
   length.writeUInt32BE(head.byteLength);
-  return sealBytes([length, head, text], sealOf(names), random);
+  return sealReply([length, head, text], { names, purpose }, random);
 }
 
 /** Throws for what was not sealed for the same call, or was changed since. */
-export function openAnswer(sealed: Uint8Array, names: CallNames): KeptAnswer {
-  const opened = openBytes(sealed, sealOf(names));
+export function openAnswer(sealed: Uint8Array, names: RequestNames): KeptAnswer {
+  const opened = openReply(sealed, { names, purpose });
   const textStart = lengthBytes + opened.readUInt32BE(0);
   const head: unknown = JSON.parse(opened.toString("utf8", lengthBytes, textStart));
   return { ...readHead(head), text: opened.toString("utf8", textStart) };
@@ -52,10 +49,4 @@ function readHead(head: unknown): Omit<KeptAnswer, "text"> {
 
 function malformed(): Error {
   return new Error("a kept answer has another form than this version writes");
-}
-
-function sealOf({ id, idempotencyKey, requestDigest, digest }: CallNames): Seal {
-  const secret = digest("answers of calls that may be repeated");
-  const key = new Uint8Array(hkdfSync("sha256", secret, id, idempotencyKey, 32));
-  return { key, context: id + requestDigest };
 }

@@ -12,9 +12,22 @@ export interface StreamedAnswer {
   readonly isEarly: boolean;
 }
 
+/** Frames of an answer that is made for the first time. */
+export interface AnswerFrames extends FrameSource {
+  /** Set together with the last frames: what came is the whole answer, or ends with an error. */
+  readonly ending: "whole" | "failed" | undefined;
+}
+
+/** A streamed answer as its call gives it. */
+export interface OpenedAnswer extends StreamedAnswer {
+  readonly frames: AnswerFrames;
+}
+
 export type Answer = Reply | StreamedAnswer;
 
-export function isStreamed(answer: Answer): answer is StreamedAnswer {
+export function isStreamed<Streamed extends StreamedAnswer>(
+  answer: Reply | Streamed,
+): answer is Streamed {
   return "frames" in answer;
 }
 

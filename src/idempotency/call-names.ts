@@ -1,6 +1,10 @@
+import { GatewayError } from "../domain/errors/gateway-error.ts";
+import type { KeyCall } from "../edge/dispatch/route.ts";
+import { idempotencyHeader } from "./refusals.ts";
 import type { CapacityMode } from "../domain/limits/capacity.ts";
 import { nextTurn } from "../domain/waiting/next-turn.ts";
-import type { KeyDigest, PepperKey, Peppers } from "../domain/keys/peppers.ts";
+import type { Peppers } from "../domain/keys/peppers.ts";
+import { nameRequest, type AllRequestNames } from "./request-names.ts";
 
 /** What tells a call that may be repeated from all others. */
 export interface RepeatableCall {
@@ -14,41 +18,11 @@ export interface RepeatableCall {
   readonly bodyDigest: string;
 }
 
-export interface CallNames {
-  /** As the caller sent it; stored nowhere. */
-  readonly idempotencyKey: string;
-  /** Of the API key and the `Idempotency-Key`: whatever secret it came with. */
-  readonly id: string;
-  /** Of all that the answer depends on. */
-  readonly requestDigest: string;
-  /** What all of this was made with, and the answer is encrypted with. */
-  readonly digest: KeyDigest;
-}
-
-/** The names of a call now, and those under which it may have been answered before. */
-export interface AllCallNames extends CallNames {
-  readonly older: readonly CallNames[];
-}
-
-/** Digests under the peppers: who has them can neither read a request nor try out what it was. */
-export function nameCall(call: RepeatableCall, { first, all }: Peppers): AllCallNames {
-  const [, ...older] = all;
-  return {
-    ...nameUnder(call, first),
-    older: older.map((pepper) => nameUnder(call, pepper)),
-  };
-}
-
-function nameUnder(call: RepeatableCall, { digest }: PepperKey): CallNames {
-  const { keyId, idempotencyKey, endpoint, capacity, bodyDigest } = call;
-  const digestOf = (...parts: readonly string[]): string =>
-    Buffer.from(digest(JSON.stringify(parts))).toString("hex");
-  return {
-    idempotencyKey,
-    id: digestOf("call that may be repeated", keyId, idempotencyKey),
-    requestDigest: digestOf("request of a call", endpoint, capacity, bodyDigest),
-    digest,
-  };
+export function nameCall(call: RepeatableCall, peppers: Peppers): AllRequestNames {
+  const { keyId, idempotencyKey: key, endpoint, capacity, bodyDigest } = call;
+  const identity = ["call that may be repeated", keyId, key];
+  const content = ["request of a call", endpoint, capacity, bodyDigest];
+  return nameRequest({ key, identity, content }, peppers);
 }
 
 /** So much is hashed in one turn of the event loop, which takes some milliseconds. */
@@ -62,4 +36,19 @@ export async function digestOfBody(body: Uint8Array): Promise<string> {
     hasher.update(body.subarray(start, start + turnBytes));
   }
   return hasher.digest("hex");
+}
+
+/** Undefined when none was sent, or the caller's plan does not have them. Throws 400. */
+export function readIdempotencyKey({ request, snapshot, caller }: KeyCall): string | undefined {
+  const written = request.headers.get(idempotencyHeader);
+  if (written === null) return undefined;
+  if (snapshot.plans.get(caller.key.plan)?.isIdempotent !== true) return undefined;
+  // Two such headers arrive as one text with a space in it.
+  if (/^[\x21-\x7e]{1,255}$/.test(written)) return written;
+  throw new GatewayError("invalid_value", {
+    message:
+      `Invalid header '${idempotencyHeader}': must be 1 to 255 visible ASCII characters, ` +
+      "without spaces.",
+    param: idempotencyHeader,
+  });
 }

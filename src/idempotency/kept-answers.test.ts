@@ -1,12 +1,13 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import type { IdempotencySettings } from "../domain/idempotency-settings.ts";
 import { StorageUnavailable } from "../store/errors.ts";
-import { MemoryReplyStore } from "../store/memory/reply-store.ts";
+import { MemoryReplyStore } from "../../test/support/memory-reply-store.ts";
 import type { KeptReply, ReplyStore } from "../store/store.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { testPeppers } from "../../test/support/test-peppers.ts";
 import type { KeptAnswer } from "./answer-seal.ts";
-import { nameCall, type AllCallNames } from "./call-names.ts";
+import { nameCall } from "./call-names.ts";
+import type { AllRequestNames } from "./request-names.ts";
 import { KeptAnswers } from "./kept-answers.ts";
 
 const dayMs = 86_400_000;
@@ -89,7 +90,7 @@ function make(): KeptAnswers {
   });
 }
 
-function namesOf(idempotencyKey: string, body = "{}", peppers = testPeppers()): AllCallNames {
+function namesOf(idempotencyKey: string, body = "{}", peppers = testPeppers()): AllRequestNames {
   const call = { keyId: "key_a", endpoint: "chat", capacity: "auto" } as const;
   return nameCall({ ...call, idempotencyKey, bodyDigest: body }, peppers);
 }
@@ -102,8 +103,8 @@ function keep(key: string, answer: KeptAnswer | undefined): Promise<void> {
   return answers.keep({ names: namesOf(key), accountId: "acc_1", answer });
 }
 
-async function textOf(names: AllCallNames): Promise<string | undefined> {
-  const reply = await answers.look(names);
+async function textOf(names: AllRequestNames): Promise<string | undefined> {
+  const reply = await answers.find(names);
   return reply && answers.open(reply, names).text;
 }
 
@@ -154,17 +155,6 @@ describe("answers that are kept", () => {
     await keep("d", answerOf("x".repeat(1_300)));
     expect(told).toEqual(["stored 1", "stored 1", "too_large 1", "evicted 3", "stored 1"]);
   });
-
-  test("are looked for once by all who look at the same time, who go on in their order", async () => {
-    const order: number[] = [];
-    await Promise.all(
-      [1, 2, 3].map((who) => answers.look(namesOf("a")).then(() => order.push(who))),
-    );
-    expect(order).toEqual([1, 2, 3]);
-    expect(store.finds).toBe(1);
-    await answers.look(namesOf("a"));
-    expect(store.finds).toBe(2);
-  });
 });
 
 describe("while the store is away", () => {
@@ -181,7 +171,7 @@ describe("while the store is away", () => {
     store.isWritable = false;
     await keep("a", answerOf("hello"));
     expect(await textOf(namesOf("a"))).toBe("hello");
-    expect(answers.look(namesOf("b"))).rejects.toMatchObject({ status: 503 });
+    expect(answers.find(namesOf("b"))).rejects.toMatchObject({ status: 503 });
     store.isWritable = true;
     expect(await textOf(namesOf("b"))).toBeUndefined();
     answers = make();
@@ -196,7 +186,7 @@ describe("while the store is away", () => {
     expect(await textOf(namesOf("a"))).toHaveLength(300);
     expect(textOf(namesOf("b"))).rejects.toMatchObject({ code: "answer_not_kept" });
     store.isWritable = true;
-    await answers.look(namesOf("c"));
+    await answers.find(namesOf("c"));
     store.isWritable = false;
     await keep("d", answerOf("z".repeat(300)));
     expect(await textOf(namesOf("d"))).toHaveLength(300);
@@ -207,7 +197,7 @@ describe("while the store is away", () => {
     store.isWritable = false;
     await keep("b", answerOf("later"));
     expect(await textOf(namesOf("a"))).toBe("hello");
-    expect(answers.look(namesOf("c"))).rejects.toMatchObject({ status: 503 });
+    expect(answers.find(namesOf("c"))).rejects.toMatchObject({ status: 503 });
   });
 
   test("answers are stored once it is back, without anybody asking for them", async () => {
@@ -271,7 +261,7 @@ describe("while the store is away", () => {
     const keys = Array.from({ length: 10 }, (_, place) => `key-${place}`);
     for (const key of keys) await keep(key, undefined);
     store.puts = 0;
-    expect(answers.look(namesOf("another"))).rejects.toMatchObject({ status: 503 });
+    expect(answers.find(namesOf("another"))).rejects.toMatchObject({ status: 503 });
     await clock.runScheduled();
     expect(store.puts).toBeLessThanOrEqual(6);
     store.isWritable = true;

@@ -2,8 +2,8 @@ import type { Clock } from "../domain/clock.ts";
 import type { AnswerResult, IdempotencySettings } from "../domain/idempotency-settings.ts";
 import type { KeptReply, ReplyStore } from "../store/store.ts";
 import { openAnswer, sealAnswer, type KeptAnswer, type SealServices } from "./answer-seal.ts";
-import type { AllCallNames, CallNames } from "./call-names.ts";
 import { answerNotKept, answersAway, keyReused } from "./refusals.ts";
+import { namesOfReply, type AllRequestNames, type RequestNames } from "./request-names.ts";
 
 export interface KeptAnswersServices extends SealServices {
   readonly store: ReplyStore;
@@ -16,7 +16,7 @@ export interface KeptAnswersServices extends SealServices {
 
 /** What is to be kept of a call. */
 export interface AnsweredCall {
-  readonly names: CallNames;
+  readonly names: RequestNames;
   readonly accountId: string;
   /** Undefined: the call was done, and its answer is too large. */
   readonly answer: KeptAnswer | undefined;
@@ -34,7 +34,6 @@ const failuresAtOnce = 3;
  */
 export class KeptAnswers {
   readonly #services: KeptAnswersServices;
-  readonly #lookUps = new Map<string, Promise<KeptReply | undefined>>();
   readonly #unsaved = new Map<string, KeptReply>();
   #unsavedBytes = 0;
   #saving: Promise<void> | undefined;
@@ -45,24 +44,27 @@ export class KeptAnswers {
     this.#services = services;
   }
 
-  /**
-   * What is kept under the names. Those who look at the same time get the same promise, so that they
-   * go on one after the other, in the order in which they came. Rejects with 503 when the store
-   * cannot be asked.
-   */
-  look(names: AllCallNames): Promise<KeptReply | undefined> {
-    const { id } = names;
-    const running = this.#lookUps.get(id);
-    if (running !== undefined) return running;
-    const lookUp = this.#lookUp(names).finally(() => this.#lookUps.delete(id));
-    this.#lookUps.set(id, lookUp);
-    return lookUp;
+  /** What is kept under the names. Rejects with 503 when the store cannot be asked. */
+  async find({ id, older }: AllRequestNames): Promise<KeptReply | undefined> {
+    const unsaved = this.#known(this.#unsaved.get(id));
+    if (unsaved !== undefined) return unsaved;
+    try {
+      let stored = this.#known(await this.#services.store.find(id));
+      for (const names of older) {
+        stored ??= this.#known(await this.#services.store.find(names.id));
+      }
+      // The answer to a call that is let through now must find a store that takes it.
+      if (stored === undefined && this.#unsaved.size > 0) await this.#save();
+      return stored;
+    } catch (error) {
+      throw answersAway(error);
+    }
   }
 
   /** Throws 409 when it is the answer to another request, or was not kept. */
-  open(reply: KeptReply, all: AllCallNames): KeptAnswer {
-    const names = [all, ...all.older].find(({ id }) => id === reply.id) ?? all;
-    if (reply.requestDigest !== names.requestDigest) throw keyReused();
+  open(reply: KeptReply, all: AllRequestNames): KeptAnswer {
+    const names = namesOfReply(reply, all);
+    if (names === undefined) throw keyReused();
     if (reply.body === undefined) throw answerNotKept();
     return openAnswer(reply.body, names);
   }
@@ -96,27 +98,11 @@ export class KeptAnswers {
   }
 
   /** That the call was done counts for more than what it was answered. */
-  #trySeal(answer: KeptAnswer, names: CallNames): Uint8Array | undefined {
+  #trySeal(answer: KeptAnswer, names: RequestNames): Uint8Array | undefined {
     try {
       return sealAnswer(answer, names, this.#services);
     } catch {
       return undefined;
-    }
-  }
-
-  async #lookUp({ id, older }: AllCallNames): Promise<KeptReply | undefined> {
-    const unsaved = this.#known(this.#unsaved.get(id));
-    if (unsaved !== undefined) return unsaved;
-    try {
-      let stored = this.#known(await this.#services.store.find(id));
-      for (const names of older) {
-        stored ??= this.#known(await this.#services.store.find(names.id));
-      }
-      // The answer to a call that is let through now must find a store that takes it.
-      if (stored === undefined && this.#unsaved.size > 0) await this.#save();
-      return stored;
-    } catch (error) {
-      throw answersAway(error);
     }
   }
 

@@ -1,52 +1,35 @@
 import type { Clock } from "../domain/clock.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { KeptAnswer } from "./answer-seal.ts";
-import { isStreamed, lastingHeaders, type Answer, type StreamedAnswer } from "./answer.ts";
+import type { Reply } from "../edge/replies/reply.ts";
+import { isStreamed, lastingHeaders, type Answer, type OpenedAnswer } from "./answer.ts";
 import type { AnswerMemory } from "./answer-memory.ts";
 import { AnswerReader, type ReadCall, type ReaderCall } from "./answer-reader.ts";
 import { SharedFrames } from "./shared-frames.ts";
+import { SharedWork, type SharedWorkOptions } from "./shared-work.ts";
 
-export interface SharedCallOptions {
-  /** Tells which requests may share it. */
-  readonly requestDigest: string;
-  /** Makes the call. The signal fires when nobody waits for its answer any more. */
-  readonly run: (signal: AbortSignal) => Promise<Answer>;
+export interface SharedCallOptions extends SharedWorkOptions<Reply | OpenedAnswer> {
   /** Undefined: it was answered, and the answer is too large. Resolves once repeats find it. */
   readonly keep: (answer: KeptAnswer | undefined) => Promise<void>;
-  /** Told once, when nobody can join any more. */
-  readonly onEnd: () => void;
   readonly limitBytes: number;
   readonly memory: AnswerMemory;
   readonly clock: Pick<Clock, "schedule" | "monotonic">;
 }
 
 /**
- * One call for all who asked for it with the same `Idempotency-Key`. It is made once, goes on as
- * long as anybody waits for it, and what it answers is kept before anybody has seen the end of it.
+ * One call for all who asked for it with the same `Idempotency-Key`. What it answers is kept before
+ * anybody has seen the end of it.
  */
-export class SharedCall implements ReadCall {
+export class SharedCall extends SharedWork<Answer, AnswerReader> implements ReadCall {
   readonly #options: SharedCallOptions;
-  readonly #abandonment = new AbortController();
-  readonly #readers = new Set<AnswerReader>();
-  readonly #result = Promise.withResolvers<Answer>();
   #frames: SharedFrames | undefined;
-  #stream: StreamedAnswer | undefined;
+  #stream: OpenedAnswer | undefined;
   /** From here on nobody who leaves changes anything: it is whole, has failed, or was given up. */
   #isSettled = false;
-  #hasEnded = false;
 
   constructor(options: SharedCallOptions) {
+    super(options);
     this.#options = options;
-    // It may fail when nobody is there to hear of it.
-    this.#result.promise.catch(() => undefined);
-  }
-
-  get requestDigest(): string {
-    return this.#options.requestDigest;
-  }
-
-  get answer(): Promise<Answer> {
-    return this.#result.promise;
   }
 
   get frames(): SharedFrames | undefined {
@@ -57,29 +40,18 @@ export class SharedCall implements ReadCall {
     return this.#frames?.isTooLarge === true;
   }
 
-  /** Once, after the first reader has joined. */
-  start(): void {
-    this.#run().then(this.#result.resolve, (error: unknown) => {
-      this.#end();
-      this.#result.reject(error);
-    });
-  }
-
   join(call: ReaderCall): AnswerReader {
     const reader = new AnswerReader(this, call, this.#options.clock);
-    this.#readers.add(reader);
+    this.waiters.add(reader);
     return reader;
   }
 
-  leave(reader: AnswerReader, reason: unknown): void {
-    this.#readers.delete(reader);
-    if (this.#readers.size > 0) return;
+  protected override allLeft(reason: unknown): void {
     if (this.#isSettled) this.#frames?.release();
     else this.#giveUp(reason);
   }
 
-  async #run(): Promise<Answer> {
-    const { signal } = this.#abandonment;
+  protected override async run(signal: AbortSignal): Promise<Answer> {
     const answer = await this.#options.run(signal);
     if (isStreamed(answer)) {
       if (signal.aborted) answer.frames.cancel();
@@ -90,23 +62,23 @@ export class SharedCall implements ReadCall {
     signal.throwIfAborted();
     const { body, headers } = answer;
     if (typeof body === "string") await this.#keep(headers, { isStreamed: false, text: body });
-    this.#end();
+    this.end();
     return answer;
   }
 
-  #share(answer: StreamedAnswer): void {
+  #share(answer: OpenedAnswer): void {
     const { limitBytes, memory } = this.#options;
     this.#stream = answer;
     this.#frames = new SharedFrames({
       source: answer.frames,
       limitBytes,
       memory,
-      readers: this.#readers,
+      readers: this.waiters,
       onWhole: async (text) => {
         const said = text === undefined ? undefined : { isStreamed: true, text };
-        await this.#keep(answer.headers, said).finally(() => this.#end());
+        await this.#keep(answer.headers, said).finally(() => this.end());
       },
-      onFailed: () => this.#end(),
+      onFailed: () => this.end(),
     });
   }
 
@@ -123,19 +95,18 @@ export class SharedCall implements ReadCall {
   #giveUp(reason: unknown): void {
     const frames = this.#frames;
     const stop = (): void => this.#stream?.frames.cancel();
-    this.#abandonment.abort(reason);
+    this.abandon(reason);
     // The ledger is told why, unless the callers just left: by the stream, when it meets the signal.
     if (reason instanceof GatewayError && frames !== undefined) frames.advance().then(stop, stop);
     else stop();
-    this.#end();
+    this.end();
     frames?.release();
   }
 
-  #end(): void {
+  protected override end(): void {
     this.#isSettled = true;
-    if (this.#hasEnded) return;
-    this.#hasEnded = true;
-    this.#options.onEnd();
-    if (this.#readers.size === 0) this.#frames?.release();
+    if (this.hasEnded) return;
+    super.end();
+    if (this.waiters.size === 0) this.#frames?.release();
   }
 }

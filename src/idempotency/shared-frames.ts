@@ -1,4 +1,4 @@
-import type { FrameSource } from "../edge/replies/event-stream.ts";
+import type { AnswerFrames } from "./answer.ts";
 import type { AnswerMemory } from "./answer-memory.ts";
 
 /** One who reads the frames: how many batches it has got. */
@@ -9,7 +9,7 @@ export interface FrameReader {
 }
 
 export interface SharedFramesOptions {
-  readonly source: FrameSource;
+  readonly source: AnswerFrames;
   /** Most bytes that are held, for readers who join and for those who are slow. */
   readonly limitBytes: number;
   readonly memory: AnswerMemory;
@@ -117,10 +117,10 @@ export class SharedFrames {
     }
     const bytes = Buffer.byteLength(text);
     const batch = { text, bytes, isCounted: this.#claim(bytes) };
-    if (isEndOfAnswer(text)) {
+    if (source.ending === "whole") {
       await onWhole(this.#isTooLarge ? undefined : this.#text() + text);
       this.#isEnded = true;
-    } else if (isErrorFrame(text)) {
+    } else if (source.ending === "failed") {
       this.#isEnded = true;
       onFailed();
     }
@@ -190,13 +190,4 @@ export class SharedFrames {
     }
     return false;
   }
-}
-
-/** The wire's own mark of a whole answer; within events a line end is always escaped. */
-function isEndOfAnswer(frames: string): boolean {
-  return frames.endsWith("data: [DONE]\n\n");
-}
-
-function isErrorFrame(frames: string): boolean {
-  return frames.startsWith('data: {"error":');
 }

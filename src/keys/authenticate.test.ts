@@ -4,6 +4,7 @@ import { plainKey } from "../../test/support/plain-key.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { generateApiKey, readPublicId } from "../domain/keys/api-key.ts";
 import { encodeBase62 } from "../domain/keys/base62.ts";
+import { bearer } from "../domain/keys/credential-form.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Key } from "../domain/keys/key.ts";
 import type { Plan } from "../domain/limits/plan.ts";
@@ -37,7 +38,7 @@ function publicIdOf(text: string): string {
   return publicId;
 }
 
-/** The same public id and a good checksum: only the digest can tell it from the real one. */
+/** The same public id and a valid checksum: only the digest differs. */
 function forge(text: string): string {
   const body = `${text.slice(0, 16)}${newText().slice(16, 59)}`;
   return body + encodeBase62(Bun.hash.crc32(body), 6);
@@ -47,9 +48,9 @@ function keyOf(values: Partial<Key>): Key {
   return plainKey({ environment: "production", ...values });
 }
 
-/** A store that tells what it is given, and that can be away. */
+/** A store that records its calls and can be unavailable. */
 class SayingStore implements Pick<KeyStore, "loadKeys"> {
-  isAway = false;
+  isUnavailable = false;
   #epoch = 0;
   #waiting: KeyChange[] = [];
 
@@ -59,15 +60,19 @@ class SayingStore implements Pick<KeyStore, "loadKeys"> {
   }
 
   loadKeys(): Promise<KeyChanges> {
-    if (this.isAway) return Promise.reject(new Error("database is locked"));
+    if (this.isUnavailable) return Promise.reject(new Error("database is locked"));
     const changes = this.#waiting;
     this.#waiting = [];
     return Promise.resolve({ changes, epoch: this.#epoch, hasMore: false });
   }
 }
 
+function headersOf(authorization: string | null): Headers {
+  return new Headers(authorization === null ? {} : { authorization });
+}
+
 interface SetUp {
-  /** Makes the digest of the stored secret. */
+  /** Digests the stored secret. */
   readonly digestOf?: (text: string) => Uint8Array;
   readonly key?: Partial<Key>;
   readonly secretExpiresAt?: number;
@@ -104,6 +109,7 @@ async function setUp({ key = {}, secretExpiresAt, digestOf = digest }: SetUp = {
   const used: string[] = [];
   const outdated: RenewedSecret[] = [];
   const authenticate = createAuthenticate({
+    form: bearer,
     peppers,
     clock,
     secrets,
@@ -115,7 +121,7 @@ async function setUp({ key = {}, secretExpiresAt, digestOf = digest }: SetUp = {
   });
   const asked: string[] = [];
   const call = (sent: string | null = `Bearer ${text}`, address = "192.0.2.1") =>
-    authenticate(sent, production, () => {
+    authenticate(bearer.read(headersOf(sent)), production, () => {
       asked.push(address);
       return address;
     });
@@ -149,7 +155,7 @@ function ruleOf(run: () => unknown): RefusalRule | undefined {
   return refusalOf(run).explanation?.rule;
 }
 
-test("a key opens its environment with the limits of its plan, whatever the scheme's case", async () => {
+test("a key works in its environment with the limits of its plan; the scheme's case does not matter", async () => {
   const { call, text } = await setUp();
   for (const scheme of ["Bearer", "bearer", "BEARER"]) {
     const caller = call(`${scheme} ${text}`);
@@ -158,13 +164,13 @@ test("a key opens its environment with the limits of its plan, whatever the sche
   }
 });
 
-test("limits of the key itself go before those of its plan", async () => {
+test("limits of the key itself override those of its plan", async () => {
   const limits = { requestsPerMinute: 1, tokensPerMinute: 2 };
   const { call } = await setUp({ key: { limits } });
   expect(call().limits).toBe(limits);
 });
 
-test("an accepted secret is noted as used, a refused one is not", async () => {
+test("the use of an accepted secret is recorded, that of a refused one is not", async () => {
   const { call, publicId, used, text, clock } = await setUp();
   call();
   clock.advance(7);
@@ -173,7 +179,7 @@ test("an accepted secret is noted as used, a refused one is not", async () => {
   expect(used).toEqual([`${publicId} 10000`, `${publicId} 10007`]);
 });
 
-/** A text without the form of a key is told so; all others are told the same. */
+/** Only a text that is not in the form of a key gets another message. */
 const ofAKeysForm =
   /^Incorrect API key provided: sk-slc_\S+ It may have been rotated, revoked or expired\. Send /;
 const messages: Readonly<Partial<Record<RefusalRule, RegExp>>> = {
@@ -181,19 +187,23 @@ const messages: Readonly<Partial<Record<RefusalRule, RegExp>>> = {
   key_malformed: /^Incorrect API key provided: \S+ Send the key of your application for this /,
 };
 
-describe("whatever is wrong, the refusal has one shape, and the explanation alone names the rule:", () => {
+describe("every refusal has the same shape, and only the explanation names the rule:", () => {
   const cases: readonly (readonly [RefusalRule, string, () => Promise<() => unknown>])[] = [
     ["key_missing", "no header", async () => sending(await setUp(), null)],
     ["key_missing", "another scheme", async () => sending(await setUp(), "Basic x")],
     ["key_malformed", "junk", async () => sending(await setUp(), "Bearer junk")],
-    ["key_unknown", "a stranger's", async () => sending(await setUp(), `Bearer ${newText()}`)],
+    ["key_unknown", "never issued", async () => sending(await setUp(), `Bearer ${newText()}`)],
     ["key_mismatch", "a known id, another secret", mismatch],
-    ["other_environment", "of another stage", async () => good({ key: { environment: "test" } })],
+    [
+      "other_environment",
+      "another environment",
+      async () => good({ key: { environment: "test" } }),
+    ],
     ["key_revoked", "revoked", async () => good({ key: { revokedAt: 5 } })],
     ["key_disabled", "disabled", async () => good({ key: { disabledAt: 5 } })],
     ["key_expired", "the key expired", async () => good({ key: { expiresAt: 10_000 } })],
     ["secret_ended", "the secret expired", async () => good({ secretExpiresAt: 10_000 })],
-    ["key_removed", "taken away", takenAway],
+    ["key_removed", "removed", removed],
   ];
   test.each(cases)("%s: %s", async (rule, _what, prepare) => {
     const run = await prepare();
@@ -203,7 +213,7 @@ describe("whatever is wrong, the refusal has one shape, and the explanation alon
       "invalid_api_key",
       "invalid_request_error",
       null,
-      { "www-authenticate": "Bearer" },
+      {},
     ]);
     expect(error.message).toMatch(messages[rule] ?? ofAKeysForm);
     expect(error.explanation?.rule).toBe(rule);
@@ -224,7 +234,7 @@ async function mismatch(): Promise<() => unknown> {
   return () => call(`Bearer ${forge(text)}`);
 }
 
-async function takenAway(): Promise<() => unknown> {
+async function removed(): Promise<() => unknown> {
   const { call, store, secrets } = await setUp();
   store.say({ keyId: "key_a", live: undefined });
   await secrets.reload();
@@ -249,7 +259,7 @@ test("an explanation names the key only when the whole key was sent", async () =
   expect(refusalOf(() => call("Bearer junk")).explanation).not.toHaveProperty("publicId");
 });
 
-test("nothing of a refusal holds what makes a key a secret", async () => {
+test("no part of a refusal holds the secret part of a key", async () => {
   const { call, text } = await setUp({ key: { expiresAt: 1 } });
   for (const sent of [text, forge(text), newText(), `${text.slice(0, -1)}!`]) {
     const error = refusalOf(() => call(`Bearer ${sent}`));
@@ -259,7 +269,7 @@ test("nothing of a refusal holds what makes a key a secret", async () => {
   }
 });
 
-test("a key of a plan that is not configured is good but cannot be served, and that is told", async () => {
+test("a valid key whose plan is not configured gets a 503 that is logged", async () => {
   const { call, missingPlans } = await setUp({ key: { plan: "gold" } });
   const error = refusalOf(() => call());
   expect([error.status, error.code, error.explanation?.rule]).toEqual([
@@ -271,7 +281,7 @@ test("a key of a plan that is not configured is good but cannot be served, and t
 });
 
 test.each<SetUp>([{ secretExpiresAt: 11_000 }, { key: { expiresAt: 11_000 } }])(
-  "what expires holds until that moment, without the store being asked: %j",
+  "an expiry takes effect on time without a read of the store: %j",
   async (values) => {
     const { call, clock } = await setUp(values);
     clock.advance(999);
@@ -284,7 +294,7 @@ test.each<SetUp>([{ secretExpiresAt: 11_000 }, { key: { expiresAt: 11_000 } }])(
 describe("networks", () => {
   const allowedNetworks = ["10.1.0.0/16", "2001:db8::/32"];
 
-  test("a key bound to networks works from these alone", async () => {
+  test("a key bound to networks works only from them", async () => {
     const { call } = await setUp({ key: { allowedNetworks } });
     for (const address of ["10.1.2.3", "2001:db8::7"]) {
       expect(call(undefined, address).key.id).toBe("key_a");
@@ -296,26 +306,26 @@ describe("networks", () => {
     }
   });
 
-  test("a wrong secret learns nothing of networks", async () => {
+  test("a wrong secret does not reveal the networks of its key", async () => {
     const { call, text, asked } = await setUp({ key: { allowedNetworks } });
     expect(refusalOf(() => call(`Bearer ${forge(text)}`, "10.2.0.1")).status).toBe(401);
     expect(asked).toEqual([]);
   });
 
-  test("an empty list allows nobody", async () => {
+  test("an empty list allows no address", async () => {
     const { call } = await setUp({ key: { allowedNetworks: [] } });
     expect(refusalOf(() => call()).status).toBe(403);
   });
 
-  test("the address is not asked for when no network matters", async () => {
+  test("the address is not read when the key has no networks", async () => {
     const { call, asked } = await setUp();
     call();
     expect(asked).toEqual([]);
   });
 });
 
-describe("while the store is away", () => {
-  test("known keys work, and unknown ones are told to come back instead of 401", async () => {
+describe("while the store is unavailable", () => {
+  test("known keys work, and unknown ones get a 503 instead of a 401", async () => {
     const { call, clock } = await setUp();
     clock.advance(5_001);
     expect(call().key.id).toBe("key_a");
@@ -328,13 +338,13 @@ describe("while the store is away", () => {
     expect(error.headers["retry-after"]).toMatch(/^[1-9][0-9]*$/);
   });
 
-  test("a snapshot of up to ten missed polls still knows all keys", async () => {
+  test("a snapshot is complete for up to ten missed polls", async () => {
     const { call, clock } = await setUp();
     clock.advance(5_000);
     expect(refusalOf(() => call(`Bearer ${newText()}`)).status).toBe(401);
   });
 
-  test("junk and wrong secrets of known ids stay a 401", async () => {
+  test("malformed keys and wrong secrets of known ids still get a 401", async () => {
     const { call, clock, text } = await setUp();
     clock.advance(60_000);
     const typo = `${text.slice(0, -1)}${text.endsWith("0") ? "1" : "0"}`;
@@ -343,7 +353,7 @@ describe("while the store is away", () => {
     }
   });
 
-  test("a revocation that was seen stays", async () => {
+  test("a revocation seen before stays in force", async () => {
     const { call, clock, store, secrets } = await setUp();
     store.say({ keyId: "key_a", live: undefined });
     await secrets.reload();
@@ -351,7 +361,7 @@ describe("while the store is away", () => {
     expect(ruleOf(() => call())).toBe("key_removed");
   });
 
-  test("known keys are believed for the time configured, and then no more", async () => {
+  test("known keys stop working after snapshot_max_age", async () => {
     const { call, clock, secrets } = await setUp();
     clock.advance(snapshotMaxAgeMs);
     expect(call().key.id).toBe("key_a");
@@ -364,26 +374,28 @@ describe("while the store is away", () => {
   });
 });
 
-test("of 20,000 random texts and near misses, none is let in", async () => {
-  const { call, text } = await setUp();
+test("of 20,000 random texts and near misses, none is accepted", async () => {
+  const { authenticate, text } = await setUp();
+  const refused = (sent: string): GatewayError =>
+    refusalOf(() => authenticate(sent, production, () => "192.0.2.1"));
   const random = (): string => Buffer.from(crypto.getRandomValues(new Uint8Array(48))).toString();
   for (let index = 0; index < 5_000; index += 1) {
     const place = index % text.length;
     const near = `${text.slice(0, place)}${text.charAt(place) === "x" ? "y" : "x"}${text.slice(place + 1)}`;
     for (const sent of [newText(), forge(text), near, random()]) {
-      expect(refusalOf(() => call(`Bearer ${sent}`)).status).toBe(401);
+      expect(refused(sent).status).toBe(401);
     }
   }
 });
 
-test("the digest depends on the pepper and on every character", () => {
+test("the digest depends on the pepper and every character", () => {
   const other = createKeyDigest("another pepper that is long enough");
   expect(digest("text")).toEqual(digest("text"));
   expect(digest("text")).not.toEqual(other("text"));
   expect(digest("text")).not.toEqual(digest("texu"));
 });
 
-test("a secret under an older pepper opens, and is told of with its digest under the first", async () => {
+test("a secret under an older pepper works, and onOutdated gets its digest under the first", async () => {
   const [, second] = peppers.all;
   const { call, text, publicId, live, outdated } = await setUp({
     digestOf: second?.digest ?? digest,
@@ -394,7 +406,7 @@ test("a secret under an older pepper opens, and is told of with its digest under
   expect(outdated).toEqual([{ publicId, stored: secret?.digest ?? digest(""), renewed }]);
 });
 
-test("a secret under the first pepper is not told of, and one under a foreign pepper is wrong", async () => {
+test("a secret under the first pepper is not outdated, and one under an unknown pepper is refused", async () => {
   const own = await setUp();
   own.call();
   expect(own.outdated).toEqual([]);

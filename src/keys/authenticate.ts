@@ -1,4 +1,5 @@
 import { readPublicId } from "../domain/keys/api-key.ts";
+import type { CredentialForm } from "../domain/keys/credential-form.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Caller } from "../domain/keys/key.ts";
 import type { Environment } from "../domain/model.ts";
@@ -15,47 +16,48 @@ import {
 } from "./key-refusal.ts";
 import type { EndedSecret, LiveSecret } from "./key-snapshot.ts";
 
-/** The secrets as they are known here; `KeyRing` follows the store. */
+/** The live secrets in memory; `KeyRing` keeps them up to date. */
 export interface KnownSecrets {
   find(publicId: string): LiveSecret | undefined;
-  /** What has ended while this process runs or not long before, for explanations alone. */
+  /** Secrets that ended recently; used for explanations only. */
   findEnded(publicId: string): EndedSecret | undefined;
-  /** True when a key that is unknown here may well be good. */
+  /** True when an unknown key may be a new one. */
   readonly isStale: boolean;
   readonly ageMs: number;
 }
 
 export interface AuthenticateOptions {
+  /** What callers are told a key is sent in. */
+  readonly form: CredentialForm;
   readonly peppers: Peppers;
   readonly clock: Pick<Clock, "now">;
   readonly secrets: KnownSecrets;
-  /** How long known keys are believed while the store cannot be read. */
+  /** How long known keys stay valid while the store is unavailable. */
   readonly snapshotMaxAgeMs: number;
   readonly plans: () => ReadonlyMap<string, Plan>;
   readonly onUsed: (publicId: string, at: number) => void;
-  /** A secret came in whose digest was made under an older pepper. */
+  /** Called when a secret matched under an older pepper. */
   readonly onOutdated: (secret: RenewedSecret) => void;
   readonly onPlanMissing: (keyId: string, plan: string) => void;
 }
 
-/** The caller's network address is asked for only when the key is bound to networks. */
+/** `text` is the credential; reads the network address only when the key is bound to networks. */
 export type Authenticate = (
-  authorization: string | null,
+  text: string,
   environment: Environment,
   address: () => string,
 ) => Caller;
 
 /**
- * Finds the caller of a request. Whatever is wrong with the key, the answer is one 401 of one
- * shape; a well-formed key costs the same work whether it is known or not. What the keys of now
- * cannot be asked about is a 503: a 401 makes applications throw good keys away.
+ * Finds the caller of a request. Every wrong key gets the same 401, and a well-formed one costs the
+ * same work whether it is known or not. A key that cannot be checked gets a 503: applications throw
+ * good keys away on a 401.
  */
 export function createAuthenticate(options: AuthenticateOptions): Authenticate {
-  const { secrets, clock, peppers, onUsed, onOutdated } = options;
-  return (authorization, environment, address) => {
-    const text = readBearer(authorization);
+  const { form, secrets, clock, peppers, onUsed, onOutdated } = options;
+  return (text, environment, address) => {
     const publicId = readPublicId(text);
-    const sent: SentKey = { text, publicId, environment: environment.name };
+    const sent: SentKey = { text, form, publicId, environment: environment.name };
     if (publicId === undefined) {
       throw invalidKey({ rule: text === "" ? "key_missing" : "key_malformed" }, sent);
     }
@@ -70,8 +72,8 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate {
     }
     const { key } = stored;
     const now = clock.now();
-    const over = whyOver(stored, now);
-    if (over !== undefined) throw invalidKey(over, sent, key);
+    const fault = faultOf(stored, now);
+    if (fault !== undefined) throw invalidKey(fault, sent, key);
     if (key.environment !== environment.name) {
       throw invalidKey({ rule: "other_environment" }, sent, key);
     }
@@ -90,14 +92,7 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate {
   };
 }
 
-function readBearer(authorization: string | null): string {
-  if (authorization === null) return "";
-  const separator = authorization.indexOf(" ");
-  if (separator !== 6 || authorization.slice(0, 6).toLowerCase() !== "bearer") return "";
-  return authorization.slice(7).trim();
-}
-
-function whyOver({ key, secret }: StoredSecret, now: number): KeyFault | undefined {
+function faultOf({ key, secret }: StoredSecret, now: number): KeyFault | undefined {
   if (key.revokedAt !== undefined) return { rule: "key_revoked", at: key.revokedAt };
   if (key.disabledAt !== undefined) return { rule: "key_disabled", at: key.disabledAt };
   const isOver = (at: number | undefined): boolean => at !== undefined && at <= now;

@@ -1,8 +1,8 @@
 import type { KeyStore, RenewedSecret } from "../store/store.ts";
 
 /**
- * Brings a secret's digest under the first pepper when it is used. One at a time, so that calls never
- * wait behind renewals for the database: what is passed over comes with its next use.
+ * Moves a secret's digest to the first pepper when it is used. Only one runs at a time, so that
+ * calls never wait for the database behind renewals; a skipped secret is renewed at its next use.
  */
 export class DigestRenewal {
   readonly #store: Pick<KeyStore, "renewDigest">;
@@ -13,7 +13,7 @@ export class DigestRenewal {
   }
 
   note(outdated: RenewedSecret): void {
-    // Whoever follows the keys tells of a store that is away.
+    // The poll of the key ring reports an unavailable store.
     this.#running ??= this.#store
       .renewDigest(outdated)
       .catch(() => undefined)
@@ -22,7 +22,7 @@ export class DigestRenewal {
       });
   }
 
-  /** Waits for the one that is being written. */
+  /** Waits for the running renewal. */
   async stop(): Promise<void> {
     await this.#running;
   }

@@ -1,28 +1,31 @@
 import { maskApiKey } from "../domain/keys/api-key.ts";
+import { bearer, type CredentialForm } from "../domain/keys/credential-form.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Key } from "../domain/keys/key.ts";
 import type { RefusalExplanation, RefusalRule } from "../domain/errors/refusal.ts";
 import type { Call } from "../snapshot/call.ts";
 
-/** What came with a request in the place of a key. */
+/** The credential that a request sent. */
 export interface SentKey {
+  /** As the form reads it. */
   readonly text: string;
-  /** Undefined unless it has the form of a key. */
+  readonly form: CredentialForm;
+  /** Undefined unless the text has the form of a key. */
   readonly publicId: string | undefined;
-  /** Name of the environment that was asked. */
+  /** Name of the environment the request was sent to. */
   readonly environment: string;
 }
 
-/** What makes a key wrong; callers are told none of it. */
+/** Why a key is refused; callers are not shown it. */
 export interface KeyFault {
   readonly rule: keyof typeof summaries;
-  /** Since when, in milliseconds since the epoch, where that is known. */
+  /** When the fault began, in milliseconds since the epoch, if known. */
   readonly at?: number | undefined;
 }
 
-/** `when` is empty, or begins with a space. */
+/** `when` is empty or starts with a space. */
 const summaries = {
-  key_missing: () => "The request has no Authorization header with a Bearer key.",
+  key_missing: (_when, { name }) => `The request has no ${name}.`,
   key_malformed: () => "What was sent is not a whole API key: its form or its checksum is wrong.",
   key_unknown: () =>
     "No key has this public id, or none that worked lately: it ended long ago, was removed, or " +
@@ -38,24 +41,23 @@ const summaries = {
     `This secret of the key ended${when}: a rotation, a leak check or somebody ended it. The key ` +
     "goes on with its newest secret.",
   other_environment: () => "The key is of another environment than the host that was asked.",
-} as const satisfies Partial<Record<RefusalRule, (when: string) => string>>;
+} as const satisfies Partial<Record<RefusalRule, (when: string, form: CredentialForm) => string>>;
 
-function summaryOf({ rule, at }: KeyFault): string {
-  return summaries[rule](at === undefined ? "" : ` at ${new Date(at).toISOString()}`);
+function summaryOf({ rule, at }: KeyFault, form = bearer): string {
+  return summaries[rule](at === undefined ? "" : ` at ${new Date(at).toISOString()}`, form);
 }
 
-/** The one 401: the same for every fault. Name the key only when its digest has matched. */
+/** The 401, the same for every fault. Pass the key only when its digest matched. */
 export function invalidKey(fault: KeyFault, sent: SentKey, key?: Key): GatewayError {
   return new GatewayError("invalid_api_key", {
     message:
-      `${whatIsWrong(sent)} Send the key of your application for this environment in the ` +
-      "Authorization header (Authorization: Bearer YOUR_KEY).",
-    headers: { "www-authenticate": "Bearer" },
-    explanation: explain(fault.rule, summaryOf(fault), { sent, key }),
+      `${whatIsWrong(sent)} Send the key of your application for this environment ` +
+      `${sent.form.place}.`,
+    explanation: explain(fault.rule, summaryOf(fault, sent.form), { sent, key }),
   });
 }
 
-/** What the sender can see too: of a text that has a key's form, nobody is told more. */
+/** Says only what the sender can see too: every well-formed key gets the same message. */
 function whatIsWrong({ text, publicId }: SentKey): string {
   if (text === "") return "You didn't provide an API key.";
   const wrong = `Incorrect API key provided: ${maskApiKey(text)}.`;
@@ -63,22 +65,21 @@ function whatIsWrong({ text, publicId }: SentKey): string {
   return `${wrong} It may have been rotated, revoked or expired.`;
 }
 
-/** The key was good when its call began; `fault` is what has become of it, where it is known. */
+/** The key ended while its call ran; `fault` says how, if known. */
 export function keyEnded(
   { caller, environment }: Pick<Call, "caller" | "environment">,
   fault: KeyFault = { rule: "key_disabled" },
 ): GatewayError {
   const { key, publicId } = caller;
-  const sent: SentKey = { text: "", publicId, environment: environment.name };
+  const sent = { publicId, environment: environment.name };
   const summary = `${summaryOf(fault)} The call was ended while it ran.`;
   return new GatewayError("invalid_api_key", {
     message: "The API key was revoked or disabled while this request ran.",
-    headers: { "www-authenticate": "Bearer" },
     explanation: explain(fault.rule, summary, { sent, key }),
   });
 }
 
-/** The database does not answer, so nobody can say whether the key is good. */
+/** The database is unavailable, so the key can be neither accepted nor refused. */
 export function snapshotStale(sent: SentKey, key?: Key): GatewayError {
   const summary =
     key === undefined
@@ -103,7 +104,7 @@ export function networkNotAllowed(sent: SentKey, key: Key, address: string): Gat
   });
 }
 
-/** No limits to hold the key to: it must not pass. But it is good, and a 401 would say otherwise. */
+/** A key without limits must not pass; it is valid, so it gets a 503, not a 401. */
 export function planMissing(sent: SentKey, key: Key): GatewayError {
   return new GatewayError("model_unavailable", {
     message: "The usage plan of this API key is not configured. Please tell the operator.",
@@ -119,7 +120,10 @@ export function planMissing(sent: SentKey, key: Key): GatewayError {
 function explain(
   rule: RefusalRule,
   summary: string,
-  { sent, key }: { readonly sent: SentKey; readonly key: Key | undefined },
+  {
+    sent,
+    key,
+  }: { readonly sent: Pick<SentKey, "publicId" | "environment">; readonly key: Key | undefined },
 ): RefusalExplanation {
   return {
     rule,

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { generateApiKey } from "../domain/keys/api-key.ts";
+import { bearer } from "../domain/keys/credential-form.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Key } from "../domain/keys/key.ts";
 import {
@@ -15,13 +16,13 @@ import {
 } from "../../test/contracts/control-fixtures.ts";
 import type { ControlTransaction } from "../store/control-store.ts";
 import { SqliteConnection } from "../store/sqlite/connection/connection.ts";
-import { SqliteControlStore } from "../store/sqlite/control-store.ts";
-import { SqliteKeyStore } from "../store/sqlite/key-store.ts";
+import { SqlControlStore } from "../store/repositories/control-store.ts";
+import { SqlKeyStore } from "../store/repositories/key-store.ts";
 import { createAuthenticate } from "./authenticate.ts";
 import { testPeppers } from "../../test/support/test-peppers.ts";
 import { KeyRing } from "./key-ring.ts";
 
-/** Rings and their database together, as two gateways on one file have them. */
+/** Two gateways on one database file. */
 
 const peppers = testPeppers();
 const { digest } = peppers.first;
@@ -57,7 +58,7 @@ function connect(path = pathOf()): SqliteConnection {
 
 const fileEndings = ["", "-wal", "-shm"] as const;
 
-/** The files are others than those that were opened, and hold no database. */
+/** Replaces the database files by new ones that hold no database. */
 function breakDatabase(): void {
   for (const ending of fileEndings) moveIfThere(pathOf() + ending, `${pathOf()}.good${ending}`);
   writeFileSync(pathOf(), "this is no database ".repeat(500));
@@ -71,9 +72,9 @@ function moveIfThere(from: string, to: string): void {
   if (existsSync(from)) renameSync(from, to);
 }
 
-/** The other process: it changes keys and knows nothing of the rings. */
+/** Another process, which changes keys without the rings. */
 function operator(clock: ManualClock) {
-  const store = new SqliteControlStore(connect());
+  const store = new SqlControlStore(connect());
   const change = (work: (transaction: ControlTransaction) => Promise<unknown>): Promise<unknown> =>
     store.change(work);
   return {
@@ -90,7 +91,7 @@ function operator(clock: ManualClock) {
       });
       return text;
     },
-    /** The old secret lives on for a minute. */
+    /** The old secret works for another minute. */
     rotate: async (keyId: string, old: string): Promise<string> => {
       const { text, publicId } = newKey();
       await change(async ({ secrets }) => {
@@ -119,13 +120,14 @@ function newKey(): { text: string; publicId: string } {
 
 function gateway(clock: ManualClock) {
   const ring = new KeyRing({
-    store: new SqliteKeyStore(connect(), clock),
+    store: new SqlKeyStore(connect(), clock),
     clock,
     intervalMs: 500,
     onReloaded: () => undefined,
     onReloadFailed: () => undefined,
   });
   const authenticate = createAuthenticate({
+    form: bearer,
     peppers,
     clock,
     secrets: ring,
@@ -138,10 +140,10 @@ function gateway(clock: ManualClock) {
   return {
     ring,
     poll: () => ring.reload().catch(() => undefined),
-    /** `200`, or the status and the rule of the refusal. */
+    /** `200`, or status and rule of the refusal. */
     try: (text: string): string => {
       try {
-        authenticate(`Bearer ${text}`, production, () => "192.0.2.1");
+        authenticate(text, production, () => "192.0.2.1");
         return "200";
       } catch (error) {
         if (!(error instanceof GatewayError)) throw error;
@@ -158,7 +160,7 @@ async function setUp() {
   return { clock, admin, one: gateway(clock), other: gateway(clock) };
 }
 
-test("whatever ends a key ends it at the next poll, on every gateway", async () => {
+test("a key that ends in any way stops working at the next poll, on every gateway", async () => {
   const { admin, one, other } = await setUp();
   const ends: readonly (readonly [string, string, (id: string) => Promise<unknown>])[] = [
     ["revoked", "key_revoked", (id) => admin.update(id, { revokedAt: 5 })],
@@ -176,7 +178,7 @@ test("whatever ends a key ends it at the next poll, on every gateway", async () 
   }
 });
 
-test("a disabled key that is enabled works at the next poll", async () => {
+test("a disabled key that is enabled again works at the next poll", async () => {
   const { admin, one } = await setUp();
   const text = await admin.issue("key_a", { disabledAt: 5 });
   await one.poll();
@@ -186,11 +188,11 @@ test("a disabled key that is enabled works at the next poll", async () => {
   expect(one.try(text)).toBe("200");
 });
 
-test("calls and notes of use never bring back a key as it was", async () => {
+test("calls and recorded uses never restore an older state of a key", async () => {
   const { admin, one, clock } = await setUp();
   const text = await admin.issue("key_a");
   await one.poll();
-  const uses = new SqliteKeyStore(connect(), clock);
+  const uses = new SqlKeyStore(connect(), clock);
   await admin.update("key_a", { revokedAt: 5 });
   await one.poll();
   await uses.recordLastUse(new Map([[text.slice(7, 15), clock.now()]]));
@@ -198,7 +200,7 @@ test("calls and notes of use never bring back a key as it was", async () => {
   expect(one.try(text)).toBe("401 key_revoked");
 });
 
-test("during a rotation both secrets open the one key, and the old one ends by time alone", async () => {
+test("during a rotation both secrets work, and the old one expires by itself", async () => {
   const { admin, one, clock } = await setUp();
   const old = await admin.issue("key_a");
   await one.poll();
@@ -214,7 +216,7 @@ test("during a rotation both secrets open the one key, and the old one ends by t
   expect([one.try(old), one.try(young)]).toEqual(["401 secret_ended", "200"]);
 });
 
-test("while the database is broken known keys work and new ones are no 401", async () => {
+test("while the database is broken known keys work and new ones do not get a 401", async () => {
   const { admin, one, clock } = await setUp();
   const known = await admin.issue("key_a");
   await one.poll();
@@ -228,7 +230,7 @@ test("while the database is broken known keys work and new ones are no 401", asy
   expect([one.try(known), one.try(young)]).toEqual(["200", "200"]);
 });
 
-test("a gateway that begins without a database is not loaded, says 503, and recovers by itself", async () => {
+test("a gateway that starts without a database answers 503 and recovers by itself", async () => {
   const { admin, clock } = await setUp();
   const text = await admin.issue("key_a");
   for (const connection of opened) await connection.close();
@@ -242,7 +244,7 @@ test("a gateway that begins without a database is not loaded, says 503, and reco
   expect([late.ring.isLoaded, late.try(text)]).toEqual([true, "200"]);
 });
 
-test("units that another process sells, raises and takes back reach every gateway with the key", async () => {
+test("units that another process assigns, raises and withdraws reach every gateway with the key", async () => {
   const { admin, one, other } = await setUp();
   const pool = { provisionedPool: "main", provisionedUnits: 3 };
   const text = await admin.issue("key_a", pool);

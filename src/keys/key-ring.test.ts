@@ -17,7 +17,7 @@ function goneOf(keyId: string): KeyChange {
   return { keyId, live: undefined };
 }
 
-/** Answers each question when the test says so. */
+/** A store that answers each load when the test says so. */
 class HeldStore implements Pick<KeyStore, "loadKeys"> {
   readonly asked: number[] = [];
   readonly #answers: ReturnType<typeof Promise.withResolvers<KeyChanges>>[] = [];
@@ -48,7 +48,7 @@ function idsOf(ring: KeyRing): readonly string[] {
   return [...ring.secrets.keys()].toSorted();
 }
 
-/** Lets everything run that waits for nothing outside. */
+/** Runs all pending microtasks. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 5; turn += 1) {
     await new Promise((resolve) => setImmediate(resolve));
@@ -69,7 +69,7 @@ function setUp(store: Pick<KeyStore, "loadKeys">, pageTimeoutMs?: number) {
   return { ring, clock, events };
 }
 
-/** A ring that has read its first keys from a store that waits to be told. */
+/** A ring that has loaded its first keys from a manual store. */
 async function setUpLoaded(...changes: readonly KeyChange[]) {
   const store = new HeldStore();
   const { ring, clock, events } = setUp(store);
@@ -79,7 +79,7 @@ async function setUpLoaded(...changes: readonly KeyChange[]) {
   return { store, ring, clock, events };
 }
 
-test("the first load takes all pages in, and only then the ring is loaded", async () => {
+test("the ring is loaded once the first load has read all pages", async () => {
   const store = new HeldStore();
   const { ring, events } = setUp(store);
   const loading = ring.reload();
@@ -93,7 +93,7 @@ test("the first load takes all pages in, and only then the ring is loaded", asyn
   expect(events).toEqual(["reloaded"]);
 });
 
-test("a change replaces the secrets of its key and touches no other", async () => {
+test("a change replaces the secrets of its key and leaves other keys unchanged", async () => {
   const { ring, store } = await setUpLoaded(
     liveOf("key_a", "aaaaaaaa"),
     liveOf("key_b", "bbbbbbbb"),
@@ -108,7 +108,7 @@ test("a change replaces the secrets of its key and touches no other", async () =
   expect([...before.keys()].toSorted()).toEqual(["aaaaaaaa", "bbbbbbbb"]);
 });
 
-test("a poll that finds nothing keeps the snapshot, and is a sign of life", async () => {
+test("a poll without changes keeps the snapshot and resets its age", async () => {
   const { ring, store, clock } = await setUpLoaded(liveOf("key_a", "aaaaaaaa"));
   const before = ring.secrets;
   clock.advance(6_000);
@@ -120,7 +120,7 @@ test("a poll that finds nothing keeps the snapshot, and is a sign of life", asyn
   expect([ring.isStale, ring.ageMs]).toEqual([false, 0]);
 });
 
-test("from the first load that fails on, an unknown key may be good, until one goes well", async () => {
+test("the ring is stale from the first failed load until one succeeds", async () => {
   const { ring, store } = await setUpLoaded(liveOf("key_a", "aaaaaaaa"));
   const failing = ring.reload();
   const ended = failing.catch(() => undefined);
@@ -133,7 +133,7 @@ test("from the first load that fails on, an unknown key may be good, until one g
   expect(ring.isStale).toBe(false);
 });
 
-test("the age counts from the question, not from the answer", async () => {
+test("the age counts from the start of the load", async () => {
   const { ring, store, clock } = await setUpLoaded();
   const loading = ring.reload();
   clock.advance(700);
@@ -142,7 +142,7 @@ test("the age counts from the question, not from the answer", async () => {
   expect(ring.ageMs).toBe(700);
 });
 
-test("what is not live any more is gone, and is remembered for explanations", async () => {
+test("ended secrets leave the snapshot and are remembered for explanations", async () => {
   const { ring, store } = await setUpLoaded(
     liveOf("key_a", "aaaaaaaa", "bbbbbbbb"),
     liveOf("key_c", "cccccccc"),
@@ -191,7 +191,7 @@ test("a key that is enabled again works again", async () => {
   expect(ring.find("aaaaaaaa")?.key.id).toBe("key_a");
 });
 
-test("units sold follow each change of a key: bought, raised, moved, expired, disabled, revoked", async () => {
+test("units sold follow every change of a key: assigned, raised, moved, expired, disabled, revoked", async () => {
   const holding = (values: Partial<Key>): KeyChange => {
     const key = keyOf("key_a", application, values);
     return { keyId: "key_a", live: { key, secrets: [secretOf("aaaaaaaa", "key_a")] } };
@@ -221,7 +221,7 @@ test("units sold follow each change of a key: bought, raised, moved, expired, di
   expect(unitsIn(ring.holdings("other"))).toBe(0);
 });
 
-test("units of another database in the place of the first are its own", async () => {
+test("after a switch to another database its units replace the old ones", async () => {
   const key = keyOf("key_a", application, { provisionedPool: "main", provisionedUnits: 4 });
   const { ring, store } = await setUpLoaded({ keyId: "key_a", live: { key, secrets: [] } });
   expect(unitsIn(ring.holdings("main"))).toBe(4);
@@ -232,7 +232,7 @@ test("units of another database in the place of the first are its own", async ()
   expect(unitsIn(ring.holdings("main"))).toBe(0);
 });
 
-test("networks are read once, when the key is", async () => {
+test("networks are parsed once, when the key is loaded", async () => {
   const key = keyOf("key_a", application, { allowedNetworks: ["10.0.0.0/8"] });
   const change = { keyId: "key_a", live: { key, secrets: [secretOf("aaaaaaaa", "key_a")] } };
   const { ring } = await setUpLoaded(change, liveOf("key_b", "bbbbbbbb"));
@@ -241,8 +241,8 @@ test("networks are read once, when the key is", async () => {
   expect(ring.find("bbbbbbbb")).toHaveProperty("networks", undefined);
 });
 
-describe("loads one after another", () => {
-  test("a slow load cannot bring back what a later one takes away", async () => {
+describe("consecutive loads", () => {
+  test("a slow load cannot restore a key that a later one removes", async () => {
     const { ring, store } = await setUpLoaded(liveOf("key_a", "aaaaaaaa"));
     const slow = ring.reload();
     const revoked = ring.reload();
@@ -255,7 +255,7 @@ describe("loads one after another", () => {
     expect(ring.find("aaaaaaaa")).toBeUndefined();
   });
 
-  test("whoever asks while a load runs gets one that began after the question", async () => {
+  test("a reload requested during a load runs after it", async () => {
     const { ring, store } = await setUpLoaded();
     const first = ring.reload();
     let isDone = false;
@@ -269,7 +269,7 @@ describe("loads one after another", () => {
     expect(store.asked).toEqual([0, 10, 11]);
   });
 
-  test("the load that waits is made also when the one before it fails", async () => {
+  test("the queued load also runs when the one before it fails", async () => {
     const { ring, store, events } = await setUpLoaded();
     const failing = ring.reload().catch((error: unknown) => String(error));
     const next = ring.reload();
@@ -283,7 +283,7 @@ describe("loads one after another", () => {
 });
 
 describe("a failure", () => {
-  test("of a later page does not undo what the first one took away", async () => {
+  test("on a later page keeps the removals of the first", async () => {
     const { ring, store } = await setUpLoaded(
       liveOf("key_a", "aaaaaaaa"),
       liveOf("key_b", "bbbbbbbb"),
@@ -300,7 +300,7 @@ describe("a failure", () => {
     expect(ring.secrets.size).toBe(0);
   });
 
-  test("leaves the age as it was", async () => {
+  test("does not change the age", async () => {
     const { ring, store, clock } = await setUpLoaded();
     clock.advance(4_000);
     const failing = ring.reload().catch(() => undefined);
@@ -309,7 +309,7 @@ describe("a failure", () => {
     expect(ring.ageMs).toBe(4_000);
   });
 
-  test("that a store makes by paging in a circle ends the load", async () => {
+  test("of paging that never advances ends the load", async () => {
     const { ring, store } = await setUpLoaded();
     const failing = ring.reload().catch((error: unknown) => String(error));
     await store.answer(10, [liveOf("key_a", "aaaaaaaa")], true);
@@ -317,7 +317,7 @@ describe("a failure", () => {
   });
 });
 
-test("a store that hangs fails the load, and what it says later changes nothing", async () => {
+test("a store that hangs fails the load, and its late answer is ignored", async () => {
   const store = new HeldStore();
   const { ring } = setUp(store, 5);
   expect(await ring.reload().catch((error: unknown) => String(error))).toContain("not read within");
@@ -327,8 +327,8 @@ test("a store that hangs fails the load, and what it says later changes nothing"
   expect(idsOf(ring)).toEqual(["bbbbbbbb"]);
 });
 
-describe("another database in the place of the first", () => {
-  test("an epoch that goes back means reading all again, and what it does not have is gone", async () => {
+describe("a switch to another database", () => {
+  test("an epoch that goes back reloads everything, and keys it lacks are removed", async () => {
     const { ring, store } = await setUpLoaded(
       liveOf("key_a", "aaaaaaaa"),
       liveOf("key_b", "bbbbbbbb"),
@@ -342,7 +342,7 @@ describe("another database in the place of the first", () => {
     expect(store.asked).toEqual([0, 10, 0]);
   });
 
-  test("half of it read is not taken for the whole", async () => {
+  test("a partial reload is not published", async () => {
     const { ring, store } = await setUpLoaded(liveOf("key_a", "aaaaaaaa"));
     const failing = ring.reload().catch(() => undefined);
     await store.answer(4, []);
@@ -353,12 +353,12 @@ describe("another database in the place of the first", () => {
   });
 });
 
-test("the start waits for no store: the first answer, whenever it comes, mends that", async () => {
-  let isAway = true;
+test("the start does not wait for the store: the ring loads at its first answer", async () => {
+  let isUnavailable = true;
   const change = { keyId: "key_a", live: { key: keyOf("key_a", application), secrets: [] } };
   const store: Pick<KeyStore, "loadKeys"> = {
     loadKeys: () =>
-      isAway
+      isUnavailable
         ? Promise.reject(new Error("no such file"))
         : Promise.resolve({ changes: [change], epoch: 1, hasMore: false }),
   };
@@ -374,7 +374,7 @@ test("the start waits for no store: the first answer, whenever it comes, mends t
   await ring.start();
   try {
     expect([ring.isLoaded, failures.length]).toEqual([false, 1]);
-    isAway = false;
+    isUnavailable = false;
     await loaded.promise;
     expect(ring.isLoaded).toBe(true);
   } finally {
@@ -382,7 +382,7 @@ test("the start waits for no store: the first answer, whenever it comes, mends t
   }
 });
 
-test("after the stop nothing is asked any more", async () => {
+test("no load starts after the stop", async () => {
   let questions = 0;
   const store: Pick<KeyStore, "loadKeys"> = {
     loadKeys: () => {

@@ -13,31 +13,31 @@ import type { ShardedMap } from "./sharded-map.ts";
 
 export interface KeyRingOptions {
   readonly store: Pick<KeyStore, "loadKeys">;
-  /** Its wall clock says which keys have expired, its monotonic side how old the snapshot is. */
+  /** The wall clock decides expiry, the monotonic one the age of the snapshot. */
   readonly clock: Clock;
-  /** How often the store is asked for changes. */
+  /** Interval between polls of the store. */
   readonly intervalMs: number;
-  /** A store that hangs must not keep the next try from beginning. Default 5000. */
+  /** Timeout for one page, so that a store that hangs cannot block the next poll. Default 5000. */
   readonly pageTimeoutMs?: number;
-  /** Told of every load that went well. */
+  /** Called after every successful load. */
   readonly onReloaded: () => void;
-  /** Told when keys have changed. */
+  /** Called when keys have changed. */
   readonly onChanged?: () => void;
-  /** Told of every load that failed. */
+  /** Called after every failed load. */
   readonly onReloadFailed: (error: unknown) => void;
 }
 
-/** Keys of one page; a page is read without a pause. */
+/** Keys per page; a page is read in one go. */
 const pageKeys = 500;
 const defaultPageTimeoutMs = 5_000;
-/** Silent polls after which the snapshot cannot tell an unknown key from a new one. */
+/** Missed polls after which the snapshot cannot tell an unknown key from a new one. */
 const missedPolls = 10;
-/** Remembered to explain refusals, oldest forgotten first. */
+/** Limit on ended secrets kept to explain refusals; the oldest go first. */
 const endedSecretsLimit = 10_000;
 
 /**
- * The live secrets as authentication sees them: a snapshot that is replaced whole, never edited.
- * While the store cannot be read, the last snapshot holds: known keys keep working.
+ * Snapshot of the live secrets for authentication, replaced whole and never edited. While the store
+ * is unavailable the last snapshot stays in use: known keys keep working.
  */
 export class KeyRing {
   readonly #options: KeyRingOptions;
@@ -45,7 +45,7 @@ export class KeyRing {
   #snapshot: KeySnapshot = noKeys();
   #epoch = 0;
   #loadedAt: number | undefined;
-  /** Whether the last load did. */
+  /** Whether the last load failed. */
   #hasFailed = false;
   #running: Promise<void> | undefined;
   #queued: Promise<void> | undefined;
@@ -69,15 +69,15 @@ export class KeyRing {
     return this.#snapshot.byKey.get(keyId) !== undefined;
   }
 
-  /** Units of a pool that live keys hold, as far as this process knows; the same cost at any size. */
+  /** Units of a pool that live keys hold, as far as this process knows. Constant cost. */
   readonly holdings = (pool: string): UnitHoldings =>
     this.#snapshot.soldUnits.of(pool, this.#options.clock.now());
 
-  /** Those of one key. */
+  /** Units of a pool that one key holds. */
   readonly unitsOf = (pool: string, keyId: string): number =>
     this.#snapshot.soldUnits.ofKey({ pool, keyId }, this.#options.clock.now());
 
-  /** The sum of them, for every pool of which there are any. */
+  /** Units sold by pool, without pools of which none are sold. */
   get unitsByPool(): ReadonlyMap<string, number> {
     return this.#snapshot.soldUnits.all(this.#options.clock.now());
   }
@@ -87,52 +87,52 @@ export class KeyRing {
     return this.#ended.get(publicId);
   }
 
-  /** False until all keys were read once. */
+  /** False until all keys have been read once. */
   get isLoaded(): boolean {
     return this.#loadedAt !== undefined;
   }
 
-  /** Since the beginning of the last load that went well; infinite before the first one. */
+  /** Time since the start of the last successful load; infinite before the first. */
   get ageMs(): number {
     if (this.#loadedAt === undefined) return Infinity;
     return this.#options.clock.monotonic() - this.#loadedAt;
   }
 
   /**
-   * Whether a key that is unknown here may well be good: it may have been made just before the
-   * store failed, so the first failure counts.
+   * Whether an unknown key may be a new one. The first failed load counts: the key may have been
+   * created just before.
    */
   get isStale(): boolean {
     return this.#hasFailed || this.ageMs > missedPolls * this.#options.intervalMs;
   }
 
   /**
-   * Tries to read the keys and goes on asking for changes until `stop`. Never rejects: with the
-   * store away it is not loaded yet, and the first answer mends that.
+   * Loads the keys and polls for changes until `stop`. Never rejects: if the store is unavailable,
+   * a later poll loads the ring.
    */
   async start(): Promise<void> {
     await this.#poll();
     this.#timer = setInterval(() => void this.#poll(), this.#options.intervalMs);
   }
 
-  /** What is being read is still taken in. */
+  /** A load that is running still finishes. */
   stop(): void {
     clearInterval(this.#timer);
   }
 
   /**
-   * Reads what has changed. When it resolves, whatever was committed before the call is followed.
-   * Rejects when the store cannot be read; the next poll then tries again.
+   * Reads the changes. Once it resolves, everything committed before the call is in the snapshot.
+   * Rejects when the store cannot be read; the next poll retries.
    */
   reload(): Promise<void> {
-    // A load under way may have read before the change that the caller speaks of.
+    // A running load may have read before the change that prompted this call.
     if (this.#running === undefined) return this.#begin();
     return (this.#queued ??= this.#beginAfter(this.#running));
   }
 
   async #poll(): Promise<void> {
     if (this.#running !== undefined) return;
-    // The failure was reported, and the next poll tries again.
+    // The failure was reported, and the next poll retries.
     await this.#begin().catch(() => undefined);
   }
 
@@ -142,7 +142,7 @@ export class KeyRing {
     return this.#begin();
   }
 
-  /** One load at a time, so none can bring back what a later one has taken away. */
+  /** Loads run one at a time, so that none restores what a later one has removed. */
   #begin(): Promise<void> {
     const loading = this.#load().finally(() => {
       if (this.#queued === undefined) this.#running = undefined;
@@ -174,7 +174,7 @@ export class KeyRing {
       for (;;) {
         const page = await this.#readPage(epoch);
         if (page.epoch < epoch) {
-          // Loads never overlap, so this is another database, such as a backup put back.
+          // Loads never overlap, so this is another database, such as a restored backup.
           if (!isWhole) throw new Error("the epoch of the keys goes back and forth");
           draft = new KeySnapshotDraft(noKeys());
           epoch = 0;
@@ -185,12 +185,12 @@ export class KeyRing {
         if (page.hasMore && page.epoch === epoch) throw new Error("the keys have no next page");
         epoch = page.epoch;
         if (!page.hasMore) break;
-        // Between two pages: the answers of an embedded database come at once.
+        // An embedded database answers without yielding.
         await nextTurn();
       }
       isWhole = true;
     } finally {
-      // What was read before a failure holds: a revocation must not wait for the page after it.
+      // Pages read before a failure are published: a revocation must not wait for the next page.
       if (isWhole) this.#publish(draft, epoch);
     }
   }

@@ -4,26 +4,26 @@ import type { KeyChange, KeyEndReason, StoredSecret } from "../store/store.ts";
 import { ShardedMap, type ShardedMapEdit } from "./sharded-map.ts";
 import { SoldUnits, type SoldUnitsEdit } from "./sold-units.ts";
 
-/** A live secret, ready to be checked against a request. */
+/** A live secret, ready for authentication. */
 export interface LiveSecret extends StoredSecret {
-  /** Where its key may be used from; undefined: anywhere. Read once, not at every call. */
+  /** Networks its key may be used from, parsed once; undefined: any. */
   readonly networks: NetworkList | undefined;
 }
 
-/** How a secret that worked once has ended. */
+/** How a secret ended. */
 export interface SecretEnd {
   readonly rule: KeyEndReason | "key_removed" | "secret_ended";
-  /** Milliseconds since the epoch; undefined when nobody has noted it. */
+  /** Milliseconds since the epoch; undefined when unknown. */
   readonly at: number | undefined;
 }
 
-/** A secret that does not work any more: seen alive by this process, or ended not long ago. */
+/** A secret that no longer works: seen live by this process, or ended recently. */
 export interface EndedSecret extends StoredSecret, SecretEnd {}
 
-/** All live secrets at one time. Never edited: changes make another one. */
+/** All live secrets at one time. Immutable. */
 export interface KeySnapshot {
   readonly byPublicId: ShardedMap<LiveSecret>;
-  /** Public ids by key id; a key whose secrets have all ended is there without any. */
+  /** Public ids by key id; empty for a live key whose secrets have all ended. */
   readonly byKey: ShardedMap<readonly string[]>;
   readonly soldUnits: SoldUnits;
 }
@@ -36,7 +36,7 @@ export function noKeys(): KeySnapshot {
   };
 }
 
-/** Collects changes of a snapshot and becomes the next one. */
+/** Applies changes to a snapshot to make the next one. */
 export class KeySnapshotDraft {
   readonly #byPublicId: ShardedMapEdit<LiveSecret>;
   readonly #byKey: ShardedMapEdit<readonly string[]>;
@@ -49,12 +49,12 @@ export class KeySnapshotDraft {
     this.#soldUnits = base.soldUnits.edit();
   }
 
-  /** Secrets that the changes took away, or told to have ended. */
+  /** Secrets that the changes removed or reported as ended. */
   get ended(): readonly EndedSecret[] {
     return this.#ended;
   }
 
-  /** Puts a key's secrets in the place of those it had. */
+  /** Replaces the secrets of a key. */
   apply(change: KeyChange): void {
     const { keyId, live, ended } = change;
     const secrets = live?.secrets ?? [];
@@ -83,7 +83,7 @@ export class KeySnapshotDraft {
     }
   }
 
-  /** Nothing may be applied afterwards. */
+  /** The draft must not be used afterwards. */
   finish(): KeySnapshot {
     return {
       byPublicId: this.#byPublicId.finish(),

@@ -1,17 +1,17 @@
 import { expect, test } from "bun:test";
 import { LastUse } from "./last-use.ts";
 
-/** Keeps what it is given, and fails when it is told to. */
+/** A store that keeps what it is given and can be unavailable. */
 class NoteStore {
   readonly written: Record<string, number>[] = [];
-  isAway = false;
-  /** Runs while a write is under way. */
+  isUnavailable = false;
+  /** Runs during a write. */
   duringWrite: () => void = () => undefined;
 
   async recordLastUse(uses: ReadonlyMap<string, number>): Promise<void> {
     await Promise.resolve();
     this.duringWrite();
-    if (this.isAway) throw new Error("database is locked");
+    if (this.isUnavailable) throw new Error("database is locked");
     this.written.push(Object.fromEntries(uses));
   }
 }
@@ -28,7 +28,7 @@ function setUp() {
   return { store, lastUse, events };
 }
 
-test("the latest use of each secret is written, all together, and then no more", async () => {
+test("the latest use of each secret is written once, in one batch", async () => {
   const { store, lastUse } = setUp();
   lastUse.note("aaaaaaaa", 10);
   lastUse.note("bbbbbbbb", 20);
@@ -40,20 +40,20 @@ test("the latest use of each secret is written, all together, and then no more",
   expect(lastUse.of("aaaaaaaa")).toBeUndefined();
 });
 
-test("what could not be stored is kept and told until it is", async () => {
+test("uses that could not be stored are kept and reported until they are", async () => {
   const { store, lastUse, events } = setUp();
-  store.isAway = true;
+  store.isUnavailable = true;
   lastUse.note("aaaaaaaa", 10);
   await lastUse.flush();
   lastUse.note("bbbbbbbb", 20);
   expect([lastUse.of("aaaaaaaa"), lastUse.of("bbbbbbbb")]).toEqual([10, 20]);
-  store.isAway = false;
+  store.isUnavailable = false;
   await lastUse.flush();
   expect(store.written).toEqual([{ aaaaaaaa: 10, bbbbbbbb: 20 }]);
   expect(events).toEqual(["database is locked", "stored"]);
 });
 
-test("a use during a write is known, and written with the next one", async () => {
+test("a use during a write is kept for the next one", async () => {
   const { store, lastUse } = setUp();
   lastUse.note("aaaaaaaa", 10);
   store.duringWrite = () => lastUse.note("aaaaaaaa", 11);
@@ -64,7 +64,7 @@ test("a use during a write is known, and written with the next one", async () =>
   expect(store.written).toEqual([{ aaaaaaaa: 10 }, { aaaaaaaa: 11 }]);
 });
 
-test("many notes are written in parts, none of them twice", async () => {
+test("many uses are written in batches, none of them twice", async () => {
   const { store, lastUse } = setUp();
   for (let index = 0; index < 2_500; index += 1) lastUse.note(`id${index}`, index);
   await lastUse.flush();
@@ -72,17 +72,17 @@ test("many notes are written in parts, none of them twice", async () => {
   expect(Object.assign({}, ...store.written)).toHaveProperty("id2499", 2_499);
 });
 
-test("a failure half-way keeps only what was not written", async () => {
+test("a failure half-way keeps only the unwritten uses", async () => {
   const { store, lastUse } = setUp();
   for (let index = 0; index < 1_500; index += 1) lastUse.note(`id${index}`, index);
   store.duringWrite = () => {
-    store.isAway = store.written.length === 1;
+    store.isUnavailable = store.written.length === 1;
   };
   await lastUse.flush();
   expect([lastUse.of("id0"), lastUse.of("id1499")]).toEqual([undefined, 1_499]);
 });
 
-test("however many secrets are used while the store is away, memory is bounded", async () => {
+test("memory is bounded while the store is unavailable", async () => {
   const { store, lastUse } = setUp();
   for (let index = 0; index < 100_500; index += 1) lastUse.note(`id${index}`, 1);
   lastUse.note("id0", 2);
@@ -95,7 +95,7 @@ test("however many secrets are used while the store is away, memory is bounded",
   expect(store.written).toHaveLength(100);
 });
 
-test("it writes by itself, and once more at the stop", async () => {
+test("it writes at its interval and once more at the stop", async () => {
   const { store, lastUse } = setUp();
   const written = Promise.withResolvers<void>();
   store.duringWrite = () => written.resolve();

@@ -2,19 +2,19 @@ import type { KeyStore } from "../store/store.ts";
 
 export interface LastUseOptions {
   readonly store: Pick<KeyStore, "recordLastUse">;
-  /** How often notes are stored. */
+  /** Interval between writes. */
   readonly intervalMs: number;
-  /** Told of every try that failed; the notes are kept. */
+  /** Called after every failed write; the uses are kept. */
   readonly onFailed: (error: unknown) => void;
   readonly onStored?: () => void;
 }
 
-/** Secrets noted between two successful writes; more are not noted until then. */
+/** Limit on secrets with an unwritten use; further ones are not recorded. */
 const secretsLimit = 100_000;
-/** Secrets written at once, so that the database is never busy with notes for long. */
+/** Secrets per write, so that the database is never busy for long. */
 const batchSecrets = 1_000;
 
-/** When secrets were last used: noted in memory at every call, stored every few seconds. */
+/** When secrets were last used: recorded in memory at every call, stored every few seconds. */
 export class LastUse {
   readonly #options: LastUseOptions;
   readonly #uses = new Map<string, number>();
@@ -25,13 +25,13 @@ export class LastUse {
     this.#options = options;
   }
 
-  /** On the way of every call. The time is in milliseconds since the epoch. */
+  /** Runs in every call. The time is in milliseconds since the epoch. */
   note(publicId: string, at: number): void {
     if (this.#uses.size >= secretsLimit && !this.#uses.has(publicId)) return;
     this.#uses.set(publicId, at);
   }
 
-  /** What is not stored yet; undefined: what the store says holds. */
+  /** The last use that is not stored yet, if any. */
   of(publicId: string): number | undefined {
     return this.#uses.get(publicId);
   }
@@ -40,14 +40,14 @@ export class LastUse {
     this.#timer = setInterval(() => void this.flush(), this.#options.intervalMs);
   }
 
-  /** Stores what is left; what cannot be stored is lost then, and only then. */
+  /** Stores the remaining uses; those that fail are lost. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     await this.#storing;
     await this.flush();
   }
 
-  /** Stores what was noted. Never rejects: a failure is reported and the notes stay. */
+  /** Stores the recorded uses. Never rejects: a failure is reported and the uses are kept. */
   flush(): Promise<void> {
     this.#storing ??= this.#store().finally(() => {
       this.#storing = undefined;
@@ -56,21 +56,21 @@ export class LastUse {
   }
 
   async #store(): Promise<void> {
-    // Uses that come in meanwhile wait for the next time, or this would never end under load.
-    const noted = [...this.#uses];
+    // Uses recorded meanwhile wait for the next flush, or this would never end under load.
+    const recorded = [...this.#uses];
     try {
-      for (let start = 0; start < noted.length; start += batchSecrets) {
-        const batch = noted.slice(start, start + batchSecrets);
+      for (let start = 0; start < recorded.length; start += batchSecrets) {
+        const batch = recorded.slice(start, start + batchSecrets);
         await this.#options.store.recordLastUse(new Map(batch));
         this.#forget(batch);
       }
-      if (noted.length > 0) this.#options.onStored?.();
+      if (recorded.length > 0) this.#options.onStored?.();
     } catch (error) {
       this.#options.onFailed(error);
     }
   }
 
-  /** Except what was used again while it was written. */
+  /** Keeps those that were used again during the write. */
   #forget(stored: readonly (readonly [string, number])[]): void {
     for (const [publicId, at] of stored) {
       if (this.#uses.get(publicId) === at) this.#uses.delete(publicId);

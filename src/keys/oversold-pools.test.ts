@@ -13,7 +13,7 @@ function poolOf(name: string, tokensPerMinute: number): Pool {
   };
 }
 
-test("pools that hold less than is sold are named, and those that are gone", () => {
+test("oversold pools are listed, and those no longer configured", () => {
   const pools = new Map([
     ["full", poolOf("full", 1_000_000)],
     ["shrunk", poolOf("shrunk", 999_000)],

@@ -3,14 +3,14 @@ import { sellableUnits, type Pool } from "../domain/limits/capacity.ts";
 export interface OversoldPool {
   readonly pool: string;
   readonly soldUnits: number;
-  /** 0 when the configuration has no such pool any more. */
+  /** 0 when the pool is no longer configured. */
   readonly sellableUnits: number;
   readonly isConfigured: boolean;
 }
 
 /**
- * Pools of which more is sold than they can hold at once, as a changed configuration may make them:
- * their guarantees may then not be kept. `soldUnits` is by pool.
+ * Pools of which more units are sold than they hold, as after a change of configuration: their
+ * guarantees may not be kept. `soldUnits` is by pool.
  */
 export function oversoldPools(
   pools: ReadonlyMap<string, Pool>,

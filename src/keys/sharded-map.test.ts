@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { ShardedMap } from "./sharded-map.ts";
 
-test("edits make another map and leave the one before as it was", () => {
+test("an edit makes a new map and leaves the old one unchanged", () => {
   const none = ShardedMap.empty<number>();
   const edit = none.edit();
   edit.set("aa", 1);
@@ -17,14 +17,14 @@ test("edits make another map and leave the one before as it was", () => {
   expect([none, two, one].map((map) => map.get("ab"))).toEqual([undefined, 2, undefined]);
 });
 
-test("an edit that changes nothing gives the map it began with", () => {
+test("an edit without changes returns the same map", () => {
   const map = ShardedMap.empty<number>();
   const edit = map.edit();
   edit.delete("aa");
   expect(edit.finish()).toBe(map);
 });
 
-test("whatever is set and deleted, it holds what a plain map holds", () => {
+test("after any edits it holds what a plain map holds", () => {
   // Short keys share shards, down to the empty one.
   const key = fc.string({ maxLength: 3, unit: fc.constantFrom("a", "b", "Z", "9") });
   const step = fc.record({ key, value: fc.option(fc.nat(), { nil: undefined }) });

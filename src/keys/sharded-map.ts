@@ -1,6 +1,6 @@
 /**
- * A map that is never edited: an edit makes another one. Entries lie in many small maps, and only
- * those that an edit touches are copied, so a change among a million entries takes microseconds.
+ * An immutable map; an edit makes a new one. Entries are spread over many small maps, and an edit
+ * copies only those it touches, so that a change among a million entries takes microseconds.
  */
 export class ShardedMap<Value> {
   readonly size: number;
@@ -23,7 +23,7 @@ export class ShardedMap<Value> {
     return this.#shards[shardOf(key)]?.get(key);
   }
 
-  /** In no order that means anything. */
+  /** In no particular order. */
   *keys(): Generator<string> {
     for (const shard of this.#shards) yield* shard.keys();
   }
@@ -72,7 +72,7 @@ export class ShardedMapEdit<Value> {
     if (this.get(key) !== undefined && this.#copyOf(key).delete(key)) this.#size -= 1;
   }
 
-  /** The map with all edits; the one it began with when there were none. */
+  /** The edited map, or the original if nothing changed. */
   finish(): ShardedMap<Value> {
     if (this.#copies.size === 0) return this.#finish(this.#before, this.#size);
     const shards = this.#before.map((shard, index) => this.#copies.get(index) ?? shard);
@@ -93,7 +93,7 @@ export class ShardedMapEdit<Value> {
 /** A power of two. */
 const shardCount = 1_024;
 
-/** Keys are ids that end in random characters, so their ends spread well. */
+/** Keys are ids that end in random characters, so the ends spread evenly. */
 function shardOf(key: string): number {
   const end = key.length;
   return (key.charCodeAt(end - 1) * 61 + key.charCodeAt(end - 2)) & (shardCount - 1);

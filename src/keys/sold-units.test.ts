@@ -17,7 +17,7 @@ function holder(provisionedPool: string | undefined, provisionedUnits: number, e
   return plainKey({ provisionedPool, provisionedUnits, expiresAt });
 }
 
-test("a key that expires gives its units back at that time, and has them again when it is put off", () => {
+test("the units of a key are free from its expiry, and held again when the expiry is moved", () => {
   const sold = changed(SoldUnits.none(), [
     ["key_a", holder("main", 3)],
     ["key_b", holder("main", 4, 1_000)],
@@ -26,13 +26,13 @@ test("a key that expires gives its units back at that time, and has them again w
   expect([0, 999, 1_000, 1_999, 2_000].map((now) => unitsIn(sold.of("main", now)))).toEqual([
     15, 15, 11, 11, 3,
   ]);
-  // A clock that is set back.
+  // The clock is set back.
   expect(unitsIn(sold.of("main", 500))).toBe(15);
   const later = changed(sold, [["key_b", holder("main", 4, 3_000)]]);
   expect([later, sold].map((each) => unitsIn(each.of("main", 2_500)))).toEqual([7, 3]);
 });
 
-test("a change of keys that hold nothing makes no other sums", () => {
+test("a change of keys without units keeps the sums", () => {
   const sold = changed(SoldUnits.none(), [["key_a", holder("main", 3)]]);
   const after = changed(sold, [
     ["key_b", holder(undefined, 0)],
@@ -53,7 +53,7 @@ const anyHistory = fc.array(
   { maxLength: 20 },
 );
 
-test("after any history the sums are those of the keys that are left", () => {
+test("after any changes the sums match the remaining keys", () => {
   fc.assert(
     fc.property(anyHistory, (history) => {
       const model = new Map<string, Key>();
@@ -72,14 +72,14 @@ test("after any history the sums are those of the keys that are left", () => {
         checks.push(checkOf(sold, new Map(model), at));
         checks.at(-1)?.();
       }
-      // What was published before is what it was.
+      // Snapshots published earlier have not changed.
       for (const check of checks.toReversed()) check();
     }),
     { numRuns: 500 },
   );
 });
 
-/** Sums made by walking over all keys. */
+/** Sums recomputed from all keys. */
 function checkOf(sold: SoldUnits, keys: ReadonlyMap<string, Key>, now: number): () => void {
   return () => {
     const expected = new Map<string, number>();

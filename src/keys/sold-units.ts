@@ -2,7 +2,7 @@ import { unitsIn, type UnitHoldings } from "../domain/limits/capacity.ts";
 import type { Key } from "../domain/keys/key.ts";
 import { ShardedMap, type ShardedMapEdit } from "./sharded-map.ts";
 
-/** What one key holds. */
+/** The units of one key. */
 interface Holding {
   readonly pool: string;
   readonly units: number;
@@ -13,7 +13,7 @@ interface Holding {
 /** Holdings by pool. */
 type PoolHoldings = ReadonlyMap<string, UnitHoldings>;
 
-/** All holdings, with those that end, for as long as none of them ends. */
+/** All holdings, valid until the next of them expires. */
 interface HoldingsNow {
   readonly from: number;
   readonly until: number;
@@ -23,16 +23,15 @@ interface HoldingsNow {
 const none: UnitHoldings = new Map();
 
 /**
- * Units of provisioned throughput that live keys hold, by pool. Never edited: changes make another
- * one. Counts are kept as keys change; those of keys that expire, which are few, are added anew when
- * one of them does.
+ * Units of provisioned throughput that live keys hold, by pool. Immutable. Counts are updated as
+ * keys change; the few keys with an expiry are recounted when one of them expires.
  */
 export class SoldUnits {
-  /** Of every key that holds units. */
+  /** By key id. */
   readonly #holdings: ShardedMap<Holding>;
-  /** Of keys that never expire. */
+  /** Holdings without an expiry. */
   readonly #lasting: PoolHoldings;
-  /** By key id: those that expire. */
+  /** Holdings with an expiry, by key id. */
   readonly #ending: ReadonlyMap<string, Holding>;
   #now: HoldingsNow | undefined;
 
@@ -50,7 +49,7 @@ export class SoldUnits {
     return new SoldUnits(ShardedMap.empty(), new Map(), new Map());
   }
 
-  /** Units of a pool at a time, in milliseconds since the epoch. */
+  /** Units of a pool at `now`, in milliseconds since the epoch. */
   of(pool: string, now: number): UnitHoldings {
     return this.#at(now).get(pool) ?? none;
   }
@@ -61,7 +60,7 @@ export class SoldUnits {
     return holding.units;
   }
 
-  /** Sums by pool; a pool of which no unit is sold is absent. */
+  /** Units by pool, without pools of which none are sold. */
   all(now: number): ReadonlyMap<string, number> {
     return new Map([...this.#at(now)].map(([pool, holdings]) => [pool, unitsIn(holdings)]));
   }
@@ -78,7 +77,7 @@ export class SoldUnits {
   #at(now: number): PoolHoldings {
     if (this.#ending.size === 0) return this.#lasting;
     const known = this.#now;
-    // A clock that was set back brings keys back.
+    // A clock that was set back un-expires keys.
     if (known !== undefined && known.from <= now && now < known.until) return known.byPool;
     const byPool = new PoolHoldingsEdit(this.#lasting);
     let until = Infinity;
@@ -92,7 +91,7 @@ export class SoldUnits {
   }
 }
 
-/** Copies of what changes, made by the first change of each. */
+/** Copies a pool at its first change. */
 class PoolHoldingsEdit {
   readonly #base: PoolHoldings;
   #pools: Map<string, UnitHoldings> | undefined;
@@ -106,7 +105,7 @@ class PoolHoldingsEdit {
     return this.#pools ?? this.#base;
   }
 
-  /** `keys` more keys have so many units; fewer when it is negative. */
+  /** `keys` more keys have so many units; fewer when negative. */
   add({ pool, units }: Pick<Holding, "pool" | "units">, keys: number): void {
     const pools = (this.#pools ??= new Map(this.#base));
     const own = this.#own.get(pool) ?? new Map(pools.get(pool));
@@ -125,13 +124,13 @@ interface Parts<Holdings> {
   readonly ending: ReadonlyMap<string, Holding>;
 }
 
-/** Collects changes of the units sold. */
+/** Applies changes to sold units to make the next ones. */
 export class SoldUnitsEdit {
   readonly #holdings: ShardedMapEdit<Holding>;
   readonly #finish: (parts: Parts<ShardedMap<Holding>>) => SoldUnits;
   readonly #lasting: PoolHoldingsEdit;
   #ending: ReadonlyMap<string, Holding>;
-  /** A copy, made by the first change. */
+  /** Copied at the first change. */
   #ownEnding: Map<string, Holding> | undefined;
 
   constructor(
@@ -144,7 +143,7 @@ export class SoldUnitsEdit {
     this.#finish = finish;
   }
 
-  /** What a key holds from now on; undefined: it is not live. */
+  /** Sets the units of a key; undefined: the key is not live. */
   set(keyId: string, key: Key | undefined): void {
     const before = this.#holdings.get(keyId);
     const after = key === undefined ? undefined : holdingOf(key);
@@ -153,7 +152,7 @@ export class SoldUnitsEdit {
     if (after !== undefined) this.#give(keyId, after);
   }
 
-  /** Nothing may be set afterwards. */
+  /** The edit must not be used afterwards. */
   finish(): SoldUnits {
     const holdings = this.#holdings.finish();
     return this.#finish({ holdings, lasting: this.#lasting.edited, ending: this.#ending });

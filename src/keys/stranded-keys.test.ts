@@ -3,7 +3,7 @@ import { plainKey } from "../../test/support/plain-key.ts";
 import { secretOf } from "../../test/contracts/control-fixtures.ts";
 import { findUnpooledUnits } from "./stranded-keys.ts";
 
-test("units of no pool are found, once for each key however many secrets it has", () => {
+test("units without a pool are counted once per key, not per secret", () => {
   const keys = [
     plainKey({ id: "key_a", provisionedUnits: 3 }),
     plainKey({ id: "key_b", provisionedUnits: 2, provisionedPool: "main" }),

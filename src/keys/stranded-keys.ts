@@ -8,11 +8,11 @@ export interface StrandedKeys {
 
 export interface ConfiguredNames {
   readonly plans: ReadonlyMap<string, unknown>;
-  /** Of environments. */
+  /** Names of environments. */
   readonly names: ReadonlySet<string>;
 }
 
-/** Live keys whose environment or plan the configuration does not have, counted by its name. */
+/** Counts live keys whose environment or plan is not in the configuration, by its name. */
 export function findStrandedKeys(
   secrets: Iterable<StoredSecret>,
   { plans, names }: ConfiguredNames,
@@ -34,7 +34,7 @@ export interface UnpooledUnits {
   readonly units: number;
 }
 
-/** Live keys that have units of no pool, as keys of older versions do: they guarantee nothing. */
+/** Counts live keys whose units have no pool, as keys of older versions: they guarantee nothing. */
 export function findUnpooledUnits(secrets: Iterable<StoredSecret>): UnpooledUnits {
   const unitsOf = new Map<string, number>();
   for (const { key } of secrets) {

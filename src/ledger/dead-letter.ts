@@ -11,19 +11,19 @@ import { join } from "node:path";
 import { oddKind } from "../domain/chat/file-kind.ts";
 import type { PoisonRow } from "./store-rows.ts";
 
-/** A FIFO that nobody reads is refused instead of being waited for. */
-const appendWithoutWaiting =
+/** Opening a FIFO without a reader fails instead of blocking. */
+const appendNonBlocking =
   constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
 
 /**
- * Puts a row aside for the operator, in `dead-letter.ndjson`. When this returns it lies on the
- * disk. Throws when it does not.
+ * Appends a row to `dead-letter.ndjson` for the operator. Once this returns the row is on disk;
+ * throws otherwise.
  */
 export function writeDeadLetter(folder: string, { record, error }: PoisonRow, at: number): void {
   const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   const line = JSON.stringify({ at: new Date(at).toISOString(), reason, record });
   const path = join(folder, "dead-letter.ndjson");
-  const file = openSync(path, appendWithoutWaiting, 0o600);
+  const file = openSync(path, appendNonBlocking, 0o600);
   try {
     const odd = oddKind(fstatSync(file));
     if (odd !== undefined) throw new Error(`${path} is ${odd}; remove it, and a file is made`);

@@ -9,28 +9,28 @@ export interface FlusherOptions {
   readonly store: UsageStore;
   readonly batchRows: number;
   readonly flushIntervalMs: number;
-  /** Ended calls, longest waiting first. What is stored leaves it. */
+  /** Ended calls, oldest first. Stored ones are removed. */
   readonly queue: Set<CallEntry>;
-  /** Begins to read rows back, if any are to be; undefined when none are. */
+  /** Starts to read rows back from the spool; undefined when there are none. */
   readonly beginReadBack: () => ReadBack | undefined;
-  /** Must put the row where it is not lost, or throw. */
-  readonly putAside: (row: PoisonRow) => void;
+  /** Must store the row durably, or throw. */
+  readonly deadLetter: (row: PoisonRow) => void;
   readonly onStored: (entries: readonly CallEntry[]) => void;
   readonly onFailed: (error: unknown) => void;
-  /** The first success after a failure. */
+  /** Called at the first success after a failure. */
   readonly onRecovered: () => void;
 }
 
-/** Longest pause between two tries at a database that refuses. */
+/** Longest pause between two attempts at a database that fails. */
 const longestPauseMs = 5_000;
-/** From so many failures in a row on, rows are looked into whatever the store says. */
+/** After so many failures in a row, single rows are tried even if the error does not blame one. */
 const persistentFailures = 3;
-/** A row is at fault when it alone failed this often, without the store saying why. */
+/** A row is at fault when it alone failed this often for an unknown reason. */
 const unexplainedFailures = 3;
 
 /**
- * Brings rows to the database in batches, off the way of a call: those in memory, and in turn with
- * them those that are read back from the spool. A batch that fails stays and is tried again.
+ * Writes rows to the database in batches in the background: those in memory, alternating with those
+ * read back from the spool. A failed batch is kept and retried.
  */
 export class Flusher {
   readonly #options: FlusherOptions;
@@ -38,10 +38,10 @@ export class Flusher {
   #passing: Promise<void> | undefined;
   #isStarted = false;
   #failures = 0;
-  /** Whether the last failure was that rows of the spool could not be read. */
+  /** Whether the last failure was in reading the spool. */
   #isUnreadable = false;
   #lastError: unknown;
-  /** How often single rows failed, by id. */
+  /** Failures of single rows, by id. */
   readonly #suspicions = new Map<string, number>();
   #readBack: ReadBack | undefined;
   #readRows: readonly UsageRecord[] | undefined;
@@ -52,12 +52,12 @@ export class Flusher {
 
   start(): void {
     this.#isStarted = true;
-    // What another process left is waited for: limits and reports know of it only when it is stored.
+    // Rows of an earlier process are stored at once: limits and reports count only stored rows.
     if (this.#hasWork()) void this.#pass();
     else this.#schedule();
   }
 
-  /** A row has joined the queue. */
+  /** Called when a row has joined the queue. */
   rowAdded(): void {
     const { queue, batchRows } = this.#options;
     if (this.#timer === undefined) this.#schedule();
@@ -68,14 +68,14 @@ export class Flusher {
     }
   }
 
-  /** Stores all that waits, in memory or in the spool. Rejects as soon as the store refuses. */
+  /** Stores all rows in memory and in the spool. Rejects as soon as the store fails. */
   async flush(): Promise<void> {
     do await this.#pass();
     while (this.#failures === 0 && this.#hasWork());
     if (this.#failures > 0) throw this.#asError();
   }
 
-  /** Ends: stores what waits in memory, as far as the store takes it. */
+  /** Stops, after storing the rows in memory as far as the store takes them. */
   async stop(): Promise<void> {
     this.#isStarted = false;
     clearTimeout(this.#timer);
@@ -117,12 +117,12 @@ export class Flusher {
     return hasBatch || this.#readBack !== undefined ? 0 : flushIntervalMs;
   }
 
-  /** Whether the store is at fault: what cannot be read holds up nothing that memory has. */
+  /** Whether the store failed last; an unreadable spool must not hold up rows in memory. */
   get #isRefused(): boolean {
     return this.#failures > 0 && !this.#isUnreadable;
   }
 
-  /** One batch of each kind. Never rejects. */
+  /** Stores one batch of each kind. Never rejects. */
   #pass(): Promise<void> {
     this.#passing ??= this.#storeBoth().finally(() => {
       this.#passing = undefined;
@@ -188,11 +188,11 @@ export class Flusher {
     const poison = await storeRows(rows, this.#options.store, isPersistent);
     const unproven = poison.filter((row) => !this.#isAtFault(row));
     if (unproven[0] !== undefined) throw unproven[0].error;
-    for (const row of poison) this.#options.putAside(row);
+    for (const row of poison) this.#options.deadLetter(row);
     this.#suspicions.clear();
   }
 
-  /** What failed once, while others got through, may get through the next time. */
+  /** A row that failed once while others got through may succeed next time. */
   #isAtFault({ record, error }: PoisonRow): boolean {
     if (error instanceof RefusedRows) return true;
     const failures = (this.#suspicions.get(record.id) ?? 0) + 1;

@@ -10,7 +10,7 @@ import {
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { openLedger } from "./ledger.ts";
 
-/** Opens and closes calls for ever, with the database away; says so after each, on its output. */
+/** Opens and closes calls forever with the database unavailable, and prints each one. */
 const busyProcess = (folder: string): string => `
   const { writeSync } = await import("node:fs");
   const { openLedger } = await import(${JSON.stringify(join(import.meta.dir, "ledger.ts"))});
@@ -37,7 +37,7 @@ const busyProcess = (folder: string): string => `
   }`;
 
 for (const round of [1, 2, 3, 4, 5]) {
-  test(`a process that is killed has lost nothing that it said (round ${round})`, async () => {
+  test(`a killed process has lost no call that it printed (round ${round})`, async () => {
     using folder = new TestFolder();
     const spool = join(folder.path, "spool");
     const script = join(folder.path, "busy.ts");
@@ -47,7 +47,7 @@ for (const round of [1, 2, 3, 4, 5]) {
     let said = "";
     for await (const piece of busy.stdout) {
       said += decoder.decode(piece, { stream: true });
-      // It goes on writing while it is killed.
+      // It keeps writing while it is killed.
       if (said.length > 1_500 * round) busy.kill("SIGKILL");
     }
     await busy.exited;
@@ -61,7 +61,7 @@ for (const round of [1, 2, 3, 4, 5]) {
     for (const line of lines) {
       const [state, call] = line.split(" ");
       const outcome = store.rows.get(`req_${call}`)?.outcome;
-      // One in three is never closed; of the others the last may have been killed in between.
+      // One in three calls is never closed; the last of the others may have been cut off.
       const mayBeCut = state === "open" ? ["interrupted"] : [];
       const mayBeWhole = Number(call) % 3 > 0 ? ["completed"] : [];
       expect([...mayBeCut, ...mayBeWhole]).toContain(outcome ?? "missing");

@@ -14,7 +14,7 @@ import { RefusedRows, StorageUnavailable } from "../store/errors.ts";
 import { openLedger, type Ledger } from "./ledger.ts";
 import { systemFiles, type SpoolFiles } from "./spool/spool-files.ts";
 
-/** Numbers in [0, 1) that are the same for a seed. */
+/** Seeded random numbers in [0, 1). */
 function randomOf(seed: number): () => number {
   let state = seed;
   return () => {
@@ -24,14 +24,14 @@ function randomOf(seed: number): () => number {
 }
 
 /**
- * A gateway whose process is killed again and again, with a database and a disk that fail at
- * random, and what its ledger must have in the end.
+ * A gateway that is killed again and again while database and disk fail at random, and the expected
+ * content of its ledger.
  */
 class Trial implements AsyncDisposable {
   readonly store = new FallibleStore();
-  /** How each call must stand in the ledger. */
+  /** Expected outcome of each call. */
   readonly expected = new Map<string, UsageRecord | "interrupted">();
-  /** Ended while the disk took nothing, and then killed: nobody can know how they ended. */
+  /** Calls that ended while the disk failed, before a kill: their outcome is unknown. */
   readonly uncertain = new Set<string>();
   kills = 0;
   readonly #root = new TestFolder();
@@ -69,7 +69,7 @@ class Trial implements AsyncDisposable {
     else this.#clock.advance(300_000);
   }
 
-  /** Lets everything work again and ends in good order. */
+  /** Repairs everything and shuts down cleanly. */
   async finish(): Promise<void> {
     this.#isDiskBroken = false;
     this.#isDatabaseMoody = false;
@@ -95,7 +95,7 @@ class Trial implements AsyncDisposable {
     try {
       this.#ledger.open(openedCall(id));
     } catch {
-      // It must not run, so it is nowhere.
+      // A call the ledger did not open must not run, so it is not expected.
       return;
     }
     this.#open.push(id);
@@ -215,7 +215,7 @@ class Trial implements AsyncDisposable {
 }
 
 for (let seed = 1; seed <= 15; seed += 1) {
-  test(`every call is in the ledger exactly once, whatever fails (seed ${seed})`, async () => {
+  test(`every call is in the ledger exactly once under any failure (seed ${seed})`, async () => {
     await using trial = new Trial(seed);
     for (let steps = 0; steps < 1_000; steps += 1) await trial.step();
     await trial.finish();

@@ -13,7 +13,7 @@ import { ManualClock } from "../../test/support/manual-clock.ts";
 import { RefusedRows, StorageUnavailable } from "../store/errors.ts";
 import { openLedger, type Ledger, type LedgerFlow } from "./ledger.ts";
 
-/** A ledger on a folder of its own, which goes with it. */
+/** A ledger in a temporary folder. */
 class LedgerBench implements AsyncDisposable {
   readonly root = new TestFolder();
   readonly store = new FallibleStore();
@@ -42,7 +42,7 @@ class LedgerBench implements AsyncDisposable {
     return folder;
   }
 
-  /** The latest folder as it would be found if the process ended now. */
+  /** Copies the latest folder as if the process had died now. */
   afterKill(): string {
     const from = join(this.root.path, String(this.#folders));
     const to = this.newFolder();
@@ -66,14 +66,14 @@ function hasRoom(ledger: Ledger): boolean {
   return ledger.hasRoom;
 }
 
-const away = new StorageUnavailable("database is locked");
+const unavailable = new StorageUnavailable("database is locked");
 
 async function until(isTrue: () => boolean): Promise<void> {
   for (let tries = 0; tries < 1_000 && !isTrue(); tries += 1) await Bun.sleep(5);
   expect(isTrue()).toBe(true);
 }
 
-test("what was closed is stored, and a spool whose calls are all stored is empty", async () => {
+test("closed calls are stored, and the spool is empty once all are", async () => {
   await using bench = new LedgerBench();
   const ledger = bench.open();
   for (let call = 0; call < 25; call += 1) {
@@ -89,7 +89,7 @@ test("what was closed is stored, and a spool whose calls are all stored is empty
   expect([ledger.waiting, ledger.spoolBytes]).toEqual([0, 0]);
 });
 
-test("a started ledger stores by itself, within its interval", async () => {
+test("a started ledger stores rows within its flush interval", async () => {
   await using bench = new LedgerBench();
   const ledger = bench.open();
   ledger.start();
@@ -99,24 +99,24 @@ test("a started ledger stores by itself, within its interval", async () => {
   await until(() => bench.store.rows.size === 21);
 });
 
-test("a database that is away keeps every row waiting and is told of once it is back", async () => {
+test("rows wait while the database is unavailable, and its recovery is reported", async () => {
   await using bench = new LedgerBench();
   const ledger = bench.open();
-  bench.store.refuse = () => away;
+  bench.store.refuse = () => unavailable;
   ledger.start();
   for (let call = 0; call < 15; call += 1) ledger.close(closedCall(`req_${call}`));
   await until(() => bench.log.of("writeFailed").length >= 2);
-  expect(bench.log.of("writeFailed")[0]).toEqual([15, away]);
+  expect(bench.log.of("writeFailed")[0]).toEqual([15, unavailable]);
   expect([ledger.waiting, ledger.hasRoom, ledger.whyNotReady()]).toEqual([15, true, undefined]);
   bench.store.refuse = () => undefined;
   await until(() => bench.store.rows.size === 15);
   expect(bench.log.of("written")).toHaveLength(1);
 });
 
-test("an error after all was stored stores nothing twice", async () => {
+test("an error after a successful insert stores nothing twice", async () => {
   await using bench = new LedgerBench();
   const ledger = bench.open();
-  bench.store.forgetToSay = () => away;
+  bench.store.forgetToSay = () => unavailable;
   ledger.close(closedCall("req_1"));
   expect(await ledger.flush().catch(String)).toContain("refuses");
   bench.store.forgetToSay = () => undefined;
@@ -161,13 +161,13 @@ test("after a kill, closed calls are stored as they were and open ones as interr
   expect(rows.get("req_silent")).toMatchObject({ inputTokens: 80, outputTokens: 0 });
 });
 
-test("a replay waits for the database while new calls are served, and then removes the files", async () => {
+test("a replay waits for the database while new calls are accepted, then removes the files", async () => {
   await using bench = new LedgerBench();
   const killed = bench.open();
   for (let call = 0; call < 35; call += 1) killed.close(closedCall(`req_old_${call}`));
   killed.open(openedCall("req_cut"));
   const folder = bench.afterKill();
-  bench.store.refuse = () => away;
+  bench.store.refuse = () => unavailable;
   const ledger = bench.open({}, folder);
   ledger.start();
   ledger.open(openedCall("req_new"));
@@ -181,13 +181,13 @@ test("a replay waits for the database while new calls are served, and then remov
   expect(spoolFiles(folder)).toEqual(["00000002.spool"]);
 });
 
-test("a replay that is cut off begins anew, and finds what comes after it in order", async () => {
+test("an interrupted replay starts over, and later files follow in order", async () => {
   await using bench = new LedgerBench();
   const first = bench.open();
   for (let call = 0; call < 25; call += 1) first.open(openedCall(`req_${call}`));
   for (let call = 0; call < 20; call += 1) first.close(closedCall(`req_${call}`));
   const second = bench.open({}, bench.afterKill());
-  bench.store.refuse = () => (bench.store.batchSizes.length > 1 ? away : undefined);
+  bench.store.refuse = () => (bench.store.batchSizes.length > 1 ? unavailable : undefined);
   await second.flush().catch(() => undefined);
   expect(bench.store.rows.size).toBe(10);
   second.open(openedCall("req_later"));
@@ -198,7 +198,7 @@ test("a replay that is cut off begins anew, and finds what comes after it in ord
   expect(bench.log.of("replayed")).toEqual([[{ closed: 20, interrupted: 6, skippedBytes: 0 }]]);
 });
 
-test("what a damaged file still has is replayed, and the file is kept aside", async () => {
+test("the readable part of a damaged file is replayed, and the file is kept", async () => {
   await using bench = new LedgerBench();
   const killed = bench.open();
   for (let call = 0; call < 3; call += 1) killed.close(closedCall(`req_${call}`));
@@ -216,7 +216,7 @@ test("what a damaged file still has is replayed, and the file is kept aside", as
   expect(spoolFiles(folder)).toEqual(["00000001.damaged", "00000002.spool"]);
 });
 
-test("a row that the database refuses goes to the dead letters and holds up no other", async () => {
+test("a row that the database refuses becomes a dead letter and holds up no other", async () => {
   await using bench = new LedgerBench();
   const folder = bench.newFolder();
   const ledger = bench.open({}, folder);
@@ -234,7 +234,7 @@ test("a row that the database refuses goes to the dead letters and holds up no o
   expect([ledger.waiting, ledger.spoolBytes]).toEqual([0, 0]);
 });
 
-test("a row that alone fails again and again for no known reason is put aside, not sooner", async () => {
+test("a row that keeps failing for an unknown reason becomes a dead letter, not earlier", async () => {
   await using bench = new LedgerBench();
   const ledger = bench.open();
   bench.store.refuse = (rows) =>
@@ -248,7 +248,7 @@ test("a row that alone fails again and again for no known reason is put aside, n
   expect([ledger.waiting, bench.store.rows.size]).toEqual([0, 5]);
 });
 
-test("a row that cannot be put aside either stays in the spool", async () => {
+test("a row whose dead letter cannot be written stays in the spool", async () => {
   await using bench = new LedgerBench();
   const folder = bench.newFolder();
   mkdirSync(join(folder, "dead-letter.ndjson"));
@@ -263,14 +263,14 @@ test("a row that cannot be put aside either stays in the spool", async () => {
   expect(bench.store.rows.size).toBe(6);
 });
 
-test("rows beyond what memory may hold wait in the spool and come back in full", async () => {
+test("rows beyond the memory limit wait in the spool and are all read back", async () => {
   await using bench = new LedgerBench();
   const ledger = bench.open({ queueRows: 100, segmentBytes: 20_000 });
-  bench.store.refuse = () => away;
+  bench.store.refuse = () => unavailable;
   for (let call = 0; call < 2_000; call += 1) {
     ledger.open(openedCall(`req_${call}`));
     ledger.close(closedCall(`req_${call}`));
-    // Files are sealed between the turns of the event loop.
+    // Files are sealed asynchronously.
     if (call % 20 === 0) await Bun.sleep(0);
   }
   expect(ledger.waiting).toBe(2_000);
@@ -280,10 +280,10 @@ test("rows beyond what memory may hold wait in the spool and come back in full",
   expect([bench.store.rows.size, ledger.waiting, ledger.rowsInMemory]).toEqual([2_000, 0, 0]);
 });
 
-test("rows that wait in the spool alone survive a kill", async () => {
+test("rows that wait only in the spool survive a kill", async () => {
   await using bench = new LedgerBench();
   const killed = bench.open({ queueRows: 100 });
-  bench.store.refuse = () => away;
+  bench.store.refuse = () => unavailable;
   for (let call = 0; call < 500; call += 1) {
     killed.close(closedCall(`req_${call}`));
     if (call % 20 === 0) await Bun.sleep(0);
@@ -295,7 +295,7 @@ test("rows that wait in the spool alone survive a kill", async () => {
   expect(bench.store.rows.size).toBe(500);
 });
 
-test("a call that goes on for long does not keep the files of the calls after it", async () => {
+test("a long call does not keep the files of later calls", async () => {
   await using bench = new LedgerBench();
   const folder = bench.newFolder();
   const ledger = bench.open({ segmentBytes: 4_000 }, folder);
@@ -318,7 +318,7 @@ test("a call that goes on for long does not keep the files of the calls after it
   expect(bench.store.rows.size).toBe(201);
 });
 
-test("a file is replaced after a while, though a call in it goes on", async () => {
+test("a file is replaced after a while even if a call in it is open", async () => {
   await using bench = new LedgerBench();
   const folder = bench.newFolder();
   const ledger = bench.open({}, folder);
@@ -333,10 +333,10 @@ test("a file is replaced after a while, though a call in it goes on", async () =
   expect(ledger.spoolBytes).toBeLessThan(before / 10);
 });
 
-test("a nearly full spool warns once, a full one takes no call, and a stored one has room", async () => {
+test("a nearly full spool warns once, a full one refuses calls, and a flushed one has room", async () => {
   await using bench = new LedgerBench();
   const ledger = bench.open({ segmentBytes: 16_384, spoolLimitBytes: 65_536 });
-  bench.store.refuse = () => away;
+  bench.store.refuse = () => unavailable;
   let calls = 0;
   for (; hasRoom(ledger); calls += 1) ledger.close(closedCall(`req_${calls}`));
   expect(ledger.whyNotReady()).toBe("usage cannot be recorded: the spool is full");
@@ -352,12 +352,12 @@ test("a nearly full spool warns once, a full one takes no call, and a stored one
   expect([hasRoom(ledger), ledger.whyNotReady()]).toEqual([true, undefined]);
   expect(bench.store.rows.size).toBe(calls + 1);
   expect(bench.log.of("roomyAgain")).toHaveLength(1);
-  bench.store.refuse = () => away;
+  bench.store.refuse = () => unavailable;
   for (; hasRoom(ledger); calls += 1) ledger.close(closedCall(`req_later_${calls}`));
   expect(bench.log.of("nearlyFull")).toHaveLength(2);
 });
 
-test("a second ledger on the same folder is refused until the first has ended", async () => {
+test("a second ledger on the same folder is refused until the first is shut down", async () => {
   await using bench = new LedgerBench();
   const folder = bench.newFolder();
   const first = bench.open({}, folder);
@@ -366,7 +366,7 @@ test("a second ledger on the same folder is refused until the first has ended", 
   expect(bench.open({}, folder).hasRoom).toBe(true);
 });
 
-test("another process is refused as well, and the end of a process frees the folder", async () => {
+test("another process is refused too, and the end of a process frees the folder", async () => {
   await using bench = new LedgerBench();
   const folder = bench.newFolder();
   const script = join(bench.root.path, "hold.ts");
@@ -390,11 +390,11 @@ test("another process is refused as well, and the end of a process frees the fol
   expect(bench.open({}, folder).hasRoom).toBe(true);
 });
 
-test("an end with the database away leaves the rows to the next start", async () => {
+test("a shutdown with the database unavailable leaves the rows to the next start", async () => {
   await using bench = new LedgerBench();
   const folder = bench.newFolder();
   const ledger = bench.open({ sync: "group" }, folder);
-  bench.store.refuse = () => away;
+  bench.store.refuse = () => unavailable;
   ledger.open(openedCall("req_open"));
   ledger.close(closedCall("req_closed"));
   await ledger.shutDown();
@@ -410,7 +410,7 @@ test("an end with the database away leaves the rows to the next start", async ()
   ]);
 });
 
-test("an end with all stored leaves no file behind", async () => {
+test("a shutdown after all rows are stored leaves no file", async () => {
   await using bench = new LedgerBench();
   const folder = bench.newFolder();
   const ledger = bench.open({ sync: "group" }, folder);

@@ -16,20 +16,20 @@ import { writeCheckpoint } from "./spool/spool-record.ts";
 import { Spool } from "./spool/spool.ts";
 
 export interface LedgerOptions {
-  /** Made if it is not there; of one process alone. */
+  /** Created if missing; used by one process only. */
   readonly folder: string;
   readonly store: UsageStore;
   readonly settings: LedgerFlow;
   readonly clock: Clock;
   readonly on: LedgerEvents;
-  /** For tests that let the disk fail. */
+  /** Replaced in tests to make the disk fail. */
   readonly files?: SpoolFiles;
 }
 
 export interface LedgerFlow {
   readonly batchRows: number;
   readonly flushIntervalMs: number;
-  /** Rows that wait in memory; more wait in the spool alone. */
+  /** Limit on rows in memory; further ones wait in the spool only. */
   readonly queueRows: number;
   readonly sync: "none" | "group";
   readonly spoolLimitBytes: number;
@@ -37,50 +37,50 @@ export interface LedgerFlow {
 }
 
 export interface LedgerEvents {
-  /** The database did not take a batch; it is tried again. */
+  /** The database did not take a batch; it is retried. */
   writeFailed(waitingRows: number, error: unknown): void;
-  /** The first batch after that was taken. */
+  /** The database took a batch again. */
   written(): void;
   spoolFailed(error: unknown): void;
   spoolRecovered(): void;
   nearlyFull(bytes: number, limit: number): void;
-  /** Once, after `nearlyFull`. */
+  /** Called once after `nearlyFull`. */
   roomyAgain(): void;
   replayed(replayed: Replayed): void;
-  /** At the start: something in the folder of the spool that cannot be read, left as it is. */
+  /** At the start: a file in the spool folder that cannot be read was left in place. */
   passedOver(path: string, reason: string): void;
-  /** A file of this process had damage when it was read back; it is kept aside. */
+  /** A file of this process was damaged when it was read back; it is kept. */
   damaged(path: string, skippedBytes: number): void;
   deadLettered(callId: string, error: unknown): void;
-  /** At the end of the process: rows that neither the database nor the spool took. */
+  /** At shutdown: neither the database nor the spool took these rows. */
   lost(rows: number, error: unknown): void;
 }
 
 export interface Ledger extends CallLedger {
-  /** Begins to bring rows to the database, those that an earlier process left first. */
+  /** Starts to store rows, those of an earlier process first. */
   start(): void;
-  /** Stores all that waits. Rejects when the database refuses. */
+  /** Stores all rows. Rejects when the database fails. */
   flush(): Promise<void>;
-  /** Stores what waits in memory if it can; the rest stays in the spool for the next start. */
+  /** Stores the rows in memory if possible; the rest stays in the spool for the next start. */
   shutDown(): Promise<void>;
-  /** Rows that are not in the database yet, those of an earlier process left out. */
+  /** Rows that are not in the database yet, without those of an earlier process. */
   readonly waiting: number;
-  /** The part of them that memory holds. */
+  /** Those of the waiting rows that are in memory. */
   readonly rowsInMemory: number;
   readonly spoolBytes: number;
-  /** Whether rows of an earlier process are still on their way to the database. */
+  /** Whether rows of an earlier process are still being stored. */
   readonly isReplaying: boolean;
   whyNotReady(): string | undefined;
 }
 
 const tickMs = 1_000;
-/** The spool is nearly full from the first share on, until it is below the second again. */
+/** The spool is nearly full above the first share, until it falls below the second. */
 const nearlyFullShare = 0.8;
 const roomyShare = 0.7;
-/** Rows leave memory in parts of the queue, a file of the spool each. */
+/** Rows leave memory in parts of this share of the queue, one spool file each. */
 const spillShare = 0.1;
 
-/** Opens the ledger on its folder. Throws when the folder cannot be used or another process has it. */
+/** Opens the ledger in its folder. Throws when the folder is unusable or another process has it. */
 export function openLedger(options: LedgerOptions): Ledger {
   mkdirSync(options.folder, { recursive: true, mode: 0o700 });
   const lock = new FolderLock(options.folder);
@@ -164,12 +164,12 @@ class SpooledLedger implements Ledger {
     const entry = this.#open.get(callId);
     if (entry === undefined || this.#isClosed) return;
     entry.delivered = { outputTokens, at: this.#options.clock.now() };
-    // Not written, it costs little: the next one says more.
+    // A lost checkpoint costs little: the next one replaces it.
     this.#spool.append(writeCheckpoint(callId, entry.delivered));
   }
 
   close(record: UsageRecord): void {
-    // After the end a call that was opened is for the next start, which finds it interrupted.
+    // After shutdown an open call is left to the next start, which records it as interrupted.
     if (this.#isClosed) return;
     const entry = this.#open.get(record.id) ?? new CallEntry();
     this.#open.delete(record.id);
@@ -238,7 +238,7 @@ class SpooledLedger implements Ledger {
       flushIntervalMs: settings.flushIntervalMs,
       queue: this.#queue,
       beginReadBack: () => this.#beginReadBack(),
-      putAside: (row) => {
+      deadLetter: (row) => {
         writeDeadLetter(folder, row, clock.now());
         on.deadLettered(row.record.id, row.error);
       },
@@ -273,7 +273,7 @@ class SpooledLedger implements Ledger {
     if (isOver && rows >= this.#spillRows) this.#spool.rotate();
   }
 
-  /** Forgets the rows of a file that is whole, when memory has too many. */
+  /** Drops the rows of a sealed file from memory when there are too many. */
   #spill(segment: Segment): void {
     if (this.#queue.size <= this.#options.settings.queueRows) return;
     segment.spilledRows = segment.ended.size;

@@ -5,7 +5,7 @@ import { closedCall, LedgerLog, TestFolder } from "../../test/support/ledger-fix
 import { writeDeadLetter } from "./dead-letter.ts";
 import { findLeftFiles } from "./replay.ts";
 
-test("a number that nothing can be counted on from is no file of the spool", () => {
+test("a file name with an unsafe number is not a spool file", () => {
   using folder = new TestFolder();
   for (const name of ["00000007.spool", "99999999999999999999.spool"]) {
     writeFileSync(join(folder.path, name), "");
@@ -15,13 +15,13 @@ test("a number that nothing can be counted on from is no file of the spool", () 
   expect(left.nextNumber).toBe(8);
 });
 
-test("a FIFO in the place of the dead-letter file is refused, and not waited for", () => {
+test("a FIFO in place of the dead-letter file is refused without blocking", () => {
   using folder = new TestFolder();
   const path = join(folder.path, "dead-letter.ndjson");
   expect(Bun.spawnSync(["mkfifo", path]).exitCode).toBe(0);
   const row = { record: closedCall("req_1"), error: new Error("constraint") };
   expect(() => writeDeadLetter(folder.path, row, 0)).toThrow("ENXIO");
-  // Open for reading and writing, it has a reader, and opens.
+  // Opened for reading and writing, the FIFO has a reader.
   const reader = openSync(path, "r+");
   expect(() => writeDeadLetter(folder.path, row, 0)).toThrow("is a FIFO");
   closeSync(reader);

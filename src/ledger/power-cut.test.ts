@@ -14,11 +14,11 @@ import { StorageUnavailable } from "../store/errors.ts";
 import { openLedger, type Ledger, type LedgerFlow } from "./ledger.ts";
 import { systemFiles, type SpoolFiles } from "./spool/spool-files.ts";
 
-/** Files of which a power cut leaves what was forced to the disk, and nothing else. */
+/** Files of which a power cut keeps only what was synced. */
 class CutDisk implements SpoolFiles {
-  /** By path, as of the last sync. */
+  /** Content at the last sync, by path. */
   readonly durable = new Map<string, Uint8Array>();
-  /** What the next writes, or syncs, fail with. */
+  /** Error of the next writes or syncs. */
   appendError: Error | undefined;
   syncError: Error | undefined;
   readonly #paths = new Map<number, string>();
@@ -42,7 +42,7 @@ class CutDisk implements SpoolFiles {
     const content = readFileSync(path);
     await systemFiles.sync(file);
     if (this.syncError !== undefined) {
-      // The system gives up the pages it could not write, and says so only once.
+      // The system drops pages it could not write and reports that only once.
       this.#spoiled.add(path);
       throw this.syncError;
     }
@@ -64,7 +64,7 @@ class CutDisk implements SpoolFiles {
     systemFiles.rename(path, newPath);
   }
 
-  /** Puts into a folder what there is after the cut. */
+  /** Writes what survives the power cut into a folder. */
   cutTo(folder: string): void {
     mkdirSync(folder);
     for (const [path, content] of this.durable) {
@@ -72,7 +72,7 @@ class CutDisk implements SpoolFiles {
     }
   }
 
-  /** Of files whose names would be there after the cut too. */
+  /** Content of files whose names survive the power cut. */
   get durableText(): string {
     const named = [...this.durable].filter(([path]) => this.#inFolder.has(path));
     return named.map(([, bytes]) => Buffer.from(bytes).toString()).join("");
@@ -96,7 +96,7 @@ function setUp(folder: TestFolder, flow: Partial<LedgerFlow> = {}) {
   return { disk, ledger };
 }
 
-/** How calls stand once the power is back. */
+/** Outcomes of calls after the power cut. */
 async function afterCut(folder: TestFolder, disk: CutDisk): Promise<Record<string, string>> {
   const path = join(folder.path, "after");
   disk.cutTo(path);
@@ -117,12 +117,12 @@ function systemError(code: string): Error {
   return Object.assign(new Error(code), { code });
 }
 
-/** The database stays away; the spool tries again what failed. */
+/** The database stays unavailable; the spool retries what failed. */
 async function recover(ledger: Ledger): Promise<void> {
   await ledger.flush().catch(() => undefined);
 }
 
-test("what was written is on the disk a moment later, name of the file included", async () => {
+test("a write is on disk a moment later, file name included", async () => {
   using folder = new TestFolder();
   const { disk, ledger } = setUp(folder);
   ledger.open(openedCall("req_open"));
@@ -134,7 +134,7 @@ test("what was written is on the disk a moment later, name of the file included"
   });
 });
 
-test("a file that is replaced is brought to the disk too", async () => {
+test("a file that is replaced is synced too", async () => {
   using folder = new TestFolder();
   const { disk, ledger } = setUp(folder, { segmentBytes: 300 });
   for (let call = 0; call < 5; call += 1) ledger.close(closedCall(`req_${call}`));
@@ -142,7 +142,7 @@ test("a file that is replaced is brought to the disk too", async () => {
   expect(Object.keys(await afterCut(folder, disk))).toHaveLength(5);
 });
 
-test("what a sync failed to bring to the disk is written again and gets there", async () => {
+test("records of a failed sync are written again", async () => {
   using folder = new TestFolder();
   const { disk, ledger } = setUp(folder);
   ledger.open(openedCall("req_open"));
@@ -158,7 +158,7 @@ test("what a sync failed to bring to the disk is written again and gets there", 
   });
 });
 
-test("a file whose last sync fails is written again, though it was whole", async () => {
+test("a full file whose last sync fails is written again", async () => {
   using folder = new TestFolder();
   const { disk, ledger } = setUp(folder, { segmentBytes: 200 });
   disk.syncError = systemError("EIO");
@@ -171,29 +171,32 @@ test("a file whose last sync fails is written again, though it was whole", async
   expect(await afterCut(folder, disk)).toEqual({ req_1: "interrupted", req_2: "completed" });
 });
 
-test.each(["EIO", "ENOSPC"])("%s of a write does not keep others from the disk", async (code) => {
-  using folder = new TestFolder();
-  const { disk, ledger } = setUp(folder);
-  ledger.open(openedCall("req_open"));
-  disk.appendError = systemError(code);
-  ledger.close(closedCall("req_closed"));
-  disk.appendError = undefined;
-  await recover(ledger);
-  await until(() => disk.durableText.includes("req_closed"));
-  await until(() => disk.durableText.includes("req_open"));
-  expect(await afterCut(folder, disk)).toEqual({
-    req_open: "interrupted",
-    req_closed: "completed",
-  });
-});
+test.each(["EIO", "ENOSPC"])(
+  "%s of a write does not keep other records from the disk",
+  async (code) => {
+    using folder = new TestFolder();
+    const { disk, ledger } = setUp(folder);
+    ledger.open(openedCall("req_open"));
+    disk.appendError = systemError(code);
+    ledger.close(closedCall("req_closed"));
+    disk.appendError = undefined;
+    await recover(ledger);
+    await until(() => disk.durableText.includes("req_closed"));
+    await until(() => disk.durableText.includes("req_open"));
+    expect(await afterCut(folder, disk)).toEqual({
+      req_open: "interrupted",
+      req_closed: "completed",
+    });
+  },
+);
 
-test("an old file stays until what replaces it is on the disk", async () => {
+test("an old file stays until its replacement is on disk", async () => {
   using folder = new TestFolder();
   const { disk, ledger } = setUp(folder, { segmentBytes: 200 });
   ledger.open(openedCall("req_1"));
   ledger.open(openedCall("req_2"));
   await until(() => disk.durable.size === 2);
-  // Now the first file has nothing that memory does not know from a later one.
+  // Every call of the first file is in a later one by now.
   ledger.close(closedCall("req_1"));
   await recover(ledger);
   expect(await afterCut(folder, disk)).toEqual({ req_1: "interrupted", req_2: "interrupted" });

@@ -1,17 +1,17 @@
 import type { UsageRecord } from "../domain/usage/usage.ts";
 
-/** Rows of the spool on their way back to the database. */
+/** Reads rows of the spool back, to store them in the database. */
 export interface ReadBack {
   /**
-   * The next rows, at most `limit` and perhaps none; undefined when there are no more. Throws when a
-   * file cannot be opened; no row is lost by that, and it may be asked again.
+   * The next rows, `limit` at most and maybe none; undefined at the end. Throws when a file cannot
+   * be opened; no row is lost by that, and the call may be repeated.
    */
   next(limit: number): readonly UsageRecord[] | undefined;
-  /** All of them are stored. */
+  /** Called when all rows are stored. */
   finish(): void;
-  /** The rest stays in the spool. */
+  /** Stops; the remaining rows stay in the spool. */
   abandon(): void;
 }
 
-/** Records looked at in one step, whatever they are, so that a step stays short. */
+/** Records of any kind read in one step, so that a step stays short. */
 export const recordsAtOnce = 2_000;

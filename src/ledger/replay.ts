@@ -8,27 +8,27 @@ import { segmentNumber } from "./spool/segment.ts";
 import { putAway, type SpoolFiles } from "./spool/spool-files.ts";
 import type { Delivered } from "./spool/spool-record.ts";
 
-/** What a start found in the spool. */
+/** The calls that a start found in the spool. */
 export interface Replayed {
-  /** Accounts of calls that had ended. The database may have had some of them already. */
+  /** Calls that had ended. The database may already have some of them. */
   readonly closed: number;
-  /** Calls that the end of the process interrupted. */
+  /** Calls that were open when the process ended. */
   readonly interrupted: number;
-  /** What could not be read; the files it is in are kept aside. */
+  /** Unreadable bytes; their files are kept. */
   readonly skippedBytes: number;
 }
 
-/** The files that another process left in the folder of a spool. */
+/** Files that an earlier process left in the spool folder. */
 export interface LeftFiles {
   /** Oldest first. */
   readonly paths: readonly string[];
-  /** Of a new file, so that it comes after all of them. */
+  /** Number of the next file, above all of these. */
   readonly nextNumber: number;
   readonly bytes: number;
 }
 
 export interface LeftFilesEvents {
-  /** What is named like a file of the spool is none, or the system does not let it be read. */
+  /** A file named like a spool file is none or cannot be read. */
   passedOver(path: string, reason: string): void;
 }
 
@@ -80,9 +80,9 @@ interface OpenCall {
 }
 
 /**
- * Goes once through the files that another process left. What it holds in memory are the calls
- * that were open at one time. The files stay until all of it is stored: a replay that is cut off
- * begins anew, and the database leaves alone what it knows.
+ * Reads the files of an earlier process once. Only the calls open at one time are held in memory.
+ * The files stay until all rows are stored: an interrupted replay starts over, and the database
+ * ignores rows it already has.
  */
 export class Replay implements ReadBack {
   readonly #options: ReplayOptions;
@@ -102,7 +102,7 @@ export class Replay implements ReadBack {
     const rows: UsageRecord[] = [];
     for (let records = 0; records < recordsAtOnce && rows.length < limit; records += 1) {
       if (this.#unread.length === 0) return this.#takeInterrupted(rows, limit);
-      // The next file may not open; what the files before it had must be stored all the same.
+      // The next file may fail to open; the rows read before it must still be stored.
       if (this.#reader === undefined && rows.length > 0) return rows;
       this.#step(this.#unread[0], rows);
     }
@@ -130,11 +130,11 @@ export class Replay implements ReadBack {
     try {
       putAway(this.#options.files, path, skippedBytes);
     } catch {
-      // What stays is replayed at the next start, which changes nothing.
+      // The file is replayed at the next start, which changes nothing.
     }
   }
 
-  /** Reads one record, which throws when the file cannot be opened, or goes on to the next file. */
+  /** Reads one record or moves on to the next file. Throws when a file cannot be opened. */
   #step(path: string | undefined, rows: UsageRecord[]): void {
     if (path === undefined) return;
     this.#reader ??= new RecordReader(path);
@@ -172,7 +172,7 @@ export class Replay implements ReadBack {
   }
 }
 
-/** The account of a call whose end nobody lived to see. */
+/** The record of a call that was open when the process ended. */
 function interruptedCall({ call, delivered }: OpenCall): UsageRecord {
   const lastSeenAt = delivered?.at ?? call.startedAt;
   return {

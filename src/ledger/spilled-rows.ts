@@ -5,11 +5,11 @@ import type { Segment } from "./spool/segment.ts";
 
 export interface SpilledRowsEvents {
   readonly onDamage: (skippedBytes: number) => void;
-  /** How many rows had left memory. */
+  /** `rows`: how many had left memory. */
   readonly onDone: (rows: number) => void;
 }
 
-/** Ended calls that memory had no room for, read from a file of this process. */
+/** Reads ended calls that did not fit in memory back from a file of this process. */
 export class SpilledRows implements ReadBack {
   readonly #segment: Segment;
   readonly #reader: RecordReader;

@@ -14,11 +14,11 @@ import { StorageUnavailable } from "../store/errors.ts";
 import { openLedger, type Ledger, type LedgerFlow } from "./ledger.ts";
 import { systemFiles, type SpoolFiles } from "./spool/spool-files.ts";
 
-/** The real files of the system, until the test breaks one thing they do. */
+/** The real file system, of which a test can break one operation. */
 class BreakableFiles implements SpoolFiles {
   broken = new Set<keyof SpoolFiles>();
   code = "EIO";
-  /** Bytes that a broken `append` still writes. */
+  /** Bytes that a failing `append` still writes. */
   bytesBefore = 0;
 
   create(path: string): number {
@@ -79,7 +79,7 @@ function setUp(folder: TestFolder, flow: Partial<LedgerFlow> = {}) {
 
 const away = new StorageUnavailable("gone");
 
-/** What the next start finds. The ledger before it must have ended. */
+/** Rows that the next start finds. The ledger before it must have shut down. */
 async function replay(folder: TestFolder): Promise<FallibleStore> {
   const { store, ledger } = setUp(folder);
   await ledger.flush();
@@ -126,7 +126,7 @@ test.each([
   });
 });
 
-test("a write that broke off in the middle costs no other record", async () => {
+test("a partial write costs no other record", async () => {
   using folder = new TestFolder();
   const { files, store, ledger } = setUp(folder);
   store.refuse = () => away;
@@ -140,7 +140,7 @@ test("a write that broke off in the middle costs no other record", async () => {
   expect(outcomes(await replay(folder))).toEqual({ req_1: "completed", req_2: "completed" });
 });
 
-test("what a failed sync may have lost is written again elsewhere", async () => {
+test("records that a failed sync may have lost are written to a new file", async () => {
   using folder = new TestFolder();
   const { files, store, log, ledger } = setUp(folder, { sync: "group" });
   store.refuse = () => away;
@@ -161,7 +161,7 @@ test("what a failed sync may have lost is written again elsewhere", async () => 
   expect(store2.rows.get("req_open")?.outputTokens).toBe(77);
 });
 
-test("a disk that takes nothing gets no more files however often it is tried", async () => {
+test("retries on a failing disk leave no additional files", async () => {
   using folder = new TestFolder();
   const { files, store, ledger } = setUp(folder);
   store.refuse = () => away;
@@ -175,7 +175,7 @@ test("a disk that takes nothing gets no more files however often it is tried", a
   expect(outcomes(await replay(folder))).toEqual({ req_1: "completed" });
 });
 
-test("while the spool cannot be written, the database still takes what ends", async () => {
+test("ended calls reach the database while the spool cannot be written", async () => {
   using folder = new TestFolder();
   const { files, store, ledger } = setUp(folder);
   ledger.open(openedCall("req_1"));
@@ -186,7 +186,7 @@ test("while the spool cannot be written, the database still takes what ends", as
   expect(ledger.hasRoom).toBe(false);
 });
 
-test("rows that nothing takes until the end are told of", async () => {
+test("rows that are lost at shutdown are reported", async () => {
   using folder = new TestFolder();
   const { files, store, log, ledger } = setUp(folder);
   store.refuse = () => away;
@@ -197,7 +197,7 @@ test("rows that nothing takes until the end are told of", async () => {
   expect(log.of("lost")).toMatchObject([[2, { code: "EIO" }]]);
 });
 
-test("a folder in which no file can be made takes no call, and is tried again", async () => {
+test("calls are refused while no file can be created, and the folder is retried", async () => {
   using folder = new TestFolder();
   const { files, ledger } = setUp(folder, { segmentBytes: 100 });
   ledger.close(closedCall("req_1"));
@@ -210,7 +210,7 @@ test("a folder in which no file can be made takes no call, and is tried again", 
   expect(ledger.hasRoom).toBe(true);
 });
 
-test("files that cannot be removed are done with at the next start", async () => {
+test("files that cannot be removed are removed at the next start", async () => {
   using folder = new TestFolder();
   const { files, store, ledger } = setUp(folder, { segmentBytes: 500 });
   files.broken.add("remove");
@@ -223,7 +223,7 @@ test("files that cannot be removed are done with at the next start", async () =>
   expect(readdirSync(folder.path)).toEqual(["lock"]);
 });
 
-test("a folder that is a file is refused with its name", () => {
+test("a folder that is a file is refused by name", () => {
   using folder = new TestFolder();
   const path = join(folder.path, "spool");
   systemFiles.close(systemFiles.create(path));
@@ -241,7 +241,7 @@ function canMount(): boolean {
   return Bun.spawnSync(["umount", folder.path]).success;
 }
 
-/** A file system of this many KiB in the folder. */
+/** Mounts a file system of this many KiB on the folder. */
 class SmallDisk implements Disposable {
   readonly path: string;
 
@@ -283,7 +283,7 @@ test.skipIf(!mayMount)(
     const cut = running.splice(0, 5);
     for (const id of running) ledger.close(closedCall(id));
     expect(ledger.hasRoom).toBe(false);
-    // The database comes back, so files go and there is room again.
+    // The database is available again, so files are removed and there is room.
     store.refuse = () => undefined;
     await ledger.flush();
     await ledger.flush();

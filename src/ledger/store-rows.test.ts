@@ -20,27 +20,27 @@ function outcome(promise: Promise<readonly { readonly record: UsageRecord }[]>) 
   );
 }
 
-test("rows that the store refuses for good are found, and all others are stored", async () => {
+test("rows that the store refuses are found, and all others are stored", async () => {
   const poison = ["req_0", "req_17", "req_18", "req_36"];
   const store = refusing(poison, new RefusedRows("check failed"));
   expect(await outcome(storeRows(rows, store, false))).toEqual(poison);
   expect(store.rows.size).toBe(rows.length - poison.length);
 });
 
-test("rows are all poison when the store says so of each", async () => {
+test("all rows are poison when the store refuses each", async () => {
   const store = new FallibleStore();
   store.refuse = () => new RefusedRows("check failed");
   expect(await outcome(storeRows(rows.slice(0, 3), store, false))).toHaveLength(3);
 });
 
-test("a store that is away is not searched for poison", async () => {
+test("an unavailable store is not searched for poison rows", async () => {
   const error = new StorageUnavailable("locked");
   const store = refusing(["req_5"], error);
   expect(await outcome(storeRows(rows, store, true))).toBe(error);
   expect(store.batchSizes).toEqual([rows.length]);
 });
 
-test("an unknown failure is tried again as it is, until it persists", async () => {
+test("the batch is not split on an unknown failure until it persists", async () => {
   const error = new TypeError("odd");
   const store = refusing(["req_5"], error);
   expect(await outcome(storeRows(rows, store, false))).toBe(error);
@@ -49,7 +49,7 @@ test("an unknown failure is tried again as it is, until it persists", async () =
   expect(store.rows.size).toBe(rows.length - 1);
 });
 
-test("an unknown failure of every row is no row's fault", async () => {
+test("an unknown failure of every row is not a row's fault", async () => {
   const error = new TypeError("odd");
   const store = new FallibleStore();
   store.refuse = () => error;

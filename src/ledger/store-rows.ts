@@ -2,16 +2,16 @@ import type { UsageRecord } from "../domain/usage/usage.ts";
 import { RefusedRows, StorageUnavailable } from "../store/errors.ts";
 import type { UsageStore } from "../store/store.ts";
 
-/** A row that the database does not take, while it takes others. */
+/** A row that the database refuses while it accepts others. */
 export interface PoisonRow {
   readonly record: UsageRecord;
   readonly error: unknown;
 }
 
 /**
- * Stores rows and finds, by halving, those that are the reason for a refusal. What the store does
- * not name a fault of the data is looked into only with `isPersistent`, and is one only if other
- * rows get through. Throws when all of it must be tried again.
+ * Stores rows and finds refused ones by halving. An error that does not blame the data is searched
+ * only with `isPersistent`, and blames a row only if others get through. Throws when the batch
+ * must be retried.
  */
 export async function storeRows(
   rows: readonly UsageRecord[],

@@ -30,7 +30,7 @@ function setUp(folder: TestFolder, flow: Partial<LedgerFlow> = {}) {
 
 const away = new StorageUnavailable("gone");
 
-/** Leaves the rows of so many ended calls, in several files, and one call that did not end. */
+/** Leaves rows of ended calls in several files, and one open call. */
 async function leaveRows(folder: TestFolder, rows: number): Promise<void> {
   const { store, ledger } = setUp(folder, { segmentBytes: 2_000 });
   store.refuse = () => away;
@@ -45,7 +45,7 @@ function filesOf(folder: TestFolder, ending: string): readonly string[] {
     .toSorted();
 }
 
-/** Until it is undone the system does not open the file, and says neither gone nor damaged. */
+/** Makes the file fail to open, as neither missing nor damaged, until undone. */
 function keepFromOpening(folder: TestFolder, name: string): () => void {
   const path = join(folder.path, name);
   renameSync(path, `${path}-kept`);
@@ -56,7 +56,7 @@ function keepFromOpening(folder: TestFolder, name: string): () => void {
   };
 }
 
-test("a file that does not open is no damage: its rows wait, and are stored once it opens", async () => {
+test("a file that fails to open is not damage: its rows are stored once it opens", async () => {
   using folder = new TestFolder();
   await leaveRows(folder, 20);
   const files = filesOf(folder, ".spool");
@@ -82,14 +82,14 @@ test("a file that does not open is no damage: its rows wait, and are stored once
   expect(filesOf(folder, ".damaged")).toEqual([]);
 });
 
-test("while a file does not open, what calls bring meanwhile is stored without a rest", async () => {
+test("while a file fails to open, new rows are stored without a backoff", async () => {
   using folder = new TestFolder();
   await leaveRows(folder, 3);
   const { store, ledger } = setUp(folder, { flushIntervalMs: 1_000, batchRows: 10 });
   const open = keepFromOpening(folder, filesOf(folder, ".spool")[0] ?? "");
   await ledger.flush().catch(() => undefined);
   ledger.start();
-  // Longer rests after each failure would let minutes pass before all of these are stored.
+  // With backoff after each failure this would take minutes.
   for (let row = 0; row < 900; row += 1) ledger.close(closedCall(`req_new_${row}`));
   for (let tries = 0; tries < 2_000 && ledger.waiting > 10; tries += 1) await Bun.sleep(5);
   expect(ledger.waiting).toBeLessThanOrEqual(10);
@@ -98,7 +98,7 @@ test("while a file does not open, what calls bring meanwhile is stored without a
   expect(store.rows.size).toBe(904);
 });
 
-test("rows that left memory wait in a file that does not open, and are stored once it does", async () => {
+test("rows spilled to a file that fails to open are stored once it opens", async () => {
   using folder = new TestFolder();
   const flow = { queueRows: 20, segmentBytes: 4_000 };
   const { store, log, ledger } = setUp(folder, flow);
@@ -109,7 +109,7 @@ test("rows that left memory wait in a file that does not open, and are stored on
   }
   expect(ledger.rowsInMemory).toBeLessThan(100);
   store.refuse = () => undefined;
-  // The first files were whole before memory had too much.
+  // The first files were sealed before memory was full.
   const open = keepFromOpening(folder, filesOf(folder, ".spool")[3] ?? "");
   expect(ledger.flush()).rejects.toThrow("the spool cannot be read");
   await ledger.flush().catch(() => undefined);

@@ -1,2 +1,2 @@
-/** Exit codes: what a script can tell apart. */
+/** Exit codes of all commands. */
 export const exitCodes = { ok: 0, failed: 1, usage: 2 } as const;

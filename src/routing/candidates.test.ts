@@ -21,7 +21,7 @@ interface Context {
   readonly random: () => number;
 }
 
-/** What is known by upstream; each test's upstream has one target. */
+/** Health by upstream; each upstream has one target. */
 function contextOf(views: Views = {}, random: () => number = Math.random): Context {
   return { views, random };
 }
@@ -51,7 +51,7 @@ function whys(targets: readonly Target[], context: Context): string[] {
   return listOf(targets, context).map(({ target, why }) => `${target.upstream}: ${why}`);
 }
 
-/** The same sequence in every run. */
+/** A seeded sequence. */
 function seeded(seed: number): () => number {
   let state = seed;
   return () => {
@@ -60,7 +60,7 @@ function seeded(seed: number): () => number {
   };
 }
 
-/** Draws a first, then b, and so on, where the weights are alike. */
+/** Draws a, b, c in order where the weights are equal. */
 function inTurn(): () => number {
   let draws = 0;
   return () => (draws++ % names.length) / (2 * names.length);
@@ -84,7 +84,7 @@ test("targets of a lower priority number always come first", () => {
 
 const weights = fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 2, maxLength: 5 });
 
-test("between targets that are alike the first is drawn by weight", () => {
+test("between similar targets the first is drawn by weight", () => {
   const draws = 4_000;
   fc.assert(
     fc.property(weights, fc.integer({ min: 1, max: 1_000_000 }), (values, seed) => {
@@ -100,7 +100,7 @@ test("between targets that are alike the first is drawn by weight", () => {
       const total = values.reduce((sum, weight) => sum + weight, 0);
       for (const { upstream, weight } of targets) {
         const share = weight / total;
-        // Six standard deviations: chance alone never gets there.
+        // Six standard deviations: never reached by chance.
         const tolerance = 6 * Math.sqrt(draws * share * (1 - share));
         expect(Math.abs((firsts.get(upstream) ?? 0) - draws * share)).toBeLessThan(tolerance);
       }
@@ -109,13 +109,13 @@ test("between targets that are alike the first is drawn by weight", () => {
   );
 });
 
-test("small differences between targets do not disturb the weights", () => {
+test("small differences between targets do not override the weights", () => {
   const views = {
     a: { firstEventMs: 590, failureShare: 0.2, inFlight: 9, limit: 10 },
     b: { firstEventMs: 300, failureShare: 0, inFlight: 1, limit: 10 },
   };
   expect(list([a, b], contextOf(views, inTurn()))).toEqual(["a", "b"]);
-  // Twice as long, but nobody feels it.
+  // Twice as long, but too short to notice.
   const quick = { a: { firstEventMs: 30 }, b: { firstEventMs: 3 } };
   expect(list([a, b], contextOf(quick, inTurn()))).toEqual(["a", "b"]);
 });
@@ -124,20 +124,17 @@ test.each([
   ["slower", { firstEventMs: 700 }, { firstEventMs: 300 }],
   ["fails more often", { failureShare: 0.4 }, { failureShare: 0.1 }],
   ["at its limit", { inFlight: 8, limit: 8.5 }, { inFlight: 8, limit: 9 }],
-] as const)(
-  "the first two change places when the first is clearly worse: %s",
-  (why, one, other) => {
-    const targets = [a, b, c];
-    expect(whys(targets, contextOf({ a: one, b: other }, inTurn()))).toEqual([
-      "b: priority 1, weight 1 of 3",
-      `a: priority 1; ${why}`,
-      "c: priority 1, weight 1 of 3",
-    ]);
-    expect(list(targets, contextOf({ a: other, b: one }, inTurn()))).toEqual(["a", "b", "c"]);
-  },
-);
+] as const)("the first two swap when the first is clearly worse: %s", (why, one, other) => {
+  const targets = [a, b, c];
+  expect(whys(targets, contextOf({ a: one, b: other }, inTurn()))).toEqual([
+    "b: priority 1, weight 1 of 3",
+    `a: priority 1; ${why}`,
+    "c: priority 1, weight 1 of 3",
+  ]);
+  expect(list(targets, contextOf({ a: other, b: one }, inTurn()))).toEqual(["a", "b", "c"]);
+});
 
-test("being quick makes no target better that fails", () => {
+test("a quick target is not preferred if it fails", () => {
   const views = {
     a: { firstEventMs: 900 },
     b: { firstEventMs: 10, failureShare: 0.9 },
@@ -150,11 +147,11 @@ test("a quicker target that is at its limit is not taken first", () => {
   expect(list([a, b], contextOf(views, inTurn()))).toEqual(["a", "b"]);
 });
 
-test("nothing is said of how quick a target is that was hardly tried", () => {
+test("the latency of a target with few samples is unknown", () => {
   expect(list([a, b], contextOf({ a: { firstEventMs: 9_000 } }, inTurn()))).toEqual(["a", "b"]);
 });
 
-test("a worse target stays before those of other priorities", () => {
+test("a worse target stays ahead of lower priorities", () => {
   const targets = [a, targetOf("b", { priority: 2 })];
   expect(whys(targets, contextOf({ a: { firstEventMs: 9_000 }, b: { firstEventMs: 9 } }))).toEqual([
     "a: priority 1",
@@ -162,7 +159,7 @@ test("a worse target stays before those of other priorities", () => {
   ]);
 });
 
-test("a target whose provider asked for a pause comes last, also behind other priorities", () => {
+test("a paused target comes last, behind all priorities", () => {
   const targets = [a, b, targetOf("c", { priority: 2 })];
   expect(whys(targets, contextOf({ a: { pausedForMs: 2_100 } }))).toEqual([
     "b: priority 1",
@@ -171,7 +168,7 @@ test("a target whose provider asked for a pause comes last, also behind other pr
   ]);
 });
 
-test("ejected targets lose their turn to all others, the one that is due first in front", () => {
+test("ejected targets come last, the one due first in front", () => {
   const views = { a: ejected(11_500), c: ejected(0), d: { pausedForMs: 500 } };
   expect(whys([a, b, c, d], contextOf(views))).toEqual([
     "b: priority 1",
@@ -181,7 +178,7 @@ test("ejected targets lose their turn to all others, the one that is due first i
   ]);
 });
 
-test("they lose it to a fallback too, however few targets their model has", () => {
+test("an ejected target comes after the fallback, even as the only target of its model", () => {
   const own = groupOf([a], { a: ejected(2_000) });
   const fallback = groupOf([b], {}, true);
   const found = listCandidates([own, fallback], Math.random);
@@ -191,7 +188,7 @@ test("they lose it to a fallback too, however few targets their model has", () =
   ]);
 });
 
-test("only a target that is ejected or paused is not ready, and serves when nothing else does", () => {
+test("a target that is ejected or paused is not ready, and serves as a last resort", () => {
   const views = { a: ejected(5_000), b: { pausedForMs: 900 } };
   const found = listOf([a, b, c], contextOf(views));
   expect(found.map(({ isReady, isPaused, hasToServe }) => [isReady, isPaused, hasToServe])).toEqual(
@@ -203,7 +200,7 @@ test("only a target that is ejected or paused is not ready, and serves when noth
   );
 });
 
-test("a target that starts slowly has a second turn, with no bound, before the last resorts", () => {
+test("a target in slow start has a second, unbounded turn before the last resorts", () => {
   const views = { a: { isStartingSlowly: true }, b: {}, c: ejected(1_000) };
   const found = listOf([a, b, c], contextOf(views, inTurn()));
   expect(found.map(({ turn, hasToServe }) => [turn, hasToServe])).toEqual([
@@ -226,7 +223,7 @@ const anyTarget = fc.record({
 const draw = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 const anyTargets = fc.array(anyTarget, { minLength: 1, maxLength: names.length });
 
-test("whatever is known of them: none is lost or twice, the ready first and by priority", () => {
+test("for any health each target is listed once, ready ones first and by priority", () => {
   fc.assert(
     fc.property(anyTargets, draw, (values, number) => {
       const targets = values.map(({ priority, weight }, index) =>
@@ -262,7 +259,7 @@ test("whatever is known of them: none is lost or twice, the ready first and by p
   );
 });
 
-test("two bad targets of three cost five attempts each, and then none while the third serves", () => {
+test("two of three targets fail: they cost five attempts each, then none while the third serves", () => {
   const clock = new ManualClock();
   const health = new TargetHealth({
     clock,
@@ -303,6 +300,6 @@ test("two bad targets of three cost five attempts each, and then none while the 
     call(`k${count % 3}`);
   }
   expect(served).toBe(3_000);
-  // Nobody probes here, so nothing brings them back.
+  // Nothing probes here, so ejections stay.
   expect([failures.get("b/m"), failures.get("c/m")]).toEqual([5, 5]);
 });

@@ -12,34 +12,33 @@ export interface Destination {
 
 /** A destination as one call may try it. */
 export interface Candidate extends Destination {
-  /** Why it stands where it stands, for operators. */
+  /** Why it has this position, for operators. */
   readonly why: string;
-  /** It is neither ejected nor paused. */
+  /** Neither ejected nor paused. */
   readonly isReady: boolean;
   readonly isPaused: boolean;
-  /** Nothing better is left, so it serves although it is ejected, paused or starts slowly. */
+  /** Nothing better is left: it serves even if it is ejected, paused or in slow start. */
   readonly hasToServe: boolean;
-  /** Its turn among those of the call; a target that starts slowly has two. */
+  /** Distinguishes its turns in one call; a target in slow start has two. */
   readonly turn: string;
 }
 
-/** A target that may serve a call, with what is known of it. */
+/** A target that may serve a call, with its health. */
 export interface FoundTarget extends Destination {
   readonly view: TargetView;
 }
 
-/** Targets that are alike but for priority, weight and health. */
+/** Targets that differ only in priority, weight and health. */
 export interface TargetGroup {
   readonly targets: readonly FoundTarget[];
-  /** Their model stands in for the one that the caller named. */
+  /** Whether they belong to a fallback of the model that the caller named. */
   readonly isFallback: boolean;
 }
 
 /**
- * The targets in the order to try them: group by group; within one by priority, and within one
- * priority drawn by weight without replacement, where the first two change places if the second is
- * clearly better. Those that are ejected or paused come behind all others, the one that is due
- * first in front. `random` gives numbers in [0, 1).
+ * Lists the targets in the order to try them: by group, then by priority, then drawn by weight
+ * without replacement, where the first two swap if the second is clearly better. Ejected and paused
+ * targets come last, the one due first in front. `random` returns numbers in [0, 1).
  */
 export function listCandidates(
   groups: readonly TargetGroup[],
@@ -56,7 +55,7 @@ export function listCandidates(
       isStartingSlowly: found.view.isStartingSlowly,
     })),
   );
-  // Where no other has room, one that starts slowly takes more than it should.
+  // If no other target has room, one in slow start takes more than its share.
   const overflow = ready
     .filter(({ isStartingSlowly }) => isStartingSlowly)
     .map((candidate) => ({
@@ -69,10 +68,10 @@ export function listCandidates(
 }
 
 /**
- * How many requests of one call the target may get at once: never more than its upstream has
- * places for, so that the parts of a call do not refuse each other.
+ * How many requests of one call the target may get at once: at most the free slots of its upstream,
+ * so that the parts of a call do not refuse each other.
  */
-export function placesAt({ upstream }: Pick<Candidate, "upstream">): number {
+export function slotsAt({ upstream }: Pick<Candidate, "upstream">): number {
   return Math.max(1, upstream.inFlight.free);
 }
 
@@ -126,7 +125,9 @@ function inOrder(targets: readonly FoundTarget[], random: () => number): readonl
   return byPriority(keyed.map(({ found }) => found)).flatMap(placesOf);
 }
 
-/** Exponential sort keys with the weight as rate give exactly a weighted draw without replacement. */
+/**
+ * Exponential sort keys with the weight as rate give exactly a weighted draw without replacement.
+ */
 function drawKey(weight: number, random: () => number): number {
   return -Math.log(1 - random()) / weight;
 }

@@ -1,15 +1,15 @@
 import type { TargetView } from "./target-view.ts";
 
-/** Differences below these are chance, and the weights hold. */
+/** Smaller differences are chance and do not override the weights. */
 const clearShare = 0.25;
 const clearFactor = 2;
-/** Nobody feels less. */
+/** Smaller delays go unnoticed. */
 const clearDelayMs = 50;
 
-/** In what a target is clearly worse than another; undefined when the weights decide. */
+/** Why the first target is clearly worse than the other; undefined when the weights decide. */
 export function clearlyWorse(one: TargetView, other: TargetView): string | undefined {
   if (one.failureShare - other.failureShare > clearShare) return "fails more often";
-  // What fails is quick at times; that must not make it the better one.
+  // Failures can be quick, which must not make a target look better.
   if (other.failureShare - one.failureShare > clearShare) return undefined;
   if (isFull(one) && !isFull(other)) return "at its limit";
   if (isFull(other)) return undefined;

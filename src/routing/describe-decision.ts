@@ -1,11 +1,11 @@
 import type { GiveUpReason, RetryDecision } from "./retry.ts";
 
-/** One of a fixed set of words, for metrics. */
+/** A fixed set of words, used as a metric label. */
 export function decisionName(decision: RetryDecision): string {
   return decision.action === "retry" ? decision.where : decision.because;
 }
 
-/** The rule that decided, for operators who ask how a call found its way. */
+/** The rule that decided, for the explanation of a call's routing. */
 export function describeDecision(decision: RetryDecision): string {
   if (decision.action === "give-up") return `gave up: ${reasons[decision.because]}`;
   const { where, waitMs } = decision;
@@ -13,7 +13,7 @@ export function describeDecision(decision: RetryDecision): string {
   return where === "next-target" ? "tried the next target" : "tried the same target again";
 }
 
-/** Why a second target was asked while the attempt went on. */
+/** Why a hedge was started. */
 export function describeSlowness(slowness: "slow" | "silent"): string {
   return slowness === "slow"
     ? "asked a second target as well: no answer within hedge_after"

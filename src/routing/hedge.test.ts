@@ -8,7 +8,7 @@ interface Played {
   readonly log: readonly string[];
 }
 
-/** An attempt that ends as it is told. */
+/** An attempt that the test controls. */
 function play(): Played {
   const { promise: answer, resolve, reject } = Promise.withResolvers<string>();
   const log: string[] = [];
@@ -32,14 +32,14 @@ function hedge(): { one: Played; other: Played; outcome: Promise<string> } {
 }
 
 describe("a hedge", () => {
-  test("gives the first answer and ends the other attempt", async () => {
+  test("returns the first answer and aborts the other attempt", async () => {
     const { one, other, outcome } = hedge();
     other.resolve("fast");
     expect(await outcome).toBe("fast");
     expect(one.log).toEqual(["aborted"]);
   });
 
-  test("discards an answer that comes when there is one already", async () => {
+  test("discards a second answer", async () => {
     const { one, other, outcome } = hedge();
     one.resolve("first");
     other.resolve("second");
@@ -64,7 +64,7 @@ describe("a hedge", () => {
     expect(await outcome).toBe("Error: passing");
   });
 
-  test("fails at once when the other attempt would find the same", async () => {
+  test("fails at once on a failure that is final for the other attempt", async () => {
     const { one, other, outcome } = hedge();
     one.reject(final);
     expect(await outcome).toBe("Error: final");

@@ -1,10 +1,10 @@
-/** An attempt under way that can be ended from outside. */
+/** A running attempt that can be aborted. */
 export interface HedgedAttempt<Answer> {
   readonly answer: Promise<Answer>;
   abort(): void;
-  /** Whether the failure of the other attempt tells what this one would find as well. */
+  /** Whether this attempt would fail the same way as the other. */
   isFinalFor(error: unknown): boolean;
-  /** Of an answer that came when another had come already. */
+  /** Called with an answer that came second. */
   discard(answer: Answer): void;
 }
 
@@ -15,8 +15,8 @@ export interface Hedge<Answer> {
 }
 
 /**
- * The answer of whichever comes first; the other is ended. Rejects with the first final failure, or,
- * when both fail, with the later one.
+ * Returns the first answer and aborts the other attempt. Rejects with the first final failure, or
+ * with the later one when both fail.
  */
 export function firstToAnswer<Answer>({ one, other }: Hedge<Answer>): Promise<Answer> {
   return new Promise((resolve, reject) => {

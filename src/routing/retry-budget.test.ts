@@ -35,7 +35,7 @@ test("beyond the floor, retries are a share of the other attempts of ten seconds
   expect(take(100)).toBe(10);
 });
 
-test("old calls give no retries, and old retries take none", () => {
+test("calls and retries older than ten seconds do not count", () => {
   const { clock, begin, take } = start();
   begin(100);
   take(100);
@@ -43,14 +43,14 @@ test("old calls give no retries, and old retries take none", () => {
   expect(take(100)).toBe(3);
 });
 
-test("targets do not take each other's retries", () => {
+test("each target has its own budget", () => {
   const { begin, take } = start();
   begin(100, "alpha");
   expect(take(100, "beta")).toBe(3);
   expect(take(100, "alpha")).toBe(20);
 });
 
-test("a changed share holds at once", () => {
+test("a changed share applies at once", () => {
   const { begin, take, current } = start();
   begin(100);
   expect(take(5)).toBe(5);
@@ -58,13 +58,13 @@ test("a changed share holds at once", () => {
   expect(take(100)).toBe(45);
 });
 
-test("nothing is granted where both share and floor are nothing", () => {
+test("nothing is granted when share and floor are 0", () => {
   const { begin, take } = start({ retryBudgetPercent: 0, retryFloor: 0 });
   begin(1_000);
   expect(take(10)).toBe(0);
 });
 
-test("targets that the configuration no longer has are forgotten", () => {
+test("removed targets are forgotten", () => {
   const { budget, begin, take } = start();
   begin(100, "alpha");
   begin(100, "beta");
@@ -81,7 +81,7 @@ const steps = fc.array(
   { maxLength: 80 },
 );
 
-test("no ten seconds before a retry hold more than the share of their calls, or the floor", () => {
+test("retries of any ten seconds stay within the share of their calls, or the floor", () => {
   fc.assert(
     fc.property(
       steps,
@@ -114,7 +114,7 @@ test("no ten seconds before a retry hold more than the share of their calls, or 
   );
 });
 
-test("when everything fails for a minute, attempts are a fifth more than calls", () => {
+test("when everything fails for a minute, there are a fifth more attempts than calls", () => {
   const { clock, begin, take } = start();
   let attempts = 0;
   const calls = 60 * 100;

@@ -9,34 +9,33 @@ export interface RetryBudgetOptions {
   readonly settings: () => Pick<RoutingSettings, "retryBudgetPercent" | "retryFloor">;
 }
 
-/** What calls may ask of targets beyond their first attempts. */
+/** Budgets for attempts beyond the first of a call. */
 export interface RetryBudgets {
-  /** By target: attempts at one that has failed, or is known to fail. */
+  /** By target: attempts at a target that failed or is known to fail. */
   readonly retries: Pick<RetryBudget, "began" | "tryTake">;
-  /** By alias: second attempts beside one that is slow. */
+  /** By alias: hedges. */
   readonly hedges: Pick<RetryBudget, "began" | "tryTake">;
 }
 
 /**
- * How much may be asked of something beyond what is asked anyway: a share of that, so that what
- * fails is not asked many times as much as what works. At any extra, those of the ten seconds
- * before it are at most that share of what began in them, or the floor where that is more.
+ * Limits extra attempts to a share of the ordinary ones, so that failing targets are not flooded
+ * with retries: within any ten seconds, extras are at most that share, or the floor if greater.
  */
 export class RetryBudget {
   readonly #options: RetryBudgetOptions;
-  /** By name of a target, or of a model; no more than are configured. */
+  /** By name of a target or alias; bounded by the configuration. */
   readonly #counts = new Map<string, Counts>();
 
   constructor(options: RetryBudgetOptions) {
     this.#options = options;
   }
 
-  /** Something that takes nothing from the budget, and adds to it. */
+  /** Counts an ordinary attempt, which adds to the budget. */
   began(name: string): void {
     this.#countsOf(name).ordinary.add(this.#options.clock.monotonic());
   }
 
-  /** Takes one extra; false when there is none. */
+  /** Takes one extra attempt; false when the budget is used up. */
   tryTake(name: string): boolean {
     const nowMs = this.#options.clock.monotonic();
     const { retryBudgetPercent, retryFloor } = this.#options.settings();
@@ -57,7 +56,7 @@ export class RetryBudget {
     if (counts === undefined) {
       counts = {
         ordinary: new RecentCount(countedSeconds),
-        // Ten seconds that begin within a second reach into an eleventh.
+        // Any ten seconds reach into an eleventh slot.
         extra: new RecentCount(countedSeconds + 1),
       };
       this.#counts.set(name, counts);

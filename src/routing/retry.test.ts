@@ -9,7 +9,7 @@ type Facts = Partial<Omit<RetryFacts, "failure">> & {
   readonly retryAfterMs?: number;
 };
 
-/** The first attempt of a call failed, and there is another target. */
+/** The first attempt of a call failed, and another target is left. */
 function factsOf({ kind, retryAfterMs, ...values }: Facts): RetryFacts {
   return {
     failure: { kind, message: "", retryAfterMs },
@@ -37,8 +37,8 @@ function decide(facts: Facts): string {
 }
 
 /**
- * Every kind: after the first try with another target, the same without another, after the second
- * try at the only target, and whether it may be billed.
+ * By kind: the decision after the first try with another target, without one, after the second try
+ * at the only target, and whether the attempt may be billed.
  */
 const table: Readonly<Record<UpstreamFailureKind, readonly [string, string, string, boolean]>> = {
   throttled: ["next-target", "same-target +75", "same-target +150", false],
@@ -64,7 +64,7 @@ const isHopeless = (kind: UpstreamFailureKind): boolean => table[kind][0] === "c
 describe.each(kinds)("%s", (kind) => {
   const [withOther, alone, aloneAgain, isBilled] = table[kind];
 
-  test("has its decision, with another target and without", () => {
+  test("has its decision with another target and without one", () => {
     expect(decide({ kind })).toBe(withOther);
     expect(decide({ kind, hasOtherTarget: false })).toBe(alone);
     const second = { triesAtTarget: 2, attempts: 2 };
@@ -73,7 +73,7 @@ describe.each(kinds)("%s", (kind) => {
     expect(decide({ kind, ...second })).toBe(elsewhere);
   });
 
-  test("takes from the budget of its target only where that is asked once more for work", () => {
+  test("takes from the budget only for another attempt at the same target", () => {
     let asked = 0;
     const takeBudget = (): boolean => {
       asked += 1;
@@ -86,7 +86,7 @@ describe.each(kinds)("%s", (kind) => {
     expect(asked).toBe(isAgain ? 1 : 0);
   });
 
-  test("is never tried again when the answer began, the caller left or the attempts are used", () => {
+  test("is never retried once the answer began, the caller left or the attempts are used up", () => {
     const takeBudget = (): boolean => {
       throw new Error("the budget is asked last");
     };
@@ -104,7 +104,7 @@ describe.each(kinds)("%s", (kind) => {
   });
 });
 
-test("the wait doubles with each try, up to the longest", () => {
+test("the backoff doubles with each try, up to the longest", () => {
   const waits = [1, 2, 3, 4, 5, 6, 7].map((triesAtTarget) =>
     decide({
       kind: "overloaded",
@@ -118,29 +118,29 @@ test("the wait doubles with each try, up to the longest", () => {
   expect(waits).toEqual(expected.map((waitMs) => `same-target +${waitMs}`));
 });
 
-test("what the provider asks for is waited first, unless it is longer than anything is waited", () => {
+test("a Retry-After is added to the backoff, unless it is longer than the longest backoff", () => {
   const alone = { kind: "throttled", hasOtherTarget: false } as const;
   expect(decide({ ...alone, retryAfterMs: 2_000 })).toBe("same-target +2075");
   expect(decide({ ...alone, retryAfterMs: 2_001 })).toBe("asked-to-wait");
 });
 
-test("what it asks for is not waited for where another target is in service", () => {
+test("a Retry-After is ignored when another target is in service", () => {
   const other = { kind: "throttled", hasOtherTarget: false, isOtherInService: true } as const;
   expect(decide({ ...other, retryAfterMs: 60_000 })).toBe("same-target +75");
 });
 
-test("at least half of the wait is certain, so that attempts are spread over time", () => {
+test("at least half of the backoff is fixed, the rest random", () => {
   const waits = [0, 0.25, 0.999].map((draw) =>
     decide({ kind: "throttled", hasOtherTarget: false, firstBackoffMs: 1_000, random: () => draw }),
   );
   expect(waits).toEqual(["same-target +500", "same-target +625", "same-target +999.5"]);
 });
 
-test("what one provider asks for does not keep a call from another target", () => {
+test("the Retry-After of one provider does not delay another target", () => {
   expect(decide({ kind: "throttled", retryAfterMs: 60_000 })).toBe("next-target");
 });
 
-test("no wait reaches the caller's deadline", () => {
+test("no backoff reaches the caller's deadline", () => {
   const alone = { kind: "unavailable", hasOtherTarget: false } as const;
   expect(decide({ ...alone, remainingMs: 76 })).toBe("same-target +75");
   expect(decide({ ...alone, remainingMs: 75 })).toBe("deadline");
@@ -162,7 +162,7 @@ const anyFacts = fc.record({
   isBudgetLeft: fc.boolean(),
 });
 
-test("whatever the facts: budget is taken only by a retry, and waits and attempts are bounded", () => {
+test("for any facts only a retry takes budget, and backoffs and attempts are bounded", () => {
   fc.assert(
     fc.property(anyFacts, ({ draw, isBudgetLeft, ...facts }) => {
       let taken = 0;

@@ -1,40 +1,40 @@
 import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
 import type { UpstreamFailureDetails } from "../domain/errors/upstream-failure.ts";
 
-/** What is known after an attempt that failed. */
+/** The state of a call after a failed attempt. */
 export interface RetryFacts {
   readonly failure: UpstreamFailureDetails;
-  /** Of this call at the target that failed, the failed one included. */
+  /** Attempts of this call at the failed target, including the failed one. */
   readonly triesAtTarget: number;
-  /** Of this call at all targets, the failed one included. */
+  /** Attempts of this call at all targets, including the failed one. */
   readonly attempts: number;
   readonly attemptLimit: number;
-  /** One that was not tried since the last failure, and that may do better than the one that failed. */
+  /** A target not tried since the last failure that may succeed where this one failed. */
   readonly hasOtherTarget: boolean;
-  /** Another that is in service, tried or not: what this one asks for need not be waited for. */
+  /** Another target, tried or not, is in service: no need to honour this one's Retry-After. */
   readonly isOtherInService: boolean;
   readonly isCallerGone: boolean;
-  /** Whether the caller may have got something of an answer. */
+  /** Whether the caller may have received part of an answer. */
   readonly hasFirstEvent: boolean;
-  /** Until the call's own deadline; Infinity without one. */
+  /** Time to the call's deadline; Infinity without one. */
   readonly remainingMs: number;
-  /** Takes one retry from the budget of the target that failed; asked last. */
+  /** Takes one retry from the budget of the failed target; called last. */
   readonly takeBudget: () => boolean;
   readonly firstBackoffMs: number;
   readonly longestBackoffMs: number;
-  /** Gives numbers in [0, 1). */
+  /** Returns numbers in [0, 1). */
   readonly random: () => number;
 }
 
 export type GiveUpReason =
   | "caller-gone"
   | "answer-began"
-  /** Another try would fail alike. */
+  /** Another attempt would fail the same way. */
   | "cannot-mend"
   | "attempt-limit"
-  /** Every target that could do it was tried, and the last cannot mend by waiting. */
+  /** Every suitable target was tried, and a wait would not help. */
   | "no-other-target"
-  /** The provider asked for a longer wait than is waited. */
+  /** The Retry-After is longer than the longest backoff. */
   | "asked-to-wait"
   | "deadline"
   | "budget";
@@ -43,14 +43,14 @@ export type RetryDecision =
   | { readonly action: "give-up"; readonly because: GiveUpReason }
   | {
       readonly action: "retry";
-      /** `same-target` with a wait: every target was tried, and any may be tried again. */
+      /** `same-target` with a wait: every target was tried, and any may be retried. */
       readonly where: "same-target" | "next-target";
       readonly waitMs: number;
     };
 
 /**
- * What to do after a failed attempt. Another target is tried at once; whether it may be, where it
- * fails as well, is asked when the attempt begins. Nothing but `takeBudget` is changed by asking.
+ * Decides what to do after a failed attempt. The next target is tried at once; its own budget is
+ * checked when that attempt begins. Has no effect but `takeBudget`.
  */
 export function decideRetry(facts: RetryFacts): RetryDecision {
   if (facts.isCallerGone) return giveUp("caller-gone");
@@ -64,18 +64,18 @@ export function decideRetry(facts: RetryFacts): RetryDecision {
       return giveUp("cannot-mend");
     case "stale-credential":
       if (facts.triesAtTarget < 2) return again({ facts, where: "same-target", isFree: true });
-      return elsewhere(facts);
+      return nextTarget(facts);
     case "unsupported":
     case "unknown-model":
     case "bad-credential":
-      return elsewhere(facts);
+      return nextTarget(facts);
     case "connection-lost":
-      // Most often an idle connection that the upstream closed while the request was on its way.
+      // Most often the upstream closed an idle connection while the request was on its way.
       if (facts.hasOtherTarget) return again({ facts, where: "next-target" });
       if (facts.triesAtTarget < 2) return again({ facts, where: "same-target" });
       return afterBackoff(facts);
     case "unfit-answer":
-      // Models write otherwise each time; one that fails twice will most likely fail again.
+      // Models answer differently each time, but a model that fails twice will likely fail again.
       if (facts.hasOtherTarget) return again({ facts, where: "next-target" });
       if (facts.triesAtTarget < 2) return again({ facts, where: "same-target" });
       return giveUp("cannot-mend");
@@ -89,7 +89,7 @@ export function decideRetry(facts: RetryFacts): RetryDecision {
   }
 }
 
-/** Whether the provider may bill an attempt that failed so: it was sent, and may have been done. */
+/** Whether the provider may bill the failed attempt: it was sent and may have been processed. */
 export function mayBeBilled(kind: UpstreamFailureKind, hasFirstEvent: boolean): boolean {
   return hasFirstEvent || workedKinds.has(kind);
 }
@@ -101,19 +101,16 @@ const workedKinds: ReadonlySet<UpstreamFailureKind> = new Set([
   "unfit-answer",
 ]);
 
-/** What waiting does not mend. */
-function elsewhere(facts: RetryFacts): RetryDecision {
+/** A wait would not help: only another target may. */
+function nextTarget(facts: RetryFacts): RetryDecision {
   if (!facts.hasOtherTarget) return giveUp("no-other-target");
   return again({ facts, where: "next-target" });
 }
 
-/**
- * At least half of the growing wait, and the rest at random, so that calls which failed together do
- * not come back together, and attempts are spread over time.
- */
+/** Exponential backoff, at least half fixed and the rest random, so that calls spread over time. */
 function afterBackoff(facts: RetryFacts): RetryDecision {
   const askedMs = facts.isOtherInService ? 0 : (facts.failure.retryAfterMs ?? 0);
-  // The caller gets the provider's word instead.
+  // The caller gets the provider's Retry-After instead.
   if (askedMs > facts.longestBackoffMs) return giveUp("asked-to-wait");
   const growing = facts.firstBackoffMs * 2 ** (facts.triesAtTarget - 1);
   const mostMs = Math.min(facts.longestBackoffMs, growing);
@@ -125,7 +122,7 @@ interface Again {
   readonly facts: RetryFacts;
   readonly where: "same-target" | "next-target";
   readonly waitMs?: number;
-  /** The target did no work, so that another try adds no load to it. */
+  /** The target did no work, so a retry adds no load. */
   readonly isFree?: boolean;
 }
 

@@ -1,23 +1,23 @@
-/** What is known of a target now, for the calls of one key. */
+/** The state of a target for the calls of one key. */
 export interface TargetView {
-  /** Until a probe, or an attempt that began after its due time, was answered. */
+  /** Set until a probe, or an attempt that began after the due time, is answered. */
   readonly isEjected: boolean;
-  /** What is left of the ejection; 0 with `isEjected`: it ends as soon as the target answers. */
+  /** Remaining ejection; 0 with `isEjected`: it ends at the next answer. */
   readonly ejectedForMs: number;
-  /** In words for the operator; empty if it was never ejected. */
+  /** Reason for the operator; empty if it was never ejected. */
   readonly because: string;
-  /** What is left of a pause that the provider's limits ask for. */
+  /** Remaining pause. */
   readonly pausedForMs: number;
-  /** It came back a moment ago and takes few attempts at once. */
+  /** In slow start: it takes few attempts at once. */
   readonly isStartingSlowly: boolean;
-  /** Whether to ask the target, by a request of the gateway's own, if it answers. */
+  /** Whether the target should be probed. */
   readonly needsProbe: boolean;
-  /** Of the last ten seconds, from 0 to 1; 0 where there are too few attempts to tell. */
+  /** Of the last ten seconds, from 0 to 1; 0 with too few attempts. */
   readonly failureShare: number;
-  /** A moving average of streams; undefined where too little, or nothing recent, is known. */
+  /** Moving average of streams; undefined with too few or no recent samples. */
   readonly firstEventMs: number | undefined;
   readonly inFlight: number;
-  /** Most attempts at once; Infinity while it shows no overload. */
+  /** Concurrency limit; Infinity while it shows no overload. */
   readonly limit: number;
 }
 

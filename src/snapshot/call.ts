@@ -1,35 +1,40 @@
 import type { CapacityMode } from "../domain/limits/capacity.ts";
 import type { Caller } from "../domain/keys/key.ts";
-import type { Environment } from "../domain/model.ts";
+import type { Environment, ModelKind } from "../domain/model.ts";
 import type { CountedRequest } from "../domain/limits/limit-scope.ts";
 import type { RunningHooks } from "./call-hooks.ts";
 import type { Snapshot } from "./snapshot.ts";
 
-/** What a caller says of one call beside its body. */
+/** Paths of a dialect for the models of each kind and the list of all; for messages. */
+export type ModelEndpoints = Readonly<Record<ModelKind | "list", string>>;
+
+/** Options that a caller sets in headers. */
 export interface CallOptions {
   readonly capacity: CapacityMode;
-  /** Monotonic milliseconds after which the caller does not care; undefined: it did not say. */
+  /** Deadline of the caller in monotonic milliseconds, if it set one. */
   readonly deadlineAt: number | undefined;
 }
 
 export const plainCall: CallOptions = { capacity: "auto", deadlineAt: undefined };
 
-/** One request of a caller on its way. */
+/** One request of a caller. */
 export interface Call {
-  /** Request id; names the reservation and the row of the ledger. */
+  /** Request id, also of the reservation and the ledger row. */
   readonly id: string;
   readonly caller: Caller;
   readonly environment: Environment;
   readonly snapshot: Snapshot;
-  /** Fires when the caller leaves. */
+  /** The dialect of its route. */
+  readonly dialect: { readonly endpoints: ModelEndpoints };
+  /** Aborts when the caller disconnects. */
   readonly signal: AbortSignal;
   /** Monotonic milliseconds. */
   readonly receivedAt: number;
   readonly options: CallOptions;
-  /** Of the request. */
+  /** Request headers. */
   readonly headers: Pick<Headers, "get">;
-  /** Undefined: none follows this call. */
+  /** Undefined: no hook follows this call. */
   readonly hooks?: RunningHooks;
-  /** Its request, as it was counted when it came; undefined: admission counts it. */
+  /** The request as counted on arrival; undefined: admission counts it. */
   readonly counted?: CountedRequest | undefined;
 }

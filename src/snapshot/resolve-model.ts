@@ -1,7 +1,7 @@
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Key } from "../domain/keys/key.ts";
 import type { Model, ModelKind } from "../domain/model.ts";
-import type { Call } from "./call.ts";
+import type { Call, ModelEndpoints } from "./call.ts";
 
 /** A model that the caller's environment has and that the endpoint can serve. */
 export interface ResolvedModel {
@@ -10,26 +10,23 @@ export interface ResolvedModel {
 
 /** Throws 400 `invalid_model`. What the operator bound a key to is no secret from its holder. */
 export function resolveModel(
-  { environment, caller }: Pick<Call, "environment" | "caller">,
+  call: Pick<Call, "environment" | "caller" | "dialect">,
   alias: string,
   kind: ModelKind,
 ): ResolvedModel {
-  const model = environment.models.get(alias);
+  const { endpoints } = call.dialect;
+  const model = call.environment.models.get(alias);
   if (model === undefined) {
-    throw invalidModel(
-      `The model \`${alias.slice(0, 100)}\` does not exist in this environment.`,
-      "you",
-    );
+    const what = `The model \`${alias.slice(0, 100)}\` does not exist in this environment.`;
+    throw invalidModel(what, "you", endpoints);
   }
-  if (!mayUseModel(caller.key, alias)) {
-    throw invalidModel(`This API key may not use the model \`${alias}\`.`, "it");
+  if (!mayUseModel(call.caller.key, alias)) {
+    throw invalidModel(`This API key may not use the model \`${alias}\`.`, "it", endpoints);
   }
   if (model.kind !== kind) {
-    const endpoint = model.kind === "chat" ? "/v1/chat/completions" : "/v1/embeddings";
-    throw invalidModel(
-      `The model \`${alias}\` is not supported here; use ${endpoint} for it.`,
-      "you",
-    );
+    const where = endpoints[model.kind];
+    const what = `The model \`${alias}\` is not supported here; use ${where} for it.`;
+    throw invalidModel(what, "you", endpoints);
   }
   return { model };
 }
@@ -38,9 +35,9 @@ export function mayUseModel({ allowedModels }: Key, alias: string): boolean {
   return allowedModels === undefined || allowedModels.includes(alias);
 }
 
-function invalidModel(what: string, who: "you" | "it"): GatewayError {
+function invalidModel(what: string, who: "you" | "it", { list }: ModelEndpoints): GatewayError {
   return new GatewayError("invalid_model", {
-    message: `${what} GET /v1/models lists the models ${who} can use.`,
+    message: `${what} GET ${list} lists the models ${who} can use.`,
     param: "model",
   });
 }

@@ -8,51 +8,51 @@ import type { CallHook } from "./call-hooks.ts";
 import type { InFlight } from "./in-flight.ts";
 
 /**
- * All that a call reads of the configuration, built and validated whole. A reload makes a new one;
- * a running call keeps the one it began with.
+ * The configuration as calls read it, built and validated as a whole. A reload makes a new one;
+ * running calls keep theirs.
  */
 export interface Snapshot {
   /** By host name in lower case, without port. */
   readonly environmentsByHost: ReadonlyMap<string, Environment>;
-  /** Answers at every host that no other environment claims. */
+  /** Serves every host that no other environment claims. */
   readonly defaultEnvironment: Environment | undefined;
   readonly plans: ReadonlyMap<string, Plan>;
   readonly pools: ReadonlyMap<string, Pool>;
   readonly routing: RoutingSettings;
   readonly upstreams: ReadonlyMap<string, Upstream>;
   readonly settings: CallSettings;
-  /** In the order in which they run; none unless they are configured. */
+  /** In the order they run. */
   readonly hooks: readonly CallHook[];
 }
 
-/** One configured endpoint of a provider, ready for use. */
+/** A configured endpoint of a provider. */
 export interface Upstream {
   readonly name: string;
   readonly adapter: UpstreamAdapter;
   readonly timeouts: Timeouts;
-  /** Attempts under way at this upstream. */
+  /** Slots for attempts at this upstream. */
   readonly inFlight: InFlight;
-  /** Undefined: a stream whose caller has left is aborted. */
+  /** Undefined: a stream is aborted when its caller disconnects. */
   readonly drain: Draining | undefined;
 }
 
-/** Answers of one upstream that are read on after their callers have left. */
+/** Answers of an upstream that are read to the end after their callers have disconnected. */
 export interface Draining {
-  /** For one answer. */
+  /** Time limit for one answer. */
   readonly timeoutMs: number;
-  /** Taken while one is read on; without a free one it is aborted. */
+  /** Slots for draining answers; without a free one the answer is aborted. */
   readonly places: InFlight;
 }
 
 export interface CallSettings {
-  /** Largest whole answer read from an upstream, by the kind of the model. */
+  /** Limit on a whole answer of an upstream, by model kind. */
   readonly answerLimitBytes: Readonly<Record<Model["kind"], number>>;
-  /** Most values of a whole answer of a chat model (`domain/json-scan`). */
+  /** Limit on values in a whole chat answer (`domain/json-scan`). */
   readonly chatAnswerValues: number;
-  /** Events without sense that are skipped in one streamed answer. */
+  /** Malformed events skipped in one streamed answer. */
   readonly malformedEvents: number;
   readonly imageFetch: ImageFetchSettings;
-  /** How long the count of a finished answer is awaited when its caller has left. */
+  /** How long to wait for the usage of a finished answer after its caller has disconnected. */
   readonly usageTimeoutMs: number;
 }
 

@@ -10,7 +10,7 @@ import { AuditCheckpointJob, type CheckpointFile } from "./audit-checkpoint-job.
 import { openCheckpointFile } from "./checkpoint-file.ts";
 import { auditEntryOf } from "../../test/contracts/control-fixtures.ts";
 import { SqliteConnection } from "./sqlite/connection/connection.ts";
-import { SqliteControlStore } from "./sqlite/control-store.ts";
+import { SqlControlStore } from "./repositories/control-store.ts";
 
 const seals = new AuditSeals(testPeppers());
 const intervalMs = 3_600_000;
@@ -20,7 +20,7 @@ class Bench implements AsyncDisposable {
   /** What is to run after the interval. */
   due: (() => void) | undefined;
   readonly connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10, seals });
-  readonly store = new SqliteControlStore(this.connection);
+  readonly store = new SqlControlStore(this.connection);
   readonly lines: string[] = [];
   readonly broken: string[] = [];
   readonly failures: unknown[] = [];

@@ -54,7 +54,7 @@ test("lines below the level are not written, and off writes none", () => {
   expect(off.lines).toEqual([]);
 });
 
-test("a text line stays one line whatever is in its fields", () => {
+test("a text line stays one line for any field values", () => {
   const { events, lines } = setUp("debug", "text");
   events.configRefused("first\nsecond line");
   expect(lines).toHaveLength(1);
@@ -62,7 +62,7 @@ test("a text line stays one line whatever is in its fields", () => {
   expect(lines[0]).toContain('problems="first\\nsecond line"');
 });
 
-test("an internal error is logged with its causes and the id the caller got", () => {
+test("an internal error is logged with its causes and the id sent to the caller", () => {
   const { events, lines } = setUp();
   const error = internalError(new Error("outer", { cause: new Error("inner") }));
   const common = { id: "req_9", method: "POST", route: "/v1/embeddings", status: 500 };
@@ -72,7 +72,7 @@ test("an internal error is logged with its causes and the id the caller got", ()
   expect(lines[0]).toContain("inner");
 });
 
-test("the operator's faults are errors, the provider's are warnings", () => {
+test("faults of the operator are errors, those of the provider warnings", () => {
   const { events, lines } = setUp();
   const failure = (kind: "bad-credential" | "throttled"): UpstreamFailure =>
     new UpstreamFailure({ kind, message: "m" });
@@ -84,7 +84,7 @@ test("the operator's faults are errors, the provider's are warnings", () => {
   ]);
 });
 
-test("the words of an upstream are logged only when the operator asks for them", () => {
+test("messages of an upstream are logged only when configured", () => {
   const failure = new UpstreamFailure({ kind: "invalid-request", message: "bad input: my secret" });
   for (const isAsked of [false, true]) {
     const { events, lines } = setUp("debug", "json", isAsked);
@@ -94,7 +94,7 @@ test("the words of an upstream are logged only when the operator asks for them",
   }
 });
 
-test("keys and bearer tokens are taken out of described errors", () => {
+test("keys and bearer tokens are removed from described errors", () => {
   const { text } = generateApiKey((target) => crypto.getRandomValues(target));
   const described = describeError(new Error(`refused ${text} and Bearer abc.def-ghi`));
   expect(described).not.toContain(text);

@@ -14,12 +14,12 @@ export interface TelemetrySetup {
   readonly logsUpstreamMessages: boolean;
   readonly clock: Clock;
   readonly log: LogSink;
-  /** Most bytes of the log that wait for its reader. */
+  /** Limit on log bytes waiting for a slow reader. */
   readonly logBufferBytes: number;
   readonly gauges: Omit<Gauges, "droppedLogLines">;
 }
 
-/** What the parts of the process tell, and where it goes. */
+/** Log and metrics, by the part of the process that reports to them. */
 export interface Telemetry {
   readonly metrics: Metrics;
   readonly events: TelemetryEvents;

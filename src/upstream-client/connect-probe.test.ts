@@ -13,7 +13,7 @@ function listen(hostname: string, port = 0): Bun.TCPSocketListener {
   return Bun.listen({ hostname, port, socket: { data: () => undefined } });
 }
 
-test("a host that takes connections answers, by name and by address", async () => {
+test("a host that accepts connections is reachable, by name and by address", async () => {
   const listener = listen("localhost");
   try {
     const { port, hostname } = listener;
@@ -25,20 +25,20 @@ test("a host that takes connections answers, by name and by address", async () =
   }
 });
 
-test("a host that refuses is there: it may be finishing what it has", async () => {
+test("a host that refuses connections is reachable: it may be draining", async () => {
   const listener = listen("127.0.0.1");
   const { port } = listener;
   listener.stop(true);
   expect(await probe(`http://127.0.0.1:${port}/`, farOffMs)).toBe(true);
 });
 
-test("a host without an address is left to the attempt, which says so", async () => {
+test("an unresolvable host counts as reachable: the attempt reports the error", async () => {
   const rejected = (): Promise<never> => Promise.reject(new Error("no address"));
   const nobody = connectProbe({ resolveHost: rejected, clock });
   expect(await nobody("http://nobody.example/", farOffMs)).toBe(true);
 });
 
-test("a host that does not answer is given up when the time is over, and its sockets closed", async () => {
+test("a host that does not answer times out, and the probe closes its sockets", async () => {
   await using unreachable = await openUnreachablePort();
   const before = openSockets();
   const probes = Array.from({ length: 5 }, () =>
@@ -48,7 +48,7 @@ test("a host that does not answer is given up when the time is over, and its soc
   expect(openSockets()).toBeLessThanOrEqual(before);
 });
 
-test("a name that takes too long to resolve is no answer, and nothing is connected to later", async () => {
+test("a name that resolves too late times out, and no connection is opened afterwards", async () => {
   const names = Promise.withResolvers<readonly string[]>();
   let connections = 0;
   const open = (): void => void (connections += 1);
@@ -65,7 +65,7 @@ test("a name that takes too long to resolve is no answer, and nothing is connect
   }
 });
 
-test("one address that takes the connection is enough, one that refuses it is not", async () => {
+test("one address that accepts is enough, one that refuses is not", async () => {
   await using unreachable = await openUnreachablePort();
   const { port } = unreachable;
   const both = (): Promise<string[]> => Promise.resolve(["127.0.0.1", "127.0.0.2"]);

@@ -3,7 +3,7 @@ import type { Clock } from "../domain/clock.ts";
 import { hasSettledWithin } from "../domain/waiting/has-settled-within.ts";
 import type { ConnectProbe } from "./host-probes.ts";
 
-/** Addresses of a host that are tried at once; hosts have a few. */
+/** Addresses of one host that a probe tries at once; most hosts have fewer. */
 const mostAddresses = 8;
 
 export interface ConnectProbeOptions {
@@ -13,9 +13,9 @@ export interface ConnectProbeOptions {
 }
 
 /**
- * Makes a probe that asks a host by TCP. It has answered when one of its addresses takes the
- * connection, or when all of them refuse it: a server that shuts down refuses new connections while
- * it finishes the open ones.
+ * Makes a probe that connects to the host by TCP. The host has answered when one address accepts
+ * the connection or all refuse it: a server that is shutting down refuses new connections while it
+ * finishes the open ones.
  */
 export function connectProbe({ resolveHost, clock }: ConnectProbeOptions): ConnectProbe {
   return async (url, timeoutMs) => {
@@ -27,17 +27,17 @@ export function connectProbe({ resolveHost, clock }: ConnectProbeOptions): Conne
       const addresses = isIP(host) === 0 ? await resolveHost(host) : [host];
       await sockets.connectAny(addresses.slice(0, mostAddresses), portNumber);
     };
-    // A host without an address is no silent one: the attempt itself says what is wrong.
+    // An unresolvable host counts as answered: the attempt itself reports the error.
     return await hasSettledWithin(ask(), timeoutMs, clock);
   };
 }
 
-/** Of the runtime's ways to connect, this one can close a socket that has no connection yet. */
+/** Uses `node:net` because it can close a socket that is still connecting. */
 class ProbeSockets implements Disposable {
   readonly #sockets: Socket[] = [];
   #isOver = false;
 
-  /** Resolves with the first connection; rejects when all addresses have refused. */
+  /** Resolves on the first connection; rejects when all addresses have refused. */
   async connectAny(addresses: readonly string[], port: number): Promise<void> {
     if (this.#isOver) return;
     await Promise.any(addresses.map((address) => this.#connect(address, port)));

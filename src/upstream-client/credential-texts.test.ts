@@ -25,7 +25,7 @@ test("keys, tokens and signatures of a request are credentials, plain headers an
   expect(bearer("token-ab1")).toContain("token-ab1");
 });
 
-test("an upstream that repeats its credential is not quoted with it", () => {
+test("a credential that an upstream repeats is removed from its error", () => {
   const texts = bearer("token-ab1");
   const details = { kind: "invalid-request", message: "no token-ab1 here", status: 400 } as const;
   const quote = { param: "token-ab1[0]", code: "bad.token-ab1" };

@@ -3,8 +3,8 @@ import type { UpstreamRequest } from "../upstreams/adapter.ts";
 const plainHeaders: ReadonlySet<string> = new Set(["content-type", "accept", "accept-encoding"]);
 
 /**
- * What a request may hold of a credential: the values of its headers and of its query, and words
- * of them that are no plain words.
+ * Parts of a request that may hold a credential: the values of its headers and query, and those
+ * words in them that do not look like plain words.
  */
 export function credentialTexts({
   url,
@@ -14,7 +14,7 @@ export function credentialTexts({
   for (const value of secretValues(url, headers)) {
     const unprefixed = value.slice(value.indexOf(" ") + 1);
     for (const text of [value, unprefixed]) if (text.length >= 8) texts.add(text);
-    for (const word of value.split(/[\s,=/]+/)) if (isNoPlainWord(word)) texts.add(word);
+    for (const word of value.split(/[\s,=/]+/)) if (looksSecret(word)) texts.add(word);
   }
   return [...texts];
 }
@@ -23,11 +23,11 @@ function* secretValues(url: string, headers: UpstreamRequest["headers"]): Iterab
   for (const [name, value] of Object.entries(headers)) {
     if (!plainHeaders.has(name.toLowerCase())) yield value;
   }
-  // Some servers take their key as a parameter.
+  // Some servers take the key as a query parameter.
   const query = url.indexOf("?");
   if (query !== -1) yield* new URLSearchParams(url.slice(query + 1)).values();
 }
 
-function isNoPlainWord(word: string): boolean {
+function looksSecret(word: string): boolean {
   return word.length >= 16 || (word.length >= 8 && /\d/.test(word));
 }

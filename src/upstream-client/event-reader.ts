@@ -5,11 +5,11 @@ import type { UpstreamAnswer } from "./send.ts";
 export interface EventReaderOptions<Event> {
   readonly answer: UpstreamAnswer;
   readonly decoder: StreamDecoder<Event>;
-  /** Told at the end of the stream, if it had malformed events. */
+  /** Called at the end of the stream if it had malformed events. */
   readonly onMalformed: (count: number) => void;
 }
 
-/** Reads a streamed answer as batches of events: one batch for each piece the network brings. */
+/** Reads a streamed answer as batches of events, one batch per network chunk. */
 export class EventReader<Event> implements EventBatches<Event> {
   readonly #options: EventReaderOptions<Event>;
   #isOver = false;

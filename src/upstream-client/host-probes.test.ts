@@ -3,7 +3,7 @@ import { ProcessClock, VirtualTime } from "../../test/simulation/virtual-time.ts
 import { systemClock } from "../domain/clock.ts";
 import { HostProbes } from "./host-probes.ts";
 
-/** Probes of hosts that answer when the test says so, in time that passes when it says so. */
+/** Probes on virtual time, of hosts whose reachability the test sets. */
 function bench() {
   const time = new VirtualTime();
   const clock = new ProcessClock(time, { monotonicMs: 5_000, wallMs: 0 });
@@ -32,7 +32,7 @@ function bench() {
 const host = "http://a.example:8080/v1";
 
 describe("probes of hosts", () => {
-  test("who has longer than a probe starts another, on a clock that never stands still", async () => {
+  test("an attempt with a longer deadline starts another probe, on a clock that always advances", async () => {
     const timeouts: number[] = [];
     const probe = async (_url: string, timeoutMs: number): Promise<boolean> => {
       timeouts.push(timeoutMs);
@@ -53,7 +53,7 @@ describe("probes of hosts", () => {
     expect(readings).toBeLessThan(100);
   });
 
-  test("a host that takes no connection is said not to when the time is over, not later", () => {
+  test("an unreachable host is reported exactly at the deadline", () => {
     const { ask, passTo, answers } = bench();
     passTo(500);
     ask(host, 0, 1_000);
@@ -63,7 +63,7 @@ describe("probes of hosts", () => {
     expect(answers).toEqual([{ at: 1_000, answer: false }]);
   });
 
-  test("a host that answers is said to at once", () => {
+  test("a host that answers is reported at once", () => {
     const { ask, passTo, answers, reachable } = bench();
     reachable.add("http://a.example:8080");
     passTo(500);
@@ -72,7 +72,7 @@ describe("probes of hosts", () => {
     expect(answers).toEqual([{ at: 505, answer: true }]);
   });
 
-  test("a thousand attempts at one dead host share two probes, each attempt to its own end", () => {
+  test("a thousand attempts at one dead host share two probes, each attempt with its own deadline", () => {
     const { ask, passTo, answers, started } = bench();
     for (let at = 1; at <= 1_000; at += 1) {
       passTo(at);
@@ -88,7 +88,7 @@ describe("probes of hosts", () => {
     );
   });
 
-  test("hosts are asked apart from each other", () => {
+  test("each host has its own probes", () => {
     const { ask, passTo, answers, started, reachable } = bench();
     reachable.add("http://b.example:8080");
     ask(host, 0, 1_000);
@@ -101,7 +101,7 @@ describe("probes of hosts", () => {
     ]);
   });
 
-  test("what was found since an attempt began needs no second probe; what is older does", () => {
+  test("a result from after the start of an attempt is reused; an older one is not", () => {
     const { ask, passTo, answers, started, reachable } = bench();
     reachable.add("http://a.example:8080");
     ask(host, 0, 1_000);
@@ -113,21 +113,21 @@ describe("probes of hosts", () => {
     expect(started.map(({ at }) => at)).toEqual([0, 100]);
   });
 
-  test("an attempt does not rely on a probe from before it began", () => {
+  test("an attempt does not use a probe from before its start", () => {
     const { ask, passTo, answers, reachable } = bench();
     ask(host, 0, 1_000);
     passTo(400);
     reachable.add("http://a.example:8080");
     ask(host, 100, 1_100);
     passTo(3_000);
-    // The first one learns of it when the probe that it waits for has ended.
+    // The first attempt sees the new state when the probe it waits for has ended.
     expect(answers).toEqual([
       { at: 405, answer: true },
       { at: 1_000, answer: true },
     ]);
   });
 
-  test("who has longer than the probe that is shared starts another", () => {
+  test("an attempt with a longer deadline than the shared probe starts another", () => {
     const { ask, passTo, answers, reachable } = bench();
     ask(host, 0, 1_000);
     passTo(400);

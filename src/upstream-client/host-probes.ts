@@ -1,20 +1,20 @@
 import type { Clock } from "../domain/clock.ts";
 import { hasSettledWithin } from "../domain/waiting/has-settled-within.ts";
 
-/** Whether the host of a URL takes connections. Times are monotonic milliseconds. */
+/** Asks whether the host of a URL accepts connections. Times are monotonic milliseconds. */
 export interface HostQuestion {
   readonly url: string;
-  /** A connection that was opened since then is answer enough. */
+  /** A probe that started at this time or later may be reused. */
   readonly since: number;
-  /** When the answer must be known. */
+  /** The deadline for the answer. */
   readonly until: number;
 }
 
-/** Opens a connection of its own; resolves to false when the time is over, and not before. */
+/** Opens its own connection; resolves to false at the timeout, never earlier. */
 export type ConnectProbe = (url: string, timeoutMs: number) => Promise<boolean>;
 
 interface Host {
-  /** When the newest probe that was answered had started. */
+  /** Start of the newest probe that the host answered. */
   answeredAt: number;
   probe: RunningProbe | undefined;
 }
@@ -24,12 +24,12 @@ interface RunningProbe {
   readonly end: Promise<void>;
 }
 
-/** Hosts that are remembered; the upstreams of a configuration have fewer. */
+/** Limit on remembered hosts, well above what a configuration has. */
 const mostHosts = 1_000;
 
 /**
- * Asks hosts whether they take connections. Attempts at one host share its probes: each relies on
- * one that started after it, so that a new one starts once in half of the connect time at most.
+ * Probes whether hosts accept connections. Attempts at one host share its probes: each uses a probe
+ * that started after the attempt, so one starts per half connect timeout at most.
  */
 export class HostProbes {
   readonly #probe: ConnectProbe;
@@ -41,7 +41,7 @@ export class HostProbes {
     this.#clock = clock;
   }
 
-  /** Resolves to true when the host has answered, by `until` at the latest, else to false. */
+  /** Resolves to true once the host has answered, to false at `until`. */
   async canConnect({ url, since, until }: HostQuestion): Promise<boolean> {
     const host = this.#hostOf(url);
     for (;;) {
@@ -49,7 +49,7 @@ export class HostProbes {
       const now = this.#clock.monotonic();
       if (now >= until) return false;
       if (host.probe === undefined || host.probe.startedAt < since) {
-        // It lasts until the last of those who may share it has waited long enough.
+        // It lasts as long as the longest wait among the attempts that may share it.
         host.probe = this.#start(host, url, until - since);
       }
       await hasSettledWithin(host.probe.end, until - now, this.#clock);
@@ -62,7 +62,7 @@ export class HostProbes {
       if (host.probe === probe) host.probe = undefined;
       if (hasAnswered) host.answeredAt = Math.max(host.answeredAt, startedAt);
     };
-    // A probe that cannot be made says nothing against the host.
+    // A probe that fails to run is no evidence against the host.
     const end = this.#probe(url, timeoutMs).then(finish, () => finish(true));
     const probe = { startedAt, end };
     return probe;

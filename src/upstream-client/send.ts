@@ -20,19 +20,19 @@ import { whyEnded } from "../domain/waiting/why-ended.ts";
 export interface SendOptions {
   readonly upstream: Upstream;
   readonly timeouts: Timeouts;
-  /** Monotonic milliseconds at which the call's time is over. */
+  /** Deadline of the whole call in monotonic milliseconds. */
   readonly endsAt: number;
   readonly clock: Clock;
   readonly transport: Transport;
   readonly callerSignal: AbortSignal;
   readonly hosts: Pick<HostProbes, "canConnect">;
-  /** How long to wait for a place at the upstream. */
+  /** How long to wait for a slot of the upstream. */
   readonly placeWaitMs: number;
-  /** Whether it was sold: it is then not held to the places that others have taken. */
+  /** Whether the call uses provisioned units: it then takes a slot even when none is free. */
   readonly isGuaranteed: boolean;
 }
 
-/** Error bodies are read up to here; what is said after it helps nobody. */
+/** How much of an error body is read; error details come first. */
 const failureLimitBytes = 64 * 1024;
 
 /**
@@ -46,8 +46,8 @@ export async function send(
   const { upstream } = options;
   if (options.callerSignal.aborted) throw whyEnded(options.callerSignal);
   if (options.isGuaranteed) upstream.inFlight.enterAnyway();
-  else if (!upstream.inFlight.tryEnter()) await waitForPlace(options);
-  // A stream lives long; what watches it must not keep the body of the request.
+  else if (!upstream.inFlight.tryEnter()) await waitForSlot(options);
+  // A stream is long-lived; its watchdog must not keep the request body in memory.
   const { url } = request;
   const watchdog = new Watchdog({
     onStop: () => upstream.inFlight.leave(),
@@ -75,18 +75,18 @@ export async function send(
   }
 }
 
-async function waitForPlace(options: SendOptions): Promise<void> {
+async function waitForSlot(options: SendOptions): Promise<void> {
   const { upstream, callerSignal, placeWaitMs: patienceMs, clock } = options;
   const entry = { signal: callerSignal, patienceMs, clock };
-  const hasPlace = patienceMs > 0 && (await upstream.inFlight.enter(entry));
-  if (hasPlace && !callerSignal.aborted) return;
-  // A place may come in the moment in which the caller leaves.
-  if (hasPlace) upstream.inFlight.leave();
+  const hasSlot = patienceMs > 0 && (await upstream.inFlight.enter(entry));
+  if (hasSlot && !callerSignal.aborted) return;
+  // The caller may disconnect at the moment a slot is granted.
+  if (hasSlot) upstream.inFlight.leave();
   if (callerSignal.aborted) throw whyEnded(callerSignal);
-  throw noPlace();
+  throw noSlot();
 }
 
-export function noPlace(): UpstreamFailure {
+export function noSlot(): UpstreamFailure {
   const message = "max_in_flight is reached";
   return new UpstreamFailure({ kind: "overloaded", message, isOwn: true });
 }
@@ -94,7 +94,7 @@ export function noPlace(): UpstreamFailure {
 interface AnswerParts {
   readonly response: TransportResponse;
   readonly watchdog: Watchdog;
-  /** What of the request may hold its credential. */
+  /** Parts of the request that may hold its credential. */
   readonly sent: Pick<UpstreamRequest, "url" | "headers">;
 }
 
@@ -118,8 +118,8 @@ export class UpstreamAnswer {
   }
 
   /**
-   * A failure that the answer told, with the provider's id of the request. An upstream may repeat
-   * what it was sent: callers must not read the gateway's credential in it.
+   * Adds the provider's request id to a failure that the answer reported, and removes the gateway's
+   * credential from it: an upstream may repeat what it was sent.
    */
   explained(failure: UpstreamFailure): UpstreamFailure {
     const { requestIdHeader } = this.#options.upstream.adapter;
@@ -127,12 +127,12 @@ export class UpstreamAnswer {
     return clean.withRequestId(this.headers.get(requestIdHeader));
   }
 
-  /** The whole body, at most `limitBytes`. */
+  /** Reads the whole body, `limitBytes` at most. */
   async readAll(limitBytes: number): Promise<Uint8Array> {
     try {
       const declared = Number(this.#response.headers.get("content-length") ?? Number.NaN);
       if (declared > limitBytes) throw tooLong(limitBytes);
-      // The headers are a sign of life.
+      // The headers count as the first byte.
       this.#watchdog.progress();
       this.#watchdog.awaited();
       if (hasArrived(this.#response, declared)) return await this.#response.bytes();
@@ -144,7 +144,7 @@ export class UpstreamAnswer {
     }
   }
 
-  /** The next piece of the body; undefined at its end. */
+  /** Reads the next chunk of the body; undefined at its end. */
   async read(): Promise<Uint8Array | undefined> {
     this.#reader ??= readerOf(this.#response);
     if (this.#reader === undefined) return undefined;
@@ -162,20 +162,20 @@ export class UpstreamAnswer {
     }
   }
 
-  /** Closes the connection to the upstream. Safe at any time. */
+  /** Closes the upstream connection. Safe at any time. */
   cancel(): void {
     this.#watchdog.abort();
   }
 
   /**
-   * Lets a body whose answer is complete come to its end, so that the connection can serve again;
-   * the deadlines still hold for it.
+   * Reads the rest of a body whose answer is complete, so that the connection can be reused. The
+   * deadlines still apply.
    */
   finish(): void {
     void this.#drain().catch(() => undefined);
   }
 
-  /** An answer that had begun: whatever breaks now, the upstream has done its work. */
+  /** Once an answer has begun, every failure is a broken answer: the upstream has done the work. */
   #fail(error: unknown): UpstreamFailure | GatewayError {
     const watchdog = this.#watchdog;
     watchdog.abort();
@@ -184,14 +184,14 @@ export class UpstreamAnswer {
   }
 
   async #drain(): Promise<void> {
-    const endPatience = this.#options.clock.schedule(() => this.cancel(), drainPatienceMs);
+    const cancelTimeout = this.#options.clock.schedule(() => this.cancel(), drainTimeoutMs);
     try {
       for (let reads = 0; reads < drainReads; reads += 1) {
         if ((await this.read()) === undefined) return;
       }
       this.cancel();
     } finally {
-      endPatience();
+      cancelTimeout();
     }
   }
 
@@ -208,7 +208,7 @@ export class UpstreamAnswer {
   }
 }
 
-const drainPatienceMs = 1_000;
+const drainTimeoutMs = 1_000;
 const drainReads = 16;
 
 interface Refusal {
@@ -225,7 +225,7 @@ async function readFailure(
   try {
     body = await answer.readAll(failureLimitBytes);
   } catch (error) {
-    // The status says enough; a body that cannot be read must not hide it.
+    // An unreadable body must not hide the status, which says enough.
     if (error instanceof GatewayError) throw error;
   }
   const { status, headers } = response;
@@ -253,7 +253,7 @@ function tooLong(limitBytes: number): UpstreamFailure {
   });
 }
 
-/** Tells the caller's leaving, a deadline, and the network's failures apart. */
+/** Tells a disconnected caller, a passed deadline and a network failure apart. */
 function explain(
   error: unknown,
   { watchdog, callerSignal }: { readonly watchdog: Watchdog; readonly callerSignal: AbortSignal },
@@ -267,7 +267,7 @@ function explain(
   return new UpstreamFailure(details, { cause: error });
 }
 
-/** Before any answer: was there a connection that broke, or never one? */
+/** A connection that broke may have carried the request; one that never opened did not. */
 function kindBeforeHeaders(networkCode: string): UpstreamFailureKind {
   const isLost = networkCode === "ECONNRESET" || networkCode === "EPIPE";
   return isLost ? "connection-lost" : "connect-failed";

@@ -1,7 +1,7 @@
 import type { Timeouts } from "../domain/upstream-settings.ts";
 import type { Destination } from "../routing/candidates.ts";
 
-/** Times of an upstream, where the model does not say otherwise. */
+/** Timeouts of the upstream, overridden by those of the model. */
 export function timeoutsOf({ model, upstream }: Pick<Destination, "model" | "upstream">): Timeouts {
   const own = model.timeouts;
   const { timeouts } = upstream;

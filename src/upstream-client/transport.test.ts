@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import { fetchTransport, hasArrived, type TransportResponse } from "./transport.ts";
 
-/** Answers with a head that declares `length` bytes, and with so many of them. */
+/** Serves a head that declares `length` bytes and a body of as many. */
 async function respond(length: number, sent: number, read: (got: TransportResponse) => unknown) {
   const sockets: Socket[] = [];
   const server = createServer((socket) => {

@@ -8,17 +8,17 @@ export interface TransportRequest {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array<ArrayBuffer> | null;
-  /** Ends the request, and the reading of its answer. */
+  /** Aborts the request and the reading of its answer. */
   readonly signal: AbortSignal;
 }
 
-/** The part of a `Response` that is used. */
+/** The part of `Response` that the gateway uses. */
 export interface TransportResponse {
   readonly ok: boolean;
   readonly status: number;
   readonly headers: Headers;
   readonly body: { getReader(): TransportReader } | null;
-  /** The whole body, as fast as it can be read. */
+  /** Reads the whole body at once. */
   bytes(): Promise<Uint8Array>;
 }
 
@@ -27,7 +27,7 @@ export interface TransportReader {
 }
 
 export const fetchTransport: Transport = (url, request) => {
-  // Writing a large request took its time, and so will handing it to the runtime.
+  // Yields after the write of a large body: handing it to the runtime takes just as long.
   const isLarge = (request.body?.length ?? 0) > oneTurnBytes;
   return isLarge ? nextTurn().then(() => fetchOnce(url, request)) : fetchOnce(url, request);
 };
@@ -35,22 +35,22 @@ export const fetchTransport: Transport = (url, request) => {
 function fetchOnce(url: string, request: TransportRequest): Promise<Response> {
   return fetch(url, {
     ...request,
-    // A redirect would carry the credential to wherever the upstream points.
+    // A redirect would carry the credential to any host the upstream names.
     redirect: "manual",
-    // Answers are asked for uncompressed; decompressing whatever comes would invite bombs.
+    // No compression was requested; decompressing an answer anyway would invite bombs.
     decompress: false,
-    // The watchdog holds the deadlines.
+    // The watchdog enforces the deadlines.
     timeout: false,
   });
 }
 
-/** What the runtime counts for a response that holds no body (Bun 1.4), but for its address. */
+/** Size the runtime reports for a response without a body (Bun 1.4), URL excluded. */
 const emptyResponseBytes = 360;
 
 /**
- * Whether a body of this length has come in full: `bytes` then returns it at once, and costs less
- * than a reader. The runtime does not say so, but it counts the bytes that a response holds, and
- * holds none of a body that is still on its way. A wrong "no" costs a few microseconds.
+ * Whether a body of this length has arrived in full: `bytes` then returns at once and is cheaper
+ * than a reader. The runtime has no call for this, but the size it reports for a response includes
+ * a complete body and nothing of a partial one. A wrong "no" costs a few microseconds.
  */
 export function hasArrived(response: TransportResponse, bodyBytes: number): boolean {
   return estimateShallowMemoryUsageOf(response) >= emptyResponseBytes + bodyBytes;

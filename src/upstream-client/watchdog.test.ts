@@ -4,7 +4,7 @@ import { Watchdog } from "./watchdog.ts";
 
 const timeouts = { connectMs: 100, firstByteMs: 1_000, idleMs: 500, totalMs: 10_000 };
 
-/** A watchdog, and time that passes when it is told to. A dead host is known at the end of its time. */
+/** A watchdog on virtual time. An unreachable host is reported at the deadline of the probe. */
 function watch(isThere = true, times = timeouts) {
   const time = new VirtualTime();
   const clock = new ProcessClock(time, { monotonicMs: 5_000, wallMs: 0 });
@@ -30,7 +30,7 @@ function watch(isThere = true, times = timeouts) {
 }
 
 describe("a watchdog", () => {
-  test("ends an attempt without an answer at the first byte's time", () => {
+  test("ends an attempt without an answer at the first-byte timeout", () => {
     const { watchdog, passTo, stops } = watch();
     passTo(999);
     expect(watchdog.failure).toBeUndefined();
@@ -40,7 +40,7 @@ describe("a watchdog", () => {
     expect(stops).toEqual([1_000]);
   });
 
-  test("ends an attempt at a host that takes no connection at the connect time, not later", () => {
+  test("ends an attempt at an unreachable host exactly at the connect timeout", () => {
     const { watchdog, passTo, stops, questions } = watch(false);
     passTo(99);
     expect(watchdog.failure).toBeUndefined();
@@ -50,14 +50,14 @@ describe("a watchdog", () => {
     expect(questions).toEqual([{ askedAt: 50, sinceMs: 0, untilMs: 100 }]);
   });
 
-  test("does not end a host that takes connections and is slow", () => {
+  test("does not end an attempt at a slow host that accepts connections", () => {
     const { watchdog, passTo, questions } = watch();
     passTo(999);
     expect(watchdog.failure).toBeUndefined();
     expect(questions).toHaveLength(1);
   });
 
-  test("asks no host that answers within half of the connect time, or whose headers came", () => {
+  test("probes no host that answers within half of the connect timeout or has sent headers", () => {
     const quick = watch(false);
     quick.passTo(49);
     quick.watchdog.awaited();
@@ -71,7 +71,7 @@ describe("a watchdog", () => {
     expect([quick.watchdog.failure, waiting.watchdog.failure]).toEqual([undefined, undefined]);
   });
 
-  test("takes headers for a connection, whatever is said of the host after them", () => {
+  test("counts headers as a connection, whatever a later probe finds", () => {
     const { watchdog, passTo, questions } = watch(false);
     passTo(60);
     watchdog.connected();
@@ -82,7 +82,7 @@ describe("a watchdog", () => {
     expect(watchdog.failure?.details.kind).toBe("timed-out");
   });
 
-  test("asks nobody where the connect time is as long as the first byte's: behind a proxy", () => {
+  test("probes no host behind a proxy, where the connect timeout equals the first-byte timeout", () => {
     const { watchdog, passTo, stops, questions } = watch(false, { ...timeouts, connectMs: 1_000 });
     passTo(2_000);
     expect(questions).toEqual([]);
@@ -90,7 +90,7 @@ describe("a watchdog", () => {
     expect(stops).toEqual([1_000]);
   });
 
-  test("ends an answer that is silent while its next piece is awaited", () => {
+  test("ends an answer that is idle while its next chunk is awaited", () => {
     const { watchdog, passTo, stops } = watch();
     passTo(300);
     watchdog.progress();
@@ -103,7 +103,7 @@ describe("a watchdog", () => {
     expect(stops).toEqual([900]);
   });
 
-  test("does not blame the upstream for a reader that takes its time", () => {
+  test("does not blame the upstream for a slow reader", () => {
     const { watchdog, passTo } = watch();
     for (let at = 300; at < 9_000; at += 1_500) {
       watchdog.awaited();
@@ -114,7 +114,7 @@ describe("a watchdog", () => {
     expect(watchdog.failure).toBeUndefined();
   });
 
-  test("ends whatever it is at the end of the call's time", () => {
+  test("ends any attempt at the total timeout of the call", () => {
     const { watchdog, passTo, stops } = watch();
     passTo(300);
     watchdog.progress();
@@ -123,7 +123,7 @@ describe("a watchdog", () => {
     expect(stops).toEqual([10_000]);
   });
 
-  test("tells of its end once, and forgets its timer", () => {
+  test("calls onStop once and cancels its timer", () => {
     const { watchdog, passTo, stops } = watch();
     watchdog.stop();
     watchdog.abort();

@@ -4,30 +4,29 @@ import type { Timeouts } from "../domain/upstream-settings.ts";
 
 export interface WatchdogOptions {
   readonly timeouts: Timeouts;
-  /** Monotonic milliseconds at which the call's time is over, whenever the attempt began. */
+  /** Deadline of the whole call in monotonic milliseconds, the same for each of its attempts. */
   readonly endsAt: number;
   readonly clock: Clock;
-  /** Fires when the caller leaves; ends the attempt as well. */
+  /** Aborts the attempt when the caller disconnects. */
   readonly callerSignal: AbortSignal;
-  /** Told once, when the attempt is over. */
+  /** Called once, when the attempt is over. */
   readonly onStop: () => void;
   /**
-   * Whether the host has taken a connection since the attempt began; known at `until` (monotonic
-   * milliseconds) at the latest. Asked once, when half of the connect time has brought no answer.
+   * Whether the host has accepted a connection since the attempt began; resolves by `until`
+   * (monotonic milliseconds). Called once, after half of the connect timeout without an answer.
    */
   readonly canConnect: (time: { since: number; until: number }) => Promise<boolean>;
 }
 
 /**
- * The part of the connect time that is waited before the host is asked: late enough that most
- * answers are there, early enough that a lost packet of the question can be sent again.
+ * Share of the connect timeout that passes before the host is probed: late enough that most answers
+ * have come, early enough that a lost packet of the probe can be sent again.
  */
 const quietShare = 0.5;
 
 /**
- * Holds one attempt to its deadlines: connect, first byte, silence between pieces, and the end of
- * the call's time. One timer serves them all and is set again when it fires and at the first byte,
- * so that each further piece costs a clock reading.
+ * Enforces the deadlines of one attempt: connect, first byte, idle and total. One timer serves all
+ * four and is only reset when it fires and at the first byte, so a chunk costs one clock read.
  */
 export class Watchdog {
   readonly #options: WatchdogOptions;
@@ -36,9 +35,9 @@ export class Watchdog {
   readonly #onCallerLeft = (): void => this.abort();
   #silentSince: number;
   #phase: "quiet" | "waiting" | "answering" = "quiet";
-  /** Whether the upstream has answered anything, its headers at least. */
+  /** Whether the upstream has sent anything, headers included. */
   #isConnected = false;
-  /** Whether somebody waits for the next piece of the answer. */
+  /** Whether a reader waits for the next chunk. */
   #isAwaited = false;
   #cancelTimer: () => void = () => undefined;
   #failure: UpstreamFailure | undefined;
@@ -54,38 +53,38 @@ export class Watchdog {
     this.#arm();
   }
 
-  /** Ends what runs under it. */
+  /** Aborts when the attempt ends early. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
 
-  /** Why the attempt was ended, if a deadline ended it. */
+  /** The deadline that ended the attempt, if one did. */
   get failure(): UpstreamFailure | undefined {
     return this.#failure;
   }
 
-  /** The headers of an answer have come: the host is there, however long its body takes. */
+  /** The response headers arrived: the host is up, however long its body takes. */
   connected(): void {
     this.#isConnected = true;
   }
 
-  /** A piece of the answer has come. What comes after it may lie ready until it is asked for. */
+  /** A chunk arrived. The idle time does not run until the next one is awaited. */
   progress(): void {
     this.#isAwaited = false;
     if (this.#phase === "answering" || this.#isStopped) return;
     this.#phase = "answering";
-    // Silence may be allowed for less time than is left for the first byte.
+    // The idle timeout may be shorter than what is left of the first-byte timeout.
     this.#cancelTimer();
     this.#arm();
   }
 
-  /** The next piece is asked for: from now on silence is the upstream's, not a slow reader's. */
+  /** The reader awaits the next chunk: idle time now is the upstream's, not a slow reader's. */
   awaited(): void {
     this.#isAwaited = true;
     this.#silentSince = this.#options.clock.monotonic();
   }
 
-  /** The attempt is over, well or not. Aborts nothing. */
+  /** The attempt is over, successful or not. Aborts nothing. */
   stop(): void {
     if (this.#isStopped) return;
     this.#isStopped = true;
@@ -94,7 +93,7 @@ export class Watchdog {
     this.#options.onStop();
   }
 
-  /** Ends the attempt now. */
+  /** Ends the attempt and aborts its request. */
   abort(): void {
     this.stop();
     this.#controller.abort();
@@ -121,7 +120,7 @@ export class Watchdog {
     }
   }
 
-  /** Behind an egress proxy the connect time is set as high as the other, and nobody is asked. */
+  /** Behind an egress proxy both timeouts are equal, and the host is not probed. */
   #quietMs(): number {
     const { connectMs, firstByteMs } = this.#options.timeouts;
     return connectMs < firstByteMs ? connectMs * quietShare : firstByteMs;
@@ -146,7 +145,7 @@ export class Watchdog {
     if (!this.#isConnected) void this.#askHost();
   }
 
-  /** A missing answer is either a slow model or a host that is not there. */
+  /** Tells a slow model from an unreachable host. */
   async #askHost(): Promise<void> {
     const { canConnect, timeouts } = this.#options;
     const since = this.#startedAt;

@@ -58,7 +58,7 @@ async function expectReady(
   });
   expect(countOf(serving, "keys cannot be read")).toBe(1);
   expect(countOf(serving, "keys can be read again")).toBe(1);
-  expect(countOf(serving, "the database does not work")).toBe(1);
+  expect(countOf(serving, "the database is unavailable")).toBe(1);
   // Nobody has signed up: the token that the outage held back is told now.
   await eventually("the first operator can come", () => serving.text().includes("one-time token"));
   expect(countOf(serving, "one-time token")).toBe(1);

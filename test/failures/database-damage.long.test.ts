@@ -80,7 +80,7 @@ const damaged = "503 the database is damaged: it has to be restored";
 async function untilDamaged(serving: ServingProcess): Promise<void> {
   await eventually("the damage is seen", async () => (await readinessOf(serving)) === damaged);
   expect(await statusOf(`${serving.adminUrl}/readyz`)).toBe(503);
-  expect(serving.text()).toContain('the database does not work what="is damaged"');
+  expect(serving.text()).toContain('the database is unavailable what="is damaged"');
 }
 
 /** In one step, as docs/operations.md says. */

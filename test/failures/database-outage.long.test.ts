@@ -16,7 +16,7 @@ const away = "503 storage_unavailable";
 const outages = {
   usage: ["usage cannot be stored", "usage is stored again"],
   keys: ["keys cannot be read", "keys can be read again"],
-  lastUse: ["when keys were last used is not stored", "when keys were last used is stored again"],
+  lastUse: ["the last use of keys cannot be stored", "the last use of keys is stored again"],
 } as const;
 
 function linesOf({ logged }: OutageGateway, name: keyof typeof outages): readonly number[] {
@@ -67,9 +67,10 @@ test("while another process writes without end, calls, readings and readiness go
   await expectAllRows(outage);
   expect(linesOf(outage, "usage")).toEqual([1, 1]);
   expect(linesOf(outage, "keys")).toEqual([0, 0]);
-  expect([logged("the database does not work"), logged("the database works again")]).toEqual([
-    1, 1,
-  ]);
+  expect([
+    logged("the database is unavailable"),
+    logged("the database is available again"),
+  ]).toEqual([1, 1]);
 }, 60_000);
 
 test("another process that writes for a second and a half at a time refuses nothing", async () => {
@@ -88,7 +89,7 @@ test("another process that writes for a second and a half at a time refuses noth
   }
   process.stdout.write(`changes waited ${waits.join(", ")} ms for others\n`);
   await expectAllRows(outage);
-  expect(outage.logged("the database does not work")).toBe(0);
+  expect(outage.logged("the database is unavailable")).toBe(0);
   for (const name of ["usage", "keys", "lastUse"] as const) {
     expect(linesOf(outage, name)).toEqual([0, 0]);
   }
@@ -137,9 +138,9 @@ test.each(losses)(
     expect(linesOf(outage, "usage")).toEqual([1, 1]);
     expect(linesOf(outage, "keys")).toEqual([1, 1]);
     expect(linesOf(outage, "lastUse")[0]).toBeLessThanOrEqual(1);
-    expect(logged("the database works again")).toBe(1);
+    expect(logged("the database is available again")).toBe(1);
     // One for each thing that ails it: it is gone, and what is there cannot be opened.
-    expect(logged("the database does not work")).toBeLessThanOrEqual(2);
+    expect(logged("the database is unavailable")).toBeLessThanOrEqual(2);
   },
   60_000,
 );

@@ -6,14 +6,17 @@ import {
   type MemoryLimitStore,
 } from "../../src/store/coordinator/memory/limit-store.ts";
 import {
+  bedrockUpstream,
   simulatorUpstream,
   startGateway,
   targetAt,
   type TestGateway,
   type UpstreamKind,
 } from "../support/gateway.ts";
-import { faultTables } from "./fault-table.ts";
 import { minuteScopes } from "../../src/domain/limits/limit-scope.ts";
+import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
+import type { TruthEntry } from "../../src/simulator/truth-log.ts";
+import { faultTables, noHandshake } from "./fault-table.ts";
 
 /** What an echoing model answers, and what embeddings are made of. */
 export const words = "one two three four five six seven eight";
@@ -31,23 +34,35 @@ export interface CallSeen {
   readonly response: Response;
   readonly text: string;
   readonly row: UsageRecord;
+  /** What the upstreams saw of it. */
+  readonly atFirst: readonly TruthEntry[];
+  readonly atSecond: readonly TruthEntry[];
 }
 
 const limits = { requestsPerMinute: 1_000, tokensPerMinute: 10_000_000 };
 
-/** A gateway with an alias for every fault that its upstream can show. */
+const callDeadlineMs = 240_000;
+const releaseDeadlineMs = 10_000;
+
+/**
+ * A gateway with an alias for every fault that its upstream can show. That upstream has one place;
+ * behind it may stand another, which is well.
+ */
 export class FaultBench implements AsyncDisposable {
   readonly gateway: TestGateway;
+  readonly #second: Simulator;
   readonly #kind: UpstreamKind;
   readonly #limits: MemoryLimitStore;
+  #calls = 0;
 
-  private constructor(gateway: TestGateway, kind: UpstreamKind, store: MemoryLimitStore) {
+  private constructor(gateway: TestGateway, second: Simulator, more: BenchParts) {
     this.gateway = gateway;
-    this.#kind = kind;
-    this.#limits = store;
+    this.#second = second;
+    this.#kind = more.kind;
+    this.#limits = more.limits;
   }
 
-  static async start(kind: UpstreamKind): Promise<FaultBench> {
+  static async start(kind: UpstreamKind, hasSecond = false): Promise<FaultBench> {
     const store = createMemoryLimitStore({
       clock: systemClock,
       random: Math.random,
@@ -55,25 +70,33 @@ export class FaultBench implements AsyncDisposable {
       scopeLimit: 1_000,
     });
     const gateway = await startGateway({ kind, overrides: { limits: store } });
-    const timeouts = "timeouts: { connect: 200ms, first_byte: 500ms, idle: 400ms, total: 10s }";
+    const second = startSimulator();
+    const attempts = hasSecond ? 3 : 1;
     gateway.reconfigure({
-      routing: "{ attempts: 1 }",
-      models: modelsOf(kind),
-      upstreams: `
-  simulator: ${simulatorUpstream(gateway.simulator, kind, timeouts)}`,
+      routing: `{ attempts: ${attempts}, retry_floor: 1000, first_backoff: 1ms, ejection: { failures: 1000 } }`,
+      models: modelsOf(kind, hasSecond),
+      upstreams: upstreamsOf(kind, gateway.simulator, second),
     });
-    return new FaultBench(gateway, kind, store);
+    return new FaultBench(gateway, second, { kind, limits: store });
   }
 
   /** Calls with a key of its own; what is left of the key's limits must agree with the ledger. */
   async call(name: CallName, fault: string): Promise<CallSeen> {
     const { gateway } = this;
+    this.#calls += 1;
+    const mark = `cell-${this.#calls}`;
     const { id: keyId, text: key } = await gateway.createKey({ limits });
-    const { path, body } = requestOf(name, fault, this.#kind);
+    const { path, body } = requestOf(name, fault, { kind: this.#kind, mark });
     const headers = { authorization: `Bearer ${key}` };
-    const response = await gateway.post(path, body, { headers });
+    const signal = AbortSignal.timeout(callDeadlineMs);
+    const response = await gateway.post(path, body, { headers, signal });
     const text = await response.clone().text();
-    await this.untilUpstreamIsFree();
+    await this.untilUpstreamsAreFree();
+    // A gateway asks a target that hung now and then on its own account.
+    const ofCall = ({ truth }: Simulator): readonly TruthEntry[] =>
+      truth.entries.filter((entry) => entry.mark === mark);
+    const atFirst = ofCall(gateway.simulator);
+    const atSecond = ofCall(this.#second);
     const rows = (await gateway.usage()).filter((row) => row.keyId === keyId);
     expect(rows.map(({ id }) => id)).toEqual([response.headers.get("x-request-id") ?? ""]);
     const [row] = rows;
@@ -82,67 +105,130 @@ export class FaultBench implements AsyncDisposable {
     expect(left.remainingTokens).toBe(limits.tokensPerMinute - row.inputTokens - row.outputTokens);
     expect(left.remainingRequests).toBe(limits.requestsPerMinute - 1);
     expect(this.#limits.reservationCount).toBe(0);
-    return { response, text, row };
+    return { response, text, row, atFirst, atSecond };
   }
 
-  async untilUpstreamIsFree(): Promise<void> {
-    const deadline = Date.now() + 10_000;
-    while (this.gateway.simulator.openCalls > 0) {
+  /** Whether the only place of the first upstream comes back: another call gets it. */
+  async isPlaceFree(): Promise<boolean> {
+    const deadline = Date.now() + releaseDeadlineMs;
+    const { path, body } = requestOf("a stream", "ok", { kind: this.#kind, mark: "place" });
+    // An upstream knows the end of an answer a moment before its reader does.
+    while (Date.now() < deadline) {
+      const before = this.gateway.simulator.truth.size;
+      const { status } = await this.gateway.post(path, body).then(async (response) => {
+        await response.text();
+        return response;
+      });
+      await this.untilUpstreamsAreFree();
+      if (status === 200 && this.gateway.simulator.truth.size > before) return true;
+    }
+    return false;
+  }
+
+  async untilUpstreamsAreFree(): Promise<void> {
+    const deadline = Date.now() + releaseDeadlineMs;
+    while (this.gateway.simulator.openCalls + this.#second.openCalls > 0) {
       if (Date.now() > deadline) throw new Error("an upstream call goes on");
-      await Bun.sleep(2);
+      await Bun.sleep(1);
     }
   }
 
-  [Symbol.asyncDispose](): PromiseLike<void> {
-    return this.gateway[Symbol.asyncDispose]();
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.gateway[Symbol.asyncDispose]();
+    await this.#second[Symbol.asyncDispose]();
   }
+}
+
+interface BenchParts {
+  readonly kind: UpstreamKind;
+  readonly limits: MemoryLimitStore;
 }
 
 /** Faults beyond the table's, which tests of their own are about. */
 export const furtherFaults = ["flap", "throttle-429-7000", "throttled-burst"];
 
-function modelsOf(kind: UpstreamKind): string {
+/** Of each call its own target: what one has learned of it must not help or harm another. */
+function modelsOf(kind: UpstreamKind, hasSecond: boolean): string {
   const faults = [...faultTables[kind].map(([fault]) => fault), ...furtherFaults];
-  const targets = (fault: string, family: string): string =>
-    `[${targetAt(kind, { model: `fault-${fault}`, family })}]`;
   return faults
-    .map(
-      (fault) => `
-  chat-${fault}:
-    kind: chat
-    context_window: 200000
-    max_output_tokens: 64000
-    targets: ${targets(fault, "claude-4")}
-  embed-${fault}:
-    kind: embedding
-    context_window: 8192
-    targets: ${targets(fault, "titan-embed-v2")}
-  batch-${fault}:
-    kind: embedding
-    context_window: 8192
-    targets: ${targets(fault, "cohere-embed-v3")}`,
-    )
+    .flatMap((fault) => callNamesOf[kind].map((name) => modelOf(name, fault, { kind, hasSecond })))
     .join("");
 }
 
-export function requestOf(name: CallName, fault: string, kind: UpstreamKind) {
-  const messages = [{ role: "user", content: `echo: ${words}` }];
-  const encoding_format = "float";
-  switch (name) {
-    case "a whole answer":
-      return { path: "/v1/chat/completions", body: { model: `chat-${fault}`, messages } };
-    case "a stream": {
-      const stream = { stream: true, stream_options: { include_usage: true } };
-      const body = { model: `chat-${fault}`, messages, ...stream };
-      return { path: "/v1/chat/completions", body };
-    }
-    case "embeddings": {
-      const input = kind === "openai" ? [words, "nine"] : words;
-      return { path: "/v1/embeddings", body: { model: `embed-${fault}`, input, encoding_format } };
-    }
-    case "embeddings in one batch": {
-      const body = { model: `batch-${fault}`, input: [words, "nine"], encoding_format };
-      return { path: "/v1/embeddings", body };
-    }
+const aliases: Readonly<Record<CallName, string>> = {
+  "a whole answer": "chat",
+  "a stream": "chat-stream",
+  embeddings: "embed",
+  "embeddings in one batch": "embed-batch",
+};
+const families: Readonly<Record<CallName, string>> = {
+  "a whole answer": "claude-4",
+  "a stream": "claude-4",
+  embeddings: "titan-embed-v2",
+  "embeddings in one batch": "cohere-embed-v3",
+};
+
+function modelOf(
+  name: CallName,
+  fault: string,
+  { kind, hasSecond }: { readonly kind: UpstreamKind; readonly hasSecond: boolean },
+): string {
+  const alias = aliases[name];
+  const family = families[name];
+  const isChat = alias.startsWith("chat");
+  const shown = fault === noHandshake ? "well" : `fault-${fault}`;
+  const model = `simulated-${alias}-${shown}`;
+  const first = targetAt(kind, { model, family }, `upstream: ${upstreamOf(fault)}, priority: 1`);
+  const well = targetAt(
+    kind,
+    { model: `simulated-${alias}`, family },
+    "upstream: second, priority: 2",
+  );
+  return `
+  ${alias}-${fault}:
+    kind: ${isChat ? "chat" : "embedding"}
+    context_window: 200000
+    ${isChat ? "max_output_tokens: 64000" : ""}
+    targets: [${hasSecond ? `${first}, ${well}` : first}]`;
+}
+
+function upstreamOf(fault: string): string {
+  if (fault === noHandshake) return "secure";
+  // A stream of a million deltas may be silent for a while on a busy machine.
+  return fault.startsWith("million") ? "patient" : "simulator";
+}
+
+function upstreamsOf(kind: UpstreamKind, first: Simulator, second: Simulator): string {
+  const hasty = "timeouts: { connect: 200ms, first_byte: 500ms, idle: 400ms, total: 10s }";
+  const secureOrigin = first.origin.replace("http:", "https:");
+  const secure =
+    kind === "bedrock"
+      ? bedrockUpstream(secureOrigin, hasty)
+      : `{ kind: openai, base_url: "${secureOrigin}/v1", ${hasty} }`;
+  return `
+  simulator: ${simulatorUpstream(first, kind, `${hasty}, max_in_flight: 1`)}
+  patient: ${simulatorUpstream(first, kind)}
+  secure: ${secure}
+  second: ${simulatorUpstream(second, kind)}`;
+}
+
+export function requestOf(
+  name: CallName,
+  fault: string,
+  { kind, mark }: { readonly kind: UpstreamKind; readonly mark: string },
+) {
+  const model = `${aliases[name]}-${fault}`;
+  if (name.startsWith("embeddings")) {
+    const marked = `${words} mark:${mark}`;
+    const isOne = name === "embeddings" && kind === "bedrock";
+    const input = isOne ? marked : [marked, "nine"];
+    return { path: "/v1/embeddings", body: { model, input, encoding_format: "float" } };
   }
+  const messages = [
+    { role: "system", content: `mark:${mark}` },
+    { role: "user", content: `echo: ${words}` },
+  ];
+  const stream = { stream: true, stream_options: { include_usage: true } };
+  const body = { model, messages, ...(name === "a stream" ? stream : {}) };
+  return { path: "/v1/chat/completions", body };
 }

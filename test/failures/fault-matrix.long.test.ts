@@ -1,79 +1,336 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { cells, FaultMatrixBench, type Cell } from "../support/fault-matrix-bench.ts";
-import { faultModeNames, faultVariants } from "../support/fault-matrix-table.ts";
-import { problemsOf, retriesAfterFirstByte } from "../support/fault-matrix-verdict.ts";
-import { upstreamKinds } from "../support/gateway.ts";
+import {
+  faultInModelName,
+  faultModes,
+  isOnWire,
+  type FaultMode,
+} from "../../src/simulator/faults/fault-mode.ts";
+import { errorBodyProblem, errorShapeProblem } from "../http/error-shape.ts";
+import { chatOf, embeddingsOf, errorOf, parseStream } from "../support/bodies.ts";
+import { hasHole } from "../support/has-hole.ts";
+import {
+  bedrockUpstream,
+  startGateway,
+  upstreamKinds,
+  type UpstreamKind,
+} from "../support/gateway.ts";
+import {
+  callNames,
+  callNamesOf,
+  FaultBench,
+  furtherFaults,
+  requestOf,
+  words,
+  type CallName,
+  type CallSeen,
+} from "./fault-bench.ts";
 import { report } from "../support/scorecard.ts";
+import { faultTables, noHandshake, type Outcome } from "./fault-table.ts";
 
 /** A stream of a million deltas takes its time. */
 const cellTimeoutMs = 300_000;
 
-const tally = { cells: 0, correct: 0, hung: 0, heldPlaces: 0, retriesAfterFirstByte: 0 };
+const tally = { cells: 0, correct: 0, heldPlaces: 0 };
 
-describe.each(upstreamKinds)("over the wire of %s", (kind) => {
-  let bench: FaultMatrixBench;
+/** Without another target behind the one that shows the fault, or with one that is well. */
+const benches = upstreamKinds.flatMap((kind) => [
+  { kind, hasSecond: false, behind: "without another target" },
+  { kind, hasSecond: true, behind: "with a second target" },
+]);
+
+describe.each(benches)("over the wire of $kind, $behind", ({ kind, hasSecond }) => {
+  let bench: FaultBench;
   beforeAll(async () => {
-    bench = await FaultMatrixBench.start(kind);
+    bench = await FaultBench.start(kind, hasSecond);
   });
   afterAll(async () => {
     await bench[Symbol.asyncDispose]();
   });
 
-  for (const cell of cells) {
-    test(
-      nameOf(cell),
-      async () => {
-        tally.cells += 1;
-        const listed = cell.isStreamed ? cell.variant.streamed : cell.variant.plain;
-        const calls = await bench.callsOf(cell);
-        const isPlaceFree = await bench.isPlaceFree();
-        const problems = calls.flatMap((call, index) =>
-          problemsOf({ cell, index, outcome: listed[index] ?? "whole" }, call),
-        );
-        if (problems.length === 0) tally.correct += 1;
-        if (calls.some(({ isHung }) => isHung)) tally.hung += 1;
-        if (!isPlaceFree) tally.heldPlaces += 1;
-        for (const call of calls) tally.retriesAfterFirstByte += retriesAfterFirstByte(call);
-        expect({ problems, isPlaceFree }).toEqual({ problems: [], isPlaceFree: true });
-      },
-      cellTimeoutMs,
-    );
+  for (const [fault, ...outcomes] of faultTables[kind]) {
+    callNamesOf[kind].forEach((name, index) => {
+      const listed = outcomes[Math.min(index, 2)] ?? "503";
+      // What a first target answers whole is never asked of a second.
+      if (hasSecond && listed.startsWith("whole") && fault !== "ok") return;
+      test(
+        `${fault} makes of ${name}: ${listed}`,
+        async () => {
+          tally.cells += 1;
+          const seen = await bench.call(name, fault);
+          const isFree = await bench.isPlaceFree();
+          if (!isFree) tally.heldPlaces += 1;
+          expect(isFree).toBe(true);
+          const alone = listed === "broken or 503" ? brokenOrNot(seen.text) : listed;
+          const isServed = hasSecond && alone === "503";
+          const outcome = isServed ? "whole" : alone;
+          expectAttempts(seen, isServed, { fault, kind });
+          expectRow(seen, outcome, { fault, kind });
+          await expectAnswer(seen, outcome, { name, fault });
+          tally.correct += 1;
+        },
+        cellTimeoutMs,
+      );
+    });
   }
+  if (hasSecond) return;
+
+  test("no fault of the wire is left out", () => {
+    const listed = faultTables[kind].map(([fault]) => fault).filter((one) => one !== noHandshake);
+    const shown = [...listed, ...furtherFaults];
+    const modes = shown.map((fault) => faultInModelName(`fault-${fault}`)?.mode);
+    const all = Object.keys(faultModes).filter((mode) => isOnWire(mode as FaultMode, kind));
+    expect(new Set<string | undefined>(modes)).toEqual(new Set(all));
+  });
+
+  test("an upstream that is well by turns is well every other time", async () => {
+    expect(await statusesOf("flap")).toEqual([200, 503, 200, 503]);
+  });
+
+  test("an upstream that refuses a burst of calls is asked again by the next", async () => {
+    expect(await statusesOf("throttled-burst")).toEqual([503, 503, 503, 200]);
+  });
+
+  async function statusesOf(fault: string): Promise<readonly number[]> {
+    const statuses: number[] = [];
+    for (let index = 0; index < 4; index += 1) {
+      const { response } = await bench.call("a whole answer", fault);
+      statuses.push(response.status);
+    }
+    return statuses;
+  }
+
+  test("the wait that a throttling upstream asks for is passed on", async () => {
+    for (const name of callNames) {
+      const { response } = await bench.call(name, "throttle-429-7000");
+      expect(response.headers.get("retry-after")).toBe("7");
+      expect(response.headers.get("retry-after-ms")).toBe("7000");
+      expect((await errorOf(response)).message).not.toContain("org-simulator");
+    }
+  });
+
+  test("after all that the gateway serves, and logged errors only of the operator's own making", async () => {
+    const { gateway } = bench;
+    const post = (name: CallName) => {
+      const { path, body } = requestOf(name, "comments", { kind, mark: "after" });
+      return gateway.post(path, body);
+    };
+    const chat = await chatOf(await post("a whole answer"));
+    expect(chat.choices[0]?.message.content).toBe(words);
+    const { data } = await embeddingsOf(await post("embeddings"));
+    expect(data.length).toBeGreaterThan(0);
+    const errors = gateway.log.filter((line) => line.includes(`"level":"error"`));
+    const others = errors.filter((line) => !/"kind":"(bad-credential|unknown-model)"/.test(line));
+    expect(others).toEqual([]);
+    expect(errors.length).toBeGreaterThan(0);
+    expect(gateway.simulator.openCalls).toBe(0);
+  });
 });
 
-function nameOf({ variant, isStreamed, hasSecond }: Cell): string {
-  const behind = hasSecond ? "with a second target" : "without another target";
-  const listed = isStreamed ? variant.streamed : variant.plain;
-  return `${variant.mode}, ${variant.name}: a ${isStreamed ? "stream" : "plain call"} ${behind} (${listed.join(", ")})`;
-}
-
-test("the matrix has all 24 modes", () => {
-  expect(faultModeNames).toHaveLength(24);
-  expect(new Set(faultVariants.map(({ mode }) => mode))).toEqual(new Set(faultModeNames));
-});
-
-test("every call ended as it should, none hung, every place came back, and nothing was begun twice", () => {
-  const { cells: count, correct, hung, heldPlaces, retriesAfterFirstByte: retries } = tally;
-  const all = cells.length * upstreamKinds.length;
+test("every call ended as listed, every place came back, and nothing was begun twice", () => {
+  const { cells, correct, heldPlaces } = tally;
+  const isMet = correct === cells;
+  const name = "outcomes under faults as listed";
   report({
     check: 20,
-    name: "outcomes of 24 faults as listed",
-    value: `${correct} of ${count}`,
-    limit: `${all} of ${all}`,
-    isMet: correct === all,
+    name,
+    value: `${correct} of ${cells}`,
+    limit: `${cells} of ${cells}`,
+    isMet,
   });
-  const none = [
-    ["calls that hung under faults", hung],
-    ["places held after a fault", heldPlaces],
-    ["retries after the first byte, all faults", retries],
-  ] as const;
-  for (const [name, value] of none) {
-    report({ check: 20, name, value, limit: 0, isMet: value === 0 });
-  }
-  expect({ correct, hung, heldPlaces, retries }).toEqual({
-    correct: all,
-    hung: 0,
-    heldPlaces: 0,
-    retries: 0,
-  });
+  const held = "places held after a fault";
+  report({ check: 20, name: held, value: heldPlaces, limit: 0, isMet: heldPlaces === 0 });
+  expect({ correct, heldPlaces }).toEqual({ correct: cells, heldPlaces: 0 });
 });
+
+function brokenOrNot(text: string): Outcome {
+  return text.includes("data: ") && !text.includes("[DONE]") ? "broken" : "503";
+}
+
+const refusedCredential =
+  /^bad-credential$|^exception-(unrecognized-client|(invalid|incomplete)-signature|expired-token|request-expired)$/;
+
+/** Nothing is begun anew once the caller has a part of the answer, and no target is asked twice. */
+function expectAttempts(seen: CallSeen, isServed: boolean, { fault, kind }: Shown): void {
+  // Where another try is left, a refused credential is asked for anew before another target is.
+  const isRenewed = isServed && kind === "bedrock" && refusedCredential.test(fault);
+  const ofFirst = isRenewed ? 2 : 1;
+  expect(seen.row.attempts).toBe(isServed ? ofFirst + 1 : 1);
+  expect(seen.atSecond).toHaveLength(isServed ? 1 : 0);
+  // A handshake that fails is no call yet.
+  expect(seen.atFirst).toHaveLength(fault === noHandshake ? 0 : ofFirst);
+}
+
+interface Shown {
+  readonly fault: string;
+  readonly kind: UpstreamKind;
+}
+
+function expectRow(seen: CallSeen, outcome: Outcome, { fault, kind }: Shown): void {
+  const { row } = seen;
+  const truth = seen.atSecond.at(-1) ?? seen.atFirst.at(-1);
+  const { inputTokens, outputTokens, usageSource } = row;
+  switch (outcome) {
+    case "whole":
+    case "whole but for an event": {
+      expect(row).toMatchObject({ outcome: "completed", status: 200, usageSource: "upstream" });
+      const told = (count = 0) => (fault === "wrong-usage" ? count * 10 + 10 : count);
+      expect(inputTokens).toBe(told(truth?.promptTokens));
+      if (row.model.startsWith("chat")) expect(outputTokens).toBe(told(truth?.completionTokens));
+      else expect(outputTokens).toBe(0);
+      return;
+    }
+    case "whole, uncounted":
+      expect(row).toMatchObject({ outcome: "completed", status: 200 });
+      // Of vectors nothing can be counted as it is delivered.
+      expect(usageSource).toBe(row.model.startsWith("chat") ? "counted" : "estimated");
+      expect(inputTokens).toBeGreaterThan(0);
+      return;
+    case "broken":
+    case "broken, refused":
+      expect(row).toMatchObject(
+        outcome === "broken"
+          ? { outcome: "failed", status: 503, code: "model_unavailable" }
+          : { outcome: "failed", status: 400, code: undefined },
+      );
+      // An answer without an end may still have told its counts.
+      expect(usageSource).toBe(tellsUsage(fault, kind) ? "upstream" : "counted");
+      expect(inputTokens).toBeGreaterThan(0);
+      expect(outputTokens).toBeGreaterThan(0);
+      return;
+    case "broken or 503":
+    case "503":
+    case "400 context_length_exceeded":
+    case "400 without code":
+      expect(row).toMatchObject({ outcome: "failed", status: Number(outcome.slice(0, 3)) });
+      expect([inputTokens, outputTokens]).toEqual([0, 0]);
+  }
+}
+
+function tellsUsage(fault: string, kind: UpstreamKind): boolean {
+  return kind === "openai" && fault === "missing-finish-reason";
+}
+
+const errorCodes: Readonly<Partial<Record<Outcome, string | null>>> = {
+  "503": "model_unavailable",
+  "400 context_length_exceeded": "context_length_exceeded",
+  "400 without code": null,
+};
+
+async function expectAnswer(
+  { response, text }: CallSeen,
+  outcome: Outcome,
+  { name, fault }: { readonly name: CallName; readonly fault: string },
+): Promise<void> {
+  const code = errorCodes[outcome];
+  if (code === undefined) {
+    expect(response.status).toBe(200);
+    if (outcome.startsWith("broken")) expectBroken(text, outcome);
+    else if (outcome === "whole but for an event") {
+      expect(hasHole(streamedContent(text), words)).toBe(true);
+    } else expectWhole(name, fault, text);
+    return;
+  }
+  expect(errorShapeProblem(response.headers, text)).toBeUndefined();
+  expect(response.status).toBe(Number(outcome.slice(0, 3)));
+  const error = await errorOf(response);
+  expect(error.code).toBe(code);
+  if (code !== "model_unavailable") return;
+  // Nobody's patience mends what only the operator can.
+  const isLasting = error.message.includes("tell the operator");
+  expect(response.headers.get("retry-after") ?? "").toMatch(isLasting ? /^$/ : /^[1-9]\d*$/);
+  expect(response.headers.get("x-should-retry")).toBe(isLasting ? "false" : "true");
+}
+
+function expectWhole(name: CallName, fault: string, text: string): void {
+  if (name.startsWith("embeddings")) return expectVectors(text);
+  const isOutsized = fault.startsWith("giant") || fault.startsWith("million");
+  const contentOf = name === "a stream" ? streamedContent : wholeContent;
+  const content = contentOf(text);
+  if (isOutsized) expect(content.length).toBeGreaterThan(100_000);
+  else expect(content).toBe(words);
+}
+
+function expectVectors(text: string): void {
+  const { data } = JSON.parse(text) as Awaited<ReturnType<typeof embeddingsOf>>;
+  expect(data.map(({ index }) => index)).toEqual([...data.keys()]);
+  expect(data.length).toBeGreaterThan(0);
+  for (const { embedding } of data) expect(embedding.length).toBeGreaterThan(100);
+}
+
+function wholeContent(text: string): string {
+  const body = JSON.parse(text) as Awaited<ReturnType<typeof chatOf>>;
+  expect(body.choices[0]?.finish_reason).toBe("stop");
+  return body.choices[0]?.message.content ?? "";
+}
+
+function streamedContent(text: string): string {
+  const { chunks, isDone } = parseStream(text);
+  expect(isDone).toBe(true);
+  expect(chunks.filter((chunk) => chunk.usage).length).toBe(1);
+  return chunks.map((chunk) => chunk.choices[0]?.delta.content ?? "").join("");
+}
+
+function expectBroken(text: string, outcome: Outcome): void {
+  const { chunks, isDone } = parseStream(text);
+  expect(isDone).toBe(false);
+  const last = chunks.at(-1);
+  expect(errorBodyProblem(JSON.stringify(last))).toBeUndefined();
+  expect(last?.error).toMatchObject(
+    outcome === "broken"
+      ? { type: "server_error", code: "model_unavailable" }
+      : { type: "invalid_request_error", code: null },
+  );
+  const content = chunks.map((chunk) => chunk.choices?.[0]?.delta.content ?? "").join("");
+  expect(words.startsWith(content)).toBe(true);
+}
+
+test.each([
+  ["openai", /^Bearer an-upstream-credential$/],
+  ["bedrock", /^AWS4-HMAC-SHA256 /],
+] as const)(
+  "a redirect by %s is not followed: neither the prompt nor the credential goes elsewhere",
+  async (kind, credential) => {
+    let strangers = 0;
+    await using elsewhere = serve(() => {
+      strangers += 1;
+      return new Response("thanks");
+    });
+    const seen: string[] = [];
+    await using redirecting = serve((request) => {
+      seen.push(request.headers.get("authorization") ?? "");
+      return Response.redirect(`http://127.0.0.1:${elsewhere.port}${pathOf(request)}`, 307);
+    });
+    const address = `http://127.0.0.1:${redirecting.port}`;
+    const upstreams = {
+      openai: `{ kind: openai, base_url: "${address}/v1", api_key: an-upstream-credential }`,
+      bedrock: bedrockUpstream(address),
+    };
+    await using own = await startGateway({
+      kind,
+      sections: { routing: "{ attempts: 1 }", upstreams: `\n  simulator: ${upstreams[kind]}` },
+    });
+    for (const stream of [false, true]) {
+      const response = await own.post("/v1/chat/completions", {
+        model: "chat-model",
+        stream,
+        messages: [{ role: "user", content: "hi" }],
+      });
+      expect(response.status).toBe(503);
+      expect((await response.text()).includes("an-upstream-credential")).toBe(false);
+    }
+    expect(seen.map((header) => credential.test(header))).toEqual([true, true]);
+    expect(strangers).toBe(0);
+  },
+);
+
+function pathOf(request: Request): string {
+  return new URL(request.url).pathname;
+}
+
+function serve(fetch: (request: Request) => Response) {
+  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch });
+  return {
+    port: server.port ?? 0,
+    [Symbol.asyncDispose]: () => server.stop(true),
+  };
+}

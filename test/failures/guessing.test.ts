@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { generateApiKey } from "../../src/domain/keys/api-key.ts";
 import { randomBase62 } from "../../src/domain/keys/base62.ts";
+import { bearer as bearerForm } from "../../src/domain/keys/credential-form.ts";
 import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
 import type { Environment } from "../../src/domain/model.ts";
 import { refusalOf } from "../../src/edge/replies/refusal-of.ts";
@@ -101,6 +102,7 @@ async function openRing(fixture: AdminFixture) {
 
 function authenticateWith(fixture: AdminFixture, ring: KeyRing, onUsed: () => void): Authenticate {
   return createAuthenticate({
+    form: bearerForm,
     peppers: fixture.services.peppers,
     clock: fixture.clock,
     secrets: ring,
@@ -115,7 +117,7 @@ function authenticateWith(fixture: AdminFixture, ring: KeyRing, onUsed: () => vo
 /** What came of one guess; undefined: it was accepted. */
 function refusalTo(authenticate: Authenticate, text: string): GatewayError | undefined {
   try {
-    authenticate(`Bearer ${text}`, environment, () => "192.0.2.1");
+    authenticate(text, environment, () => "192.0.2.1");
     return undefined;
   } catch (error) {
     if (error instanceof GatewayError) return error;

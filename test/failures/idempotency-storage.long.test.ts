@@ -112,7 +112,7 @@ test.each([
     await running.readFrames(2);
     const putBack = take(bench.path);
     await until("the loss is seen", () =>
-      gateway.log.some((line) => line.includes("the database does not work")),
+      gateway.log.some((line) => line.includes("the database is unavailable")),
     );
     const before = bench.upstreamCalls() + gateway.simulator.openCalls;
     for (const key of ["before", "new"]) {

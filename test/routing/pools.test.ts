@@ -216,17 +216,18 @@ test("a caller that leaves the queue makes room for the next, and is not charged
 test("an oversold pool is told to the operator when the configuration is read", async () => {
   await using gateway = await startGateway({ sections });
   await gateway.createKey({ provisionedUnits: 50, provisionedPool: "shared" });
-  expect(gateway.log.join("\n")).not.toContain("holds less than what is sold");
+  expect(gateway.log.join("\n")).not.toContain("holds fewer units than are sold");
   gateway.reconfigure({ pools: pools(10_000), models });
-  expect(gateway.log.join("\n")).toContain("holds less than what is sold");
+  expect(gateway.log.join("\n")).toContain("holds fewer units than are sold");
 });
 
-test("units of no pool are warned of at each load, until their pool is named", async () => {
+test("units without a pool are warned of at each load, until their pool is set", async () => {
   await using gateway = await startGateway({ sections });
   const { id } = await gateway.createKey({ provisionedUnits: 3 });
   const warnings = (): number =>
-    gateway.log.filter((line) => line.includes("units of no pool") && line.includes('"units":3'))
-      .length;
+    gateway.log.filter(
+      (line) => line.includes("units without a pool") && line.includes('"units":3'),
+    ).length;
   gateway.reconfigure({});
   expect(warnings()).toBe(1);
   const named = await gateway.admin("PATCH", `/admin/v1/keys/${id}`, {

@@ -1,3 +1,4 @@
+import { openAi } from "../../src/dialects/openai-dialect.ts";
 import type { Key } from "../../src/domain/keys/key.ts";
 import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
 import type { ChatEvent, ChatRequest } from "../../src/domain/chat/chat.ts";
@@ -60,6 +61,7 @@ export class SimulatedCaller {
       caller,
       environment,
       snapshot,
+      dialect: openAi,
       signal: this.#controller.signal,
       receivedAt,
       headers: new Headers(),

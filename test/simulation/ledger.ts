@@ -193,7 +193,7 @@ function eventsFor(world: World): LedgerEvents {
     replayed: ({ skippedBytes }) => {
       if (skippedBytes > 0) violate(world, "ledger", `${skippedBytes} bytes could not be read`);
     },
-    passedOver: never("something in the spool folder cannot be read"),
+    passedOver: never("a file in the spool folder cannot be read"),
     damaged: never("a file of the spool is damaged"),
     deadLettered: never("a row was put aside"),
     lost: nothing,

@@ -1,5 +1,6 @@
 import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
 import { overloaded } from "../../src/domain/errors/overload-refusal.ts";
+import { openAi } from "../../src/dialects/openai-dialect.ts";
 import { buildRouting, type RoutingServices } from "../../src/process/wiring/build-routing.ts";
 import { systemClock, type Clock } from "../../src/domain/clock.ts";
 import type { Caller } from "../../src/domain/keys/key.ts";
@@ -128,6 +129,7 @@ export function callOf(values: Partial<Call> = {}): Call {
     receivedAt: systemClock.monotonic(),
     headers: new Headers(),
     options: plainCall,
+    dialect: openAi,
     ...values,
   };
 }

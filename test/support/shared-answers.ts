@@ -1,4 +1,5 @@
-import type { FrameSource } from "../../src/edge/replies/event-stream.ts";
+import type { AnswerFrames } from "../../src/idempotency/answer.ts";
+import { openAi } from "../../src/dialects/openai-dialect.ts";
 import { AnswerMemory } from "../../src/idempotency/answer-memory.ts";
 import type { AnswerReader } from "../../src/idempotency/answer-reader.ts";
 import { SharedCall, type SharedCallOptions } from "../../src/idempotency/shared-call.ts";
@@ -14,7 +15,8 @@ export function frame(text: string): string {
 }
 
 /** A stream of frames that come when the test says so. */
-export class SteppedFrames implements FrameSource {
+export class SteppedFrames implements AnswerFrames {
+  ending: AnswerFrames["ending"];
   /** How often it was told to stop. */
   cancels = 0;
   /** How often it was asked for more. */
@@ -36,7 +38,10 @@ export class SteppedFrames implements FrameSource {
     }
     if (this.cancels > 0) return undefined;
     this.#allowed -= 1;
-    return this.#frames.shift();
+    const frames = this.#frames.shift();
+    if (frames?.endsWith(done) === true) this.ending = "whole";
+    if (frames === failure) this.ending = "failed";
+    return frames;
   }
 
   cancel(): void {
@@ -66,7 +71,7 @@ export class SharedBench {
   ends = 0;
   signal: AbortSignal | undefined;
 
-  constructor(source: FrameSource, options: Partial<SharedCallOptions> = {}) {
+  constructor(source: AnswerFrames, options: Partial<SharedCallOptions> = {}) {
     const answer = {
       status: 200,
       headers: { "content-type": "text/event-stream", "x-ratelimit-limit-requests": "5" },
@@ -108,7 +113,8 @@ export class Caller {
 
   constructor(call: SharedCall, deadlineAt?: number) {
     const options = { ...plainCall, deadlineAt };
-    this.reader = call.join({ signal: this.#leaving.signal, options, receivedAt: 0 });
+    const { signal } = this.#leaving;
+    this.reader = call.join({ signal, options, receivedAt: 0, dialect: openAi });
   }
 
   /** Takes what comes next. */

@@ -13,7 +13,7 @@ import { createNetworkList } from "../../src/domain/network.ts";
 import type { User } from "../../src/domain/accounts/user.ts";
 import { userOf } from "../contracts/control-fixtures.ts";
 import { SqliteConnection } from "../../src/store/sqlite/connection/connection.ts";
-import { SqliteControlStore } from "../../src/store/sqlite/control-store.ts";
+import { SqlControlStore } from "../../src/store/repositories/control-store.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { bodyLimitsOf } from "./body-limits.ts";
 import { AuditSeals } from "../../src/domain/audit/audit-seals.ts";
@@ -28,7 +28,7 @@ export interface SignInOptions {
   readonly publicUrl?: string;
   readonly localToken?: string;
   /** Of a gateway that ended: this one is its next start. */
-  readonly store?: SqliteControlStore;
+  readonly store?: SqlControlStore;
   /** Beside those of signing in. */
   readonly routes?: readonly Route[];
 }
@@ -41,7 +41,7 @@ export class SignInHarness implements AsyncDisposable {
     busyTimeoutMs: 100,
     seals: new AuditSeals(testPeppers()),
   });
-  readonly store: SqliteControlStore;
+  readonly store: SqlControlStore;
   readonly passwords = new Passwords();
   readonly refusals: SignInRefusal[] = [];
   readonly bootstrapTokens: string[] = [];
@@ -51,7 +51,7 @@ export class SignInHarness implements AsyncDisposable {
   readonly #dispatch: Dispatch;
 
   constructor(options: SignInOptions = {}) {
-    this.store = options.store ?? new SqliteControlStore(this.connection);
+    this.store = options.store ?? new SqlControlStore(this.connection);
     const { clock, store, passwords } = this;
     this.publicUrl = options.publicUrl ?? "https://console.example.com";
     const settings = { ...defaults, sso: options.sso, ...options.settings };

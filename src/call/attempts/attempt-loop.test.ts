@@ -34,11 +34,11 @@ const patientPlan: Plan = {
   overrunFactor: 3,
 };
 
-/** Calls of one kind after the other, with the attempts and the waits of each. */
+/** Consecutive calls of one kind, with the attempts and waits of each. */
 
 type Failure = UpstreamFailureKind | Partial<UpstreamFailureDetails>;
 
-/** What a target does with each attempt; the last goes on. */
+/** What a target does at each attempt; the last entry repeats. */
 type Script = readonly (Failure | "answer")[];
 
 const answer: ChatResult = {
@@ -59,7 +59,7 @@ const answer: ChatResult = {
   serviceTier: undefined,
 };
 
-/** Answers without a network: the way to it is not what these tests are about. */
+/** An adapter that follows a script, without a network. */
 function scripted(script: Script): UpstreamAdapter {
   let attempts = 0;
   const next = (): ChatResult => {
@@ -75,13 +75,13 @@ function scripted(script: Script): UpstreamAdapter {
   return { ...server, ...(server.chat && { chat: { ...server.chat, encode } }) };
 }
 
-/** A transport whose answers are empty: the scripts decide. */
+/** A transport with empty answers: the scripts decide. */
 const transport: PipelineServices["transport"] = () => Promise.resolve(new Response(""));
 
 interface Scene {
   /** Targets of the model, by priority. */
   readonly own: readonly Script[];
-  /** Targets of its fallbacks, a model each. */
+  /** Targets of its fallbacks, one per model. */
   readonly fallbacks?: readonly Script[];
   /** Context windows of the fallbacks; the model's is 1,000. */
   readonly windows?: readonly number[];
@@ -90,9 +90,9 @@ interface Scene {
 }
 
 interface Played {
-  /** `target: outcome, then what was decided`. */
+  /** `target: outcome, decision`. */
   readonly attempts: readonly string[];
-  /** Waits between one attempt and the next, in milliseconds. */
+  /** Waits between attempts, in milliseconds. */
   readonly waits: readonly number[];
   readonly routing: CallRouting | undefined;
   readonly error: GatewayError | undefined;
@@ -119,7 +119,7 @@ function world({ own, fallbacks = [], windows = [] }: Scene) {
   return { model, models, snapshot, pipeline };
 }
 
-/** Plays calls one after the other, as one key makes them; what the last one met. */
+/** Runs calls of one key one after another; returns the result of the last. */
 async function play(scene: Scene, calls = 1): Promise<Played> {
   const { model, models, snapshot, pipeline } = world(scene);
   let error: GatewayError | undefined;
@@ -168,7 +168,7 @@ const passing = [
 ] as const;
 
 describe.each(passing)("%s at the only target", (kind) => {
-  test("is tried three times, spread by growing waits, and then told", async () => {
+  test("is tried three times with growing backoff, then reported", async () => {
     const { attempts, waits, error } = await play({ own: [[kind]] });
     expect(attempts).toEqual([
       `up0: ${kind}, tried again after 30 ms`,
@@ -195,7 +195,7 @@ describe.each(passing)("%s at the only target", (kind) => {
   });
 });
 
-test("every target may be tried once, however few attempts a call may make", async () => {
+test("every target may be tried once, even above the attempt limit", async () => {
   const down: Script = ["unavailable"];
   const { attempts } = await play({ own: [down, down, down, down, down, ["answer"]] });
   expect(attempts.map((text) => text.slice(0, 3))).toEqual([
@@ -208,12 +208,12 @@ test("every target may be tried once, however few attempts a call may make", asy
   ]);
 });
 
-test("a lost connection is tried again at once, since it was most often an old one", async () => {
+test("a lost connection is retried at once, since most were idle connections", async () => {
   const { attempts } = await play({ own: [["connection-lost", "answer"]] });
   expect(attempts).toEqual(["up0: connection-lost, tried the same target again", "up0: answered"]);
 });
 
-test("a provider's wait is kept, and one that is too long is told to the caller", async () => {
+test("a Retry-After is honoured, and one that is too long goes to the caller", async () => {
   const short = { kind: "throttled", retryAfterMs: 100 } as const;
   const { attempts, waits } = await play({ own: [[short, "answer"]] });
   expect(attempts[0]).toBe("up0: throttled, tried again after 130 ms");
@@ -226,7 +226,7 @@ test("a provider's wait is kept, and one that is too long is told to the caller"
   expect(told.error?.headers?.["retry-after"]).toBe("7");
 });
 
-test("no attempt begins that the caller would not wait for", async () => {
+test("no attempt begins after the caller's deadline", async () => {
   const deadlineAt = performance.now() + 50;
   const { attempts } = await play({ own: [["unavailable"]], options: { deadlineAt } });
   expect(attempts.at(-1)).toContain("gave up: the time of the call would have ended");
@@ -244,7 +244,7 @@ test.each(["unknown-model", "bad-credential", "unsupported"] as const)(
   },
 );
 
-test("a stale credential is renewed once, and then goes on to others", async () => {
+test("a stale credential is renewed once, then the next target is tried", async () => {
   const { attempts } = await play({ own: [["stale-credential"], ["answer"]] });
   expect(attempts).toEqual([
     "up0: stale-credential, tried the same target again",
@@ -263,7 +263,7 @@ test.each(["invalid-request", "content-refused"] as const)(
 );
 
 describe("an input that is too long", () => {
-  test("goes on to a fallback with a larger window, and to no other", async () => {
+  test("goes on only to a fallback with a larger window", async () => {
     const { attempts } = await play({
       own: [["context-overflow"], ["answer"]],
       fallbacks: [["answer"], ["answer"]],
@@ -272,7 +272,7 @@ describe("an input that is too long", () => {
     expect(attempts).toEqual(["up0: context-overflow, tried the next target", "up3: answered"]);
   });
 
-  test("is 400 where no window is larger", async () => {
+  test("is a 400 when no window is larger", async () => {
     const { attempts, error } = await play({
       own: [["context-overflow"], ["answer"]],
       fallbacks: [["answer"]],
@@ -281,7 +281,7 @@ describe("an input that is too long", () => {
     expect([error?.status, error?.code]).toEqual([400, "context_length_exceeded"]);
   });
 
-  test("for certain, is not even asked where it does not fit", async () => {
+  test("for certain is not sent to models it does not fit", async () => {
     const prompt = "word ".repeat(1_001);
     const scene = { own: [["answer"]], fallbacks: [["answer"]], prompt } as const;
     const { attempts, routing } = await play({ ...scene, windows: [20_000] });
@@ -292,7 +292,7 @@ describe("an input that is too long", () => {
   });
 });
 
-test("a target in service that failed once is tried again before one that is paused", async () => {
+test("a target in service that failed once is retried before a paused one", async () => {
   const own: readonly Script[] = [
     ["unavailable", "answer", "unavailable", "answer"],
     [{ kind: "throttled", retryAfterMs: 30_000 }],
@@ -307,7 +307,7 @@ test("a target in service that failed once is tried again before one that is pau
   expect(attempts).toEqual(["up0: unavailable, tried again after 30 ms", "up0: answered"]);
 });
 
-test("a call that waits while every target is at its limit goes to the first that has room", async () => {
+test("a call that waits while every target is at its limit goes to the first with a free slot", async () => {
   const { model, models, snapshot, pipeline } = world({ own: [["answer"], ["answer"]] });
   const { services } = pipeline;
   const basic = callOf({ environment: { name: "test", models } });
@@ -341,7 +341,7 @@ test("a call that waits while every target is at its limit goes to the first tha
 
 describe("an outage that lasts", () => {
   test.each([...passing, { kind: "throttled", retryAfterMs: 30_000 } as const])(
-    "of %p with a fallback is not felt by two hundred calls, and the target is hardly asked",
+    "of %p with a fallback fails none of two hundred calls, and the target gets few attempts",
     async (failure) => {
       const asked = { count: 0 };
       const { model, models, snapshot, pipeline } = world({
@@ -365,7 +365,7 @@ describe("an outage that lasts", () => {
     },
   );
 
-  test("without anything else is bounded by the budget of the target, and told as such", async () => {
+  test("without another target is bounded by the retry budget, and reported as such", async () => {
     const scene: Scene = { own: [["unavailable"]] };
     const { model, models, snapshot, pipeline } = world(scene);
     const empty = { began: () => undefined, tryTake: () => false };
@@ -381,7 +381,7 @@ describe("an outage that lasts", () => {
   });
 });
 
-test("what was left out and passed over is noted with the rule", async () => {
+test("skipped targets are noted with the rule", async () => {
   const { model, models, snapshot, pipeline } = world({
     own: [["unavailable"]],
     fallbacks: [["answer"], ["unavailable"]],

@@ -5,10 +5,16 @@ import type { Admission } from "../../admission/admit.ts";
 import type { Call } from "../../snapshot/call.ts";
 import { candidatesOf } from "./call-candidates.ts";
 import { CandidateTurns } from "./candidate-turns.ts";
-import { FailedAttempt, graver, isFinal, unfitKinds, withoutExcuse } from "./failed-attempt.ts";
+import {
+  FailedAttempt,
+  failureToReport,
+  isFinal,
+  unfitKinds,
+  asBadCredential,
+} from "./failed-attempt.ts";
 import { firstToAnswer } from "../../routing/hedge.ts";
 import type { Meter } from "../metering/meter.ts";
-import type { Operation } from "../operation.ts";
+import type { CallWork } from "../call-work.ts";
 import type { Candidate } from "../../routing/candidates.ts";
 import { decideRetry, mayBeBilled, type RetryDecision } from "../../routing/retry.ts";
 import {
@@ -27,20 +33,20 @@ import { whyEnded } from "../../domain/waiting/why-ended.ts";
 export interface AttemptPlan<Answer> {
   readonly call: Call;
   readonly admission: Admission;
-  readonly operation: Operation<Answer>;
+  readonly work: CallWork<Answer>;
   readonly meter: Meter;
   readonly services: PipelineServices;
 }
 
-/** An answer and the attempt that brought it; the attempt goes on as long as the answer does. */
+/** An answer and its attempt, which goes on as long as the answer does. */
 export interface Answered<Answer> {
   readonly answer: Answer;
   readonly attempt: RunningAttempt;
 }
 
 /**
- * Tries the candidates of a call until one answers. Nothing has reached the caller while this runs.
- * Throws the `UpstreamFailure` that tells the caller most, or `GatewayError`.
+ * Tries the candidates of a call until one answers; nothing reaches the caller before. Throws the
+ * most informative `UpstreamFailure`, or `GatewayError`.
  */
 export function attemptInTurn<Answer>(plan: AttemptPlan<Answer>): Promise<Answered<Answer>> {
   return new AttemptLoop(plan).run();
@@ -49,7 +55,7 @@ export function attemptInTurn<Answer>(plan: AttemptPlan<Answer>): Promise<Answer
 class AttemptLoop<Answer> {
   readonly #plan: AttemptPlan<Answer>;
   readonly #turns: CandidateTurns;
-  #gravest: UpstreamFailure | undefined;
+  #toReport: UpstreamFailure | undefined;
 
   constructor(plan: AttemptPlan<Answer>) {
     this.#plan = plan;
@@ -70,41 +76,38 @@ class AttemptLoop<Answer> {
         return await this.#answerOf(attempt);
       } catch (error) {
         if (!(error instanceof FailedAttempt)) throw error;
-        const following = await this.#following(error);
-        if (following === undefined) throw this.#verdict(error.failure);
-        attempt = following;
+        const next = await this.#nextAttempt(error);
+        if (next === undefined) throw this.#finalError(error.failure);
+        attempt = next;
       }
     }
   }
 
-  /**
-   * What no asked target can do, one that was busy might have done; and so might one that was busy
-   * when it was to be asked with a fresh credential.
-   */
-  #verdict(last: UpstreamFailure): GatewayError | UpstreamFailure {
-    const gravest = this.#gravest ?? last;
-    const { kind } = gravest.details;
-    const mayBeMended = kind === "unsupported" || kind === "stale-credential";
-    return mayBeMended && this.#turns.foundBusy ? this.#turns.busyError() : gravest;
+  /** A busy target might have served the call, also one that was busy for a fresh credential. */
+  #finalError(last: UpstreamFailure): GatewayError | UpstreamFailure {
+    const failure = this.#toReport ?? last;
+    const { kind } = failure.details;
+    const mightBeServed = kind === "unsupported" || kind === "stale-credential";
+    return mightBeServed && this.#turns.foundBusy ? this.#turns.busyError() : failure;
   }
 
-  /** The attempt after one that failed; undefined when there is none. */
-  async #following(failed: FailedAttempt): Promise<RunningAttempt | undefined> {
+  /** The attempt after a failed one; undefined if none follows. */
+  async #nextAttempt(failed: FailedAttempt): Promise<RunningAttempt | undefined> {
     this.#turns.refresh();
     const decision = this.#decide(failed, this.#turns.hasOther(failed.attempt.candidate));
     if (decision.action === "give-up") return undefined;
-    const attempt = await this.#again(decision, failed.attempt.candidate);
+    const attempt = await this.#retry(decision, failed.attempt.candidate);
     if (attempt !== undefined || decision.where === "same-target") return attempt;
-    // None of the others took an attempt, so there is no other.
+    // None of the others took the attempt, so decide as if there were none.
     const rest = this.#decide(failed, false);
-    return rest.action === "give-up" ? undefined : this.#again(rest, failed.attempt.candidate);
+    return rest.action === "give-up" ? undefined : this.#retry(rest, failed.attempt.candidate);
   }
 
-  async #again(
+  async #retry(
     { where, waitMs }: Retry,
     candidate: Candidate,
   ): Promise<RunningAttempt | undefined> {
-    // What a target asked for was not waited for where another is in service.
+    // The target's Retry-After was not waited for if another is in service.
     const waitedFor = this.#turns.isOtherInService(candidate) ? undefined : candidate;
     await this.#pause(waitMs);
     const terms = { ...anyTerms, isPaid: where === "same-target" };
@@ -116,22 +119,22 @@ class AttemptLoop<Answer> {
       if (same !== undefined) return same;
     }
     this.#turns.refresh();
-    if (waitMs > 0) this.#turns.giveTurnsAgain(waitedFor);
+    if (waitMs > 0) this.#turns.resetTurns(waitedFor);
     return this.#turns.next(terms);
   }
 
-  /** One attempt, or two where the first is slow or its target turns out to be silent. */
+  /** Runs one attempt, and a hedge if it is slow or its target turns out to be silent. */
   async #answerOf(attempt: RunningAttempt): Promise<Answered<Answer>> {
     if (!this.#turns.hasOther()) return this.#try(attempt, this.#plan.call);
     const first = this.#abortable(attempt);
-    const second = await this.#besides(attempt, first.answer);
+    const second = await this.#waitToHedge(attempt, first.answer);
     if (second === undefined) return first.answer;
     this.#plan.meter.path.hedged();
     return firstToAnswer({ one: first, other: this.#abortable(second) });
   }
 
-  /** The attempt beside one that is slow; undefined once that one has ended by itself. */
-  async #besides(
+  /** Starts a hedge once the attempt is slow; undefined if the attempt ends first. */
+  async #waitToHedge(
     attempt: RunningAttempt,
     answer: Promise<unknown>,
   ): Promise<RunningAttempt | undefined> {
@@ -142,7 +145,7 @@ class AttemptLoop<Answer> {
       const slowness = await untilSlow(answer, {
         afterMs,
         attempt: isSilent ? undefined : attempt,
-        // Whoever lists the candidates sees to it that those in doubt are probed.
+        // Listing the candidates also probes targets in doubt.
         look: () => this.#turns.refresh(),
         clock: services.clock,
       });
@@ -150,12 +153,12 @@ class AttemptLoop<Answer> {
       isSilent ||= slowness === "silent";
       const second = await this.#hedge(answer, attempt, isSilent ? "silent" : slowness);
       if (second !== undefined) return second;
-      // Later there may be a place, or the target may turn out to be silent.
-      afterMs = isSilent ? lookAgainMs : undefined;
+      // A slot may come free, or the target may turn out to be silent.
+      afterMs = isSilent ? hedgePollMs : undefined;
     }
   }
 
-  /** A second attempt beside one that is slow, if there may be one. Never rejects. */
+  /** Starts a second attempt if possible. Never rejects. */
   async #hedge(
     first: Promise<unknown>,
     attempt: RunningAttempt,
@@ -168,8 +171,8 @@ class AttemptLoop<Answer> {
     let isWanted = true;
     const settle = (): void => void (isWanted = false);
     first.then(settle, settle);
-    // Asked once everything else is there, so that nothing is taken from the budget in vain. What
-    // hangs at a silent target goes elsewhere once, as it would have done from the start.
+    // Checked last, so that no budget is wasted. A hedge away from a silent target needs no budget:
+    // the call would have gone elsewhere from the start.
     const mayBegin = (): boolean =>
       isWanted && (slowness === "silent" || services.budget.hedges.tryTake(admission.model.alias));
     const isFit = (other: Candidate): boolean => other.isReady;
@@ -180,7 +183,7 @@ class AttemptLoop<Answer> {
       if (second !== undefined) attempt.decided(describeSlowness(slowness));
       return second;
     } catch {
-      // Whatever it was, the first attempt tells better how the call ends.
+      // The first attempt decides how the call ends.
       return undefined;
     }
   }
@@ -198,7 +201,7 @@ class AttemptLoop<Answer> {
   }
 
   async #try(attempt: RunningAttempt, call: Call): Promise<Answered<Answer>> {
-    const { operation, meter, services } = this.#plan;
+    const { work, meter, services } = this.#plan;
     const { candidate } = attempt;
     const isGuaranteed = this.#turns.classAt(candidate) === "provisioned";
     try {
@@ -206,21 +209,21 @@ class AttemptLoop<Answer> {
       const { outputCap } = this.#plan.admission;
       const onAdjusted = (fields: AdjustedFields): void => attempt.adjust(fields);
       const context = { call, meter, services, isGuaranteed, hasOther, outputCap, onAdjusted };
-      const answer = await operation.attempt(candidate, context);
+      const answer = await work.attempt(candidate, context);
       attempt.answered();
       return { answer, attempt };
     } catch (error) {
-      // What the provider has read by now it may bill, and a pool has served.
+      // The provider may bill what it has read, and the pool has served it.
       if (!(error instanceof UpstreamFailure)) {
         attempt.end("given-up", meter.inputTokens);
         throw error;
       }
       meter.reportedPart(error.details.usage);
-      const failure = this.#turns.triesAt(candidate) > 1 ? withoutExcuse(error) : error;
+      const failure = this.#turns.triesAt(candidate) > 1 ? asBadCredential(error) : error;
       const hasWorked = mayBeBilled(failure.details.kind, false);
       attempt.end(failure.details, hasWorked ? meter.inputTokens : 0);
       services.onAttemptFailed(call, candidate, failure);
-      this.#gravest = graver(this.#gravest, failure);
+      this.#toReport = failureToReport(this.#toReport, failure);
       if (unfitKinds.has(failure.details.kind)) this.#turns.leaveOut(candidate);
       if (failure.details.kind === "context-overflow") this.#turns.leaveOutTooSmall(candidate);
       throw new FailedAttempt(failure, attempt);
@@ -251,7 +254,7 @@ class AttemptLoop<Answer> {
     return decision;
   }
 
-  /** Each target may be tried once, however many there are. */
+  /** Each target may be tried once, even above the configured limit. */
   get #attemptLimit(): number {
     return Math.max(this.#plan.call.snapshot.routing.attempts, this.#turns.count);
   }
@@ -263,12 +266,12 @@ class AttemptLoop<Answer> {
   }
 }
 
-/** How often a call that waits at a silent target looks whether another has room. */
-const lookAgainMs = 100;
+/** How often a call that waits at a silent target checks whether another has a free slot. */
+const hedgePollMs = 100;
 
 type Retry = Extract<RetryDecision, { action: "retry" }>;
 
-/** When a call's time is over, monotonic milliseconds. */
+/** The deadline of a call in monotonic milliseconds. */
 function endOf({ receivedAt, options }: Call, candidate: Candidate): number {
   const end = receivedAt + timeoutsOf(candidate).totalMs;
   return Math.min(end, options.deadlineAt ?? Infinity);

@@ -3,7 +3,7 @@ import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Model, Target } from "../../domain/model.ts";
 import type { Admission } from "../../admission/admit.ts";
 import type { Call } from "../../snapshot/call.ts";
-import type { Operation } from "../operation.ts";
+import type { CallWork } from "../call-work.ts";
 import { mayUseModel } from "../../snapshot/resolve-model.ts";
 import {
   listCandidates,
@@ -16,7 +16,7 @@ import type { PipelineServices } from "../services.ts";
 export interface CandidateSearch {
   readonly call: Call;
   readonly admission: Admission;
-  readonly operation: Pick<Operation<unknown>, "check">;
+  readonly work: Pick<CallWork<unknown>, "check">;
   readonly services: Pick<PipelineServices, "health" | "prober" | "random">;
 }
 
@@ -28,54 +28,51 @@ export interface FoundCandidates {
 }
 
 /**
- * All targets that may serve a call, best first: those of its model, then those of its fallbacks,
- * then those that are ejected or paused. Targets in doubt are probed.
+ * All targets that may serve a call, best first: those of its model, then of its fallbacks, then
+ * ejected and paused ones. Targets in doubt are probed.
  */
 export function candidatesOf(search: CandidateSearch): FoundCandidates {
-  const { call, admission, operation, services } = search;
+  const { call, admission, work, services } = search;
   const { model } = admission;
   const leftOut: CandidateNote[] = [];
   const groups: TargetGroup[] = [];
-  const tooSmall = whyTooSmall(model, operation);
+  const tooSmall = whyTooSmall(model, work);
   if (tooSmall === undefined) groups.push(...groupsOf(model, false, search));
   else leftOut.push({ target: "-", model: model.alias, why: tooSmall });
   for (const alias of model.fallbacks ?? []) {
     const fallback = call.environment.models.get(alias);
-    const why = whyNoFallback(fallback, { call, operation });
+    const why = whyNoFallback(fallback, { call, work });
     if (fallback === undefined || why !== undefined) {
       leftOut.push({ target: "-", model: alias, why: `fallback left out; ${why}` });
     } else groups.push(...groupsOf(fallback, true, search));
   }
   const candidates = listCandidates(groups, services.random);
-  // A fallback that would take the input may be closed to this call; then the input is too long.
-  if (candidates.length === 0 && tooSmall !== undefined) operation.check(model);
+  // No fallback may take this call, so the input is too long.
+  if (candidates.length === 0 && tooSmall !== undefined) work.check(model);
   if (candidates[0]?.isReady === true) probeDoubtful(groups, candidates[0], search);
   return { candidates, leftOut };
 }
 
 /**
- * Throws what the model cannot take of a call, as 400, unless it is too long for the model alone and
- * a fallback has a larger context window.
+ * Throws 400 for a request that the model cannot take, unless it is only too long and a fallback
+ * has a larger context window.
  */
 export function checkModels(
   model: Model,
-  { call, operation }: Pick<CandidateSearch, "call" | "operation">,
+  { call, work }: Pick<CandidateSearch, "call" | "work">,
 ): void {
-  if (whyTooSmall(model, operation) === undefined) return;
+  if (whyTooSmall(model, work) === undefined) return;
   const canServe = model.fallbacks?.some((alias) => {
     const fallback = call.environment.models.get(alias);
-    return whyNoFallback(fallback, { call, operation }) === undefined;
+    return whyNoFallback(fallback, { call, work }) === undefined;
   });
-  if (canServe !== true) operation.check(model);
+  if (canServe !== true) work.check(model);
 }
 
-/** Undefined: the call is not longer than the model's window. Throws any other refusal. */
-function whyTooSmall(
-  model: Model,
-  operation: Pick<Operation<unknown>, "check">,
-): string | undefined {
+/** Why the request is too long for the model, if it is. Throws any other refusal. */
+function whyTooSmall(model: Model, work: Pick<CallWork<unknown>, "check">): string | undefined {
   try {
-    operation.check(model);
+    work.check(model);
     return undefined;
   } catch (error) {
     const isTooLong = error instanceof GatewayError && error.code === "context_length_exceeded";
@@ -84,15 +81,15 @@ function whyTooSmall(
   }
 }
 
-/** A fallback is for callers that may use it, and for requests that it takes. */
+/** Why a fallback may not serve the call, if so. */
 function whyNoFallback(
   model: Model | undefined,
-  { call, operation }: Pick<CandidateSearch, "call" | "operation">,
+  { call, work }: Pick<CandidateSearch, "call" | "work">,
 ): string | undefined {
   if (model === undefined) return "the environment does not have it";
   if (!mayUseModel(call.caller.key, model.alias)) return "the key may not use it";
   try {
-    operation.check(model);
+    work.check(model);
     return undefined;
   } catch (error) {
     if (error instanceof GatewayError) return `it does not take the request: ${error.code}`;
@@ -100,7 +97,7 @@ function whyNoFallback(
   }
 }
 
-/** Provisioned calls go where their units are first, and then wherever anybody may. */
+/** Provisioned calls go to the pool of their units first, then to any other target. */
 function groupsOf(
   model: Model,
   isFallback: boolean,
@@ -136,7 +133,7 @@ function mayUseTarget({ pool }: Target, { call, admission }: CandidateSearch): b
   return pool === undefined || call.snapshot.pools.get(pool)?.kind !== "dedicated";
 }
 
-/** A probe is worth its price only where something else serves meanwhile. */
+/** A probe costs money, so it is sent only if another target serves meanwhile. */
 function probeDoubtful(
   groups: readonly TargetGroup[],
   first: Candidate,

@@ -7,7 +7,7 @@ import { busyError } from "../../admission/capacity/busy-error.ts";
 import type { BusyPool, EnterResult, PlaceRequest } from "../../admission/capacity/place.ts";
 import { atLimit, noTarget } from "./failed-attempt.ts";
 import type { Meter } from "../metering/meter.ts";
-import type { Operation } from "../operation.ts";
+import type { CallWork } from "../call-work.ts";
 import type { Candidate } from "../../routing/candidates.ts";
 import { RunningAttempt } from "./running-attempt.ts";
 import type { PipelineServices } from "../services.ts";
@@ -16,36 +16,36 @@ import { wait } from "../../domain/waiting/wait.ts";
 import { whyEnded } from "../../domain/waiting/why-ended.ts";
 
 export interface TurnsOptions {
-  /** The candidates as they are to be tried now, best first. */
+  /** Lists the current candidates, best first. */
   readonly list: () => readonly Candidate[];
   readonly call: Call;
   readonly admission: Admission;
-  readonly operation: Pick<Operation<unknown>, "isStreamed">;
+  readonly work: Pick<CallWork<unknown>, "isStreamed">;
   readonly meter: Pick<Meter, "path">;
   readonly services: Pick<PipelineServices, "capacity" | "health" | "budget" | "clock">;
 }
 
-/** How often a call looks again whether one of the targets that are at their limits takes it. */
+/** How often a call checks whether a target at its limit has room again. */
 const limitPollMs = 25;
-/** How long a provisioned call waits for a place at least. */
-const leastPatienceMs = 2_000;
+/** Minimum time that a provisioned call waits for a slot. */
+const leastQueueMs = 2_000;
 
 /**
- * The candidates of one call: whose turn it is, and where an attempt can begin. They are listed
- * anew for each attempt after the first, since much may have happened to targets meanwhile.
+ * The candidates of one call, and whose turn it is. They are listed anew for each further attempt,
+ * since the state of targets changes.
  */
 export class CandidateTurns {
   readonly #plan: TurnsOptions;
   readonly #count: number;
   #candidates: readonly Candidate[];
-  /** Targets that had their turn, or were found busy, since all were given their turn. */
+  /** Turns that were used, or found busy, since the last reset. */
   readonly #tried = new Set<string>();
   readonly #triesAt = new Map<string, number>();
   readonly #leftOut = new Set<string>();
   /** The largest context window that was too small. */
   #tooSmallWindow = 0;
   #attempts = 0;
-  /** Where a place will be free soonest. */
+  /** The pool that will have a free slot soonest. */
   #busy: FoundBusy | undefined;
 
   constructor(candidates: readonly Candidate[], options: TurnsOptions) {
@@ -54,12 +54,12 @@ export class CandidateTurns {
     this.#count = new Set(candidates.map(({ target }) => target.id)).size;
   }
 
-  /** Of this call, at all candidates. */
+  /** Attempts of this call at all candidates. */
   get attempts(): number {
     return this.#attempts;
   }
 
-  /** How many targets the call could try when it began. */
+  /** Number of targets when the call began. */
   get count(): number {
     return this.#count;
   }
@@ -69,8 +69,8 @@ export class CandidateTurns {
   }
 
   /**
-   * Whether another target may be tried at once, after one that failed. While that one is in service
-   * itself, one that is ejected or paused is no better.
+   * Whether another target may be tried at once after a failed one. An ejected or paused target is
+   * no alternative to one in service.
    */
   hasOther(failed?: Candidate): boolean {
     const isFit = this.betterThan(failed);
@@ -80,7 +80,7 @@ export class CandidateTurns {
     );
   }
 
-  /** Which candidates may be tried at once after one that failed. */
+  /** Filters the candidates to try at once after a failed one. */
   betterThan(failed: Candidate | undefined): (candidate: Candidate) => boolean {
     const current = this.#candidates.find(({ target }) => target.id === failed?.target.id);
     return current?.isReady === true ? ({ isReady }) => isReady : () => true;
@@ -106,21 +106,21 @@ export class CandidateTurns {
     this.refresh();
   }
 
-  /** The request is too long for the candidate, and for all whose window is no larger. */
+  /** The request is too long for the candidate and for all with no larger window. */
   leaveOutTooSmall({ model }: Candidate): void {
     this.#tooSmallWindow = Math.max(this.#tooSmallWindow, model.contextWindow);
     this.refresh();
   }
 
-  /** After a wait all targets have their turn again, but for those that asked for a longer one. */
-  giveTurnsAgain(waitedFor: Candidate | undefined): void {
+  /** Resets all turns after a wait, except of targets that are still paused. */
+  resetTurns(waitedFor: Candidate | undefined): void {
     this.#tried.clear();
     for (const { target, isPaused, turn } of this.#candidates) {
       if (isPaused && target.id !== waitedFor?.target.id) this.#tried.add(turn);
     }
   }
 
-  /** As `next`, for the first attempt of a call: much may happen while a place is asked for. */
+  /** Like `next`, for the first attempt: lists again if targets filled up in between. */
   async first(): Promise<RunningAttempt | undefined> {
     const attempt = await this.next();
     if (attempt !== undefined || this.foundBusy) return attempt;
@@ -129,7 +129,7 @@ export class CandidateTurns {
     return this.next();
   }
 
-  /** Begins at the first candidate that has not had its turn and has a place now. */
+  /** Begins at the first candidate that has its turn left and a free slot. */
   async next(terms: Terms = anyTerms): Promise<RunningAttempt | undefined> {
     const refused: string[] = [];
     for (const candidate of this.#candidates) {
@@ -159,7 +159,7 @@ export class CandidateTurns {
     { mayBegin, isPaid }: Terms = anyTerms,
   ): RunningAttempt | undefined {
     const { call, meter, services } = this.#plan;
-    // The limiter and the queue take their time; nothing begins for a caller that left meanwhile.
+    // The caller may have left while the limiter or the queue took time.
     if (call.signal.aborted) {
       if ("place" in entered) entered.place.leave();
       throw whyEnded(call.signal);
@@ -167,7 +167,7 @@ export class CandidateTurns {
     if (!("place" in entered)) {
       const isSooner = entered.retryAfterMs < (this.#busy?.pool.retryAfterMs ?? Infinity);
       if (this.#busy === undefined || isSooner) this.#busy = { pool: entered, candidate };
-      meter.path.passedOver(candidate, "its pool is busy");
+      meter.path.skipped(candidate, "its pool is busy");
       return undefined;
     }
     const { place } = entered;
@@ -187,15 +187,15 @@ export class CandidateTurns {
   }
 
   #watch(candidate: Candidate) {
-    const { call, operation, meter, services } = this.#plan;
+    const { call, work, meter, services } = this.#plan;
     const watch = services.health.tryBegin(candidate.target, {
       key: call.caller.key.id,
-      isStreamed: operation.isStreamed,
+      isStreamed: work.isStreamed,
       hasToServe: candidate.hasToServe,
-      // What was sold is not held to what others have made of the target.
+      // Provisioned calls are exempt from slow start and concurrency limit.
       isGuaranteed: this.classAt(candidate) === "provisioned",
     });
-    if (watch === undefined) meter.path.passedOver(candidate, this.#whyClosed(candidate));
+    if (watch === undefined) meter.path.skipped(candidate, this.#whyClosed(candidate));
     return watch;
   }
 
@@ -208,10 +208,7 @@ export class CandidateTurns {
     return "it came back a moment ago and starts slowly";
   }
 
-  /**
-   * The first try of a call at a target that works adds no load to one that fails, and a call may
-   * always ask somewhere.
-   */
+  /** Free: the first attempt of a call, and the first try at a target in service. */
   #isInBudget(candidate: Candidate, isPaid: boolean): boolean {
     if (isPaid) return true;
     const { retries } = this.#plan.services.budget;
@@ -219,36 +216,34 @@ export class CandidateTurns {
     const isExtra = this.triesAt(candidate) > 0 || (this.#attempts > 0 && !candidate.isReady);
     if (!isExtra) retries.began(id);
     else if (!retries.tryTake(id)) {
-      this.#plan.meter.path.passedOver(candidate, "its retry budget is used up");
+      this.#plan.meter.path.skipped(candidate, "its retry budget is used up");
       return false;
     }
     return true;
   }
 
-  /** Waits until one of the candidates, all of which were found busy, has a place. */
+  /** Waits for a slot at one of the candidates, all of which were busy. */
   async queue(): Promise<RunningAttempt> {
     const { clock } = this.#plan.services;
-    const end = clock.monotonic() + this.#patienceMs();
+    const end = clock.monotonic() + this.#queueTimeoutMs();
     for (;;) {
       if (this.#candidates.length === 0) throw noTarget(this.#plan.admission.model);
-      const patienceMs = end - clock.monotonic();
-      if (patienceMs <= 0) throw this.busyError();
+      const waitMs = end - clock.monotonic();
+      if (waitMs <= 0) throw this.busyError();
       const busy = this.#busy?.candidate;
-      const attempt = await (busy === undefined
-        ? this.#lookAgain(patienceMs)
-        : this.#queueAt(busy, patienceMs));
+      const attempt = await (busy === undefined ? this.#poll(waitMs) : this.#queueAt(busy, waitMs));
       if (attempt !== undefined) return attempt;
     }
   }
 
-  /** Waits where a place will be free soonest; the target may be at its limit even then. */
-  async #queueAt(candidate: Candidate, patienceMs: number): Promise<RunningAttempt | undefined> {
+  /** Queues where a slot will be free soonest; the target may be at its limit even then. */
+  async #queueAt(candidate: Candidate, waitMs: number): Promise<RunningAttempt | undefined> {
     const { call, services } = this.#plan;
     const entered = await services.capacity.enter(candidate, {
       ...this.#wish(candidate),
       snapshot: call.snapshot,
       signal: call.signal,
-      patienceMs,
+      patienceMs: waitMs,
     });
     this.#busy = undefined;
     const attempt = this.#enter(candidate, entered);
@@ -256,20 +251,20 @@ export class CandidateTurns {
     return attempt;
   }
 
-  async #lookAgain(patienceMs: number): Promise<RunningAttempt | undefined> {
+  async #poll(waitMs: number): Promise<RunningAttempt | undefined> {
     const { call, services } = this.#plan;
-    await wait(Math.min(limitPollMs, patienceMs), call.signal, services.clock);
+    await wait(Math.min(limitPollMs, waitMs), call.signal, services.clock);
     if (call.signal.aborted) throw whyEnded(call.signal);
     this.refresh();
     this.#tried.clear();
     return this.next();
   }
 
-  /** Provisioned calls wait a little, whatever their plan says, for places that others had first. */
-  #patienceMs(): number {
+  /** Provisioned calls wait for a minimum time, until other calls have left their slots. */
+  #queueTimeoutMs(): number {
     const { call, admission } = this.#plan;
     const ofPlan = call.snapshot.plans.get(call.caller.key.plan)?.queueTimeoutMs ?? 0;
-    return admission.capacityClass === "provisioned" ? Math.max(ofPlan, leastPatienceMs) : ofPlan;
+    return admission.capacityClass === "provisioned" ? Math.max(ofPlan, leastQueueMs) : ofPlan;
   }
 
   busyError(): GatewayError | UpstreamFailure {
@@ -285,7 +280,7 @@ export class CandidateTurns {
     return { callId, capacityClass: this.classAt(candidate), keyId, accountId, tokens };
   }
 
-  /** A provisioned call that has to go elsewhere is a guest there like any other. */
+  /** A provisioned call counts as spillover outside its own pool. */
   classAt({ target }: Candidate): CapacityClass {
     const { call, admission } = this.#plan;
     const { capacityClass } = admission;

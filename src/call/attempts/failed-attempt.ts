@@ -4,7 +4,7 @@ import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { RunningAttempt } from "./running-attempt.ts";
 
-/** An attempt whose end was noted; the loop decides what comes of it. */
+/** An attempt whose end was recorded; the loop decides what follows. */
 export class FailedAttempt extends Error {
   readonly failure: UpstreamFailure;
   readonly attempt: RunningAttempt;
@@ -16,22 +16,25 @@ export class FailedAttempt extends Error {
   }
 }
 
-/** What asking the same target again within one call cannot mend. */
+/** Failures that another attempt at the same target would repeat. */
 export const unfitKinds: ReadonlySet<UpstreamFailureKind> = new Set([
   "unsupported",
   "unknown-model",
   "bad-credential",
 ]);
 
-/** A fresh credential that is refused as well is not stale, and the operator must know. */
-export function withoutExcuse(failure: UpstreamFailure): UpstreamFailure {
+/** A fresh credential that is refused too is a bad one, which the operator must fix. */
+export function asBadCredential(failure: UpstreamFailure): UpstreamFailure {
   const { details } = failure;
   if (details.kind !== "stale-credential") return failure;
   return new UpstreamFailure({ ...details, kind: "bad-credential" }, { cause: failure });
 }
 
-/** A target that cannot do what was asked says nothing about one that could and was down. */
-export function graver(before: UpstreamFailure | undefined, now: UpstreamFailure): UpstreamFailure {
+/** An `unsupported` does not replace a failure of a target that might have served the call. */
+export function failureToReport(
+  before: UpstreamFailure | undefined,
+  now: UpstreamFailure,
+): UpstreamFailure {
   return before !== undefined && now.details.kind === "unsupported" ? before : now;
 }
 
@@ -39,7 +42,7 @@ export function atLimit(): UpstreamFailure {
   return new UpstreamFailure({ kind: "overloaded", message: "every target is at its limit" });
 }
 
-/** Of a model all of whose targets are for calls with a guarantee, or that has none. */
+/** The model has no target, or only targets reserved for provisioned calls. */
 export function noTarget({ alias }: Pick<Model, "alias">): GatewayError {
   return new GatewayError("model_unavailable", {
     message:
@@ -55,7 +58,7 @@ export function noTarget({ alias }: Pick<Model, "alias">): GatewayError {
   });
 }
 
-/** Whether a failure tells what the other one of two attempts would find as well. */
+/** Whether the other of two attempts would fail the same way. */
 export function isFinal(error: unknown, other: RunningAttempt): boolean {
   if (!(error instanceof FailedAttempt)) return true;
   const { kind } = error.failure.details;
@@ -63,7 +66,7 @@ export function isFinal(error: unknown, other: RunningAttempt): boolean {
   return other.candidate.model.contextWindow <= error.attempt.candidate.model.contextWindow;
 }
 
-/** The request is at fault, wherever it is sent. */
+/** The request is at fault at any target. */
 const lastingKinds: ReadonlySet<UpstreamFailureKind> = new Set([
   "invalid-request",
   "content-refused",

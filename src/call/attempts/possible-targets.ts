@@ -1,7 +1,7 @@
 import type { Model, Target } from "../../domain/model.ts";
 import type { Call } from "../../snapshot/call.ts";
 
-/** Where a call of the model may end: at its own targets, or at those of its fallbacks. */
+/** Targets that may serve a call of the model: its own and those of its fallbacks. */
 export function possibleTargets(
   model: Model,
   { environment }: Pick<Call, "environment">,

@@ -12,17 +12,14 @@ export interface RunningAttemptParts {
   readonly place: Place;
   readonly watch: AttemptWatch;
   readonly clock: Pick<Clock, "monotonic">;
-  /** When the call arrived, monotonic milliseconds. */
+  /** Arrival of the call in monotonic milliseconds. */
   readonly receivedAt: number;
 }
 
-/** How an attempt ended: with its answer, for nobody, or with a failure. */
+/** How an attempt ended: with its answer, abandoned, or with a failure. */
 export type AttemptEnd = "answered" | "given-up" | UpstreamFailureDetails;
 
-/**
- * One attempt: the place it holds, what its target's health learns of it, and what explanations
- * will say. It ends once, whatever ends it.
- */
+/** One attempt: holds its slot, and reports to the target's health and to the call's routing. */
 export class RunningAttempt {
   readonly #parts: RunningAttemptParts;
   readonly #startedAt: number;
@@ -45,33 +42,33 @@ export class RunningAttempt {
     return this.#parts.place;
   }
 
-  /** What its target got otherwise than the caller wrote it. */
+  /** Fields that were changed for the target. */
   get adjusted(): AdjustedFields {
     return this.#adjusted;
   }
 
-  /** Its request is written; several requests of one attempt are written alike. */
+  /** Called when a request is encoded; all requests of an attempt are encoded alike. */
   adjust(fields: AdjustedFields): void {
     this.#adjusted = fields;
   }
 
-  /** The answer, or the first event of it, is decoded. */
+  /** The answer, or its first event, was decoded. */
   answered(): void {
     this.#hasAnswered = true;
     this.#parts.watch.answered();
   }
 
-  /** When the answer is overdue, milliseconds from the begin; Infinity if that is unknown. */
-  get patienceMs(): number {
-    return this.#parts.watch.patienceMs;
+  /** Time in milliseconds after which the answer is overdue; Infinity if unknown. */
+  get overdueAfterMs(): number {
+    return this.#parts.watch.overdueAfterMs;
   }
 
-  /** Runs something when the target turns out to be silent while the answer is waited for. */
+  /** Calls `run` when the target turns out to be silent while the answer is awaited. */
   whenSilent(run: () => void): void {
     this.#parts.watch.whenSilent(run);
   }
 
-  /** What was decided after it failed, in words for the operator. */
+  /** The decision after its failure, for the operator. */
   decided(decision: string): void {
     this.#decision = decision;
   }
@@ -81,13 +78,13 @@ export class RunningAttempt {
     this.release(tokens);
   }
 
-  /** What became of it; what it holds it keeps until it is released. */
+  /** Records the end; the slot is kept until `release`. */
   conclude(end: AttemptEnd): void {
     this.#end ??= end;
     this.#durationMs ??= this.#age();
   }
 
-  /** Gives back what it holds. */
+  /** Frees the slot. */
   release(tokens: number): void {
     const { watch, place } = this.#parts;
     watch.ended(healthOf(this.#end ?? "given-up"));
@@ -100,7 +97,7 @@ export class RunningAttempt {
 
   get note(): AttemptNote {
     const { candidate, receivedAt } = this.#parts;
-    // Notes are taken when the call has ended: what still runs then is on its way out.
+    // Notes are read at the end of the call; an attempt still running then is being aborted.
     const end = this.#end ?? "given-up";
     const outcome = typeof end === "string" ? end : end.kind;
     return {
@@ -119,7 +116,7 @@ export class RunningAttempt {
   }
 
   #mayBeBilled(outcome: AttemptOutcome): boolean {
-    // The caller got the answer: that is the call's own bill.
+    // The answer served the call and is billed as such.
     if (outcome === "answered") return false;
     if (outcome === "given-up") return true;
     return mayBeBilled(outcome, this.#hasAnswered);

@@ -17,7 +17,7 @@ import { TargetProber } from "./target-prober.ts";
 const servers: { stop(closes: boolean): unknown }[] = [];
 afterEach(() => servers.splice(0).forEach((server) => server.stop(true)));
 
-/** A server of OpenAI's wire that answers each request with what it is given. */
+/** An OpenAI server with the given answers. */
 function serve(respond: (body: unknown) => Response | Promise<Response>) {
   const seen: unknown[] = [];
   const server = Bun.serve({
@@ -45,22 +45,22 @@ interface ProbeOutcome {
   readonly probed: readonly string[];
 }
 
-/** Probes the target once, and waits for what its health is told. */
+/** Probes the target once; resolves to what its health was told. */
 async function probe(
   url: string,
   {
     model = {},
     isEjected = false,
-    patienceMs = 100,
+    timeoutMs = 100,
   }: {
     readonly model?: Partial<Model>;
     readonly isEjected?: boolean;
-    readonly patienceMs?: number;
+    readonly timeoutMs?: number;
   } = {},
 ): Promise<ProbeOutcome> {
   const probed: string[] = [];
   const ended = Promise.withResolvers<ProbeResult>();
-  const watch: ProbeWatch = { patienceMs, ended: ended.resolve };
+  const watch: ProbeWatch = { timeoutMs, ended: ended.resolve };
   const { services } = pipelineOf();
   const prober = new TargetProber({
     ...services,
@@ -81,7 +81,7 @@ async function probe(
   return { ends: [typeof result === "string" ? result : result.kind], probed };
 }
 
-test("a probe is a small request that streams, and an answer to its end is an answer", async () => {
+test("a probe is a small streamed request, and counts as answered at the end of the stream", async () => {
   const server = serve(pong);
   expect((await probe(server.url)).ends).toEqual(["answered"]);
   expect(server.seen[0]).toMatchObject({
@@ -92,7 +92,7 @@ test("a probe is a small request that streams, and an answer to its end is an an
   });
 });
 
-test("an embedding model is asked for the vector of one word", async () => {
+test("an embedding model is probed with one word", async () => {
   const vector = { object: "embedding", index: 0, embedding: [0.1, 0.2] };
   const server = serve(() => Response.json({ object: "list", data: [vector], model: "m" }));
   const model = { kind: "embedding" as const };
@@ -110,7 +110,7 @@ test("an ejected target has to answer twice", async () => {
   expect(failed).toEqual({ ends: ["overloaded"], probed: ["answered", "overloaded"] });
 });
 
-test("a target in service is asked twice at once, and one answer is enough", async () => {
+test("a target in service is probed twice in parallel, and one answer is enough", async () => {
   let asked = 0;
   const flaky = serve(() => (asked++ === 0 ? new Response("", { status: 503 }) : pong()));
   const { ends, probed } = await probe(flaky.url);
@@ -140,12 +140,12 @@ test("an answer may take long after its first event", async () => {
   expect((await probe(server.url)).ends).toEqual(["answered"]);
 });
 
-test("a stream that breaks off is no answer", async () => {
+test("a stream that breaks off is a failure", async () => {
   const server = serve(() => stream(chunk({ content: "po" })));
   expect((await probe(server.url)).ends).toEqual(["broken-answer"]);
 });
 
-test("a target that does not answer in time has failed, and its connection is closed", async () => {
+test("a probe without an answer times out, and its connection is closed", async () => {
   const closed = Promise.withResolvers<void>();
   const hanging = Bun.serve({
     port: 0,
@@ -159,7 +159,7 @@ test("a target that does not answer in time has failed, and its connection is cl
   await closed.promise;
 });
 
-test("a stream that stalls has failed within the time of a probe", async () => {
+test("a stream that stalls fails within the timeout of the probe", async () => {
   const server = serve(
     () =>
       new Response(

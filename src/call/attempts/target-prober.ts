@@ -14,15 +14,15 @@ import type { Transport } from "../../upstream-client/transport.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { timeoutsOf } from "../../upstream-client/timeouts-of.ts";
 
-/** Tokens that a probe asks for at most. */
+/** Limit on the tokens of a probe. */
 const probeTokens = 16;
-/** The first event of a probe is waited for as long as these say, and as an answer usually takes. */
-const leastPatienceMs = 500;
-const patienceFactor = 2;
-/** What comes behind the first event takes no longer, and is not silent for so long. */
+/** Timeout of a probe's first event: the usual time by this factor, with a minimum. */
+const leastTimeoutMs = 500;
+const timeoutFactor = 2;
+/** Time limits after the first event. */
 const restMs = 5_000;
 const leastIdleMs = 1_000;
-/** An ejected target returns when so many probes in a row were answered; one in service is ejected when so many fail. */
+/** Probes in a row that must be answered to return a target, or fail to eject one in service. */
 const probesToDecide = 2;
 
 export interface ProberServices {
@@ -30,13 +30,13 @@ export interface ProberServices {
   readonly hosts: Pick<HostProbes, "canConnect">;
   readonly clock: Clock;
   readonly health: Pick<TargetHealth, "tryBeginProbe">;
-  /** Told of the end of each probe, for metrics. */
+  /** Called at the end of each probe, for metrics. */
   readonly onProbed: (target: string, failure: UpstreamFailureDetails | undefined) => void;
 }
 
 /**
- * Asks targets in doubt whether they answer, by small requests of the gateway's own, so that no
- * caller has to find out. Probes are in no plan and in no ledger.
+ * Probes targets in doubt with small requests, so that no caller has to find out. Probes count in
+ * neither plans nor the ledger.
  */
 export class TargetProber {
   readonly #services: ProberServices;
@@ -45,21 +45,21 @@ export class TargetProber {
     this.#services = services;
   }
 
-  /** Begins a probe unless one of the target is under way. Its end is told to the health. */
+  /** Starts a probe unless one of the target is running. The health gets its result. */
   probe(found: FoundTarget, snapshot: Snapshot): void {
     const watch = this.#services.health.tryBeginProbe(found.target.id);
     if (watch === undefined) return;
-    const patienceMs = Math.max(leastPatienceMs, watch.patienceMs * patienceFactor);
-    const probe = { ...found, snapshot, patienceMs };
+    const timeoutMs = Math.max(leastTimeoutMs, watch.timeoutMs * timeoutFactor);
+    const probe = { ...found, snapshot, timeoutMs };
     const asking = found.view.isEjected ? this.#askInTurn(probe) : this.#askAtOnce(probe);
     asking.then(
       (result) => watch.ended(result),
-      // A request that cannot even be made says nothing of the target.
+      // A request that cannot be made is no evidence about the target.
       () => watch.ended("nothing"),
     );
   }
 
-  /** One that was out has to answer each of them. */
+  /** An ejected target has to answer all of them. */
   async #askInTurn(probe: Probe): Promise<ProbeResult> {
     let result: ProbeResult = "nothing";
     for (let time = 0; time < probesToDecide; time += 1) {
@@ -69,7 +69,7 @@ export class TargetProber {
     return result;
   }
 
-  /** One in service has to answer one of them: chance alone must not eject it. */
+  /** A target in service has to answer one of them: a chance failure must not eject it. */
   async #askAtOnce(probe: Probe): Promise<ProbeResult> {
     const asked = Array.from({ length: probesToDecide }, () => this.#ask(probe));
     const results = await Promise.all(asked);
@@ -78,7 +78,7 @@ export class TargetProber {
 
   async #ask(probe: Probe): Promise<ProbeResult> {
     let result = await this.#askOnce(probe);
-    // The next request brings a fresh credential.
+    // The next request uses a fresh credential.
     if (typeof result !== "string" && result.kind === "stale-credential") {
       result = await this.#askOnce(probe);
     }
@@ -127,20 +127,20 @@ export class TargetProber {
 
   #send(request: UpstreamRequest, probe: Probe): Promise<UpstreamAnswer> {
     const { clock, transport, hosts } = this.#services;
-    const { upstream, patienceMs } = probe;
+    const { upstream, timeoutMs } = probe;
     const timeouts = timeoutsOf(probe);
-    const firstByteMs = Math.min(timeouts.firstByteMs, patienceMs);
+    const firstByteMs = Math.min(timeouts.firstByteMs, timeoutMs);
     return send(request, {
       upstream,
       timeouts: {
         ...timeouts,
         firstByteMs,
-        idleMs: Math.min(timeouts.idleMs, Math.max(leastIdleMs, patienceMs)),
+        idleMs: Math.min(timeouts.idleMs, Math.max(leastIdleMs, timeoutMs)),
       },
       endsAt: clock.monotonic() + firstByteMs + restMs,
       clock,
       transport,
-      // Nobody leaves: the probe ends by itself.
+      // There is no caller: the probe ends by itself.
       callerSignal: new AbortController().signal,
       hosts,
       placeWaitMs: 0,
@@ -151,5 +151,5 @@ export class TargetProber {
 
 interface Probe extends Destination {
   readonly snapshot: Snapshot;
-  readonly patienceMs: number;
+  readonly timeoutMs: number;
 }

@@ -1,16 +1,16 @@
 import type { Candidate } from "../../routing/candidates.ts";
 
-/** Under which an attempt is made that not everybody has to want. */
+/** Conditions of an attempt. */
 export interface Terms {
-  /** Which candidates come into question. */
+  /** Filters the candidates. */
   readonly isFit: (candidate: Candidate) => boolean;
-  /** Asked after each wait. */
+  /** Checked after each wait. */
   readonly isWanted: () => boolean;
-  /** Asked last, when there is a place. */
+  /** Checked last, once there is a slot. */
   readonly mayBegin: () => boolean;
-  /** A retry that a budget has granted already. */
+  /** The retry was already taken from a budget. */
   readonly isPaid: boolean;
-  /** A candidate that takes no attempt now may be asked again. */
+  /** A candidate that has no room keeps its turn. */
   readonly keepsTurn: boolean;
 }
 

@@ -7,24 +7,24 @@ const longestLookMs = 5_000;
 export type Slowness = "slow" | "silent";
 
 export interface SlownessOptions {
-  /** Undefined: time alone makes nothing slow. */
+  /** Undefined: the attempt does not become slow by time alone. */
   readonly afterMs: number | undefined;
-  /** Undefined: its target is known to be silent. */
-  readonly attempt: Pick<RunningAttempt, "patienceMs" | "whenSilent"> | undefined;
-  /** Runs when the answer is overdue, and again ever more rarely: a suspicion needs a second look. */
+  /** Undefined: the target is already known to be silent. */
+  readonly attempt: Pick<RunningAttempt, "overdueAfterMs" | "whenSilent"> | undefined;
+  /** Called when the answer is overdue, then at growing intervals for a second look. */
   readonly look: () => void;
   readonly clock: Pick<Clock, "schedule">;
 }
 
 /**
- * Resolves when an answer is there, or its attempt has failed (undefined); when it has taken longer
- * than it may; or when its target is found to be silent. Never rejects.
+ * Resolves to undefined when the attempt has ended, or to why it should be hedged: it took too
+ * long, or its target is silent. Never rejects.
  */
 export function untilSlow(
   answer: Promise<unknown>,
   { afterMs, attempt, look, clock }: SlownessOptions,
 ): Promise<Slowness | undefined> {
-  const patienceMs = attempt?.patienceMs ?? Number.POSITIVE_INFINITY;
+  const overdueAfterMs = attempt?.overdueAfterMs ?? Number.POSITIVE_INFINITY;
   return new Promise((resolve) => {
     let isOver = false;
     let cancelLook = (): void => undefined;
@@ -43,7 +43,7 @@ export function untilSlow(
         if (!isOver) lookIn(nextMs, Math.min(2 * nextMs, longestLookMs));
       }, timeMs);
     };
-    if (Number.isFinite(patienceMs)) lookIn(patienceMs + 1, 2 * secondLookMs);
+    if (Number.isFinite(overdueAfterMs)) lookIn(overdueAfterMs + 1, 2 * secondLookMs);
     attempt?.whenSilent(() => end("silent"));
     answer.then(
       () => end(),

@@ -21,17 +21,17 @@ import { CallerSignal } from "../metering/caller-signal.ts";
 import { measureChatInput, repeatedInput } from "../../admission/estimate/estimate.ts";
 import { ReadTexts } from "../../admission/estimate/fewest-tokens.ts";
 import { MeteredStream, type MeteredStreamOptions } from "../metering/metered-stream.ts";
-import type { Operation } from "../operation.ts";
+import type { CallWork } from "../call-work.ts";
 import { completeWhole, runCall, type StartedCall } from "../run-call.ts";
 import type { PipelineServices } from "../services.ts";
 
 export interface ChatCall {
   readonly request: ChatRequest;
-  /** Length of the JSON body; what the input estimate is made from. */
+  /** Length of the JSON body, for the input estimate. */
   readonly bodyBytes: number;
 }
 
-/** Runs a chat call to its whole answer. Throws `GatewayError`. */
+/** Runs a chat call to its complete answer. Throws `GatewayError`. */
 export async function runChat(
   arriving: Call,
   read: ChatCall,
@@ -50,7 +50,7 @@ export async function runChat(
   return await completeWhole(started, hooks && ((whole) => chatAnswerOf(hooks, whole)));
 }
 
-/** Runs a chat call until its first event; the rest comes from the stream. Throws `GatewayError`. */
+/** Runs a chat call until its first event; the stream brings the rest. Throws `GatewayError`. */
 export async function openChatStream(
   arriving: Call,
   read: ChatCall,
@@ -74,7 +74,7 @@ export async function openChatStream(
   return { ...started, answer };
 }
 
-/** Characters of everything that the model wrote. */
+/** Number of characters the model generated. */
 function lengthOf(choice: ChatResult["choices"][number]): number {
   const { content, refusal, reasoning, functionCall, toolCalls } = choice;
   const texts = [content, refusal, reasoning, functionCall?.arguments];
@@ -82,7 +82,7 @@ function lengthOf(choice: ChatResult["choices"][number]): number {
   return [...texts, ...calls].reduce((sum, text) => sum + (text?.length ?? 0), 0);
 }
 
-function wholeAnswer(chat: ChatCall, images: CallImages): Operation<ChatResult> {
+function wholeAnswer(chat: ChatCall, images: CallImages): CallWork<ChatResult> {
   const progress = new ChoiceProgress(choiceCount(chat.request));
   return {
     ...commonParts(chat, false),
@@ -98,7 +98,7 @@ function wholeAnswer(chat: ChatCall, images: CallImages): Operation<ChatResult> 
 
 type OpenAnswer = Pick<MeteredStreamOptions, "open" | "caller" | "drain">;
 
-function streamedAnswer(chat: ChatCall, images: CallImages): Operation<OpenAnswer> {
+function streamedAnswer(chat: ChatCall, images: CallImages): CallWork<OpenAnswer> {
   return {
     ...commonParts(chat, true),
     async attempt(candidate, context) {
@@ -111,18 +111,18 @@ function streamedAnswer(chat: ChatCall, images: CallImages): Operation<OpenAnswe
   };
 }
 
-/** With the cap of the plan, where the caller set none. */
+/** Applies the plan's cap if the caller set none. */
 function capped(request: ChatRequest, { outputCap }: AttemptContext): ChatRequest {
   if (outputCap === undefined) return request;
   return { ...request, max_completion_tokens: outputCap, [isOwnCap]: true };
 }
 
-/** The answer outlives its caller where its count is still to come. */
+/** Opens a streamed answer, which may be drained after its caller has left. */
 async function openAnswer(attempt: ChatAttempt): Promise<OpenAnswer> {
   const { request, codec, candidate, context } = attempt;
   const caller = new CallerSignal(context.call.signal);
   const call = { ...context.call, signal: caller.signal };
-  // Choices that are asked for one after the other are not asked for once the caller has left.
+  // A drain must not send the requests of further choices.
   const isOneRequest = choiceCount(request) === 1 || codec.takesChoiceCount;
   const drain = isOneRequest ? candidate.upstream.drain : undefined;
   try {
@@ -134,7 +134,7 @@ async function openAnswer(attempt: ChatAttempt): Promise<OpenAnswer> {
   }
 }
 
-type CommonParts = Omit<Operation<unknown>, "attempt">;
+type CommonParts = Omit<CallWork<unknown>, "attempt">;
 
 function commonParts({ request, bodyBytes }: ChatCall, isStreamed: boolean): CommonParts {
   const size = measureChatInput(request, bodyBytes);
@@ -164,7 +164,7 @@ function commonParts({ request, bodyBytes }: ChatCall, isStreamed: boolean): Com
   };
 }
 
-/** What the model certainly reads, beside names, tools and attachments. */
+/** Text that the model certainly reads; names, tools and attachments come on top. */
 function textsOf({ messages }: ChatRequest): readonly string[] {
   return messages.flatMap(({ content }) => {
     if (typeof content === "string") return content;

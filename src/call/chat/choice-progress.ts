@@ -3,7 +3,7 @@ import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 import { sumReported, sumUsage } from "../metering/sum-usage.ts";
 
-/** What is done of a call for several choices. It outlives attempts: no choice is made twice. */
+/** Finished choices of a call. Outlives attempts, so that no choice is generated twice. */
 export class ChoiceProgress {
   readonly #choices: (ChatChoice | undefined)[];
   readonly #results: ChatResult[] = [];
@@ -12,14 +12,14 @@ export class ChoiceProgress {
     this.#choices = Array.from({ length: choices });
   }
 
-  /** Indexes of the choices without an answer, in their order. */
+  /** Indexes of the unanswered choices, ascending. */
   missing(): readonly number[] {
     return [...this.#choices.keys()].filter((index) => this.#choices[index] === undefined);
   }
 
   /**
-   * `result` has a choice for each of `indexes`, in that order; throws `broken-answer` if not. What
-   * a hedge has brought already counts once.
+   * `result` has a choice for each of `indexes`, in order; throws `broken-answer` if not. Choices
+   * that a hedge answered twice count once.
    */
   add(indexes: readonly number[], result: ChatResult): void {
     if (indexes.every((index) => this.#choices[index] !== undefined)) return;
@@ -31,12 +31,12 @@ export class ChoiceProgress {
     }
   }
 
-  /** Of what is done and was counted. */
+  /** Usage of the finished choices that was reported. */
   get reportedUsage(): TokenUsage | undefined {
     return sumReported(this.#results.map(({ usage }) => usage));
   }
 
-  /** Meaningful when nothing is missing. */
+  /** Valid once nothing is missing. */
   result(): ChatResult {
     const [first] = this.#results;
     return {

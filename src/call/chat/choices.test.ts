@@ -23,7 +23,7 @@ const readingsOf = (upstream: string, fallback: string): number => {
   return inputReadings(request, model, { snapshot, environment });
 };
 
-test("an input is read once for each choice where one of those that may serve takes them apart", () => {
+test("an input is read once per choice if a possible upstream takes one choice per request", () => {
   expect(readingsOf("counting", "counting")).toBe(1);
   expect(readingsOf("single", "counting")).toBe(4);
   expect(readingsOf("counting", "single")).toBe(4);

@@ -3,7 +3,7 @@ import type { Model } from "../../domain/model.ts";
 import type { ChatCodec } from "../../upstreams/adapter.ts";
 import { attemptStream, attemptWhole, type AttemptContext } from "../attempts/attempt.ts";
 import type { Call } from "../../snapshot/call.ts";
-import { placesAt, type Candidate } from "../../routing/candidates.ts";
+import { slotsAt, type Candidate } from "../../routing/candidates.ts";
 import { noChoice, type ChoiceProgress } from "./choice-progress.ts";
 import type { OpenStream } from "../../upstream-client/event-batches.ts";
 import { inParallel } from "../../domain/waiting/in-parallel.ts";
@@ -16,23 +16,20 @@ export interface ChatTarget {
   readonly candidate: Candidate;
 }
 
-/** A chat request on its way to one target. */
+/** A chat request to one target. */
 export interface ChatAttempt extends ChatTarget {
   readonly request: ChatRequest;
   readonly context: AttemptContext;
 }
 
-/** Most requests that the choices of one call have under way at once. */
+/** Limit on parallel requests for the choices of one call. */
 const choicesAtOnce = 8;
 
 export function choiceCount(request: ChatRequest): number {
   return request.n ?? 1;
 }
 
-/**
- * How often the upstreams of a model, or of its fallbacks, may read the input of a request: once for
- * each choice, or once.
- */
+/** How often upstreams may read the input of a request: once per choice, or once. */
 export function inputReadings(
   request: ChatRequest,
   model: Model,
@@ -46,8 +43,8 @@ export function inputReadings(
 }
 
 /**
- * The whole answer, whether the upstream takes the number of choices or one choice a request. What
- * is answered stays so in `progress` when this throws.
+ * Returns the whole answer, with one request per choice where the upstream requires it. `progress`
+ * keeps finished choices when this throws.
  */
 export async function attemptChat(
   attempt: ChatAttempt,
@@ -65,7 +62,7 @@ export async function attemptChat(
     else await sendApart(attempt, progress);
     return progress.result();
   } finally {
-    // Choices that were answered before another failed have used their tokens.
+    // Choices answered before another failed have used their tokens.
     context.meter.reportedPart(progress.reportedUsage);
   }
 }
@@ -83,7 +80,7 @@ async function sendApart(attempt: ChatAttempt, progress: ChoiceProgress): Promis
   const { request, codec, candidate, context } = attempt;
   const exchange = codec.encode({ ...request, n: null }, candidate.target.model);
   const missing = progress.missing();
-  const limit = Math.min(choicesAtOnce, placesAt(candidate));
+  const limit = Math.min(choicesAtOnce, slotsAt(candidate));
   const work = { count: missing.length, limit, signal: context.call.signal };
   await inParallel(work, async (order, signal) => {
     const own = contextOf(attempt, order < limit, signal);
@@ -92,7 +89,7 @@ async function sendApart(attempt: ChatAttempt, progress: ChoiceProgress): Promis
   });
 }
 
-/** As `attemptChat`, until the first events of the answer. */
+/** Like `attemptChat`, until the first events of the answer. */
 export async function attemptChatStream(attempt: ChatAttempt): Promise<OpenStream<ChatEvent>> {
   const { request, codec, candidate, context } = attempt;
   const choices = choiceCount(request);
@@ -101,7 +98,7 @@ export async function attemptChatStream(attempt: ChatAttempt): Promise<OpenStrea
   }
   const exchange = codec.encodeStream({ ...request, n: null }, candidate.target.model);
   const { signal } = context.call;
-  const limit = Math.min(choicesAtOnce, choices, placesAt(candidate));
+  const limit = Math.min(choicesAtOnce, choices, slotsAt(candidate));
   const open = (choice: number, ownSignal: AbortSignal) =>
     attemptStream(exchange, candidate, contextOf(attempt, choice < limit, ownSignal));
   const opened = await openTogether({ count: limit, limit, signal }, open);
@@ -112,8 +109,8 @@ export async function attemptChatStream(attempt: ChatAttempt): Promise<OpenStrea
 }
 
 /**
- * The streams that fit at once are all open before the caller gets an event of any: providers limit
- * bursts, and what one of them refuses can then still be tried elsewhere.
+ * Opens the first streams together before any event is delivered: providers limit bursts, and a
+ * refused call can then still be retried elsewhere.
  */
 async function openTogether(
   work: Parameters<typeof inParallel>[0],
@@ -133,8 +130,8 @@ async function openTogether(
 }
 
 /**
- * One choice's own. Later choices follow one whose place comes free once its connection has come to
- * its end, a moment after its answer; what the others have brought by then must not be lost.
+ * The context of one choice. Later choices wait for a slot, which comes free a moment after an
+ * earlier answer; failing would lose the answers of the others.
  */
 function contextOf(
   { candidate, context }: ChatAttempt,

@@ -6,7 +6,7 @@ import { MergedChoices } from "./merged-choices.ts";
 
 type Batch = readonly ChatEvent[];
 
-/** A stream of prepared batches that counts how often it was read. */
+/** A stream of prepared batches that counts its reads. */
 class PreparedStream implements EventBatches<ChatEvent> {
   reads = 0;
   isCancelled = false;
@@ -48,7 +48,7 @@ async function readAll(merged: MergedChoices): Promise<ChatEvent[]> {
   return events;
 }
 
-test("nobody reads on while nobody asks: one batch of each stream waits at most", async () => {
+test("streams are read on demand: at most one batch of each waits", async () => {
   const endless = Array.from({ length: 1_000 }, () => [text("x")]);
   const streams = [new PreparedStream(endless), new PreparedStream(endless)];
   const merged = new MergedChoices({ choices: 2, opened: opened(streams), open: noMore, signal });
@@ -60,7 +60,7 @@ test("nobody reads on while nobody asks: one batch of each stream waits at most"
   }
 });
 
-test("choices take turns: a stream that always has something does not hold up the others", async () => {
+test("choices take turns: a busy stream does not hold up the others", async () => {
   const endless = Array.from({ length: 1_000 }, () => [text("x")]);
   const streams = [new PreparedStream(endless), new PreparedStream(endless)];
   const merged = new MergedChoices({ choices: 2, opened: opened(streams), open: noMore, signal });
@@ -68,7 +68,7 @@ test("choices take turns: a stream that always has something does not hold up th
   for (const { reads } of streams) expect(reads).toBe(50);
 });
 
-test("whatever the batches, every choice's events come in order and under its own number", async () => {
+test("events of every choice arrive in order and under its own index", async () => {
   const anyBatches = fc.array(fc.array(fc.string(), { minLength: 1, maxLength: 3 }), {
     maxLength: 6,
   });
@@ -99,7 +99,7 @@ test("whatever the batches, every choice's events come in order and under its ow
   );
 });
 
-test("a failure ends every stream, and is told once the batches before it are taken", async () => {
+test("a failure ends every stream, and is thrown after the earlier batches", async () => {
   const sound = new PreparedStream(Array.from({ length: 100 }, () => [text("x")]));
   const broken = new PreparedStream([]);
   broken.next = () => Promise.reject(new Error("broke off"));
@@ -111,7 +111,7 @@ test("a failure ends every stream, and is told once the batches before it are ta
   expect(await merged.next()).toBeUndefined();
 });
 
-test("a stream that opens after the merged one was cancelled is cancelled as well", async () => {
+test("a stream that opens after the cancellation is cancelled too", async () => {
   const late = new PreparedStream([]);
   let finishOpening: (stream: OpenStream<ChatEvent>) => void = () => undefined;
   let openingSignal = signal;

@@ -5,22 +5,22 @@ import { largest, sumReported, sumUsage } from "../metering/sum-usage.ts";
 
 export interface MergedChoicesOptions {
   readonly choices: number;
-  /** The streams of the first choices; as many are under way at any time. */
+  /** The streams of the first choices; their number is the limit on open streams. */
   readonly opened: readonly OpenStream<ChatEvent>[];
   readonly open: (choice: number, signal: AbortSignal) => Promise<OpenStream<ChatEvent>>;
-  /** Fires when the caller leaves. */
+  /** Aborts when the caller leaves. */
   readonly signal: AbortSignal;
 }
 
-/** What a stream brought: its next batch, or its end, or its failure. */
+/** The next batch of a stream, its end, or its failure. */
 interface Arrival {
   readonly choice: number;
   readonly batch: Promise<readonly ChatEvent[] | undefined>;
 }
 
 /**
- * One streamed answer made of a stream for each choice. A stream is read on only when its last
- * batch was taken, so at most one batch of each open stream waits here.
+ * Merges one stream per choice into one answer. A stream is read on only after its last batch was
+ * taken, so at most one batch of each waits here.
  */
 export class MergedChoices implements EventBatches<ChatEvent> {
   readonly #options: MergedChoicesOptions;
@@ -39,7 +39,7 @@ export class MergedChoices implements EventBatches<ChatEvent> {
     for (const stream of options.opened) this.#start(Promise.resolve(stream));
   }
 
-  /** The next batch, of whichever choice it comes first. The first failure ends all choices. */
+  /** Returns the next batch of any choice. The first failure ends all choices. */
   async next(): Promise<readonly ChatEvent[] | undefined> {
     try {
       while (!this.#isOver) {
@@ -90,7 +90,7 @@ export class MergedChoices implements EventBatches<ChatEvent> {
     }
   }
 
-  /** Reads on at once, so that the streams of all choices flow beside each other. */
+  /** Reads on at once, so that all choices stream in parallel. */
   #accept(choice: number, events: readonly ChatEvent[]): readonly ChatEvent[] {
     const stream = this.#open.get(choice);
     if (stream !== undefined) this.#await({ choice, batch: stream.next() });
@@ -111,7 +111,7 @@ export class MergedChoices implements EventBatches<ChatEvent> {
     return usage === undefined ? [] : [{ type: "usage-report", usage }];
   }
 
-  /** What all choices together have said so far. */
+  /** Sum of the usage reported so far. */
   #keepUsage(choice: number, usage: TokenUsage): TokenUsage {
     this.#usages[choice] = largest(this.#usages[choice], usage);
     return sumReported(this.#usages) ?? usage;

@@ -2,7 +2,7 @@ import type { EmbeddingInput, EmbeddingRequest } from "../../domain/chat/embeddi
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { EmbeddingCodec } from "../../upstreams/adapter.ts";
 import { attemptWhole, type AttemptContext } from "../attempts/attempt.ts";
-import { placesAt, type Candidate } from "../../routing/candidates.ts";
+import { slotsAt, type Candidate } from "../../routing/candidates.ts";
 import type { EmbeddingProgress } from "./embedding-progress.ts";
 import { inParallel } from "../../domain/waiting/in-parallel.ts";
 import { waitBeforeItemRetry } from "./item-retry.ts";
@@ -10,10 +10,10 @@ import { timeoutsOf } from "../../upstream-client/timeouts-of.ts";
 import { wait } from "../../domain/waiting/wait.ts";
 import { whyEnded } from "../../domain/waiting/why-ended.ts";
 
-/** The inputs of an embeddings request on their way to one target. */
+/** An embeddings request to one target. */
 export interface EmbeddingAttempt {
   readonly request: EmbeddingRequest;
-  /** The inputs of the request as the target takes them. */
+  /** The inputs in a form that the target accepts. */
   readonly inputs: readonly EmbeddingInput[];
   readonly progress: EmbeddingProgress;
   readonly codec: EmbeddingCodec;
@@ -22,8 +22,8 @@ export interface EmbeddingAttempt {
 }
 
 /**
- * Sends what is still missing, in as many requests as the target needs and at most the model's
- * `fanOut` at a time. What is answered stays so when this throws.
+ * Sends the missing inputs in as many requests as the target needs, at most `fanOut` at a time.
+ * Finished inputs are kept when this throws.
  */
 export async function sendMissing(attempt: EmbeddingAttempt): Promise<void> {
   const { request, inputs, progress, codec, candidate, context } = attempt;
@@ -36,15 +36,15 @@ export async function sendMissing(attempt: EmbeddingAttempt): Promise<void> {
   }
   const { call } = context;
   const deadline = call.receivedAt + timeoutsOf(candidate).totalMs;
-  const places = Math.min(candidate.model.fanOut, placesAt(candidate));
+  const places = Math.min(candidate.model.fanOut, slotsAt(candidate));
   const work = { count: batches.length, limit: places, signal: call.signal };
   try {
     await inParallel(work, (index, signal) => {
       const own = { ...attempt, context: { ...context, call: { ...call, signal } } };
-      return sendPatiently(own, batches[index] ?? [], deadline);
+      return sendWithRetries(own, batches[index] ?? [], deadline);
     });
   } finally {
-    // Batches that were answered before another failed have used their tokens.
+    // Batches answered before another failed have used their tokens.
     context.meter.reportedPart(progress.reportedUsage);
   }
 }
@@ -60,8 +60,8 @@ function splitIntoBatches(
   return batches;
 }
 
-/** Tries one batch again for as long as it pays; the others go on meanwhile. */
-async function sendPatiently(
+/** Retries one batch while the others go on. */
+async function sendWithRetries(
   attempt: EmbeddingAttempt,
   batch: readonly number[],
   deadline: number,

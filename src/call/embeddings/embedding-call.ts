@@ -16,7 +16,7 @@ import { sendMissing } from "./embedding-batches.ts";
 import { EmbeddingProgress } from "./embedding-progress.ts";
 import { measureEmbeddingInput } from "../../admission/estimate/estimate.ts";
 import { ReadTexts } from "../../admission/estimate/fewest-tokens.ts";
-import type { Operation } from "../operation.ts";
+import type { CallWork } from "../call-work.ts";
 import { possibleTargets } from "../attempts/possible-targets.ts";
 import { withHooks } from "../hooks/begin-hooks.ts";
 import { embeddingAnswerOf, embeddingRequestOf } from "../hooks/hooked-call.ts";
@@ -25,13 +25,13 @@ import type { PipelineServices } from "../services.ts";
 
 export interface EmbeddingCall {
   readonly request: EmbeddingRequest;
-  /** Length of the JSON body; what the input estimate is made from. */
+  /** Length of the JSON body, for the input estimate. */
   readonly bodyBytes: number;
-  /** Turns token ids into texts, for upstreams that take only texts. Throws `GatewayError`. */
+  /** Decodes token ids for upstreams that accept only texts. Throws `GatewayError`. */
   readonly decodeTokens: (inputs: readonly TextInput[]) => Promise<readonly string[]>;
 }
 
-/** Runs an embeddings call to its whole answer. Throws `GatewayError`. */
+/** Runs an embeddings call to its complete answer. Throws `GatewayError`. */
 export async function runEmbeddings(
   arriving: Call,
   read: EmbeddingCall,
@@ -39,19 +39,19 @@ export async function runEmbeddings(
 ): Promise<StartedCall<EmbeddingResult>> {
   const call = withHooks(arriving, services.onHookFailed);
   const embedding = call.hooks === undefined ? read : await embeddingRequestOf(call, read);
-  const started = await runCall(call, embeddingOperation(embedding), services);
+  const started = await runCall(call, embeddingWork(embedding), services);
   started.meter.reported(started.answer.usage);
   const { hooks } = call;
   return completeWhole(started, hooks && ((whole) => embeddingAnswerOf(hooks, whole)));
 }
 
-function embeddingOperation(embedding: EmbeddingCall): Operation<EmbeddingResult> {
+function embeddingWork(embedding: EmbeddingCall): CallWork<EmbeddingResult> {
   const { request, bodyBytes } = embedding;
   const size = { textBytes: bodyBytes, attachmentTokens: 0 };
   const sizeWithImages = measureEmbeddingInput(request, bodyBytes);
   const hasImages = sizeWithImages.attachmentTokens > 0;
   const progress = new EmbeddingProgress(request.inputs.length);
-  // How many tokens the ids of one model are to another is not known.
+  // Token ids of one model say nothing about the count in another.
   const texts = new ReadTexts(request.inputs.flatMap(textsOf));
   return {
     alias: request.model,
@@ -60,7 +60,7 @@ function embeddingOperation(embedding: EmbeddingCall): Operation<EmbeddingResult
     measure: (model, call) => (hasImages && readsImages(model, call) ? sizeWithImages : size),
     output: { cap: 0, choices: 1 },
     check(model) {
-      // The window holds for each input.
+      // The window applies to each input.
       const tokens = texts.mostFor(model.contextWindow);
       checkContextWindow({ tokens, isCounted: false }, model);
     },
@@ -74,14 +74,14 @@ function embeddingOperation(embedding: EmbeddingCall): Operation<EmbeddingResult
   };
 }
 
-/** What a model certainly reads as text. */
+/** Text that the model certainly reads. */
 function textsOf(input: EmbeddingInput): readonly string[] {
   if (typeof input === "string") return isImageText(input) ? [] : [input];
   if (!isContent(input)) return [];
   return input.content.flatMap((part) => (part.type === "text" ? part.text : []));
 }
 
-/** Whether any upstream that may serve reads images: to the others their data is text. */
+/** Whether a possible upstream reads images; to others they are text. */
 function readsImages(model: Model, call: Pick<Call, "snapshot" | "environment">): boolean {
   const { upstreams } = call.snapshot;
   return possibleTargets(model, call).some(({ alias, target }) =>
@@ -103,7 +103,7 @@ function acceptableInputs(
   codec: EmbeddingCodec,
 ): readonly EmbeddingInput[] | Promise<readonly EmbeddingInput[]> {
   if (codec.takesTokenIds) return request.inputs;
-  // Token ids never come together with other inputs.
+  // Token ids are never mixed with other inputs.
   const tokens = request.inputs.flatMap((input) =>
     typeof input === "string" || isContent(input) ? [] : [input],
   );

@@ -2,7 +2,7 @@ import type { EmbeddingResult, EmbeddingVector } from "../../domain/chat/embeddi
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 import { sumReported, sumUsage } from "../metering/sum-usage.ts";
 
-/** What is done of an embeddings call. It outlives attempts: no input is sent again once answered. */
+/** Finished inputs of an embeddings call. Outlives attempts, so that no input is sent twice. */
 export class EmbeddingProgress {
   readonly #vectors: (EmbeddingVector | undefined)[];
   readonly #usages: (TokenUsage | undefined)[] = [];
@@ -11,24 +11,24 @@ export class EmbeddingProgress {
     this.#vectors = Array.from({ length: inputs });
   }
 
-  /** Indexes of the inputs without an answer, in their order. */
+  /** Indexes of the unanswered inputs, ascending. */
   missing(): readonly number[] {
     return [...this.#vectors.keys()].filter((index) => this.#vectors[index] === undefined);
   }
 
-  /** `result` has a vector for each of `indexes`, in that order. What a hedge brought counts once. */
+  /** `result` has a vector for each of `indexes`, in order. Those answered twice count once. */
   add(indexes: readonly number[], result: EmbeddingResult): void {
     if (indexes.every((index) => this.#vectors[index] !== undefined)) return;
     for (const [place, index] of indexes.entries()) this.#vectors[index] = result.vectors[place];
     this.#usages.push(result.usage);
   }
 
-  /** Of what is done and was counted. */
+  /** Usage of the finished inputs that was reported. */
   get reportedUsage(): TokenUsage | undefined {
     return sumReported(this.#usages);
   }
 
-  /** Meaningful when nothing is missing. */
+  /** Valid once nothing is missing. */
   result(): EmbeddingResult {
     const vectors = this.#vectors.filter((vector) => vector !== undefined);
     return { vectors, usage: sumUsage(this.#usages) };

@@ -12,7 +12,7 @@ test("waits double from 100 ms, with full jitter, for four tries in all", () => 
   expect(waitBeforeItemRetry(throttled, 4, 0)).toBeUndefined();
 });
 
-test("what the upstream asked for is waited at least, and never more than two seconds", () => {
+test("the Retry-After is the minimum wait, two seconds the maximum", () => {
   const anyAsk = fc.integer({ min: 0, max: 100_000 });
   const anyRandom = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
   fc.assert(
@@ -24,7 +24,7 @@ test("what the upstream asked for is waited at least, and never more than two se
   );
 });
 
-test.each(["throttled", "overloaded", "connection-lost"] as const)("%s passes", (kind) => {
+test.each(["throttled", "overloaded", "connection-lost"] as const)("%s is retried", (kind) => {
   expect(waitBeforeItemRetry({ kind, message: "" }, 1, 0)).toBe(0);
 });
 

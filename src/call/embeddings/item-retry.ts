@@ -1,12 +1,12 @@
 import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
 
-/** Tries of one part of a call at one target, the first included. */
+/** Limit on tries of one part of a call at one target. */
 const mostTries = 4;
 const firstBackoffMs = 100;
 const longestWaitMs = 2_000;
 
-/** What passes by itself in a moment; anything else is for `decideRetry` to judge. */
+/** Failures that pass in a moment; all others are left to `decideRetry`. */
 const passingKinds: ReadonlySet<UpstreamFailureKind> = new Set([
   "throttled",
   "overloaded",
@@ -14,9 +14,9 @@ const passingKinds: ReadonlySet<UpstreamFailureKind> = new Set([
 ]);
 
 /**
- * How long one part of a call waits, in milliseconds, before it goes to the same target again;
- * undefined when it should not. Full jitter on top of what the upstream asked for, so that parts
- * which were refused together do not come back together. `random` is in [0, 1).
+ * Time in milliseconds before one part of a call is retried at the same target; undefined for no
+ * retry. Full jitter on top of the Retry-After, so that refused parts do not come back together.
+ * `random` is in [0, 1).
  */
 export function waitBeforeItemRetry(
   failure: UpstreamFailureDetails,

@@ -10,7 +10,7 @@ import type {
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { UpstreamRequest } from "../../upstreams/adapter.ts";
 
-/** A hook failed where it can change nothing any more. Must not throw. */
+/** Called when a hook fails after the call is over. Must not throw. */
 export type OnHookFailed = (callId: string, hook: string, error: unknown) => void;
 
 interface BegunHook {
@@ -18,7 +18,7 @@ interface BegunHook {
   readonly points: HookPoints;
 }
 
-/** The call with the hooks that want to follow it; without any, the call as it is. */
+/** Adds the hooks that follow the call, if any. */
 export function withHooks<Begun extends Call>(call: Begun, onHookFailed: OnHookFailed): Begun {
   const begun = call.snapshot.hooks.flatMap((hook) => begin(hook, call) ?? []);
   if (begun.length === 0) return call;
@@ -31,7 +31,7 @@ function begin(hook: CallHook, call: Call): BegunHook | undefined {
   return points && { name: hook.name, points };
 }
 
-/** Each hook gets what the one before it returned. */
+/** Each hook gets the result of the one before. */
 class BegunHooks implements RunningHooks {
   readonly #callId: string;
   readonly #hooks: readonly BegunHook[];

@@ -6,7 +6,7 @@ import type { CallHook, HookPoints } from "../../snapshot/call-hooks.ts";
 export interface TaggedCall {
   readonly tag: string;
   readonly record: UsageRecord;
-  /** Pieces of the answer that went to the caller; 1 for a whole one. */
+  /** Parts of the answer sent to the caller; 1 for a whole answer. */
   readonly parts: number;
 }
 
@@ -19,8 +19,8 @@ export interface CallTagsOptions {
 const wellFormed = /^[A-Za-z0-9._:/-]{1,64}$/;
 
 /**
- * Tags calls: the value of one header of the caller goes to the upstream under the same name, and
- * is told with the end of the call, so that an operator can sort usage by team or feature.
+ * Tags calls: the value of a request header is sent to the upstream under the same name and
+ * reported at the end of the call, so that operators can group usage by team or feature.
  */
 export function callTags({ header, onTagged }: CallTagsOptions): CallHook {
   return {

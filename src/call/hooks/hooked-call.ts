@@ -3,7 +3,7 @@ import type { EmbeddingRequest, EmbeddingResult } from "../../domain/chat/embedd
 import type { Call } from "../../snapshot/call.ts";
 import type { RunningHooks } from "../../snapshot/call-hooks.ts";
 
-/** A request and how large its JSON is, which its input is estimated from. */
+/** A request and the size of its JSON, for the input estimate. */
 export interface SizedRequest<Request> {
   readonly request: Request;
   readonly bodyBytes: number;
@@ -11,7 +11,7 @@ export interface SizedRequest<Request> {
 
 type Hooked = Pick<Call, "hooks">;
 
-/** The chat request that the call goes on with. */
+/** The chat request after the hooks. */
 export async function chatRequestOf<Asked extends SizedRequest<ChatRequest>>(
   { hooks }: Hooked,
   asked: Asked,
@@ -20,7 +20,7 @@ export async function chatRequestOf<Asked extends SizedRequest<ChatRequest>>(
   return read?.kind === "chat" ? sized(asked, read.request) : asked;
 }
 
-/** The embeddings request that the call goes on with. */
+/** The embeddings request after the hooks. */
 export async function embeddingRequestOf<Asked extends SizedRequest<EmbeddingRequest>>(
   { hooks }: Hooked,
   asked: Asked,
@@ -34,13 +34,13 @@ function sized<Request, Asked extends SizedRequest<Request>>(asked: Asked, reque
   return { ...asked, request, bodyBytes: Buffer.byteLength(JSON.stringify(request)) };
 }
 
-/** The whole chat answer that the caller gets. */
+/** The chat answer after the hooks. */
 export async function chatAnswerOf(hooks: RunningHooks, answer: ChatResult): Promise<ChatResult> {
   const part = await hooks.answering({ kind: "chat", answer });
   return part.kind === "chat" ? part.answer : answer;
 }
 
-/** The vectors that the caller gets. */
+/** The vectors after the hooks. */
 export async function embeddingAnswerOf(
   hooks: RunningHooks,
   answer: EmbeddingResult,
@@ -49,7 +49,7 @@ export async function embeddingAnswerOf(
   return part.kind === "embedding" ? part.answer : answer;
 }
 
-/** The events that the caller gets of these. */
+/** The events after the hooks. */
 export async function eventsOf(
   hooks: RunningHooks,
   events: readonly ChatEvent[],

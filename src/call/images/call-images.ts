@@ -6,19 +6,18 @@ import { withCheckedAddresses } from "./handed-on-images.ts";
 import { ImageFailure } from "./image-failure.ts";
 import type { ImageShare } from "./image-memory.ts";
 import { checkAllowed, findAddresses, readImages, replaceAddresses } from "./inline-images.ts";
-import { noPlace } from "../../upstream-client/send.ts";
+import { noSlot } from "../../upstream-client/send.ts";
 import { whyEnded } from "../../domain/waiting/why-ended.ts";
 
-/** The images of one call together may be this many times as large as the largest one. */
+/** The images of one call may total so many times the limit of one. */
 const largestImagesPerCall = 4;
 
-/** An image by its first bytes alone: all that adapters look at. */
-const standIn = "data:image/png;base64,iVBORw0KGgo=";
+/** The first bytes of an image, which is all that adapters look at. */
+const placeholderImage = "data:image/png;base64,iVBORw0KGgo=";
 
 /**
- * The images that a call names by address. Each is checked or read once, however many targets are
- * tried. One that was read counts as memory until the call has an answer; then this must be
- * disposed of.
+ * Images that a call references by URL. Each is checked or fetched once for all targets. Fetched
+ * images count against the image memory until this is disposed of, once the call has an answer.
  */
 export class CallImages implements Disposable {
   readonly #request: ChatRequest;
@@ -31,8 +30,8 @@ export class CallImages implements Disposable {
   }
 
   /**
-   * The request as the target takes it. Nothing is read before it is known that the target can be
-   * asked at all. Throws as `encode`, `readImages` and `withCheckedAddresses` do.
+   * The request in the form the target accepts. Images are fetched only once the target is known to
+   * accept the request. Throws like `encode`, `readImages` and `withCheckedAddresses`.
    */
   async requestFor(target: ChatTarget, context: AttemptContext): Promise<ChatRequest> {
     const request = this.#request;
@@ -42,10 +41,10 @@ export class CallImages implements Disposable {
     if (params.size === 0) return request;
     if (this.#inlined === undefined) {
       codec.encode(
-        replaceAddresses(request, () => standIn),
+        replaceAddresses(request, () => placeholderImage),
         candidate.target.model,
       );
-      if (candidate.upstream.inFlight.free === 0) throw noPlace();
+      if (candidate.upstream.inFlight.free === 0) throw noSlot();
       this.#inlined = this.#inline(params, context);
     }
     return this.#inlined;

@@ -15,20 +15,20 @@ import { whyEnded } from "../../domain/waiting/why-ended.ts";
 export interface ImageFetch {
   readonly settings: ImageFetchSettings;
   readonly resolveHost: ResolveHost;
-  /** Fires when nobody waits for the image any more. */
+  /** Aborts when the image is no longer needed. */
   readonly signal: AbortSignal;
-  /** Told of every piece; may throw `ImageFailure` to end the reading. */
+  /** Called for every chunk; may throw `ImageFailure` to stop. */
   readonly onBytes: (count: number) => void;
 }
 
-/** Each is checked like the first address. */
+/** Each redirect is checked like the first URL. */
 const mostRedirects = 2;
 const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 /**
- * Reads an image by the address a caller gave and returns it as a data URL. The request goes only
- * to addresses that were checked, and carries nothing of the caller's or the gateway's. Throws
- * `ImageFailure`, or `GatewayError` `caller_left`.
+ * Fetches an image by URL and returns it as a data URL. Connects only to checked addresses and
+ * sends nothing of the caller or the gateway. Throws `ImageFailure`, or `GatewayError`
+ * `caller_left`.
  */
 export async function fetchImage(address: string, fetching: ImageFetch): Promise<string> {
   const { settings } = fetching;
@@ -45,7 +45,7 @@ export async function fetchImage(address: string, fetching: ImageFetch): Promise
     throw new ImageFailure(reason, { cause: error });
   } finally {
     clearTimeout(timer);
-    // Closes what was left unread.
+    // Closes the connection if the body was not read.
     end.abort();
   }
 }
@@ -64,7 +64,7 @@ async function follow(address: string, fetching: ImageFetch): Promise<Response> 
   }
 }
 
-/** Addresses of a host that do not answer are passed over. */
+/** Tries the addresses of the host in order. */
 async function connect(source: ImageSource, signal: AbortSignal): Promise<Response> {
   let failure: unknown;
   for (const address of source.addresses) {
@@ -78,7 +78,7 @@ async function connect(source: ImageSource, signal: AbortSignal): Promise<Respon
   throw new ImageFailure("it could not be downloaded", { cause: failure });
 }
 
-/** The address takes the place of the name, so that no other look-up decides where it goes. */
+/** Puts the address in place of the name, so that no second lookup decides the destination. */
 function request(url: URL, address: string, signal: AbortSignal): Promise<Response> {
   const pinned = new URL(url);
   pinned.hostname = address.includes(":") ? `[${address}]` : address;

@@ -11,17 +11,17 @@ import { whyEnded } from "../../domain/waiting/why-ended.ts";
 export interface AddressCheck {
   readonly settings: ImageFetchSettings;
   readonly resolveHost: ResolveHost;
-  /** Fires when nobody waits for the answer any more. */
+  /** Aborts when the answer is no longer needed. */
   readonly signal: AbortSignal;
 }
 
-/** Most names of one call that are looked up at once. */
+/** Limit on parallel lookups of one call. */
 const lookupsAtOnce = 4;
 
 /**
- * The request for an upstream that reads images by address itself: with addresses that the gateway
- * would read as well, each in the form that was checked, because readers differ in what they make
- * of odd ones. Throws `GatewayError`.
+ * The request for an upstream that fetches images itself: every URL must be one the gateway would
+ * fetch, and is sent in the checked form, because parsers differ on odd URLs. Throws
+ * `GatewayError`.
  */
 export async function withCheckedAddresses(
   request: ChatRequest,
@@ -41,7 +41,7 @@ export async function withCheckedAddresses(
   return isAsSent ? request : replaceAddresses(request, (address) => urls.get(address)?.href);
 }
 
-/** Where images lie, with the field that named it first. */
+/** A host with images and the first field that names it. */
 interface Host {
   readonly url: URL;
   readonly param: string;
@@ -51,7 +51,7 @@ function parsed(address: string, param: string, settings: ImageFetchSettings): U
   try {
     return parseImageUrl(address, settings);
   } catch (error) {
-    throw error instanceof ImageFailure ? notHandedOn(error, param) : error;
+    throw error instanceof ImageFailure ? notForwarded(error, param) : error;
   }
 }
 
@@ -60,8 +60,8 @@ async function checkHosts(
   { settings, resolveHost, signal: callerSignal }: AddressCheck,
 ): Promise<void> {
   if (hosts.length > settings.maxImages) throw tooManyHosts(settings.maxImages);
-  const patience = AbortSignal.timeout(settings.timeoutMs);
-  const signal = AbortSignal.any([callerSignal, patience]);
+  const timeout = AbortSignal.timeout(settings.timeoutMs);
+  const signal = AbortSignal.any([callerSignal, timeout]);
   const work = { count: hosts.length, limit: lookupsAtOnce, signal };
   await inParallel(work, async (index, ownSignal) => {
     const host = hosts[index];
@@ -70,9 +70,9 @@ async function checkHosts(
       await abortable(locateImage(host.url, settings, resolveHost), ownSignal);
     } catch (error) {
       if (callerSignal.aborted) throw whyEnded(callerSignal);
-      if (error instanceof ImageFailure) throw notHandedOn(error, host.param);
+      if (error instanceof ImageFailure) throw notForwarded(error, host.param);
       const late = new ImageFailure("its host could not be looked up in time", { cause: error });
-      throw notHandedOn(late, host.param);
+      throw notForwarded(late, host.param);
     }
   });
 }
@@ -86,7 +86,7 @@ function tooManyHosts(mostHosts: number): GatewayError {
   });
 }
 
-function notHandedOn(failure: ImageFailure, param: string): GatewayError {
+function notForwarded(failure: ImageFailure, param: string): GatewayError {
   return new GatewayError("invalid_image_url", {
     message:
       `The model may not be sent to the address of the image: ${failure.message}. ` +

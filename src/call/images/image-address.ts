@@ -3,19 +3,19 @@ import { isIP } from "node:net";
 import { ImageFailure } from "./image-failure.ts";
 import { addressReach } from "./public-address.ts";
 
-/** Where an image lies, and the checked addresses to connect to for it. */
+/** The URL of an image and the checked addresses of its host. */
 export interface ImageSource {
   readonly url: URL;
-  /** Never empty; each may be connected to. */
+  /** Never empty. */
   readonly addresses: readonly string[];
 }
 
 export type ResolveHost = (hostname: string) => Promise<readonly string[]>;
 
-/** Bounds the tries at a host whose addresses do not answer. */
+/** Limit on the addresses of a host that are tried. */
 const mostAddresses = 3;
 
-/** Reads an address that a caller or a redirect gave. Throws `ImageFailure`. */
+/** Parses a URL from a caller or a redirect. Throws `ImageFailure`. */
 export function parseImageUrl(text: string, settings: ImageFetchSettings, base?: URL): URL {
   const url = URL.parse(text, base?.href);
   if (url === null) throw new ImageFailure("its address is not a URL");
@@ -29,14 +29,14 @@ export function parseImageUrl(text: string, settings: ImageFetchSettings, base?:
   if (settings.allowedHosts.length > 0 && !isNamed) {
     throw new ImageFailure("its host is not one that images may come from");
   }
-  // Services that are no web servers listen elsewhere; the operator answers for hosts by name.
+  // Other ports may belong to other services; allowed hosts are the operator's responsibility.
   if (url.port !== "" && !isNamed) throw new ImageFailure("its port is not allowed");
   return url;
 }
 
 /**
- * Resolves a host once and checks all of its answers: the connection then goes to an address that
- * was checked, whatever the name resolves to a moment later. Throws `ImageFailure`.
+ * Resolves a host once and checks all its addresses. The connection then uses a checked address,
+ * even if the name resolves differently later. Throws `ImageFailure`.
  */
 export async function locateImage(
   url: URL,
@@ -49,19 +49,19 @@ export async function locateImage(
     const reach = addressReach(address);
     return reach === "public" || (reach === "private" && settings.allowsPrivateAddresses);
   };
-  // One text for both, so that nobody learns which names exist inside.
+  // The same message for both, so that internal names are not revealed.
   if (addresses.length === 0 || !addresses.every(isAllowed)) {
     throw new ImageFailure("its host has no address that images may come from");
   }
   return { url, addresses: addresses.slice(0, mostAddresses) };
 }
 
-/** Without the brackets of IPv6. */
+/** The host name without brackets of IPv6. */
 export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, "");
 }
 
-/** As operators write it: a name with the root's dot is the same name. */
+/** The host name without a trailing dot, as operators write it. */
 function nameOf(url: URL): string {
   return url.hostname.replace(/\.$/, "");
 }

@@ -1,4 +1,4 @@
-/** Why an image could not be read: words for the caller, who chose the address. */
+/** Why an image could not be fetched, in words for the caller. */
 export class ImageFailure extends Error {
   override readonly name = "ImageFailure";
 }

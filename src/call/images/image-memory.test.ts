@@ -5,7 +5,7 @@ const forever = new AbortController().signal;
 /** Longer than any test. */
 const longMs = 60_000;
 
-test("who asks first gets first, though a later one would fit at once", async () => {
+test("shares are granted in order, even if a later one would fit at once", async () => {
   const memory = new ImageMemory(100);
   const first = await memory.take(60, forever, longMs);
   const order: string[] = [];
@@ -26,7 +26,7 @@ test("who asks first gets first, though a later one would fit at once", async ()
   expect(memory.heldBytes).toBe(0);
 });
 
-test("what turns out smaller makes room, and a share counts no more once it is released", async () => {
+test("shrinking makes room, and a released share no longer counts", async () => {
   const memory = new ImageMemory(100);
   const share = await memory.take(100, forever, longMs);
   const waiting = memory.take(70, forever, longMs);
@@ -41,7 +41,7 @@ test("what turns out smaller makes room, and a share counts no more once it is r
   expect(memory.heldBytes).toBe(0);
 });
 
-test("what is larger than all there is comes in alone", async () => {
+test("a request larger than the limit is granted alone", async () => {
   const memory = new ImageMemory(100);
   const small = await memory.take(1, forever, longMs);
   const huge = memory.take(1_000, forever, longMs);
@@ -52,7 +52,7 @@ test("what is larger than all there is comes in alone", async () => {
   expect(memory.heldBytes).toBe(0);
 });
 
-test("who gives up, for lack of time or of interest, lets the next one in", async () => {
+test("a wait that times out or is aborted lets the next one in", async () => {
   const memory = new ImageMemory(100);
   const share = await memory.take(90, forever, longMs);
   const leaving = new AbortController();

@@ -1,15 +1,15 @@
-/** A part of the memory, held until it is released. */
+/** A share of the memory, held until it is released. */
 export interface ImageShare {
-  /** Gives back what was not needed. */
+  /** Returns the part that was not needed. */
   shrinkTo(bytes: number): void;
-  /** Once; later ones change nothing. */
+  /** Idempotent. */
   release(): void;
 }
 
-/** Most bytes of images that all calls hold at once; requests made of them take some times more. */
+/** Limit on image bytes of all calls together; their requests take several times more. */
 export const imageMemoryBytes = 128 * 1024 * 1024;
 
-/** Shares a number of bytes between calls, in the order in which they ask. */
+/** Shares a number of bytes between calls, first come, first served. */
 export class ImageMemory {
   readonly #limitBytes: number;
   readonly #waiting = new Set<Waiting>();
@@ -24,10 +24,10 @@ export class ImageMemory {
   }
 
   /**
-   * Waits until there is room; undefined when the time is over or the signal has fired. Who holds a
-   * share must not wait for another. What is larger than the limit gets all there is.
+   * Waits for room; undefined on timeout or abort. A holder of a share must not wait for another. A
+   * request above the limit gets all of it.
    */
-  take(bytes: number, signal: AbortSignal, patienceMs: number): Promise<ImageShare | undefined> {
+  take(bytes: number, signal: AbortSignal, timeoutMs: number): Promise<ImageShare | undefined> {
     if (signal.aborted) return Promise.resolve(undefined);
     return new Promise((resolve) => {
       const end = (share: ImageShare | undefined): void => {
@@ -35,22 +35,22 @@ export class ImageMemory {
         signal.removeEventListener("abort", giveUp);
         this.#waiting.delete(waiting);
         resolve(share);
-        this.#letIn();
+        this.#grantNext();
       };
       const giveUp = (): void => end(undefined);
-      const waiting = { bytes: Math.min(bytes, this.#limitBytes), letIn: end };
-      const timer = setTimeout(giveUp, patienceMs);
+      const waiting = { bytes: Math.min(bytes, this.#limitBytes), grant: end };
+      const timer = setTimeout(giveUp, timeoutMs);
       signal.addEventListener("abort", giveUp, { once: true });
       this.#waiting.add(waiting);
-      this.#letIn();
+      this.#grantNext();
     });
   }
 
-  /** The first in the row; each that ends its wait looks after the next. */
-  #letIn(): void {
+  /** Grants the first waiting share, which then calls this for the next. */
+  #grantNext(): void {
     const [first] = this.#waiting;
     if (first === undefined || this.#heldBytes + first.bytes > this.#limitBytes) return;
-    first.letIn(this.#share(first.bytes));
+    first.grant(this.#share(first.bytes));
   }
 
   #share(bytes: number): ImageShare {
@@ -63,7 +63,7 @@ export class ImageMemory {
     const giveBack = (keptBytes: number): void => {
       if (keptBytes >= heldBytes) return;
       hold(keptBytes);
-      this.#letIn();
+      this.#grantNext();
     };
     return { shrinkTo: giveBack, release: () => giveBack(0) };
   }
@@ -71,5 +71,5 @@ export class ImageMemory {
 
 interface Waiting {
   readonly bytes: number;
-  readonly letIn: (share: ImageShare) => void;
+  readonly grant: (share: ImageShare) => void;
 }

@@ -1,7 +1,7 @@
-/** The image formats that every vision model takes. */
+/** The image formats that every vision model accepts. */
 export type ImageType = "image/png" | "image/jpeg" | "image/gif" | "image/webp";
 
-/** What the first bytes say; headers and names of files may say anything. */
+/** Detects the format by the first bytes, since headers and file names are unreliable. */
 export function imageTypeOf(bytes: Uint8Array): ImageType | undefined {
   if (has(bytes, 0, "\x89PNG\r\n\x1a\n")) return "image/png";
   if (has(bytes, 0, "\xff\xd8\xff")) return "image/jpeg";
@@ -10,7 +10,7 @@ export function imageTypeOf(bytes: Uint8Array): ImageType | undefined {
   return undefined;
 }
 
-/** Whether the characters of `signature`, each one byte, lie at `offset`. */
+/** Whether `signature`, one byte per character, is at `offset`. */
 function has(bytes: Uint8Array, offset: number, signature: string): boolean {
   const found = bytes.subarray(offset, offset + signature.length);
   return Buffer.from(signature, "latin1").equals(found);

@@ -6,12 +6,12 @@ import { fetchImage, type ImageFetch } from "./fetch-image.ts";
 import { ImageFailure } from "./image-failure.ts";
 import { inParallel } from "../../domain/waiting/in-parallel.ts";
 
-/** Most images of one call that are read at once. */
+/** Limit on parallel image fetches of one call. */
 const imagesAtOnce = 4;
 
 /**
- * Reads images and gives their data URLs by address. `params` holds the field of each address.
- * Throws `GatewayError` for an image that cannot be read.
+ * Fetches images and returns their data URLs by URL. `params` names the field of each URL. Throws
+ * `GatewayError` for an image that cannot be read.
  */
 export async function readImages(
   params: ReadonlyMap<string, string>,
@@ -31,8 +31,8 @@ export async function readImages(
 }
 
 /**
- * Throws `UpstreamFailure` `unsupported` where the operator has not allowed it, so that a target
- * which takes addresses may still serve the call, and `GatewayError` for too many images.
+ * Throws `UpstreamFailure` `unsupported` if the operator has not enabled it, so that a target that
+ * accepts URLs may still serve the call, and `GatewayError` for too many images.
  */
 export function checkAllowed(
   params: ReadonlyMap<string, string>,
@@ -43,7 +43,7 @@ export function checkAllowed(
   if (params.size > maxImages) throw tooMany(maxImages);
 }
 
-/** Addresses of images, each with the path of the first field that holds it. */
+/** Image URLs, each with the path of its first field. */
 export function findAddresses({ messages }: ChatRequest): ReadonlyMap<string, string> {
   const params = new Map<string, string>();
   for (const [message, { content }] of messages.entries()) {
@@ -62,7 +62,7 @@ function addressOf(part: ContentPart): string | undefined {
   return /^https?:/i.test(part.image_url.url) ? part.image_url.url : undefined;
 }
 
-/** The request with what `dataUrlOf` gives in the place of addresses. */
+/** Replaces image URLs by the results of `dataUrlOf`. */
 export function replaceAddresses(
   request: ChatRequest,
   dataUrlOf: (address: string) => string | undefined,

@@ -2,27 +2,24 @@ import type { ModelKind } from "../../domain/model.ts";
 import type { TokenUsage, UsageSource } from "../../domain/usage/usage.ts";
 import { largest } from "./sum-usage.ts";
 
-/** Tokens of a call as they are billed, and whose counts they are. */
+/** Billed tokens of a call and where the counts come from. */
 export interface CountedUsage {
   readonly usage: TokenUsage;
   readonly source: UsageSource;
 }
 
-/**
- * The tokens of one call: what its upstream says, and what stands in for it where it says nothing.
- * Never below what the upstream said.
- */
+/** The tokens of one call: those reported by the upstream, or an estimate. Never below a report. */
 export class CallUsage {
   readonly #kind: ModelKind;
-  /** The input as it is reserved. */
+  /** The reserved input tokens. */
   #inputTokens: number;
-  /** What the upstream said of the whole answer, of the answer so far, of choices that are done. */
+  /** Reports on the whole answer, on the answer so far, and on finished choices or batches. */
   #whole: TokenUsage | undefined;
   #soFar: TokenUsage | undefined;
   #part: TokenUsage | undefined;
   #deliveredPieces = 0;
   #deliveredCharacters = 0;
-  /** What was delivered when the upstream last said its counts so far. */
+  /** The delivered part that the last report so far covers. */
   #coveredPieces = 0;
   #coveredCharacters = 0;
 
@@ -31,12 +28,12 @@ export class CallUsage {
     this.#inputTokens = inputTokens;
   }
 
-  /** What is billed of the input as far as is known. */
+  /** Billed input tokens as known so far. */
   get inputTokens(): number {
     return this.#soFar?.inputTokens || this.#inputTokens;
   }
 
-  /** An upstream counted the input before it was admitted. */
+  /** An upstream counted the input before admission. */
   inputCounted(tokens: number): void {
     this.#inputTokens = tokens;
   }
@@ -61,7 +58,7 @@ export class CallUsage {
     this.#part = largest(this.#part, usage);
   }
 
-  /** The upstream's counts of the whole answer. */
+  /** The upstream's report on the whole answer. */
   get whole(): TokenUsage | undefined {
     return this.#whole;
   }
@@ -74,7 +71,7 @@ export class CallUsage {
     return tokensOf(this.#deliveredPieces, this.#deliveredCharacters);
   }
 
-  /** What the upstream said last, and what was delivered since. */
+  /** Output of the last report, plus what was delivered since. */
   get #outputSoFar(): number {
     const pieces = this.#deliveredPieces - this.#coveredPieces;
     const characters = this.#deliveredCharacters - this.#coveredCharacters;
@@ -82,11 +79,11 @@ export class CallUsage {
   }
 
   /**
-   * Of a whole answer. An upstream's count of 0 is none: no prompt is empty, and no text is without
-   * tokens. Only an upstream can say that an answer has none; vectors are no output.
+   * Usage of a complete answer. A reported 0 counts as missing, since neither prompts nor texts are
+   * empty; only a report can say that there was no output. Vectors are not output.
    */
   get ofAnswer(): CountedUsage {
-    // What was said of parts is in it, or was said of those that another attempt brought.
+    // Reports on parts are included in it, or belong to another attempt.
     const whole = this.#whole && largest(this.#whole, this.#soFar);
     const { usage: delivered, source } = this.ofDelivery;
     if (whole === undefined) {
@@ -102,7 +99,7 @@ export class CallUsage {
     return { usage, source: isSaid ? "upstream" : "counted" };
   }
 
-  /** Of an answer that ended early: all of its input, and the output that came. */
+  /** Usage of an answer that ended early: the whole input and the delivered output. */
   get ofDelivery(): CountedUsage {
     const said = this.#saidEarly;
     const inputTokens = Math.max(this.inputTokens, this.#part?.inputTokens ?? 0);
@@ -122,7 +119,7 @@ export class CallUsage {
     return { usage, source: this.hasDelivered ? "counted" : "estimated" };
   }
 
-  /** Of a call that brought nobody anything: only what its upstream counted. */
+  /** Usage of a call that delivered nothing: only what the upstream reported. */
   get ofFailure(): CountedUsage {
     const usage = this.#saidEarly;
     return usage === undefined ? nothing : { usage, source: "upstream" };
@@ -133,7 +130,7 @@ export class CallUsage {
   }
 }
 
-/** Most upstreams send a token a piece; where they send more, four characters make a token. */
+/** Most upstreams send one token per chunk; for larger chunks, four characters make a token. */
 function tokensOf(pieces: number, characters: number): number {
   return Math.max(pieces, Math.ceil(characters / 4));
 }

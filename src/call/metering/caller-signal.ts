@@ -1,6 +1,6 @@
 /**
- * The signal of a caller, for an answer that may outlive it. It ends what runs under `signal`,
- * until somebody else is put in charge of what happens then.
+ * The signal of a caller for an answer that may outlive it. Aborts `signal` when the caller leaves,
+ * until `handOver`.
  */
 export class CallerSignal {
   readonly source: AbortSignal;
@@ -18,18 +18,18 @@ export class CallerSignal {
     return this.#controller.signal;
   }
 
-  /** From now on the end of the caller does this, and only this. */
+  /** From now on only `onEnd` is called when the caller leaves. */
   handOver(onEnd: (reason: unknown) => void): void {
     this.#onEnd = onEnd;
     if (this.source.aborted) this.#follow();
   }
 
-  /** Ends what runs under `signal`. */
+  /** Aborts `signal`. */
   abort(reason: unknown): void {
     this.#controller.abort(reason);
   }
 
-  /** Whether the caller leaves matters no more. */
+  /** Stops following the caller. */
   release(): void {
     this.source.removeEventListener("abort", this.#follow);
   }

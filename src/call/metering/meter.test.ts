@@ -97,7 +97,7 @@ test("an admitted call holds its reservation until it ends, then its actual toke
   });
 });
 
-test("of several ends the first one counts, and it is accounted for once", async () => {
+test("only the first of several ends counts", async () => {
   const { meter, records, used } = await setUp();
   meter.reported(usage);
   meter.completed();
@@ -122,7 +122,7 @@ test("a call that failed before any output gets its tokens back", async () => {
   });
 });
 
-test("a call that failed later pays for its input and what was delivered", async () => {
+test("a call that failed later pays for its input and the delivered output", async () => {
   const { meter, records, used } = await setUp();
   meter.delivering(4);
   meter.delivering(40);
@@ -131,7 +131,7 @@ test("a call that failed later pays for its input and what was delivered", async
   expect(used()).toBe(111);
 });
 
-test("a caller that leaves pays for its input and what was delivered", async () => {
+test("a caller that leaves pays for its input and the delivered output", async () => {
   const { meter, records } = await setUp();
   for (let piece = 0; piece < 9; piece += 1) meter.delivering(2);
   meter.abandoned();
@@ -162,7 +162,7 @@ test("times are measured from the arrival of the call", async () => {
   expect(records[0]?.startedAt).toBe(clock.now() - 1_000);
 });
 
-test("a call is opened before it may be tried, with what its row will say", async () => {
+test("a call is opened in the ledger before its first attempt, with the data of its row", async () => {
   const { meter, ledger, clock } = await setUp();
   const { key } = callOf().caller;
   expect(ledger.opened).toEqual([
@@ -185,7 +185,7 @@ test("a call is opened before it may be tried, with what its row will say", asyn
   expect(ledger.closed[0]).toMatchObject({ ...ledger.opened[0] });
 });
 
-test("metrics and log hear of the same row as the ledger, once", async () => {
+test("metrics and log get the same row as the ledger, once", async () => {
   const { meter, records, ended } = await setUp();
   meter.completed();
   meter.abandoned();
@@ -193,7 +193,7 @@ test("metrics and log hear of the same row as the ledger, once", async () => {
   expect(ended[0]).toBe(records[0]);
 });
 
-test("the ledger hears of every thousand tokens and of every five seconds of a stream", async () => {
+test("a stream writes a checkpoint every thousand tokens and every five seconds", async () => {
   const { meter, ledger, clock } = await setUp();
   for (let piece = 0; piece < 2_500; piece += 1) meter.delivering(4);
   expect(ledger.checkpoints).toEqual([
@@ -208,7 +208,7 @@ test("the ledger hears of every thousand tokens and of every five seconds of a s
   expect(ledger.checkpoints.at(-1)).toEqual({ callId: "req_1", outputTokens: 2_502 });
 });
 
-test("the wall clock may jump while a call runs; it began when it began", async () => {
+test("a jump of the wall clock does not change the start of a call", async () => {
   const { meter, ledger, clock } = await setUp();
   clock.jumpWall(-3_600_000);
   clock.advance(100);
@@ -217,7 +217,7 @@ test("the wall clock may jump while a call runs; it began when it began", async 
   expect(ledger.closed[0]?.durationMs).toBe(100);
 });
 
-test("a whole answer of nothing has a token, unless the upstream says that it has none", async () => {
+test("an empty answer counts as one token, unless the upstream reports none", async () => {
   const silent = await setUp();
   silent.meter.completed();
   expect(silent.records[0]).toMatchObject({ outputTokens: 1, usageSource: "estimated" });
@@ -227,7 +227,7 @@ test("a whole answer of nothing has a token, unless the upstream says that it ha
   expect(told.records[0]).toMatchObject({ outputTokens: 0, usageSource: "upstream" });
 });
 
-test("a count of 0 for a prompt, or for an answer that came, is none", async () => {
+test("a reported 0 for a prompt or a non-empty answer is ignored", async () => {
   const { meter, records, used } = await setUp();
   meter.delivering(40);
   meter.reported({ ...usage, inputTokens: 0, outputTokens: 0, cachedInputTokens: 0 });
@@ -236,7 +236,7 @@ test("a count of 0 for a prompt, or for an answer that came, is none", async () 
   expect(used()).toBe(110);
 });
 
-test("of two reports on one answer the larger counts hold", async () => {
+test("the larger counts of two reports on one answer are billed", async () => {
   const { meter, records } = await setUp();
   meter.reported(usage);
   meter.reported({ ...usage, inputTokens: 3, outputTokens: 9 });
@@ -244,7 +244,7 @@ test("of two reports on one answer the larger counts hold", async () => {
   expect(records[0]).toMatchObject({ inputTokens: 90, outputTokens: 9, usageSource: "upstream" });
 });
 
-test("an input that was counted while the answer ran is billed as counted to who leaves", async () => {
+test("a caller that leaves is billed for the input as counted during the answer", async () => {
   const { meter, records } = await setUp();
   meter.reportedSoFar({ ...usage, inputTokens: 40, outputTokens: 1 });
   for (let piece = 0; piece < 9; piece += 1) meter.delivering(2);
@@ -253,7 +253,7 @@ test("an input that was counted while the answer ran is billed as counted to who
   expect(records[0]?.usageSource).toBe("counted");
 });
 
-test("of a call that is left no more is told as read from a cache or written to one than it read", async () => {
+test("cached tokens of an abandoned call never exceed its input", async () => {
   const { meter, records } = await setUp();
   const counts = { inputTokens: 40, outputTokens: 1, cachedInputTokens: 30, cacheWriteTokens: 70 };
   meter.reportedSoFar({ ...usage, ...counts });
@@ -262,7 +262,7 @@ test("of a call that is left no more is told as read from a cache or written to 
   expect(records[0]).toMatchObject({ cachedInputTokens: 30, cacheWriteTokens: 10 });
 });
 
-test("an answer that fails right after a count of its upstream is billed as that says", async () => {
+test("an answer that fails right after a usage report is billed as reported", async () => {
   const { meter, records } = await setUp();
   meter.delivering(400);
   meter.reportedSoFar({ ...usage, inputTokens: 40, outputTokens: 30 });
@@ -270,7 +270,7 @@ test("an answer that fails right after a count of its upstream is billed as that
   expect(records[0]).toMatchObject({ inputTokens: 40, outputTokens: 30, usageSource: "upstream" });
 });
 
-test("a call that is left pays at least what its choices have used that were counted", async () => {
+test("an abandoned call pays at least the reported usage of its choices", async () => {
   const few = await setUp();
   few.meter.reportedPart({ ...usage, inputTokens: 60, outputTokens: 700 });
   few.meter.delivering(2);
@@ -286,7 +286,7 @@ test("a call that is left pays at least what its choices have used that were cou
   });
 });
 
-test("an input that was counted before it was admitted is what is billed without another count", async () => {
+test("an input counted before admission is billed if there is no other report", async () => {
   const { meter, records } = await setUp();
   meter.inputCounted(33);
   meter.delivering(4);
@@ -294,7 +294,7 @@ test("an input that was counted before it was admitted is what is billed without
   expect(records[0]).toMatchObject({ inputTokens: 33, outputTokens: 1 });
 });
 
-test("a call that the ledger does not take gets its tokens back when it fails", async () => {
+test("a call that the ledger refuses gets its tokens back", async () => {
   const { meter, records, used } = await setUp({ takes: false });
   meter.failed(unavailable);
   expect(used()).toBe(0);

@@ -28,12 +28,9 @@ export interface MeterServices {
   readonly limits: LimitStore;
   readonly estimator: TokenEstimator;
   readonly ledger: CallLedger;
-  /**
-   * For metrics and log: the same row that the ledger gets, and what a call that failed failed with.
-   * Must not throw.
-   */
+  /** For metrics and log: the row of the ledger and the error of a failed call. Must not throw. */
   readonly onCallEnded: (record: UsageRecord, error?: GatewayError) => void;
-  /** A reservation that cannot be settled ages out by itself, but somebody should know. */
+  /** Called when a reservation cannot be settled; it expires by itself. */
   readonly onSettleFailed: (callId: string, error: unknown) => void;
 }
 
@@ -46,27 +43,27 @@ export interface MeterSubject {
   readonly isStreamed: boolean;
 }
 
-/** How many tokens beyond its reservation a stream may deliver before the limits hear of it. */
+/** Tokens that a stream may deliver beyond its reservation before the limits are updated. */
 const overrunTokens = 256;
-/** How much of a stream may be delivered, in tokens or time, before the ledger hears of it. */
+/** Tokens and time of a stream between two checkpoints in the ledger. */
 const checkpointTokens = 1_000;
 const checkpointIntervalMs = 5_000;
 
 /**
- * Follows one call to its end and accounts for it exactly once, however many of finish, failure
- * and departure are reported: the first one counts.
+ * Follows one call to its end and accounts for it exactly once: the first of completion, failure
+ * and departure counts.
  */
 export class Meter {
   readonly #services: MeterServices;
   readonly #subject: MeterSubject;
   readonly #startedAt: number;
   #admission: Admission | undefined;
-  /** Filled by who makes the attempts. */
+  /** Filled by the attempt loop. */
   readonly path = new CallPath();
   #firstEventAt: number | undefined;
   readonly #tokens: CallUsage;
   #checkpoint = { tokens: 0, at: 0 };
-  /** What the limits know of. */
+  /** Tokens that the limits have counted. */
   #countedTokens = 0;
   #isOpen = false;
   #isClosed = false;
@@ -79,7 +76,7 @@ export class Meter {
     this.#startedAt = Math.round(clock.now() - (clock.monotonic() - subject.call.receivedAt));
   }
 
-  /** The call may run. Throws when the ledger cannot take it: it must then not run. */
+  /** The call may run. Throws when the ledger refuses it: it must then not run. */
   admitted(admission: Admission): void {
     this.#admission = admission;
     this.#countedTokens = admission.reservedTokens;
@@ -92,7 +89,7 @@ export class Meter {
     this.#firstEventAt ??= this.#services.clock.monotonic();
   }
 
-  /** Output that goes to the caller: what is billed when the upstream never says its count. */
+  /** Output sent to the caller, billed if the upstream never reports usage. */
   delivering(characters: number): void {
     this.#tokens.delivering(characters);
     if (!this.#subject.isStreamed || !this.#isOpen) return;
@@ -101,32 +98,32 @@ export class Meter {
     this.#countOverrun(tokens);
   }
 
-  /** An upstream counted the input before it was admitted. */
+  /** An upstream counted the input before admission. */
   inputCounted(tokens: number): void {
     this.#tokens.inputCounted(tokens);
   }
 
-  /** The upstream's counts of the whole answer; undefined when it did not say. */
+  /** The upstream's usage of the whole answer; undefined if it did not report any. */
   reported(usage: TokenUsage | undefined): void {
     this.#tokens.reported(usage);
   }
 
-  /** Its counts of an answer that goes on: all of the input, and the output until now. */
+  /** Usage of a running answer: the whole input, and the output so far. */
   reportedSoFar(usage: TokenUsage): void {
     this.#tokens.reportedSoFar(usage);
   }
 
-  /** Counts of those choices, or batches of inputs, of the call that are done. */
+  /** Usage of the finished choices or batches of the call. */
   reportedPart(usage: TokenUsage | undefined): void {
     this.#tokens.reportedPart(usage);
   }
 
-  /** What is billed of the input as far as is known. */
+  /** Billed input tokens as known so far. */
   get inputTokens(): number {
     return this.#tokens.inputTokens;
   }
 
-  /** Counts of the answer as they will be recorded. */
+  /** Usage as it will be recorded. */
   get usage(): TokenUsage {
     return this.#tokens.ofAnswer.usage;
   }
@@ -175,12 +172,12 @@ export class Meter {
     return tokens.hasDelivered || isWorking ? tokens.ofDelivery : tokens.ofFailure;
   }
 
-  /** By its leaving, by a deadline of its own, or because its key was ended. */
+  /** The caller left, its own deadline passed, or its key ended. */
   #isEndedByCaller(outcome: CallOutcome, status: number): boolean {
     return outcome === "abandoned" || (status < 500 && this.#subject.call.signal.aborted);
   }
 
-  /** The reservation of a stream grows with what it delivers. */
+  /** Extends the reservation of a stream that exceeds it. */
   #countOverrun(outputTokens: number): void {
     const used = this.#tokens.inputTokens + outputTokens;
     if (used < this.#countedTokens + overrunTokens) return;

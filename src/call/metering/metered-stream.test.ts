@@ -28,15 +28,15 @@ interface Opening {
   readonly drain?: Partial<Draining> | undefined;
   readonly usageTimeoutMs?: number;
   readonly clock?: Clock;
-  /** What the upstream sends at once. */
+  /** Events the upstream sends at once. */
   readonly begin?: (stream: ToldStream) => void;
   readonly codec?: Partial<ChatCodec>;
   readonly choices?: number;
-  /** Whether the caller takes what comes first. */
+  /** Whether the caller reads the first events. */
   readonly isRead?: boolean;
 }
 
-/** A stream whose first text has come, and its caller. */
+/** A stream after its first text, and its caller. */
 async function open(opening: Opening = {}) {
   const { usageTimeoutMs = 5_000, clock = systemClock, codec = {}, choices = 1 } = opening;
   const upstream = new ToldUpstream(opening.begin);
@@ -72,7 +72,7 @@ function manualTime() {
   return { timers, clock: { ...systemClock, schedule } };
 }
 
-/** Takes whatever comes, as it comes. */
+/** Reads all events as they come. */
 function follow(answer: MeteredStream): readonly ChatEvent[] {
   const seen: ChatEvent[] = [];
   const read = async (): Promise<void> => {
@@ -93,7 +93,7 @@ async function until(isTrue: () => boolean): Promise<void> {
   expect(isTrue()).toBe(true);
 }
 
-test("without a drain the upstream is aborted when the caller leaves, and what came is counted", async () => {
+test("without a drain the upstream is aborted when the caller leaves, and the delivered output is counted", async () => {
   const { upstream, records, leave } = await open();
   leave();
   expect(records[0]).toMatchObject({
@@ -106,7 +106,7 @@ test("without a drain the upstream is aborted when the caller leaves, and what c
   await until(() => upstream.last.isAborted);
 });
 
-test("with a drain the answer is read on to the upstream's count", async () => {
+test("with a drain the answer is read to the upstream's usage report", async () => {
   const { upstream, records, leave, places, inFlight } = await open({ drain: {} });
   leave();
   upstream.last.text("nobody reads this");
@@ -127,7 +127,7 @@ test("with a drain the answer is read on to the upstream's count", async () => {
   await until(() => inFlight.count === 0);
 });
 
-test("a read that is under way when the caller leaves is part of the drain", async () => {
+test("a read that is running when the caller leaves is part of the drain", async () => {
   const { upstream, answer, records, leave } = await open({ drain: {} });
   const reading = answer.next();
   leave();
@@ -139,7 +139,7 @@ test("a read that is under way when the caller leaves is part of the drain", asy
   expect(records[0]).toMatchObject({ outcome: "abandoned", outputTokens: 700 });
 });
 
-test("a drain ends when its time is over, and what was delivered is counted", async () => {
+test("a drain ends at its timeout, and the delivered output is counted", async () => {
   const { upstream, records, leave, places } = await open({ drain: { timeoutMs: 30 } });
   leave();
   upstream.last.text("nobody reads this");
@@ -149,7 +149,7 @@ test("a drain ends when its time is over, and what was delivered is counted", as
   expect(places?.count).toBe(0);
 });
 
-test("an answer for which no place is free is aborted", async () => {
+test("an answer without a free drain slot is aborted", async () => {
   const places = new InFlight(1);
   const first = await open({ drain: { places } });
   const second = await open({ drain: { places } });
@@ -163,7 +163,7 @@ test("an answer for which no place is free is aborted", async () => {
   await until(() => first.records.length === 1);
 });
 
-test("an upstream that breaks while it is drained leaves the count of what was delivered", async () => {
+test("an upstream that breaks while it is drained leaves the count of the delivered output", async () => {
   const { upstream, records, leave, places } = await open({ drain: {} });
   leave();
   await upstream.stop();
@@ -175,7 +175,7 @@ test("an upstream that breaks while it is drained leaves the count of what was d
 test.each([
   ["without a drain", undefined],
   ["with a drain", {}],
-])("finished wins over closed, %s", async (_, drain) => {
+])("a finished answer is completed even if the caller closes, %s", async (_, drain) => {
   const { upstream, answer, records, leave } = await open({ drain });
   upstream.last.finish();
   await answer.next();
@@ -198,7 +198,7 @@ test("a close after the end changes nothing", async () => {
   expect(await answer.next()).toBeUndefined();
 });
 
-test("a caller that leaves while a batch is awaited ends the call once, as left", async () => {
+test("a caller that leaves during a read ends the call once, as abandoned", async () => {
   const { answer, records, leave } = await open();
   const reading = answer.next();
   leave();
@@ -207,7 +207,7 @@ test("a caller that leaves while a batch is awaited ends the call once, as left"
   expect(records[0]).toMatchObject({ outcome: "abandoned" });
 });
 
-test("the count of a finished answer is awaited for nobody, also where no place to drain is free", async () => {
+test("the usage of a finished answer is awaited after the caller has left, even without a drain slot", async () => {
   const drain = { places: new InFlight(0) };
   const { upstream, answer, records, leave, inFlight } = await open({ drain });
   upstream.last.finish();
@@ -223,7 +223,7 @@ test("the count of a finished answer is awaited for nobody, also where no place 
   await until(() => inFlight.count === 0);
 });
 
-test("a count that does not come is awaited no longer than its time", async () => {
+test("missing usage is awaited only until its timeout", async () => {
   const { timers, clock } = manualTime();
   const { upstream, answer, records, leave } = await open({ clock, usageTimeoutMs: 3_000 });
   upstream.last.finish();
@@ -259,7 +259,7 @@ test.each([
   await until(() => upstream.last.isAborted);
 });
 
-test("an answer that is finished while it is drained has its time for the count from then on", async () => {
+test("an answer that finishes during a drain gets the usage timeout from then on", async () => {
   const { timers, clock } = manualTime();
   const opening = { clock, drain: { timeoutMs: 1_000 }, usageTimeoutMs: 3_000 };
   const { upstream, records, leave, places } = await open(opening);
@@ -276,7 +276,7 @@ test("an answer that is finished while it is drained has its time for the count 
   expect(places?.count).toBe(0);
 });
 
-test("a call that the gateway ends after the finish is told so at once, and billed as counted", async () => {
+test("a call that the gateway ends after the finish fails at once, and is billed as reported", async () => {
   const { upstream, answer, records, caller } = await open();
   upstream.last.finish();
   await answer.next();
@@ -300,7 +300,7 @@ test("a call that the gateway ends before the finish is closed at once", async (
   await until(() => upstream.last.isAborted);
 });
 
-test("an input that the upstream counted at the start is billed so when the caller leaves", async () => {
+test("input usage reported at the start is billed when the caller leaves", async () => {
   const begin = (stream: ToldStream): void => {
     stream.chunk({
       choices: [{ index: 0, delta: { content: "Hello" } }],
@@ -315,7 +315,7 @@ test("an input that the upstream counted at the start is billed so when the call
   expect(records[0]).toMatchObject({ outcome: "abandoned", usageSource: "counted" });
 });
 
-test("a count that came before its caller asked for anything is billed", async () => {
+test("usage that arrived before the first read is billed", async () => {
   const begin = (stream: ToldStream): void => {
     stream.chunk({
       choices: [{ index: 0, delta: { content: "Hello" }, finish_reason: "stop" }],
@@ -330,7 +330,7 @@ test("a count that came before its caller asked for anything is billed", async (
 
 const requestEach = { codec: { takesChoiceCount: false }, choices: 2 };
 
-test("of choices that take a request each, a call that is left pays what was counted", async () => {
+test("with one request per choice, an abandoned call pays the reported usage", async () => {
   const { upstream, answer, records, leave } = await open(requestEach);
   const seen = follow(answer);
   const [first, second] = upstream.streams;
@@ -343,7 +343,7 @@ test("of choices that take a request each, a call that is left pays what was cou
   await until(() => second?.isAborted === true);
 });
 
-test("of choices that take a request each, the counts are awaited when all are finished", async () => {
+test("with one request per choice, usage is awaited once all are finished", async () => {
   const { upstream, answer, records, leave } = await open(requestEach);
   const seen = follow(answer);
   for (const stream of upstream.streams) stream.finish();

@@ -17,32 +17,32 @@ export interface MeteredStreamOptions {
   readonly meter: Meter;
   readonly model: Model;
   readonly clock: Pick<Clock, "schedule">;
-  /** Choices that were asked for. */
+  /** Number of requested choices. */
   readonly choices: number;
   /** The upstream's answer runs under its signal. */
   readonly caller: CallerSignal;
-  /** How long the count of a finished answer is awaited when the caller is not there any more. */
+  /** How long to wait for the usage of a finished answer after the caller has left. */
   readonly usageTimeoutMs: number;
-  /** Nothing is awaited any more once it has fired: the process ends. */
+  /** Aborts when the process shuts down; nothing is awaited after that. */
   readonly ending: AbortSignal;
-  /** Undefined: an answer that is not finished is aborted when the caller leaves. */
+  /** Undefined: an unfinished answer is aborted when the caller leaves. */
   readonly drain: Draining | undefined;
-  /** What the caller gets goes through them. */
+  /** Applied to everything sent to the caller. */
   readonly hooks: RunningHooks | undefined;
 }
 
 /**
- * A streamed answer that accounts for itself: when it ends, fails or is left, the meter learns of
- * it before the caller does, once. Only what is read on for nobody is accounted for later.
+ * A streamed answer that accounts for itself: when it ends, fails or is abandoned, the meter is
+ * told once, before the caller. Only a drain is accounted for later.
  */
 export class MeteredStream {
   readonly #options: MeteredStreamOptions;
   #first: readonly ChatEvent[] | undefined;
-  /** A batch that was asked for and that nobody has looked at. */
+  /** A batch that was requested and not looked at yet. */
   #reading: Promise<readonly ChatEvent[] | undefined> | undefined;
   #finishedChoices = 0;
-  /** Whether the upstream has said all that the account needs. */
-  #isTold = false;
+  /** Whether the upstream has reported the final usage. */
+  #isReported = false;
   #isOver = false;
   #failure: GatewayError | undefined;
 
@@ -52,13 +52,13 @@ export class MeteredStream {
     options.caller.handOver((reason) => this.#endFor(reason));
   }
 
-  /** Counts of the whole answer; meaningful after `next` has returned undefined. */
+  /** Usage of the whole answer; valid after `next` has returned undefined. */
   get usage(): TokenUsage {
     return this.#options.meter.usage;
   }
 
   /**
-   * The next batch of events; undefined at the end of a whole answer, and once the caller has left.
+   * The next batch of events; undefined at the end of the answer and once the caller has left.
    * Throws `GatewayError`.
    */
   async next(): Promise<readonly ChatEvent[] | undefined> {
@@ -79,8 +79,8 @@ export class MeteredStream {
   }
 
   /**
-   * The caller is gone. Closes the upstream, or reads it on for its count: always when the answer is
-   * finished. After the end of the answer it changes nothing.
+   * The caller has left. Closes the upstream or drains it for its usage, always when the answer is
+   * finished. Has no effect after the end of the answer.
    */
   cancel(): void {
     if (this.#isOver) return;
@@ -90,7 +90,7 @@ export class MeteredStream {
     this.#observeFirst();
     if (this.#awaitsCount()) {
       this.#end(() => void this.#readOn(usageTimeoutMs, account));
-    } else if (!this.#isTold && drain?.places.tryEnter() === true) {
+    } else if (!this.#isReported && drain?.places.tryEnter() === true) {
       const leavePlace = (): void => {
         drain.places.leave();
         account();
@@ -102,7 +102,7 @@ export class MeteredStream {
     }
   }
 
-  /** What was read for the caller may end here, by itself or because somebody else ended it. */
+  /** Re-reads the state, which may have changed during an await. */
   #hasEnded(): boolean {
     return this.#isOver;
   }
@@ -112,7 +112,7 @@ export class MeteredStream {
     return undefined;
   }
 
-  /** The caller has left, or the gateway ends its call for another reason and tells it. */
+  /** The caller has left, or the gateway ends its call for another reason. */
   #endFor(reason: unknown): void {
     if (this.#isOver) return;
     if (!(reason instanceof GatewayError)) return this.cancel();
@@ -129,7 +129,7 @@ export class MeteredStream {
   }
 
   #awaitsCount(): boolean {
-    return this.#isWhole() && !this.#isTold;
+    return this.#isWhole() && !this.#isReported;
   }
 
   #end(account: () => void): void {
@@ -145,7 +145,7 @@ export class MeteredStream {
     return events;
   }
 
-  /** What the caller gets of a batch. A hook that throws ends the answer. */
+  /** Applies the hooks to a batch. A hook that throws ends the answer. */
   async #throughHooks(hooks: RunningHooks, events: readonly ChatEvent[]) {
     try {
       return await eventsOf(hooks, events);
@@ -163,7 +163,7 @@ export class MeteredStream {
     });
   }
 
-  /** Finished wins over closed: nobody has to wait for the connection to end. */
+  /** A finished answer counts as completed, even if the caller closed the connection first. */
   #leave(isWhole: boolean): void {
     const { meter } = this.#options;
     if (isWhole) meter.completed();
@@ -171,9 +171,8 @@ export class MeteredStream {
   }
 
   /**
-   * To the upstream's count, or as long as it may take and the process lives; what comes is not
-   * delivered to anybody. An answer that is finished meanwhile gets its time for the count from then
-   * on.
+   * Drains the answer to the upstream's usage report, the timeout or the shutdown. An answer that
+   * finishes meanwhile gets the usage timeout from then on.
    */
   async #readOn(timeoutMs: number, account: () => void): Promise<void> {
     const { open, clock, usageTimeoutMs, ending } = this.#options;
@@ -186,7 +185,7 @@ export class MeteredStream {
       let events = await abortable(this.#reading ?? this.#read(), end);
       while (events !== undefined) {
         for (const event of events) this.#observe(event, false);
-        if (this.#isTold) break;
+        if (this.#isReported) break;
         if (!isWhole && this.#isWhole()) {
           isWhole = true;
           cancel();
@@ -195,7 +194,7 @@ export class MeteredStream {
         events = await abortable(open.rest.next(), end);
       }
     } catch {
-      // Whatever ended it: what the upstream did not say is counted as delivered.
+      // Usage that was not reported is counted as delivered.
     } finally {
       cancel();
       open.rest.cancel();
@@ -203,7 +202,7 @@ export class MeteredStream {
     }
   }
 
-  /** A finished answer goes on without its caller, who need not wait for it. */
+  /** Once an answer is finished, a caller that leaves need not wait for its usage. */
   #readForCaller(): Promise<readonly ChatEvent[] | undefined> {
     const reading = this.#read();
     return this.#isWhole() ? abortable(reading, this.#options.caller.source) : reading;
@@ -216,7 +215,7 @@ export class MeteredStream {
     return this.#reading;
   }
 
-  /** What came at once and was never asked for may hold the count. */
+  /** The first batch may hold the usage even if it was never read. */
   #observeFirst(): void {
     for (const event of this.#first ?? []) this.#observe(event, false);
     this.#first = undefined;
@@ -249,12 +248,12 @@ export class MeteredStream {
     }
   }
 
-  /** Only what is said of a finished answer is said of the whole. */
+  /** Only a report on a finished answer covers the whole. */
   #report({ usage, isPart }: Extract<ChatEvent, { type: "usage-report" }>): void {
     const { meter } = this.#options;
     if (isPart === true) return meter.reportedPart(usage);
     if (!this.#isWhole()) return meter.reportedSoFar(usage);
-    this.#isTold = true;
+    this.#isReported = true;
     meter.reported(usage);
   }
 }

@@ -1,12 +1,12 @@
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 
-/** A sum only when every part was counted: a partial sum would look like the whole. */
+/** Undefined unless every part was reported: a partial sum would look complete. */
 export function sumUsage(parts: readonly (TokenUsage | undefined)[]): TokenUsage | undefined {
   const isWhole = parts.every((usage) => usage !== undefined && usage.inputTokens > 0);
   return isWhole ? sumReported(parts) : undefined;
 }
 
-/** The sum of those parts that were reported; undefined when none was. */
+/** The sum of the reported parts; undefined if there are none. */
 export function sumReported(parts: readonly (TokenUsage | undefined)[]): TokenUsage | undefined {
   let sum: TokenUsage | undefined;
   for (const usage of parts) {
@@ -22,7 +22,7 @@ export function sumReported(parts: readonly (TokenUsage | undefined)[]): TokenUs
   return sum;
 }
 
-/** Of two reports on the same work, the larger count of each kind: counts only grow. */
+/** The larger of two reports for each count: counts only grow. */
 export function largest(
   one: TokenUsage | undefined,
   other: TokenUsage | undefined,
@@ -37,7 +37,7 @@ export function largest(
   };
 }
 
-/** Of counts that most upstreams do not have. */
+/** For counts that most upstreams do not report. */
 function added(one: number | undefined, other: number | undefined): number | undefined {
   return one === undefined || other === undefined ? (one ?? other) : one + other;
 }

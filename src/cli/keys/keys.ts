@@ -1,3 +1,4 @@
+import { switches } from "../verbs/switches.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";
 import { checkLeak } from "./check-leak.ts";
 import { endSecret } from "./end-secret.ts";
@@ -77,24 +78,10 @@ export const keys: ResourceSpec = {
       run: endSecret,
       examples: ["keys end-secret sk-slc_1a2B3c4D"],
     },
-    {
-      name: "disable",
-      operation: "updateKey",
-      summary: "Stop a key; it may be enabled again",
-      fixed: { disabled: true },
-      only: [],
-      done: "disabled. Gateways refuse it within a second.",
-      examples: ["keys disable key_0123456789abcdef"],
-    },
-    {
-      name: "enable",
-      operation: "updateKey",
-      summary: "Let a disabled key work again",
-      fixed: { disabled: false },
-      only: [],
-      done: "enabled. Gateways take it again within a second.",
-      examples: ["keys enable key_0123456789abcdef"],
-    },
+    ...switches("updateKey", "key_0123456789abcdef", {
+      disable: ["Stop a key; it may be enabled again", "Gateways refuse it within a second."],
+      enable: ["Let a disabled key work again", "Gateways take it again within a second."],
+    }),
     {
       name: "revoke",
       operation: "revokeKey",

@@ -1,4 +1,5 @@
 import { cellOf, readPart, readText } from "../output/reply-fields.ts";
+import { switches } from "../verbs/switches.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";
 
 export const users: ResourceSpec = {
@@ -47,24 +48,13 @@ export const users: ResourceSpec = {
       without: ["password"],
       examples: ["users update ada@example.com --role operator --account none"],
     },
-    {
-      name: "disable",
-      operation: "updateUser",
-      summary: "End all sessions and tokens of a user and let nobody sign in as it",
-      fixed: { disabled: true },
-      only: [],
-      done: "disabled. Its sessions and tokens are ended.",
-      examples: ["users disable ada@example.com"],
-    },
-    {
-      name: "enable",
-      operation: "updateUser",
-      summary: "Let a disabled user sign in again",
-      fixed: { disabled: false },
-      only: [],
-      done: "enabled. It may sign in again.",
-      examples: ["users enable ada@example.com"],
-    },
+    ...switches("updateUser", "ada@example.com", {
+      disable: [
+        "End all sessions and tokens of a user and let nobody sign in as it",
+        "Its sessions and tokens are ended.",
+      ],
+      enable: ["Let a disabled user sign in again", "It may sign in again."],
+    }),
     {
       name: "delete",
       operation: "deleteUser",

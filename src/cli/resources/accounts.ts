@@ -1,5 +1,6 @@
 import { CommandError } from "../command.ts";
 import { readText } from "../output/reply-fields.ts";
+import { switches } from "../verbs/switches.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";
 import type { VerbCall } from "../verbs/verb.ts";
 
@@ -41,24 +42,13 @@ export const accounts: ResourceSpec = {
         'accounts update "Example Shop" --requests-per-minute 2000 --tokens-per-minute 3000000',
       ],
     },
-    {
-      name: "disable",
-      operation: "updateAccount",
-      summary: "Stop all keys of an account",
-      fixed: { disabled: true },
-      only: [],
-      done: "disabled. Gateways refuse its keys within a second.",
-      examples: ['accounts disable "Example Shop"'],
-    },
-    {
-      name: "enable",
-      operation: "updateAccount",
-      summary: "Let a disabled account's keys work again",
-      fixed: { disabled: false },
-      only: [],
-      done: "enabled. Gateways take its keys again within a second.",
-      examples: ['accounts enable "Example Shop"'],
-    },
+    ...switches("updateAccount", '"Example Shop"', {
+      disable: ["Stop all keys of an account", "Gateways refuse its keys within a second."],
+      enable: [
+        "Let a disabled account's keys work again",
+        "Gateways take its keys again within a second.",
+      ],
+    }),
     {
       name: "delete",
       operation: "deleteAccount",
@@ -113,24 +103,13 @@ export const applications: ResourceSpec = {
       operation: "updateApplication",
       examples: ["applications update app_0123456789abcdef --name search-service"],
     },
-    {
-      name: "disable",
-      operation: "updateApplication",
-      summary: "Stop all keys of an application",
-      fixed: { disabled: true },
-      only: [],
-      done: "disabled. Gateways refuse its keys within a second.",
-      examples: ["applications disable search --environment production"],
-    },
-    {
-      name: "enable",
-      operation: "updateApplication",
-      summary: "Let a disabled application's keys work again",
-      fixed: { disabled: false },
-      only: [],
-      done: "enabled. Gateways take its keys again within a second.",
-      examples: ["applications enable search --environment production"],
-    },
+    ...switches("updateApplication", "search --environment production", {
+      disable: ["Stop all keys of an application", "Gateways refuse its keys within a second."],
+      enable: [
+        "Let a disabled application's keys work again",
+        "Gateways take its keys again within a second.",
+      ],
+    }),
     {
       name: "delete",
       operation: "deleteApplication",

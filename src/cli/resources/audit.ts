@@ -31,7 +31,6 @@ export const audit: ResourceSpec = {
       texts: {
         expect: { value: "digest" },
         checkpoint: {
-          option: "checkpoints",
           value: "file",
           about: "The chain must have the last checkpoint of this file.",
           read: readLastCheckpoint,

@@ -102,7 +102,9 @@ export const refusals: ResourceSpec = {
       name: "refusals",
       operation: "listRefusals",
       columns: ["at", "id", "status", "rule", "application", "model", "summary"],
-      whenEmpty: "Nothing is known to have been refused. Only a running gateway remembers it.",
+      whenEmpty: "Nothing was refused lately.",
+      notes: ({ client }) =>
+        client.isOffline ? ["Only a running gateway remembers what it refused."] : [],
       examples: ["refusals", "refusals --key sk-slc_1a2B3c4D"],
     },
   ],

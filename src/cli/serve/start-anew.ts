@@ -2,7 +2,7 @@ import type { Config } from "../../config/config.ts";
 import { Installation } from "../../store/installation/installation.ts";
 import { FolderLock } from "../../ledger/spool/folder-lock.ts";
 import type { DatabaseFacts } from "../../store/installation.ts";
-import { sealAudit } from "../../store/sqlite/audit-ends.ts";
+import { AuditEnds } from "../../store/repositories/audit/audit-ends.ts";
 import { forgetPepper } from "../../store/sqlite/connection/installation-row.ts";
 import { inspectDatabase } from "../../store/sqlite/connection/open-database.ts";
 import { openStores } from "../../store/sqlite/open-stores.ts";
@@ -30,10 +30,7 @@ export async function startAnew(config: Config, io: CommandIo): Promise<void> {
   await using _ = connection;
   await connection.use(forgetPepper);
   if (!hasWrongPepper) return;
-  await connection.transact((database) => {
-    sealAudit(database, connection.seals);
-    return Promise.resolve();
-  });
+  await connection.change((queries) => new AuditEnds(queries, connection.seals).sealAll());
   told("the audit is sealed anew as it is: nothing tells any more whether it was changed before.");
   const keys = facts.hasSecrets
     ? " None of the API keys in it works any more: rotate each (`keys rotate`)."

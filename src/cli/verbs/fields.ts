@@ -46,6 +46,7 @@ const commonTexts: FieldTexts = {
     about: "An application, by id or name.",
   },
   by: { value: "a,b", read: (text) => readList(text).join(",") || undefined },
+  checkpoint: { option: "checkpoints" },
   cursor: { about: "Goes on where a list ended." },
   environment: { about: "An environment, by its name." },
   expires_at: {
@@ -204,13 +205,15 @@ export function assemble(
     else inner.set(name, { ...inner.get(name), [part]: value });
   }
   for (const [name, parts] of inner) {
-    const all = fields.filter(({ path }) => path[0] === name && path[1] !== undefined);
-    const needed = all.filter(({ isRequired }) => isRequired);
-    const words = needed.map(({ option }) => option.long).join(" and ");
-    if (needed.some(({ path }) => parts[path[1] ?? ""] === undefined)) {
-      throw new UsageError(`${words} go together`);
+    const all = fields.filter(({ path }) => path[0] === name);
+    const needed = all.filter(({ path: [, part], isRequired }) => part !== undefined && isRequired);
+    if (needed.some(({ path: [, part] }) => parts[part ?? ""] === undefined)) {
+      throw new UsageError(`${needed.map(({ option }) => option.long).join(" and ")} go together`);
     }
-    if (name in made) throw new UsageError(`${words} exclude taking them away`);
+    const flag = all.find((field) => field.flag === null && values.has(field));
+    if (flag !== undefined) {
+      throw new UsageError(`${flag.option.long} and other ${name} exclude each other`);
+    }
     made[name] = parts;
   }
   return made;

@@ -60,6 +60,8 @@ test.each([
   ["a limit that is too high", () => limitUpTo(1000)("1001", nowMs)],
   ["a duration without a unit", () => readSeconds("5")],
   ["a duration below zero", () => readSeconds("-5s")],
+  ["a duration of more than a week", () => readSeconds("8d")],
+  ["days beyond a year", () => readDays("366d")],
   ["days that are not whole", () => readDays("36h")],
   ["a date that is none", () => readTime("2027-13-45", nowMs)],
   ["a day that its month does not have", () => readTime("2027-02-30", nowMs)],

@@ -4,6 +4,8 @@ import { readDurationMs } from "../duration.ts";
 /** Readers of what is typed for an option. All throw `InvalidArgumentError`, with advice. */
 export type ReadValue = (text: string, nowMs: number) => unknown;
 
+const dayMs = 86_400_000;
+
 /** A whole number from 0. */
 export function readCount(text: string): number {
   if (/^(?:0|[1-9][0-9]{0,14})$/.test(text)) return Number(text);
@@ -29,14 +31,14 @@ export function readList(text: string): readonly string[] {
 /** A time such as `0s`, `30m`, `24h` or `7d`, in seconds. */
 export function readSeconds(text: string): number {
   const durationMs = readDurationMs(text);
-  if (durationMs !== undefined) return durationMs / 1000;
-  throw new InvalidArgumentError("It takes a time such as 30m, 24h or 7d.");
+  if (durationMs !== undefined && durationMs <= 7 * dayMs) return durationMs / 1000;
+  throw new InvalidArgumentError("It takes a time such as 30m or 24h, at most 7d.");
 }
 
 export function readDays(text: string): number {
-  const days = readSeconds(text) / 86_400;
-  if (Number.isInteger(days) && days > 0) return days;
-  throw new InvalidArgumentError("It takes whole days, such as 30d.");
+  const days = (readDurationMs(text) ?? 0) / dayMs;
+  if (Number.isInteger(days) && days >= 1 && days <= 365) return days;
+  throw new InvalidArgumentError("It takes whole days, from 1d to 365d.");
 }
 
 /** A time that is to come: a date, a time of ISO 8601, or how far away it is; as an ISO time. */

@@ -15,7 +15,10 @@ export async function runVerb(verb: Verb, typed: Typed, io: CommandIo): Promise<
   const { spec, fields } = verb;
   const isChange = verb.operation.method === "PATCH" && spec.fixed === undefined;
   if (isChange && typed.values.size === 0) throw new UsageError("say what to change");
-  assemble(fields, typed.values);
+  const { since, until } = assemble(fields, typed.values);
+  if (typeof since === "string" && typeof until === "string" && since >= until) {
+    throw new UsageError("--since must be before --until");
+  }
   const values = await withPassword(typed, io);
   await using client = connectLate(typed.options, io);
   const isJson = typed.options["json"] === true;

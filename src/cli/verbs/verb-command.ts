@@ -1,5 +1,6 @@
 import { Command as Parser, CommanderError, InvalidArgumentError, Option } from "commander";
 import { connectionOptions } from "../client/connect.ts";
+import { suggest } from "../../settings/suggest.ts";
 import { UsageError, type Command } from "../command.ts";
 import type { ReplyRecord } from "../output/reply-fields.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
@@ -20,53 +21,58 @@ export interface ResourceSpec {
   readonly defaultVerb?: string;
 }
 
-/** Where the parser is put to use. */
+/** What a parser is made for: the time is that of what is typed. */
 interface Place {
+  readonly args: readonly string[];
   readonly nowMs: number;
-  readonly write: (text: string) => void;
   readonly run: (verb: Verb, typed: Typed) => Promise<void>;
 }
 
 export function resourceCommand(resource: ResourceSpec): Command {
-  const { name, summary, verbs } = resource;
+  const { name, summary } = resource;
   return {
     name,
     summary,
-    help([first]) {
-      let text = "";
-      const place = { nowMs: 0, write: (part: string) => void (text += part), run: neverRun };
-      const made = parserOf(resource, place);
-      (made.commands.find((verb) => verb.name() === first) ?? made).outputHelp();
-      return text.trimEnd();
-    },
+    help: (args) => helpOf(resource, args),
     async run(args, io) {
+      if (args[0] === "help") {
+        io.print(helpOf(resource, args.slice(1)));
+        return exitCodes.ok;
+      }
+      requireVerb(resource, args[0]);
       let exitCode: number = exitCodes.ok;
       const run = async (verb: Verb, typed: Typed): Promise<void> => {
         exitCode = await runVerb(verb, typed, io);
       };
-      const place = { nowMs: io.clock.now(), write: () => undefined, run };
       try {
-        await parserOf(resource, place).parseAsync(args, { from: "user" });
+        const parser = parserOf(resource, { args, nowMs: io.clock.now(), run });
+        await parser.parseAsync(args, { from: "user" });
       } catch (error) {
-        throw error instanceof CommanderError ? mistake(error, verbs) : error;
+        if (!(error instanceof CommanderError)) throw error;
+        throw new UsageError(error.message.replace(/^error: /, ""));
       }
       return exitCode;
     },
   };
 }
 
-function neverRun(): Promise<void> {
-  return Promise.resolve();
+function helpOf(resource: ResourceSpec, [first]: readonly string[]): string {
+  const made = parserOf(resource, { args: [], nowMs: 0, run: () => Promise.resolve() });
+  const shown = made.commands.find((verb) => verb.name() === first) ?? made;
+  let text = "";
+  shown.configureOutput({ writeOut: (part) => void (text += part) }).outputHelp();
+  return text.trimEnd();
 }
 
-function mistake({ code, message }: CommanderError, verbs: readonly VerbSpec[]): UsageError {
-  const all = `say what to do: ${verbs.map(({ name }) => name).join(", ")}`;
-  if (code === "commander.help") return new UsageError(all);
-  const text = message
-    .replace(/^error: /, "")
-    .replace(/\n\(Did you mean (.*)\?\)$/, "; did you mean '$1'?");
-  const isUnknown = code === "commander.unknownCommand" && !text.includes("did you mean");
-  return new UsageError(isUnknown ? `${text}; ${all}` : text);
+function requireVerb({ name, verbs, defaultVerb }: ResourceSpec, first = "-"): void {
+  const names = verbs.map((verb) => verb.name);
+  const isOption = first.startsWith("-");
+  const isVerb = names.includes(first) || (isOption && defaultVerb !== undefined);
+  if (isVerb || names[0] === name) return;
+  const meant = isOption ? undefined : suggest(first, names);
+  if (meant !== undefined) throw new UsageError(`there is no '${first}'; did you mean '${meant}'?`);
+  const unknown = isOption ? "" : `; not '${first}'`;
+  throw new UsageError(`say what to do: ${names.join(", ")}${unknown}`);
 }
 
 function parserOf(resource: ResourceSpec, place: Place): Parser {
@@ -75,7 +81,6 @@ function parserOf(resource: ResourceSpec, place: Place): Parser {
     .helpOption("-h, --help", "Show this help.")
     .exitOverride()
     .configureOutput({
-      writeOut: place.write,
       writeErr: () => undefined,
       getOutHelpWidth: () => 100,
     });
@@ -91,7 +96,7 @@ function parserOf(resource: ResourceSpec, place: Place): Parser {
   return made.addHelpText("after", endOfHelp(examples));
 }
 
-function addVerb(made: Parser, spec: VerbSpec, { nowMs, run }: Place): Parser {
+function addVerb(made: Parser, spec: VerbSpec, { args, nowMs, run }: Place): Parser {
   const verb = verbOf(spec, nowMs);
   const summary = spec.summary ?? verb.operation.summary.replace(/\.$/, "");
   made.summary(summary).addHelpText("after", endOfHelp(spec.examples));
@@ -108,12 +113,23 @@ function addVerb(made: Parser, spec: VerbSpec, { nowMs, run }: Place): Parser {
     made.addOption(option);
   }
   return made.action(async (argument: unknown) => {
+    requireValues(made, args);
     await run(verb, {
       argument: typeof argument === "string" ? argument : undefined,
       values: valuesOf(made, verb.fields),
       options: optionsOf(made),
     });
   });
+}
+
+/** Whoever forgets a value must not have the option that follows taken for it. */
+function requireValues(made: Parser, args: readonly string[]): void {
+  for (const [index, word] of args.entries()) {
+    const option = made.options.find(({ long, short }) => long === word || short === word);
+    const next = args[index + 1] ?? "";
+    if (option?.required !== true || !/^-./.test(next)) continue;
+    throw new UsageError(`${word} lacks its value; one with a dash is given as ${word}=-...`);
+  }
 }
 
 function readArgument(typed: string): string {
@@ -136,11 +152,11 @@ function sharedOptions(): readonly Option[] {
 /** All options by their names, as they were read. */
 function optionsOf(made: Parser): ReplyRecord {
   const options: ReplyRecord = made.opts();
-  const read = Object.entries(options).map(([name, typed]) => [
-    name,
-    typed instanceof Given ? typed.value : typed,
-  ]);
-  return Object.fromEntries(read);
+  const read: Record<string, unknown> = {};
+  for (const [name, typed] of Object.entries(options)) {
+    read[name] = typed instanceof Given ? typed.value : typed;
+  }
+  return read;
 }
 
 /** The fields whose options were given, or have a default. */

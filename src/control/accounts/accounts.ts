@@ -22,7 +22,7 @@ import { maySee, notFound } from "../operation/scope.ts";
 import type { Principal } from "../../domain/accounts/user.ts";
 import type { ControlView } from "../../store/control-store.ts";
 import type { AdminServices, Platform } from "../services.ts";
-import { namedFields, viewAs } from "../values/api-form.ts";
+import { entityForm, viewAs } from "../values/api-form.ts";
 
 export const newAccount = {
   ...{ note: "", plans: [], maxKeys: 100, limits: undefined },
@@ -58,7 +58,7 @@ function createAccount(services: AdminServices): Operation {
         const account: Account = {
           id: `acct_${randomBase62(16, services.random)}`,
           ...newAccount,
-          ...namedFields(body),
+          ...entityForm(body),
           createdAt: changing.now,
         };
         await changing.transaction.accounts.insert(account);
@@ -123,7 +123,7 @@ function updateAccount(services: AdminServices): Operation {
         if (body.plans !== undefined) checkPlans(body.plans, services.platform());
         const { disabled, ...named } = body;
         const disabledAt = disabledSince(before, disabled, changing.now);
-        const wanted: Account = { ...before, ...namedFields(named), disabledAt };
+        const wanted: Account = { ...before, ...entityForm(named), disabledAt };
         if (isSameValue(before, wanted)) return viewAccount(before);
         const after = await changing.transaction.accounts.update(wanted);
         changing.touchesKeys();

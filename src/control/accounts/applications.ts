@@ -23,7 +23,7 @@ import type { Operation } from "../operation/operation.ts";
 import { permissions } from "../operation/permissions.ts";
 import { listScope, maySee, notFound, requireVisible } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
-import { namedFields, viewAs } from "../values/api-form.ts";
+import { entityForm, viewAs } from "../values/api-form.ts";
 
 export const newApplication = {
   ...{ note: "", disabledAt: undefined, disabledBy: undefined, revision: 1 },
@@ -60,7 +60,7 @@ function createApplication(services: AdminServices): Operation {
         const application: Application = {
           id: `app_${randomBase62(16, services.random)}`,
           ...newApplication,
-          ...namedFields(body),
+          ...entityForm(body),
           accountId,
           createdAt: changing.now,
         };
@@ -144,7 +144,7 @@ function updateApplication(services: AdminServices): Operation {
         requireRevision(before, body.revision);
         const { disabled, ...named } = body;
         const disabling = disablingAfter(before, { disabled, principal, now });
-        const wanted: Application = { ...before, ...namedFields(named), ...disabling };
+        const wanted: Application = { ...before, ...entityForm(named), ...disabling };
         if (isSameValue(before, wanted)) return viewApplication(before);
         const after = await transaction.applications.update(wanted);
         changing.touchesKeys();

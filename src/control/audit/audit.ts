@@ -18,7 +18,7 @@ import type { AuditExpectation, AuditRemoval } from "../../store/control-store.t
 import { listScope, requireUnbound } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
 import { readTime } from "../values/time-range.ts";
-import { timeText } from "../values/time-text.ts";
+import { timeText, viewAs } from "../values/api-form.ts";
 
 /** Who changed what, and whether the record of it is whole. */
 export function auditOperations(services: AdminServices): readonly Operation[] {
@@ -39,11 +39,9 @@ function listAudit({ store, clock }: AdminServices): Operation {
     run({ call, query }) {
       const scope = listScope(call.principal, query.account_id);
       const now = clock.now();
+      const { actor_id: actorId, subject_id: subjectId, action } = query;
       const filter = {
-        accountId: scope.accountId,
-        actorId: query.actor_id,
-        action: query.action,
-        subjectId: query.subject_id,
+        ...{ accountId: scope.accountId, actorId, subjectId, action },
         since: query.since === undefined ? undefined : readTime(query.since, "since", now),
         until: query.until === undefined ? undefined : readTime(query.until, "until", now),
       };
@@ -111,19 +109,11 @@ function viewRemoval({ at, removedAt, keptMs }: AuditRemoval, configuredMs: numb
 
 function viewEntry(entry: AuditRecord): AuditEntryView {
   const { kind, id, name } = entry.actor;
-  return {
-    sequence: entry.sequence,
-    at: timeText(entry.at),
+  return viewAs(auditEntrySchema, entry, {
     actor: { kind, id: id ?? null, name },
-    address: entry.address ?? null,
-    request_id: entry.requestId ?? null,
-    action: entry.action,
-    subject: { ...entry.subject },
-    account_id: entry.accountId ?? null,
     before: plain(entry.before),
     after: plain(entry.after),
-    digest: entry.digest,
-  };
+  });
 }
 
 /** Entries hold plain JSON; the copy is one whose type says so. */

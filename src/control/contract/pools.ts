@@ -47,7 +47,7 @@ export type PoolView = z.infer<typeof poolSchema>;
 
 export const poolsSchema = z.object({ data: z.array(poolSchema) });
 
-const holderSchema = z.object({
+export const holderSchema = z.object({
   id: z.string(),
   account_id: z.string(),
   application: z.string(),
@@ -57,7 +57,6 @@ const holderSchema = z.object({
   expires_at: timeSchema.nullable(),
   disabled_at: timeSchema.nullable(),
 });
-export type HolderView = z.infer<typeof holderSchema>;
 
 /** Most keys of an answer about one pool. */
 export const poolKeysLimit = 500;

@@ -9,7 +9,7 @@ import type { Operation } from "../operation/operation.ts";
 import { permissions } from "../operation/permissions.ts";
 import { notFound } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
-import { timeText } from "../values/time-text.ts";
+import { timeText } from "../values/api-form.ts";
 import { wrongState } from "../operation/wrong-state.ts";
 
 /** Ends one of two live secrets, such as the one that a rotation left for the overlap. */

@@ -2,7 +2,7 @@ import type { Key } from "../../domain/keys/key.ts";
 import type { KeySettings } from "./issue-key.ts";
 import type { WantedSettings } from "./key-rules.ts";
 import { namesCapacity } from "./provisioned-rules.ts";
-import { readLimits } from "../values/limits-view.ts";
+import { entityForm } from "../values/api-form.ts";
 import type { Platform } from "../services.ts";
 
 export type SettingsOfBody = WantedSettings & {
@@ -58,7 +58,7 @@ function limitsOf(
   platform: Platform,
 ): KeySettings["limits"] {
   if (limits === null) return undefined;
-  if (limits !== undefined) return readLimits(limits);
+  if (limits !== undefined) return entityForm(limits);
   // Values of a custom plan mean nothing on a plan that has its own.
   const hasOwn = plan !== undefined && platform.plans.get(plan)?.limits !== undefined;
   return hasOwn ? undefined : current?.limits;

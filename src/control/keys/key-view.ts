@@ -1,10 +1,9 @@
 import type { Key, KeySecret } from "../../domain/keys/key.ts";
 import type { ControlView } from "../../store/control-store.ts";
-import type { KeyStatus, KeyView, SecretView } from "../contract/keys.ts";
-import { viewLimits } from "../values/limits-view.ts";
+import { keySchema, secretSchema, type KeyStatus, type KeyView } from "../contract/keys.ts";
 import { OwnerStates } from "../accounts/owner-states.ts";
 import type { AdminServices } from "../services.ts";
-import { timeText } from "../values/time-text.ts";
+import { apiForm, timeText, viewAs } from "../values/api-form.ts";
 
 type ViewServices = Pick<AdminServices, "platform" | "lastUse" | "clock">;
 
@@ -41,32 +40,18 @@ async function viewIn(
   const hasSecret = secrets.some((secret) => isLive(secret, now));
   const status =
     own === "active" ? ((await owners.whyDisabled(key)) ?? (hasSecret ? own : "no_secret")) : own;
-  return {
-    id: key.id,
-    account_id: key.accountId,
-    application_id: key.applicationId,
-    application: key.application,
-    environment: key.environment,
-    plan: key.plan,
-    limits: viewLimits(key.limits),
-    effective_limits: viewLimits(key.limits ?? services.platform().plans.get(key.plan)?.limits),
-    provisioned_units: key.provisionedUnits,
-    provisioned_pool: key.provisionedPool ?? null,
-    allowed_models: key.allowedModels === undefined ? null : [...key.allowedModels],
-    allowed_networks: key.allowedNetworks === undefined ? null : [...key.allowedNetworks],
-    expires_at: timeText(key.expiresAt),
-    note: key.note,
+  const isOver = own === "revoked" || own === "expired";
+  return viewAs(keySchema, key, {
+    effective_limits: apiForm(key.limits ?? services.platform().plans.get(key.plan)?.limits),
     status,
-    created_at: timeText(key.createdAt),
-    disabled_at: timeText(key.disabledAt),
-    disabled_by: key.disabledBy ?? null,
-    revoked_at: timeText(key.revokedAt),
-    revision: key.revision,
-    secrets: secrets.map((secret) => {
-      const isEnded = own === "revoked" || own === "expired" || !isLive(secret, now);
-      return { ...viewSecret(secret, services), status: isEnded ? "ended" : "live" };
-    }),
-  };
+    secrets: secrets.map((secret) =>
+      viewAs(secretSchema, secret, {
+        hint: hintOf(secret.publicId),
+        last_used_at: timeText(lastUseOf(secret, services)),
+        status: isOver || !isLive(secret, now) ? ("ended" as const) : ("live" as const),
+      }),
+    ),
+  });
 }
 
 /** Of the key alone, whatever became of its account, its application and its secrets. */
@@ -110,16 +95,6 @@ export function lastUseOf(
   const recent = services.lastUse(secret.publicId);
   if (recent === undefined || secret.lastUsedAt === undefined) return recent ?? secret.lastUsedAt;
   return Math.max(recent, secret.lastUsedAt);
-}
-
-function viewSecret(secret: KeySecret, services: ViewServices): Omit<SecretView, "status"> {
-  return {
-    public_id: secret.publicId,
-    hint: hintOf(secret.publicId),
-    created_at: timeText(secret.createdAt),
-    expires_at: timeText(secret.expiresAt),
-    last_used_at: timeText(lastUseOf(secret, services)),
-  };
 }
 
 export function hintOf(publicId: string): string {

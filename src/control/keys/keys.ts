@@ -24,7 +24,7 @@ import { permissions } from "../operation/permissions.ts";
 import { rotateKey } from "./rotate-key.ts";
 import { listScope } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
-import { timeText } from "../values/time-text.ts";
+import { timeText } from "../values/api-form.ts";
 import { updateKey } from "./update-key.ts";
 
 /** Issue, look at, change, rotate and revoke keys, and end their secrets. */

@@ -4,7 +4,7 @@ import { openApiDocument } from "./openapi.ts";
 import { Bootstrap } from "../sign-in/bootstrap/bootstrap.ts";
 import { Passwords } from "../sign-in/guard/passwords.ts";
 import { signInRoutes } from "../sign-in/routes.ts";
-import { signInDescriptions } from "./sign-in-descriptions.ts";
+import { signInDescriptions } from "../sign-in/descriptions.ts";
 import { referencePage } from "./reference-page.ts";
 
 const operations = [...signInDescriptions, ...new AdminFixture().operations];

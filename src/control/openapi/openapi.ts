@@ -1,8 +1,6 @@
 import { z } from "zod";
-import { adminErrors } from "../../domain/errors/admin-error.ts";
-import { gatewayErrors } from "../../domain/errors/gateway-error.ts";
 import { operationErrors } from "./operation-errors.ts";
-import type { OperationDescription } from "./operation-description.ts";
+import type { OperationDescription } from "../operation/operation.ts";
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -137,19 +135,12 @@ function headerRef(name: string): JsonObject {
 
 /** One response for each status: OpenAPI cannot tell two errors of one status apart. */
 function errorResponses(operation: OperationDescription): JsonObject {
-  const rows = { ...gatewayErrors, ...adminErrors };
-  const byStatus = new Map<number, string[]>();
-  for (const name of operationErrors(operation)) {
-    const { status, code, when } = rows[name];
-    const lines = byStatus.get(status) ?? [];
-    lines.push(`- \`${code ?? "null"}\`: ${when}`);
-    byStatus.set(status, lines);
-  }
+  const byStatus = Map.groupBy(operationErrors(operation), ({ status }) => status);
   return Object.fromEntries(
-    [...byStatus].map(([status, lines]) => [
+    [...byStatus].map(([status, rows]) => [
       status,
       {
-        description: lines.join("\n"),
+        description: rows.map(({ code, when }) => `- \`${code ?? "null"}\`: ${when}`).join("\n"),
         content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
       },
     ]),
@@ -159,9 +150,15 @@ function errorResponses(operation: OperationDescription): JsonObject {
 /** A schema, with what it names put among the document's schemas. */
 function jsonSchema(schema: z.ZodType, schemas: Record<string, unknown>): JsonObject {
   const made = z.toJSONSchema(schema, { io: "input", override: simplify });
-  const { $schema: _version, $defs = {}, ...rest } = made;
-  Object.assign(schemas, moveReferences($defs));
-  return moveReferences(rest);
+  const { $schema: _version, $defs = {}, ...rest } = shareReferences(made);
+  Object.assign(schemas, $defs);
+  return rest;
+}
+
+/** What one schema defines for itself is shared by the document. */
+function shareReferences(made: object): JsonObject;
+function shareReferences(made: object): unknown {
+  return JSON.parse(JSON.stringify(made).replaceAll('"#/$defs/', '"#/components/schemas/'));
 }
 
 function simplify({ jsonSchema: made }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {
@@ -169,21 +166,6 @@ function simplify({ jsonSchema: made }: { jsonSchema: z.core.JSONSchema.BaseSche
   if (made.format === "date-time") delete made.pattern;
   if (made.maximum === Number.MAX_SAFE_INTEGER) delete made.maximum;
   if (made.minimum === Number.MIN_SAFE_INTEGER) delete made.minimum;
-}
-
-/** What one schema defines for itself is shared by the document. */
-function moveReferences(value: JsonObject): JsonObject {
-  return Object.fromEntries(
-    Object.entries(value).map(([name, part]) => {
-      const isReference = name === "$ref" && typeof part === "string";
-      return [name, isReference ? part.replace("#/$defs/", "#/components/schemas/") : move(part)];
-    }),
-  );
-}
-
-function move(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(move);
-  return typeof value === "object" && value !== null ? moveReferences({ ...value }) : value;
 }
 
 const securitySchemes = {

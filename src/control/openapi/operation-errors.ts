@@ -1,80 +1,73 @@
-import type { GatewayErrorName } from "../../domain/errors/gateway-error.ts";
-import type { OperationDescription } from "./operation-description.ts";
+import { adminErrors } from "../../domain/errors/admin-error.ts";
+import { gatewayErrors, type GatewayErrorName } from "../../domain/errors/gateway-error.ts";
+import type { OperationDescription } from "../operation/operation.ts";
+
+const rows = { ...gatewayErrors, ...adminErrors };
 
 /** What an operation can be answered with when it does not go well. */
-export function operationErrors(operation: OperationDescription): readonly GatewayErrorName[] {
-  if (operation.isSignIn === true) return [...ofSignIn(operation), ...ofBody(operation)];
-  return [...always, ...ofParameters(operation), ...ofChanges(operation), ...ofBody(operation)];
+export function operationErrors(operation: OperationDescription) {
+  const own = operation.isSignIn === true ? ofSignIn(operation) : ofOperation(operation);
+  return [...own, ...ofBody(operation)].map((name) => rows[name]);
 }
 
-const always = [
-  "invalid_value",
-  "not_signed_in",
-  "wrong_origin",
-  "not_permitted",
-  "too_many_requests",
-  "internal_error",
-  "storage_unavailable",
-] as const satisfies readonly GatewayErrorName[];
+type Names = readonly GatewayErrorName[];
 
-function ofSignIn(operation: OperationDescription): readonly GatewayErrorName[] {
-  const { method, roles, path, body } = operation;
+function ofOperation(operation: OperationDescription): Names {
+  return [
+    ...(["invalid_value", "not_signed_in", "wrong_origin", "not_permitted"] as const),
+    ...(["too_many_requests", "internal_error", "storage_unavailable"] as const),
+    ...ofParameters(operation),
+    ...ofChanges(operation),
+  ];
+}
+
+/** The names, where they are answered. */
+function when(condition: boolean, ...names: Names): Names {
+  return condition ? names : [];
+}
+
+function ofSignIn({ method, roles, path, body }: OperationDescription): Names {
   const isSignedIn = roles.length > 0;
   const isChange = method !== "GET" && isSignedIn;
   return [
     "invalid_value",
-    ...(isSignedIn ? (["not_signed_in"] as const) : []),
-    ...(isSignedIn && body === undefined ? [] : (["wrong_credentials"] as const)),
+    ...when(isSignedIn, "not_signed_in"),
+    ...when(!isSignedIn || body !== undefined, "wrong_credentials"),
     "wrong_origin",
-    ...(isChange ? (["wrong_csrf_token", "not_permitted", "wrong_state"] as const) : []),
-    ...(path.includes("/sso/") ? ofSingleSignOn : []),
-    ...(body !== undefined && "name" in body.shape ? (["already_exists"] as const) : []),
+    ...when(isChange, "wrong_csrf_token", "not_permitted", "wrong_state"),
+    // Single sign-on is not there without an identity provider, which may be away or know no role.
+    ...when(path.includes("/sso/"), "not_found", "not_permitted", "single_sign_on_unavailable"),
+    ...when(body !== undefined && "name" in body.shape, "already_exists"),
     "too_many_requests",
     "internal_error",
     "storage_unavailable",
   ];
 }
 
-/** It is not there without an identity provider, which may also be away or know no role. */
-const ofSingleSignOn = [
-  "not_found",
-  "not_permitted",
-  "single_sign_on_unavailable",
-] as const satisfies readonly GatewayErrorName[];
-
-function ofParameters({ path, method, query }: OperationDescription): readonly GatewayErrorName[] {
+function ofParameters({ path, method, query }: OperationDescription): Names {
   const asksForUser = query !== undefined && "user_id" in query.shape;
-  return path.includes("{") || method === "POST" || asksForUser ? ["not_found"] : [];
+  return when(path.includes("{") || method === "POST" || asksForUser, "not_found");
 }
 
-function ofChanges({ method, body, hasSecret }: OperationDescription): readonly GatewayErrorName[] {
+function ofChanges({ method, body, hasSecret }: OperationDescription): Names {
   if (method === "GET") return [];
-  const repeated: readonly GatewayErrorName[] = [
+  const has = (field: string): boolean => body !== undefined && field in body.shape;
+  return [
     "wrong_csrf_token",
     "idempotency_key_reused",
-    ...(hasSecret === true ? (["reply_not_shown_again"] as const) : []),
-  ];
-  const names = body !== undefined && "name" in body.shape;
-  return [
-    ...repeated,
-    ...(names ? (["already_exists"] as const) : []),
-    ...(body !== undefined && "provisioned_units" in body.shape
-      ? (["pool_oversold"] as const)
-      : []),
-    ...(method === "PATCH" ? (["revision_conflict"] as const) : []),
-    ...(method === "DELETE" ? (["still_in_use"] as const) : []),
+    ...when(hasSecret === true, "reply_not_shown_again"),
+    ...when(has("name"), "already_exists"),
+    ...when(has("provisioned_units"), "pool_oversold"),
+    ...when(method === "PATCH", "revision_conflict"),
+    ...when(method === "DELETE", "still_in_use"),
     "wrong_state",
   ];
 }
 
-function ofBody({ body }: OperationDescription): readonly GatewayErrorName[] {
-  if (body === undefined) return [];
-  return [
-    "invalid_json",
-    "missing_required_parameter",
-    "invalid_type",
-    "request_timeout",
-    "request_too_large",
-    "unsupported_content_type",
-  ];
+function ofBody({ body }: OperationDescription): Names {
+  return when(
+    body !== undefined,
+    ...(["invalid_json", "missing_required_parameter", "invalid_type"] as const),
+    ...(["request_timeout", "request_too_large", "unsupported_content_type"] as const),
+  );
 }

@@ -1,8 +1,6 @@
 import { operationErrors } from "./operation-errors.ts";
-import { adminErrors } from "../../domain/errors/admin-error.ts";
-import { gatewayErrors } from "../../domain/errors/gateway-error.ts";
 import { fieldRows, type FieldRow } from "./field-rows.ts";
-import type { OperationDescription } from "./operation-description.ts";
+import type { OperationDescription } from "../operation/operation.ts";
 import { referenceStyle } from "./reference-style.ts";
 
 export interface ReferencePage {
@@ -103,9 +101,7 @@ function writeExample({ body, method, path }: OperationDescription): string {
 }
 
 function writeErrors(operation: OperationDescription): string {
-  const rows = { ...gatewayErrors, ...adminErrors };
-  const lines = operationErrors(operation).map((name) => {
-    const { status, code, when } = rows[name];
+  const lines = operationErrors(operation).map(({ status, code, when }) => {
     const label = `${status} ${code ?? "null"}`;
     return `<tr><td><code>${escape(label)}</code></td><td>${prose(when)}</td></tr>`;
   });

@@ -34,6 +34,15 @@ export interface Operation {
   run(input: OperationInput): Promise<unknown>;
 }
 
+/** What the documents say of a request: of an operation, or of signing in, which is none. */
+export interface OperationDescription extends Omit<Operation, "run" | "status" | "answer"> {
+  readonly status: Operation["status"] | 302;
+  /** Undefined: the answer has no body. */
+  readonly answer: z.ZodType | undefined;
+  /** Of signing in: it takes no idempotency key, and roles are empty where nobody is known yet. */
+  readonly isSignIn?: boolean;
+}
+
 /** A request before its schemas have read it. */
 export interface OperationInput {
   readonly call: OperationCall;

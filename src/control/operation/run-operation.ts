@@ -1,6 +1,6 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { Download } from "./download.ts";
-import { Idempotency, type Answered } from "../idempotency/idempotency.ts";
+import { RepeatableOperations, type Answered } from "./repeatable-operations.ts";
 import { invalidField } from "./field-error.ts";
 import type { Operation, OperationInput } from "./operation.ts";
 import type { AdminServices } from "../services.ts";
@@ -27,7 +27,7 @@ export type RunOperation = (
 export function createRunOperation(
   services: Pick<AdminServices, "store" | "clock" | "random" | "peppers">,
 ): RunOperation {
-  const idempotency = new Idempotency(services);
+  const repeatable = new RepeatableOperations(services);
   return async (operation, request) => {
     checkPermission(operation, request);
     const { idempotencyKey: key, ...input } = request;
@@ -37,7 +37,7 @@ export function createRunOperation(
         return { status: operation.status, body, isReplayed: false };
       }
       checkIdempotencyKey(key);
-      return await idempotency.run({ key, operation, ...input }, (replies, signal) =>
+      return await repeatable.run({ key, operation, ...input }, (replies, signal) =>
         operation.run({ ...input, call: { ...input.call, replies, signal } }),
       );
     } catch (error) {

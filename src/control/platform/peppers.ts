@@ -6,7 +6,7 @@ import type { Operation } from "../operation/operation.ts";
 import { permissions } from "../operation/permissions.ts";
 import { requireUnbound } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
-import { timeText } from "../values/time-text.ts";
+import { timeText } from "../values/api-form.ts";
 
 /** As many digits as tell ten peppers apart. */
 const shownLength = 12;

@@ -3,6 +3,7 @@ import { defineOperation } from "../operation/define-operation.ts";
 import type { Operation } from "../operation/operation.ts";
 import { permissions } from "../operation/permissions.ts";
 import type { AdminServices } from "../services.ts";
+import { apiForm } from "../values/api-form.ts";
 
 /** What the configuration offers to keys. */
 export function platformOperations({ platform }: AdminServices): readonly Operation[] {
@@ -19,11 +20,7 @@ export function platformOperations({ platform }: AdminServices): readonly Operat
       run() {
         const { environments, plans } = platform();
         return {
-          environments: environments.map(({ name, hosts, models }) => ({
-            name,
-            hosts: [...hosts],
-            models: models.map(({ alias, kind }) => ({ alias, kind })),
-          })),
+          environments: apiForm(environments),
           plans: [...plans.values()].map(({ name, limits, provisioned }) => ({
             name,
             requests_per_minute: limits?.requestsPerMinute ?? null,

@@ -4,13 +4,12 @@ import {
   heldTokens,
   sellableUnits,
 } from "../../domain/limits/capacity.ts";
-import type { Key } from "../../domain/keys/key.ts";
 import type { Principal } from "../../domain/accounts/user.ts";
 import {
+  holderSchema,
   poolDetailsSchema,
   poolKeysLimit,
   poolsSchema,
-  type HolderView,
   type PoolView,
 } from "../contract/pools.ts";
 import { defineOperation } from "../operation/define-operation.ts";
@@ -18,7 +17,7 @@ import type { Operation } from "../operation/operation.ts";
 import { permissions } from "../operation/permissions.ts";
 import { notFound } from "../operation/scope.ts";
 import type { AdminServices, PlatformPool } from "../services.ts";
-import { timeText } from "../values/time-text.ts";
+import { viewAs } from "../values/api-form.ts";
 
 /**
  * Pools of capacity, and who has bought of them. Who is bound to an account sees the pools that its
@@ -77,7 +76,7 @@ function getPool({ store, platform, clock }: AdminServices): Operation {
         const holders = await keys.list(filter, { limit: poolKeysLimit });
         return {
           ...viewPool({ name, pool, sold }, principal),
-          keys: holders.items.map(viewHolder),
+          keys: holders.items.map((key) => viewAs(holderSchema, key)),
           has_more_keys: holders.next !== undefined,
         };
       }),
@@ -144,18 +143,5 @@ function viewCapacity(pool: PlatformPool | undefined, sold: number): CapacityVie
     sellable_units: sellable,
     units_left: Math.max(0, sellable - sold),
     targets: [...pool.targets],
-  };
-}
-
-function viewHolder(key: Key): HolderView {
-  return {
-    id: key.id,
-    account_id: key.accountId,
-    application: key.application,
-    environment: key.environment,
-    plan: key.plan,
-    provisioned_units: key.provisionedUnits,
-    expires_at: timeText(key.expiresAt),
-    disabled_at: timeText(key.disabledAt),
   };
 }

@@ -1,4 +1,4 @@
-import type { Refusal, RefusalWindow } from "../../domain/errors/refusal.ts";
+import type { Refusal } from "../../domain/errors/refusal.ts";
 import {
   refusalQuerySchema,
   refusalSchema,
@@ -10,8 +10,7 @@ import type { Operation } from "../operation/operation.ts";
 import { permissions } from "../operation/permissions.ts";
 import { listScope, requireVisible } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
-import { roundedMs } from "../values/rounded-ms.ts";
-import { timeText } from "../values/time-text.ts";
+import { apiForm, viewAs } from "../values/api-form.ts";
 
 /** Why the gateway refused: the last refusals of each key, as long as the process lives. */
 export function refusalOperations({ refusals }: AdminServices): readonly Operation[] {
@@ -52,35 +51,11 @@ export function refusalOperations({ refusals }: AdminServices): readonly Operati
   ];
 }
 
-function viewRefusal({ id, at, status, code, explanation }: Refusal): RefusalView {
-  return {
-    id,
-    at: timeText(at),
-    status,
-    code,
-    rule: explanation.rule,
-    summary: explanation.summary,
-    key_id: explanation.keyId ?? null,
-    public_id: explanation.publicId ?? null,
-    account_id: explanation.accountId ?? null,
-    application: explanation.application ?? null,
-    environment: explanation.environment ?? null,
-    model: explanation.model ?? null,
-    window: explanation.window === undefined ? null : viewWindow(explanation.window),
-  };
-}
-
-function viewWindow(window: RefusalWindow): RefusalView["window"] {
-  return {
-    scope_id: window.scopeId,
-    limit: window.limit,
-    used: window.used,
-    requested: window.requested,
-    free_at: timeText(window.freeAt),
-    slots: window.slots.map(({ ageMs, requests, tokens }) => ({
-      age_ms: roundedMs(ageMs),
-      requests,
-      tokens,
-    })),
-  };
+function viewRefusal({ explanation, ...refusal }: Refusal): RefusalView {
+  const { window, ...told } = explanation;
+  return viewAs(
+    refusalSchema,
+    { ...told, ...refusal },
+    { window: window === undefined ? null : apiForm(window) },
+  );
 }

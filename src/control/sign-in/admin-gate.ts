@@ -8,7 +8,7 @@ import type { ControlTransaction } from "../../store/control-store.ts";
 import type { AdminServices } from "../services.ts";
 import { fromStorageError } from "../operation/storage-error.ts";
 import { addressGroup } from "./guard/address-group.ts";
-import { cookiePolicy, readCookie } from "./sessions/cookies.ts";
+import { readCookie } from "./sessions/cookies.ts";
 import { LookupLimits } from "./guard/lookup-limits.ts";
 import { localPrincipal, sessionPrincipal, tokenPrincipal } from "./principals.ts";
 import { RateWindow } from "./guard/rate-window.ts";
@@ -81,7 +81,7 @@ class PrincipalFinder {
     checkOrigin(request, publicUrl());
     const authorization = request.headers.get("authorization");
     if (authorization !== null) return this.#findByToken(readBearer(authorization), address);
-    const secret = readCookie(request, cookiePolicy(publicUrl()).session);
+    const secret = readCookie(request, "session", publicUrl());
     if (secret === undefined) throw notSignedIn("nothing", "no session and no token was sent");
     if (isUnsafe(request)) requireOrigin(request, publicUrl());
     const id = sessionId(secret);

@@ -8,6 +8,7 @@ import {
   seriesSchema,
   totalsQuerySchema,
   totalsSchema,
+  usageTotalSchema,
   type UsageTotalView,
 } from "../contract/usage.ts";
 import { listOf } from "../contract/values.ts";
@@ -19,9 +20,8 @@ import { permissions } from "../operation/permissions.ts";
 import { requireVisible } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
 import { viewCall, viewCallDetail } from "./call-row.ts";
-import { roundedMs } from "../values/rounded-ms.ts";
 import type { TimeRange } from "../values/time-range.ts";
-import { timeText } from "../values/time-text.ts";
+import { roundedMs, timeText, viewAs } from "../values/api-form.ts";
 import { exportUsage } from "./usage-export.ts";
 import { readDimensions, usageFilter } from "./usage-filter.ts";
 
@@ -130,19 +130,11 @@ function getCall({ reports }: AdminServices): Operation {
 }
 
 function viewTotal(total: UsageTotal): UsageTotalView {
-  return {
+  return viewAs(usageTotalSchema, total, {
     group: { ...total.group },
-    calls: total.calls,
-    failed_calls: total.failedCalls,
-    abandoned_calls: total.abandonedCalls,
-    input_tokens: total.inputTokens,
-    output_tokens: total.outputTokens,
-    cached_input_tokens: total.cachedInputTokens,
-    cache_write_tokens: total.cacheWriteTokens,
-    estimated_tokens: total.estimatedTokens,
     duration_ms: viewPercentiles(total.duration),
     first_event_ms: viewPercentiles(total.firstEvent),
-  };
+  });
 }
 
 function viewPercentiles(percentiles: Percentiles | undefined): Percentiles | null {

@@ -23,7 +23,7 @@ import { defineOperation } from "../operation/define-operation.ts";
 import type { Operation } from "../operation/operation.ts";
 import { notFound } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
-import { timeText } from "../values/time-text.ts";
+import { viewAs } from "../values/api-form.ts";
 
 export type TokenServices = Pick<
   AdminServices,
@@ -203,17 +203,10 @@ async function readEmails(
 }
 
 function viewToken(token: ManagementToken, user: string): TokenView {
-  return {
-    id: token.id,
-    user_id: token.userId,
+  const { parentId, publicId } = token;
+  return viewAs(tokenSchema, token, {
     user,
-    made_with: token.parentId ?? null,
-    name: token.name,
-    hint: tokenHint(token.publicId),
-    scopes: [...token.scopes],
-    created_at: timeText(token.createdAt),
-    expires_at: timeText(token.expiresAt),
-    last_used_at: timeText(token.lastUsedAt),
-    revoked_at: timeText(token.revokedAt),
-  };
+    made_with: parentId ?? null,
+    hint: tokenHint(publicId),
+  });
 }

@@ -10,6 +10,7 @@ import type { Operation } from "../operation/operation.ts";
 import { permissions } from "../operation/permissions.ts";
 import { listScope, requireVisible } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
+import { disabledSince } from "../keys/key-settings.ts";
 import { deleteUser, insertUser, updateUser } from "../sign-in/keep-user.ts";
 import { requireGoodPassword } from "../sign-in/guard/password-rules.ts";
 import type { Passwords } from "../sign-in/guard/passwords.ts";
@@ -86,9 +87,9 @@ function listOperation(services: UserServices): Operation {
     async run({ call, query }) {
       const scope = listScope(call.principal, query.account_id);
       if (scope.isEmpty) return emptyList;
-      const { role, email, limit, cursor } = query;
+      const { role, email } = query;
       const filter = { accountId: scope.accountId, role, email };
-      const request = pageRequest({ limit, cursor });
+      const request = pageRequest(query);
       const page = await services.store.read((view) => view.users.list(filter, request));
       return listAnswer(page, viewUser);
     },
@@ -142,7 +143,7 @@ function changeOperation(services: UserServices): Operation {
           role: body.role ?? before.role,
           accountId: newAccountId(before, body),
           passwordHash: passwordHash ?? before.passwordHash,
-          disabledAt: newDisabledAt(before, body.disabled, made.now),
+          disabledAt: disabledSince(before, body.disabled, made.now),
           revision: body.revision,
         };
         return viewUser(await updateUser(made, before, wanted));
@@ -178,13 +179,4 @@ function newAccountId(
 ): string | undefined {
   if (wanted !== undefined) return wanted ?? undefined;
   return role === "operator" ? undefined : before.accountId;
-}
-
-function newDisabledAt(
-  before: User,
-  disabled: boolean | undefined,
-  now: number,
-): number | undefined {
-  if (disabled === undefined) return before.disabledAt;
-  return disabled ? (before.disabledAt ?? now) : undefined;
 }

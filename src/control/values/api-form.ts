@@ -72,7 +72,7 @@ function apiValue(name: string, value: unknown): unknown {
   }
   if (typeof value !== "number") return value;
   if (name === "at" || name.endsWith("_at")) return timeText(value);
-  return name.endsWith("_ms") ? Math.round(value * 10) / 10 : value;
+  return name.endsWith("_ms") ? roundedMs(value) : value;
 }
 
 /** A time as the API writes it, null for what has not happened. */
@@ -82,8 +82,13 @@ export function timeText(time: number | undefined): string | null {
   return time === undefined ? null : new Date(time).toISOString();
 }
 
+/** Clocks are finer than what anybody means: an answer has tenths of a millisecond. */
+export function roundedMs(durationMs: number): number {
+  return Math.round(durationMs * 10) / 10;
+}
+
 /** What a request names: null, which takes a value away, is undefined there. */
-export type NamedFields<Request> = {
+export type EntityFields<Request> = {
   -readonly [Name in keyof Request & string as CamelCase<Name>]: EntityForm<Request[Name]>;
 };
 
@@ -102,8 +107,8 @@ type CamelCase<Text extends string> = Text extends `${infer Head}_${infer Tail}`
   : Text;
 
 /** The fields that a body or a query names, as an entity or a filter has them. */
-export function namedFields<Request extends object>(request: Request): NamedFields<Request>;
-export function namedFields(request: object): unknown {
+export function entityForm<Request extends object>(request: Request): EntityFields<Request>;
+export function entityForm(request: object): unknown {
   return Object.fromEntries(
     Object.entries(request)
       .filter(([, value]) => value !== undefined)
@@ -113,7 +118,7 @@ export function namedFields(request: object): unknown {
 
 function entityValue(value: unknown): unknown {
   if (value === null) return undefined;
-  return typeof value === "object" && !Array.isArray(value) ? namedFields(value) : value;
+  return typeof value === "object" && !Array.isArray(value) ? entityForm(value) : value;
 }
 
 function snakeCase(name: string): string {

@@ -4,38 +4,28 @@ import type { KeyCall } from "../../edge/dispatch/route.ts";
 import type { Call } from "../../snapshot/call.ts";
 import { runEmbeddings, type EmbeddingCall } from "../../call/embeddings/embedding-call.ts";
 import type { PipelineServices } from "../../call/services.ts";
-import type { ApiSettings } from "../api-settings.ts";
-import { withOptions } from "../call-options.ts";
+import type { HandlerParts } from "../handler-parts.ts";
+import { readCall } from "../read-call.ts";
 import { createTokenDecoder } from "./decode-tokens.ts";
-import {
-  digestToShare,
-  withoutSharing,
-  type AnswerSharing,
-} from "../../idempotency/idempotency.ts";
-import { parseJson } from "../request/parse-json.ts";
 import { parseEmbeddingRequest } from "./embedding-request.ts";
 import { servedHeaders } from "../served-headers.ts";
 import { toBase64, toNumbers } from "./vector-encoding.ts";
 
 /** `POST /v1/embeddings` */
-export function createEmbeddings(
-  services: PipelineServices,
-  settings: () => Pick<ApiSettings, "decodedLimitBytes">,
-  sharing: AnswerSharing = withoutSharing,
-): (call: KeyCall) => Promise<Reply> {
+export function createEmbeddings({
+  services,
+  settings,
+  sharing,
+}: HandlerParts): (call: KeyCall) => Promise<Reply> {
   const decode = createTokenDecoder();
   return async (plain) => {
-    const call = withOptions(plain);
-    const bytes = await call.readBody();
-    const bodyBytes = bytes.byteLength;
-    const bodyDigest = await digestToShare(call, bytes);
-    const { value } = await parseJson(bytes);
+    const { call, bodyBytes, bodyDigest, value } = await readCall(plain);
     const request = parseEmbeddingRequest(value);
     const decodeTokens: EmbeddingCall["decodeTokens"] = (inputs) =>
       decode(inputs, settings().decodedLimitBytes);
     const embedding = { request, bodyBytes, decodeTokens };
-    const asked = { call, endpoint: "embeddings", alias: request.model, bodyDigest } as const;
-    return sharing.whole(asked, (run) => reply(run, embedding, services));
+    const named = { endpoint: "embeddings", kind: "embedding", alias: request.model } as const;
+    return sharing.whole({ call, bodyDigest, ...named }, (run) => reply(run, embedding, services));
   };
 }
 

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { callOf, callerOf, modelOf } from "../../../test/support/pipeline-fixtures.ts";
+import { openAi } from "../openai-dialect.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Key } from "../../domain/keys/key.ts";
 import type { KeyCall } from "../../edge/dispatch/route.ts";
@@ -19,6 +20,7 @@ function keyCallOf(allowedModels: Key["allowedModels"], parameter = ""): KeyCall
     request: new Request("http://a.example/v1/models"),
     parameter,
     readBody: () => Promise.reject(new Error("there is no body")),
+    dialect: openAi,
     streamEnded: () => undefined,
   };
 }

@@ -2,11 +2,10 @@ import type {
   ChatChoice,
   ChatResult,
   GuardrailOutcome,
+  ReasoningBlock,
   ResultToolCall,
 } from "../../domain/chat/chat.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
-import { reasoningDetail } from "./reasoning-details.ts";
-import { usageBody } from "./usage-body.ts";
 
 export interface ChatBodyOptions {
   readonly id: string;
@@ -81,4 +80,42 @@ function toolCallBody(call: ResultToolCall): object {
   return kind === "custom"
     ? { id, type: kind, custom: { name, input: call.arguments } }
     : { id, type: kind, function: { name, arguments: call.arguments } };
+}
+
+/**
+ * An entry of `reasoning_details`, in OpenRouter's form: a signed text, or data that is hidden.
+ * Callers send the entries back as they are. Reference: OpenRouter's guide to reasoning tokens.
+ */
+export function reasoningDetail(block: ReasoningBlock, index: number): object {
+  const format = "anthropic-claude-v1";
+  switch (block.kind) {
+    case "signed": {
+      const { text, signature } = block;
+      return { type: "reasoning.text", text, signature, format, index };
+    }
+    case "redacted":
+      return { type: "reasoning.encrypted", data: block.data, format, index };
+  }
+}
+
+/** OpenAI's `usage` object of a chat answer. Details are objects, never null: the type says so. */
+export function usageBody(usage: TokenUsage): object {
+  const { cacheWriteTokens = 0 } = usage;
+  return {
+    prompt_tokens: usage.inputTokens,
+    completion_tokens: usage.outputTokens,
+    total_tokens: usage.inputTokens + usage.outputTokens,
+    prompt_tokens_details: {
+      cached_tokens: usage.cachedInputTokens,
+      // OpenRouter's name; OpenAI's own object has none, so it is left out where nothing was written.
+      ...(cacheWriteTokens > 0 && { cache_write_tokens: cacheWriteTokens }),
+      audio_tokens: 0,
+    },
+    completion_tokens_details: {
+      reasoning_tokens: usage.reasoningTokens,
+      audio_tokens: 0,
+      accepted_prediction_tokens: 0,
+      rejected_prediction_tokens: 0,
+    },
+  };
 }

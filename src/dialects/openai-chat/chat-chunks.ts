@@ -1,8 +1,7 @@
 import type { ChatEvent } from "../../domain/chat/chat.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
-import { reasoningDetail } from "./reasoning-details.ts";
-import { contentFilterResults } from "./chat-body.ts";
-import { usageBody } from "./usage-body.ts";
+import type { ChatWriter } from "../chat-frames.ts";
+import { contentFilterResults, reasoningDetail, usageBody } from "./chat-body.ts";
 
 export interface ChatChunkOptions {
   /** `chatcmpl-...`, the same in every chunk. */
@@ -19,7 +18,7 @@ export interface ChatChunkOptions {
  * Writes events as `chat.completion.chunk` frames. Role, tool id and tool name go out exactly
  * once: Python's and Go's clients join repeated strings. Reference: recordings of OpenAI's API.
  */
-export class ChatChunkWriter {
+export class ChatChunkWriter implements ChatWriter {
   readonly #options: ChatChunkOptions;
   readonly #choicesWithRole = new Set<number>();
   /** Calls of custom tools, whose fragments have another shape. */

@@ -21,12 +21,12 @@ test("an API key is no management token, and a management token is no API key", 
   const token = generateManagementToken(random).text;
   expect(readTokenId(key)).toBeUndefined();
   expect(readPublicId(token)).toBeUndefined();
-  // Not even with the other's head: the checksum covers it.
+  // Not even with the other's prefix: the checksum covers it.
   expect(readTokenId(key.replace("sk-slc_", "slc-mgt_"))).toBeUndefined();
   expect(readPublicId(token.replace("slc-mgt_", "sk-slc_"))).toBeUndefined();
 });
 
-test("a token with any one character changed is refused before any look-up", () => {
+test("a token with any one character changed is refused before any lookup", () => {
   const { text } = generateManagementToken(random);
   for (let index = 0; index < text.length; index += 1) {
     const other = text.charAt(index) === "a" ? "b" : "a";

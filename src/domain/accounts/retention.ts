@@ -7,6 +7,6 @@ export interface RetentionSettings {
   readonly auditMs: number;
   readonly revokedKeysMs: number;
   readonly intervalMs: number;
-  /** Most rows that one transaction removes of a table. */
+  /** Limit on rows that one transaction removes from a table. */
   readonly batchRows: number;
 }

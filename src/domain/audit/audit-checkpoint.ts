@@ -1,26 +1,26 @@
 import type { AuditSeals } from "./audit-seals.ts";
 
-/** An entry's place in the audit and what the next one continues from. */
+/** The position of an entry in the audit and the digest the next one continues from. */
 export interface AuditLink {
-  /** As many entries were written up to here. */
+  /** Number of entries up to here. */
   readonly sequence: number;
   readonly digest: string;
 }
 
-/** Where the audit ended at some time, signed: to be kept where writers of the database cannot write. */
+/** The signed end of the audit at some time, to be stored where database writers cannot reach. */
 export interface AuditCheckpoint extends AuditLink {
   /** ISO 8601. */
   readonly at: string;
 }
 
-/** As one line of JSON, sealed under the first pepper. */
+/** Formats a checkpoint as one line of JSON, sealed under the first pepper. */
 export function writeCheckpoint({ at, ...link }: AuditCheckpoint, seals: AuditSeals): string {
   const { sequence, digest } = link;
   const { pepper, seal } = seals.make("checkpoint", [at, sequence, digest]);
   return JSON.stringify({ at, entries: sequence, digest, pepper, seal });
 }
 
-/** Undefined for what this installation did not write. */
+/** Undefined for a checkpoint that another installation wrote. */
 export function readCheckpoint(line: string, seals: AuditSeals): AuditCheckpoint | undefined {
   const fields = parseObject(line);
   const { at, entries: sequence, digest, pepper, seal } = fields;

@@ -14,7 +14,7 @@ const entry: AuditEntry = {
   after: { overlap_seconds: 60, ended: ["aaaaaaaa"] },
 };
 
-test("the digest is SHA-256 of a text that anybody can write down", () => {
+test("the digest is SHA-256 of a documented text", () => {
   const text =
     `["${firstDigest}",1,{"accountId":"acct_a","action":"key.rotate",` +
     '"actor":{"id":"user_a","kind":"session","name":"ada@example.com"},"address":"192.0.2.7",' +
@@ -24,13 +24,13 @@ test("the digest is SHA-256 of a text that anybody can write down", () => {
   expect(auditDigest(entry, 1, firstDigest)).toBe(expected);
 });
 
-test("the order in which fields were put together does not matter", () => {
+test("the order of fields does not matter", () => {
   const { at, ...rest } = entry;
   const reordered = { ...rest, after: { ended: ["aaaaaaaa"], overlap_seconds: 60 }, at };
   expect(auditDigest(reordered, 1, firstDigest)).toBe(auditDigest(entry, 1, firstDigest));
 });
 
-test("every field, the place and the digest before it change the digest", () => {
+test("every field, the position and the previous digest change the digest", () => {
   const changes: readonly Partial<AuditEntry>[] = [
     { at: 1 },
     { actor: { ...entry.actor, kind: "token" } },
@@ -53,13 +53,13 @@ test("every field, the place and the digest before it change the digest", () => 
   expect(new Set(digests).size).toBe(changes.length + 3);
 });
 
-test("the record of an entry, with its place in it, has the same digest", () => {
+test("the record of an entry has the same digest as the entry", () => {
   const digest = auditDigest(entry, 7, firstDigest);
   const record = { ...entry, sequence: 7, previousDigest: firstDigest, digest };
   expect(auditDigest(record, 7, firstDigest)).toBe(digest);
 });
 
-test("data written and read again has the same canonical text", () => {
+test("data has the same canonical text after a round trip", () => {
   const value = { b: [1.5, -0, "\ud800", null, true], a: { "\u{1f511}": "" }, c: undefined };
   const text = canonicalJson(value);
   expect(text).toBe('{"a":{"\u{1f511}":""},"b":[1.5,0,"\\ud800",null,true]}');

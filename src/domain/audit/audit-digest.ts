@@ -1,11 +1,11 @@
 import type { AuditEntry } from "./audit.ts";
 
-/** What stands before the first entry of all. */
+/** The digest before the first entry. */
 export const firstDigest = "0".repeat(64);
 
 /**
- * Of an entry in its place: SHA-256, in hexadecimal digits, of the canonical JSON of
- * `[previousDigest, sequence, entry]`: names sorted, no blanks, fields that are undefined left out.
+ * SHA-256, in hexadecimal, of the canonical JSON of `[previousDigest, sequence, entry]`: sorted
+ * names, no white space, no undefined fields.
  */
 export function auditDigest(entry: AuditEntry, sequence: number, previousDigest: string): string {
   const { at, actor, address, requestId, action, subject, accountId, before, after } = entry;
@@ -14,7 +14,7 @@ export function auditDigest(entry: AuditEntry, sequence: number, previousDigest:
   return new Bun.CryptoHasher("sha256").update(text).digest("hex");
 }
 
-/** The same text for the same data, whatever the order its names came in. */
+/** The same text for the same data, regardless of field order. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value ?? null);

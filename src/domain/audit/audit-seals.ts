@@ -1,21 +1,21 @@
 import { timingSafeEqual } from "node:crypto";
 import { createKeyDigest, type KeyDigest, type Peppers } from "../keys/peppers.ts";
 
-/** A signature of the gateway, and the mark of the pepper it was made under. */
+/** A signature of the gateway and the mark of its pepper. */
 export interface AuditSeal {
   readonly pepper: string;
-  /** HMAC-SHA-256 in hexadecimal digits. */
+  /** HMAC-SHA-256 in hexadecimal. */
   readonly seal: string;
 }
 
-/** What a seal is for: a seal of one kind is worth nothing as another. */
+/** A seal of one kind is not valid as another. */
 export type SealedKind = "entry" | "head" | "anchor" | "checkpoint";
 
 type SealedValue = string | number | null;
 
 /**
- * Signs what the audit's chain rests on, with keys derived from the peppers: who can write the
- * database, and has no pepper, cannot make a seal.
+ * Signs the audit chain with keys derived from the peppers: write access to the database is not
+ * enough to forge a seal.
  */
 export class AuditSeals {
   readonly #first: string;
@@ -28,7 +28,7 @@ export class AuditSeals {
     );
   }
 
-  /** Under the first pepper. */
+  /** Seals under the first pepper. */
   make(kind: SealedKind, values: readonly SealedValue[]): AuditSeal {
     return { pepper: this.#first, seal: this.#sign(this.#first, kind, values) ?? "" };
   }
@@ -39,7 +39,7 @@ export class AuditSeals {
     return timingSafeEqual(Buffer.from(sealed.seal), Buffer.from(expected));
   }
 
-  /** Whether seals under the pepper of this mark can be checked. */
+  /** Whether the pepper of this mark is configured, so that its seals can be verified. */
   knows(pepper: string): boolean {
     return this.#keys.has(pepper);
   }
@@ -48,7 +48,7 @@ export class AuditSeals {
     return pepper === this.#first;
   }
 
-  /** Undefined under a pepper that is not known here. */
+  /** Undefined for an unknown pepper. */
   #sign(pepper: string, kind: SealedKind, values: readonly SealedValue[]): string | undefined {
     const digest = this.#keys.get(pepper)?.(JSON.stringify([kind, ...values]));
     return digest && Buffer.from(digest).toString("hex");

@@ -1,21 +1,21 @@
-/** A change of the control plane, before it has its place in the chain. */
+/** A change of the control plane, not yet in the chain. */
 export interface AuditEntry {
   readonly at: number;
   readonly actor: {
     readonly kind: "session" | "token" | "local" | "system";
-    /** Of the user; undefined for `local` and `system`. */
+    /** User id; undefined for `local` and `system`. */
     readonly id: string | undefined;
     readonly name: string;
   };
-  /** Where the request came from; undefined when there was no connection. */
+  /** Address of the client; undefined without a connection. */
   readonly address: string | undefined;
   readonly requestId: string | undefined;
   /** `<resource>.<verb>`, such as `key.rotate`. */
   readonly action: string;
   readonly subject: { readonly type: string; readonly id: string };
-  /** Whose matter it is; account holders see the entries of their account. */
+  /** The account it concerns; account holders see the entries of their account. */
   readonly accountId: string | undefined;
-  /** Fields before and after, never with a secret, a digest or a password hash. */
+  /** Fields before and after the change, without secrets, digests and password hashes. */
   readonly before: AuditFields | undefined;
   readonly after: AuditFields | undefined;
 }
@@ -29,11 +29,11 @@ export type AuditValue =
   | readonly AuditValue[]
   | { readonly [name: string]: AuditValue };
 
-/** An entry in its place: each digest covers the entry and the digest before it. */
+/** An entry in the chain: each digest covers the entry and the previous digest. */
 export interface AuditRecord extends AuditEntry {
   /** 1, 2, 3, ... without gaps. */
   readonly sequence: number;
-  /** SHA-256 in hexadecimal digits; of the first entry's predecessor, 64 zeros. */
+  /** SHA-256 in hexadecimal; 64 zeros for the first entry. */
   readonly previousDigest: string;
   readonly digest: string;
 }

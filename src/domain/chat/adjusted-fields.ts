@@ -1,7 +1,7 @@
 /**
- * Fields of a caller's request that an upstream got otherwise than they were written, by name: `dropped`,
- * or what was sent in their place, as a number or one word. Callers are told in a header, so neither
- * names nor words may be the caller's own.
+ * Request fields that were changed for the upstream, by name: `dropped`, or the value sent instead,
+ * a number or one word. They are sent to the caller in a header, so no name or word may come from
+ * the request.
  */
 export type AdjustedFields = ReadonlyMap<string, string | number>;
 

@@ -1,9 +1,9 @@
 import type { TokenUsage } from "../usage/usage.ts";
 
 /**
- * The canonical chat form: OpenAI's wire shape, field names included, as
- * `dialects/openai-chat/schema` has validated it. Fields that Sluice does not
- * know stay on the objects; an adapter sends only what it knows, or its operator named.
+ * The canonical chat form: OpenAI's wire shape and field names, validated by
+ * `dialects/openai-chat/schema`. Unknown fields stay on the objects; an adapter sends only fields
+ * that it knows or its operator named.
  */
 export interface ChatRequest {
   readonly model: string;
@@ -21,7 +21,7 @@ export interface ChatRequest {
   readonly logit_bias?: Readonly<Record<string, number>> | null;
   readonly logprobs?: boolean | null;
   readonly top_logprobs?: number | null;
-  /** A number, or `JSON.rawJSON` where the caller's integer has no exact number. */
+  /** A number, or `JSON.rawJSON` for an integer beyond exact numbers. */
   readonly seed?: unknown;
   readonly response_format?: ResponseFormat | null;
   readonly tools?: readonly ChatTool[] | null;
@@ -31,12 +31,12 @@ export interface ChatRequest {
   readonly function_call?: "none" | "auto" | { readonly name: string } | null;
   readonly reasoning_effort?: string | null;
   readonly user?: string | null;
-  /** Set where the cap is the gateway's: an upstream may lower it, for no caller asked for it. */
+  /** Set if the gateway chose the cap: an upstream may then lower it. */
   readonly [isOwnCap]?: true;
   readonly [field: string]: unknown;
 }
 
-/** A symbol, so that no body can hold it. */
+/** A symbol, so that no body can contain it. */
 export const isOwnCap = Symbol("isOwnCap");
 
 export interface FunctionDefinition {
@@ -115,20 +115,20 @@ export interface ResultToolCall {
   readonly id: string;
   readonly kind: ToolCallKind;
   readonly name: string;
-  /** JSON text of a function's arguments, or the free text of a custom tool's input. */
+  /** JSON text of a function's arguments, or the text input of a custom tool. */
   readonly arguments: string;
 }
 
-/** Entries of OpenAI's `logprobs.content` or `logprobs.refusal`, passed through unread. */
+/** Entries of OpenAI's `logprobs.content` or `logprobs.refusal`, passed through. */
 export type TokenLogprobs = readonly unknown[];
 
 /**
- * Thoughts of an answer in the form in which their upstream wants them back. `signature` and `data`
- * are opaque to all but the adapter that wrote them.
+ * A reasoning block in the form its upstream expects back. `signature` and `data` are opaque to all
+ * but the adapter that wrote them.
  */
 export type ReasoningBlock =
   | { readonly kind: "signed"; readonly text: string; readonly signature: string }
-  /** Hidden even from the caller. */
+  /** Hidden from the caller too. */
   | { readonly kind: "redacted"; readonly data: string };
 
 export interface ChatChoice {
@@ -136,7 +136,7 @@ export interface ChatChoice {
   readonly content: string | undefined;
   readonly refusal: string | undefined;
   readonly reasoning: string | undefined;
-  /** What the upstream wants back of its thoughts, in its order; most upstreams have nothing. */
+  /** Reasoning blocks the upstream expects back, in order; most upstreams have none. */
   readonly reasoningBlocks?: readonly ReasoningBlock[] | undefined;
   readonly toolCalls: readonly ResultToolCall[];
   /** Answer to the deprecated `functions` of a request. */
@@ -144,13 +144,13 @@ export interface ChatChoice {
   readonly finishReason: FinishReason;
   readonly logprobs: TokenLogprobs | undefined;
   readonly refusalLogprobs?: TokenLogprobs | undefined;
-  /** Undefined where none intervened. */
+  /** Undefined if no guardrail intervened. */
   readonly guardrail?: GuardrailOutcome | undefined;
 }
 
-/** What a guardrail of the provider did to a choice: never what it found, which may be secret. */
+/** What a guardrail of the provider did to a choice, without its findings, which may be secret. */
 export interface GuardrailOutcome {
-  /** Undefined where the provider does not say. */
+  /** Undefined if the provider does not say. */
   readonly action: "blocked" | "masked" | undefined;
 }
 
@@ -162,7 +162,7 @@ export interface ChatResult {
   readonly serviceTier: string | undefined;
 }
 
-/** One step of a streamed answer. `choice` is the choice's index, `call` counts its tool calls from 0. */
+/** One event of a streamed answer. `choice` is the choice's index, `call` counts its tool calls. */
 export type ChatEvent =
   | {
       readonly type: "text-delta";
@@ -177,7 +177,7 @@ export type ChatEvent =
       readonly logprobs?: TokenLogprobs;
     }
   | { readonly type: "reasoning-delta"; readonly choice: number; readonly text: string }
-  /** Behind the deltas of the thoughts that it holds; `block` counts from 0 in its choice. */
+  /** Follows the deltas of its reasoning; `block` counts from 0 within the choice. */
   | {
       readonly type: "reasoning-block";
       readonly choice: number;
@@ -209,7 +209,7 @@ export type ChatEvent =
   | {
       readonly type: "usage-report";
       readonly usage: TokenUsage;
-      /** Of some choices only, each of which took a request of its own. */
+      /** Covers only the choices of one of several requests. */
       readonly isPart?: true;
     }
   | {

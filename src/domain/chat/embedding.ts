@@ -1,12 +1,12 @@
 import type { TokenUsage } from "../usage/usage.ts";
 
-/** What one vector is made of: a text, the token ids of one, or texts and images together. */
+/** The input of one vector: a text, its token ids, or texts and images together. */
 export type EmbeddingInput = TextInput | EmbeddingContent;
 
-/** One text, or the token ids of one text. A text may also be an image as a data URL. */
+/** A text or its token ids. A text may be an image as a data URL. */
 export type TextInput = string | readonly number[];
 
-/** Texts and images that are one input, as several peers write them. At least one part. */
+/** Texts and images that form one input. At least one part. */
 export interface EmbeddingContent {
   readonly content: readonly EmbeddingPart[];
 }
@@ -19,26 +19,26 @@ export function isContent(input: EmbeddingInput): input is EmbeddingContent {
   return typeof input === "object" && "content" in input;
 }
 
-/** Whether a text is an image for the models that take images. */
+/** Whether a text is an image to models that accept images. */
 export function isImageText(text: string): boolean {
   return /^data:image\//i.test(text);
 }
 
-/** The canonical embeddings form: inputs as a list, whatever the caller sent. */
+/** The canonical embeddings form: inputs are always a list. */
 export interface EmbeddingRequest {
   readonly model: string;
   readonly inputs: readonly EmbeddingInput[];
   readonly dimensions: number | undefined;
   readonly user: string | undefined;
-  /** What the vectors are for, in the caller's words; not OpenAI's field. */
+  /** Purpose of the vectors as the caller named it; not an OpenAI field. */
   readonly inputType?: string | undefined;
-  /** The caller's whole body, of which an adapter sends what its operator named beside these. */
+  /** The caller's whole body; an adapter also sends the fields of it that its operator named. */
   readonly sent?: Readonly<Record<string, unknown>>;
-  /** What the caller gets; asking the upstream for the same saves transcoding. */
+  /** The format the caller gets; requesting the same from the upstream saves transcoding. */
   readonly encodingFormat: "float" | "base64";
 }
 
-/** Vectors in the order of the inputs. An adapter keeps them as the upstream sent them. */
+/** Vectors in the order of the inputs, in the upstream's format. */
 export interface EmbeddingResult {
   readonly vectors: readonly EmbeddingVector[];
   readonly usage: TokenUsage | undefined;

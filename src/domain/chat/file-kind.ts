@@ -1,6 +1,6 @@
 import type { Stats } from "node:fs";
 
-/** What stands where a file belongs; undefined for a file. Opening a FIFO may wait for ever. */
+/** What a path is if not a regular file, for which it is undefined. Opening a FIFO may block. */
 export function oddKind(stats: Stats): string | undefined {
   if (stats.isFile()) return undefined;
   if (stats.isFIFO()) return "a FIFO";

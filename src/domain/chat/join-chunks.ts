@@ -1,6 +1,6 @@
 import { releaseBytes } from "./release-bytes.ts";
 
-/** One run of bytes. The chunks must not be read afterwards: a single one is it. */
+/** Joins chunks, which must not be read afterwards: a single one is returned as is. */
 export function joinChunks(chunks: readonly Uint8Array[], size: number): Uint8Array {
   const [only] = chunks;
   if (only !== undefined && chunks.length === 1) return only;
@@ -10,7 +10,7 @@ export function joinChunks(chunks: readonly Uint8Array[], size: number): Uint8Ar
     joined.set(chunk, position);
     position += chunk.byteLength;
   }
-  // Only now: chunks may be parts of one buffer.
+  // Last, as chunks may share one buffer.
   for (const chunk of chunks) releaseBytes(chunk);
   return joined;
 }

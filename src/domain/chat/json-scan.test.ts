@@ -5,7 +5,7 @@ import { JsonScan, scanJson, valueCosts, type JsonLimits } from "./json-scan.ts"
 
 const unbounded: JsonLimits = { jsonDepth: Infinity, jsonValues: Infinity };
 
-/** What the scan says to a text that comes in pieces of this size. */
+/** Result of scanning a text in chunks of this size. */
 function refusal(json: string, limits: Partial<JsonLimits>, pieceBytes = 1 << 20) {
   const scan = new JsonScan({ ...unbounded, ...limits });
   const bytes = new TextEncoder().encode(json);
@@ -23,7 +23,7 @@ function refusal(json: string, limits: Partial<JsonLimits>, pieceBytes = 1 << 20
 const exceeds = (json: string, depth: number, pieceBytes?: number): boolean =>
   refusal(json, { jsonDepth: depth }, pieceBytes) !== undefined;
 
-/** The least limit that lets the text pass. */
+/** The lowest limit that accepts the text. */
 function costOf(json: string, pieceBytes?: number): number {
   let low = 0;
   let high = 1_000_000;
@@ -40,7 +40,7 @@ function depthOf(value: unknown): number {
   return 1 + Math.max(0, ...Object.values(value).map(depthOf));
 }
 
-/** By the parsed value; the first value of each list and object comes with it. */
+/** The cost from the parsed value; the first value of a list or object is free. */
 function expectedCost(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
   const items = Object.values(value);
@@ -62,11 +62,11 @@ describe("depth:", () => {
     expect(refusal("[[", { jsonDepth: 1 })?.message).toContain("deeper than 1 levels");
   });
 
-  test("brackets beside each other do not add up", () => {
+  test("sibling brackets do not add up", () => {
     expect(exceeds(`[${"[],".repeat(1000)}{}]`, 2)).toBeFalse();
   });
 
-  test("brackets in texts do not count, wherever a text ends", () => {
+  test("brackets in strings do not count, wherever the string ends", () => {
     for (let length = 0; length < 100; length += 1) {
       const padding = "x".repeat(length);
       const siblings = "[],".repeat(9);
@@ -77,7 +77,7 @@ describe("depth:", () => {
     }
   });
 
-  test("a text cut short is measured as far as it goes", () => {
+  test("a truncated text is measured up to its end", () => {
     expect(exceeds("[".repeat(1_000_000), 64)).toBeTrue();
     expect(exceeds(`[[[["[[[[[[[[`, 4)).toBeFalse();
     expect(exceeds(`[[[["${"[".repeat(200)}\\`, 4)).toBeFalse();
@@ -101,16 +101,16 @@ describe("values:", () => {
     expect(refusal(json, { jsonValues: cost - 1 })?.status).toBe(400);
   });
 
-  test("long texts without escapes cost nothing, however long", () => {
+  test("strings without escapes are free at any length", () => {
     expect(costOf(`["${"A".repeat(2_000_000)}"]`)).toBe(valueCosts.container);
   });
 
-  test("the message says what counts as what", () => {
+  test("the message explains the costs", () => {
     expect(refusal("[1,2]", { jsonValues: 4 })?.message).toContain("more than 4 values");
   });
 });
 
-test("depth and cost are those of the parsed value, for any JSON in pieces of any size", () => {
+test("depth and cost match the parsed value, for any JSON in chunks of any size", () => {
   const cases = fc.tuple(
     fc.jsonValue({ maxDepth: 8 }),
     fc.nat({ max: 8 }),
@@ -129,7 +129,7 @@ test("depth and cost are those of the parsed value, for any JSON in pieces of an
   );
 });
 
-test("texts of quotes, backslashes and brackets never mislead", () => {
+test("strings of quotes, backslashes and brackets do not affect the result", () => {
   const text = fc.string({
     unit: fc.constantFrom('"', "\\", "[", "]", "{", "}", "é", "x".repeat(40)),
     maxLength: 60,

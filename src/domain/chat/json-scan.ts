@@ -1,33 +1,33 @@
 import { GatewayError } from "../errors/gateway-error.ts";
 import { nextTurn } from "../waiting/next-turn.ts";
 
-/** What bounds the time and memory that parsing a JSON body takes. */
+/** Limits on the time and memory for parsing a JSON body. */
 export interface JsonLimits {
-  /** Deepest nesting of lists and objects. */
+  /** Limit on the nesting of lists and objects. */
   readonly jsonDepth: number;
-  /** Most values, each counted by what it costs (see `valueCosts`). */
+  /** Limit on the values, weighted by `valueCosts`. */
   readonly jsonValues: number;
 }
 
 /**
- * What a value costs a parser, and whatever reads and writes the result, in units of a plain number
- * in a list. Measured on Bun 1.4: a number takes up to 0.05 us, a new field name 0.8 us, an escape 0.04 us.
+ * Cost of a value for the parser and all later readers, in units of one plain number in a list.
+ * Measured on Bun 1.4: a number takes up to 0.05 us, a new field name 0.8 us, an escape 0.04 us.
  */
 export const valueCosts = {
-  /** A number, a text, true, false or null. */
+  /** A number, a string, true, false or null. */
   plain: 1,
-  /** A list or an object, beside what is in it. */
+  /** A list or an object, without its content. */
   container: 4,
   /** The name of a field. */
   field: 20,
-  /** Of a character in a text. */
+  /** An escape in a string. */
   escape: 1,
 } as const;
 
-/** So much is scanned in one turn of the event loop: a nanosecond a byte, 50 before it is compiled. */
+/** Bytes scanned per turn of the event loop: 1 ns a byte, 50 before the code is compiled. */
 const turnBytes = 256 * 1024;
 
-/** Scans a whole body in parts. Throws like `JsonScan`. */
+/** Scans a whole body over several turns. Throws like `JsonScan`. */
 export async function scanJson(bytes: Uint8Array, limits: JsonLimits): Promise<void> {
   const scan = new JsonScan(limits);
   for (let start = 0; start < bytes.byteLength; start += turnBytes) {
@@ -45,13 +45,13 @@ const closeBracket = 0x5d;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
-/** Texts are walked this far before the search for their end is worth a native call. */
+/** A string is walked this far before a native search for its end pays off. */
 const walkBytes = 32;
 
 /**
- * One pass over the bytes of a JSON text, before a parser sees it. Takes them in pieces of any size
- * and throws `GatewayError` 400 with the first byte that is too much. Text that is no JSON gets some
- * answer; what precedes its first mistake, the only part that a parser reads, is measured right.
+ * Scans the bytes of a JSON text before it is parsed, in chunks of any size, and throws
+ * `GatewayError` 400 at the first byte over a limit. For invalid JSON the result is right up to the
+ * first mistake, which is all that a parser reads.
  */
 export class JsonScan {
   readonly #depthLimit: number;
@@ -59,7 +59,7 @@ export class JsonScan {
   #depth = 0;
   #cost = 0;
   #isInText = false;
-  /** Whether the last piece ended between a backslash and what it escapes. */
+  /** Whether the last chunk ended between a backslash and the character it escapes. */
   #isEscaped = false;
 
   constructor({ jsonDepth, jsonValues }: JsonLimits) {
@@ -78,7 +78,7 @@ export class JsonScan {
     this.#isEscaped = position > bytes.byteLength;
   }
 
-  /** Returns the position after the quote that opens a text, or the end. */
+  /** Returns the position after the opening quote of a string, or the end. */
   #passStructure(bytes: Uint8Array, start: number): number {
     let position = start;
     while (position < bytes.byteLength) {
@@ -111,13 +111,13 @@ export class JsonScan {
   }
 
   /**
-   * Returns the position after the quote that closes the text, or the end; one more than the end
-   * after a backslash that is the last byte.
+   * Returns the position after the closing quote, or the end; one past the end after a backslash as
+   * the last byte.
    */
   #passText(bytes: Uint8Array, start: number): number {
     const end = bytes.byteLength;
     let position = start;
-    // Where the next ones are. Kept while they lie ahead, so that no byte is searched twice.
+    // Cached positions of the next matches, so that no byte is searched twice.
     let nextQuote = -1;
     let nextBackslash = -1;
     while (position < end) {
@@ -144,7 +144,7 @@ export class JsonScan {
   }
 }
 
-/** The end where there is none. */
+/** Returns the end if there is none. */
 function find(bytes: Uint8Array, byte: number, start: number): number {
   const found = bytes.indexOf(byte, start);
   return found === -1 ? bytes.byteLength : found;

@@ -1,6 +1,6 @@
 /**
- * Gives the memory of bytes back at once, where the collector would leave it for a while. For bytes
- * that nobody reads any more; of a part of a larger buffer nothing is given back.
+ * Frees the memory of bytes at once instead of leaving it to the collector. Nobody may read them
+ * afterwards. Has no effect on a part of a larger buffer.
  */
 export function releaseBytes(bytes: Uint8Array): void {
   const { buffer } = bytes;

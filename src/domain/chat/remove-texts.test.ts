@@ -50,13 +50,13 @@ describe("a text is removed", () => {
     const written = writings[name]?.(credential) ?? "";
     expect(written.length).toBeGreaterThanOrEqual(credential.length);
     const clean = removeTexts(`It says ${written}, twice: ${written}.`, [credential]);
-    // What base64 shares between the text and what is beside it may stay.
+    // Base64 digits that mix the text with its neighbours may stay.
     expect(clean).toMatch(
       /^It says [\w=]{0,4}\[removed\][\w=\s]{0,6}, twice: [\w=]{0,4}\[removed\]/,
     );
   });
 
-  test("whatever stands around it, and what stands around it stays", () => {
+  test("from any surrounding text, which stays", () => {
     const printable = fc.stringMatching(/^[ -~]{12,40}$/).filter((text) => !/[\s%&\\=]/.test(text));
     const around = fc.stringMatching(/^[éü]{0,8}$/);
     fc.assert(
@@ -66,7 +66,7 @@ describe("a text is removed", () => {
     );
   });
 
-  test("in part, where the words were cut in its middle", () => {
+  test("in part, when the message was cut in its middle", () => {
     for (let length = 6; length < credential.length; length += 1) {
       for (const write of [(text: string) => text, hexOf]) {
         const part = write(credential).slice(0, length);
@@ -76,7 +76,7 @@ describe("a text is removed", () => {
   });
 });
 
-test("other words stay as they are", () => {
+test("other words are not changed", () => {
   for (const words of [
     "",
     "...",

@@ -1,13 +1,12 @@
 const removed = "[removed]";
-/** How messages end that were cut; what stood across the cut is there in part. */
+/** Ends a message that was cut, possibly within a text to remove. */
 const cutMark = "...";
-/** Shorter beginnings of a text across the cut tell nothing. */
+/** Shorter parts of a cut text reveal nothing. */
 const leastPart = 6;
 
 /**
- * The words without any of the texts, however these are written in them: as they are, split by
- * white space, with escapes of JSON, URLs or HTML, in hexadecimal digits, or in base64 together
- * with anything else. Upper and lower case are the same. Texts are ASCII.
+ * Removes texts from a message in any notation: plain, split by white space, with JSON, URL or HTML
+ * escapes, in hexadecimal, or in base64 with other bytes. Case-insensitive. Texts are ASCII.
  */
 export function removeTexts(words: string, texts: readonly string[]): string {
   const plain = plainOf(words);
@@ -28,13 +27,13 @@ interface Span {
   readonly end: number;
 }
 
-/** Words as a reader would understand them, with the place of each character in the original. */
+/** Words with escapes decoded, and the position of each character in the original. */
 interface PlainWords {
   readonly text: string;
   readonly spans: readonly Span[];
 }
 
-/** A character as it is meant, with the place of all that stands for it. */
+/** A decoded character and the span of its notation. */
 interface Character {
   readonly text: string;
   readonly span: Span;
@@ -47,7 +46,7 @@ function plainOf(words: string): PlainWords {
     characters.push({ text: words.charAt(index), span: { start: index, end: index + 1 } });
     do {
       if (introducers.has(characters.at(-1)?.text ?? "")) introducedAt = characters.length - 1;
-      // What an escape stands for may be a part of another escape.
+      // A decoded character may be part of another escape.
     } while (characters.length - introducedAt <= longestEscape && decodeEnd(characters));
   }
   const kept = characters.filter(({ text }) => !isIgnored(text));
@@ -59,7 +58,7 @@ function plainOf(words: string): PlainWords {
 
 const introducers: ReadonlySet<string> = new Set(["%", "\\", "&"]);
 
-/** White space and what nobody sees, backslashes of escapes, and the padding of base64. */
+/** White space and invisible characters, backslashes of escapes, and base64 padding. */
 function isIgnored(character: string): boolean {
   return unseen.has(character) || character.trim() === "";
 }
@@ -67,14 +66,14 @@ function isIgnored(character: string): boolean {
 const unseen: ReadonlySet<string> = new Set(
   "\\=\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff".split(""),
 );
-/** Base64 for URLs writes two of its digits in another way. */
+/** Digits that URL-safe base64 writes differently. */
 const alike: Readonly<Record<string, string>> = { "-": "+", _: "/" };
 
 const longestEscape = 10;
 const escape =
   /(?:%([0-9a-f]{2})|\\x([0-9a-f]{2})|\\u([0-9a-f]{4})|&#x0{0,4}([0-9a-f]{2});|&#0{0,4}(\d{2,3});|(\\[nrt])|(&amp;))$/i;
 
-/** Puts a character in the place of the escape that the list ends with; false if it is none. */
+/** Replaces an escape at the end of the list by its character; false if there is none. */
 function decodeEnd(characters: Character[]): boolean {
   const tail = characters.slice(-longestEscape);
   const last = tail.at(-1);
@@ -92,20 +91,20 @@ function decodeEnd(characters: Character[]): boolean {
   return true;
 }
 
-/** A text in every way in which it may be written, each as `plainOf` reads it. */
+/** All notations of a text, as `plainOf` decodes them. */
 function formsOf(text: string): readonly string[] {
   const bytes = Buffer.from(text);
   const inDigits = [0, 1, 2].map((before) => inBase64(bytes, before).toLowerCase());
   return [plainForm(text), bytes.toString("hex"), ...inDigits].filter((form) => form !== "");
 }
 
-/** As `plainOf`, which takes its time, where there is nothing to decode. */
+/** A fast `plainOf` for texts without escapes. */
 function plainForm(form: string): string {
   if (/[^\w\s+/=,;:.-]/.test(form)) return plainOf(form).text;
   return form.replaceAll(/[\s=]/g, "").replaceAll("-", "+").replaceAll("_", "/").toLowerCase();
 }
 
-/** The digits that a text alone decides when so many bytes, modulo 3, stand before it. */
+/** The base64 digits that depend on the text alone when so many bytes (modulo 3) precede it. */
 function inBase64(bytes: Uint8Array, before: number): string {
   const digits = Buffer.concat([new Uint8Array(before), bytes]).toString("base64");
   return digits.slice(
@@ -124,7 +123,7 @@ function spansOf(form: string, { text, spans }: PlainWords): readonly Span[] {
   return found;
 }
 
-/** Beginnings of forms that the words end with, before the mark of the cut. */
+/** Beginnings of forms at the end of the words, before the cut mark. */
 function partsAtEnd(forms: readonly string[], { text, spans }: PlainWords): readonly Span[] {
   const kept = text.slice(0, -cutMark.length);
   const end = spans[kept.length]?.start;

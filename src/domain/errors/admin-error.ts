@@ -1,6 +1,6 @@
 /**
- * Every error of the control plane that the data plane does not have, once. `docs/admin-api.md`
- * repeats this table and a test keeps the two equal.
+ * Errors that only the control plane has. `docs/admin-api.md` repeats this table, and a test keeps
+ * the two equal.
  */
 export const adminErrors = {
   not_signed_in: {

@@ -1,4 +1,4 @@
-/** Errors of what a request's body says: rows of the table in `gateway-error.ts`. */
+/** Errors in the content of a request body: part of the table in `gateway-error.ts`. */
 export const bodyErrors = {
   invalid_json: {
     status: 400,

@@ -1,29 +1,29 @@
-/** What went wrong at an upstream, in terms that do not depend on its protocol. */
+/** Kinds of upstream failures, independent of the protocol. */
 export type UpstreamFailureKind =
-  /** The provider's quota for the operator's account is used up. */
+  /** The quota of the operator's account is used up. */
   | "throttled"
   /** The provider has no capacity now. */
   | "overloaded"
-  /** 5xx, or any answer that makes no sense. */
+  /** 5xx, or any answer that cannot be understood. */
   | "unavailable"
   | "connect-failed"
   | "timed-out"
-  /** The connection broke before any answer; the upstream may have done the work. */
+  /** The connection broke before any answer; the upstream may have processed the request. */
   | "connection-lost"
-  /** The answer began and then stopped, or turned into something that is not an answer. */
+  /** The answer began and then stopped or became invalid. */
   | "broken-answer"
-  /** The answer is whole, and has not the form that the caller asked for. */
+  /** The answer is complete but not in the form the caller requested. */
   | "unfit-answer"
-  /** The credential that Sluice holds is refused. */
+  /** The upstream refused the gateway's credential. */
   | "bad-credential"
-  /** The credential was refused for its age; the next try brings a fresh one. */
+  /** The credential has expired; the next attempt gets a fresh one. */
   | "stale-credential"
-  /** The target's model identifier is unknown to the upstream. */
+  /** The upstream does not know the target's model identifier. */
   | "unknown-model"
   | "context-overflow"
-  /** The target cannot do what the caller asked; another target may. `param` names the field. */
+  /** The target does not support the request; another may. `param` names the field. */
   | "unsupported"
-  /** The upstream refused what the caller sent. */
+  /** The upstream refused the request. */
   | "invalid-request"
-  /** The upstream refused the content of what the caller sent. */
+  /** The upstream refused the content of the request. */
   | "content-refused";

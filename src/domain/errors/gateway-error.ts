@@ -4,8 +4,8 @@ import { bodyErrors } from "./body-errors.ts";
 import type { RefusalExplanation } from "./refusal.ts";
 
 /**
- * Every error a caller can see, once. `docs/errors.md` repeats this table and a test keeps the two
- * equal. The shape is OpenAI's: `{"error":{"message","type","param","code"}}`.
+ * Every error a caller can see. `docs/errors.md` repeats this table; a test keeps the two equal.
+ * The shape is OpenAI's: `{"error":{"message","type","param","code"}}`.
  */
 export const gatewayErrors = {
   invalid_api_key: {
@@ -153,16 +153,16 @@ export interface GatewayErrorRow {
 export type GatewayErrorName = keyof typeof gatewayErrors | keyof typeof adminErrors;
 
 export interface GatewayErrorDetails {
-  /** For the caller: says what to change. Never holds prompts, secrets or causes. */
+  /** Tells the caller what to change. Never holds prompts, secrets or causes. */
   readonly message: string;
-  /** The request field at fault, as a path. */
+  /** Path of the request field at fault. */
   readonly param?: string | null;
-  /** Replaces the row's type, where the row says so. */
+  /** Overrides the type of the row. */
   readonly type?: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** For the log only. */
   readonly cause?: unknown;
-  /** Why the gateway itself refused, for `sluice explain`; nothing of it is sent. */
+  /** Why the gateway refused, for `sluice explain`; never sent to the caller. */
   readonly explanation?: RefusalExplanation;
 }
 
@@ -171,7 +171,7 @@ const rows: Readonly<Record<GatewayErrorName, GatewayErrorRow>> = {
   ...adminErrors,
 };
 
-/** The one error that turns into an answer; `edge/replies/error-reply` writes it. */
+/** The only error that becomes an answer; `edge/replies/error-reply` writes it. */
 export class GatewayError extends Error {
   override readonly name = "GatewayError";
   readonly row: GatewayErrorRow;
@@ -197,7 +197,7 @@ export class GatewayError extends Error {
     return this.row.code;
   }
 
-  /** OpenAI's error object, all four keys always present. Whole API keys are not repeated. */
+  /** OpenAI's error object, always with all four keys. API keys are masked. */
   toBody(): {
     error: { message: string; type: string; param: string | null; code: string | null };
   } {
@@ -212,7 +212,7 @@ export class GatewayError extends Error {
   }
 }
 
-/** What callers see of anything unforeseen. The cause stays behind, for the log. */
+/** The answer to any unexpected error. The cause is only logged. */
 export function internalError(cause: unknown): GatewayError {
   return new GatewayError("internal_error", {
     message: "The server had an error while processing your request. Please retry your request.",

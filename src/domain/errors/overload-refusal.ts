@@ -1,10 +1,10 @@
 import { GatewayError } from "./gateway-error.ts";
 
-/** A caller that waits so long helps; all of them coming back at once would not. */
+/** Spread, so that refused callers do not all come back at once. */
 const shortestRetryMs = 1_000;
 const longestRetryMs = 2_000;
 
-/** What a call is told that the process has no time for; `jitter` is from 0 to 1. */
+/** The error of a call that is shed under overload; `jitter` is from 0 to 1. */
 export function overloaded(jitter: number): GatewayError {
   const retryMs = Math.round(shortestRetryMs + jitter * (longestRetryMs - shortestRetryMs));
   return new GatewayError("model_unavailable", {

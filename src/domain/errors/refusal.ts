@@ -1,6 +1,6 @@
-/** Why the gateway itself refused a request. Holds no word of what was asked. */
+/** Why the gateway refused a request. Holds no part of its content. */
 export interface Refusal {
-  /** Of the request: what `x-request-id` said. */
+  /** Request id, as in `x-request-id`. */
   readonly id: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -10,18 +10,18 @@ export interface Refusal {
 }
 
 export interface RefusalExplanation {
-  /** The rule that refused, such as `tokens_per_minute`. */
+  /** The rule that applied, such as `tokens_per_minute`. */
   readonly rule: RefusalRule;
-  /** One sentence for whoever has to act. */
+  /** One sentence for the operator. */
   readonly summary: string;
-  /** Undefined when nobody could be recognised. */
+  /** Undefined if no key was recognised. */
   readonly keyId?: string;
-  /** Public id of the secret that was sent, when it had the form of a key. */
+  /** Public id of the secret sent, if it had the form of a key. */
   readonly publicId?: string;
   readonly accountId?: string;
   readonly application?: string;
   readonly environment?: string;
-  /** Alias, only of a configured model. */
+  /** Alias, if it is a configured model. */
   readonly model?: string;
   readonly window?: RefusalWindow;
 }
@@ -67,23 +67,23 @@ export const refusalRules = [
 ] as const;
 export type RefusalRule = (typeof refusalRules)[number];
 
-/** The 60 seconds that were full. */
+/** The window of 60 seconds that was full. */
 export interface RefusalWindow {
   readonly scopeId: string;
   readonly limit: number;
-  /** Counted or reserved at the time. */
+  /** Tokens or requests counted or reserved at the time. */
   readonly used: number;
-  /** What the request asked for. */
+  /** Size of the request. */
   readonly requested: number;
-  /** When it would have fitted if nothing else came; undefined: never. */
+  /** When the request would fit if nothing else came; undefined: never. */
   readonly freeAt: number | undefined;
-  /** What the window held: each second since the epoch of the process, oldest first. */
+  /** Content of the window by second, oldest first. */
   readonly slots: readonly WindowSlot[];
 }
 
-/** What was admitted in one second and still counts. */
+/** Requests admitted in one second that still count. */
 export interface WindowSlot {
-  /** How long ago the second began, in milliseconds. */
+  /** Age of the start of the second, in milliseconds. */
   readonly ageMs: number;
   readonly requests: number;
   readonly tokens: number;

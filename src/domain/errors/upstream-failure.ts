@@ -4,26 +4,26 @@ import type { UpstreamFailureKind } from "./failure-kind.ts";
 
 export interface UpstreamFailureDetails {
   readonly kind: UpstreamFailureKind;
-  /** The upstream's own words, secrets removed; fit for the log, and for the caller when the caller is to blame. */
+  /** The upstream's message without secrets; sent to the caller only if the caller is at fault. */
   readonly message: string;
-  /** The gateway's own bounds, which say nothing of the target. */
+  /** Caused by a limit of the gateway, so no evidence about the target. */
   readonly isOwn?: boolean;
   readonly status?: number | undefined;
-  /** The provider's own name of it, such as `ThrottlingException`. Never holds a prompt. */
+  /** The provider's name of the error, such as `ThrottlingException`. Never holds a prompt. */
   readonly code?: string | undefined;
-  /** What the operator can do about it, in the gateway's own words. */
+  /** What the operator can do about it. */
   readonly hint?: string | undefined;
-  /** The provider's id of the request, for questions to its support. */
+  /** The provider's request id, for its support. */
   readonly requestId?: string | undefined;
-  /** How long the upstream asked to be left alone, milliseconds. */
+  /** The upstream's Retry-After in milliseconds. */
   readonly retryAfterMs?: number | undefined;
-  /** What the upstream counted of an answer that is whole and yet no answer. */
+  /** Usage the upstream reported for a complete but unusable answer. */
   readonly usage?: TokenUsage | undefined;
   /** The request field the upstream named. */
   readonly param?: string | undefined;
 }
 
-/** Thrown by an attempt; `call/` decides what it means for the call. */
+/** Thrown by an attempt; `call/` decides how it affects the call. */
 export class UpstreamFailure extends Error {
   override readonly name = "UpstreamFailure";
   readonly details: UpstreamFailureDetails;
@@ -33,14 +33,14 @@ export class UpstreamFailure extends Error {
     this.details = details;
   }
 
-  /** The same failure with the provider's id of the request, if it has none yet. */
+  /** Adds the provider's request id, if there is none yet. */
   withRequestId(requestId: string | null): UpstreamFailure {
     const isId = requestId !== null && /^[A-Za-z0-9_.-]{1,100}$/.test(requestId);
     if (!isId || this.details.requestId !== undefined) return this;
     return new UpstreamFailure({ ...this.details, requestId }, { cause: this });
   }
 
-  /** The same failure in words that repeat none of these texts. */
+  /** Removes these texts from the message and fields. */
   withoutTexts(texts: readonly string[]): UpstreamFailure {
     const { message, param, code } = this.details;
     const clean = (words: string): string => removeTexts(words, texts);

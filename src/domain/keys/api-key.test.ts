@@ -11,7 +11,7 @@ test("a generated key has the published form and gives its public id back", () =
   expect(readPublicId(text)).toBe(publicId);
 });
 
-test("a key with any one character changed is refused before any look-up", () => {
+test("a key with any one character changed is refused before any lookup", () => {
   const { text } = generateApiKey(random);
   const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-é";
   for (let index = 0; index < text.length; index += 1) {
@@ -23,7 +23,7 @@ test("a key with any one character changed is refused before any look-up", () =>
   }
 });
 
-test("no junk passes as a key, whatever it looks like", () => {
+test("no malformed text passes as a key", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary", maxLength: 80 }), (junk) => {
       expect(readPublicId(junk)).toBeUndefined();
@@ -37,20 +37,20 @@ test("200,000 random texts of the right form do not pass the checksum", () => {
   let accepted = 0;
   for (let index = 0; index < 200_000; index += 1) {
     const { text } = generateApiKey(random);
-    // The head of one key with the tail of another: right form, checksum of something else.
+    // The head of one key with the tail of another: well-formed, but the checksum is wrong.
     const other = generateApiKey(random).text;
     if (readPublicId(text.slice(0, 40) + other.slice(40)) !== undefined) accepted += 1;
   }
   expect(accepted).toBe(0);
 });
 
-test("two keys never share their text, and ids use all of the alphabet", () => {
+test("keys are unique, and ids use the whole alphabet", () => {
   const keys = Array.from({ length: 2_000 }, () => generateApiKey(random));
   expect(new Set(keys.map(({ text }) => text)).size).toBe(keys.length);
   expect(new Set(keys.map(({ publicId }) => publicId).join("")).size).toBe(62);
 });
 
-test("a masked key shows its head and four characters, and never the secret", () => {
+test("a masked key shows its head and last four characters, but never the secret", () => {
   fc.assert(
     fc.property(fc.string({ maxLength: 90 }), (text) => {
       const masked = maskApiKey(text);

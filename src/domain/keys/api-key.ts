@@ -6,10 +6,10 @@ import {
   type CredentialText,
 } from "./credential-text.ts";
 
-/** Text of an API key: a credential text that begins so. */
+/** Prefix of API keys. */
 const prefix = "sk-slc_";
 
-/** What scanners search for to find leaked keys. */
+/** Pattern for secret scanners. */
 export const apiKeyPattern = /sk-slc_[0-9A-Za-z]{8}_[0-9A-Za-z]{49}/;
 
 export type ApiKeyText = CredentialText;
@@ -18,17 +18,17 @@ export function generateApiKey(random: RandomBytes): ApiKeyText {
   return generateCredential(prefix, random);
 }
 
-/** The public id of a well-formed key, or undefined for anything that cannot be one. */
+/** The public id of a well-formed key; undefined for any other text. */
 export function readPublicId(text: string): string | undefined {
   return readCredential(prefix, text);
 }
 
-/** A text with every API key in it masked: answers get into the logs of callers. */
+/** Masks every API key in a text: callers log their answers. */
 export function maskApiKeys(text: string): string {
   return text.replaceAll(new RegExp(apiKeyPattern, "g"), maskApiKey);
 }
 
-/** What may be shown of a key a caller sent: its head and its last four characters. */
+/** The part of a key that may be shown: its head and last four characters. */
 export function maskApiKey(text: string): string {
   if (text.length <= 12) return "*".repeat(text.length);
   const separator = prefix.length + publicIdLength;

@@ -5,7 +5,7 @@ export function isBase62(text: string): boolean {
   return pattern.test(text);
 }
 
-/** Writes a non-negative integer in exactly `length` digits, most significant first. */
+/** Encodes a non-negative integer in exactly `length` digits, most significant first. */
 export function encodeBase62(value: number, length: number): string {
   let text = "";
   let rest = value;
@@ -19,7 +19,7 @@ export function encodeBase62(value: number, length: number): string {
 /** Fills `target` with cryptographically random bytes. */
 export type RandomBytes = (target: Uint8Array) => Uint8Array;
 
-/** `length` characters of even distribution: bytes above 247 (= 62 x 4 - 1) are drawn again. */
+/** `length` evenly distributed characters: bytes above 247 (= 62 x 4 - 1) are drawn again. */
 export function randomBase62(length: number, random: RandomBytes): string {
   let text = "";
   while (text.length < length) {

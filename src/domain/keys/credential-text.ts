@@ -1,10 +1,9 @@
 import { encodeBase62, isBase62, randomBase62, type RandomBytes } from "./base62.ts";
 
 /**
- * Text of everything a program signs in with:
- * `<prefix><8 base62 public id>_<43 base62 secret><6 base62 CRC-32>`. The CRC covers everything
- * before it, so typos and junk are told apart without a look-up; the public id names the secret in
- * logs and tables.
+ * Credentials have the form `<prefix><8 base62 public id>_<43 base62 secret><6 base62 CRC-32>`. The
+ * CRC covers everything before it, so that typos are detected without a lookup; the public id
+ * identifies the secret in logs and tables.
  */
 export const publicIdLength = 8;
 const secretLength = 43;
@@ -21,7 +20,7 @@ export function generateCredential(prefix: string, random: RandomBytes): Credent
   return { publicId, text: body + checksum(body) };
 }
 
-/** The public id of a well-formed text, or undefined for anything that cannot be one. */
+/** The public id of a well-formed credential; undefined for any other text. */
 export function readCredential(prefix: string, text: string): string | undefined {
   const separator = prefix.length + publicIdLength;
   if (text.length !== separator + 1 + secretLength + checksumLength) return undefined;

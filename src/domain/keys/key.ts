@@ -1,7 +1,7 @@
 import type { Limits } from "../limits/plan.ts";
 import type { Role } from "../accounts/user.ts";
 
-/** What limits, usage and a plan attach to. It has one or two live secrets. */
+/** A key: limits, usage and a plan belong to it. It has one or two live secrets. */
 export interface Key {
   readonly id: string;
   readonly accountId: string;
@@ -10,17 +10,17 @@ export interface Key {
   readonly application: string;
   readonly environment: string;
   readonly plan: string;
-  /** Where its limits are counted: its own id, or what a key that was revoked has left to it. */
+  /** Scope of its limits: its own id, or one inherited from a revoked key. */
   readonly limitScope: string;
-  /** Values of this key alone, for custom plans; undefined means the plan's. */
+  /** Limits of this key alone; undefined: those of the plan. */
   readonly limits: Limits | undefined;
-  /** Units of provisioned throughput bought for the key. */
+  /** Provisioned units of the key. */
   readonly provisionedUnits: number;
-  /** Name of the pool whose units they are; undefined when it has none. */
+  /** Pool of these units; undefined if it has none. */
   readonly provisionedPool?: string | undefined;
-  /** Aliases it may name; undefined: all of its environment. */
+  /** Aliases it may use; undefined: all of its environment. */
   readonly allowedModels: readonly string[] | undefined;
-  /** CIDR blocks it may be used from; undefined: anywhere. */
+  /** CIDR blocks it may be used from; undefined: any address. */
   readonly allowedNetworks: readonly string[] | undefined;
   readonly note: string;
   /** Milliseconds since the epoch, as all times of a key. */
@@ -28,33 +28,33 @@ export interface Key {
   readonly expiresAt: number | undefined;
   /** May be enabled again. */
   readonly disabledAt: number | undefined;
-  /** Role of who disabled it; what an operator has disabled only operators enable. */
+  /** Role of the user who disabled it; what an operator disabled only operators enable. */
   readonly disabledBy: Role | undefined;
-  /** Deleted: for good. */
+  /** Deleted permanently. */
   readonly revokedAt: number | undefined;
-  /** Counts changes; a change names the revision it was made from. */
+  /** Incremented by each change; a change names the revision it is based on. */
   readonly revision: number;
 }
 
-/** One API key text of a key, known only by its digest. */
+/** A secret of a key, stored only as a digest. */
 export interface KeySecret {
   readonly publicId: string;
   readonly keyId: string;
   /** HMAC-SHA-256 of the whole API key text under a pepper. */
   readonly digest: Uint8Array;
-  /** Mark of that pepper; undefined where it was never noted. */
+  /** Mark of that pepper; undefined if unknown. */
   readonly pepper?: string | undefined;
   readonly createdAt: number;
-  /** When it stops, or stopped, working; undefined: not planned. */
+  /** When it expires or expired; undefined: never. */
   readonly expiresAt: number | undefined;
   readonly lastUsedAt: number | undefined;
 }
 
-/** Who is calling: a key and the limits that hold for it. */
+/** The caller of a request: its key and limits. */
 export interface Caller {
   readonly key: Key;
   readonly publicId: string;
   readonly limits: Limits;
-  /** What all keys of its account may use together; undefined: no limit. */
+  /** Limits on all keys of the account together; undefined: no limit. */
   readonly accountLimits?: Limits | undefined;
 }

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { pepperOf, testPeppers } from "../../../test/support/test-peppers.ts";
 import { Peppers } from "./peppers.ts";
 
-test("peppers have marks of their own, which do not say what they are", () => {
+test("each pepper has its own mark, which does not reveal it", () => {
   const { all, first } = testPeppers("one", "other");
   const [one, other] = all;
   expect(first).toBe(one ?? first);
@@ -11,7 +11,7 @@ test("peppers have marks of their own, which do not say what they are", () => {
   expect(new Peppers(pepperOf("other")).first.mark).toBe(other?.mark ?? "");
 });
 
-test("the first makes, and each is found by its mark", () => {
+test("the first pepper makes digests, and each is found by its mark", () => {
   const peppers = testPeppers("new", "old");
   const old = testPeppers("old").first;
   expect(peppers.first.digest("text")).toEqual(testPeppers("new").first.digest("text"));

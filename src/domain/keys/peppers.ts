@@ -9,43 +9,43 @@ export function createKeyDigest(pepper: string | Uint8Array): KeyDigest {
   return (text) => keyed.copy().update(text).digest();
 }
 
-/** One pepper, known by what it makes. */
+/** One pepper, usable only through its digests. */
 export interface PepperKey {
-  /** Tells peppers apart and says nothing of them; stored beside what was made under it. */
+  /** Identifies the pepper without revealing it; stored beside its digests. */
   readonly mark: string;
   readonly digest: KeyDigest;
 }
 
-/** A digest, and the mark of the pepper it was made under. */
+/** A digest and the mark of its pepper. */
 export interface PepperedDigest {
   readonly digest: Uint8Array;
   readonly pepper: string;
 }
 
-/** The peppers of an installation: the first makes what is new, all verify what is there. */
+/** The peppers of an installation: the first makes new digests, all verify existing ones. */
 export class Peppers {
   readonly first: PepperKey;
-  /** The first one included. */
+  /** Includes the first. */
   readonly all: readonly PepperKey[];
-  readonly #nobody: Uint8Array;
+  readonly #unknownDigest: Uint8Array;
 
   constructor(first: Secret, older: readonly Secret[] = []) {
     this.first = keyOf(first);
     this.all = [this.first, ...older.map(keyOf)];
-    this.#nobody = new Uint8Array(32);
+    this.#unknownDigest = new Uint8Array(32);
   }
 
-  /** Of a new credential. */
+  /** Digest of a new credential. */
   digest(text: string): PepperedDigest {
     return { digest: this.first.digest(text), pepper: this.first.mark };
   }
 
   /**
-   * Under which pepper a digest is that of a text. Where nothing is stored, or it is of another text,
-   * the work is the same, so that its time tells nothing.
+   * Finds the pepper under which `stored` is the digest of a text. The work is the same without a
+   * match, so that timing reveals nothing.
    */
   match(text: string, stored: Uint8Array | undefined): PepperKey | undefined {
-    const expected = stored ?? this.#nobody;
+    const expected = stored ?? this.#unknownDigest;
     const found = this.all.find(({ digest }) => isSame(digest(text), expected));
     return stored === undefined ? undefined : found;
   }

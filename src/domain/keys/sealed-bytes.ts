@@ -5,15 +5,15 @@ const algorithm = "aes-256-gcm";
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/** What bytes are sealed under: who opens them must have both. */
+/** Both parts are needed to open sealed bytes. */
 export interface Seal {
   /** 32 bytes. */
   readonly key: Uint8Array;
-  /** Not encrypted, and not part of what is sealed. */
+  /** Authenticated but neither encrypted nor included. */
   readonly context: string;
 }
 
-/** Encrypts the parts, joined: nonce, tag, then the text. */
+/** Encrypts the joined parts; returns nonce, tag and ciphertext. */
 export function sealBytes(
   parts: readonly (Uint8Array | string)[],
   { key, context }: Seal,
@@ -29,7 +29,7 @@ export function sealBytes(
   return Buffer.concat([nonce, cipher.getAuthTag(), ...sealed]);
 }
 
-/** Throws for what was not sealed under the same, or was changed since. */
+/** Throws if the bytes were sealed otherwise or changed. */
 export function openBytes(sealed: Uint8Array, { key, context }: Seal): Buffer {
   const decipher = createDecipheriv(algorithm, key, sealed.subarray(0, nonceBytes));
   decipher.setAAD(Buffer.from(context));

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { inspect } from "node:util";
 import { Secret } from "./secret.ts";
 
-test("a secret shows itself in no way of printing, and only when asked", () => {
+test("a secret is redacted however it is printed, and only revealed on request", () => {
   const secret = new Secret("hunter2-hunter2");
   const ways = [
     String(secret),

@@ -1,4 +1,4 @@
-/** A value that must not be printed: it shows as `[redacted]` in logs, JSON and inspection. */
+/** A value that shows as `[redacted]` in logs, JSON and inspection. */
 export class Secret {
   readonly #value: string;
 
@@ -6,7 +6,7 @@ export class Secret {
     this.#value = value;
   }
 
-  /** The only way to the value; call it where the value leaves the process, nowhere else. */
+  /** Returns the value; call it only where the value leaves the process. */
   reveal(): string {
     return this.#value;
   }

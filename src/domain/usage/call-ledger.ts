@@ -1,19 +1,13 @@
 import type { OpenedCall, UsageRecord } from "./usage.ts";
 
-/**
- * Where a call's account is kept while it runs and after. None of these waits: when they return,
- * what they were told outlives this process.
- */
+/** Records calls. No method waits, and what a method has recorded survives a kill. */
 export interface CallLedger {
-  /** False while there is no place for another call; calls are then refused, not forgotten. */
+  /** False when there is no room for another call; calls are then refused. */
   readonly hasRoom: boolean;
-  /**
-   * Before anything is sent to an upstream. Throws when it cannot be written; the call must then
-   * not run.
-   */
+  /** Called before anything is sent to an upstream. If it throws, the call must not run. */
   open(call: OpenedCall): void;
-  /** What was delivered so far, for the case that the process does not live to close the call. */
+  /** Records the output so far, in case the process dies before the call is closed. */
   checkpoint(callId: string, delivered: { readonly outputTokens: number }): void;
-  /** Before the caller sees the end of the answer. Never throws: what cannot be written waits. */
+  /** Called before the end of the answer is sent. Never throws: a failed write is retried. */
   close(record: UsageRecord): void;
 }

@@ -1,8 +1,8 @@
 import type { UpstreamFailureKind } from "../errors/failure-kind.ts";
 
-/** How a call found its way: the targets that were considered, and every attempt. */
+/** The routing of a call: the targets considered, and every attempt. */
 export interface CallRouting {
-  /** In the order in which they were to be tried. */
+  /** In the order to be tried. */
   readonly candidates: readonly CandidateNote[];
   readonly attempts: readonly AttemptNote[];
 }
@@ -10,13 +10,13 @@ export interface CallRouting {
 export interface CandidateNote {
   /** `-`: all targets of the model. */
   readonly target: string;
-  /** Alias; another than the caller's for a fallback. */
+  /** Alias; differs from the caller's for a fallback. */
   readonly model: string;
-  /** Why it stands where it stands, such as `priority 1`, or why it was left out. */
+  /** Why it has this position, such as `priority 1`, or why it was skipped. */
   readonly why: string;
 }
 
-/** What became of one attempt. */
+/** Outcome of one attempt. */
 export type AttemptOutcome =
   | UpstreamFailureKind
   | "answered"
@@ -26,12 +26,12 @@ export type AttemptOutcome =
 export interface AttemptNote {
   readonly target: string;
   readonly model: string;
-  /** Since the call arrived, milliseconds. */
+  /** Milliseconds since the call arrived. */
   readonly startMs: number;
   readonly durationMs: number;
   readonly outcome: AttemptOutcome;
-  /** Whether the provider may bill work that nobody got. */
+  /** Whether the provider may bill an answer that nobody received. */
   readonly mayBeBilled: boolean;
-  /** What was decided after it failed, and by which rule; undefined: nothing had to be. */
+  /** The decision after a failure, with its rule; undefined: there was none. */
   readonly decision?: string | undefined;
 }

@@ -13,13 +13,13 @@ const attempt: AttemptNote = {
 const candidate = { target: "east/model", model: "alpha-sonnet-4", why: "priority 1" };
 const routing: CallRouting = { candidates: [candidate], attempts: [attempt] };
 
-test("what is kept comes back from its JSON, in tenths of a millisecond", () => {
+test("a stored routing is read back in tenths of a millisecond", () => {
   const kept = keptRouting(routing);
   expect(kept.attempts).toEqual([{ ...attempt, startMs: 1.2, durationMs: 20.1 }]);
   expect(readRouting(JSON.parse(JSON.stringify(kept)))).toEqual(kept);
 });
 
-test("however much was tried, what is kept is bounded and has the last attempt", () => {
+test("a stored routing is bounded and includes the last attempt", () => {
   const long = "x".repeat(10_000);
   const kept = keptRouting({
     candidates: Array.from({ length: 500 }, () => ({ target: long, model: long, why: long })),
@@ -34,7 +34,7 @@ test("however much was tried, what is kept is bounded and has the last attempt",
   expect(JSON.stringify(kept).length).toBeLessThan(64 * 1024);
 });
 
-test("what was never kept is read as nothing", () => {
+test("other values are read as undefined", () => {
   const broken: readonly unknown[] = [
     undefined,
     null,

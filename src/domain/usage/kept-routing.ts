@@ -1,13 +1,13 @@
 import type { AttemptNote, AttemptOutcome, CallRouting, CandidateNote } from "./call-routing.ts";
 
-/** Most attempts and candidates of a call that are kept with its row. */
+/** Limits on the attempts and candidates that are stored with a call. */
 export const keptAttempts = 10;
 export const keptCandidates = 64;
 const longestText = 200;
 
 /**
- * What of a call's routing is kept, so that no row grows with what was configured or what went
- * wrong. The last attempt is always among it: it says how the call ended.
+ * Bounds the routing stored with a call. The last attempt is always included: it shows how the call
+ * ended.
  */
 export function keptRouting({ candidates, attempts }: CallRouting): CallRouting {
   const kept =
@@ -20,7 +20,7 @@ export function keptRouting({ candidates, attempts }: CallRouting): CallRouting 
   };
 }
 
-/** What was kept, from its JSON; undefined when it is nothing that was ever kept. */
+/** Reads a stored routing from its JSON; undefined if it is invalid. */
 export function readRouting(value: unknown): CallRouting | undefined {
   const candidates = readList(value, "candidates", readCandidate);
   const attempts = readList(value, "attempts", readAttempt);
@@ -51,7 +51,7 @@ function tenths(milliseconds: number): number {
   return Math.round(milliseconds * 10) / 10;
 }
 
-/** Undefined when a single item is unreadable: half a story would be a wrong one. */
+/** Undefined if any item is unreadable: a partial routing would be misleading. */
 function readList<Item>(
   value: unknown,
   name: string,
@@ -87,7 +87,7 @@ function fieldsOf(value: unknown): ReadonlyMap<string, unknown> {
   return new Map(typeof value === "object" && value !== null ? Object.entries(value) : []);
 }
 
-/** An object, so that the compiler tells when an outcome is missing. */
+/** An object, so that the compiler reports a missing outcome. */
 const allOutcomes = {
   answered: "answered",
   "given-up": "given-up",

@@ -5,7 +5,7 @@ import { compactLatencies, encodeLatency, latenciesAt } from "./latency-histogra
 const latency = fc.double({ min: 0.02, max: 1e9, noNaN: true });
 const latencies = fc.array(latency, { minLength: 1, maxLength: 300 });
 
-test("any share of any latencies is found within 5 %, by nearest rank", () => {
+test("any percentile is found within 5 %, by nearest rank", () => {
   fc.assert(
     fc.property(latencies, fc.double({ min: 0, max: 1, noNaN: true }), (values, share) => {
       const text = values.map(encodeLatency).join("");
@@ -17,7 +17,7 @@ test("any share of any latencies is found within 5 %, by nearest rank", () => {
   );
 });
 
-test("joined in any way and made compact at any time, the same is found", () => {
+test("joining and compacting in any order gives the same result", () => {
   fc.assert(
     fc.property(latencies, latencies, (one, other) => {
       const [first, second] = [one, other].map((values) => values.map(encodeLatency).join(""));
@@ -32,7 +32,7 @@ test("joined in any way and made compact at any time, the same is found", () => 
   );
 });
 
-test("many observations of few values take few characters", () => {
+test("many observations of few values are stored in few characters", () => {
   let text = "";
   for (let count = 0; count < 10_000; count += 1) text += encodeLatency(100 + (count % 50));
   const compact = compactLatencies(text);
@@ -40,12 +40,12 @@ test("many observations of few values take few characters", () => {
   expect(latenciesAt(compact, [0.5])).toEqual(latenciesAt(text, [0.5]));
 });
 
-test("without observations there is nothing to find, and what is no number is none", () => {
+test("without observations there are no percentiles, and NaN is not an observation", () => {
   expect(latenciesAt("", [0.5])).toBeUndefined();
   expect(encodeLatency(Number.NaN)).toBe("");
 });
 
-test("times below the least and beyond all bounds are counted at the ends", () => {
+test("times beyond the bounds are counted at the ends", () => {
   for (const value of [-1, 0, 0.001, 1e300, Number.POSITIVE_INFINITY]) {
     const text = encodeLatency(value);
     expect(text).toHaveLength(2);

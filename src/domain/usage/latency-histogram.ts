@@ -1,32 +1,31 @@
 /**
- * Latencies as text that merges by joining: each observation is a pair of characters that names its
- * bucket, followed by a number when there were several. `Ca` is one observation, `Ca12` twelve; `Ca`
- * and `Ca12` joined are thirteen. SQLite can so merge histograms without a function of its own.
+ * Latency histograms as text that merges by concatenation, so that SQLite can merge them: each
+ * observation is a pair of characters that names its bucket, with a count if there are several.
+ * `Ca` is one observation, `Ca12` twelve; `Ca` and `Ca12` joined are thirteen.
  *
- * A bucket ends at a fixed factor of where the one before it ends, so that a value read back is
- * never further than 4 % from the true one.
+ * Bucket bounds grow by a fixed factor, so that a value read back is within 4 % of the true one.
  */
 
-/** What lies below is one bucket. */
+/** All lower values share one bucket. */
 const leastLatencyMs = 0.01;
 const latencyGrowth = 1.08;
-/** Enough for any number of milliseconds that a process may live. */
+/** Enough for any lifetime of a process in milliseconds. */
 const latencyBuckets = 992;
 const lowBuckets = 31;
-/** The first characters of a pair, and the second ones: none is a digit. */
+/** First code points of the two characters of a pair: none is a digit. */
 const highCharacter = 64;
 const lowCharacter = 96;
 
 const zero = 48;
 const nine = 57;
 
-/** One observation. Empty for what is no number. */
+/** Encodes one observation; empty for NaN. */
 export function encodeLatency(latencyMs: number): string {
   if (Number.isNaN(latencyMs)) return "";
   return bucketName(bucketOf(latencyMs));
 }
 
-/** The same observations in the fewest characters. */
+/** Rewrites a histogram in the fewest characters. */
 export function compactLatencies(text: string): string {
   const { counts, least, most } = countBuckets(text);
   let compact = "";
@@ -37,10 +36,7 @@ export function compactLatencies(text: string): string {
   return compact;
 }
 
-/**
- * The values at or below which these shares of the observations lie (nearest rank), in milliseconds.
- * Shares ascend. Undefined without observations.
- */
+/** Percentiles by nearest rank, in milliseconds. Shares ascend. Undefined without observations. */
 export function latenciesAt(text: string, shares: readonly number[]): number[] | undefined {
   const { counts, total, least } = countBuckets(text);
   if (total === 0) return undefined;
@@ -64,7 +60,7 @@ function bucketOf(latencyMs: number): number {
   return Math.min(bucket, latencyBuckets - 1);
 }
 
-/** The value with the same relative distance to both ends of the bucket. */
+/** The value with the same relative distance to both bounds of the bucket. */
 function middleOf(bucket: number): number {
   if (bucket === 0) return leastLatencyMs;
   return (2 * leastLatencyMs * latencyGrowth ** bucket) / (1 + latencyGrowth);
@@ -79,7 +75,7 @@ interface BucketCounts {
   /** By bucket. */
   readonly counts: Float64Array;
   readonly total: number;
-  /** The first and the last bucket that hold anything. */
+  /** The first and last non-empty bucket. */
   readonly least: number;
   readonly most: number;
 }

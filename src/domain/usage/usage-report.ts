@@ -1,4 +1,4 @@
-/** What usage can be told apart by. */
+/** Dimensions to group usage by. */
 export const usageDimensions = [
   "environment",
   "account",
@@ -11,6 +11,6 @@ export const usageDimensions = [
 ] as const;
 export type UsageDimension = (typeof usageDimensions)[number];
 
-/** Length of a step: what roll-ups exist for. */
+/** Step lengths, for which roll-ups exist. */
 export const usageSteps = ["minute", "hour", "day"] as const;
 export type UsageStep = (typeof usageSteps)[number];

@@ -5,21 +5,21 @@ export interface TokenUsage {
   /** All input tokens, cached ones included. */
   readonly inputTokens: number;
   readonly outputTokens: number;
-  /** Part of the input tokens: read from the upstream's cache. */
+  /** Input tokens read from the upstream's cache. */
   readonly cachedInputTokens: number;
-  /** Another part of them: written to the cache, at a price of its own; undefined: none. */
+  /** Input tokens written to the cache, billed separately; undefined: none. */
   readonly cacheWriteTokens?: number | undefined;
-  /** Part of the output tokens that the caller did not see as text. */
+  /** Output tokens that the caller did not see as text. */
   readonly reasoningTokens: number;
 }
 
 /**
- * Where token counts come from. Counts of an upstream always win; `counted` is what was delivered,
- * piece by piece, when the upstream did not say; `estimated` is a guess.
+ * The origin of token counts. Those of an upstream always win; `counted` is the delivered output
+ * when the upstream reported none; `estimated` is a guess.
  */
 export type UsageSource = "upstream" | "counted" | "estimated";
 
-/** Which capacity served a call. */
+/** The capacity that served a call. */
 export type CapacityClass = "provisioned" | "spillover" | "on-demand";
 
 /** How a call ended; `interrupted`: the gateway's process ended first. */
@@ -28,7 +28,7 @@ export type CallOutcome = "completed" | "failed" | "abandoned" | "interrupted";
 /** One row of the ledger: one call. */
 export interface UsageRecord {
   readonly id: string;
-  /** Milliseconds since the epoch, when the call arrived. */
+  /** Arrival of the call, milliseconds since the epoch. */
   readonly startedAt: number;
   readonly environment: string;
   readonly accountId: string;
@@ -37,7 +37,7 @@ export interface UsageRecord {
   readonly application: string;
   readonly keyId: string;
   readonly model: string;
-  /** Id of the target that served or failed last; undefined when none was tried. */
+  /** Target of the last attempt; undefined if there was none. */
   readonly target: string | undefined;
   readonly capacityClass: CapacityClass;
   readonly inputTokens: number;
@@ -47,24 +47,24 @@ export interface UsageRecord {
   readonly cacheWriteTokens?: number | undefined;
   readonly usageSource: UsageSource;
   readonly outcome: CallOutcome;
-  /** HTTP status the caller got; 499 when it left before an answer. */
+  /** HTTP status sent to the caller; 499 if it left before an answer. */
   readonly status: number;
-  /** Error code, when the call failed. */
+  /** Error code, if the call failed. */
   readonly code: string | undefined;
   readonly isStreamed: boolean;
   readonly attempts: number;
   /** Milliseconds from arrival to the first event; undefined when there was none. */
   readonly firstEventMs: number | undefined;
   readonly durationMs: number;
-  /** How it found its target; undefined for the plain case: one target, one attempt, answered. */
+  /** Undefined for the plain case: one target, one attempt, answered. */
   readonly routing?: CallRouting | undefined;
-  /** Whether an attempt that nobody got anything of may be on the provider's bill as well. */
+  /** Whether the provider may also bill an attempt whose answer nobody received. */
   readonly mayBeBilledTwice?: boolean;
-  /** What admission reserved for it; undefined for a call that was refused, and in old rows. */
+  /** Tokens that admission reserved; undefined for a refused call and in old rows. */
   readonly reservedTokens?: number | undefined;
 }
 
-/** A call that is under way: what is known before it is sent to an upstream. */
+/** A running call: what is known before it is sent to an upstream. */
 export interface OpenedCall extends Pick<
   UsageRecord,
   | "id"
@@ -79,6 +79,6 @@ export interface OpenedCall extends Pick<
   | "isStreamed"
   | "reservedTokens"
 > {
-  /** As reserved: what is billed when nobody lives to say better. */
+  /** The reserved estimate, billed if the process dies during the call. */
   readonly inputTokens: number;
 }

@@ -1,6 +1,6 @@
 /**
- * Settles as the promise does, or rejects with the signal's reason as soon as it fires. What the
- * promise stands for goes on; its end is then nobody's.
+ * Settles like the promise, or rejects with the signal's reason once it fires. The underlying work
+ * continues and its result is dropped.
  */
 export function abortable<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.ts";
 
-/** Whether something succeeds, or fails, within a time. Never rejects. */
+/** Whether a promise settles within a time. Never rejects. */
 export function hasSettledWithin(
   promise: Promise<unknown>,
   timeMs: number,

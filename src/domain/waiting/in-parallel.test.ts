@@ -6,7 +6,7 @@ import { wait } from "./wait.ts";
 
 const signal = new AbortController().signal;
 
-test("results keep the order of their indexes, and no more than the limit run at once", async () => {
+test("results are in the order of their indexes, and at most `limit` run at once", async () => {
   const anyDelays = fc.array(fc.integer({ min: 0, max: 3 }), { maxLength: 20 });
   await fc.assert(
     fc.asyncProperty(anyDelays, fc.integer({ min: 1, max: 6 }), async (delays, limit) => {
@@ -27,7 +27,7 @@ test("results keep the order of their indexes, and no more than the limit run at
   );
 });
 
-test("the first failure is thrown when the others, told to end, have ended; none begins after it", async () => {
+test("the first failure aborts the others, starts no more, and is thrown once they have ended", async () => {
   const begun: number[] = [];
   let running = 0;
   const work = inParallel({ count: 9, limit: 3, signal }, async (index, ownSignal) => {
@@ -43,7 +43,7 @@ test("the first failure is thrown when the others, told to end, have ended; none
   expect([running, begun]).toEqual([0, [0, 1, 2]]);
 });
 
-test("a caller that leaves ends all of the work", async () => {
+test("a caller that leaves aborts all work", async () => {
   const leaving = new AbortController();
   const work = inParallel({ count: 3, limit: 3, signal: leaving.signal }, async (_, ownSignal) => {
     await wait(60_000, ownSignal, systemClock);

@@ -1,14 +1,14 @@
 export interface ParallelWork {
   readonly count: number;
-  /** Most that run at once. */
+  /** Limit on parallel runs. */
   readonly limit: number;
-  /** Fires when the caller leaves. */
+  /** Aborts when the caller leaves. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Runs `work` for the indexes from 0 and gives its results in their order. The first failure ends
- * the others through the signal they were given, and is thrown once none of them runs any more.
+ * Runs `work` for the indexes from 0 and returns the results in order. The first failure aborts the
+ * others and is thrown once they have ended.
  */
 export async function inParallel<Result>(
   { count, limit, signal }: ParallelWork,

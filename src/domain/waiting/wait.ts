@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.ts";
 
-/** Resolves after the time, or at once when the signal fires; it never rejects. */
+/** Resolves after the time, or at once when the signal fires. Never rejects. */
 export function wait(
   durationMs: number,
   signal: AbortSignal,

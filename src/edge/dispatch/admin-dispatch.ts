@@ -47,11 +47,17 @@ export function securedReply(reply: Reply): Reply {
   };
 }
 
+interface AdminArrival {
+  readonly gate: AdminGate;
+  /** Told who it is, for what is kept of a refusal later on. */
+  readonly onKnown: (principal: Principal) => void;
+}
+
 /** Finds out who asks and whether the role and the token's scopes allow it, then handles. */
 export async function handleAdmin(
   route: AdminRoute,
   call: AnonymousAdminCall,
-  gate: AdminGate,
+  { gate, onKnown }: AdminArrival,
 ): Promise<Reply> {
   const { request, address } = call;
   if (route.access === "anonymous") {
@@ -59,6 +65,7 @@ export async function handleAdmin(
     return route.handle(call);
   }
   const principal = await gate.identify({ request, address });
+  onKnown(principal);
   requirePermission(principal, route);
   return route.handle({ ...call, principal });
 }

@@ -1,5 +1,6 @@
 import type { CountedRequest, RequestKind } from "../../domain/limits/limit-scope.ts";
 import type { Clock } from "../../domain/clock.ts";
+import type { CredentialForm } from "../../domain/keys/credential-form.ts";
 import type { Caller } from "../../domain/keys/key.ts";
 import type { Environment } from "../../domain/model.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
@@ -15,12 +16,8 @@ export interface DispatchOptions {
   readonly clock: Clock;
   readonly newRequestId: () => string;
   readonly snapshot: () => Snapshot;
-  /** Throws 401, 403 or 503. The address is asked for only when the key is bound to networks. */
-  readonly authenticate: (
-    authorization: string | null,
-    environment: Environment,
-    address: () => string,
-  ) => Caller;
+  /** Asked once for each dialect. */
+  readonly authenticate: (form: CredentialForm) => Authenticate;
   /** Counts a request of a key before its body is read. Throws 429. */
   readonly count?: CountArrival | undefined;
   /** Needed where routes of the control plane are served. */
@@ -35,6 +32,13 @@ export interface DispatchOptions {
   readonly overload?: Overload | undefined;
   readonly onHandled: (event: HandledRequest) => void;
 }
+
+/** Throws 401, 403 or 503. The address is asked for only when the key is bound to networks. */
+export type Authenticate = (
+  text: string,
+  environment: Environment,
+  address: () => string,
+) => Caller;
 
 export type CountArrival = (
   kind: RequestKind,

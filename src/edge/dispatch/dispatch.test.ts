@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { callerOf, snapshotOf } from "../../../test/support/pipeline-fixtures.ts";
+import { openAi } from "../../dialects/openai-dialect.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { createNetworkList } from "../../domain/network.ts";
 import type { Principal } from "../../domain/accounts/user.ts";
@@ -123,7 +124,7 @@ function start(options: Partial<DispatchOptions> = {}) {
       ...snapshotOf(["up"]),
       defaultEnvironment: { name: "test", models: new Map() },
     }),
-    authenticate: () => callerOf(),
+    authenticate: () => () => callerOf(),
     gate,
     edge: () => edge,
     isEnding: () => false,
@@ -271,7 +272,14 @@ describe("the control plane", () => {
 describe("the data plane", () => {
   const keyed = (handle: (call: KeyCall) => Reply): RouteTable =>
     new RouteTable([
-      { method: "GET", path: "/v1/models", access: "key", counts: "listing", handle },
+      {
+        method: "GET",
+        path: "/v1/models",
+        access: "key",
+        dialect: openAi,
+        counts: "listing",
+        handle,
+      },
     ]);
   const refuse = (explanation: GatewayError["explanation"]): (() => never) => {
     return () => {
@@ -323,7 +331,7 @@ describe("the data plane", () => {
     const addresses: string[] = [];
     const { ask } = start({
       routes: keyed(() => jsonReply({})),
-      authenticate: (_authorization, _environment, address) => {
+      authenticate: () => (_text, _environment, address) => {
         addresses.push(address());
         return callerOf();
       },

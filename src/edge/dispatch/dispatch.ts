@@ -1,3 +1,4 @@
+import type { Principal } from "../../domain/accounts/user.ts";
 import { adminBodyLimits, handleAdmin, securedReply, type AdminRoute } from "./admin-dispatch.ts";
 import { BodyMemory } from "../body/body-memory.ts";
 import type { DispatchOptions } from "./dispatch-options.ts";
@@ -5,10 +6,8 @@ import { callerLeft, hasLeft } from "../replies/edge-refusal.ts";
 import { errorReply, toGatewayError } from "../replies/error-reply.ts";
 import { handleWithKey } from "./handle-with-key.ts";
 import type { ListenOptions } from "../listen.ts";
-import { notingGate } from "./noting-gate.ts";
 import { refusalOf } from "../replies/refusal-of.ts";
 import type { Reply } from "../replies/reply.ts";
-import { RepeatedRefusals } from "../replies/repeated-refusals.ts";
 import {
   addressOf,
   callOf,
@@ -16,11 +15,11 @@ import {
   streamEndOf,
   type RequestContext,
 } from "./request-context.ts";
-import { encodedSlash, queryOf, readTarget } from "./request-target.ts";
+import { encodedSlash, pathOf, queryOf, readTarget } from "./request-target.ts";
 import type { PublicCall } from "./route.ts";
 import type { RouteMatch } from "./route-table.ts";
 import type { SentSegments } from "./segment-routes.ts";
-import { ShedReplies } from "../replies/shed-replies.ts";
+import { Surfaces } from "./surfaces.ts";
 import { closingUnread, toResponse } from "../replies/to-response.ts";
 import { watchedBody } from "../body/watched-body.ts";
 
@@ -31,8 +30,7 @@ export type Dispatch = ListenOptions["handle"];
 export function createDispatch(options: DispatchOptions): Dispatch {
   requireGate(options);
   const isAdmin = options.routes.listener === "admin";
-  const shed = new ShedReplies();
-  const repeated = new RepeatedRefusals();
+  const surfaces = new Surfaces(options);
   const bodyMemory = new BodyMemory(options.clock);
   return (request, connections, segments) => {
     const receivedAt = options.clock.monotonic();
@@ -40,8 +38,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     const edge = options.edge();
     const context: RequestContext = {
       options,
-      shed,
-      repeated,
+      surfaces,
       bodyMemory,
       isAdmin,
       edge: isAdmin ? { ...edge, bodyLimits: adminBodyLimits(edge.bodyLimits) } : edge,
@@ -50,6 +47,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       id,
       receivedAt,
       route: "other",
+      surface: undefined,
       caller: undefined,
       accountId: undefined,
       body: undefined,
@@ -72,7 +70,9 @@ export function createDispatch(options: DispatchOptions): Dispatch {
 
 function failed(thrown: unknown, context: RequestContext): Reply {
   context.error = toGatewayError(hasLeft(context.request, thrown) ? callerLeft() : thrown);
-  return closingUnread(errorReply(context.error), context);
+  const { options, request, surface } = context;
+  const dialect = surface?.dialect ?? options.routes.dialectAt(pathOf(request.url));
+  return closingUnread(errorReply(context.error, dialect), context);
 }
 
 /** Reports the request and makes the response. */
@@ -114,8 +114,11 @@ function handle(context: RequestContext, segments: SentSegments): Reply | Promis
   switch (route.access) {
     case "public":
       return route.handle(callOf(context, parameter));
-    case "key":
-      return handleWithKey({ context, route, parameter, host: target.host });
+    case "key": {
+      const surface = context.surfaces.of(route.dialect);
+      context.surface = surface;
+      return handleWithKey({ context, route, surface, parameter, host: target.host });
+    }
     case "anonymous":
     case "principal":
       return handleControl({ context, route, call: callOf(context, parameter), match });
@@ -146,8 +149,8 @@ async function handleControl({ context, route, call, match }: ControlRequest): P
   connections.pauseIdleTimer(request);
   let isStreamed = false;
   try {
-    const gate = notingGate(options.gate, (who) => (context.accountId = who.accountId));
-    const reply = await handleAdmin(route, admin, gate);
+    const onKnown = (who: Principal): void => void (context.accountId = who.accountId);
+    const reply = await handleAdmin(route, admin, { gate: options.gate, onKnown });
     if (!(reply.body instanceof ReadableStream)) return reply;
     isStreamed = true;
     return {

@@ -5,7 +5,7 @@ import { environmentAt } from "../../snapshot/snapshot.ts";
 import type { CountArrival } from "./dispatch-options.ts";
 import { draining, unknownHost } from "../replies/edge-refusal.ts";
 import type { HandledRequest } from "./handled-request.ts";
-import type { PreparedRefusal } from "../replies/prepared-refusal.ts";
+import type { PreparedRefusal } from "../replies/error-reply.ts";
 import type { Reply } from "../replies/reply.ts";
 import {
   addressOf,
@@ -16,38 +16,40 @@ import {
 } from "./request-context.ts";
 import type { ArrivingRequest, KeyCall, KeyRoute } from "./route.ts";
 import type { Overload } from "../replies/shed-replies.ts";
+import type { Surface } from "./surfaces.ts";
 import { closingUnread } from "../replies/to-response.ts";
 
 /** A request for a route that needs a key. */
 export interface KeyedRequest {
   readonly context: RequestContext;
   readonly route: KeyRoute;
+  readonly surface: Surface;
   readonly parameter: string;
   readonly host: string;
 }
 
 export function handleWithKey(keyed: KeyedRequest): Reply | Promise<Reply> {
-  const { context, host } = keyed;
+  const { context, surface, host } = keyed;
   const { options } = context;
   if (options.isDraining()) throw draining();
   const snapshot = options.snapshot();
   const environment = environmentAt(snapshot, host);
   if (environment === undefined) throw unknownHost(host);
-  const authorization = context.request.headers.get("authorization");
+  const text = surface.dialect.credential.read(context.request.headers);
   let caller: Caller;
   try {
-    caller = options.authenticate(authorization, environment, () => addressOf(context));
+    caller = surface.authenticate(text, environment, () => addressOf(context));
   } catch (error) {
     if (!(error instanceof GatewayError) || error.status !== 401) throw error;
-    const prepared = context.repeated.ofAddress(addressOf(context), context.receivedAt);
+    const prepared = surface.repeated.ofAddress(addressOf(context), context.receivedAt);
     if (prepared === undefined) throw error;
-    return repeat(prepared, "address", context);
+    return repeat(prepared, "address", keyed);
   }
   context.caller = caller;
   const known = { caller, environment, snapshot };
   return countThen(keyed, known, (counted) => {
     if (options.overload?.refusesUnread(caller.key) === true) {
-      return shed(context, options.overload);
+      return shed(keyed, options.overload);
     }
     return serve(keyed, { ...known, counted });
   });
@@ -55,19 +57,20 @@ export function handleWithKey(keyed: KeyedRequest): Reply | Promise<Reply> {
 
 /** Counts a request and goes on; who is refused again in the same second gets the same answer. */
 function countThen(
-  { context, route }: KeyedRequest,
+  keyed: KeyedRequest,
   known: ArrivingRequest,
   then: (counted: CountedRequest | undefined) => Reply | Promise<Reply>,
 ): Reply | Promise<Reply> {
+  const { context, route, surface } = keyed;
   const { count } = context.options;
   if (count === undefined) return then(undefined);
   const { counts: kind } = route;
   const { caller } = known;
-  const prepared = context.repeated.ofKey(kind, caller, context.receivedAt);
-  if (prepared !== undefined) return repeat(prepared, "key", context);
+  const prepared = surface.repeated.ofKey(kind, caller, context.receivedAt);
+  if (prepared !== undefined) return repeat(prepared, "key", keyed);
   const keepRefusal = (error: unknown): never => {
     if (error instanceof GatewayError && error.status === 429) {
-      context.repeated.keepOfKey({ kind, caller }, error, context.receivedAt);
+      surface.repeated.keepOfKey({ kind, caller }, error, context.receivedAt);
     }
     throw error;
   };
@@ -83,20 +86,20 @@ function countThen(
 function repeat(
   prepared: PreparedRefusal,
   repeatedOf: HandledRequest["repeatedOf"],
-  context: RequestContext,
+  keyed: KeyedRequest,
 ): Reply {
-  context.repeatedOf = repeatedOf;
-  return refuse(prepared, context);
+  keyed.context.repeatedOf = repeatedOf;
+  return refuse(prepared, keyed);
 }
 
-function shed(context: RequestContext, overload: Overload): Reply | Promise<Reply> {
-  const refused = refuse(context.shed.next(), context);
+function shed(keyed: KeyedRequest, overload: Overload): Reply | Promise<Reply> {
+  const refused = refuse(keyed.surface.shed.next(), keyed);
   return overload.answersAfter?.then(() => refused) ?? refused;
 }
 
-function refuse({ error, reply }: PreparedRefusal, context: RequestContext): Reply {
+function refuse({ error, reply }: PreparedRefusal, { context, surface }: KeyedRequest): Reply {
   context.error = error;
-  context.isExplained = context.shed.isExplained(context.receivedAt);
+  context.isExplained = surface.shed.isExplained(context.receivedAt);
   return closingUnread(reply, context);
 }
 
@@ -110,7 +113,8 @@ async function serve(
   let isStreamed = false;
   try {
     const streamEnded = streamEndOf(context);
-    const call = { ...callOf(context, parameter), ...known, streamEnded };
+    const { dialect } = route;
+    const call = { ...callOf(context, parameter), ...known, dialect, streamEnded };
     const reply = await route.handle({ ...call, readBody: () => readBodyOf(context) });
     isStreamed = reply.body instanceof ReadableStream;
     return reply;

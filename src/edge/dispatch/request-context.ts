@@ -8,15 +8,13 @@ import type { EdgeSettings } from "../edge-settings.ts";
 import type { StreamEnd } from "../replies/event-stream.ts";
 import type { HandledRequest } from "./handled-request.ts";
 import { hasBody, readBody } from "../body/read-body.ts";
-import type { RepeatedRefusals } from "../replies/repeated-refusals.ts";
 import type { PublicCall } from "./route.ts";
-import type { ShedReplies } from "../replies/shed-replies.ts";
+import type { Surface, Surfaces } from "./surfaces.ts";
 
 /** One request on its way through the dispatch. */
 export interface RequestContext {
   readonly options: DispatchOptions;
-  readonly shed: ShedReplies;
-  readonly repeated: RepeatedRefusals;
+  readonly surfaces: Surfaces;
   readonly bodyMemory: BodyMemory;
   readonly isAdmin: boolean;
   readonly edge: EdgeSettings;
@@ -26,6 +24,8 @@ export interface RequestContext {
   readonly receivedAt: number;
   /** Set once the route is known; the report needs it also when a later step fails. */
   route: string;
+  /** Of a route that takes a key, once it is known. */
+  surface: Surface | undefined;
   /** Set once it is known. */
   caller: Caller | undefined;
   /** Of who is signed in, once it is known. */

@@ -93,7 +93,8 @@ function refuseBody(request: Request): void {
   }
 }
 
-function pathOf(url: string): string {
+/** As it was sent, without query. */
+export function pathOf(url: string): string {
   const scheme = url.indexOf("://");
   const start = scheme === -1 ? 0 : url.indexOf("/", scheme + 3);
   if (start === -1) return "/";

@@ -1,3 +1,4 @@
+import type { Dialect } from "../dialect.ts";
 import type { Route } from "./route.ts";
 import { PathTemplate, type PathParameters } from "./path-template.ts";
 import { unknownUrl, wrongMethod } from "../replies/route-refusal.ts";
@@ -31,7 +32,9 @@ export class RouteTable {
   /** Throws 404 for an unknown path and 405, with `allow`, for a known path's other method. */
   match(method: string, path: string): RouteMatch {
     const found = this.#find(path);
-    if (found.routes.length === 0) throw unknownUrl({ method, path, listener: this.listener });
+    if (found.routes.length === 0) {
+      throw unknownUrl({ method, path, listener: this.listener, routes: this.routes });
+    }
     const wanted = method === "HEAD" ? "GET" : method;
     const route = found.routes.find((candidate) => candidate.method === wanted);
     if (route === undefined) throw wrongMethod(method, path, methodsOf(found.routes));
@@ -40,6 +43,12 @@ export class RouteTable {
         ? noParameters
         : (found.template?.parameters(route.path, found.values) ?? noParameters);
     return { route, parameter: found.parameter, parameters };
+  }
+
+  /** Of the routes at a path, whatever the method; undefined: nothing there takes a key. */
+  dialectAt(path: string): Dialect | undefined {
+    const [route] = this.#find(path).routes;
+    return route?.access === "key" ? route.dialect : undefined;
   }
 
   /** Those without parameters. */

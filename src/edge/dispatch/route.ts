@@ -2,6 +2,7 @@ import type { CountedRequest, RequestKind } from "../../domain/limits/limit-scop
 import type { Caller } from "../../domain/keys/key.ts";
 import type { Environment } from "../../domain/model.ts";
 import type { Principal, Role, Scope } from "../../domain/accounts/user.ts";
+import type { Dialect } from "../dialect.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import type { StreamEnd } from "../replies/event-stream.ts";
 import type { Reply } from "../replies/reply.ts";
@@ -24,6 +25,7 @@ export interface KeyCall extends PublicCall {
   readonly caller: Caller;
   readonly environment: Environment;
   readonly snapshot: Snapshot;
+  readonly dialect: Dialect;
   /** Its request, as the limits of the key have counted it. */
   readonly counted?: CountedRequest | undefined;
   /** Reads the body; only once, only on POST. */
@@ -63,6 +65,7 @@ interface RouteShape {
 
 export interface KeyRoute extends RouteShape {
   readonly access: "key";
+  readonly dialect: Dialect;
   /** Which requests of the plan it takes: those of calls, or the ones beside them. */
   readonly counts: RequestKind;
   handle(call: KeyCall): Reply | Promise<Reply>;

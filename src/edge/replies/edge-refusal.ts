@@ -1,3 +1,4 @@
+import type { CredentialForm } from "../../domain/keys/credential-form.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 
 export function draining(): GatewayError {
@@ -22,13 +23,11 @@ export function callerLeft(): GatewayError {
 }
 
 /** Says no more than that the key is wrong: it is sent to one address many times a second. */
-export function repeatedlyWrongKey(): GatewayError {
+export function repeatedlyWrongKey({ place }: CredentialForm): GatewayError {
   return new GatewayError("invalid_api_key", {
     message:
       "Incorrect API key provided. Your network address sends many requests with wrong keys. Send " +
-      "the key of your application for this environment in the Authorization header " +
-      "(Authorization: Bearer YOUR_KEY).",
-    headers: { "www-authenticate": "Bearer" },
+      `the key of your application for this environment ${place}.`,
   });
 }
 

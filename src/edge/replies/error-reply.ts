@@ -1,4 +1,5 @@
 import { GatewayError, internalError } from "../../domain/errors/gateway-error.ts";
+import type { Dialect } from "../dialect.ts";
 import type { Reply } from "./reply.ts";
 
 /** Turns anything thrown into the error a caller may see. Causes stay behind, for the log. */
@@ -6,24 +7,35 @@ export function toGatewayError(error: unknown): GatewayError {
   return error instanceof GatewayError ? error : internalError(error);
 }
 
-/** The one place where an error becomes an answer. */
-export function errorReply(error: GatewayError): Reply {
+/** The gateway's own shape of errors, which is OpenAI's. */
+export const ownError: Dialect["error"] = (error) => ({
+  status: error.status,
+  body: JSON.stringify(error.toBody()),
+});
+
+/** The one place where an error becomes an answer. Without a dialect it has the gateway's shape. */
+export function errorReply(error: GatewayError, dialect?: Dialect): Reply {
   return {
-    status: error.status,
+    ...(dialect?.error ?? ownError)(error),
     headers: {
       "content-type": "application/json",
       "x-should-retry": shouldRetry(error.status) ? "true" : "false",
+      ...(error.status === 401 && dialect?.credential.challenge),
       ...error.headers,
     },
-    body: JSON.stringify(error.toBody()),
   };
-}
-
-/** The frame that ends a stream which failed after its 200 was sent. No `[DONE]` follows. */
-export function errorFrame(error: GatewayError): string {
-  return `data: ${JSON.stringify(error.toBody())}\n\n`;
 }
 
 function shouldRetry(status: number): boolean {
   return status === 408 || status === 429 || status >= 500;
+}
+
+/** A refusal that is made once and sent as often as it is needed. */
+export interface PreparedRefusal {
+  readonly error: GatewayError;
+  readonly reply: Reply;
+}
+
+export function prepareRefusal(error: GatewayError, dialect: Dialect): PreparedRefusal {
+  return { error, reply: errorReply(error, dialect) };
 }

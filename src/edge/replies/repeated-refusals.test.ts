@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { callerOf } from "../../../test/support/pipeline-fixtures.ts";
+import { openAi } from "../../dialects/openai-dialect.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { RepeatedRefusals } from "./repeated-refusals.ts";
 
@@ -8,7 +9,7 @@ const callerNamed = (id: string) => ({ ...usual, key: { ...usual.key, id } });
 const limited = new GatewayError("rate_limit_exceeded", { message: "Too many." });
 
 test("a refusal of a key holds for the rest of its second, and for no other key", () => {
-  const repeated = new RepeatedRefusals();
+  const repeated = new RepeatedRefusals(openAi);
   const caller = callerNamed("a");
   expect(repeated.ofKey("call", caller, 5_100)).toBeUndefined();
   repeated.keepOfKey({ kind: "call", caller }, limited, 5_100);
@@ -21,7 +22,7 @@ test("a refusal of a key holds for the rest of its second, and for no other key"
 });
 
 test("an address with many wrong keys in one second gets an answer that names none of them", () => {
-  const repeated = new RepeatedRefusals();
+  const repeated = new RepeatedRefusals(openAi);
   const answers = Array.from({ length: 30 }, () => repeated.ofAddress("192.0.2.1", 5_000));
   expect(answers.slice(0, 20).every((each) => each === undefined)).toBe(true);
   expect(answers.slice(20).map((each) => each?.reply.status)).toEqual(
@@ -32,7 +33,7 @@ test("an address with many wrong keys in one second gets an answer that names no
 });
 
 test("memory stays bounded however many keys and addresses are refused in one second", () => {
-  const repeated = new RepeatedRefusals();
+  const repeated = new RepeatedRefusals(openAi);
   for (let index = 0; index < 20_000; index += 1) {
     repeated.keepOfKey({ kind: "call", caller: callerNamed(`${index}`) }, limited, 1_000);
     repeated.ofAddress(`address ${index}`, 1_000);

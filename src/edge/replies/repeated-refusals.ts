@@ -2,7 +2,8 @@ import type { RequestKind } from "../../domain/limits/limit-scope.ts";
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Caller } from "../../domain/keys/key.ts";
 import { repeatedlyWrongKey } from "./edge-refusal.ts";
-import { prepareRefusal, type PreparedRefusal } from "./prepared-refusal.ts";
+import type { Dialect } from "../dialect.ts";
+import { prepareRefusal, type PreparedRefusal } from "./error-reply.ts";
 
 /** Of which a refusal was made. */
 export interface RefusedRequest {
@@ -24,8 +25,14 @@ const mostNames = 10_000;
 export class RepeatedRefusals {
   readonly #ofKeys = new Map<string, RefusedKey>();
   readonly #ofAddresses = new Map<string, number>();
-  readonly #wrongKey = prepareRefusal(repeatedlyWrongKey());
+  readonly #dialect: Dialect;
+  readonly #wrongKey: PreparedRefusal;
   #second = 0;
+
+  constructor(dialect: Dialect) {
+    this.#dialect = dialect;
+    this.#wrongKey = prepareRefusal(repeatedlyWrongKey(dialect.credential), dialect);
+  }
 
   /** Undefined as well when the limits of the caller have changed meanwhile. */
   ofKey(kind: RequestKind, caller: Caller, nowMs: number): PreparedRefusal | undefined {
@@ -43,7 +50,8 @@ export class RepeatedRefusals {
     if (this.#ofKeys.size >= mostNames) return;
     const { limits, accountLimits } = refused.caller;
     const name = nameOf(refused.kind, refused.caller);
-    this.#ofKeys.set(name, { limits, accountLimits, prepared: prepareRefusal(error) });
+    const prepared = prepareRefusal(error, this.#dialect);
+    this.#ofKeys.set(name, { limits, accountLimits, prepared });
   }
 
   /** Counts a wrong key of an address; how to refuse it where they come one after the other. */

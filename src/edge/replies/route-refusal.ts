@@ -1,13 +1,16 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import type { Route } from "../dispatch/route.ts";
 
 export interface UnknownUrl {
   readonly method: string;
   readonly path: string;
   readonly listener: "data" | "admin";
+  /** All that the listener has. */
+  readonly routes: readonly Route[];
 }
 
-export function unknownUrl({ method, path, listener }: UnknownUrl): GatewayError {
-  const hint = listener === "admin" ? adminHint : dataHint(path);
+export function unknownUrl({ method, path, listener, routes }: UnknownUrl): GatewayError {
+  const hint = listener === "admin" ? adminHint : dataHint(path, routes);
   return new GatewayError("unknown_url", {
     message: `Unknown request URL: ${method} ${path.slice(0, 200)}. ${hint}`,
   });
@@ -29,11 +32,18 @@ export function wrongMethod(
 const adminHint =
   "Please check the URL for typos; this is the admin API, and GET /admin/v1/docs describes it.";
 
-function dataHint(path: string): string {
-  const doubled =
-    /^(.*?)(\/chat\/completions|\/embeddings)\/+(?:v1\/+)?(?:chat|embeddings|models)/.exec(path);
-  return doubled === null
-    ? "Please check the URL for typos; the endpoints are POST /v1/chat/completions, " +
-        "POST /v1/embeddings and GET /v1/models."
-    : `The base URL must end before '${doubled[2]}': clients add that part themselves.`;
+function dataHint(path: string, routes: readonly Route[]): string {
+  const endpoints = routes.filter(({ path: own }) => /^\/v1\/[^*]+$/.test(own));
+  const tails = endpoints.map((route) => ({ ...route, tail: route.path.replace("/v1", "") }));
+  const posts = tails.flatMap(({ method, tail }) => (method === "POST" ? tail : []));
+  const firsts = tails.map(({ tail }) => tail.split("/")[1]);
+  const doubled = new RegExp(`^(.*?)(${posts.join("|")})/+(?:v1/+)?(?:${firsts.join("|")})`).exec(
+    path,
+  );
+  if (doubled !== null) {
+    return `The base URL must end before '${doubled[2]}': clients add that part themselves.`;
+  }
+  const names = endpoints.map((route) => `${route.method} ${route.path}`);
+  const list = `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+  return `Please check the URL for typos; the endpoints are ${list}.`;
 }

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { RawConnection } from "../../../test/http/raw-connection.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { callerOf, snapshotOf } from "../../../test/support/pipeline-fixtures.ts";
+import { openAi } from "../../dialects/openai-dialect.ts";
 import { createNetworkList } from "../../domain/network.ts";
 import { CorsPolicy } from "../cors.ts";
 import { createDispatch } from "../dispatch/dispatch.ts";
@@ -32,6 +33,7 @@ function start() {
         method: "POST",
         path: "/v1/chat/completions",
         access: "key",
+        dialect: openAi,
         counts: "call",
         handle: async (call) => {
           lengths.push((await call.readBody()).byteLength);
@@ -46,7 +48,7 @@ function start() {
       ...snapshotOf(["up"]),
       defaultEnvironment: { name: "test", models: new Map() },
     }),
-    authenticate: () => callerOf(),
+    authenticate: () => () => callerOf(),
     overload: {
       refusesUnread() {
         overload.asked += 1;
@@ -143,7 +145,7 @@ describe("a call that there is no time for", () => {
 });
 
 test("of very many refusals in a second, the first hundred are kept to be explained", () => {
-  const replies = new ShedReplies();
+  const replies = new ShedReplies(openAi);
   const kept = [10_000, 10_500, 11_000].map(
     (now) => Array.from({ length: 80 }, () => replies.isExplained(now)).filter(Boolean).length,
   );
@@ -151,7 +153,7 @@ test("of very many refusals in a second, the first hundred are kept to be explai
 });
 
 test("callers are told different times, so that they do not all come back at once", () => {
-  const replies = new ShedReplies();
+  const replies = new ShedReplies(openAi);
   const times = Array.from({ length: 64 }, () =>
     Number(replies.next().reply.headers["retry-after-ms"]),
   );

@@ -1,6 +1,7 @@
 import type { Key } from "../../domain/keys/key.ts";
 import { overloaded } from "../../domain/errors/overload-refusal.ts";
-import { prepareRefusal, type PreparedRefusal } from "./prepared-refusal.ts";
+import type { Dialect } from "../dialect.ts";
+import { prepareRefusal, type PreparedRefusal } from "./error-reply.ts";
 
 export interface Overload {
   /** Whether there is no time for a call; asked once for each, before its body is read. */
@@ -18,12 +19,16 @@ const explainedASecond = 100;
 
 /** Refusals for want of time, made once: when they are needed, there is no time to make them. */
 export class ShedReplies {
-  readonly #made: readonly PreparedRefusal[] = Array.from({ length: variants }, (_, place) =>
-    prepareRefusal(overloaded(place / (variants - 1))),
-  );
+  readonly #made: readonly PreparedRefusal[];
   #place = 0;
   #second = 0;
   #explained = 0;
+
+  constructor(dialect: Dialect) {
+    this.#made = Array.from({ length: variants }, (_, place) =>
+      prepareRefusal(overloaded(place / (variants - 1)), dialect),
+    );
+  }
 
   next(): PreparedRefusal {
     this.#place = (this.#place + stride) % variants;

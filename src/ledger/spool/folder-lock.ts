@@ -4,20 +4,20 @@ import { join } from "node:path";
 import { oddKind } from "../../domain/chat/file-kind.ts";
 
 /**
- * Keeps every other process away from a folder, for as long as this one lives: the system frees
- * what SQLite locks when a process ends, however it ends.
+ * Locks a folder for the lifetime of this process: the system releases a SQLite lock however the
+ * process ends.
  */
 export class FolderLock {
   readonly #database: Database;
 
-  /** Throws when another holds the folder, or when nothing can be written there. */
+  /** Throws when another process holds the folder, or when it is not writable. */
   constructor(folder: string) {
     const path = join(folder, "lock");
     refuseOddFile(path);
     this.#database = new Database(path, { create: true });
     try {
       this.#database.run("PRAGMA busy_timeout = 0");
-      // Nothing is written, so a full disk is no hindrance.
+      // Nothing is written, so this works on a full disk.
       this.#database.run("PRAGMA journal_mode = MEMORY");
       this.#database.run("BEGIN EXCLUSIVE");
     } catch (error) {
@@ -32,7 +32,7 @@ export class FolderLock {
   }
 }
 
-/** It cannot be passed over: two processes must find the same lock. */
+/** An odd file must not be replaced: all processes must use the same lock. */
 function refuseOddFile(path: string): void {
   const stats = statSync(path, { throwIfNoEntry: false });
   const odd = stats === undefined ? undefined : oddKind(stats);

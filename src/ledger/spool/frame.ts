@@ -1,22 +1,22 @@
 /**
- * One record in a file of the spool: magic, CRC-32, length, then JSON as UTF-8. All numbers are
- * little-endian; the CRC covers length and JSON.
+ * Header size of one record in a spool file: magic, CRC-32 and length, followed by JSON as UTF-8.
+ * All numbers are little-endian; the CRC covers length and JSON.
  */
 export const headerBytes = 12;
 
-/** Records are a few hundred bytes; a length beyond this is no length. */
+/** Records have a few hundred bytes; a greater length is damage. */
 export const longestPayloadBytes = 1024 * 1024;
 
-/** The first and the last byte occur in no UTF-8 text, so no payload looks like a frame. */
+/** The first and last byte never occur in UTF-8, so no payload looks like a frame. */
 export const magic = Uint8Array.of(0xf5, 0x53, 0x4c, 0xf6);
 const crcAt = 4;
 const lengthAt = 8;
 
-/** Makes frames in a buffer of its own, which the next frame overwrites. */
+/** Encodes frames into one buffer, which the next frame overwrites. */
 export class FrameEncoder {
   #buffer = Buffer.alloc(16 * 1024);
 
-  /** Valid until the next call. Throws a `RangeError` for a text that no reader would accept. */
+  /** The result is valid until the next call. Throws a `RangeError` for an overlong text. */
   encode(text: string): Uint8Array {
     const mostBytes = headerBytes + text.length * 3;
     if (this.#buffer.length < mostBytes) this.#buffer = Buffer.alloc(mostBytes);
@@ -33,11 +33,11 @@ export class FrameEncoder {
 
 export type DecodedFrame =
   | { readonly type: "whole"; readonly text: string; readonly bytes: number }
-  /** May be the begin of a frame whose rest is missing. */
+  /** Possibly the start of a frame whose rest is missing. */
   | { readonly type: "incomplete" }
   | { readonly type: "damaged" };
 
-/** Reads the frame that begins at an offset. */
+/** Decodes the frame at an offset. */
 export function decodeFrame(buffer: Buffer, offset: number): DecodedFrame {
   const available = buffer.length - offset;
   for (let index = 0; index < Math.min(available, magic.length); index += 1) {

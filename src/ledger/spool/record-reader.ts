@@ -1,11 +1,11 @@
 import { SegmentReader } from "./segment-reader.ts";
 import { readSpoolRecord, type SpoolRecord } from "./spool-record.ts";
 
-/** Reads what one file of the spool says of calls, and steps over what it cannot read. */
+/** Reads the records of one spool file and skips what is unreadable. */
 export class RecordReader {
   readonly #reader: SegmentReader;
   readonly #path: string;
-  /** Of the file; undefined until it is open. */
+  /** Size of the file; undefined until it is open. */
   #bytes: number | undefined;
   #unreadableBytes = 0;
   #readBytes = 0;
@@ -21,7 +21,7 @@ export class RecordReader {
     return this.#reader.skippedBytes + this.#unreadableBytes + unread;
   }
 
-  /** Throws when the file cannot be opened: nothing is known of it then, and it can be tried again. */
+  /** Throws when the file cannot be opened; may then be retried. */
   next(): SpoolRecord | undefined {
     this.#open();
     for (;;) {
@@ -43,13 +43,13 @@ export class RecordReader {
     try {
       this.#reader.open();
     } catch (error) {
-      // What is gone does not come back: that is told as damage.
+      // A missing file does not come back: it counts as damage.
       if (!isGone(error)) throw error;
     }
     this.#bytes = Bun.file(this.#path).size;
   }
 
-  /** A file that the disk gives no more is damaged from there on; the other files still count. */
+  /** After a read error the rest of the file counts as damaged; other files are still read. */
   #nextText(): string | undefined {
     if (this.#hasFailed) return undefined;
     try {

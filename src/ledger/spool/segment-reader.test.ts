@@ -22,12 +22,12 @@ function readAll(folder: TestFolder, bytes: Uint8Array) {
   return { texts, skippedBytes: reader.skippedBytes };
 }
 
-test("what was written is read, in order", () => {
+test("records are read in the order written", () => {
   using folder = new TestFolder();
   expect(readAll(folder, frames(payloads))).toEqual({ texts: payloads, skippedBytes: 0 });
 });
 
-test("a file cut anywhere gives the frames before the cut, and the torn one is no damage", () => {
+test("a file cut anywhere yields the frames before the cut, and the torn one is not damage", () => {
   using folder = new TestFolder();
   const whole = frames(payloads);
   const ends = payloads.map((_, index) => frames(payloads.slice(0, index + 1)).length);
@@ -38,11 +38,11 @@ test("a file cut anywhere gives the frames before the cut, and the torn one is n
   }
 });
 
-test("any flipped bit costs the frame it is in and no other, and is counted", () => {
+test("a flipped bit costs only its own frame, and is counted", () => {
   using folder = new TestFolder();
   const whole = frames(payloads);
   const ends = payloads.map((_, index) => frames(payloads.slice(0, index + 1)).length);
-  // In the last frame a flipped length looks like a frame that was torn.
+  // In the last frame a flipped length looks like a torn write.
   const inspected = ends.at(-2) ?? 0;
   for (let bit = 0; bit < inspected * 8; bit += 1) {
     const damaged = Buffer.from(whole);
@@ -54,20 +54,20 @@ test("any flipped bit costs the frame it is in and no other, and is counted", ()
   }
 });
 
-test("reading goes on behind a gap that is longer than what is read at once", () => {
+test("reading continues after a gap longer than one read", () => {
   using folder = new TestFolder();
   const gap = Buffer.alloc(700_000, 0xf5);
   const bytes = Buffer.concat([frames(["before"]), gap, frames(["after"])]);
   expect(readAll(folder, bytes)).toEqual({ texts: ["before", "after"], skippedBytes: 700_000 });
 });
 
-test("records that cross the pieces a file is read in are whole", () => {
+test("records that span two reads are whole", () => {
   using folder = new TestFolder();
   const texts = Array.from({ length: 400 }, (_, index) => `${index}`.repeat(1 + (index % 997)));
   expect(readAll(folder, frames(texts))).toEqual({ texts, skippedBytes: 0 });
 });
 
-test("room that was set aside behind the last frame is no damage, rubbish is", () => {
+test("zeros after the last frame are not damage, other bytes are", () => {
   using folder = new TestFolder();
   const whole = frames(["only"]);
   const zeros = Buffer.concat([whole, Buffer.alloc(5_000)]);
@@ -76,7 +76,7 @@ test("room that was set aside behind the last frame is no damage, rubbish is", (
   expect(readAll(folder, rubbish)).toEqual({ texts: ["only"], skippedBytes: 5_000 });
 });
 
-test("a record that no reader would take is not written", () => {
+test("a record that readers would reject is not written", () => {
   const encoder = new FrameEncoder();
   expect(() => encoder.encode("x".repeat(longestPayloadBytes + 1))).toThrow(RangeError);
   const largest = encoder.encode("x".repeat(longestPayloadBytes));

@@ -4,9 +4,8 @@ import { decodeFrame, magic } from "./frame.ts";
 const pieceBytes = 256 * 1024;
 
 /**
- * Reads the records of one file of the spool from its beginning, with little memory however long
- * the file. Damage is stepped over: reading goes on at the next frame that is whole. What a torn
- * write left at the end was never promised to anybody and is no damage.
+ * Reads the records of one spool file from its start, with constant memory. Damage is skipped up to
+ * the next whole frame. A torn write at the end is not damage: it was never acknowledged.
  */
 export class SegmentReader {
   readonly #path: string;
@@ -21,17 +20,17 @@ export class SegmentReader {
     this.#path = path;
   }
 
-  /** Bytes that were damaged, so far. */
+  /** Damaged bytes so far. */
   get skippedBytes(): number {
     return this.#skippedBytes;
   }
 
-  /** Throws what the system does; may then be called again. */
+  /** Throws system errors; may be retried. */
   open(): void {
     this.#file ??= openSync(this.#path, "r");
   }
 
-  /** The payload of the next whole frame; undefined at the end. Throws when the disk does. */
+  /** The payload of the next whole frame; undefined at the end. Throws read errors. */
   next(): string | undefined {
     const gap = new Gap();
     for (;;) {
@@ -55,18 +54,18 @@ export class SegmentReader {
     this.#file = undefined;
   }
 
-  /** Steps over what is no frame, to where the next one may begin. */
+  /** Skips to where the next frame may begin. */
   #skipToMagic(gap: Gap, isIncomplete: boolean): void {
     const buffer = this.#buffer;
     const next = buffer.indexOf(magic, this.#offset + 1);
-    // The last bytes may be the begin of a magic whose rest has not been read.
+    // The last bytes may be the start of a magic.
     const last = isIncomplete ? buffer.length : buffer.length - magic.length + 1;
     const end = next === -1 ? Math.max(this.#offset + 1, last) : next;
     gap.add(buffer.subarray(this.#offset, end), isIncomplete);
     this.#offset = end;
   }
 
-  /** Reads on; false at the end of the file. */
+  /** Reads more; false at the end of the file. */
   #fill(): boolean {
     if (this.#isAtEnd) return false;
     const file = (this.#file ??= openSync(this.#path, "r"));
@@ -82,7 +81,7 @@ export class SegmentReader {
   }
 }
 
-/** Bytes between two frames, or behind the last one. */
+/** Bytes that are not a frame, between two frames or after the last. */
 class Gap {
   #parts = 0;
   #isIncomplete = false;
@@ -96,7 +95,7 @@ class Gap {
     this.bytes += bytes.length;
   }
 
-  /** Behind the last frame: the begin of one, or room that was set aside and never written. */
+  /** At the end of a file: the start of a frame, or space that was allocated and never written. */
   get isTornWrite(): boolean {
     return this.#isZero || (this.#parts === 1 && this.#isIncomplete);
   }

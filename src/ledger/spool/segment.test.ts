@@ -3,7 +3,7 @@ import { TestFolder } from "../../../test/support/ledger-fixtures.ts";
 import { Segment } from "./segment.ts";
 import { systemFiles, type SpoolFiles } from "./spool-files.ts";
 
-test("what is written while the disk still takes what was cleared is not on the disk yet", async () => {
+test("a write during the sync of a file that was then cleared is not synced yet", async () => {
   using folder = new TestFolder();
   const disk = Promise.withResolvers<void>();
   const files: SpoolFiles = { ...systemFiles, sync: () => disk.promise };
@@ -20,7 +20,7 @@ test("what is written while the disk still takes what was cleared is not on the 
   await segment.close();
 });
 
-test("what is written while the disk takes what was before is not on the disk yet", async () => {
+test("a write during a sync is not synced yet", async () => {
   using folder = new TestFolder();
   const disk = Promise.withResolvers<void>();
   const files: SpoolFiles = { ...systemFiles, sync: () => disk.promise };

@@ -15,30 +15,30 @@ export interface SegmentPlace {
 export class Segment {
   readonly path: string;
   readonly createdAt: number;
-  /** Calls under way whose latest whole account is here. */
+  /** Open calls whose latest full record is in this file. */
   readonly open = new Set<CallEntry>();
-  /** Calls that ended, whose account is here and not in the database. */
+  /** Ended calls that are in this file and not in the database. */
   readonly ended = new Set<CallEntry>();
-  /** Ended calls that are no more in memory: they are to be read back from here. */
+  /** Ended calls that are no longer in memory and must be read back from this file. */
   spilledRows = 0;
-  /** The disk may not have what was written: it must be written again elsewhere. */
+  /** A sync failed: the records must be written again to another file. */
   isSuspect = false;
-  /** Found damaged when it was read back. */
+  /** Damaged bytes found when the file was read back. */
   skippedBytes = 0;
-  /** Where calls of this file went, and how far: until that is on the disk, this is the proof. */
+  /** File and offset its calls moved to; this file must stay until that is synced. */
   successor: { readonly segment: Segment; readonly bytes: number } | undefined;
   readonly #folder: string;
   readonly #files: SpoolFiles;
-  /** Whether the disk knows that there is this file. */
+  /** Whether the folder entry has been synced. */
   #isInFolder = false;
   #file: number | undefined;
   #bytes = 0;
   #syncedBytes = 0;
-  /** How often it was cleared. */
+  /** Number of `clear` calls. */
   #clearings = 0;
   #syncing: Promise<void> | undefined;
 
-  /** Makes the file. Throws what the system does. */
+  /** Creates the file. Throws system errors. */
   constructor({ folder, number, files, createdAt }: SegmentPlace) {
     this.path = segmentPath(folder, number);
     this.createdAt = createdAt;
@@ -51,12 +51,12 @@ export class Segment {
     return this.#bytes;
   }
 
-  /** Whether a call needs this file that memory knows of. */
+  /** Whether a call in memory still needs this file. */
   get isNeeded(): boolean {
     return this.open.size + this.ended.size > 0;
   }
 
-  /** Whether what was written up to there is as safe as it gets. */
+  /** Whether the bytes up to there are as durable as they get. */
   isSafeUpTo(bytes: number): boolean {
     return this.isClosed || bytes <= this.#syncedBytes;
   }
@@ -66,8 +66,8 @@ export class Segment {
   }
 
   /**
-   * Writes all of it. When that throws, the file may end in the begin of a frame, which readers pass
-   * over; nothing may be written behind it.
+   * Appends all bytes. If that throws, the file may end in a partial frame, which readers skip;
+   * nothing may be appended after it.
    */
   append(bytes: Uint8Array): void {
     const file = this.#openFile();
@@ -79,7 +79,7 @@ export class Segment {
     this.#bytes += bytes.length;
   }
 
-  /** Throws unless there is room for that many bytes. */
+  /** Throws unless there is room for `bytes`. */
   probe(bytes: Uint8Array): void {
     const before = this.#bytes;
     this.append(bytes);
@@ -87,7 +87,7 @@ export class Segment {
     this.#files.truncate(this.#openFile(), before);
   }
 
-  /** Forgets all that is in the file. */
+  /** Empties the file. */
   clear(): void {
     this.#files.truncate(this.#openFile(), 0);
     this.#bytes = 0;
@@ -95,7 +95,7 @@ export class Segment {
     this.#clearings += 1;
   }
 
-  /** Resolves when all that was appended before lies on the disk. Rejects once for each failure. */
+  /** Resolves when all earlier appends are on disk. Rejects once per failure. */
   async sync(): Promise<void> {
     while (this.#syncing !== undefined) await this.#syncing.catch(() => undefined);
     const file = this.#file;
@@ -105,10 +105,10 @@ export class Segment {
     this.#syncing = this.#bringToDisk(file);
     try {
       await this.#syncing;
-      // What was cleared meanwhile says nothing of what was written since.
+      // A sync from before a clear proves nothing about later appends.
       if (clearings === this.#clearings) this.#syncedBytes = bytes;
     } catch (error) {
-      // The system reports a lost write once and then forgets it.
+      // The system reports a lost write only once.
       this.isSuspect = true;
       throw error;
     } finally {
@@ -116,7 +116,7 @@ export class Segment {
     }
   }
 
-  /** No more is written. The file stays. */
+  /** Closes the file for appends and keeps it. */
   async close(): Promise<void> {
     while (this.#syncing !== undefined) await this.#syncing.catch(() => undefined);
     const file = this.#file;
@@ -141,35 +141,35 @@ export class Segment {
   }
 }
 
-/** Names sort like numbers as long as there are fewer than a hundred million. */
+/** Names sort like their numbers below a hundred million. */
 export function segmentPath(folder: string, number: number): string {
   return join(folder, `${String(number).padStart(8, "0")}.spool`);
 }
 
 const segmentName = /^(\d{8,})\.(?:spool|damaged)$/;
 
-/** The number in the name of a file of the spool; undefined for any other name. */
+/** The number in a spool file's name; undefined for other names. */
 export function segmentNumber(name: string): number | undefined {
   const number = Number(segmentName.exec(name)?.[1]);
-  // One that cannot be counted on from is none of the spool's.
+  // The next number must be safe too.
   return Number.isSafeInteger(number + 1) ? number : undefined;
 }
 
-/** One call that the database does not have yet, as memory knows it. */
+/** A call that is not in the database yet. */
 export class CallEntry {
-  /** Undefined for a call that was refused before it could run. */
+  /** Undefined for a call refused before it ran. */
   readonly call: OpenedCall | undefined;
   delivered: Delivered | undefined;
-  /** Set when the call has ended. */
+  /** Set once the call has ended. */
   record: UsageRecord | undefined;
-  /** Where the spool has what is above; undefined while it could not be written. */
+  /** The spool file that has this call; undefined while it could not be written. */
   segment: Segment | undefined;
 
   constructor(call?: OpenedCall) {
     this.call = call;
   }
 
-  /** All that a replay has to know of the call. */
+  /** The records that a replay needs. */
   toRecords(): readonly string[] {
     const { call, delivered, record } = this;
     if (record !== undefined) return [writeClose(record)];

@@ -10,16 +10,16 @@ import {
 import { open } from "node:fs/promises";
 import { promisify } from "node:util";
 
-/** What the spool does with its files. All but `sync` return when it is done. */
+/** File operations of the spool, synchronous except the syncs. */
 export interface SpoolFiles {
-  /** Makes a file, for this user alone, that must not exist yet. */
+  /** Creates a file that must not exist, accessible to this user only. */
   create(path: string): number;
-  /** Writes at the end, perhaps less than it was given; returns how many bytes. */
+  /** Appends all or some of the bytes; returns how many. */
   append(file: number, bytes: Uint8Array): number;
   truncate(file: number, bytes: number): void;
-  /** Resolves when what was written before lies on the disk. */
+  /** Resolves when earlier writes are on disk. */
   sync(file: number): Promise<void>;
-  /** Resolves when the disk knows the files of a folder. */
+  /** Resolves when the entries of a folder are on disk. */
   syncFolder(path: string): Promise<void>;
   close(file: number): void;
   remove(path: string): void;
@@ -48,7 +48,7 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** Removes a file that is done with; one with damage is kept aside for the operator. */
+/** Removes a finished file; a damaged one is renamed and kept for the operator. */
 export function putAway(files: SpoolFiles, path: string, skippedBytes: number): void {
   if (skippedBytes === 0) files.remove(path);
   else files.rename(path, path.replace(/spool$/, "damaged"));

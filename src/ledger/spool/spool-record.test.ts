@@ -11,33 +11,33 @@ const attempt = {
   mayBeBilled: false,
 } as const;
 
-test("what an earlier version closed is read as it was", () => {
+test("records of an earlier version are read", () => {
   const record = closedCall("req_1");
   const read = readSpoolRecord(JSON.stringify({ close: record }));
   expect(read).toStrictEqual({ kind: "close", record });
 });
 
-test("how a call found its target, and that it may be billed twice, comes back", () => {
+test("routing and possible double billing are read back", () => {
   const candidates = [{ target: "east/m", model: "alpha-sonnet-4", why: "priority 1" }];
   const routing = { candidates, attempts: [attempt] };
   const record = closedCall("req_1", { routing, mayBeBilledTwice: true });
   expect(readSpoolRecord(writeClose(record))).toEqual({ kind: "close", record });
 });
 
-test("what an upstream wrote to its cache comes back, and is nothing in older records", () => {
+test("cache write tokens are read back, and absent in older records", () => {
   const record = closedCall("req_1", { cacheWriteTokens: 40 });
   expect(readSpoolRecord(writeClose(record))).toEqual({ kind: "close", record });
   const older = readSpoolRecord(writeClose(closedCall("req_1")));
   expect(older?.kind === "close" && "cacheWriteTokens" in older.record).toBe(false);
 });
 
-test("a call that was tried without end is a record of bounded length", () => {
+test("the record of a call with very many attempts has a bounded length", () => {
   const attempts = Array.from({ length: 100_000 }, () => attempt);
   const text = writeClose(closedCall("req_1", { routing: { candidates: [], attempts } }));
   expect(text.length).toBeLessThan(4_000);
 });
 
-test("an unreadable routing costs the call nothing but its routing", () => {
+test("an unreadable routing is dropped, the rest of the record is kept", () => {
   const record = closedCall("req_1");
   const text = JSON.stringify({ close: { ...record, routing: { attempts: 7 } } });
   expect(readSpoolRecord(text)).toEqual({ kind: "close", record });

@@ -1,7 +1,7 @@
 import { keptRouting, readRouting } from "../../domain/usage/kept-routing.ts";
 import type { OpenedCall, UsageRecord } from "../../domain/usage/usage.ts";
 
-/** What the spool says of a call. */
+/** One record of a call in the spool. */
 export type SpoolRecord =
   | { readonly kind: "open"; readonly call: OpenedCall }
   | { readonly kind: "checkpoint"; readonly id: string; readonly delivered: Delivered }
@@ -27,7 +27,7 @@ export function writeClose(record: UsageRecord): string {
   return JSON.stringify({ close: kept });
 }
 
-/** Undefined for what no version of the spool says. */
+/** Undefined for text that no version writes. */
 export function readSpoolRecord(text: string): SpoolRecord | undefined {
   try {
     return parseRecord(JSON.parse(text));
@@ -89,7 +89,7 @@ function parseUsage(fields: Fields): UsageRecord {
   };
 }
 
-/** An object of unknown content. Its readers throw when a field is not what it has to be. */
+/** Reads fields of an unknown object; throws when a field has the wrong type. */
 class Fields {
   readonly #fields: ReadonlyMap<string, unknown>;
 

@@ -8,30 +8,29 @@ export interface SpoolOptions {
   readonly folder: string;
   readonly files: SpoolFiles;
   readonly clock: Clock;
-  /** Of the first file; all files before it are somebody else's. */
+  /** Number of the first file; lower ones belong to an earlier process. */
   readonly firstNumber: number;
   readonly segmentBytes: number;
   readonly sync: "none" | "group";
-  /** Told once, when it can no more be written. */
+  /** Called once when writes start to fail. */
   readonly onFailed: (error: unknown) => void;
   readonly onRecovered: () => void;
-  /** A file is whole and, where that is asked for, on the disk. */
+  /** Called when a file is complete and, with group sync, on disk. */
   readonly onSealed: (segment: Segment) => void;
 }
 
-/** The longest that a power cut may cost where writes are forced to the disk. */
+/** The most that a power cut may lose with group sync. */
 const syncIntervalMs = 20;
-/** Files are replaced after this time, so that rows long stored are not replayed. */
+/** Files are replaced after this time, so that a replay does not repeat old rows. */
 const segmentLifetimeMs = 600_000;
-/** Calls still open that are moved out of an old file in one step. */
+/** Open calls moved out of an old file in one step. */
 const carriedAtOnce = 500;
-/** A spool that fills its disk begins anew only when there is this much room. */
+/** Room a full disk must have before the spool writes again. */
 const probe = new Uint8Array(64 * 1024);
 
 /**
- * Writes what is known of calls to files, oldest first. A file is removed when the database has all
- * of its calls and every file before it is gone: what a later file says of a call corrects an
- * earlier one, so the later must not go first.
+ * Writes calls to files, oldest first. A file is removed once the database has all of its calls and
+ * every older file is gone: a later record corrects an earlier one, so it must not go first.
  */
 export class Spool {
   readonly #options: SpoolOptions;
@@ -57,7 +56,7 @@ export class Spool {
     return this.#sealedBytes + (this.#active?.bytes ?? 0);
   }
 
-  /** Why nothing can be written. */
+  /** Why writes fail, if they do. */
   get failure(): unknown {
     return this.#failure;
   }
@@ -66,19 +65,19 @@ export class Spool {
     return this.#unwritten.size;
   }
 
-  /** The file that is written now; undefined while nothing can be written. */
+  /** The file being written; undefined while nothing can be written. */
   get active(): Segment | undefined {
     return this.#active;
   }
 
-  /** A file with ended calls that are to be read back. */
+  /** A file with ended calls to read back. */
   get spilled(): Segment | undefined {
     return this.#segments.find(({ spilledRows }) => spilledRows > 0);
   }
 
-  /** Writes all of a call. False when it cannot be written; an ended call is then kept. */
+  /** Writes all records of a call. False on failure; an ended call is then kept for a retry. */
   write(entry: CallEntry): boolean {
-    // In one file: the one that the call is then said to be in.
+    // All records of a call go into one file.
     this.#rotateIfFull();
     for (const record of entry.toRecords()) {
       if (this.#append(record)) continue;
@@ -90,19 +89,19 @@ export class Spool {
     return true;
   }
 
-  /** Writes what adds to a call that was written before. */
+  /** Adds a record to a call that was written before. */
   append(record: string): boolean {
     this.#rotateIfFull();
     return this.#append(record);
   }
 
-  /** The database has the call, or will be told of it by who reads the spool back. */
+  /** The database has the call, or will get it when the spool is read back. */
   forget(entry: CallEntry): void {
     this.#unwritten.delete(entry);
     this.#leaveSegment(entry);
   }
 
-  /** Goes on in a new file. */
+  /** Starts a new file. */
   rotate(): void {
     const before = this.#active;
     this.#active = undefined;
@@ -110,7 +109,7 @@ export class Spool {
     this.#begin();
   }
 
-  /** To be called now and then: replaces an old file, and tries again what could not be written. */
+  /** Called periodically: replaces an old file and retries failed writes. */
   maintain(): void {
     if (this.#active === undefined && !this.#isClosed) this.#recover();
     const active = this.#active;
@@ -121,7 +120,7 @@ export class Spool {
     this.tidy();
   }
 
-  /** Removes files that are done with. */
+  /** Removes files that are no longer needed. */
   tidy(): void {
     for (;;) {
       const [oldest] = this.#segments;
@@ -133,7 +132,7 @@ export class Spool {
       try {
         oldest.remove();
       } catch {
-        // What stays is replayed at the next start, which changes nothing.
+        // The file is replayed at the next start, which changes nothing.
         return;
       }
       this.#segments.shift();
@@ -141,7 +140,7 @@ export class Spool {
     }
   }
 
-  /** Brings what was written to the disk and ends; calls that go on stay in the files. */
+  /** Syncs and closes the files; open calls stay in them. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#syncTimer);
@@ -196,7 +195,7 @@ export class Spool {
     try {
       segment?.remove();
     } catch {
-      // An empty file does no harm.
+      // An empty file is harmless.
     }
   }
 
@@ -214,8 +213,8 @@ export class Spool {
   }
 
   /**
-   * Nothing more goes into the file that failed. A write that failed leaves alone what was written
-   * before; after a sync that failed the file is suspect.
+   * Stops writing to the file that failed. A failed write does not affect earlier records; after a
+   * failed sync the file is suspect.
    */
   #fail(error: unknown): void {
     const active = this.#active;
@@ -245,7 +244,7 @@ export class Spool {
     this.#options.onRecovered();
   }
 
-  /** Long calls would keep an old file, and with it all files after it. */
+  /** Moves long calls out of an old file, which would keep it and all later ones. */
   #carry({ open }: Segment): void {
     let carried = 0;
     for (const entry of open) {

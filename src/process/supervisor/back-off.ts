@@ -1,15 +1,15 @@
 export const firstDelayMs = 100;
 export const longestDelayMs = 10_000;
-/** Whoever ran so long is believed to run. */
-export const soundUptimeMs = 60_000;
+/** A run of this length resets the delay. */
+export const healthyUptimeMs = 60_000;
 
-/** How long to wait before a worker that ended is started again. */
+/** Delay before an ended worker is restarted. */
 export class BackOff {
   #nextMs = firstDelayMs;
 
-  /** After a run of this length. */
+  /** `uptimeMs`: length of the run that ended. */
   after(uptimeMs: number): number {
-    if (uptimeMs >= soundUptimeMs) this.#nextMs = firstDelayMs;
+    if (uptimeMs >= healthyUptimeMs) this.#nextMs = firstDelayMs;
     const delayMs = this.#nextMs;
     this.#nextMs = Math.min(longestDelayMs, delayMs * 2);
     return delayMs;

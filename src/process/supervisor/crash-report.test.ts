@@ -22,7 +22,7 @@ const crash: Crash = {
   failure: undefined,
 };
 
-test("a report says when and how a worker ended, for its owner's eyes", () => {
+test("a report says when and how a worker ended, readable only by its owner", () => {
   const path = writeCrashReport(crash, folder, "1.2.3");
   expect(basename(path)).toBe("2026-01-02T03-04-05.678Z-4711.json");
   expect(statSync(path).mode & 0o777).toBe(0o600);
@@ -40,7 +40,7 @@ test("a report says when and how a worker ended, for its owner's eyes", () => {
   });
 });
 
-test("a report of an exception has its class and places", () => {
+test("a report of an exception has its class and positions", () => {
   const failure = {
     kind: "failure",
     error: "TypeError",

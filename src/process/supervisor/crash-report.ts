@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { WorkerFailure } from "./worker.ts";
 
-/** The end of a worker that nobody asked for. */
+/** An unexpected end of a worker. */
 export interface Crash {
   /** Milliseconds since the Unix epoch. */
   readonly at: number;
@@ -12,23 +12,26 @@ export interface Crash {
   readonly exitCode: number | undefined;
   readonly signal: string | undefined;
   readonly peakResidentBytes: number | undefined;
-  /** How often a worker had been started in its place before. */
+  /** Earlier restarts in the place of this worker. */
   readonly restarts: number;
-  /** Whether it got so far. */
+  /** Whether it got as far as serving. */
   readonly hasServed: boolean;
-  /** What it said of itself; nothing when it was killed. */
+  /** What it reported itself; undefined when it was killed. */
   readonly failure: WorkerFailure | undefined;
 }
 
-/** Older ones are deleted. */
+/** Older reports are deleted. */
 export const keptReports = 20;
 
-/** Writes it to the `crashes` folder of the data directory; says where. Throws as files do. */
+/**
+ * Writes a report to the `crashes` folder of the data directory; returns its path. Throws file
+ * errors.
+ */
 export function writeCrashReport(crash: Crash, dataDir: string, version: string): string {
   const folder = join(dataDir, "crashes");
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const time = new Date(crash.at).toISOString();
-  // Colons are not for file names everywhere.
+  // Some file systems do not allow colons.
   const path = join(folder, `${time.replaceAll(":", "-")}-${crash.pid}.json`);
   const { failure } = crash;
   const report = {
@@ -50,7 +53,7 @@ export function writeCrashReport(crash: Crash, dataDir: string, version: string)
   return path;
 }
 
-/** Names begin with the time. */
+/** Names start with the time. */
 function deleteOldest(folder: string): void {
   const names = readdirSync(folder).filter((name) => name.endsWith(".json"));
   for (const name of names.toSorted().slice(0, -keptReports)) {

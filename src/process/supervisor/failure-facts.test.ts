@@ -16,8 +16,8 @@ function thrownBy(run: () => unknown): unknown {
   }
 }
 
-describe("what is told of an exception", () => {
-  test("is its class, and functions and places of this program", () => {
+describe("what is reported of an exception", () => {
+  test("is its class and the functions and positions in this program", () => {
     const facts = failureFacts(thrownBy(failDeepInside), root);
     expect(facts.error).toBe("OddFailure");
     expect(facts.positions[0]).toMatch(
@@ -31,7 +31,7 @@ describe("what is told of an exception", () => {
     `\n    at zebra (${root}src/zebra.ts:1:1)\n    at prompt (${root}src/zebra.ts:2:2)`,
     `    at zebra (node:zebra:1:1)`,
     "",
-  ])("is nothing of its message: %j", (message) => {
+  ])("is no part of its message: %j", (message) => {
     const facts = failureFacts(
       thrownBy(() => failWith(message)),
       root,
@@ -41,7 +41,7 @@ describe("what is told of an exception", () => {
   });
 
   test.each(["another message", "", "zebra", "a prompt", "src"])(
-    "has no places when its message was changed to %j, and nobody knows where the old one ends",
+    "has no positions when its message was changed to %j",
     (message) => {
       const error = new Error(`${canary}\n    at zebra (${root}src/zebra.ts:1:1)`);
       void error.stack;
@@ -50,7 +50,7 @@ describe("what is told of an exception", () => {
     },
   );
 
-  test("has no place before a line that is none, whatever the message says now", () => {
+  test("has no position before a line that is not a frame", () => {
     const error = thrownBy(() => failWith(`short\n    at zebra (${root}src/zebra.ts:1:1)\n.`));
     if (!(error instanceof Error)) throw new Error("nothing was thrown");
     void error.stack;
@@ -60,7 +60,7 @@ describe("what is told of an exception", () => {
     expect(facts.positions[0]).toStartWith("failWith (");
   });
 
-  test("has no class that is not a plain name, and no place outside of this program", () => {
+  test("has no class that is not a plain name, and no position outside this program", () => {
     const Named = { [canary]: class extends Error {} }[canary] ?? Error;
     expect(failureFacts(new Named("x"), root).error).toBe("Error");
     expect(failureFacts(new Error("x"), "/some/other/folder/").positions.join()).not.toContain(
@@ -68,7 +68,7 @@ describe("what is told of an exception", () => {
     );
   });
 
-  test("is its type when it is no error", () => {
+  test("is its type when it is not an error", () => {
     expect(failureFacts(canary, root)).toEqual({ error: "string", positions: [] });
     expect(failureFacts(undefined, root)).toEqual({ error: "undefined", positions: [] });
   });

@@ -3,17 +3,19 @@ import type { FailureFacts } from "./messages.ts";
 const mostPositions = 30;
 const frameStart = "    at ";
 const plainName = /^[A-Za-z_$][\w$]{0,63}$/;
-/** As the runtime writes them: `at name (place:line:column)`, `at async name (...)`, `at place`. */
+/**
+ * A stack frame of the runtime: `at name (place:line:column)`, `at async name (...)`, `at place`.
+ */
 const position =
   /^ {4}at (?:(?:async |new )?([\w$.<>[\] ]{1,128}) )?\(?([^()\s]+:\d+(?::\d+)?)\)?$/;
 
-/** What places in stacks are told relative to. */
+/** Positions are reported relative to this folder. */
 const programRoot = new URL("../../../", import.meta.url).pathname;
 
 /**
- * The class of what was thrown and where it came from. The message, which may quote a prompt, also
- * begins the stack, and may hold lines that look like positions: only what comes after it counts,
- * and only places in this program, whose folder is `root`.
+ * The class of an exception and where it was thrown. The message may quote a prompt, starts the
+ * stack and may hold lines that look like frames: only frames after it count, and only those in
+ * this program, whose folder is `root`.
  */
 export function failureFacts(thrown: unknown, root = programRoot): FailureFacts {
   if (!(thrown instanceof Error)) return { error: typeof thrown, positions: [] };
@@ -34,8 +36,8 @@ function positionsOf(error: Error, root: string): string[] {
 }
 
 /**
- * The unbroken run of frames at the end of the stack. None where the stack does not begin with
- * exactly what the error says of itself: whatever was changed since, nobody knows where text ends.
+ * The frames at the end of the stack. None if the stack does not start with the error's own name
+ * and message: after a change of either, the end of the message is unknown.
  */
 function frameLines({ name, message, stack = "" }: Error): readonly string[] {
   const head = message === "" ? name : `${name}: ${message}`;

@@ -6,7 +6,7 @@ import { upstreamKinds } from "../../upstreams/kinds.ts";
 
 const base = { ...readEnvironment(), maxHttpRequests: undefined, variables: { HOME: "/h" } };
 
-test("a worker gets the operator's limit, the usual one, or the one that was asked for", () => {
+test("a worker gets the operator's limit, the default, or the one it asked for", () => {
   expect(workerVariables(undefined, base)).toEqual({
     HOME: "/h",
     SLUICE_WORKER: "1",
@@ -40,7 +40,7 @@ test.each([
   expect(hasFetchLimit(wanted, { ...base, fetchLimitOwner, maxHttpRequests })).toBe(isRight);
 });
 
-test("a worker without settings of its own is started rightly the first time", () => {
+test("a worker with default settings starts with the right limit the first time", () => {
   const initial: unknown = configFileSchema(upstreamKinds).shape.upstream_requests.parse(undefined);
   expect(initial).toBe(usualFetchLimit);
 });

@@ -1,18 +1,18 @@
 import type { FetchLimitOwner, ProcessEnvironment } from "../../config/environment.ts";
 
-/** Of a worker whose configuration nobody has read yet: the default of `upstream_requests`. */
+/** Limit until a worker has read the configuration: the default of `upstream_requests`. */
 export const usualFetchLimit = 8192;
 
 /**
- * Whether this process has the limit that the configuration wants. One that the operator set only
- * has to be high enough; the supervisor's own guess must be right.
+ * Whether this process has the limit that the configuration wants. A limit set by the operator only
+ * has to be high enough; one set by the supervisor must match.
  */
 export function hasFetchLimit(wanted: number, environment: ProcessEnvironment): boolean {
   const { maxHttpRequests = 0, fetchLimitOwner } = environment;
   return fetchLimitOwner === "supervisor" ? maxHttpRequests === wanted : maxHttpRequests >= wanted;
 }
 
-/** The variables that start a worker; `chosen` is the limit that one before it asked for. */
+/** Environment variables of a new worker; `chosen` is the limit that an earlier one asked for. */
 export function workerVariables(
   chosen: number | undefined,
   { maxHttpRequests, variables }: ProcessEnvironment,

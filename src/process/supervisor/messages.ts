@@ -1,22 +1,22 @@
 import type { LogLevel } from "../../telemetry/log/logger.ts";
 
-/** What the processes of one gateway tell each other, as JSON over the channel of the runtime. */
+/** Messages between the processes of one gateway, sent as JSON over the runtime's channel. */
 
-/** What the supervisor needs of the configuration, so that it need not read it itself. */
+/** Settings the supervisor needs, so that it does not read the configuration itself. */
 export interface WorkerSettings {
   /** Absolute. */
   readonly dataDir: string;
   readonly logLevel: LogLevel;
   readonly logFormat: "text" | "json";
-  /** How many workers there are to be. */
+  /** Number of workers to run. */
   readonly workers: number;
-  /** Whether there is a file to read again; without one, SIGHUP ends the gateway. */
+  /** Whether there is a configuration file to reload; without one, SIGHUP ends the gateway. */
   readonly isReloadable: boolean;
-  /** Whether a worker is to wait for one to end. */
+  /** Whether to keep a standby worker. */
   readonly hasStandby: boolean;
 }
 
-/** What may be told of an exception: its message may quote a prompt, so it stays behind. */
+/** What may be reported of an exception. Its message may quote a prompt and is left out. */
 export interface FailureFacts {
   /** Name of the error's class. */
   readonly error: string;
@@ -26,22 +26,22 @@ export interface FailureFacts {
 
 export type WorkerMessage =
   | ({ readonly kind: "settings" } & WorkerSettings)
-  /** It ends at once and wants to be started again with this limit of fetches. */
+  /** The worker exits and wants to be restarted with this fetch limit. */
   | { readonly kind: "again"; readonly fetchLimit: number }
-  /** It serves; with these arguments its successor serves at the addresses that were any before. */
+  /** The worker serves; its successor gets these arguments to listen on the same addresses. */
   | { readonly kind: "started"; readonly addresses: readonly string[] }
-  /** An exception that nobody caught ends it. */
+  /** An uncaught exception ends the worker. */
   | ({ readonly kind: "failure"; readonly residentBytes: number } & FailureFacts);
 
-/** What the supervisor passes on; a terminal and an init system may signal the worker as well. */
+/** Signals the supervisor forwards; terminals and init systems may signal the worker too. */
 export type PassedSignal = "SIGTERM" | "SIGINT" | "SIGHUP";
 
 export type SupervisorMessage =
   | { readonly kind: "signal"; readonly name: PassedSignal }
-  /** It is to serve, with these arguments behind its own; before, it opens nothing. */
+  /** Start serving with these additional arguments; until then the worker opens nothing. */
   | { readonly kind: "begin"; readonly addresses: readonly string[] };
 
-/** Undefined for what a worker of this version does not say. */
+/** Undefined for messages that this version does not know. */
 export function readWorkerMessage(value: unknown): WorkerMessage | undefined {
   return isWorkerMessage(value) ? value : undefined;
 }
@@ -50,7 +50,9 @@ export function readSupervisorMessage(value: unknown): SupervisorMessage | undef
   return isSupervisorMessage(value) ? value : undefined;
 }
 
-/** Both ends are of one version, and nobody else has the channel: the kind says what it is. */
+/**
+ * Both ends run the same version and nothing else uses the channel, so the kind is proof enough.
+ */
 function isWorkerMessage(value: unknown): value is WorkerMessage {
   return ["settings", "again", "started", "failure"].includes(kindOf(value));
 }

@@ -1,7 +1,7 @@
-/** How long a process that is told to begin at once may take to hear of it. */
+/** How long the message to begin may take when it is sent at once. */
 const restMs = 200;
 
-/** What was prepared because there was time for it, or nothing when `begun` resolved at once. */
+/** Runs `prepare` if there is time for it; undefined when `begun` resolved at once. */
 export async function prepareMeanwhile<Prepared>(
   begun: Promise<unknown>,
   prepare: () => Promise<Prepared>,

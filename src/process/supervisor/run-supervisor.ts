@@ -8,7 +8,7 @@ import type { WorkerSettings } from "./messages.ts";
 import { Supervisor, type AfterEnd } from "./supervisor.ts";
 import { startWorker } from "./worker.ts";
 
-/** Whether the arguments ask for a gateway that is started again when it ends unasked. */
+/** Whether the arguments ask for a gateway that is restarted when it crashes. */
 export function asksForSupervisor([command, ...rest]: readonly string[]): boolean {
   const alone = ["--unsupervised", "--help", "-h", "--version"];
   return command === "serve" && !rest.some((argument) => alone.includes(argument));
@@ -20,7 +20,7 @@ export interface SupervisorSetup {
   readonly log: LogSink;
 }
 
-/** Runs this program once more, as a worker, and again; resolves with the exit code. */
+/** Runs this program as a worker and restarts it; resolves to the exit code. */
 export function runSupervisor({ environment, version, log }: SupervisorSetup): Promise<number> {
   const program = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
   const supervisor = new Supervisor({
@@ -31,7 +31,7 @@ export function runSupervisor({ environment, version, log }: SupervisorSetup): P
         onMessage,
       ),
     onCrash: (crash, { nextStartMs, settings }) =>
-      tellCrash({ crash, nextStartMs, version, settings }, loggerOf(settings, log)),
+      reportCrash({ crash, nextStartMs, version, settings }, loggerOf(settings, log)),
     onStartRefused: (error, { nextStartMs, settings }) => {
       const fields = { reason: codeOf(error), nextStartMs };
       loggerOf(settings, log).log("error", "a worker cannot be started", fields);
@@ -49,16 +49,19 @@ export function runSupervisor({ environment, version, log }: SupervisorSetup): P
   return supervisor.run();
 }
 
-interface ToldCrash extends AfterEnd {
+interface ReportedCrash extends AfterEnd {
   readonly crash: Crash;
   readonly version: string;
 }
 
-function tellCrash({ crash, nextStartMs, settings, version }: ToldCrash, logger: Logger): void {
+function reportCrash(
+  { crash, nextStartMs, settings, version }: ReportedCrash,
+  logger: Logger,
+): void {
   let report: string | undefined;
   try {
-    // One that did not get so far has said why, and does so again and again: its reports would push
-    // out that of the crash before it.
+    // A worker that never served printed its reason, and does so at each restart: its reports would
+    // displace that of the crash before.
     const isKept = settings !== undefined && crash.hasServed;
     if (isKept) report = writeCrashReport(crash, settings.dataDir, version);
   } catch (error) {

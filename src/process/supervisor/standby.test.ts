@@ -50,7 +50,7 @@ function setUp() {
 const ignore = (): void => undefined;
 const message: WorkerMessage = { kind: "started", addresses: [] };
 
-test("there is one a moment after it is asked for, however often, and it is handed over once", () => {
+test("one is started after the head start, however often it is requested, and handed over once", () => {
   const { timers, started, standby } = setUp();
   standby.prepare(100);
   standby.prepare(100);
@@ -72,7 +72,7 @@ test("there is one a moment after it is asked for, however often, and it is hand
   expect(started).toHaveLength(2);
 });
 
-test("taken before it was started there is none, and none is started behind its back", () => {
+test("taking it before its start returns none and cancels the start", () => {
   const { timers, started, standby } = setUp();
   standby.prepare(undefined);
   expect(standby.take(undefined, ignore)).toBeUndefined();
@@ -80,7 +80,7 @@ test("taken before it was started there is none, and none is started behind its 
   expect(started).toHaveLength(0);
 });
 
-test("one with another limit of fetches is of no use", () => {
+test("one with another fetch limit is not used", () => {
   const { timers, started, standby } = setUp();
   standby.prepare(100);
   timers.advance(10_000);
@@ -88,7 +88,7 @@ test("one with another limit of fetches is of no use", () => {
   expect(started[0]?.isKilled).toBe(true);
 });
 
-test("one that ends while it waits is replaced, after longer and longer waits", async () => {
+test("one that ends while it waits is replaced with a growing delay", async () => {
   const { timers, started, losses, standby } = setUp();
   standby.prepare(100);
   timers.advance(10_000);
@@ -105,7 +105,7 @@ test("one that ends while it waits is replaced, after longer and longer waits", 
   ]);
 });
 
-test("one that the system would not start is tried again", () => {
+test("one that the system refuses to start is retried", () => {
   const { timers, started, losses, stage, standby } = setUp();
   stage.refusal = new Error("no process left");
   standby.prepare(100);
@@ -116,7 +116,7 @@ test("one that the system would not start is tried again", () => {
   expect(started).toHaveLength(1);
 });
 
-test("the end of one that works is nobody's loss", async () => {
+test("the end of one that was handed over is not a loss", async () => {
   const { timers, started, losses, standby } = setUp();
   standby.prepare(100);
   timers.advance(10_000);
@@ -127,7 +127,7 @@ test("the end of one that works is nobody's loss", async () => {
   expect([losses.length, started.length]).toEqual([0, 1]);
 });
 
-test("after the end there is none, whatever was under way", async () => {
+test("none is started or kept after the end", async () => {
   const { timers, started, losses, standby } = setUp();
   standby.prepare(100);
   timers.advance(10_000);

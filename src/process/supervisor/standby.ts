@@ -6,36 +6,38 @@ import type { Worker, WorkerEnd } from "./worker.ts";
 export interface StandbyOptions {
   readonly clock: Clock;
   readonly start: (fetchLimit: FetchLimit, onMessage: HearWorker) => Worker;
-  /** It ended while it waited, or the system would not start it. Told before the next try. */
+  /** It ended while it waited, or could not be started. Called before the next try. */
   readonly onLost: (loss: StandbyLoss) => void;
 }
 
 export interface StandbyLoss {
-  /** Undefined when there was none. */
+  /** Undefined if it could not be started. */
   readonly end: WorkerEnd | undefined;
-  /** Why there was none. */
+  /** Why it could not be started. */
   readonly error: unknown;
   readonly nextStartMs: number;
 }
 
-/** Most simultaneous fetches, fixed when a process starts; undefined: the operator's or the usual. */
+/**
+ * Limit on simultaneous fetches, fixed at process start; undefined: the operator's or the default.
+ */
 export type FetchLimit = number | undefined;
 export type HearWorker = (message: WorkerMessage) => void;
 
-/** What loads a program leaves the processor to a worker that has just begun to serve. */
+/** Gives a worker that has just begun to serve the processor before the next one loads. */
 const headStartMs = 500;
 
 interface Waiting {
   readonly worker: Worker;
   readonly fetchLimit: FetchLimit;
   readonly startedAt: number;
-  /** What it says goes to whom it works for. */
+  /** Messages go to whoever took the worker. */
   hear: HearWorker;
 }
 
 /**
- * A worker that is started ahead: it has loaded the program and opens nothing until it is told to
- * begin, so that it takes the place of one that ended in a fraction of the time.
+ * A worker started ahead: it has loaded the program and opens nothing until it is told to begin, so
+ * that it replaces a crashed one in a fraction of the time.
  */
 export class Standby {
   readonly #options: StandbyOptions;
@@ -48,13 +50,13 @@ export class Standby {
     this.#options = options;
   }
 
-  /** Sees to it that there is one soon. */
+  /** Starts one soon, unless there is one. */
   prepare(fetchLimit: FetchLimit): void {
     const isUnderWay = this.#waiting !== undefined || this.#stopTimer !== undefined;
     if (!isUnderWay) this.#startAfter(headStartMs, fetchLimit);
   }
 
-  /** Hands it over, once. None when it was not started yet, or with another limit. */
+  /** Hands over the worker. Undefined if it has not started yet or has another limit. */
   take(fetchLimit: FetchLimit, hear: HearWorker): Worker | undefined {
     const waiting = this.#release();
     if (waiting === undefined) return undefined;
@@ -66,7 +68,7 @@ export class Standby {
     return waiting.worker;
   }
 
-  /** There is none any more, and there will be none. */
+  /** Kills the worker; no other is started. */
   end(): void {
     this.#hasEnded = true;
     this.#release()?.worker.kill();

@@ -6,28 +6,28 @@ import {
   type WorkerSettings,
 } from "./messages.ts";
 
-/** What a command may tell the process above it, when there is one. */
+/** Connects a command to its supervisor, if it has one. */
 export interface SupervisorLink {
-  /** Resolves when this process is to serve, with the arguments behind its own. */
+  /** Resolves to additional arguments once this process may serve. */
   readonly begun: Promise<readonly string[]>;
   tellSettings(settings: WorkerSettings): void;
-  /** Whoever tells this must end. */
+  /** The caller must then exit. */
   askForFetchLimit(fetchLimit: number): void;
   /** The worker serves. */
   tellStarted(addresses: readonly string[]): void;
-  /** An exception that nobody caught ends the worker. */
+  /** An uncaught exception ends the worker. */
   tellFailure(thrown: unknown): void;
 }
 
 export interface LinkOptions {
   readonly onSignal: (signal: PassedSignal) => void;
-  /** Ends this process, as a failure. */
+  /** Exits this process as failed. */
   readonly endNow: () => void;
 }
 
 /**
- * Ties this process to its supervisor: takes signals from it alone, and ends when it is gone. Must
- * be called before anything is awaited, or a signal of the first moment is lost.
+ * Connects this process to its supervisor: it takes signals only from there and exits when the
+ * supervisor is gone. Must run before any await, or an early signal is lost.
  */
 export function connectToSupervisor({ onSignal, endNow }: LinkOptions): SupervisorLink {
   const begun = Promise.withResolvers<readonly string[]>();
@@ -36,18 +36,18 @@ export function connectToSupervisor({ onSignal, endNow }: LinkOptions): Supervis
     if (message?.kind === "begin") begun.resolve(message.addresses);
     if (message?.kind === "signal") onSignal(message.name);
   });
-  // What is under way is in the spool, and a second gateway must not run unseen.
+  // Running calls are in the spool, and an orphaned gateway must not go on unseen.
   process.on("disconnect", endNow);
   ignoreOwnSignals();
   return new Link(begun.promise);
 }
 
-/** Terminals and init systems signal the whole group: what comes twice would mean `now`. */
+/** Terminals and init systems signal the whole group: the copy would count as a second request. */
 function ignoreOwnSignals(): void {
   for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => undefined);
 }
 
-/** The channel keeps a process alive that has nothing to do any more. */
+/** Otherwise the open channel keeps an idle process alive. */
 export function disconnectFromSupervisor(): void {
   process.removeAllListeners("disconnect");
   if (process.connected) process.disconnect?.();

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
-import { sameWishMs } from "../end-wishes.ts";
+import { sameSignalMs } from "../stop-signals.ts";
 import type { Crash } from "./crash-report.ts";
 import type { PassedSignal, WorkerMessage } from "./messages.ts";
 import { mostStartsUnserved, Supervisor, type AfterEnd } from "./supervisor.ts";
 import type { WorkerEnd } from "./worker.ts";
 
-/** A process that does what the test says. */
+/** A process that the test controls. */
 class StagedWorker {
   readonly pid: number;
   readonly passed: PassedSignal[] = [];
@@ -79,7 +79,7 @@ class Stage {
 
 const outOfProcesses = Object.assign(new Error("spawn"), { code: "EAGAIN" });
 
-test("a worker that the system would not start is tried again once the gateway has served", async () => {
+test("a worker that the system refuses to start is retried once the gateway has served", async () => {
   const stage = new Stage();
   const first = await stage.worker(1);
   first.serve();
@@ -96,7 +96,7 @@ test("a worker that the system would not start is tried again once the gateway h
   expect(await stage.ended).toBe(0);
 });
 
-test("one of several that the system would not start is tried again too", async () => {
+test("one of several that the system refuses to start is retried too", async () => {
   const stage = new Stage();
   const first = await stage.worker(1);
   stage.refusal = outOfProcesses;
@@ -111,7 +111,7 @@ test("one of several that the system would not start is tried again too", async 
   expect(await stage.ended).toBe(0);
 });
 
-test("a first worker that the system would not start ends the gateway, which says so", async () => {
+test("a first worker that the system refuses to start ends the gateway with a log line", async () => {
   const stage = new Stage(outOfProcesses);
   expect(await stage.ended).toBe(1);
   expect(stage.refusals).toEqual([
@@ -123,21 +123,24 @@ test.each([
   ["SIGSEGV", { signal: "SIGSEGV", exitCode: undefined }],
   ["SIGKILL", { signal: "SIGKILL", exitCode: undefined }],
   [1, { signal: undefined, exitCode: 1 }],
-] as const)("a crash (%p) while it drains is told, and nothing follows it", async (how, told) => {
-  const stage = new Stage();
-  const worker = await stage.worker(1);
-  worker.serve();
-  stage.supervisor.pass("SIGTERM");
-  expect(worker.passed).toEqual(["SIGTERM"]);
-  worker.end(how);
-  expect(await stage.ended).toBe(1);
-  expect(stage.crashes).toHaveLength(1);
-  expect(stage.crashes[0]).toMatchObject({ ...told, hasServed: true, nextStartMs: undefined });
-  expect(stage.workers).toHaveLength(1);
-});
+] as const)(
+  "a crash (%p) during a drain is reported, and no restart follows",
+  async (how, crash) => {
+    const stage = new Stage();
+    const worker = await stage.worker(1);
+    worker.serve();
+    stage.supervisor.pass("SIGTERM");
+    expect(worker.passed).toEqual(["SIGTERM"]);
+    worker.end(how);
+    expect(await stage.ended).toBe(1);
+    expect(stage.crashes).toHaveLength(1);
+    expect(stage.crashes[0]).toMatchObject({ ...crash, hasServed: true, nextStartMs: undefined });
+    expect(stage.workers).toHaveLength(1);
+  },
+);
 
 test.each([0, "SIGINT", "SIGTERM"])(
-  "a worker that ends as asked (%p), also before it heeds signals, is no crash and no failure",
+  "a worker that ends as asked (%p), also before it handles signals, is neither crash nor failure",
   async (how) => {
     const stage = new Stage();
     stage.supervisor.pass("SIGINT");
@@ -153,7 +156,7 @@ test.each([
   ["SIGTERM", 1],
   [0, 0],
 ] as const)(
-  "cut short by a second request, an end by %p is exit code %d, no crash",
+  "cut short by a second request, an end by %p is exit code %d and not a crash",
   async (...one) => {
     const [how, exitCode] = one;
     const stage = new Stage();
@@ -168,7 +171,7 @@ test.each([
   },
 );
 
-test("a worker that ends before it serves is told as such, and started again", async () => {
+test("a worker that ends before it serves is reported as such and restarted", async () => {
   const stage = new Stage();
   (await stage.worker(1)).serve();
   stage.workers[0]?.end("SIGKILL");
@@ -183,7 +186,7 @@ test("a worker that ends before it serves is told as such, and started again", a
   expect(await stage.ended).toBe(0);
 });
 
-test("a gateway whose workers a signal ends before any of them served gives up", async () => {
+test("a gateway gives up when signals keep ending its workers before any served", async () => {
   const stage = new Stage();
   for (let start = 1; start <= mostStartsUnserved; start += 1) {
     (await stage.worker(start)).end("SIGKILL");
@@ -199,12 +202,12 @@ test("a gateway whose workers a signal ends before any of them served gives up",
   ]);
 });
 
-test("a signal that comes twice, as npm passes it on, is one wish: nothing is cut short", async () => {
+test("a signal that arrives twice, as npm forwards it, is one request: nothing is cut short", async () => {
   const stage = new Stage();
   const worker = await stage.worker(1);
   worker.serve();
   stage.supervisor.pass("SIGINT");
-  stage.clock.advance(sameWishMs - 1);
+  stage.clock.advance(sameSignalMs - 1);
   stage.supervisor.pass("SIGINT");
   expect(worker.passed).toEqual(["SIGINT"]);
   worker.end(0);

@@ -1,89 +1,89 @@
 import type { Clock } from "../../domain/clock.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { EndWishes } from "../end-wishes.ts";
+import { StopSignals } from "../stop-signals.ts";
 import { BackOff } from "./back-off.ts";
 import type { Crash } from "./crash-report.ts";
 import type { PassedSignal, WorkerMessage, WorkerSettings } from "./messages.ts";
 import { Standby, type FetchLimit, type HearWorker, type StandbyLoss } from "./standby.ts";
 import type { Worker, WorkerEnd, WorkerFailure } from "./worker.ts";
 
-/** What the next start waits for; undefined when none follows. */
+/** What follows the end of a worker. */
 export interface AfterEnd {
   readonly nextStartMs: number | undefined;
-  /** Undefined when no worker has read its configuration yet. */
+  /** Undefined while no worker has read its configuration. */
   readonly settings: WorkerSettings | undefined;
 }
 
 export interface SupervisorOptions {
   readonly clock: Clock;
   readonly start: (fetchLimit: FetchLimit, onMessage: HearWorker) => Worker;
-  /** Told before the wait for the next start, as is the other. */
+  /** Called before the wait for the next start, like `onStartRefused`. */
   readonly onCrash: (crash: Crash, after: AfterEnd) => void;
-  /** The system would not start a worker: its program is gone, or there is no room for one. */
+  /** The system refused to start a worker: its program is missing, or resources are. */
   readonly onStartRefused: (error: unknown, after: AfterEnd) => void;
   readonly onStandbyLost: (loss: StandbyLoss, settings: WorkerSettings | undefined) => void;
 }
 
-/** What is asked to end for the second time gets so long to do it. */
-const patienceMs = 500;
+/** Time between the second request to stop and the kill. */
+const killAfterMs = 500;
 
-/** Whoever is ended so often by a signal before anything was served will not serve. */
+/** The supervisor gives up after so many workers that a signal ended before any served. */
 export const mostStartsUnserved = 5;
 
-/** A terminal or an init system may send them to the whole group, before the worker can heed them. */
+/** A terminal or init system may send these to the whole group, before the worker handles them. */
 const endSignals = ["SIGTERM", "SIGINT", "SIGHUP"];
 
 /**
- * Keeps workers running: starts again what ends unasked, passes signals on, and ends when they did.
- * The first worker says how many there are to be, and whether the gateway can start at all.
+ * Keeps workers running: restarts those that crash, forwards signals, and ends once they have. The
+ * first worker decides how many there are, and whether the gateway can start at all.
  */
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #running = new Set<Worker>();
-  /** Fires when a worker that waits for its next start need not be started any more. */
+  /** Cancels pending restarts. */
   readonly #ending = new AbortController();
   #settings: WorkerSettings | undefined;
   readonly #standby: Standby;
-  /** What a worker asked for. */
+  /** Limit that a worker asked for. */
   #fetchLimit: FetchLimit;
-  /** Arguments behind those of the command line. */
+  /** Arguments added to those of the command line. */
   #addresses: readonly string[] = [];
   #hasServed = false;
   #isHurried = false;
   #hasHungUp = false;
   #exitCode: number = exitCodes.ok;
-  readonly #wishes: EndWishes;
+  readonly #stopSignals: StopSignals;
   #others: Promise<void>[] = [];
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
-    this.#wishes = new EndWishes(options.clock);
+    this.#stopSignals = new StopSignals(options.clock);
     const onLost = (loss: StandbyLoss): void => options.onStandbyLost(loss, this.#settings);
     this.#standby = new Standby({ ...options, onLost });
     this.#ending.signal.addEventListener("abort", () => this.#standby.end());
   }
 
-  /** Resolves with the exit code once every worker has ended for good. */
+  /** Resolves to the exit code once every worker has ended for good. */
   async run(): Promise<number> {
     await this.#keepOne();
     while (this.#others.length > 0) await Promise.all(this.#others.splice(0));
     return this.#exitCode;
   }
 
-  /** What this process was sent. A second wish to end means at once. */
+  /** Forwards a signal of this process. A second request to stop ends the workers at once. */
   pass(signal: PassedSignal): void {
     if (signal === "SIGHUP") return this.#hangUp();
-    if (!this.#wishes.counts()) return;
+    if (!this.#stopSignals.counts()) return;
     const isEnding = this.#ending.signal.aborted;
     for (const worker of this.#running) worker.pass(signal);
     if (!isEnding) return this.#ending.abort();
     this.#isHurried = true;
     this.#options.clock.schedule(() => {
       for (const worker of this.#running) worker.kill();
-    }, patienceMs);
+    }, killAfterMs);
   }
 
-  /** Without a file to read again, the terminal is gone, and with it the demo's reason to run. */
+  /** Without a file to reload, SIGHUP means that the terminal of a demo is gone. */
   #hangUp(): void {
     if (this.#settings === undefined) this.#hasHungUp = true;
     else if (!this.#settings.isReloadable) this.#endOnce();
@@ -94,7 +94,7 @@ export class Supervisor {
     if (!this.#ending.signal.aborted) this.pass("SIGINT");
   }
 
-  /** One worker after the other in one place, until none is wanted. */
+  /** Runs one worker after another in one place, until none is wanted. */
   async #keepOne(): Promise<void> {
     const backOff = new BackOff();
     let restarts = 0;
@@ -104,20 +104,20 @@ export class Supervisor {
       if (run.wantsAgain) continue;
       const uptimeMs = this.#options.clock.monotonic() - run.startedAt;
       const nextStartMs = this.#isFinal(run, end) ? undefined : backOff.after(uptimeMs);
-      this.#tell(run, { ...end, uptimeMs, nextStartMs });
+      this.#report(run, { ...end, uptimeMs, nextStartMs });
       if (nextStartMs === undefined) return this.#noteExit(end);
       restarts += 1;
       await this.#wait(nextStartMs);
     }
   }
 
-  /** Whether none is started after it. What cannot start at all would say why for ever. */
+  /** Whether no restart follows. A gateway that cannot start at all would fail forever. */
   #isFinal({ restarts }: WorkerRun, { signal }: WorkerEnd): boolean {
     if (this.#ending.signal.aborted) return true;
     return !this.#hasServed && (signal === undefined || restarts + 1 >= mostStartsUnserved);
   }
 
-  #tell(run: WorkerRun, end: ToldEnd): void {
+  #report(run: WorkerRun, end: ReportedEnd): void {
     const { uptimeMs, nextStartMs, exitCode, signal, peakResidentBytes } = end;
     const after = { nextStartMs, settings: this.#settings };
     if (run.refusal !== undefined) return this.#options.onStartRefused(run.refusal.error, after);
@@ -138,7 +138,7 @@ export class Supervisor {
     );
   }
 
-  /** Whoever is cut short may end as it likes; so may one that was asked to, or never served. */
+  /** Not a crash: a worker that was cut short, was asked to end, or never served. */
   #isCrash(end: WorkerEnd): boolean {
     if (this.#isHurried || this.#isAskedFor(end)) return false;
     return this.#hasServed || end.signal !== undefined;
@@ -149,7 +149,7 @@ export class Supervisor {
     return signal === undefined ? exitCode === exitCodes.ok : endSignals.includes(signal);
   }
 
-  /** A signal's number is no exit code of this program. */
+  /** The number of a signal is not an exit code of this program. */
   #noteExit(end: WorkerEnd): void {
     const ownCode = end.signal === undefined ? end.exitCode : exitCodes.failed;
     const exitCode = this.#isAskedFor(end) ? exitCodes.ok : ownCode;
@@ -189,7 +189,7 @@ export class Supervisor {
         return;
       case "started":
         run.hasServed = true;
-        // Of those that are given twice the last counts; what was given is not told again.
+        // For options given twice the last one counts. A fixed address is not reported again.
         this.#addresses = [...this.#addresses, ...message.addresses];
         if (!this.#hasServed) this.#startOthers();
         if (this.#settings?.hasStandby === true) this.#standby.prepare(this.#fetchLimit);
@@ -212,22 +212,22 @@ export class Supervisor {
     if (signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
       const end = (): void => {
-        takeBack();
+        cancel();
         signal.removeEventListener("abort", end);
         resolve();
       };
-      const takeBack = this.#options.clock.schedule(end, delayMs);
+      const cancel = this.#options.clock.schedule(end, delayMs);
       signal.addEventListener("abort", end, { once: true });
     });
   }
 }
 
-type ToldEnd = WorkerEnd & {
+type ReportedEnd = WorkerEnd & {
   readonly uptimeMs: number;
   readonly nextStartMs: number | undefined;
 };
 
-/** What is known of one worker while it runs. */
+/** State of one worker while it runs. */
 class WorkerRun {
   readonly startedAt: number;
   readonly restarts: number;
@@ -235,7 +235,7 @@ class WorkerRun {
   wantsAgain = false;
   hasServed = false;
   failure: WorkerFailure | undefined;
-  /** Why there is no worker. */
+  /** Why the worker could not be started. */
   refusal: { readonly error: unknown } | undefined;
 
   constructor(startedAt: number, restarts: number) {

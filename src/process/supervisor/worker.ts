@@ -5,24 +5,24 @@ import {
   type WorkerMessage,
 } from "./messages.ts";
 
-/** What a worker said of the exception that ended it. */
+/** What a worker reported of the exception that ended it. */
 export type WorkerFailure = Extract<WorkerMessage, { kind: "failure" }>;
 
 /** A process that serves. */
 export interface Worker {
   readonly pid: number;
-  /** Resolves when it has ended; what it said before is told by then. */
+  /** Resolves when it has ended, after its last message. */
   readonly ended: Promise<WorkerEnd>;
-  /** Lets it serve, with these arguments behind its own. Does nothing once it has ended. */
+  /** Lets it serve with these additional arguments. Does nothing once it has ended. */
   begin(addresses: readonly string[]): void;
-  /** Likewise. */
+  /** Sends a signal. Does nothing once it has ended. */
   pass(signal: PassedSignal): void;
-  /** Ends it without asking. */
+  /** Kills it. */
   kill(): void;
 }
 
 export interface WorkerEnd {
-  /** As a shell tells it: 128 and the signal's number when one ended it. */
+  /** As in a shell: 128 plus the number of the signal that ended it. */
   readonly exitCode: number;
   readonly signal: string | undefined;
   readonly peakResidentBytes: number | undefined;
@@ -33,38 +33,38 @@ export interface WorkerProgram {
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-const lastWordsMs = 100;
+const lastMessageMs = 100;
 
-/** Starts a worker with this process's own standard streams. It waits until it is told to begin. */
+/** Starts a worker with this process's standard streams. It waits for `begin`. */
 export function startWorker(
   { command, environment }: WorkerProgram,
   onMessage: (message: WorkerMessage) => void,
 ): Worker {
-  const silenced = Promise.withResolvers<void>();
+  const disconnected = Promise.withResolvers<void>();
   const child = Bun.spawn([...command], {
     stdio: ["inherit", "inherit", "inherit"],
     env: environment,
-    // A group of its own: what a terminal sends to its group goes to this process, which passes it on.
+    // Its own process group: a terminal's signals reach this process only, which forwards them.
     detached: true,
     serialization: "json",
     ipc(value: unknown) {
       const message = readWorkerMessage(value);
       if (message !== undefined) onMessage(message);
     },
-    onDisconnect: () => silenced.resolve(),
+    onDisconnect: () => disconnected.resolve(),
   });
   const send = (message: SupervisorMessage): void => {
     try {
       child.send(message);
     } catch {
-      // It has ended, or is about to: its end will be seen.
+      // It has ended or is about to, which `ended` reports.
     }
   };
   return {
     pid: child.pid,
     ended: child.exited.then(async (exitCode) => {
-      // Its last words may still be in the channel, which what it started may hold open.
-      await Promise.race([silenced.promise, Bun.sleep(lastWordsMs)]);
+      // Its last message may still be in the channel, which its own children may hold open.
+      await Promise.race([disconnected.promise, Bun.sleep(lastMessageMs)]);
       return {
         exitCode,
         signal: child.signalCode === null ? undefined : String(child.signalCode),

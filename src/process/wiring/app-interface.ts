@@ -4,40 +4,46 @@ import type { Clock } from "../../domain/clock.ts";
 import type { PipelineServices } from "../../call/services.ts";
 import type { CallHook } from "../../snapshot/call-hooks.ts";
 import type { LimitStore } from "../../store/store.ts";
+import type { HandlerParts } from "../../dialects/handler-parts.ts";
+import type { Route } from "../../edge/dispatch/route.ts";
 import type { LogSink } from "../../telemetry/log/log-output.ts";
 import type { AdminServices } from "../../control/services.ts";
 import type { Config } from "../../config/config.ts";
 import type { TelemetryEvents } from "../../telemetry/events/events.ts";
 
-/** A gateway that serves. */
+/** A running gateway. */
 export interface App extends AsyncDisposable {
   readonly dataUrl: string;
   readonly adminUrl: string;
   readonly events: TelemetryEvents;
-  /** What the control plane works with; also for whoever runs the app. */
+  /** Services of the control plane. */
   readonly admin: AdminServices;
-  /** Swaps in a configuration that was validated. Listeners and storage stay as they are. */
+  /** Applies a validated configuration. Listeners and storage are not changed. */
   reconfigure(config: Config): void;
-  /** Brings what the ledger still holds to the database. */
+  /** Stores all usage of the ledger in the database. */
   flushUsage(): Promise<void>;
   /**
-   * Says that it ends and serves on for `shutdown.pre_stop`, unless told not to; then refuses new
-   * work, waits for open requests at most the drain time, and ends their calls.
+   * Announces the shutdown and keeps serving for `shutdown.pre_stop`, unless told not to; then
+   * refuses new work, waits for open requests up to the drain time, and ends the remaining calls.
    */
   drain(options?: { readonly isAnnounced?: boolean }): Promise<void>;
 }
 
-/** What tests and simulations put in the place of the real thing. */
+/** Replacements for tests and simulations. */
 export interface AppOverrides {
   readonly clock?: Clock;
   readonly random?: () => number;
   readonly randomBytes?: RandomBytes;
   readonly limits?: LimitStore;
+  /** Endpoints of further dialects, on the data listener. */
+  readonly surfaces?: (parts: HandlerParts) => readonly Route[];
   readonly resolveHost?: PipelineServices["resolveHost"];
-  /** Run behind those of the configuration. */
+  /** Run after those of the configuration. */
   readonly hooks?: readonly CallHook[];
-  /** Where the log goes; nowhere without it. */
+  /** Destination of the log; discarded without it. */
   readonly log?: LogSink;
-  /** Told the token that makes the first operator, while there is none. It is never logged. */
+  /**
+   * Called with the token for creating the first operator, while there is none. It is never logged.
+   */
   readonly onBootstrapToken?: BootstrapOptions["onBootstrapToken"];
 }

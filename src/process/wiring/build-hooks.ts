@@ -3,7 +3,7 @@ import type { Config } from "../../config/config.ts";
 import type { CallHook } from "../../snapshot/call-hooks.ts";
 import type { TelemetryEvents } from "../../telemetry/events/events.ts";
 
-/** The hooks that the configuration asks for, in the order in which they run. */
+/** The configured hooks in the order they run. */
 export function buildHooks(
   { hooks }: Pick<Config, "hooks">,
   events: Pick<TelemetryEvents, "callTagged">,

@@ -14,7 +14,7 @@ import type { RoutingEvents } from "../../telemetry/events/routing-events.ts";
 
 export interface RoutingOptions {
   readonly clock: Clock;
-  /** Read again whenever it matters: a reload changes it. */
+  /** Read at each use: a reload changes it. */
   readonly settings: () => RoutingSettings;
   readonly events: Pick<
     RoutingEvents,
@@ -35,7 +35,7 @@ export interface RoutingServices {
   readonly capacity: Capacity;
 }
 
-/** What calls know of targets together, for as long as the process runs. */
+/** Builds the state of targets that all calls of the process share. */
 export function buildRouting(options: RoutingOptions): RoutingServices {
   const { clock, settings, events, limits, units, transport, hosts } = options;
   const health = new TargetHealth({
@@ -67,14 +67,14 @@ export function buildRouting(options: RoutingOptions): RoutingServices {
   };
 }
 
-/** What is running, after a configuration was taken over. */
+/** The configuration in use after a reload. */
 export interface Followed {
   readonly config: Pick<Config, "environments">;
   readonly snapshot: Snapshot;
   readonly events: RoutingEvents;
 }
 
-/** Holds to the newest configuration, and forgets what it no longer has. */
+/** Applies a new configuration and forgets targets and aliases it no longer has. */
 export function followConfig(
   { health, budget, capacity }: RoutingServices,
   { config, snapshot, events }: Followed,

@@ -25,7 +25,7 @@ export interface ServiceOptions extends Partial<
   Pick<PipelineServices, "limits" | "resolveHost" | "random" | "transport">
 > {
   readonly config: Pick<Config, "limits">;
-  /** Read again whenever it matters: a reload changes it. */
+  /** Read at each use: a reload changes it. */
   readonly routing: () => RoutingSettings;
   readonly routingEvents: RoutingEvents;
   /** Units of a pool that live keys hold. */
@@ -40,19 +40,19 @@ export interface ServiceOptions extends Partial<
   readonly overload: Pick<OverloadOptions, "settings" | "callsUnderWay" | "events">;
 }
 
-/** Every call ends long before; a reservation is settled or ages out of its window anyway. */
+/** Longer than any call; an unsettled reservation leaves its window anyway. */
 const reservationTtlMs = 24 * 3_600_000;
 const scopeLimit = 1_000_000;
 
 export interface BuiltServices
   extends Omit<PipelineServices, keyof RoutingServices>, RoutingServices {
-  /** To be started and stopped by whoever runs it. */
+  /** The caller starts and stops it. */
   readonly overload: OverloadGuard;
-  /** For the listener, before a body is read. */
+  /** For the listener, before it reads a body. */
   readonly count: CountArrival;
 }
 
-/** What the steps of a call need from outside. */
+/** Builds what the steps of a call depend on. */
 export function buildServices(options: ServiceOptions): BuiltServices {
   const { config, clock, ledger, events, running, refusals } = options;
   const random = options.random ?? Math.random;

@@ -25,7 +25,7 @@ const parts = { services, hooks: [] };
 
 const credential = (secret: string): string => `access_key_id: AKID, secret_access_key: ${secret}`;
 
-test("an upstream whose settings stay keeps its adapter, and with it the credentials it holds", () => {
+test("an upstream with unchanged settings keeps its adapter and thus its credentials", () => {
   const config = configWith(credential("one"));
   const before = { config, snapshot: buildSnapshot(config, parts) };
   const after = (secret: string) => buildSnapshot(configWith(credential(secret)), parts, before);

@@ -1,4 +1,4 @@
-import type { ApiSettings } from "../../dialects/api-settings.ts";
+import type { ApiSettings } from "../../dialects/handler-parts.ts";
 import type { Config } from "../../config/config.ts";
 import type { Environment } from "../../domain/model.ts";
 import { createNetworkList } from "../../domain/network.ts";
@@ -11,23 +11,23 @@ import type { CallHook } from "../../snapshot/call-hooks.ts";
 import type { Draining, Snapshot, Upstream } from "../../snapshot/snapshot.ts";
 import type { AdapterServices } from "../../upstreams/adapter.ts";
 
-/** Events of one answer that are skipped; more than a few are no accident. */
+/** Malformed events skipped in one answer; more are no accident. */
 const mostMalformedEvents = 10;
 
-/** What a snapshot is made of beside the configuration. */
+/** Parts of a snapshot beside the configuration. */
 export interface SnapshotParts {
   /** What the adapter of the upstream with this name needs from outside. */
   readonly services: (upstream: string) => AdapterServices;
   readonly hooks: readonly CallHook[];
 }
 
-/** The configuration that is replaced, and what was made of it. */
+/** The replaced configuration and its snapshot. */
 export interface Replaced {
   readonly config: Config;
   readonly snapshot: Snapshot;
 }
 
-/** Turns a valid configuration into what calls read. */
+/** Builds the snapshot of a valid configuration. */
 export function buildSnapshot(
   config: Config,
   { services, hooks }: SnapshotParts,
@@ -70,10 +70,10 @@ function buildUpstreams(
   const upstreams = new Map<string, Upstream>();
   for (const [name, upstream] of config.upstreams) {
     const earlier = before?.snapshot.upstreams.get(name);
-    // What runs at an upstream goes on running, so its count outlives the configuration.
+    // Attempts outlive a reload, so their count must too.
     const inFlight = earlier?.inFlight ?? new InFlight(upstream.maxInFlight);
     inFlight.limit = upstream.maxInFlight;
-    // An adapter may hold credentials that took a while to get, so it is kept as long as it fits.
+    // An adapter may hold credentials that are slow to get, so it is kept while its settings match.
     const isSame = isSameValue(upstream, before?.config.upstreams.get(name));
     const kept = isSame ? earlier?.adapter : undefined;
     const adapter = kept ?? upstream.kind.createAdapter(upstream.settings, services(name));
@@ -88,12 +88,12 @@ function buildDraining(
   earlier: Draining | undefined,
 ): Draining | undefined {
   if (settings === undefined) return undefined;
-  const places = earlier?.places ?? new InFlight(settings.limit);
-  places.limit = settings.limit;
-  return { timeoutMs: settings.timeoutMs, places };
+  const slots = earlier?.places ?? new InFlight(settings.limit);
+  slots.limit = settings.limit;
+  return { timeoutMs: settings.timeoutMs, places: slots };
 }
 
-/** What the listeners accept, under this configuration. */
+/** Settings of the listeners. */
 export function buildEdge({ http }: Config): EdgeSettings {
   const cors = new CorsPolicy(http.allowedOrigins);
   const trustedProxies = createNetworkList(http.trustedProxies);

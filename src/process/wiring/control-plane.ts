@@ -27,10 +27,10 @@ export interface ControlPlaneOptions {
   readonly onBootstrapToken: BootstrapOptions["onBootstrapToken"];
 }
 
-/** How often the first operator's token is thought of again while the database is away. */
+/** Delay before a retry of the first operator's token while the database is unavailable. */
 const bootstrapRetryMs = 1_000;
 
-/** Who may come in to the admin listener, and what is served there. */
+/** Access control and routes of the admin listener. */
 export class ControlPlane {
   readonly gate: AdminGate;
   readonly routes: readonly Route[];
@@ -63,7 +63,7 @@ export class ControlPlane {
     ];
   }
 
-  /** Once the listener has its address. */
+  /** Called once the listener has its address. */
   async start(url: string): Promise<void> {
     this.#url = url;
     const { config, services, events } = this.#options;
@@ -88,7 +88,7 @@ export class ControlPlane {
     try {
       await this.#bootstrap.start();
     } catch {
-      // The outage is reported by those who read the database all the time.
+      // The pollers of the database report the outage.
       if (this.#isStopped) return;
       this.#retry = setTimeout(() => void this.#startBootstrap(), bootstrapRetryMs);
     }
@@ -116,13 +116,13 @@ export class ControlPlane {
   }
 }
 
-/** Those that the operator names, and those that are the listener's anyway. */
+/** Host names set by the operator and those of the listener itself. */
 function adminHosts({ admin, listen }: ControlPlaneOptions["config"]): HostList {
   const publicHosts = admin.publicUrl === undefined ? [] : [new URL(admin.publicUrl).hostname];
   return createHostList([...loopbackHosts, listen.admin.hostname, ...publicHosts, ...admin.hosts]);
 }
 
-/** What the control plane must know of the configuration. */
+/** The part of the configuration that the control plane uses. */
 export function platformOf({
   environments,
   plans,

@@ -22,40 +22,40 @@ import type { UsageReports } from "../../store/usage-reports.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 
 export interface StorageOptions {
-  /** Where things are is read once; a reload changes the rest. */
+  /** Paths are read once; a reload changes the rest. */
   readonly settings: () => Pick<
     Config,
     "storage" | "dataDir" | "ledger" | "retention" | "idempotency" | "audit"
   >;
   readonly clock: Clock;
-  /** Whose database it has to be. */
+  /** The expected owner of the database. */
   readonly owner: DatabaseOwner & { readonly peppers: Peppers };
   readonly telemetry: Pick<Telemetry, "storage" | "ledger">;
   readonly onKeysChanged: () => void;
 }
 
-/** The database, the spool, and what follows or tends them while the process runs. */
+/** The database, the spool and their background jobs. */
 export interface Storage {
   readonly control: ControlStore;
   readonly usage: UsageStore;
   readonly reports: UsageReports;
-  /** Answers to calls that may be repeated. */
+  /** Stored answers for idempotent requests. */
   readonly replies: ReplyStore;
   readonly keyRing: KeyRing;
   readonly lastUse: LastUse;
   readonly renewal: DigestRenewal;
   readonly ledger: Ledger;
   whyNotReady(): string | undefined;
-  /** Throws when the database can never be used; one that is away now may come back. */
+  /** Throws if the database can never be used; an unavailable one may come back. */
   start(): Promise<void>;
-  /** After the last call has ended. */
+  /** Called after the last call has ended. */
   close(): Promise<void>;
 }
 
 const keyPollMs = 500;
 const lastUseIntervalMs = 2_000;
 
-/** Throws when another process has the spool. The database is not asked yet. */
+/** Throws if another process has the spool. The database is not opened yet. */
 export function openStorage(options: StorageOptions): Storage {
   const { settings, clock, telemetry, onKeysChanged } = options;
   const config = settings();
@@ -104,7 +104,7 @@ export function openStorage(options: StorageOptions): Storage {
     },
     async start() {
       refuseOddFiles(config.storage.path);
-      await connection.open().catch(throwUnlessAway);
+      await connection.open().catch(throwUnlessUnavailable);
       hasStarted = true;
       await keyRing.start();
       ledger.start();
@@ -170,7 +170,7 @@ function openDatabaseStores(
     peppers: owner.peppers,
     examine: examineDatabase,
     onTrouble(what, error) {
-      // What ends the start is said once, by who starts.
+      // An error that ends the start is reported once, by the caller.
       if (hasStarted() || !(error instanceof UnusableDatabase)) events.databaseFailed(what, error);
     },
     onRecovered: () => events.databaseRecovered(),
@@ -178,7 +178,7 @@ function openDatabaseStores(
   });
 }
 
-/** Answers that were kept before a time are pruned with what else is too old. */
+/** Prunes stored answers of before `before()` together with other expired data. */
 function withReplies(
   { control, replies }: Pick<Storage, "control" | "replies">,
   before: () => number,
@@ -191,8 +191,8 @@ function withReplies(
 }
 
 /**
- * Of the database and of what SQLite keeps beside it. Nobody makes a file of them while the process
- * waits, and SQLite would wait for a FIFO.
+ * Checks the database file and the files SQLite keeps beside it. Fails at once, since a FIFO would
+ * block SQLite and nothing replaces odd files meanwhile.
  */
 function refuseOddFiles(path: string): void {
   for (const ending of ["", "-journal", "-wal", "-shm"]) {
@@ -203,6 +203,6 @@ function refuseOddFiles(path: string): void {
   }
 }
 
-function throwUnlessAway(error: unknown): void {
+function throwUnlessUnavailable(error: unknown): void {
   if (!(error instanceof StorageUnavailable) || error instanceof UnusableDatabase) throw error;
 }

@@ -4,7 +4,7 @@ import { oversoldPools } from "../../keys/oversold-pools.ts";
 import { findStrandedKeys, findUnpooledUnits } from "../../keys/stranded-keys.ts";
 import type { TelemetryEvents } from "../../telemetry/events/events.ts";
 
-/** Tells, at the start and after each reload, of live keys that the configuration does not serve. */
+/** Logs live keys that the configuration does not serve, at the start and after each reload. */
 export function reportKeys(config: Config, keyRing: KeyRing, events: TelemetryEvents): void {
   const { plans, environments } = config;
   const configured = { plans, names: new Set(environments.map(({ name }) => name)) };

@@ -9,7 +9,7 @@ const limits = { requestsPerMinute: 10, tokensPerMinute: 100 };
 const plan = minuteScopes("key:a", limits);
 
 async function restored(admitted: (now: number) => readonly AdmittedUsage[]) {
-  // The clock of a new process begins near zero, so most of what is restored lies before it.
+  // The monotonic clock of a new process starts near zero, so most restored times lie before it.
   const clock = new ManualClock({ monotonicMs: 500 });
   const options = { clock, random: () => 0, reservationTtlMs: 60_000, scopeLimit: 10 };
   const store = createMemoryLimitStore(options);
@@ -24,7 +24,7 @@ async function restored(admitted: (now: number) => readonly AdmittedUsage[]) {
   return { clock, store, left };
 }
 
-test("guarantees remember an hour, apart from plans, whatever time they count", async () => {
+test("guarantees are restored for an hour, independently of plans", async () => {
   const usage = { limitScope: "a", accountId: "acct_a", isGuarantee: true, requests: 1 };
   const { clock, store, left } = await restored((now) => [
     { ...usage, at: now - 3_500_000, tokens: 1_000 },
@@ -42,7 +42,7 @@ test("guarantees remember an hour, apart from plans, whatever time they count", 
   expect(left(1_800)).toBe(3_000 - 230);
 });
 
-test("a customer that comes again after its time is not refused for the restart", async () => {
+test("a customer that returns after its window is not refused because of the restart", async () => {
   const { store, left } = await restored((now) => [
     {
       limitScope: "a",
@@ -57,7 +57,7 @@ test("a customer that comes again after its time is not refused for the restart"
   expect(store.peek(plan).remainingTokens).toBe(100);
 });
 
-test("keys of an account count together under its own limit", async () => {
+test("keys of an account count together under the account limit", async () => {
   const usage = { accountId: "acct_a", isGuarantee: false, requests: 2, tokens: 20 };
   const { store } = await restored((now) => [
     { ...usage, limitScope: "a", at: now - 10_000 },

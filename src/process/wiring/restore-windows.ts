@@ -15,15 +15,14 @@ export interface RestoreOptions {
   readonly plans: ReadonlyMap<string, Pick<Plan, "overrunFactor">>;
 }
 
-/** Calls of a process that was killed come to the database by the replay; longer is not waited. */
+/** A killed process's calls reach the database by replay; this is the longest wait for it. */
 const replayWaitMs = 5_000;
 const pollMs = 10;
 
 /**
- * Fills the windows of the limits with what the ledger knows of the time before, so that a restart
- * gives no key its minute twice: of plans as far back as a debt can reach, which is a window for
- * each time the limit that may be owed, and of guarantees an hour. A database that cannot be read
- * leaves them empty.
+ * Restores the limit windows from the ledger, so that a restart gives no key its minute twice.
+ * Plans go back as far as a debt can reach (one window per multiple of the limit that may be owed),
+ * guarantees an hour. If the database cannot be read, the windows stay empty.
  */
 export async function restoreWindows(options: RestoreOptions): Promise<void> {
   const { ledger, reports, limits, clock, plans } = options;
@@ -39,8 +38,8 @@ export async function restoreWindows(options: RestoreOptions): Promise<void> {
 
 function pastAdmissions(usage: AdmittedUsage, now: number): readonly PastAdmission[] {
   const { limitScope, accountId, isGuarantee, at, requests, tokens } = usage;
-  // It was admitted at some time in its second: for a plan at its end, on the side of the operator,
-  // for a guarantee at its begin, on the side of the customer.
+  // The time within the second is unknown: plans count it at the end, in the operator's favour,
+  // guarantees at the start, in the customer's.
   const ageMs = Math.max(0, now - at - (isGuarantee ? 0 : 1_000));
   const counted = { isGuarantee, ageMs, requests, tokens };
   if (isGuarantee) return [{ ...counted, scopeId: guaranteeScopeId(limitScope) }];

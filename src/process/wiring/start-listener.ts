@@ -25,7 +25,7 @@ export interface ListenerPlan
   readonly address: ListenAddress;
 }
 
-/** Opens one listener with its routes. Throws when the address cannot be taken. */
+/** Opens a listener with its routes. Throws if the address is taken. */
 export function startListener(options: ListenerPlan): Listener {
   const { address, idleTimeoutMs, sharesPort, shutdown, events, refusals, ...plan } = options;
   const onHandled: DispatchOptions["onHandled"] = (event) => {

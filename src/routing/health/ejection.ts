@@ -3,31 +3,31 @@ import { SlowStart } from "./slow-start.ts";
 
 export interface EjectionNotice {
   readonly forMs: number;
-  /** In a row, without a healthy period as long as the ejection before. */
+  /** In a row, without a healthy period as long as the previous ejection between them. */
   readonly times: number;
   readonly because: string;
 }
 
-/** An attempt as an ejection sees it. */
+/** The state of an ejection when an attempt began. */
 export interface ScopedAttempt {
   readonly scope: Ejection;
-  /** What began before the target was ejected or returned says nothing about it now. */
+  /** An attempt from an earlier period is no evidence about the current one. */
   period: number;
-  /** It began when the ejection was due to end, so it decides. */
+  /** It began after the ejection was due to end, so its result decides. */
   readonly isTrial: boolean;
-  /** The slow start that it is part of. */
+  /** The slow start it belongs to. */
   readonly slowStart: SlowStart | undefined;
 }
 
 /**
- * Whether a target is ejected, for all keys or for one. An ejection that is due ends when a probe,
- * or an attempt that began after the due time, is answered; the target then starts slowly. If that
- * fails it is ejected again, for twice as long up to a bound.
+ * Ejection of a target, for all keys or for one. A due ejection ends when a probe, or an attempt
+ * that began after the due time, is answered; the target then starts slowly. If that fails, it is
+ * ejected again for twice as long, up to a maximum.
  */
 export class Ejection {
   #times = 0;
   #forMs = 0;
-  /** Undefined: in service. */
+  /** Undefined while in service. */
   #dueAtMs: number | undefined;
   #returnedAtMs = Number.NEGATIVE_INFINITY;
   #slowStart: SlowStart | undefined;
@@ -47,12 +47,12 @@ export class Ejection {
     return this.#period;
   }
 
-  /** 0 for a target in service, and for one whose ejection is due to end. */
+  /** 0 in service and once the ejection is due to end. */
   leftMs(nowMs: number): number {
     return this.#dueAtMs === undefined ? 0 : Math.max(0, this.#dueAtMs - nowMs);
   }
 
-  /** How long it has been out of service, however often it was ejected again; 0 in service. */
+  /** Time out of service across repeated ejections; 0 in service. */
   outForMs(nowMs: number): number {
     return this.#dueAtMs === undefined ? 0 : nowMs - this.#sinceMs;
   }
@@ -61,7 +61,7 @@ export class Ejection {
     return this.#dueAtMs !== undefined && nowMs >= this.#dueAtMs;
   }
 
-  /** Undefined when the target has been well for long enough since it returned. */
+  /** Undefined once the slow start is over. */
   slowStartAt(nowMs: number): SlowStart | undefined {
     if (this.#slowStart?.isOver(nowMs) === true) this.#slowStart = undefined;
     return this.#slowStart;
@@ -85,7 +85,7 @@ export class Ejection {
     return { forMs: this.#forMs, times: this.#times, because };
   }
 
-  /** An attempt that brought the target back is part of the period after it. */
+  /** The attempt that ended the ejection belongs to the new period. */
   return(nowMs: number, attempt?: ScopedAttempt): void {
     this.#dueAtMs = undefined;
     this.#returnedAtMs = nowMs;
@@ -94,7 +94,7 @@ export class Ejection {
     if (attempt !== undefined) attempt.period = this.#period;
   }
 
-  /** After a pause, as after an ejection. */
+  /** Starts slowly after a pause. */
   startSlowly(atMs: number): void {
     if (this.#dueAtMs === undefined) this.#slowStart = new SlowStart(atMs, false);
   }

@@ -1,9 +1,9 @@
 import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
 
-/** What the end of an attempt tells of its target. */
+/** What the end of an attempt shows about its target. */
 export type Evidence = "life" | "failure" | "neither";
 
-/** What a failure tells of its target: whether it is broken. */
+/** Whether a failure shows that its target is broken. */
 export function evidenceOf({ kind, isOwn }: UpstreamFailureDetails): Evidence {
   if (isOwn === true) return "neither";
   switch (kind) {
@@ -16,7 +16,7 @@ export function evidenceOf({ kind, isOwn }: UpstreamFailureDetails): Evidence {
     case "bad-credential":
     case "unknown-model":
       return "failure";
-    // A quota is no fault: the target pauses for it instead.
+    // A quota is not a fault: the target pauses for it.
     case "throttled":
     case "unfit-answer":
     case "unsupported":
@@ -24,15 +24,15 @@ export function evidenceOf({ kind, isOwn }: UpstreamFailureDetails): Evidence {
     case "invalid-request":
     case "content-refused":
       return "life";
-    // The same attempt goes on with a fresh credential, and that one tells.
+    // The same attempt is repeated with a fresh credential, which decides.
     case "stale-credential":
       return "neither";
   }
 }
 
 /**
- * Whether a failure says that the target has too much to do. A quota does not: it is for a minute.
- * Neither does silence after the first event: the target had taken the request.
+ * Whether a failure shows that the target is overloaded. A quota does not: it lasts a minute. A
+ * timeout after the first event does not either: the target had accepted the request.
  */
 export function isOverload({ kind, isOwn }: UpstreamFailureDetails, isAnswered: boolean): boolean {
   if (isOwn === true) return false;

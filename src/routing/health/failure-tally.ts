@@ -2,16 +2,16 @@ import type { EjectionSettings } from "../../domain/routing-settings.ts";
 import { KeyedShare } from "./keyed-share.ts";
 import { RecentCount } from "../../domain/limits/recent-count.ts";
 
-/** Below this a share is chance. */
+/** With fewer attempts a share is chance. */
 const leastForShare = 5;
-/** Keys whose failures are counted apart; those of further ones tell nothing new. */
+/** Limit on keys whose failures are counted separately. */
 const mostKeys = 64;
 const shareSeconds = 10;
-/** A row of failures ejects for all only if it is so much of the attempts of these seconds. */
+/** A row of failures ejects for all only if it is this part of the recent attempts. */
 const recentSeconds = 2;
 const recentPart = 1 / 8;
 
-/** What is known of a key's attempts since its first failure, or since it was forgotten. */
+/** Attempts of one key since its first failure, or since it was forgotten. */
 interface OwnCount {
   inRow: number;
   readonly attempts: RecentCount;
@@ -19,13 +19,13 @@ interface OwnCount {
 }
 
 /**
- * Failures of the attempts at one target, and whether they are enough to eject it: for the key
- * whose calls failed, or for all. The failures of one key, or of two, never eject it for the others.
+ * Counts failures of the attempts at one target and decides whether to eject it, for one key or for
+ * all. Failures of only one or two keys never eject it for the others.
  */
 export class FailureTally {
   readonly #share = new KeyedShare({ countsFromFailure: true });
   readonly #recent = new RecentCount(recentSeconds);
-  /** Failures one after the other, whoever called. */
+  /** Failures in a row across all keys, by key. */
   readonly #row = new Map<string, number>();
   readonly #own = new Map<string, OwnCount>();
 
@@ -50,7 +50,7 @@ export class FailureTally {
     own.failures.add(nowMs);
   }
 
-  /** Why the target is to be ejected for the key; undefined if it is not. */
+  /** Reason to eject the target for the key, if there is one. */
   reasonForKey(key: string, nowMs: number, settings: EjectionSettings): string | undefined {
     const own = this.#own.get(key);
     if (own === undefined) return undefined;
@@ -58,7 +58,7 @@ export class FailureTally {
     return tooMany(own.attempts.sum(nowMs), own.failures.sum(nowMs), settings);
   }
 
-  /** Why the target is to be ejected for all; undefined if it is not. */
+  /** Reason to eject the target for all keys, if there is one. */
   reasonForAll(nowMs: number, settings: EjectionSettings): string | undefined {
     const needed = Math.max(settings.failures, this.#recent.sum(nowMs) * recentPart);
     const inRow = this.#weightedRow(needed);
@@ -67,13 +67,13 @@ export class FailureTally {
     return tooMany(attempts, failures, settings);
   }
 
-  /** From 0 to 1, fair to all keys; 0 where there are too few attempts to tell. */
+  /** From 0 to 1, fair to all keys; 0 with too few attempts. */
   failureShare(nowMs: number): number {
     const { attempts, failures } = this.#share.fair(nowMs);
     return attempts < leastForShare ? 0 : failures / attempts;
   }
 
-  /** The key begins anew; for the others its failures stay its own. */
+  /** The key starts over; its failures still count as its own in the shared tally. */
   forget(key: string): void {
     this.#row.delete(key);
     this.#own.delete(key);
@@ -85,7 +85,7 @@ export class FailureTally {
     this.#own.clear();
   }
 
-  /** Of one key, less than half of the failures that eject count. */
+  /** Each key counts for less than half of the failures needed. */
   #weightedRow(needed: number): number {
     if (this.#row.size < 3) return 0;
     const most = Math.max(1, Math.floor(needed / 2));

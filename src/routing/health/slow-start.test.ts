@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { SlowStart } from "./slow-start.ts";
 
-test("each answer makes room for one attempt more, so that they double with each round trip", () => {
+test("each answer allows one more attempt, so that they double per round trip", () => {
   const start = new SlowStart(0, true);
   const rounds: number[] = [];
   for (let round = 0; round < 4; round += 1) {
@@ -19,7 +19,7 @@ test("each answer makes room for one attempt more, so that they double with each
   expect(rounds).toEqual([1, 2, 4, 8]);
 });
 
-test("an attempt that is not answered makes no room for another", () => {
+test("an unanswered attempt does not allow another", () => {
   const start = new SlowStart(0, true);
   start.enter();
   expect(start.hasRoom).toBe(false);
@@ -28,7 +28,7 @@ test("an attempt that is not answered makes no room for another", () => {
   expect(start.hasRoom).toBe(false);
 });
 
-test("it is over after ten answers and one that came to a good end, or after ten seconds", () => {
+test("it ends after ten answers and one completed attempt, or after ten seconds", () => {
   const start = new SlowStart(1_000, true);
   for (let answer = 0; answer < 10; answer += 1) start.answered();
   expect(start.isOver(1_000)).toBe(false);

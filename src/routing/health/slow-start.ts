@@ -1,28 +1,27 @@
-/** So many answers, and one that came to a good end, show that a target is back. */
+/** So many answers, one of them completed, end the slow start. */
 const answersToEnd = 10;
-/** One failure in so many answers is no sign of an outage. */
+/** One failure in so many answers does not end in another ejection. */
 const fewPart = 4;
-/** A target that has not failed for so long is back, however few its answers were. */
+/** The slow start ends after this time even with fewer answers. */
 const longestMs = 10_000;
 
 /**
- * How a target comes back: one attempt at once at first, and one more for each answer, so that the
- * number of attempts doubles with each round trip (slow start of TCP, RFC 5681). If it is still
- * broken, few callers find out.
+ * Ramps up a target that returned: one attempt at first and one more per answer, so that attempts
+ * double with each round trip (TCP slow start, RFC 5681). If it is still broken, few callers fail.
  */
 export class SlowStart {
   readonly #startedAtMs: number;
-  /** It comes back from an ejection: a failure shows that it is still broken. */
-  readonly isOnTrust: boolean;
+  /** After an ejection, as opposed to a pause: a failure shows that the target is still broken. */
+  readonly isAfterEjection: boolean;
   #inFlight = 0;
   #answers = 0;
   #hasGoodEnd = false;
   #failures = 0;
   readonly #failedKeys = new Set<string>();
 
-  constructor(nowMs: number, isOnTrust: boolean) {
+  constructor(nowMs: number, isAfterEjection: boolean) {
     this.#startedAtMs = nowMs;
-    this.isOnTrust = isOnTrust;
+    this.isAfterEjection = isAfterEjection;
   }
 
   get hasRoom(): boolean {
@@ -38,7 +37,7 @@ export class SlowStart {
     this.#inFlight += 1;
   }
 
-  /** Once for each that entered. */
+  /** Once per `enter`. */
   leave(): void {
     this.#inFlight -= 1;
   }
@@ -51,7 +50,7 @@ export class SlowStart {
     this.#hasGoodEnd = true;
   }
 
-  /** What it returns: whether attempts of several keys fail, and they are more than a few. */
+  /** Returns whether attempts of several keys failed, and more than a few. */
   failed(key: string): boolean {
     this.#failures += 1;
     this.#failedKeys.add(key);

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { Suspicion } from "./suspicion.ts";
 
-test("silence has to be seen twice: a late event loop sees it once", () => {
+test("silence has to be seen twice: a delayed event loop sees it once", () => {
   const suspicion = new Suspicion();
   expect(suspicion.isWarranted(true, 1_000)).toBe(false);
   expect(suspicion.isWarranted(true, 1_049)).toBe(false);
@@ -12,7 +12,7 @@ test("silence has to be seen twice: a late event loop sees it once", () => {
   expect(late.isWarranted(true, 1_060)).toBe(false);
 });
 
-test("a raised suspicion warrants one probe at a time, until it has ended", () => {
+test("a raised suspicion warrants one probe at a time", () => {
   const suspicion = new Suspicion();
   suspicion.raise();
   expect(suspicion.isWarranted(false, 0)).toBe(true);
@@ -23,7 +23,7 @@ test("a raised suspicion warrants one probe at a time, until it has ended", () =
   expect(suspicion.tryBeginProbe()).toBe(true);
 });
 
-test("a target that answered is not suspected again at once, whatever is said of it", () => {
+test("a target that answered a probe is not suspected again at once", () => {
   const suspicion = new Suspicion();
   suspicion.raise();
   suspicion.tryBeginProbe();

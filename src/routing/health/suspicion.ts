@@ -1,11 +1,11 @@
-/** A late event loop sees silence everywhere; what was late has been read by then. */
+/** A delayed event loop sees silence everywhere; late answers have been read by the second look. */
 export const secondLookMs = 50;
-/** A target that answered a probe is not suspected again for so long. */
+/** A target that answered a probe is not suspected again for this time. */
 const quietMs = 5_000;
 
 /**
- * Whether a target should be probed though it is not ejected for all: an attempt timed out, several
- * are overdue, or the calls of one key keep failing. One probe at a time.
+ * Whether a target in service should be probed: an attempt timed out, several are overdue, or the
+ * calls of one key keep failing. One probe runs at a time.
  */
 export class Suspicion {
   #isRaised = false;
@@ -29,7 +29,7 @@ export class Suspicion {
     return this.#silentSinceMs !== undefined && nowMs - this.#silentSinceMs >= secondLookMs;
   }
 
-  /** False when one is under way. */
+  /** False while a probe is running. */
   tryBeginProbe(): boolean {
     if (this.#isProbing) return false;
     this.#isProbing = true;
@@ -42,7 +42,7 @@ export class Suspicion {
     this.#quietUntilMs = nowMs + quietMs;
   }
 
-  /** The probe failed, or told nothing. */
+  /** The probe failed or was inconclusive. */
   ended(): void {
     this.#isProbing = false;
     this.#isRaised = false;

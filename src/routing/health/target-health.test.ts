@@ -49,7 +49,7 @@ describe.each(outcomes)("%s", (outcome, meaning) => {
 });
 
 describe("failures of several keys", () => {
-  test("eject a target for all when they are five in a row, with the reason and the time", () => {
+  test("eject a target for all after five in a row, with reason and duration", () => {
     const { clock, attempt, ejected, view } = start();
     for (const key of ["a", "b", "c", "a"]) attempt("timed-out", 1, key);
     expect(view().isEjected).toBe(false);
@@ -67,7 +67,7 @@ describe("failures of several keys", () => {
     expect(view("d")).toMatchObject({ isEjected: true, ejectedForMs: 600 });
   });
 
-  test("eject it when they are half of twenty attempts, without those of the worst key", () => {
+  test("eject it when they are half of twenty attempts without the worst key", () => {
     const failTwoOfThree = (times: number, pauseMs: number) => {
       const { clock, attempt, ejected } = start();
       for (let time = 0; time < times; time += 1) {
@@ -86,7 +86,7 @@ describe("failures of several keys", () => {
 });
 
 describe("an ejected target", () => {
-  test("takes no attempt but as a last resort, also when it is due", () => {
+  test("takes attempts only as a last resort, also when it is due", () => {
     const { clock, eject, tryBegin } = start();
     eject();
     expect([tryBegin(), tryBegin({ isGuaranteed: true })]).toEqual([undefined, undefined]);
@@ -106,7 +106,7 @@ describe("an ejected target", () => {
     expect(health.tryBeginProbe(up.id)).toBeUndefined();
   });
 
-  test("returns when a probe is answered, and starts slowly", () => {
+  test("returns in slow start when a probe is answered", () => {
     const { clock, eject, probe, returned, tryBegin, view } = start();
     eject();
     clock.advance(1_000);
@@ -122,7 +122,7 @@ describe("an ejected target", () => {
     ).toHaveLength(2);
   });
 
-  test("is ejected for longer each time that a probe fails, up to a bound", () => {
+  test("is ejected for longer after each failed probe, up to a maximum", () => {
     const { clock, eject, probe, ejected } = start();
     eject();
     for (let time = 0; time < 5; time += 1) {
@@ -132,7 +132,7 @@ describe("an ejected target", () => {
     expect(ejected.map(({ forMs }) => forMs)).toEqual([1_000, 2_000, 4_000, 8_000, 10_000, 10_000]);
   });
 
-  test("returns for a call that had to be served there after it was due, and not before", () => {
+  test("returns when a last-resort call is answered after it was due, not before", () => {
     const { clock, eject, begin, returned } = start();
     eject();
     const early = begin();
@@ -144,7 +144,7 @@ describe("an ejected target", () => {
     expect(returned).toHaveLength(1);
   });
 
-  test("is ejected once more by attempts that fail together after it was due", () => {
+  test("is ejected once by attempts that fail together after it was due", () => {
     const { clock, eject, begin, ejected } = start();
     eject();
     clock.advance(1_000);
@@ -156,7 +156,7 @@ describe("an ejected target", () => {
     expect(ejected[1]?.because).toBe("the attempt after its ejection failed, at last: timed-out");
   });
 
-  test("is neither kept nor freed by attempts from before", () => {
+  test("is not affected by attempts from before the ejection", () => {
     const { clock, health, begin, eject, ejected, returned } = start();
     const early = [begin(), begin(), begin()];
     eject();
@@ -187,7 +187,7 @@ describe("a target that returned", () => {
     expect(ejected.at(-1)).toMatchObject({ key: undefined, times: 2, forMs: 2_000 });
   });
 
-  test("is in full service after ten answers and a good end: a failure counts like any other", () => {
+  test("is in full service after ten answers and a completed one: failures count normally", () => {
     const { answer, attempt, ejected, view } = returnedTarget();
     answer(9);
     expect(view().isStartingSlowly).toBe(true);
@@ -199,7 +199,7 @@ describe("a target that returned", () => {
     expect(ejected).toHaveLength(2);
   });
 
-  test("is judged by what came after: failures from before are no part of the share", () => {
+  test("is judged by attempts after its return: earlier failures do not count", () => {
     const { answer, attempt, ejected } = returnedTarget();
     answer(10);
     attempt("unavailable", 4);
@@ -208,7 +208,7 @@ describe("a target that returned", () => {
     expect(ejected).toHaveLength(1);
   });
 
-  test("has its next ejection as a first one after a healthy period as long as the last", () => {
+  test("is ejected for the first duration again after a healthy period as long as the last ejection", () => {
     const timesAfter = (healthyMs: number): number | undefined => {
       const { clock, answer, eject, ejected } = returnedTarget();
       answer(10);
@@ -221,7 +221,7 @@ describe("a target that returned", () => {
 });
 
 describe("a silent target", () => {
-  /** It used to answer within 100 ms; then three attempts wait. */
+  /** It usually answers within 100 ms; then three attempts wait. */
   function silentTarget() {
     const world = start();
     for (let time = 0; time < 20; time += 1) {
@@ -252,7 +252,7 @@ describe("a silent target", () => {
     expect(told).toEqual(["one", "two", "three"]);
   });
 
-  test("that answers its probe was only slow: it stays, and is not asked again at once", () => {
+  test("that answers its probe was only slow: it stays and is not probed again at once", () => {
     const { clock, probe, ejected, view, told } = silentTarget();
     clock.advance(400);
     view();
@@ -262,7 +262,7 @@ describe("a silent target", () => {
     expect([view().needsProbe, ejected.length, told.length]).toEqual([false, 0, 0]);
   });
 
-  test("teaches no patience: those who are served elsewhere have not waited as long as is usual", () => {
+  test("does not raise its overdue time: hedged attempts ended early", () => {
     const { clock, begin, hanging, probe, told } = silentTarget();
     const more = Array.from({ length: 30 }, () => begin());
     clock.advance(400);
@@ -274,7 +274,7 @@ describe("a silent target", () => {
     expect(told).toEqual(["one", "two", "three", "late"]);
   });
 
-  test("does not tell attempts that were answered", () => {
+  test("does not notify attempts that were answered", () => {
     const { clock, hanging, probe, told } = silentTarget();
     hanging[1]?.answered();
     hanging[2]?.ended("left");
@@ -283,7 +283,7 @@ describe("a silent target", () => {
     expect(told).toEqual(["one"]);
   });
 
-  test("is suspected after a single time-out before an answer, and not after one behind it", () => {
+  test("is suspected after one timeout before an answer, not after one within an answer", () => {
     const { attempt, begin, view } = start();
     const stalled = begin();
     stalled.answered();
@@ -293,7 +293,7 @@ describe("a silent target", () => {
     expect(view("other").needsProbe).toBe(true);
   });
 
-  test("whose whole answers take long is not: each kind of answer has its own time", () => {
+  test("is not one whose whole answers take long: streams and whole answers are timed separately", () => {
     const { clock, tryBegin, view } = silentTarget();
     for (let time = 0; time < 20; time += 1) {
       const watch = tryBegin({ isStreamed: false });
@@ -304,31 +304,31 @@ describe("a silent target", () => {
   });
 });
 
-test("a probe that could not be made tells nothing", () => {
+test("a probe that could not be sent changes nothing", () => {
   const { health, ejected, view } = start();
   health.tryBeginProbe(up.id)?.ended("nothing");
   health.tryBeginProbe(up.id)?.ended({ kind: "stale-credential", message: "" });
   expect([ejected.length, view().isEjected]).toEqual([0, false]);
 });
 
-test("the longer a target is out, the longer its probe is waited for", () => {
+test("the timeout of a probe grows with the time out of service", () => {
   const { clock, health, eject, probe, answer } = start();
   answer(20);
-  const patience = (): number => {
+  const timeoutMs = (): number => {
     const watch = health.tryBeginProbe(up.id);
     watch?.ended({ kind: "timed-out", message: "" });
-    return watch?.patienceMs ?? 0;
+    return watch?.timeoutMs ?? 0;
   };
   eject();
   clock.advance(1_000);
-  expect(patience()).toBe(250);
+  expect(timeoutMs()).toBe(250);
   clock.advance(600_000);
-  expect(patience()).toBeGreaterThan(30_000);
+  expect(timeoutMs()).toBeGreaterThan(30_000);
   clock.advance(20_000);
   probe(undefined);
 });
 
-test("a throttled target pauses, and is neither cut nor ejected; it then starts slowly", () => {
+test("a throttled target pauses without a lower limit or an ejection, then starts slowly", () => {
   const { clock, begin, ejected, tryBegin, view } = start();
   const watches = Array.from({ length: 10 }, () => begin());
   watches[0]?.ended({ kind: "throttled", message: "", retryAfterMs: 3_000 });
@@ -340,7 +340,7 @@ test("a throttled target pauses, and is neither cut nor ejected; it then starts 
   expect([tryBegin() !== undefined, tryBegin()]).toEqual([true, undefined]);
 });
 
-test("an answer after a pause makes the next pause a short one again", () => {
+test("an answer after a pause resets the length of the next one", () => {
   const { clock, answer, attempt, view } = start();
   attempt("throttled");
   clock.advance(1_000);
@@ -349,13 +349,13 @@ test("an answer after a pause makes the next pause a short one again", () => {
   expect(view().pausedForMs).toBe(1_000);
 });
 
-test("a target that names a time is not asked before, whatever it failed with", () => {
+test("a target that sends Retry-After is paused until then after any failure", () => {
   const { attempt, view } = start();
   attempt({ kind: "overloaded", message: "", retryAfterMs: 4_000 });
   expect(view().pausedForMs).toBe(4_000);
 });
 
-test("a target at its limit takes no attempt until one ends", () => {
+test("a target at its concurrency limit takes no attempt until one ends", () => {
   const { begin, tryBegin, view } = start();
   const watches = Array.from({ length: 60 }, (_, index) => begin(`k${index % 3}`));
   for (const watch of watches.slice(0, 30)) watch.ended(endOf("overloaded"));
@@ -366,11 +366,11 @@ test("a target at its limit takes no attempt until one ends", () => {
   const full = { key: "k0", hasToServe: true };
   expect(tryBegin(full)).toBeUndefined();
   expect(tryBegin({ ...full, isGuaranteed: true })).toBeDefined();
-  // Another key still has its part.
+  // Another key still has its share.
   expect(tryBegin({ key: "new", hasToServe: true })).toBeDefined();
 });
 
-test("silence after the first event is no sign of overload", () => {
+test("a timeout after the first event is no sign of overload", () => {
   const { begin, view } = start();
   const watches = Array.from({ length: 60 }, (_, index) => begin(`k${index % 3}`));
   for (const watch of watches) {
@@ -391,13 +391,13 @@ test("only the first end of an attempt counts", () => {
   expect([ejected.length, view().inFlight]).toEqual([0, 0]);
 });
 
-test("a target that the configuration no longer has is forgotten, and its attempts end in silence", () => {
+test("a removed target is forgotten, and its running attempts report nothing", () => {
   const { health, attempt, begin, ejected, returned, view } = start();
   attempt("unavailable", 4);
   const late = begin();
   health.retain(new Set(["other/m"]));
   late.ended(endOf("unavailable"));
-  // A call that began before the reload still goes there.
+  // A call from before the reload still uses the target.
   attempt("unavailable", 10);
   expect([ejected.length, returned.length]).toEqual([0, 0]);
   health.retain(new Set([up.id]));
@@ -408,7 +408,7 @@ test("a target that the configuration no longer has is forgotten, and its attemp
   expect(ejected).toHaveLength(1);
 });
 
-test("a reload keeps what is known of the targets that stay", () => {
+test("a reload keeps the health of remaining targets", () => {
   const { health, eject, view } = start();
   eject();
   health.retain(new Set([up.id, "new/m"]));
@@ -420,7 +420,7 @@ type Step =
   | { readonly passedMs: number }
   | { readonly probe: UpstreamFailureKind | undefined };
 
-test("whatever attempts and probes bring, views stay in bounds and nothing is left over", () => {
+test("for any attempts and probes, views stay in bounds and no count is left over", () => {
   const step: fc.Arbitrary<Step> = fc.oneof(
     { weight: 4, arbitrary: fc.record({ passedMs: fc.oneof(fc.nat(100), fc.nat(5_000)) }) },
     {
@@ -477,7 +477,7 @@ test("whatever attempts and probes bring, views stay in bounds and nothing is le
       for (const key of [undefined, "a", "b", "c"]) {
         const firsts = ejected.filter((event) => event.key === key && event.times === 1).length;
         const backs = returned.filter((event) => event.key === key).length;
-        // Every run of ejections begins with a first one and ends with at most one return.
+        // Ejections of a run start at the first duration, and a run ends with at most one return.
         expect(firsts).toBeLessThanOrEqual(backs + 1);
       }
     }),

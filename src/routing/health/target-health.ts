@@ -14,17 +14,17 @@ export type { TargetView } from "../target-view.ts";
 
 export interface EjectedTarget {
   readonly target: string;
-  /** The key whose calls alone failed; undefined: ejected for all. */
+  /** Set when only the calls of this key failed; undefined: ejected for all. */
   readonly key: string | undefined;
   readonly forMs: number;
-  /** How often in a row. */
+  /** Ejections in a row. */
   readonly times: number;
   readonly because: string;
 }
 
 export interface ReturnedTarget {
   readonly target: string;
-  /** Undefined: for all keys, but for those for which it is ejected alone. */
+  /** Undefined: for all keys, except those with an ejection of their own. */
   readonly key: string | undefined;
 }
 
@@ -35,34 +35,33 @@ export interface TargetHealthOptions {
   readonly onReturned: (event: ReturnedTarget) => void;
 }
 
-/** Told of one attempt by whoever makes it. It must be told of the end. */
+/** Reports one attempt. `ended` must be called. */
 export interface AttemptWatch {
-  /** The first event of a stream came, or a whole answer. */
+  /** The first event of a stream, or a whole answer, arrived. */
   answered(): void;
-  /** `left`: the caller no longer wants the answer. Only the first end counts. */
+  /** `left`: the caller no longer wants the answer. Only the first call counts. */
   ended(outcome: ObservedEnd): void;
-  /** How long the answer may take before it is overdue, milliseconds; Infinity if that is unknown. */
-  readonly patienceMs: number;
-  /** Runs something when the target is found to be silent and this attempt is overdue. */
+  /** Time in milliseconds after which the answer is overdue; Infinity if unknown. */
+  readonly overdueAfterMs: number;
+  /** Calls `run` once the target is found to be silent while this attempt is overdue. */
   whenSilent(run: () => void): void;
 }
 
-/** Told of one probe. It must be told of the end. */
+/** Reports one probe. `ended` must be called. */
 export interface ProbeWatch {
-  /** How long the first event may take, milliseconds; Infinity where too little is known. */
-  readonly patienceMs: number;
+  /** Timeout of the first event in milliseconds; Infinity if unknown. */
+  readonly timeoutMs: number;
   ended(result: ProbeResult): void;
 }
 
 /**
- * What attempts tell of their targets, for all calls of the process: targets that keep failing are
- * ejected for a time, and each gets as many attempts at once as it can do. It outlives reloads of
- * the configuration.
+ * Health of all targets, learned from the attempts of all calls: targets that keep failing are
+ * ejected for a time, and each has a concurrency limit. It outlives reloads of the configuration.
  */
 export class TargetHealth {
   readonly #options: TargetHealthOptions;
   readonly #states = new Map<string, TargetState>();
-  /** Undefined: not told yet, all are taken for configured. */
+  /** Undefined: not set yet, every target counts as configured. */
   #configured: ReadonlySet<string> | undefined;
 
   constructor(options: TargetHealthOptions) {
@@ -70,9 +69,9 @@ export class TargetHealth {
   }
 
   /**
-   * Undefined when the target takes no further attempt of the key now: it is ejected, paused, starts
-   * slowly, or is at its concurrency limit. A target that has to serve is held to its limit alone.
-   * What was sold is held to neither slow start nor limit.
+   * Undefined when the target takes no further attempt of the key now: it is ejected, paused, in
+   * slow start, or at its concurrency limit. With `hasToServe` only the limit applies, with
+   * `isGuaranteed` neither slow start nor limit.
    */
   tryBegin(target: Target, terms: AttemptTerms): AttemptWatch | undefined {
     const state = this.#stateOf(target.id);
@@ -90,29 +89,29 @@ export class TargetHealth {
         isUnderWay = false;
         this.#tell(target.id, state, state.ended(attempt, outcome, this.#moment()));
       },
-      patienceMs: state.patienceMs(attempt),
+      overdueAfterMs: state.overdueAfterMs(attempt),
       whenSilent: (run) => state.whenSilent(attempt, clock.monotonic(), run),
     };
   }
 
-  /** Undefined while another probe of the target is under way. */
+  /** Undefined while another probe of the target is running. */
   tryBeginProbe(targetId: string): ProbeWatch | undefined {
     const state = this.#stateOf(targetId);
     if (!state.tryBeginProbe()) return undefined;
     return {
-      patienceMs: state.probePatienceMs(this.#options.clock.monotonic()),
+      timeoutMs: state.probeTimeoutMs(this.#options.clock.monotonic()),
       ended: (result) => this.#tell(targetId, state, state.probeEnded(result, this.#moment())),
     };
   }
 
-  /** What the calls of a key meet at a target now. */
+  /** The state of a target for the calls of a key. */
   view(targetId: string, key: string): TargetView {
     return (
       this.#states.get(targetId)?.viewAt(this.#options.clock.monotonic(), key) ?? unknownTarget
     );
   }
 
-  /** Forgets all other targets. Attempts at them end without a trace. */
+  /** Forgets all other targets. Running attempts at them have no effect. */
   retain(ids: ReadonlySet<string>): void {
     this.#configured = ids;
     for (const id of this.#states.keys()) if (!ids.has(id)) this.#states.delete(id);
@@ -127,7 +126,7 @@ export class TargetHealth {
     const known = this.#states.get(id);
     if (known !== undefined) return known;
     const state = new TargetState();
-    // A call that began before a reload may still try a target that is gone by now.
+    // A call from before a reload may still use a removed target.
     if (this.#configured === undefined || this.#configured.has(id)) this.#states.set(id, state);
     return state;
   }

@@ -2,10 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { endOf, start, up } from "../../../test/support/target-world.ts";
 import type { AttemptWatch } from "./target-health.ts";
 
-/** What the calls of some keys do to a target, and what they must not do to the calls of others. */
+/** How the calls of some keys affect a target, and must not affect the calls of others. */
 
 describe("failures of one key", () => {
-  test("eject a target for that key alone, however many they are", () => {
+  test("eject a target only for that key, however many they are", () => {
     const { clock, attempt, ejected, view } = start();
     for (let second = 0; second < 120; second += 1) {
       attempt("timed-out", 5, "bad");
@@ -16,7 +16,7 @@ describe("failures of one key", () => {
     expect([view("bad").isEjected, view("good").isEjected]).toEqual([true, false]);
   });
 
-  test("weigh no more than half of what ejects, so that one unlucky other changes nothing", () => {
+  test("count for at most half of an ejection, so that one other failing key changes nothing", () => {
     const { attempt, ejected } = start();
     attempt("unavailable", 4, "bad");
     attempt("unavailable", 1, "unlucky");
@@ -25,7 +25,7 @@ describe("failures of one key", () => {
     expect(ejected.map(({ key }) => key)).toEqual([undefined]);
   });
 
-  test("raise the question whether it is the target: a probe that fails ejects it for all", () => {
+  test("trigger a probe, and a failed probe ejects the target for all", () => {
     const { attempt, ejected, probe, view } = start();
     attempt("unavailable", 5, "only");
     expect([view("only").isEjected, view("other").isEjected]).toEqual([true, false]);
@@ -38,7 +38,7 @@ describe("failures of one key", () => {
     expect(view("other").isEjected).toBe(true);
   });
 
-  test("a probe that is answered leaves it ejected for that key alone", () => {
+  test("an answered probe leaves it ejected only for that key", () => {
     const { clock, attempt, probe, view, returned } = start();
     attempt("unavailable", 5, "bad");
     probe(undefined);
@@ -51,7 +51,7 @@ describe("failures of one key", () => {
     expect(view("bad")).toMatchObject({ isEjected: true, ejectedForMs: 2_000 });
   });
 
-  test("of a thousand keys hold no more memory than a bound, and eject nothing for others", () => {
+  test("of a thousand keys use bounded memory and eject nothing for others", () => {
     const { attempt, view } = start();
     for (let key = 0; key < 1_000; key += 1) {
       attempt("unavailable", 5, `bad-${key}`);
@@ -62,7 +62,7 @@ describe("failures of one key", () => {
   });
 });
 
-/** A target that serves forty keys, each call as long as it is said, of which some fail. */
+/** A target that serves forty keys with calls of a given length, some of which fail. */
 function serveFor(
   {
     seconds,
@@ -104,12 +104,12 @@ describe("a target of which one call in a hundred fails", () => {
       const load = { seconds: 300, perSecond: 50, streamMs, failEvery: 99 };
       const { ejected, refused } = serveFor(load);
       expect(ejected).toEqual([]);
-      // Single keys may meet two of them in a row right after an ejection of their own.
+      // A single key may see two failures in a row right after its own ejection.
       expect(refused).toBeLessThan(300 * 50 * 0.01);
     },
   );
 
-  test("is in service again soon after an outage, however long its streams are", () => {
+  test("is back in service soon after an outage, however long its streams are", () => {
     const world = start();
     world.eject();
     world.clock.advance(1_000);
@@ -121,7 +121,7 @@ describe("a target of which one call in a hundred fails", () => {
 });
 
 describe("two keys whose calls fail", () => {
-  test("in the same moment eject nothing for fifty others whose calls are answered", () => {
+  test("at the same time eject nothing for fifty others whose calls are answered", () => {
     const { clock, begin, ejected } = start();
     for (let call = 0; call < 500; call += 1) {
       clock.advance(2);
@@ -134,7 +134,7 @@ describe("two keys whose calls fail", () => {
   });
 });
 
-test("the failures of a key that is ejected alone are not blamed on the others", () => {
+test("the failures of a key with its own ejection do not count for the others", () => {
   const { clock, attempt, ejected, view } = start();
   for (let call = 0; call < 60; call += 1) {
     clock.advance(50);
@@ -147,7 +147,7 @@ test("the failures of a key that is ejected alone are not blamed on the others",
   expect(view("other").isEjected).toBe(false);
 });
 
-test("what began in a slow start and fails long after it counts like any other failure", () => {
+test("a failure long after the slow start that the attempt began in counts normally", () => {
   const { clock, eject, probe, begin, answer, ejected, view } = start();
   eject();
   clock.advance(1_000);
@@ -161,7 +161,7 @@ test("what began in a slow start and fails long after it counts like any other f
   expect(view("a").isEjected).toBe(false);
 });
 
-test("the 429s of one key pause the target for it alone while others are answered", () => {
+test("the 429s of one key pause the target only for it while others are answered", () => {
   const { clock, attempt, view } = start();
   for (let second = 0; second < 60; second += 1) {
     attempt("ok", 5, "good");

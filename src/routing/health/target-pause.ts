@@ -1,11 +1,11 @@
 import { ThrottlePause } from "./throttle-pause.ts";
 
-/** Keys for which a target may pause alone; the one that was first makes room. */
+/** Limit on keys with a pause of their own; the oldest is dropped. */
 const mostKeys = 64;
-/** A target that answered another key so recently is not at its limit for all. */
+/** A target that answered another key this recently is not throttled for all. */
 const recentlyMs = 1_000;
 
-/** Pauses of one target: for the key that its provider limits, and for all. */
+/** Pauses of one target, for throttled keys and for all. */
 export class TargetPause {
   readonly #forAll = new ThrottlePause();
   readonly #byKey = new Map<string, ThrottlePause>();
@@ -19,8 +19,8 @@ export class TargetPause {
   }
 
   /**
-   * The provider refused an attempt for the number of requests, or of tokens: for all calls, unless
-   * it goes on answering those of another key. What it returns: whether the pause is for all.
+   * The provider refused an attempt because of a rate limit. The pause is for all keys unless those
+   * of another are still answered. Returns whether it is for all.
    */
   throttled(key: string, nowMs: number, retryAfterMs?: number): boolean {
     const answersOther =
@@ -34,7 +34,7 @@ export class TargetPause {
     return isForAll;
   }
 
-  /** The provider named a time. */
+  /** The provider sent a Retry-After. */
   asked(nowMs: number, retryAfterMs: number): void {
     this.#forAll.asked(nowMs, retryAfterMs);
   }

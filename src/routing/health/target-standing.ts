@@ -2,19 +2,19 @@ import type { EjectionSettings } from "../../domain/routing-settings.ts";
 import { Ejection, type EjectionNotice, type ScopedAttempt } from "./ejection.ts";
 import { FailureTally } from "./failure-tally.ts";
 
-/** What an event changed about a target. */
+/** A change of a target's ejections. */
 export interface TargetChange {
-  /** Undefined: for all keys. */
+  /** Undefined: all keys. */
   readonly key: string | undefined;
-  /** Undefined: it returned. */
+  /** Undefined: the target returned. */
   readonly ejected: EjectionNotice | undefined;
 }
 
-/** An attempt as the ejections of its target see it. */
+/** The state of the target's ejections when an attempt began. */
 export interface StandingAttempt {
   readonly key: string;
   readonly all: ScopedAttempt;
-  /** Undefined while the target was never ejected for the key alone. */
+  /** Undefined if the target was never ejected for the key alone. */
   readonly own: ScopedAttempt | undefined;
 }
 
@@ -24,22 +24,22 @@ export interface Moment {
 }
 
 export interface FailureMoment extends Moment {
-  /** The target had answered, and the answer broke off. */
+  /** The failure broke off an answer. */
   readonly isAnswered: boolean;
 }
 
-/** Keys for which a target may be ejected alone; the one that was first makes room. */
+/** Limit on keys with an ejection of their own; the oldest is dropped. */
 const mostKeys = 64;
 const afterReturn = "it failed again after its return";
 
 /**
- * Whether a target is ejected: for all keys, when the calls of several fail or a probe does, or for
- * one key, when its calls alone fail.
+ * Ejections of a target: for all keys when calls of several or a probe fail, or for one key when
+ * only its calls fail.
  */
 export class TargetStanding {
   readonly #forAll = new Ejection();
   readonly #byKey = new Map<string, Ejection>();
-  /** Failures before the first event, and failures behind it: an answer clears the first alone. */
+  /** Failures before and after the first event: an answer resets only the first. */
   readonly #unanswered = new FailureTally();
   readonly #brokenOff = new FailureTally();
 
@@ -47,7 +47,7 @@ export class TargetStanding {
     return this.#forAll.isEjected || this.#byKey.get(key)?.isEjected === true;
   }
 
-  /** How long it has been out of service for all; 0 in service. */
+  /** Time out of service for all keys; 0 in service. */
   outForMs(nowMs: number): number {
     return this.#forAll.outForMs(nowMs);
   }
@@ -56,7 +56,7 @@ export class TargetStanding {
     return this.#forAll.isEjected;
   }
 
-  /** The ejection that the calls of the key meet: the longer one. */
+  /** The longer of the ejections that apply to the key. */
   ejectionFor(key: string, nowMs: number): Ejection {
     const own = this.#byKey.get(key);
     const isOwn = own?.isEjected === true && own.leftMs(nowMs) >= this.#forAll.leftMs(nowMs);
@@ -93,7 +93,7 @@ export class TargetStanding {
     return this.lived(attempt, nowMs);
   }
 
-  /** It was answered to its end. */
+  /** The answer was completed. */
   endedWell(attempt: StandingAttempt, nowMs: number): readonly TargetChange[] {
     for (const scoped of scopesIn(attempt)) scoped.slowStart?.endedWell();
     const changes = this.#showedLife(attempt, nowMs);
@@ -101,7 +101,7 @@ export class TargetStanding {
     return changes;
   }
 
-  /** The target showed that it works, whatever becomes of the attempt. */
+  /** The target showed that it works, even if the attempt fails. */
   lived(attempt: StandingAttempt, nowMs: number): readonly TargetChange[] {
     const changes = this.#showedLife(attempt, nowMs);
     if (this.#isCurrent(attempt)) this.#unanswered.succeeded(attempt.key, nowMs);
@@ -117,15 +117,16 @@ export class TargetStanding {
     const { nowMs, settings } = moment;
     const tally = moment.isAnswered ? this.#brokenOff : this.#unanswered;
     tally.failed(key, nowMs);
-    const isOfSeveral = isOnTrust(all, nowMs) && all.slowStart?.failed(key) === true;
+    const isOfSeveral = isAfterEjection(all, nowMs) && all.slowStart?.failed(key) === true;
     const forAll = isOfSeveral ? afterReturn : tally.reasonForAll(nowMs, settings);
     if (forAll !== undefined) return this.#eject(undefined, moment, lastly(forAll, kind));
-    const isBack = isOnTrust(all, nowMs) || (own !== undefined && isOnTrust(own, nowMs));
+    const isBack =
+      isAfterEjection(all, nowMs) || (own !== undefined && isAfterEjection(own, nowMs));
     const forKey = isBack ? afterReturn : tally.reasonForKey(key, nowMs, settings);
     return forKey === undefined ? undefined : this.#eject(key, moment, lastly(forKey, kind));
   }
 
-  /** A probe was answered: what is due to end ends. */
+  /** Ends due ejections. */
   probeAnswered(nowMs: number): readonly TargetChange[] {
     const changes: TargetChange[] = [];
     if (this.#forAll.isDue(nowMs)) changes.push(this.#return(undefined, nowMs));
@@ -136,8 +137,8 @@ export class TargetStanding {
   }
 
   probeFailed(kind: string, moment: Moment): TargetChange | undefined {
-    const isInVain = this.#forAll.isEjected && !this.#forAll.isDue(moment.nowMs);
-    return isInVain ? undefined : this.#eject(undefined, moment, `a probe failed: ${kind}`);
+    const isEarly = this.#forAll.isEjected && !this.#forAll.isDue(moment.nowMs);
+    return isEarly ? undefined : this.#eject(undefined, moment, `a probe failed: ${kind}`);
   }
 
   #failedWhileEjected(
@@ -160,7 +161,7 @@ export class TargetStanding {
     return changes;
   }
 
-  /** Whether nothing was decided since the attempt began. */
+  /** Whether the ejections have not changed since the attempt began. */
   #isCurrent({ key, all, own }: StandingAttempt): boolean {
     const ownPeriod = this.#byKey.get(key)?.period ?? 0;
     return all.period === this.#forAll.period && (own?.period ?? 0) === ownPeriod;
@@ -207,9 +208,9 @@ function scopesIn({ all, own }: StandingAttempt): readonly ScopedAttempt[] {
   return own === undefined ? [all] : [all, own];
 }
 
-/** Whether the attempt is part of a slow start after an ejection, and that still goes on. */
-function isOnTrust({ scope, slowStart }: ScopedAttempt, nowMs: number): boolean {
-  return slowStart?.isOnTrust === true && scope.slowStartAt(nowMs) === slowStart;
+/** Whether the attempt belongs to a slow start after an ejection that is still running. */
+function isAfterEjection({ scope, slowStart }: ScopedAttempt, nowMs: number): boolean {
+  return slowStart?.isAfterEjection === true && scope.slowStartAt(nowMs) === slowStart;
 }
 
 function decides({ scope, isTrial, period }: ScopedAttempt): boolean {

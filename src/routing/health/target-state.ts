@@ -12,36 +12,36 @@ import {
 import type { TargetView } from "../target-view.ts";
 import { WaitingAttempts } from "./waiting-attempts.ts";
 
-/** How an attempt ended: well, because its caller no longer wanted it, or by a failure. */
+/** How an attempt ended: completed, abandoned by its caller, or failed. */
 export type ObservedEnd = "ok" | "left" | UpstreamFailureDetails;
 
-/** What a probe found; `nothing` where it could not be made. */
+/** Result of a probe; `nothing` if it could not be sent. */
 export type ProbeResult = "answered" | "nothing" | UpstreamFailureDetails;
 
-/** Who makes an attempt, and what it is not held to. */
+/** The key of an attempt, and the limits it is exempt from. */
 export interface AttemptTerms {
   readonly key: string;
   readonly isStreamed: boolean;
-  /** Nothing better is left, so the target serves even if it is ejected or starts slowly. */
+  /** Nothing better is left: the target serves even if it is ejected or in slow start. */
   readonly hasToServe?: boolean;
-  /** The attempt is within what was sold. */
+  /** The call is within provisioned units. */
   readonly isGuaranteed?: boolean;
 }
 
-/** An attempt under way. */
+/** A running attempt. */
 export interface WatchedAttempt {
   readonly isStreamed: boolean;
   readonly beganMs: number;
   readonly standing: StandingAttempt;
   isAnswered: boolean;
-  /** Runs when the target turns out to be silent while the attempt waits for its answer. */
+  /** Called when the target is found to be silent while the attempt is overdue. */
   onSilent?: () => void;
 }
 
-/** An outage has to last twenty times as long for a probe to be waited for. */
-const probePartOfOutage = 1 / 20;
+/** Timeout of a probe as a part of the time out of service. */
+const probeTimeoutShare = 1 / 20;
 
-/** All that is remembered of one target, of bounded size. Callers name the time. */
+/** The health of one target, of bounded size. */
 export class TargetState {
   readonly #standing = new TargetStanding();
   readonly #limit = new ConcurrencyLimit();
@@ -49,7 +49,7 @@ export class TargetState {
   readonly #streams = new WaitingAttempts<WatchedAttempt>();
   readonly #wholes = new WaitingAttempts<WatchedAttempt>();
   readonly #suspicion = new Suspicion();
-  /** A probe timed out, and nothing was answered since. */
+  /** A probe timed out, and no answer has come since. */
   #isSilent = false;
 
   /** Undefined when the target takes no further attempt of the key now. */
@@ -67,7 +67,7 @@ export class TargetState {
     return attempt;
   }
 
-  /** The first event of a stream came, or a whole answer. */
+  /** The first event of a stream, or a whole answer, arrived. */
   answered(attempt: WatchedAttempt, nowMs: number): readonly TargetChange[] {
     const { key } = attempt.standing;
     attempt.isAnswered = true;
@@ -83,7 +83,7 @@ export class TargetState {
     const { standing, isAnswered } = attempt;
     this.#waitingOf(attempt).ended(attempt);
     if (end === "left" && !isAnswered) {
-      // Of a silent target it would teach that silence is usual.
+      // While the target is silent, waits are no measure of its usual time.
       const { time } = this.#waitingOf(attempt);
       if (!this.#isSilent) time.unanswered(nowMs, nowMs - attempt.beganMs);
     } else if (typeof end !== "string") this.#learn(attempt, end, nowMs);
@@ -102,7 +102,7 @@ export class TargetState {
     }
   }
 
-  /** False when one is under way. Whoever begins one must end it. */
+  /** False while a probe is running. Otherwise `probeEnded` must be called. */
   tryBeginProbe(): boolean {
     return this.#suspicion.tryBeginProbe();
   }
@@ -126,20 +126,21 @@ export class TargetState {
   }
 
   /**
-   * How long the first event of a probe is waited for, milliseconds. The longer a target is out, the more time it gets: it may have become slower.
+   * Timeout of a probe's first event. It grows with the time out of service: the target may be
+   * slower.
    */
-  probePatienceMs(nowMs: number): number {
+  probeTimeoutMs(nowMs: number): number {
     // Whole answers take at least as long as their first event.
-    const usualMs = Math.min(this.#streams.time.patienceMs, this.#wholes.time.patienceMs);
-    return Math.max(usualMs, this.#standing.outForMs(nowMs) * probePartOfOutage);
+    const usualMs = Math.min(this.#streams.time.overdueAfterMs, this.#wholes.time.overdueAfterMs);
+    return Math.max(usualMs, this.#standing.outForMs(nowMs) * probeTimeoutShare);
   }
 
-  /** When an attempt that began now would be overdue. */
-  patienceMs({ isStreamed }: Pick<WatchedAttempt, "isStreamed">): number {
-    return this.#waitingOf({ isStreamed }).time.patienceMs;
+  /** Time after which an attempt that begins now is overdue. */
+  overdueAfterMs({ isStreamed }: Pick<WatchedAttempt, "isStreamed">): number {
+    return this.#waitingOf({ isStreamed }).time.overdueAfterMs;
   }
 
-  /** Runs something when the target is found to be silent, if the attempt is overdue by then. */
+  /** Calls `run` when the target is found to be silent while the attempt is overdue. */
   whenSilent(attempt: WatchedAttempt, nowMs: number, run: () => void): void {
     attempt.onSilent = run;
     const isWaiting = !attempt.isAnswered && this.#waitingOf(attempt).isOverdue(attempt, nowMs);
@@ -185,12 +186,12 @@ export class TargetState {
   ): readonly TargetChange[] {
     const change = this.#standing.failed(standing, kind, { ...moment, isAnswered });
     if (change === undefined) return [];
-    // Is it the target that is broken, or what the key sends?
+    // A probe decides whether the target is broken or only the requests of the key.
     if (change.key !== undefined) this.#suspicion.raise();
     return [change];
   }
 
-  /** What a failure teaches beside whether the target is broken. */
+  /** Updates limit, suspicion and pauses after a failure. */
   #learn(
     { standing, isAnswered }: WatchedAttempt,
     failure: UpstreamFailureDetails,

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { ThrottlePause } from "./throttle-pause.ts";
 
-test("a provider that names a time is not asked before, but for no more than five minutes", () => {
+test("a Retry-After is honoured up to five minutes", () => {
   const pause = new ThrottlePause();
   pause.throttled(0, 3_000);
   expect(pause.leftMs(1_000)).toBe(2_000);
@@ -12,7 +12,7 @@ test("a provider that names a time is not asked before, but for no more than fiv
   expect(pause.leftMs(4_000)).toBe(300_000);
 });
 
-test("one that names none is not asked for a second, then twice as long each time, to a bound", () => {
+test("without a Retry-After the pause is a second and doubles each time, up to a maximum", () => {
   const pause = new ThrottlePause();
   const pauses: number[] = [];
   let nowMs = 0;
@@ -24,13 +24,13 @@ test("one that names none is not asked for a second, then twice as long each tim
   expect(pauses).toEqual([1_000, 2_000, 4_000, 5_000, 5_000, 5_000, 5_000, 5_000]);
 });
 
-test("attempts that are refused together are one refusal", () => {
+test("attempts that are throttled together count once", () => {
   const pause = new ThrottlePause();
   for (let attempt = 0; attempt < 50; attempt += 1) pause.throttled(attempt, undefined);
   expect(pause.leftMs(49)).toBe(951);
 });
 
-test("an answer after the pause starts it anew, one of an attempt from before does not", () => {
+test("an answer after the pause resets it, one from before does not", () => {
   const pause = new ThrottlePause();
   pause.throttled(0, undefined);
   pause.answered(500);
@@ -41,7 +41,7 @@ test("an answer after the pause starts it anew, one of an attempt from before do
   expect(pause.leftMs(3_000)).toBe(1_000);
 });
 
-test("one that keeps naming a short time is asked ever more rarely", () => {
+test("repeated short Retry-Afters still lead to growing pauses", () => {
   const pause = new ThrottlePause();
   const pauses: number[] = [];
   let nowMs = 0;

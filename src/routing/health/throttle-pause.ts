@@ -1,11 +1,11 @@
-/** Where the provider does not say how long; each time in a row it is twice as long. */
+/** First pause without a Retry-After; it doubles each time in a row. */
 const firstPauseMs = 1_000;
-/** A target that works again gets its calls back within seconds. */
+/** Low, so that a recovered target gets its calls back within seconds. */
 const longestOwnPauseMs = 5_000;
-/** No provider can take a target away for longer by its word. */
+/** Limit on a pause that the provider asks for. */
 const longestPauseMs = 300_000;
 
-/** For how long a target gets no calls because its provider limits requests, or asked for it. */
+/** The pause of a target whose provider throttles requests or sent a Retry-After. */
 export class ThrottlePause {
   #endsMs = Number.NEGATIVE_INFINITY;
   #timesInRow = 0;
@@ -15,11 +15,11 @@ export class ThrottlePause {
   }
 
   /**
-   * The provider refused an attempt for the number of requests. It pauses for the time that the
-   * provider named, or for the growing time of its own where that is longer.
+   * The provider throttled an attempt. The pause lasts for its Retry-After or the growing default,
+   * whichever is longer.
    */
   throttled(nowMs: number, retryAfterMs = 0): void {
-    // Refusals of attempts that were under way together are one.
+    // Attempts that were running together and throttled together count once.
     if (this.leftMs(nowMs) === 0) {
       this.#timesInRow += 1;
       const pauseMs = Math.min(longestOwnPauseMs, firstPauseMs * 2 ** (this.#timesInRow - 1));
@@ -28,12 +28,12 @@ export class ThrottlePause {
     this.asked(nowMs, retryAfterMs);
   }
 
-  /** The provider named a time. */
+  /** The provider sent a Retry-After. */
   asked(nowMs: number, retryAfterMs: number): void {
     this.#endsMs = Math.max(this.#endsMs, nowMs + Math.min(retryAfterMs, longestPauseMs));
   }
 
-  /** An attempt was answered. One from before the pause says nothing about its reason. */
+  /** An attempt was answered. During a pause that is from before it, and does not count. */
   answered(nowMs: number): void {
     if (this.leftMs(nowMs) === 0) this.#timesInRow = 0;
   }

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { WaitingAttempts, type WaitingAttempt } from "./waiting-attempts.ts";
 
-/** A target that used to answer within 100 ms: what takes longer than 250 ms is overdue. */
+/** A target that usually answers within 100 ms, so that 250 ms are overdue. */
 function start() {
   const waiting = new WaitingAttempts();
   const begin = (beganMs: number): WaitingAttempt => {
@@ -14,7 +14,7 @@ function start() {
   return { waiting, begin, answer };
 }
 
-test("three overdue attempts without an answer since show that a target is silent", () => {
+test("a target is silent after three overdue attempts without an answer in between", () => {
   const { waiting, begin } = start();
   begin(1_000);
   begin(1_010);
@@ -24,14 +24,14 @@ test("three overdue attempts without an answer since show that a target is silen
   expect(waiting.isSilent(1_271)).toBe(true);
 });
 
-test("an answer to a later attempt shows that it is not", () => {
+test("an answer to a later attempt shows that it is not silent", () => {
   const { waiting, begin, answer } = start();
   for (const beganMs of [1_000, 1_010, 1_020]) begin(beganMs);
   answer(begin(1_100), 1_200);
   expect(waiting.isSilent(9_000)).toBe(false);
 });
 
-test("long answers from before hide no silence that came after", () => {
+test("earlier long answers do not hide a later silence", () => {
   const { waiting, begin, answer } = start();
   for (const beganMs of [1_000, 1_010, 1_020]) begin(beganMs);
   answer(begin(1_100), 1_200);
@@ -40,13 +40,13 @@ test("long answers from before hide no silence that came after", () => {
   expect(waiting.overdue(2_271)).toHaveLength(6);
 });
 
-test("one whose usual time is not known has three seconds", () => {
+test("attempts are overdue after three seconds while the usual time is unknown", () => {
   const waiting = new WaitingAttempts();
   for (let count = 0; count < 9; count += 1) waiting.add({ beganMs: count });
   expect([waiting.isSilent(3_002), waiting.isSilent(3_003)]).toEqual([false, true]);
 });
 
-test("attempts that have ended are not waited for", () => {
+test("ended attempts do not count as overdue", () => {
   const { waiting, begin } = start();
   const attempts = [1_000, 1_010, 1_020].map(begin);
   expect(waiting.isSilent(2_000)).toBe(true);

@@ -1,6 +1,6 @@
 import { AnswerTime } from "./answer-time.ts";
 
-/** So many overdue attempts, and no answer since the first of them began, are no chance. */
+/** So many overdue attempts, with no answer since the first began, make a target silent. */
 const overdueForSilence = 3;
 
 /** An attempt that has no answer yet. */
@@ -9,12 +9,12 @@ export interface WaitingAttempt {
 }
 
 /**
- * Attempts of one kind (streamed or whole) that wait for the answer of a target, oldest first. Tells
- * when a target that used to answer has fallen silent, long before its time limits end.
+ * Attempts of one kind (streamed or whole) that wait for an answer of a target, oldest first.
+ * Detects a silent target long before timeouts do.
  */
 export class WaitingAttempts<Attempt extends WaitingAttempt> {
   readonly #waiting = new Set<Attempt>();
-  /** Of those, the ones that began after the last answer. */
+  /** Waiting attempts that began after the last answer. */
   readonly #sinceAnswer = new Set<Attempt>();
   readonly #time = new AnswerTime();
 
@@ -33,14 +33,14 @@ export class WaitingAttempts<Attempt extends WaitingAttempt> {
     this.#time.answered(nowMs, nowMs - attempt.beganMs);
   }
 
-  /** It ended without an answer. */
+  /** The attempt ended without an answer. */
   ended(attempt: Attempt): void {
     this.#waiting.delete(attempt);
     this.#sinceAnswer.delete(attempt);
   }
 
   isOverdue({ beganMs }: Attempt, nowMs: number): boolean {
-    return nowMs - beganMs > this.#time.patienceMs;
+    return nowMs - beganMs > this.#time.overdueAfterMs;
   }
 
   overdue(nowMs: number): readonly Attempt[] {

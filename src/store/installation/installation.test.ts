@@ -128,7 +128,7 @@ test(
   "a start that ended anywhere on its way is followed by one that succeeds",
   withBench(async (bench) => {
     // With the tables, without anything in the directory.
-    openDatabase(bench.databasePath, { busyTimeoutMs: 10, isCreating: true }).close();
+    (await openDatabase(bench.databasePath, { busyTimeoutMs: 10, isCreating: true })).close();
     await bench.open();
     // With all but the row.
     using database = new Database(bench.databasePath);

@@ -9,7 +9,7 @@ import { AuditSeals } from "../../domain/audit/audit-seals.ts";
 import type { Peppers } from "../../domain/keys/peppers.ts";
 import { auditEntryOf } from "../../../test/contracts/control-fixtures.ts";
 import { SqliteConnection } from "./connection/connection.ts";
-import { SqliteControlStore } from "./control-store.ts";
+import { SqlControlStore } from "../repositories/control-store.ts";
 import { migrations, versionWithSeals } from "./connection/migrations.ts";
 
 const { signal } = new AbortController();
@@ -54,11 +54,11 @@ function writeDatabase(path: string, first: number, last: number): void {
 async function open<Result>(
   path: string,
   peppers: Peppers,
-  work: (store: SqliteControlStore, connection: SqliteConnection) => Promise<Result>,
+  work: (store: SqlControlStore, connection: SqliteConnection) => Promise<Result>,
 ): Promise<Result> {
   const seals = new AuditSeals(peppers);
   await using connection = new SqliteConnection({ path, busyTimeoutMs: 10, seals });
-  return await work(new SqliteControlStore(connection), connection);
+  return await work(new SqlControlStore(connection), connection);
 }
 
 function attack(path: string, sql: string): void {
@@ -68,7 +68,7 @@ function attack(path: string, sql: string): void {
   database.run(sql);
 }
 
-const verify = (store: SqliteControlStore) => store.verifyAudit(signal);
+const verify = (store: SqlControlStore) => store.verifyAudit(signal);
 
 test(
   "a chain without seals is taken over as it is, and goes on with them",
@@ -113,7 +113,7 @@ test(
 test(
   "after a rotation nothing of the audit needs the old pepper, and what is forged still shows",
   withPath(async (path) => {
-    const append = (at: number) => (store: SqliteControlStore) =>
+    const append = (at: number) => (store: SqlControlStore) =>
       store.change((to) => to.audit.append(auditEntryOf(at)));
     for (const at of [1, 2, 3]) await open(path, testPeppers("old"), append(at));
     const limits = { now: 100, audit: 2, keys: 0, access: 0, replies: 0 };

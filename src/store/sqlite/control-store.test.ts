@@ -1,18 +1,18 @@
 import { controlStoreContract } from "../../../test/contracts/control-store-contract.ts";
 import { keyStoreContract } from "../../../test/contracts/key-store-contract.ts";
 import { SqliteConnection } from "./connection/connection.ts";
-import { SqliteControlStore } from "./control-store.ts";
-import { SqliteKeyStore } from "./key-store.ts";
+import { SqlControlStore } from "../repositories/control-store.ts";
+import { SqlKeyStore } from "../repositories/key-store.ts";
 import { testPeppers } from "../../../test/support/test-peppers.ts";
 import { AuditSeals } from "../../domain/audit/audit-seals.ts";
 
-controlStoreContract("SQLite", () => new SqliteControlStore(connect()));
+controlStoreContract("SQLite", () => new SqlControlStore(connect()));
 
 keyStoreContract("SQLite", (clock) => {
   const connection = connect();
   return {
-    keys: new SqliteKeyStore(connection, clock),
-    control: new SqliteControlStore(connection),
+    keys: new SqlKeyStore(connection, clock),
+    control: new SqlControlStore(connection),
   };
 });
 

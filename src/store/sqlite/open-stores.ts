@@ -1,21 +1,21 @@
 import { AuditSeals } from "../../domain/audit/audit-seals.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { Peppers } from "../../domain/keys/peppers.ts";
+import { SqlControlStore } from "../repositories/control-store.ts";
+import { SqlKeyStore } from "../repositories/key-store.ts";
+import { SqlReplyStore } from "../repositories/reply-store.ts";
+import { SqlUsageReports } from "../repositories/usage/usage-reports.ts";
 import { SqliteConnection, type SqliteOptions } from "./connection/connection.ts";
-import { SqliteControlStore } from "./control-store.ts";
-import { SqliteKeyStore } from "./key-store.ts";
 import type { DroppedRows } from "./usage/rollup/late-rows.ts";
-import { SqliteReplyStore } from "./reply-store.ts";
-import { SqliteUsageReports } from "./usage/usage-reports.ts";
 import { SqliteUsageStore } from "./usage/usage-store.ts";
 
 export interface SqliteStores {
   readonly connection: SqliteConnection;
-  readonly control: SqliteControlStore;
-  readonly keys: SqliteKeyStore;
+  readonly control: SqlControlStore;
+  readonly keys: SqlKeyStore;
   readonly usage: SqliteUsageStore;
-  readonly replies: SqliteReplyStore;
-  readonly reports: SqliteUsageReports;
+  readonly replies: SqlReplyStore;
+  readonly reports: SqlUsageReports;
 }
 
 export interface StoreOptions extends Pick<
@@ -37,10 +37,10 @@ export function openStores(path: string, clock: Clock, options: StoreOptions): S
   const connection = new SqliteConnection({ path, busyTimeoutMs, clock, seals, ...ofConnection });
   return {
     connection,
-    control: new SqliteControlStore(connection),
-    keys: new SqliteKeyStore(connection, clock),
+    control: new SqlControlStore(connection),
+    keys: new SqlKeyStore(connection, clock),
     usage: new SqliteUsageStore(connection, onDropped),
-    replies: new SqliteReplyStore(connection),
-    reports: new SqliteUsageReports(connection),
+    replies: new SqlReplyStore(connection),
+    reports: new SqlUsageReports(connection),
   };
 }

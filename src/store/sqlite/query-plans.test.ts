@@ -5,109 +5,105 @@ import {
   keyOf,
   secretOf,
 } from "../../../test/contracts/control-fixtures.ts";
+import { plansOf } from "../../../test/support/query-plans.ts";
+import { testPeppers } from "../../../test/support/test-peppers.ts";
+import { AuditSeals } from "../../domain/audit/audit-seals.ts";
+import type { AuditFilter, ControlView, KeyFilter } from "../control-store.ts";
+import { SqlControlStore } from "../repositories/control-store.ts";
+import { encodeCursor, encodeSequence } from "../repositories/cursor.ts";
+import { SqlKeyStore } from "../repositories/key-store.ts";
 import { SqliteConnection } from "./connection/connection.ts";
-import { SqliteControlStore } from "./control-store.ts";
-import { encodeCursor, encodeSequence } from "./cursor.ts";
-import { changesSql, removalsSql, secretsSql } from "./key-store.ts";
-import { pruneSteps } from "./prune-control.ts";
-import {
-  type Condition,
-  listStatement,
-  type SqlValue,
-  type TableEntity,
-  type TableSpec,
-} from "./table.ts";
-import { accountTable } from "./tables/account-table.ts";
-import { applicationTable } from "./tables/application-table.ts";
-import { auditListStatement } from "./tables/audit-table.ts";
-import { countLiveSql, keyTable, soldUnitsStatement } from "./tables/key-table.ts";
-import { tokenTable } from "./tables/token-table.ts";
-import { userTable } from "./tables/user-table.ts";
 
 /** Lists must cost what their page costs, however many rows there are. */
 describe("plans of queries", () => {
-  const connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });
+  const seals = new AuditSeals(testPeppers());
+  const connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10, seals });
+  const store = new SqlControlStore(connection);
 
-  beforeAll(async () => {
-    await fill(new SqliteControlStore(connection));
-  });
+  beforeAll(() => fill(store));
 
-  function planOf({ sql, values }: Condition): Promise<readonly string[]> {
-    return connection.use((database) =>
-      database
-        .query<{ detail: string }, SqlValue[]>(`EXPLAIN QUERY PLAN ${sql}`)
-        .all(...values)
-        .map(({ detail }) => detail),
-    );
+  /** The steps of all statements that reading takes. */
+  async function stepsOf(
+    read: (view: ControlView) => Promise<unknown>,
+  ): Promise<readonly string[]> {
+    const plans = await plansOf(connection, () => store.read(read));
+    return plans.flatMap(({ steps }) => steps);
   }
 
-  async function expectIndexed(statement: Condition): Promise<void> {
-    const plan = await planOf(statement);
-    const scans = plan.filter((step) => !/ USING (COVERING )?I|^LIST SUBQUERY/.test(step));
-    expect(scans).toEqual([]);
+  function expectIndexed(steps: readonly string[]): void {
+    expect(steps.filter((step) => !/ USING (COVERING )?I|^LIST SUBQUERY/.test(step))).toEqual([]);
   }
 
   const page = { limit: 50, after: encodeCursor({ at: 5_000, id: "x" }) };
-  const lists = <Entity extends TableEntity, Row, Filter>(
-    spec: TableSpec<Entity, Row, Filter>,
-    filters: readonly Filter[],
-  ): readonly Condition[] => filters.map((filter) => listStatement(spec, filter, page));
+  /** Of the list alone: what it may look at is found by a statement before it. */
+  async function stepsOfKeys(filter: KeyFilter): Promise<readonly string[]> {
+    const plans = await plansOf(connection, () =>
+      store.read((view) => view.keys.list(filter, page)),
+    );
+    return plans.at(-1)?.steps ?? [];
+  }
 
   test("every list of entities follows an index in its order", async () => {
     const isActive = { value: true, now: 1 };
-    const statements = [
-      ...lists(accountTable, [{}]),
-      ...lists(applicationTable, [{}, { environment: "e" }]),
-      ...lists(keyTable, [
-        {},
-        { isActive },
-        { accountId: "a", isActive },
-        { accountId: "a", environment: "e" },
-        { applicationId: "a", plan: "p" },
-        { applicationId: "a", accountId: "a" },
-        { environment: "e", plan: "p" },
-        { provisionedPool: "m", accountId: "a", plan: "p", countsAt: 1 },
-      ]),
-      ...lists(userTable, [{}, { role: "auditor" }, { accountId: "a" }]),
-      ...lists(tokenTable, [{}, { userId: "u" }]),
+    const filters: readonly KeyFilter[] = [
+      {},
+      { isActive },
+      { accountId: "a", isActive },
+      { accountId: "a", environment: "e" },
+      { applicationId: "a", plan: "p" },
+      { applicationId: "a", accountId: "a" },
+      { environment: "e", plan: "p" },
+      { provisionedPool: "m", accountId: "a", plan: "p", countsAt: 1 },
     ];
-    for (const statement of statements) await expectIndexed(statement);
+    for (const filter of filters) {
+      expectIndexed(await stepsOf((view) => view.keys.list(filter, page)));
+    }
+    expectIndexed(await stepsOf((view) => view.accounts.list({}, page)));
+    for (const filter of [{}, { environment: "e" }]) {
+      expectIndexed(await stepsOf((view) => view.applications.list(filter, page)));
+    }
+    for (const filter of [{}, { role: "auditor" }, { accountId: "a" }] as const) {
+      expectIndexed(await stepsOf((view) => view.users.list(filter, page)));
+    }
+    for (const filter of [{}, { userId: "u" }]) {
+      expectIndexed(await stepsOf((view) => view.tokens.list(filter, page)));
+    }
   });
 
   test("lists of one account read its rows alone", async () => {
-    const keys = await planOf(listStatement(keyTable, { accountId: "a" }, page));
+    const keys = await stepsOfKeys({ accountId: "a" });
     expect(keys[0]).toContain("keys_by_account (account_id=? AND");
-    const ofApplication = { accountId: "a", applicationId: "b" };
-    const narrower = await planOf(listStatement(keyTable, ofApplication, page));
+    const narrower = await stepsOfKeys({ accountId: "a", applicationId: "b" });
     expect(narrower[0]).toContain("keys_by_application (application_id=? AND");
-    const users = await planOf(listStatement(userTable, { accountId: "a" }, page));
+    const users = await stepsOf((view) => view.users.list({ accountId: "a" }, page));
     expect(users[0]).toContain("users_by_account (account_id=? AND");
-    const applications = await planOf(listStatement(applicationTable, { accountId: "a" }, page));
+    const applications = await stepsOf((view) => view.applications.list({ accountId: "a" }, page));
     expect(applications[0]).toContain("(account_id=?");
   });
 
   test("what is rare is found by an index of it", async () => {
-    const counts = await planOf({ sql: countLiveSql, values: ["a", 7] });
+    const counts = await stepsOf((view) => view.keys.countLive("a", 7));
     expect(counts.join("\n")).toContain("keys_live_by_account (account_id=?)");
-    const plan = await planOf(listStatement(keyTable, { plan: "p" }, page));
-    expect(plan[0]).toContain("keys_by_plan (plan=? AND");
+    expect((await stepsOfKeys({ plan: "p" }))[0]).toContain("keys_by_plan (plan=? AND");
     const ofPool = { provisionedPool: "m", accountId: "a", applicationId: "b", countsAt: 1 };
-    const pool = await planOf(listStatement(keyTable, ofPool, page));
-    expect(pool[0]).toContain("keys_by_pool (provisioned_pool=? AND");
+    expect((await stepsOfKeys(ofPool))[0]).toContain("keys_by_pool (provisioned_pool=? AND");
     for (const filter of [{ now: 1 }, { pool: "m", now: 1 }, { accountId: "a", now: 1 }]) {
-      const sums = await planOf(soldUnitsStatement(filter));
+      const sums = await stepsOf((view) => view.keys.soldUnits(filter));
       expect(sums).toEqual([expect.stringContaining("USING INDEX keys_by_pool")]);
     }
-    const environment = { environment: "e" };
-    const applications = await planOf(listStatement(applicationTable, environment, page));
+    const applications = await stepsOf((view) =>
+      view.applications.list({ environment: "e" }, page),
+    );
     expect(applications[0]).toContain("applications_by_environment (environment=? AND");
-    const users = await planOf(listStatement(userTable, { role: "auditor" }, page));
+    const users = await stepsOf((view) => view.users.list({ role: "auditor" }, page));
     expect(users[0]).toContain("users_by_role (role=? AND");
   });
 
   test("lists of the audit follow its numbers, within what the filter names", async () => {
     const after = encodeSequence(1_000);
-    const filters = [
+    const listOf = (filter: AuditFilter) =>
+      stepsOf((view) => view.audit.list(filter, { limit: 50, after }));
+    const filters: readonly AuditFilter[] = [
       {},
       { accountId: "a" },
       { actorId: "a" },
@@ -116,29 +112,39 @@ describe("plans of queries", () => {
       { since: 1, until: 2 },
       { accountId: "a", action: "b", since: 1 },
     ];
-    for (const filter of filters) {
-      await expectIndexed(auditListStatement(filter, { limit: 50, after }));
-    }
-    const plan = await planOf(auditListStatement({ accountId: "a" }, { limit: 50, after }));
+    for (const filter of filters) expectIndexed(await listOf(filter));
+    const plan = await listOf({ accountId: "a" });
     expect(plan[0]).toContain("audit_by_account (account_id=? AND sequence<?)");
   });
 
   test("changes of keys are found by their epoch, not among all keys", async () => {
-    const changes = await planOf({ sql: changesSql, values: [1, 500] });
-    expect(changes[0]).toContain("keys_by_epoch (changed_epoch>?)");
-    await expectIndexed({ sql: changesSql, values: [1, 500] });
-    await expectIndexed({ sql: removalsSql, values: [1, 500] });
-    const secrets = await planOf({ sql: secretsSql, values: ["k", 1] });
-    expect(secrets[0]).toContain("secrets_by_key (key_id=?)");
-    await expectIndexed({ sql: secretsSql, values: ["k", 1] });
+    const ring = new SqlKeyStore(connection, { now: () => 1 });
+    const plans = await plansOf(connection, () => ring.loadKeys(1, 500));
+    for (const { steps } of plans) {
+      expectIndexed(steps.filter((step) => !/TEMP B-TREE/.test(step)));
+    }
+    const [epoch, changes, removals, secrets] = plans;
+    expect(epoch?.sql).toContain("epochs");
+    expect(changes?.steps[0]).toContain("keys_by_epoch (changed_epoch>?)");
+    expect(changes?.steps.join()).not.toContain("TEMP B-TREE");
+    expect(removals?.steps).toEqual([expect.stringContaining("INTEGER PRIMARY KEY (rowid>?)")]);
+    expect(secrets?.steps[0]).toContain("keys_by_epoch (changed_epoch>? AND changed_epoch<?)");
+    expect(secrets?.steps[1]).toContain("secrets_by_key (key_id=?)");
   });
 
   test("what is too old is found by its age", async () => {
-    for (const { sql } of pruneSteps) await expectIndexed({ sql, values: [1, 100] });
+    const limits = { now: 1, audit: 1, keys: 1, access: 1, replies: 1 };
+    const plans = await plansOf(connection, () => store.prune(limits, 100));
+    const removals = plans.filter(({ sql }) => /delete from.* in \(\s*select/s.test(sql));
+    expect(removals).toHaveLength(7);
+    // What is kept of removed keys is an hour's, and read through.
+    for (const { steps } of removals) {
+      expectIndexed(steps.filter((step) => step !== "SCAN left_limit_scopes"));
+    }
   });
 });
 
-async function fill(store: SqliteControlStore): Promise<void> {
+async function fill(store: SqlControlStore): Promise<void> {
   await store.change(async (to) => {
     for (const account of ["acct_a", "acct_b", "acct_c"]) {
       await to.accounts.insert(accountOf(account));

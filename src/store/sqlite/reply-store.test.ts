@@ -5,16 +5,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { replyStoreContract } from "../../../test/contracts/reply-store-contract.ts";
 import { SqliteConnection } from "./connection/connection.ts";
-import { SqliteControlStore } from "./control-store.ts";
+import { SqlControlStore } from "../repositories/control-store.ts";
 import { migrations } from "./connection/migrations.ts";
 import { callReplyShares } from "./migrations/call-reply-shares.ts";
-import { SqliteReplyStore } from "./reply-store.ts";
+import { SqlReplyStore } from "../repositories/reply-store.ts";
 
 replyStoreContract("SQLite", () => {
   const connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });
-  const control = new SqliteControlStore(connection);
+  const control = new SqlControlStore(connection);
   return {
-    store: new SqliteReplyStore(connection),
+    store: new SqlReplyStore(connection),
     erase: (accountId) => control.change(({ accounts }) => accounts.markErased(accountId, 1)),
   };
 });
@@ -32,7 +32,7 @@ test("replies of before shares were counted make room like all others", async ()
     insert.run("small", "acc_small", 1);
     for (const count of [2, 3, 4]) insert.run(`large-${count}`, "acc_large", count);
     await using connection = new SqliteConnection({ path, busyTimeoutMs: 10 });
-    const store = new SqliteReplyStore(connection);
+    const store = new SqlReplyStore(connection);
     const reply = { requestDigest: "digest", body: undefined, keptAt: 5 };
     expect(await store.put({ ...reply, id: "new", accountId: "acc_small" }, 2_400)).toBe(1);
     expect(await store.find("large-2")).toBeUndefined();

@@ -8,8 +8,8 @@ import { auditDigest, firstDigest } from "../../domain/audit/audit-digest.ts";
 import { AuditSeals } from "../../domain/audit/audit-seals.ts";
 import { auditEntryOf } from "../../../test/contracts/control-fixtures.ts";
 import { SqliteConnection } from "./connection/connection.ts";
-import { SqliteControlStore } from "./control-store.ts";
-import { type AuditRow, readRecord } from "./tables/audit-table.ts";
+import { SqlControlStore } from "../repositories/control-store.ts";
+import { readRecord } from "../repositories/audit/audit-row.ts";
 
 /** Somebody who can write the database file and knows how to get around its triggers. */
 const withoutTriggers = `
@@ -21,11 +21,11 @@ describe("a tampered audit", () => {
   const { signal } = new AbortController();
   const seals = new AuditSeals(testPeppers());
   let connection: SqliteConnection;
-  let store: SqliteControlStore;
+  let store: SqlControlStore;
 
   beforeEach(async () => {
     connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10, seals });
-    store = new SqliteControlStore(connection);
+    store = new SqlControlStore(connection);
     await store.change(async (to) => {
       for (let at = 1; at <= 1_200; at += 1) {
         await to.audit.append(auditEntryOf(at, { after: { note: `note ${at}` } }));
@@ -133,11 +133,15 @@ describe("a tampered audit", () => {
     const changes = ["sequence = 11", "at = 1", "kept_ms = 1", "removed_at = 9", "pepper = 'x'"];
     for (const change of changes) {
       await connection.use((database) => {
-        database.run("SAVEPOINT attack");
+        database.run("CREATE TEMP TABLE true_anchor AS SELECT * FROM audit_anchor");
         database.run(`UPDATE audit_anchor SET ${change}`);
       });
       expect((await store.verifyAudit(signal)).isIntact).toBe(false);
-      await connection.use((database) => database.run("ROLLBACK TO attack; RELEASE attack"));
+      await connection.use((database) => {
+        database.run("DELETE FROM audit_anchor");
+        database.run("INSERT INTO audit_anchor SELECT * FROM true_anchor");
+        database.run("DROP TABLE true_anchor");
+      });
     }
     expect(await store.verifyAudit(signal)).toMatchObject({ isIntact: true, entries: 1_190 });
   });
@@ -194,7 +198,7 @@ describe("a tampered audit", () => {
     await store.change((to) => to.audit.append(auditEntryOf(2_000)));
     const { end } = await store.auditEnd(older);
     await using restored = new SqliteConnection({ path, busyTimeoutMs: 10, seals });
-    const other = new SqliteControlStore(restored);
+    const other = new SqlControlStore(restored);
     expect(await other.verifyAudit(signal)).toMatchObject({ isIntact: true, entries: 1_200 });
     expect(await other.auditEnd(end)).toEqual({ end: older, hasKnown: false });
     expect((await other.verifyAudit(signal, { digest: end?.digest })).problem?.what).toBe(
@@ -264,16 +268,14 @@ describe("a tampered audit", () => {
 
 /** Writes all entries anew, as one can who has no pepper; the digest of the last. */
 function forgeChain(connection: SqliteConnection): Promise<string> {
-  return connection.use((database) => {
-    database.run("UPDATE audit SET actor_name = 'eve@example.com' WHERE sequence = 1");
+  return connection.change(async (queries) => {
+    const forged = queries.updateTable("audit");
+    await forged.set({ actorName: "eve@example.com" }).where("sequence", "=", 1).execute();
     let previousDigest = firstDigest;
-    for (const row of database.query<AuditRow, []>("SELECT * FROM audit ORDER BY sequence").all()) {
+    for (const row of await queries.selectFrom("audit").selectAll().orderBy("sequence").execute()) {
       const digest = auditDigest(readRecord(row), row.sequence, previousDigest);
-      database
-        .query<unknown, [string, string, number]>(
-          "UPDATE audit SET previous_digest = ?, digest = ? WHERE sequence = ?",
-        )
-        .run(previousDigest, digest, row.sequence);
+      const link = { previousDigest, digest };
+      await forged.set(link).where("sequence", "=", row.sequence).execute();
       previousDigest = digest;
     }
     return previousDigest;

@@ -15,7 +15,7 @@ export interface HandledRequestEvent {
   readonly durationMs: number;
   readonly error: GatewayError | undefined;
   readonly refusal?: Refusal | undefined;
-  /** Whose refusals come so fast that they are made once and sent again as they are. */
+  /** Set when the refusal was a cached one, sent again to a flood from one key or address. */
   readonly repeatedOf?: "key" | "address" | undefined;
 }
 
@@ -32,8 +32,8 @@ export interface TelemetryOptions {
 }
 
 /**
- * One function for each thing that happens and that operators want to know: log line and metrics
- * together. Fields are picked by name, so that nothing else can get into a log.
+ * One function per event that operators want to know of, which updates log and metrics together.
+ * Fields are picked by name, so that nothing else gets into a log.
  */
 export class TelemetryEvents {
   readonly #options: TelemetryOptions;
@@ -76,9 +76,9 @@ export class TelemetryEvents {
     const upstream = targetId.slice(0, targetId.indexOf("/"));
     const { message, ...details } = failure.details;
     const { kind, status, code, hint, requestId, param } = details;
-    // Nothing was sent: the target was only found to be unfit.
+    // Nothing was sent: the target only turned out not to support the request.
     if (kind !== "unsupported") this.#metrics.attemptFailed(upstream, kind);
-    // Upstreams quote what they refuse, so their words may hold a prompt.
+    // Upstreams quote what they refuse, so their messages may hold a prompt.
     const words = this.#options.logsUpstreamMessages ? message : undefined;
     const about = { kind, status, code, param, hint, requestId, words };
     this.#logger.log(attemptLogLevel(kind), "attempt failed", {
@@ -88,20 +88,20 @@ export class TelemetryEvents {
     });
   }
 
-  /** Events of a streamed answer that nobody could read. What was in them is in no log. */
+  /** Events of a streamed answer that could not be parsed. Their content is never logged. */
   malformedEvents(stream: { id: string; upstream: string; target: string; count: number }): void {
     const { id, upstream, target, count } = stream;
     this.#metrics.malformedEvents(upstream, count);
-    const message = "an upstream's stream had malformed events; what was in them is lost";
+    const message = "an upstream's stream had malformed events; their content is lost";
     this.#logger.log("warn", message, { id, upstream, target, count });
   }
 
-  /** Something of an upstream that belongs to no call. Its words are the gateway's own. */
+  /** A problem of an upstream outside any call. `what` is the gateway's own text. */
   upstreamTrouble(upstream: string, what: string): void {
     this.#logger.log("warn", "upstream trouble", { upstream, what });
   }
 
-  /** A tag of a call, from a header of its caller, with what the call used. */
+  /** A tag that the caller set in a header, with the usage of the call. */
   callTagged({ tag, record, parts }: TaggedCallEvent): void {
     const { id, application, keyId, model, outcome, inputTokens, outputTokens } = record;
     const about = { id, tag, application, keyId, model, outcome };
@@ -133,19 +133,19 @@ export class TelemetryEvents {
     this.#logger.log("warn", "configuration", { notice });
   }
 
-  /** Somebody could not sign in to the control plane. */
+  /** A sign-in to the control plane failed. */
   signInRefused(refusal: { id: string; address: string; how: string; reason: string }): void {
     this.#logger.log("warn", "a sign-in was refused", refusal);
   }
 
-  /** A secret scanner has found credentials; those that are ours are in the audit. */
+  /** A secret scanner reported credentials; those of this gateway are in the audit. */
   leaksReported(found: { truePositives: number; falsePositives: number; ended: number }): void {
     const { truePositives, falsePositives, ended } = found;
     this.#metrics.leaksReported("true_positive", truePositives);
     this.#metrics.leaksReported("false_positive", falsePositives);
     if (truePositives === 0) return;
     const message =
-      "leaked credentials were reported; see the audit, and rotate what was not ended";
+      "leaked credentials were reported; see the audit, and rotate those that were not ended";
     this.#logger.log("error", message, { truePositives, falsePositives, ended });
   }
 
@@ -171,21 +171,21 @@ export class TelemetryEvents {
     this.#logger.log("warn", `live keys use a ${what} that is not configured`, { name, keys });
   }
 
-  /** Keys of versions that had no pools keep their units, which guarantee nothing until one is named. */
+  /** Keys of versions before pools keep their units, which guarantee nothing without a pool. */
   unitsWithoutPool({ keys, units }: { keys: number; units: number }): void {
     const message =
-      "live keys have provisioned units of no pool, which guarantee nothing: set their pool, or 0 units";
+      "live keys have provisioned units without a pool, which guarantee nothing: set their pool, or 0 units";
     this.#logger.log("warn", message, { keys, units });
   }
 
-  /** More units are sold than the pool can hold at once: a changed configuration may do that. */
+  /** More units are sold than the pool holds, as after a change of configuration. */
   poolOversold(oversold: { pool: string; soldUnits: number; sellableUnits: number }): void {
     const { pool, soldUnits, sellableUnits } = oversold;
-    const message = "a pool holds less than what is sold of it, so guarantees may not be kept";
+    const message = "a pool holds fewer units than are sold, so guarantees may not be kept";
     this.#logger.log("warn", message, { pool, soldUnits, sellableUnits });
   }
 
-  /** A key whose plan the configuration lacks: its calls are refused until that is mended. */
+  /** The plan of a key is not configured: its calls are refused until it is. */
   planMissing(keyId: string, plan: string): void {
     this.#logger.log("error", "a key's plan is not configured", { keyId, plan });
   }
@@ -195,7 +195,7 @@ export class TelemetryEvents {
   }
 }
 
-/** The operator's own faults deserve attention; the provider's weather and callers' faults less. */
+/** Faults of the operator are errors; those of providers and callers weigh less. */
 function attemptLogLevel(kind: UpstreamFailureKind): "debug" | "warn" | "error" {
   switch (kind) {
     case "bad-credential":

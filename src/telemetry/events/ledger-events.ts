@@ -10,14 +10,14 @@ export interface LedgerEventOptions {
   readonly clock: Clock;
 }
 
-/** What a start found in the spool of the process before. */
+/** What a start found in the spool of the previous process. */
 export interface ReplayedSpool {
   readonly closed: number;
   readonly interrupted: number;
   readonly skippedBytes: number;
 }
 
-/** What happens to usage on its way through the spool to the database. */
+/** Events of usage on its way through the spool to the database. */
 export class LedgerTelemetry {
   readonly #logger: Logger;
   readonly #metrics: Metrics;
@@ -66,30 +66,30 @@ export class LedgerTelemetry {
     if (closed + interrupted + skippedBytes === 0) return;
     const level = skippedBytes > 0 ? "error" : interrupted > 0 ? "warn" : "info";
     const fields = { closed, interrupted, skippedBytes };
-    this.#logger.log(level, "the spool of the process before was replayed", fields);
+    this.#logger.log(level, "the spool of the previous process was replayed", fields);
   }
 
-  /** Usage that it may hold is replayed by the start that can read it. */
+  /** The usage it may hold is replayed at a start that can read it. */
   passedOver(path: string, reason: string): void {
-    const message = "something in the spool folder cannot be read and is passed over";
+    const message = "a file in the spool folder cannot be read and is skipped";
     this.#logger.log("error", message, { path, reason });
   }
 
-  /** A file of the running process had damage when it was read back. */
+  /** A file of the running process was damaged when it was read back. */
   damaged(path: string, skippedBytes: number): void {
-    this.#logger.log("error", "the spool is damaged; the bytes are put aside", {
+    this.#logger.log("error", "a spool file is damaged; it is kept", {
       path,
       skippedBytes,
     });
   }
 
-  /** At the end of the process: neither the database nor the spool took these rows. */
+  /** At shutdown: neither the database nor the spool took these rows. */
   lost(rows: number, error: unknown): void {
     const message = "usage is lost: neither the database nor the spool takes it";
     logFault(this.#logger, message, { error, fields: { rows } });
   }
 
-  /** A row that the database will never take; it is in the dead-letter file. */
+  /** The database refuses the row for good; it is in the dead-letter file. */
   deadLettered(callId: string, error: unknown): void {
     this.#metrics.deadLettered();
     const message = "a usage row was put into the dead-letter file";

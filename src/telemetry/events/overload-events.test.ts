@@ -15,7 +15,7 @@ function start() {
   return { events, metrics, clock, logged };
 }
 
-test("refused calls are counted by class, from none on", () => {
+test("refused calls are counted by class, starting at 0", () => {
   const { events, metrics } = start();
   expect(metrics.render()).toContain('sluice_shed_calls_total{class="provisioned"} 0');
   events.callRefused("on-demand");
@@ -26,7 +26,7 @@ test("refused calls are counted by class, from none on", () => {
   expect(page).toContain('sluice_shed_calls_total{class="spillover"} 1');
 });
 
-test("the delay of the event loop is a gauge in seconds, read when it is asked for", () => {
+test("the delay of the event loop is a gauge in seconds, read at each scrape", () => {
   const { events, metrics } = start();
   expect(metrics.render()).toContain("\nsluice_event_loop_delay_seconds 0\n");
   let delayMs = 50;
@@ -36,7 +36,7 @@ test("the delay of the event loop is a gauge in seconds, read when it is asked f
   expect(metrics.render()).toContain("\nsluice_event_loop_delay_seconds 0.125\n");
 });
 
-test("an overload is two lines in the log, however many calls it refused", () => {
+test("an overload logs two lines, however many calls it refuses", () => {
   const { events, clock, logged } = start();
   events.changed(true);
   for (let call = 0; call < 100; call += 1) events.callRefused("on-demand");

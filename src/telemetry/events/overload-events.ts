@@ -11,7 +11,7 @@ export interface OverloadEventOptions {
   readonly clock: Clock;
 }
 
-/** Calls that are refused because the process has too much to do: counted one by one, told once. */
+/** Calls shed under overload: each one is counted, and the log gets a line per overload. */
 export class OverloadEvents {
   readonly #logger: Logger;
   readonly #metrics: OverloadMetrics;
@@ -32,9 +32,9 @@ export class OverloadEvents {
   }
 
   changed(isShedding: boolean): void {
-    if (!isShedding) logRecovery(this.#logger, this.#outage, "no calls are refused any more");
+    if (!isShedding) logRecovery(this.#logger, this.#outage, "the overload is over");
     else if (this.#outage.failed()) {
-      const message = "the process has too much to do; a share of the calls is refused with 503";
+      const message = "the process is overloaded; a share of the calls is refused with 503";
       this.#logger.log("warn", message, {});
     }
   }

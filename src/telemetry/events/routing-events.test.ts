@@ -33,7 +33,7 @@ const ejection = {
   because: "5 failures in a row",
 };
 
-test("a target's ejection and its return are a line each, and a gauge says which it is", () => {
+test("the ejection and the return of a target log a line each, and a gauge shows the state", () => {
   const { events, metrics, logged } = start();
   events.targetsConfigured(["up/m", "other/m"]);
   expect(metrics.render()).toContain('sluice_target_ejected{target="up/m"} 0');
@@ -49,7 +49,7 @@ test("a target's ejection and its return are a line each, and a gauge says which
   ]);
 });
 
-test("an ejection for one key is told with the key, and is no ejection of the target", () => {
+test("an ejection for one key is logged with the key and does not set the gauge", () => {
   const { events, metrics, logged } = start();
   events.targetsConfigured(["up/m"]);
   events.targetEjected({ ...ejection, key: "key_bad" });
@@ -58,7 +58,7 @@ test("an ejection for one key is told with the key, and is no ejection of the ta
   expect(logged()).toEqual([expect.objectContaining({ level: "warn", key: "key_bad" })]);
 });
 
-test("probes are counted by what they met", () => {
+test("probes are counted by outcome", () => {
   const { events, metrics } = start();
   events.targetProbed("up/m", undefined);
   events.targetProbed("up/m", { kind: "timed-out", message: "" });
@@ -70,7 +70,7 @@ test("probes are counted by what they met", () => {
   );
 });
 
-test("a reload keeps who is ejected, and shows no target that is gone", () => {
+test("a reload keeps ejections and drops removed targets", () => {
   const { events, metrics } = start();
   events.targetsConfigured(["up/m", "gone/m"]);
   events.targetEjected(ejection);
@@ -84,7 +84,7 @@ test("a reload keeps who is ejected, and shows no target that is gone", () => {
   expect(metrics.render()).toContain('sluice_target_ejected{target="gone/m"} 0');
 });
 
-test("what is done after failed attempts is counted by model", () => {
+test("retry decisions are counted by model", () => {
   const { events, metrics } = start();
   events.retryDecided("alpha-sonnet-4", "next-target");
   events.retryDecided("alpha-sonnet-4", "next-target");

@@ -11,16 +11,16 @@ export interface RoutingEventOptions {
 
 export interface TargetEjection {
   readonly target: string;
-  /** The key whose calls alone failed; undefined: for all. */
+  /** Set when only the calls of this key failed; undefined: ejected for all. */
   readonly key: string | undefined;
   readonly forMs: number;
-  /** How often in a row. */
+  /** Ejections in a row. */
   readonly times: number;
-  /** In the gateway's own words. */
+  /** The gateway's own text. */
   readonly because: string;
 }
 
-/** What happens to targets, and to attempts that fail at them. */
+/** Events of targets and of failed attempts. */
 export class RoutingEvents {
   readonly #logger: Logger;
   readonly #metrics: RoutingMetrics;
@@ -52,7 +52,7 @@ export class RoutingEvents {
     this.#logger.log("info", "a target works again", { target, key });
   }
 
-  /** `failure`: what the probe of a target met; undefined: it was answered. */
+  /** `failure`: why the probe failed; undefined: it was answered. */
   targetProbed(target: string, failure: UpstreamFailureDetails | undefined): void {
     this.#metrics.probed(target, failure?.kind ?? "answered");
     this.#logger.log("debug", "a target was probed", {
@@ -61,12 +61,12 @@ export class RoutingEvents {
     });
   }
 
-  /** A wait for a place at a pool or upstream has ended. */
+  /** A wait for a slot of a pool or upstream ended. */
   waited(wait: Parameters<CapacityMetrics["waited"]>[0]): void {
     this.#capacity.waited(wait);
   }
 
-  /** `decision`: where the attempt is made again, or the reason why it is not. */
+  /** `decision`: where the attempt is retried, or why it is not. */
   retryDecided(model: string, decision: string): void {
     this.#metrics.retryDecided(model, decision);
   }

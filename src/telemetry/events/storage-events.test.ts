@@ -24,7 +24,7 @@ function start() {
   return { clock, events, ledger, metrics, logged };
 }
 
-test("an outage of the database is one line at its begin and one at its end, not one a poll", () => {
+test("a database outage logs one line at its start and one at its end, not one per poll", () => {
   const { clock, events, logged } = start();
   for (let poll = 0; poll < 20; poll++) {
     events.keysReloadFailed(new Error("database is locked"));
@@ -38,7 +38,7 @@ test("an outage of the database is one line at its begin and one at its end, not
   ]);
 });
 
-test("outages of different things do not silence each other", () => {
+test("different outages are logged independently", () => {
   const { events, ledger, logged } = start();
   events.keysReloadFailed(new Error("a"));
   ledger.writeFailed(7, new Error("b"));
@@ -46,13 +46,13 @@ test("outages of different things do not silence each other", () => {
   expect(logged()).toHaveLength(3);
 });
 
-test("every refused batch is counted, also those that the log is spared", () => {
+test("every failed batch is counted, also when it is not logged", () => {
   const { ledger, metrics } = start();
   for (let tries = 0; tries < 3; tries++) ledger.writeFailed(1, new Error("full"));
   expect(metrics.render()).toContain("sluice_ledger_write_failures_total 3");
 });
 
-test("every row in the dead-letter file has its own line", () => {
+test("every dead letter logs a line", () => {
   const { ledger, metrics, logged } = start();
   ledger.deadLettered("req_1", new Error("NOT NULL"));
   ledger.deadLettered("req_2", new Error("NOT NULL"));
@@ -60,7 +60,7 @@ test("every row in the dead-letter file has its own line", () => {
   expect(metrics.render()).toContain("sluice_ledger_dead_letters_total 2");
 });
 
-test("a start without anything to replay says nothing, and bytes that were skipped are an error", () => {
+test("a start without a replay logs nothing, and skipped bytes are an error", () => {
   const { ledger, logged } = start();
   ledger.replayed({ closed: 0, interrupted: 0, skippedBytes: 0 });
   expect(logged()).toEqual([]);
@@ -72,7 +72,7 @@ test("a start without anything to replay says nothing, and bytes that were skipp
   ]);
 });
 
-test("a spool that is nearly full again within a minute is told of again", () => {
+test("a spool that is nearly full again within a minute is logged again", () => {
   const { clock, ledger, logged } = start();
   ledger.nearlyFull(81, 100);
   clock.advance(5_000);
@@ -85,7 +85,7 @@ test("a spool that is nearly full again within a minute is told of again", () =>
   ]);
 });
 
-test("a run of retention that goes well ends its outage, and only such a run", () => {
+test("only a successful retention run ends a retention outage", () => {
   const { clock, events, logged } = start();
   const failed = expect.objectContaining({ level: "error" });
   events.retentionFailed(new Error("locked"));
@@ -100,7 +100,7 @@ test("a run of retention that goes well ends its outage, and only such a run", (
   expect(logged()).toEqual([failed, removed, recovered, failed]);
 });
 
-test("usage that came too late to be stored is told by its reasons", () => {
+test("usage that arrived too late is logged with the reasons", () => {
   const { events, logged } = start();
   events.usageDropped({ ofErasedAccounts: 0, tooOld: 0 });
   events.usageDropped({ ofErasedAccounts: 2, tooOld: 7 });

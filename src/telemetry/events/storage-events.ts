@@ -8,13 +8,13 @@ export interface StorageEventOptions {
   readonly clock: Clock;
 }
 
-/** Calls by the reason why they were not stored. */
+/** Calls that were not stored, by reason. */
 export interface DroppedUsage {
   readonly ofErasedAccounts: number;
   readonly tooOld: number;
 }
 
-/** What happens between the gateway and its database, beside the ledger. */
+/** Events between the gateway and its database, except those of the ledger. */
 export class StorageEvents {
   readonly #logger: Logger;
   readonly #keys: Outage;
@@ -30,13 +30,13 @@ export class StorageEvents {
     this.#checkpoints = new Outage(clock);
   }
 
-  /** Told once for each new cause. */
+  /** Called once per new cause. */
   databaseFailed(what: string, error: unknown): void {
-    logFault(this.#logger, "the database does not work", { error, fields: { what } });
+    logFault(this.#logger, "the database is unavailable", { error, fields: { what } });
   }
 
   databaseRecovered(): void {
-    this.#logger.log("info", "the database works again");
+    this.#logger.log("info", "the database is available again");
   }
 
   keysReloadFailed(error: unknown): void {
@@ -48,31 +48,30 @@ export class StorageEvents {
     logRecovery(this.#logger, this.#keys, "keys can be read again");
   }
 
-  /** Calls that came when their account was erased, or others of their time removed. */
+  /** Calls that arrived after their account was erased or rows of their age were removed. */
   usageDropped({ ofErasedAccounts, tooOld }: DroppedUsage): void {
     if (ofErasedAccounts + tooOld === 0) return;
-    const message =
-      "usage that came too late was not stored; what is too old was most likely before";
+    const message = "usage arrived too late and was not stored";
     this.#logger.log("warn", message, { ofErasedAccounts, tooOld });
   }
 
   lastUseStored(): void {
-    logRecovery(this.#logger, this.#lastUse, "when keys were last used is stored again");
+    logRecovery(this.#logger, this.#lastUse, "the last use of keys is stored again");
   }
 
   lastUseFailed(error: unknown): void {
-    const message = "when keys were last used is not stored";
+    const message = "the last use of keys cannot be stored";
     if (this.#lastUse.failed()) logFault(this.#logger, message, { error });
   }
 
   retentionFailed(error: unknown): void {
-    const message = "what is too old could not be removed";
+    const message = "expired data could not be removed";
     if (this.#retention.failed()) logFault(this.#logger, message, { error });
   }
 
-  /** A run that met no failure. */
+  /** A retention run without failures. */
   retentionDone(): void {
-    logRecovery(this.#logger, this.#retention, "what is too old can be removed again");
+    logRecovery(this.#logger, this.#retention, "expired data can be removed again");
   }
 
   /** One line of JSON, as `audit verify --checkpoints` reads it. */
@@ -95,6 +94,6 @@ export class StorageEvents {
   }
 
   retentionRemoved(rows: number): void {
-    this.#logger.log("info", "what was too old is removed", { rows });
+    this.#logger.log("info", "expired data was removed", { rows });
   }
 }

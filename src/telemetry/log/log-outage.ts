@@ -11,7 +11,7 @@ export function logFault(logger: Logger, message: string, { error, fields }: Fau
   logger.log("error", message, { ...fields, cause: describeError(error) });
 }
 
-/** Says that something works again, if it did not. */
+/** Logs a recovery, if there was an outage. */
 export function logRecovery(logger: Logger, outage: Outage, message: string): void {
   const lastedMs = outage.recovered();
   if (lastedMs !== undefined) logger.log("info", message, { afterMs: Math.round(lastedMs) });

@@ -3,7 +3,7 @@ import { ManualTimers } from "../../../test/support/manual-timers.ts";
 import { LogOutput } from "./log-output.ts";
 import { OutputQueue } from "./output-queue.ts";
 
-/** A log whose reader does what the test says. */
+/** A log whose reader the test controls. */
 class StagedLog {
   readonly clock = new ManualTimers();
   readonly lines: string[] = [];
@@ -44,7 +44,7 @@ class StagedLog {
   }
 }
 
-test("lines that fail are counted, and told by one line once writing works", async () => {
+test("failed lines are counted and reported in one line once writing works", async () => {
   const log = new StagedLog(1_000);
   log.isFull = true;
   log.write(3);
@@ -63,13 +63,13 @@ test("lines that fail are counted, and told by one line once writing works", asy
   expect(log.lines).toEqual(["dropped 5", "line"]);
 });
 
-test("lines beyond the limit are dropped, told once there is room again, and never twice", async () => {
+test("lines beyond the limit are dropped and reported once, when there is room", async () => {
   const log = new StagedLog(50);
   log.stopReading();
   log.write(30);
   expect(log.queue.waitingBytes).toBe(50);
   expect(log.output.droppedLines).toBe(20);
-  // What waits is still too much to put more behind it.
+  // The waiting bytes still leave no room.
   log.clock.advance(5_000);
   expect(log.queue.waitingBytes).toBe(50);
   log.readOn();
@@ -80,7 +80,7 @@ test("lines beyond the limit are dropped, told once there is room again, and nev
   expect(log.lines).toEqual([...tenLines, "dropped 20"]);
 });
 
-test("a count that waits for its reader is not told by a second line", async () => {
+test("a count that waits to be written is not reported twice", async () => {
   const log = new StagedLog(1_000);
   log.isFull = true;
   log.write(1);
@@ -88,7 +88,7 @@ test("a count that waits for its reader is not told by a second line", async () 
   log.isFull = false;
   log.stopReading();
   log.clock.advance(1_000);
-  // One more is lost while the first count is on its way.
+  // Another line is lost while the first count waits.
   log.write(1, "x".repeat(2_000));
   log.clock.advance(1_000);
   log.readOn();
@@ -97,7 +97,7 @@ test("a count that waits for its reader is not told by a second line", async () 
   expect(log.lines).toEqual(["dropped 1", "dropped 1"]);
 });
 
-test("at the end the count is told once more, and no timer is left", async () => {
+test("the end reports the remaining count and leaves no timer", async () => {
   const log = new StagedLog(1_000);
   log.isFull = true;
   log.write(4);

@@ -1,34 +1,34 @@
 import type { Clock } from "../../domain/clock.ts";
 import { standardError, standardOutput, type OutputQueue } from "./output-queue.ts";
 
-/** Where the lines of a log go. */
+/** The destination of log lines. */
 export interface LogSink {
   write(line: string): void;
-  /** Lines that could not be written, since the start. */
+  /** Lines that could not be written since the start. */
   readonly droppedLines: number;
   configure(settings: Partial<LogSinkSettings>): void;
 }
 
 export interface LogSinkSettings {
-  /** Most bytes that wait for a slow reader; a line beyond is dropped. */
+  /** Limit on bytes waiting for a slow reader; further lines are dropped. */
   readonly limitBytes: number;
-  /** The line that tells how many were dropped. */
+  /** Formats the line that reports dropped lines. */
   readonly describeDropped: (lines: number) => string;
 }
 
-/** A log that nobody wants. */
+/** Discards all lines. */
 export const noLog: LogSink = {
   write: () => undefined,
   droppedLines: 0,
   configure: () => undefined,
 };
 
-/** How often it is tried to tell of dropped lines. */
-const tellIntervalMs = 1_000;
+/** Interval between attempts to report dropped lines. */
+const reportIntervalMs = 1_000;
 
 /**
- * The lines of a process that runs on whatever becomes of its log. What cannot be written, or would
- * wait behind too much, is dropped and counted; when writing works again, one line tells the count.
+ * Writes log lines without ever holding up the process. Lines that fail, or exceed the limit, are
+ * dropped and counted; once writing works again, one line reports the count.
  */
 export class LogOutput implements LogSink {
   readonly #queue: OutputQueue;
@@ -60,12 +60,12 @@ export class LogOutput implements LogSink {
     this.#put(standardError, line);
   }
 
-  /** On standard output, with the same patience. */
+  /** Writes to standard output in the same way. */
   print(line: string): void {
     this.#put(standardOutput, line);
   }
 
-  /** Tells what was dropped, if that is possible now, and does not try again. */
+  /** Reports dropped lines if possible now, and does not retry. */
   end(): void {
     this.#hasEnded = true;
     this.#stopTimer?.();
@@ -89,10 +89,10 @@ export class LogOutput implements LogSink {
     if (this.#stopTimer !== undefined || this.#hasEnded) return;
     this.#stopTimer = this.#clock.schedule(() => {
       this.#stopTimer = undefined;
-      // While a reader is slow the count still grows.
+      // The count still grows while the reader is slow.
       if (this.#queue.waitingBytes > this.#settings.limitBytes / 2) this.#tellSoon();
       else this.#tell();
-    }, tellIntervalMs);
+    }, reportIntervalMs);
   }
 
   #tell(): void {

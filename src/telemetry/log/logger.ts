@@ -3,14 +3,14 @@ import type { Clock } from "../../domain/clock.ts";
 export const logLevels = ["debug", "info", "warn", "error", "off"] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/** What every line has; fields must not be named like it. */
+/** Fields of every line; other fields must not use these names. */
 interface LogHead {
   readonly time: string;
   readonly level: string;
   readonly message: string;
 }
 
-/** Values that may be logged: no bodies, no headers, no keys. `events.ts` picks them by name. */
+/** Values that may be logged: no bodies, headers or keys. `events.ts` picks them by name. */
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>> & {
   readonly [reserved in keyof LogHead]?: never;
 };
@@ -26,7 +26,7 @@ export interface LoggerOptions {
   readonly write: (line: string) => void;
 }
 
-/** One line an event: `key=value` text for people, JSON for machines. */
+/** Writes one line per event: `key=value` text for people, JSON for machines. */
 export function createLogger(options: LoggerOptions): Logger {
   const threshold = logLevels.indexOf(options.level);
   return {
@@ -39,7 +39,7 @@ export function createLogger(options: LoggerOptions): Logger {
 
 type LineForm = Pick<LoggerOptions, "format" | "clock">;
 
-/** Makes the line that tells how many others are missing. */
+/** Formats the line that reports dropped lines. */
 export function describeDropped(form: LineForm): (lines: number) => string {
   const message = "lines were dropped: the log could not be written";
   return (lines) => formatLine(form, { level: "error", message }, { lines });
@@ -66,7 +66,7 @@ function formatText({ time, level, message }: LogHead, fields: LogFields): strin
   return parts.join(" ");
 }
 
-/** Quoted where spaces or control characters would break the line into others. */
+/** Quotes values whose spaces or control characters would break the line. */
 function quote(value: string): string {
   return /^[\w.:/@+%-]+$/.test(value) ? value : JSON.stringify(value);
 }

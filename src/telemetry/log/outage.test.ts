@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { Outage } from "./outage.ts";
 
-test("an outage is worth a line when it begins and once a minute, not at every failure", () => {
+test("an outage is logged at its start and once a minute, not at every failure", () => {
   const clock = new ManualClock();
   const outage = new Outage(clock);
   const lines: number[] = [];
@@ -13,7 +13,7 @@ test("an outage is worth a line when it begins and once a minute, not at every f
   expect(lines).toEqual([0, 60, 120]);
 });
 
-test("the end of an outage is told once, with how long it lasted; the next begins anew", () => {
+test("the end of an outage is reported once with its duration; the next one starts over", () => {
   const clock = new ManualClock();
   const outage = new Outage(clock);
   expect(outage.recovered()).toBeUndefined();

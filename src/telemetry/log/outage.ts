@@ -1,9 +1,9 @@
 import type { Clock } from "../../domain/clock.ts";
 
-/** While something is out of order, the log hears of it this often, not at every try. */
+/** Interval between log lines during an outage. */
 const reminderMs = 60_000;
 
-/** Follows something that works or does not, so that the log has a line for each change of it. */
+/** Tracks whether something works, so that the log gets a line per change and not per failure. */
 export class Outage {
   readonly #clock: Clock;
   #beganAt: number | undefined;
@@ -13,7 +13,7 @@ export class Outage {
     this.#clock = clock;
   }
 
-  /** True when this failure is worth a line: the first, and one a minute. */
+  /** True when this failure should be logged: the first one, then one per minute. */
   failed(): boolean {
     const now = this.#clock.monotonic();
     if (this.#beganAt !== undefined && now - this.#remindedAt < reminderMs) return false;
@@ -22,7 +22,7 @@ export class Outage {
     return true;
   }
 
-  /** How long it was out of order; undefined when it was not. */
+  /** Duration of the outage; undefined if there was none. */
   recovered(): number | undefined {
     if (this.#beganAt === undefined) return undefined;
     const lastedMs = this.#clock.monotonic() - this.#beganAt;

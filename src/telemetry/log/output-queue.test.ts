@@ -5,7 +5,7 @@ import { OutputQueue } from "./output-queue.ts";
 const busy = Object.assign(new Error("busy"), { code: "EAGAIN" });
 const full = Object.assign(new Error("full"), { code: "ENOSPC" });
 
-/** A system that takes of each write what the test says: so many bytes, or an error. */
+/** A system that answers each write as the test says, with a byte count or an error. */
 class StagedFiles {
   readonly #answers: (number | Error)[];
   readonly writes: (readonly [number, string])[] = [];
@@ -35,7 +35,7 @@ function setUp(...answers: (number | Error)[]) {
   return { files, clock, queue, ends, push };
 }
 
-test("what waits behind a write goes out together, file by file and in order", async () => {
+test("outputs that wait behind a write are batched by file, in order", async () => {
   const { files, queue, ends, push } = setUp();
   push(2, "a\n");
   for (const text of ["b\n", "c\n"]) push(2, text);
@@ -53,7 +53,7 @@ test("what waits behind a write goes out together, file by file and in order", a
   expect(queue.waitingBytes).toBe(0);
 });
 
-test("a write that is taken in parts goes on where it was", async () => {
+test("a partial write is continued", async () => {
   const { files, queue, ends, push } = setUp(2, 1);
   push(2, "hello\n");
   await queue.idle();
@@ -61,7 +61,7 @@ test("a write that is taken in parts goes on where it was", async () => {
   expect(ends).toEqual(["ok"]);
 });
 
-test("what is whole before a failure counts as written, and a cut line is ended before the next", async () => {
+test("complete lines before a failure count as written, and a torn line is ended before the next", async () => {
   const { files, queue, ends, push } = setUp(2, 4, full, full);
   push(2, "a\n");
   for (const text of ["b\n", "cut\n", "lost\n"]) push(2, text);
@@ -75,7 +75,7 @@ test("what is whole before a failure counts as written, and a cut line is ended 
   expect(files.writes.map(([, text]) => text)).toEqual(["a\n", "b\ncu", "\ne\n"]);
 });
 
-test("a pipe that is busy is tried again, and nothing is lost", async () => {
+test("a busy pipe is retried, and nothing is lost", async () => {
   const { files, clock, queue, ends, push } = setUp(busy, 1, busy);
   push(2, "ab\n");
   for (let tries = 0; tries < 2; tries += 1) {

@@ -9,24 +9,24 @@ export interface Output {
   /** A descriptor. */
   readonly file: number;
   readonly bytes: Uint8Array;
-  /** Told once: without an error when all of it was written. */
+  /** Called once, without an error if all bytes were written. */
   readonly onEnd: (error?: unknown) => void;
 }
 
-/** Writes some of the bytes and says how many. */
+/** Writes some of the bytes and resolves to their number. */
 export type WriteSome = (file: number, bytes: Uint8Array) => Promise<number>;
 
-/** Outputs of one file go out together up to this size. */
+/** Limit on bytes of one file written together. */
 const batchBytes = 64 * 1024;
-/** How long a pipe that takes nothing and does not block is left alone. */
+/** Backoff before a non-blocking pipe that is full is retried. */
 const busyMs = 20;
 const lineEnd = 0x0a;
 
 /**
- * Writes one output after the other, off the event loop: a pipe that nobody reads, a terminal that
- * was stopped and a disk that hangs let a write wait without end. The streams of the runtime do not
- * serve: on terminals they wait on the event loop, and after a broken pipe they tell of success. One
- * write at a time, whatever its file: each that waits keeps one of the few threads of the runtime.
+ * Writes outputs in order, off the event loop: a pipe without a reader, a stopped terminal or a
+ * hanging disk can block a write forever. The runtime's streams are no alternative: they block the
+ * event loop on terminals and report success after a broken pipe. Only one write runs at a time, as
+ * each occupies one of the runtime's few threads.
  */
 export class OutputQueue {
   readonly #write: WriteSome;
@@ -42,7 +42,7 @@ export class OutputQueue {
     this.#write = writeSome;
   }
 
-  /** Of everything that was not written yet. */
+  /** Bytes not written yet. */
   get waitingBytes(): number {
     return this.#waitingBytes;
   }
@@ -53,7 +53,7 @@ export class OutputQueue {
     this.#writing ??= this.#writeAll();
   }
 
-  /** Resolves when nothing waits. */
+  /** Resolves when the queue is empty. */
   async idle(): Promise<void> {
     while (this.#writing !== undefined) await this.#writing;
   }
@@ -107,7 +107,7 @@ export class OutputQueue {
 
 interface Written {
   readonly written: number;
-  /** Why no more than that was written. */
+  /** Why the write stopped there. */
   readonly error: unknown;
 }
 
@@ -120,7 +120,7 @@ function writeToFile(file: number, bytes: Uint8Array): Promise<number> {
   });
 }
 
-/** Somebody else made the pipe one that does not block. */
+/** Another process may have made the pipe non-blocking. */
 function isBusy(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "EAGAIN";
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { describeError, redact } from "./redact.ts";
 
-test("tokens of the control plane are masked, those of the machine itself too", () => {
+test("tokens of the control plane are masked, local ones too", () => {
   const local = `slc-local_${"a".repeat(43)}`;
   const token = `slc-mgt_Zk3vQ9aT_${"b".repeat(49)}`;
   expect(redact(`sent ${local}, then ${token}.`)).toBe("sent [token], then [token].");

@@ -2,7 +2,7 @@ import { apiKeyPattern } from "../../domain/keys/api-key.ts";
 
 const deepestCause = 4;
 
-/** Names, messages and stack tops of an error and its causes, without anything that looks secret. */
+/** Names, messages and top stack frames of an error and its causes, with secrets removed. */
 export function describeError(error: unknown): string {
   const parts: string[] = [];
   let current: unknown = error;

@@ -5,7 +5,7 @@ import { CapacityMetrics } from "./capacity-metrics.ts";
 
 const none = { provisioned: 0, spillover: 0, "on-demand": 0 };
 
-test("places and waits are shown by pool and class", () => {
+test("slots and waits are shown by pool and class", () => {
   const metrics = new CapacityMetrics();
   const pool = { kind: "pool", name: "shared" } as const;
   metrics.follow(() => [
@@ -43,12 +43,12 @@ describe("a broken guarantee", () => {
     return metrics.render().split("\n").includes(line);
   }
 
-  test("is a provisioned call whose targets all failed, or were all busy", () => {
+  test("is a provisioned call whose targets all failed or were busy", () => {
     expect(isCounted({ ...failed, routing: after("unavailable", "throttled") })).toBe(true);
     expect(isCounted({ ...failed, attempts: 0, routing: after() })).toBe(true);
   });
 
-  test("is none that was cut off, refused before a target was looked for, or not provisioned", () => {
+  test("is not a call that was cut off, refused before routing, or not provisioned", () => {
     expect(isCounted({ ...failed, routing: after("unavailable", "given-up") })).toBe(false);
     expect(isCounted({ ...failed, attempts: 0, routing: undefined })).toBe(false);
     expect(isCounted({ ...failed, status: 200, routing: after("unavailable", "answered") })).toBe(

@@ -3,7 +3,7 @@ import { Counter } from "./counter.ts";
 import { DurationHistogram } from "./duration-histogram.ts";
 import { formatLabels } from "./labels.ts";
 
-/** A pool, or the targets of an upstream that name none, by class. */
+/** Load by class of a pool, or of the targets of an upstream without one. */
 export interface PoolGauges {
   readonly kind: "pool" | "upstream";
   readonly name: string;
@@ -13,7 +13,7 @@ export interface PoolGauges {
 
 const classes: readonly CapacityClass[] = ["provisioned", "spillover", "on-demand"];
 
-/** Places of pools, waits for them, and promises of provisioned throughput that were not kept. */
+/** Slots of pools, waits for them, and broken guarantees of provisioned throughput. */
 export class CapacityMetrics {
   readonly #waits = new DurationHistogram({
     name: "sluice_queue_wait_seconds",
@@ -30,7 +30,7 @@ export class CapacityMetrics {
   });
   #pools: () => readonly PoolGauges[] = () => [];
 
-  /** Read whenever metrics are asked for. */
+  /** Sets the source of the gauges, read at each scrape. */
   follow(pools: () => readonly PoolGauges[]): void {
     this.#pools = pools;
   }
@@ -60,10 +60,10 @@ export class CapacityMetrics {
   }
 }
 
-/** By the way that the call took: without one, no target was looked for. */
+/** A call without routing was refused before a target was chosen. */
 function breaksGuarantee({ capacityClass, status, routing }: UsageRecord): boolean {
   if (capacityClass !== "provisioned" || status !== 503 || routing === undefined) return false;
-  // What was given up did not fail by itself: the process ended under it, or an image was not read.
+  // A given-up attempt did not fail: the process shut down, or an image could not be read.
   return routing.attempts.at(-1)?.outcome !== "given-up";
 }
 

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import * as library from "prom-client";
 import { Counter } from "./counter.ts";
 
-test("it renders what the client library renders for the same counts", async () => {
+test("it renders like the Prometheus client library", async () => {
   const registry = new library.Registry();
   const options = { name: "test_total", help: "Tests.", labelNames: ["route", "status"] };
   const theirs = new library.Counter({ ...options, registers: [registry] });
@@ -18,7 +18,7 @@ test("it renders what the client library renders for the same counts", async () 
   expect(ours.render()).toBe(await registry.metrics());
 });
 
-test("a counter without labels is there before anything is counted", async () => {
+test("a counter without labels exists from the start", async () => {
   const registry = new library.Registry();
   const options = { name: "plain_total", help: "Plain.", labelNames: [] };
   const theirs = new library.Counter({ ...options, registers: [registry] });

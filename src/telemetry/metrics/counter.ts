@@ -6,18 +6,18 @@ export interface CounterOptions {
   readonly labelNames: readonly string[];
 }
 
-/** A counter of Prometheus that costs a call one addition: its series are found once and kept. */
+/** A Prometheus counter that costs a call one addition: callers keep its series. */
 export class Counter {
   readonly #options: CounterOptions;
   readonly #series = new Map<string, CounterSeries>();
 
   constructor(options: CounterOptions) {
     this.#options = options;
-    // A counter without labels exists from the start; others begin when their labels are known.
+    // A counter without labels exists from the start; others once their labels are known.
     if (options.labelNames.length === 0) this.series([]);
   }
 
-  /** The series of these label values, in the order of the names. Keep it: finding it costs. */
+  /** The series of these label values, in the order of the names. Keep it: the lookup is slow. */
   series(labelValues: readonly string[]): CounterSeries {
     const labels = formatLabels(this.#options.labelNames, labelValues);
     let series = this.#series.get(labels);
@@ -28,7 +28,7 @@ export class Counter {
     return series;
   }
 
-  /** As Prometheus' text format, version 0.0.4, has it. */
+  /** Renders the Prometheus text format, version 0.0.4. */
   render(): string {
     const { name, help } = this.#options;
     const lines = [`# HELP ${name} ${help}`, `# TYPE ${name} counter`];
@@ -39,7 +39,7 @@ export class Counter {
   }
 }
 
-/** The count of one set of labels. */
+/** The count of one label set. */
 export class CounterSeries {
   #total = 0;
 

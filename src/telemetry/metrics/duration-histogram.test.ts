@@ -9,7 +9,7 @@ const options = {
   bounds: [0.01, 0.5, 2],
 };
 
-test("it renders what the client library renders for the same observations", async () => {
+test("it renders like the Prometheus client library", async () => {
   const registry = new Registry();
   const { name, help, labelNames, bounds } = options;
   const theirs = new Histogram({
@@ -20,7 +20,7 @@ test("it renders what the client library renders for the same observations", asy
     registers: [registry],
   });
   const ours = new DurationHistogram(options);
-  // The bounds themselves, what lies between them, below and above.
+  // On the bounds, between them, below and above.
   for (const seconds of [0, 0.01, 0.010_001, 0.5, 0.25, 2, 2.5, 1_000]) {
     for (const [model, streamed] of [
       ["alpha", "true"],
@@ -33,7 +33,7 @@ test("it renders what the client library renders for the same observations", asy
   expect(ours.render()).toBe(await registry.metrics());
 });
 
-test("a series is found again by its label values", () => {
+test("a series is looked up by its label values", () => {
   const histogram = new DurationHistogram(options);
   histogram.series(["alpha", "true"]).observe(1);
   histogram.series(["alpha", "true"]).observe(1);

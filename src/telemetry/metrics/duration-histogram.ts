@@ -8,10 +8,7 @@ export interface DurationHistogramOptions {
   readonly bounds: readonly number[];
 }
 
-/**
- * A histogram of Prometheus that costs a call a search and two additions: its series are found once
- * and kept.
- */
+/** A Prometheus histogram that costs a call a search and two additions: callers keep its series. */
 export class DurationHistogram {
   readonly #options: DurationHistogramOptions;
   readonly #series = new Map<string, DurationSeries>();
@@ -20,7 +17,7 @@ export class DurationHistogram {
     this.#options = options;
   }
 
-  /** The series of these label values, in the order of the names. Keep it: finding it costs. */
+  /** The series of these label values, in the order of the names. Keep it: the lookup is slow. */
   series(labelValues: readonly string[]): DurationSeries {
     const { labelNames, bounds } = this.#options;
     const labels = formatLabels(labelNames, labelValues);
@@ -32,7 +29,7 @@ export class DurationHistogram {
     return series;
   }
 
-  /** As Prometheus' text format, version 0.0.4, has it. */
+  /** Renders the Prometheus text format, version 0.0.4. */
   render(): string {
     const { name, help } = this.#options;
     const lines = [`# HELP ${name} ${help}`, `# TYPE ${name} histogram`];
@@ -47,7 +44,7 @@ export class DurationHistogram {
   }
 }
 
-/** The observations of one set of labels. */
+/** The observations of one label set. */
 export class DurationSeries {
   readonly #bounds: readonly number[];
   readonly #counts: number[];
@@ -55,7 +52,7 @@ export class DurationSeries {
 
   constructor(bounds: readonly number[]) {
     this.#bounds = bounds;
-    // The last is for what lies above every bound.
+    // The last one counts values above every bound.
     this.#counts = Array.from({ length: bounds.length + 1 }, () => 0);
   }
 
@@ -69,13 +66,13 @@ export class DurationSeries {
 
   observe(seconds: number): void {
     let bucket = 0;
-    // A bound belongs to the bucket below it.
+    // A bound is inclusive.
     while (bucket < this.#bounds.length && seconds > (this.#bounds[bucket] ?? 0)) bucket += 1;
     this.#counts[bucket] = (this.#counts[bucket] ?? 0) + 1;
     this.#sum += seconds;
   }
 
-  /** For each bound, how many observations are not above it. */
+  /** For each bound, the number of observations up to it. */
   cumulated(): readonly { readonly bound: string; readonly count: number }[] {
     let count = 0;
     return this.#counts.map((inBucket, index) => {

@@ -1,7 +1,7 @@
 import type { AnswerResult } from "../../domain/idempotency-settings.ts";
 import { Counter, type CounterSeries } from "./counter.ts";
 
-/** What becomes of answers to calls with an `Idempotency-Key`. */
+/** Counts answers to calls with an `Idempotency-Key`. */
 export class IdempotencyMetrics {
   readonly #answers = new Counter({
     name: "sluice_idempotent_answers_total",
@@ -10,7 +10,7 @@ export class IdempotencyMetrics {
       "evicted to make room for others, replayed, or joined while they came.",
     labelNames: ["result"],
   });
-  /** From the start, so that the first is a rise and no new series. */
+  /** Created at the start, so that the first count is an increase and not a new series. */
   readonly #series: Readonly<Record<AnswerResult, CounterSeries>> = {
     stored: this.#answers.series(["stored"]),
     too_large: this.#answers.series(["too_large"]),

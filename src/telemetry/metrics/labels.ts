@@ -1,4 +1,4 @@
-/** Labels as Prometheus' text format has them: `model="a",streamed="true"`. */
+/** Formats labels for the Prometheus text format: `model="a",streamed="true"`. */
 export function formatLabels(names: readonly string[], values: readonly string[]): string {
   return names.map((name, index) => `${name}="${escapeLabel(values[index] ?? "")}"`).join(",");
 }

@@ -7,19 +7,19 @@ import { IdempotencyMetrics } from "./idempotency-metrics.ts";
 import { OverloadMetrics } from "./overload-metrics.ts";
 import { RoutingMetrics } from "./routing-metrics.ts";
 
-/** What the process reads when metrics are asked for. */
+/** Values read at each scrape. */
 export interface Gauges {
   readonly openRequests: () => number;
   readonly queuedUsageRows: () => number;
   readonly spoolBytes: () => number;
-  /** Since the keys were last read; a number of seconds that grows tells of an outage. */
+  /** Age of the key snapshot; it grows during an outage. */
   readonly keysAgeSeconds: () => number;
   readonly residentBytes: () => number;
-  /** Since the start; never less than before. */
+  /** Since the start; never decreases. */
   readonly droppedLogLines: () => number;
 }
 
-/** Names and labels of all metrics. Labels hold configured names and fixed words only. */
+/** All metrics. Labels hold only configured names and fixed words. */
 export class Metrics {
   readonly routing = new RoutingMetrics();
   readonly capacity = new CapacityMetrics();
@@ -92,7 +92,7 @@ export class Metrics {
     labelNames: ["model"],
     bounds: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
   });
-  /** Series by what they count, so that a call does not pay for their labels. */
+  /** Series by what they count, so that a call does not format labels. */
   readonly #seriesOfCalls = new Map<string, CallSeries>();
   readonly #seriesOfRequests = new Map<string, CounterSeries>();
   readonly #seriesOfRefusals = new Map<RefusalRule, CounterSeries>();
@@ -102,7 +102,7 @@ export class Metrics {
     this.#gauges = gauges;
   }
 
-  /** The page in Prometheus' text format, version 0.0.4. */
+  /** Renders the page in the Prometheus text format, version 0.0.4. */
   render(): string {
     const gauges = this.#gauges;
     const series = [

@@ -3,14 +3,14 @@ import { Counter, type CounterSeries } from "./counter.ts";
 
 const delayName = "sluice_event_loop_delay_seconds";
 
-/** How late the process runs, and which calls it had no time for. */
+/** Event loop delay and shed calls. */
 export class OverloadMetrics {
   readonly #refused = new Counter({
     name: "sluice_shed_calls_total",
     help: "Calls that were refused because the process had too much to do.",
     labelNames: ["class"],
   });
-  /** From the start, so that the first refusal is a rise and no new series. */
+  /** Created at the start, so that the first refusal is an increase and not a new series. */
   readonly #series: Readonly<Record<CapacityClass, CounterSeries>> = {
     spillover: this.#refused.series(["spillover"]),
     "on-demand": this.#refused.series(["on-demand"]),
@@ -18,7 +18,7 @@ export class OverloadMetrics {
   };
   #delayMs: () => number = () => 0;
 
-  /** Where the delay is read when metrics are asked for. */
+  /** Sets the source of the delay, read at each scrape. */
   measureDelay(delayMs: () => number): void {
     this.#delayMs = delayMs;
   }

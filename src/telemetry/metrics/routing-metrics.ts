@@ -3,7 +3,7 @@ import { formatLabels } from "./labels.ts";
 
 const ejectedName = "sluice_target_ejected";
 
-/** Targets that are ejected and probed, and attempts that are made again. */
+/** Counts ejections, probes and retries. */
 export class RoutingMetrics {
   readonly #ejections = new Counter({
     name: "sluice_target_ejections_total",
@@ -20,10 +20,10 @@ export class RoutingMetrics {
     help: "What was done after failed attempts: where they were made again, or why not.",
     labelNames: ["model", "decision"],
   });
-  /** All configured targets, and whether each is ejected. */
+  /** Whether each configured target is ejected. */
   #targets = new Map<string, boolean>();
 
-  /** The targets of the running configuration; no other is shown. */
+  /** Sets the targets of the running configuration; others are not shown. */
   configured(targets: Iterable<string>): void {
     const before = this.#targets;
     this.#targets = new Map([...targets].map((target) => [target, before.get(target) ?? false]));

@@ -5,6 +5,7 @@ import type { AnonymousAdminCall, Route } from "../../../edge/dispatch/route.ts"
 import { change } from "../../operation/change.ts";
 import { bootstrapSchema } from "../../contract/session.ts";
 import { hasOperator } from "./bootstrap.ts";
+import { anonymousRoute } from "../descriptions.ts";
 import { insertUser } from "../keep-user.ts";
 import { requireGoodPassword } from "../guard/password-rules.ts";
 import { readFields } from "../read-fields.ts";
@@ -16,12 +17,7 @@ import { startedReply, startSession } from "../sessions/start-session.ts";
 
 /** `POST /admin/v1/bootstrap`: makes the first operator, who is then signed in. */
 export function bootstrapRoute(services: SignInServices, limits: SignInLimits): Route {
-  return {
-    method: "POST",
-    path: "/admin/v1/bootstrap",
-    access: "anonymous",
-    handle: (call) => makeOperator(services, limits, call),
-  };
+  return anonymousRoute("bootstrap", (call) => makeOperator(services, limits, call));
 }
 
 async function makeOperator(

@@ -3,7 +3,7 @@ import type { PepperKey } from "../../../domain/keys/peppers.ts";
 import type { User } from "../../../domain/accounts/user.ts";
 import type { ControlView } from "../../../store/control-store.ts";
 import { addressGroup } from "./address-group.ts";
-import { cookiePolicy, knownCookie, readCookie } from "../sessions/cookies.ts";
+import { readCookie, writeCookie } from "../sessions/cookies.ts";
 import { isSameText } from "../same-text.ts";
 import type { SignInServices } from "../services.ts";
 
@@ -18,11 +18,8 @@ type KnownServices = Pick<SignInServices, "clock" | "peppers" | "random" | "publ
 export function newKnownCookie(user: User, services: KnownServices): string {
   const { clock, random, publicUrl } = services;
   const id = `${randomBase62(16, random)}.${clock.now()}`;
-  return knownCookie(
-    cookiePolicy(publicUrl()),
-    `${id}.${signature(user.id, id, services.peppers.first)}`,
-    knownMs,
-  );
+  const value = `${id}.${signature(user.id, id, services.peppers.first)}`;
+  return writeCookie("known", { publicUrl: publicUrl(), value, maxAgeMs: knownMs });
 }
 
 interface Visit {
@@ -59,7 +56,7 @@ function isOf(address: string, group: string): boolean {
 }
 
 function knownBrowser(user: User, request: Request, services: KnownServices): string | undefined {
-  const text = readCookie(request, cookiePolicy(services.publicUrl()).known) ?? "";
+  const text = readCookie(request, "known", services.publicUrl()) ?? "";
   const [, id = "", at = "", sent = ""] =
     /^((?:[0-9A-Za-z]{16})\.(\d{1,15}))\.(\S+)$/.exec(text) ?? [];
   const age = services.clock.now() - Number(at);

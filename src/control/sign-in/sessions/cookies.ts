@@ -1,70 +1,44 @@
-/** Names and attributes of the cookies, by the address at which browsers reach the console. */
-export interface CookiePolicy {
-  readonly session: string;
-  /** Tells a browser in which a user signed in before. */
-  readonly known: string;
-  /** Binds a single sign-on to the browser that began it. */
-  readonly signOn: string;
-  readonly isSecure: boolean;
-}
+/**
+ * `session` lets in; `known` tells a browser in which a user signed in before; `sign_on` binds a
+ * single sign-on to the browser that began it. That one is lax, as the identity provider sends the
+ * browser back from its own site.
+ */
+const sameSite = { session: "strict", known: "strict", sign_on: "lax" } as const;
+export type CookieName = keyof typeof sameSite;
 
-export function cookiePolicy(publicUrl: string): CookiePolicy {
-  const isSecure = publicUrl.startsWith("https:");
-  // The prefix makes browsers refuse the cookie from other hosts of the domain and over plain HTTP.
-  const prefix = isSecure ? "__Host-" : "";
-  return {
-    session: `${prefix}sluice_session`,
-    known: `${prefix}sluice_known`,
-    signOn: `${prefix}sluice_sign_on`,
-    isSecure,
-  };
+export interface CookieText {
+  /** Where browsers reach the console. */
+  readonly publicUrl: string;
+  readonly value: string;
+  readonly maxAgeMs: number;
 }
 
 /** A value of the header `set-cookie`. */
-export function sessionCookie(policy: CookiePolicy, value: string, maxAgeMs: number): string {
-  return write({ policy, name: policy.session, value, maxAgeMs, sameSite: "Strict" });
-}
-
-export function knownCookie(policy: CookiePolicy, value: string, maxAgeMs: number): string {
-  return write({ policy, name: policy.known, value, maxAgeMs, sameSite: "Strict" });
-}
-
-export function endedSessionCookie(policy: CookiePolicy): string {
-  return sessionCookie(policy, "", 0);
-}
-
-/** Lax, not Strict: the identity provider sends the browser back from its own site. */
-export function signOnCookie(policy: CookiePolicy, value: string, maxAgeMs: number): string {
-  return write({ policy, name: policy.signOn, value, maxAgeMs, sameSite: "Lax" });
+export function writeCookie(name: CookieName, { publicUrl, value, maxAgeMs }: CookieText): string {
+  return new Bun.Cookie(fullName(name, publicUrl), value, {
+    path: "/",
+    maxAge: Math.floor(maxAgeMs / 1000),
+    httpOnly: true,
+    sameSite: sameSite[name],
+    secure: isSecure(publicUrl),
+  }).serialize();
 }
 
 /** The first cookie of the name, as browsers send the most specific one first. */
-export function readCookie(request: Request, name: string): string | undefined {
-  for (const pair of (request.headers.get("cookie") ?? "").split(";")) {
-    const separator = pair.indexOf("=");
-    if (separator > 0 && pair.slice(0, separator).trim() === name) {
-      return pair.slice(separator + 1).trim();
-    }
-  }
-  return undefined;
+export function readCookie(
+  { headers }: Request,
+  name: CookieName,
+  publicUrl: string,
+): string | undefined {
+  const cookies = new Bun.CookieMap(headers.get("cookie") ?? "");
+  return cookies.get(fullName(name, publicUrl)) ?? undefined;
 }
 
-interface Cookie {
-  readonly policy: CookiePolicy;
-  readonly name: string;
-  readonly value: string;
-  readonly maxAgeMs: number;
-  readonly sameSite: "Strict" | "Lax";
+/** The prefix makes browsers refuse the cookie from other hosts of the domain and over plain HTTP. */
+function fullName(name: CookieName, publicUrl: string): string {
+  return `${isSecure(publicUrl) ? "__Host-" : ""}sluice_${name}`;
 }
 
-function write({ policy, name, value, maxAgeMs, sameSite }: Cookie): string {
-  const attributes = [
-    `${name}=${value}`,
-    "Path=/",
-    `Max-Age=${Math.floor(maxAgeMs / 1000)}`,
-    "HttpOnly",
-    `SameSite=${sameSite}`,
-    ...(policy.isSecure ? ["Secure"] : []),
-  ];
-  return attributes.join("; ");
+function isSecure(publicUrl: string): boolean {
+  return publicUrl.startsWith("https:");
 }

@@ -37,7 +37,7 @@ test("the right password begins a session that the cookie carries", async () => 
 test("the cookie of an https console belongs to its host and reaches no script", async () => {
   const cookie = (await browser.signIn("ada@example.com")).headers.get("set-cookie");
   expect(cookie).toMatch(/^__Host-sluice_session=[0-9A-Za-z]{43}; Path=\/; Max-Age=43200; /);
-  expect(cookie).toEndWith("; HttpOnly; SameSite=Strict; Secure");
+  expect(cookie).toEndWith("; Secure; HttpOnly; SameSite=Strict");
 });
 
 test("over plain http on the own machine the cookie has no Secure, which browsers would refuse", async () => {

@@ -1,5 +1,4 @@
 import { GatewayError } from "../../../domain/errors/gateway-error.ts";
-import { roles } from "../../../domain/accounts/user.ts";
 import { jsonReply, type Reply } from "../../../edge/replies/reply.ts";
 import type { AdminCall, AnonymousAdminCall, Route } from "../../../edge/dispatch/route.ts";
 import { change } from "../../operation/change.ts";
@@ -10,7 +9,8 @@ import {
 } from "../../contract/session.ts";
 import { viewUser } from "../../users/view-user.ts";
 import { wrongState } from "../../operation/wrong-state.ts";
-import { cookiePolicy, endedSessionCookie, readCookie } from "./cookies.ts";
+import { readCookie, writeCookie } from "./cookies.ts";
+import { anonymousRoute, signedInRoute } from "../descriptions.ts";
 import { updateUser } from "../keep-user.ts";
 import { findKnown } from "../guard/known-browser.ts";
 import { requireGoodPassword } from "../guard/password-rules.ts";
@@ -24,39 +24,11 @@ import { startedReply, startSession, viewSession, type StartedSession } from "./
 
 /** `/admin/v1/session`: sign in with a password, look who is signed in, sign out. */
 export function sessionRoutes(services: SignInServices, limits: SignInLimits): readonly Route[] {
-  const path = "/admin/v1/session";
-  const access = "principal" as const;
   return [
-    {
-      method: "POST",
-      path,
-      access: "anonymous",
-      handle: (call) => signIn(services, limits, call),
-    },
-    {
-      method: "GET",
-      path,
-      access,
-      roles,
-      scope: "read",
-      handle: (call) => show(services, call),
-    },
-    {
-      method: "DELETE",
-      path,
-      access,
-      roles,
-      scope: "write",
-      handle: (call) => end(services, call),
-    },
-    {
-      method: "POST",
-      path: `${path}/password`,
-      access,
-      roles,
-      scope: "write",
-      handle: (call) => changePassword(services, limits, call),
-    },
+    anonymousRoute("signIn", (call) => signIn(services, limits, call)),
+    signedInRoute("getSession", (call) => show(services, call)),
+    signedInRoute("signOut", (call) => end(services, call)),
+    signedInRoute("changePassword", (call) => changePassword(services, limits, call)),
   ];
 }
 
@@ -120,13 +92,9 @@ async function end(services: SignInServices, call: AdminCall): Promise<Reply> {
       accountId: call.principal.accountId,
     });
   });
-  return jsonReply(
-    { signed_out: true },
-    {
-      "set-cookie": endedSessionCookie(cookiePolicy(services.publicUrl())),
-      "cache-control": "no-store",
-    },
-  );
+  const ended = { publicUrl: services.publicUrl(), value: "", maxAgeMs: 0 };
+  const headers = { "set-cookie": writeCookie("session", ended), "cache-control": "no-store" };
+  return jsonReply({ signed_out: true }, headers);
 }
 
 async function changePassword(
@@ -180,14 +148,14 @@ async function orNotTried(comparing: Promise<boolean>, counted: CountedTry): Pro
 /** What every session that starts here has in common. */
 export function beginning(services: SignInServices, { request }: { readonly request: Request }) {
   const { publicUrl, settings, random } = services;
-  const previous = sessionId(readCookie(request, cookiePolicy(publicUrl()).session));
+  const previous = sessionId(readCookie(request, "session", publicUrl()));
   return { previous, absoluteMs: settings.sessionAbsoluteMs, random };
 }
 
 /** The session that a request came with; the gate has checked it. Throws 409 for tokens. */
 async function currentSession(services: SignInServices, call: AdminCall): Promise<StartedSession> {
   const { store, publicUrl } = services;
-  const secret = readCookie(call.request, cookiePolicy(publicUrl()).session);
+  const secret = readCookie(call.request, "session", publicUrl());
   const id = call.principal.kind === "session" ? sessionId(secret) : undefined;
   if (secret === undefined || id === undefined) {
     throw wrongState("This is about sessions, and you use a token. Sign in with a password.");

@@ -4,9 +4,9 @@ import type { Session, User } from "../../../domain/accounts/user.ts";
 import { jsonReply, type Reply } from "../../../edge/replies/reply.ts";
 import type { Change } from "../../operation/change.ts";
 import type { SessionView } from "../../contract/session.ts";
-import { timeText } from "../../values/time-text.ts";
+import { timeText } from "../../values/api-form.ts";
 import { viewUser } from "../../users/view-user.ts";
-import { cookiePolicy, sessionCookie } from "./cookies.ts";
+import { writeCookie } from "./cookies.ts";
 import { newKnownCookie } from "../guard/known-browser.ts";
 import type { SignInServices } from "../services.ts";
 import { csrfToken, newSession } from "./sessions.ts";
@@ -73,7 +73,7 @@ export function startedCookies(
   { user, session, secret }: StartedSession,
   options: SessionReplyOptions,
 ): readonly string[] {
-  const policy = cookiePolicy(options.publicUrl());
   const maxAgeMs = session.expiresAt - session.createdAt;
-  return [sessionCookie(policy, secret, maxAgeMs), newKnownCookie(user, options)];
+  const own = { publicUrl: options.publicUrl(), value: secret, maxAgeMs };
+  return [writeCookie("session", own), newKnownCookie(user, options)];
 }

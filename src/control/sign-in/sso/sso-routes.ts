@@ -5,7 +5,8 @@ import type { Reply } from "../../../edge/replies/reply.ts";
 import type { AnonymousAdminCall, Route } from "../../../edge/dispatch/route.ts";
 import { change } from "../../operation/change.ts";
 import { notFound } from "../../operation/scope.ts";
-import { cookiePolicy, readCookie, signOnCookie } from "../sessions/cookies.ts";
+import { readCookie, writeCookie } from "../sessions/cookies.ts";
+import { anonymousRoute } from "../descriptions.ts";
 import { refuseSignIn } from "../refuse-sign-in.ts";
 import { callOf, type SignInServices } from "../services.ts";
 import { beginning } from "../sessions/session-routes.ts";
@@ -29,28 +30,19 @@ export function ssoRoutes(services: SignInServices, limits: SignInLimits): reado
     }),
   };
   return [
-    {
-      method: "GET",
-      path: "/admin/v1/sso/start",
-      access: "anonymous",
-      async handle(call) {
-        if (singleSignOn === undefined) throw notFound("single sign-on configured");
-        const { previous } = beginning(services, call);
-        const { url, binding } = await singleSignOn.provider.begin(previous);
-        const cookie = signOnCookie(cookiePolicy(publicUrl()), binding, signOnLifetimeMs);
-        return redirect(url, { "set-cookie": cookie, "cache-control": "no-store" });
-      },
-    },
-    {
-      method: "GET",
-      path: signOnCallbackPath,
-      access: "anonymous",
-      async handle(call) {
-        if (singleSignOn === undefined) throw notFound("single sign-on configured");
-        limits.countAddress(call.address);
-        return finish(services, call, singleSignOn);
-      },
-    },
+    anonymousRoute("startSingleSignOn", async (call) => {
+      if (singleSignOn === undefined) throw notFound("single sign-on configured");
+      const { previous } = beginning(services, call);
+      const { url, binding: value } = await singleSignOn.provider.begin(previous);
+      const binding = { publicUrl: publicUrl(), value, maxAgeMs: signOnLifetimeMs };
+      const cookie = writeCookie("sign_on", binding);
+      return redirect(url, { "set-cookie": cookie, "cache-control": "no-store" });
+    }),
+    anonymousRoute("finishSingleSignOn", async (call) => {
+      if (singleSignOn === undefined) throw notFound("single sign-on configured");
+      limits.countAddress(call.address);
+      return finish(services, call, singleSignOn);
+    }),
   ];
 }
 
@@ -66,7 +58,7 @@ async function finish(
 ): Promise<Reply> {
   const { publicUrl, random } = services;
   const how = "single_sign_on";
-  const binding = readCookie(call.request, cookiePolicy(publicUrl()).signOn);
+  const binding = readCookie(call.request, "sign_on", publicUrl());
   const signOn = await provider
     .finish(`?${call.query.toString()}`, binding)
     .catch((error: unknown) => {

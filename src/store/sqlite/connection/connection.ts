@@ -5,8 +5,12 @@ import { StorageUnavailable, UnusableDatabase } from "../../errors.ts";
 import type { DatabaseOwner } from "../../installation.ts";
 import { DatabaseFile } from "./database-file.ts";
 import { openDatabase } from "./open-database.ts";
+import { inSession } from "./session.ts";
+import type { SqlConnection } from "../../repositories/connection.ts";
+import type { Queries } from "../../repositories/tables.ts";
 import { type ExamineDatabase, Soundness } from "./soundness.ts";
 import { damaged, type SqliteTrouble, stopsReading, troubleOf } from "./sqlite-trouble.ts";
+import { beginChange, beginSnapshot, undo } from "./transaction.ts";
 
 export interface SqliteOptions {
   /** A file, or `:memory:`. */
@@ -38,7 +42,7 @@ const retryMs = 20;
  * it stopped working and may have been mended. Steps and transactions run one after another, in the
  * order they were asked for.
  */
-export class SqliteConnection {
+export class SqliteConnection implements SqlConnection {
   readonly #options: SqliteOptions;
   readonly #clock: Pick<Clock, "monotonic">;
   readonly #lockWaitMs: number;
@@ -102,7 +106,15 @@ export class SqliteConnection {
    * never this connection, and wait for nothing else. Throws `StorageUnavailable`.
    */
   transact<Result>(work: (database: Database) => Promise<Result>): Promise<Result> {
-    return this.#inTransaction((database) => database.run("BEGIN IMMEDIATE"), true, work);
+    return this.#inTransaction(beginChange, true, work);
+  }
+
+  read<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result> {
+    return this.snapshot((database) => inSession(database, work));
+  }
+
+  change<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result> {
+    return this.transact((database) => inSession(database, work));
   }
 
   /** Waits for what was asked for before; everything later fails. */
@@ -169,7 +181,7 @@ export class SqliteConnection {
   ): Promise<Result> {
     for (let waitedMs = waitedBeforeMs; ; waitedMs += retryMs + this.#options.busyTimeoutMs) {
       try {
-        return step(this.#acquire());
+        return step(await this.#acquire());
       } catch (error) {
         const isLocked = troubleOf(error)?.cure === "wait";
         if (!isLocked || waitedMs >= this.#lockWaitMs) throw this.#readFailure(error);
@@ -178,7 +190,7 @@ export class SqliteConnection {
     }
   }
 
-  #acquire(): Database {
+  async #acquire(): Promise<Database> {
     if (this.#isClosed) throw new StorageUnavailable("the database was closed");
     const damage = this.#database === undefined ? undefined : this.#file?.findDamage();
     if (damage !== undefined) {
@@ -186,7 +198,7 @@ export class SqliteConnection {
       this.#drop();
     }
     if (this.#isToBeReopened && !this.#opensTooSoon()) this.#drop();
-    this.#database ??= this.#openAgain();
+    this.#database ??= await this.#openAgain();
     return this.#database;
   }
 
@@ -195,7 +207,7 @@ export class SqliteConnection {
     return this.#triedAt !== undefined && this.#clock.monotonic() - this.#triedAt < intervalMs;
   }
 
-  #openAgain(): Database {
+  async #openAgain(): Promise<Database> {
     const { path, seals, ...options } = this.#options;
     const trouble = this.#trouble;
     if (trouble !== undefined && (this.#opensTooSoon() || !this.#mayOpen())) {
@@ -207,7 +219,7 @@ export class SqliteConnection {
     const isCreating = !this.#wasOpened && this.#needsRestore === undefined;
     const owner = this.#file && options.owner;
     const { busyTimeoutMs } = options;
-    const database = openDatabase(path, { busyTimeoutMs, isCreating, owner, seals });
+    const database = await openDatabase(path, { busyTimeoutMs, isCreating, owner, seals });
     this.#wasOpened = true;
     this.#file?.remember();
     void this.#examine(database);
@@ -275,24 +287,5 @@ export class SqliteConnection {
     this.#trouble = undefined;
     this.#needsRestore = undefined;
     this.#options.onRecovered?.();
-  }
-}
-
-/** A transaction sees one state from its first reading on; it is that which may find a lock. */
-function beginSnapshot(database: Database): void {
-  database.run("BEGIN");
-  try {
-    database.query("SELECT 1 FROM sqlite_schema LIMIT 1").get();
-  } catch (error) {
-    undo(database);
-    throw error;
-  }
-}
-
-function undo(database: Database): void {
-  try {
-    if (database.inTransaction) database.run("ROLLBACK");
-  } catch {
-    // A connection that cannot even undo is one that is dropped.
   }
 }

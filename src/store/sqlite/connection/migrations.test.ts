@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SqliteConnection } from "./connection.ts";
-import { SqliteControlStore } from "../control-store.ts";
-import { SqliteKeyStore } from "../key-store.ts";
+import { SqlControlStore } from "../../repositories/control-store.ts";
+import { SqlKeyStore } from "../../repositories/key-store.ts";
 import { migrations } from "./migrations.ts";
 import { firstSchema } from "../migrations/first-schema.ts";
 
@@ -115,7 +115,7 @@ describe.each(earlier)("a filled database of schema %i", (version) => {
       const path = join(folder, "sluice.db");
       writeDatabase(path, version);
       await using connection = new SqliteConnection({ path, busyTimeoutMs: 10 });
-      const keys = new SqliteKeyStore(connection, { now: () => 10_000 });
+      const keys = new SqlKeyStore(connection, { now: () => 10_000 });
       const { changes } = await keys.loadKeys(0, 100);
       const live = new Map(changes.map((change) => [change.keyId, change.live]));
       expect(live.size).toBe(oldKeys.length);
@@ -155,7 +155,7 @@ describe.each(earlier)("a filled database of schema %i", (version) => {
       const path = join(folder, "sluice.db");
       writeDatabase(path, version);
       await using connection = new SqliteConnection({ path, busyTimeoutMs: 10 });
-      const store = new SqliteControlStore(connection);
+      const store = new SqlControlStore(connection);
       const page = { limit: 100 };
       const accounts = await store.read((view) => view.accounts.list({}, page));
       expect(accounts.items.map(({ name, revision }) => [name, revision])).toEqual([
@@ -168,9 +168,9 @@ describe.each(earlier)("a filled database of schema %i", (version) => {
       expect(revoked?.revokedAt).toBe(5_000);
       const key = await store.read((view) => view.keys.get("key_1"));
       if (key === undefined) throw new Error("the key is gone");
-      const { epoch } = await new SqliteKeyStore(connection, { now: () => 0 }).loadKeys(0, 100);
+      const { epoch } = await new SqlKeyStore(connection, { now: () => 0 }).loadKeys(0, 100);
       await store.change((to) => to.keys.update({ ...key, note: "after" }));
-      const later = await new SqliteKeyStore(connection, { now: () => 0 }).loadKeys(epoch, 100);
+      const later = await new SqlKeyStore(connection, { now: () => 0 }).loadKeys(epoch, 100);
       expect(later.changes.map(({ keyId }) => keyId)).toEqual(["key_1"]);
     }),
   );

@@ -8,14 +8,14 @@ import {
 } from "../../../../test/contracts/usage-fixtures.ts";
 import { type UsageDimension, usageSteps } from "../../../domain/usage/usage-report.ts";
 import { SqliteConnection } from "../connection/connection.ts";
-import { UsageRanking } from "./usage-ranking.ts";
-import { SqliteUsageReports } from "./usage-reports.ts";
+import { UsageRanking } from "../../repositories/usage/usage-ranking.ts";
+import { SqlUsageReports } from "../../repositories/usage/usage-reports.ts";
 import { SqliteUsageStore } from "./usage-store.ts";
 
 function open() {
   const connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 1 });
   const store = new SqliteUsageStore(connection);
-  return { connection, store, reports: new SqliteUsageReports(connection) };
+  return { connection, store, reports: new SqlUsageReports(connection) };
 }
 
 const divisions: readonly (readonly UsageDimension[])[] = [
@@ -61,16 +61,17 @@ test("of more groups than can be held the largest are found all the same", async
   const question = { filter: allTime, by: ["key"], step: "minute" } as const;
   const ranking = new UsageRanking(question, 10);
   const piece = { step: "minute", since: midnight, until: midnight + 60_000 } as const;
-  const found = await connection.use((database) => {
-    ranking.addPiece(database, piece);
-    while (ranking.nameSome(database)) continue;
-    return database
-      .query<{ key_id: string }, [string]>(
-        "SELECT key_id FROM usage_groups WHERE id IN (SELECT value FROM json_each(?)) ORDER BY 1",
-      )
-      .all(JSON.stringify(ranking.largest(3)));
+  const found = await connection.read(async (queries) => {
+    await ranking.addPiece(queries, piece);
+    while (await ranking.nameSome(queries)) continue;
+    return queries
+      .selectFrom("usageGroups")
+      .select("keyId")
+      .where("id", "in", ranking.largest(3))
+      .orderBy("keyId")
+      .execute();
   });
-  expect(found.map(({ key_id: keyId }) => keyId)).toEqual(["key_0", "key_1", "key_2"]);
+  expect(found.map(({ keyId }) => keyId)).toEqual(["key_0", "key_1", "key_2"]);
   expect(ranking.largest(50).length).toBe(5);
 });
 
@@ -78,10 +79,10 @@ test("an account that is erased while its groups are ranked is left out", async 
   const { connection, store } = open();
   await store.insert([recordOf("req_1"), recordOf("req_2", { accountId: "acct_b" })]);
   const ranking = new UsageRanking({ filter: allTime, by: ["account"], step: "minute" });
-  await connection.use((database) => {
-    ranking.addPiece(database, { step: "minute", since: 0, until: 60_000 });
-    database.run("DELETE FROM usage_groups WHERE account_id = 'acct_b'");
-    ranking.nameSome(database);
+  await connection.change(async (queries) => {
+    await ranking.addPiece(queries, { step: "minute", since: 0, until: 60_000 });
+    await queries.deleteFrom("usageGroups").where("accountId", "=", "acct_b").execute();
+    await ranking.nameSome(queries);
   });
   expect(ranking.largest(9).length).toBe(1);
 });

@@ -11,13 +11,14 @@ import {
   randomRecords,
   recordOf,
 } from "../../../../test/contracts/usage-fixtures.ts";
+import { plansOf } from "../../../../test/support/query-plans.ts";
 import { StorageUnavailable } from "../../errors.ts";
 import { usageDimensions, usageSteps } from "../../../domain/usage/usage-report.ts";
 import { SqliteConnection } from "../connection/connection.ts";
 import { migrations } from "../connection/migrations.ts";
-import { listCalls } from "./usage-calls.ts";
+import { listCalls } from "../../repositories/usage/usage-calls.ts";
 import { toValues, usageColumns } from "./usage-row.ts";
-import { SqliteUsageReports } from "./usage-reports.ts";
+import { SqlUsageReports } from "../../repositories/usage/usage-reports.ts";
 import { SqliteUsageStore } from "./usage-store.ts";
 
 const minuteMs = 60_000;
@@ -36,7 +37,7 @@ function open(path: string, lockWaitMs?: number) {
   return {
     connection,
     store: new SqliteUsageStore(connection),
-    reports: new SqliteUsageReports(connection),
+    reports: new SqlUsageReports(connection),
   };
 }
 
@@ -156,7 +157,7 @@ test("while another process writes, a batch waits; then it is unavailable, and l
     expect(failure).toBeInstanceOf(StorageUnavailable);
     other.run("ROLLBACK");
     await store.insert([recordOf("req_2")]);
-    const reports = new SqliteUsageReports(connection);
+    const reports = new SqlUsageReports(connection);
     const totals = await reports.totals({ filter: allTime, by: [], limit: 1 });
     expect(totals).toMatchObject([{ calls: 2 }]);
   }));
@@ -247,29 +248,29 @@ test("calls that may be billed twice are found in short steps, however many ther
   );
   await store.insert(many);
   let steps = 0;
-  const use: typeof connection.use = (step) => {
+  const read: typeof connection.read = (work) => {
     steps += 1;
-    return connection.use(step);
+    return connection.read(work);
   };
   const list = (filter: object) =>
-    listCalls({ use }, { ...allTime, mayBeBilledTwice: true, ...filter }, { limit: 100 });
+    listCalls({ read }, { ...allTime, mayBeBilledTwice: true, ...filter }, { limit: 100 });
   const rare = await list({ keyId: "key_rare" });
   expect(rare.items.map(({ id }) => id)).toEqual(["req_8007", "req_4007", "req_7"]);
   expect(steps).toBe(4);
   expect((await list({})).items.every(({ mayBeBilledTwice }) => mayBeBilledTwice)).toBe(true);
   expect(steps).toBe(5);
-  const explained = await connection.use((database) => {
+  const plans = await plansOf(connection, () =>
+    list({ keyId: "key_rare", model: "alpha-sonnet-4" }),
+  );
+  const ofUsage = plans.filter(({ sql }) => /from "usage"/.test(sql));
+  expect(ofUsage).toHaveLength(8);
+  for (const { steps: plan } of ofUsage) {
+    expect(plan).toEqual([expect.stringContaining("usage USING")]);
+    expect(plan[0]).toMatch(/^SEARCH usage USING (COVERING )?INDEX usage_billed_twice/);
+  }
+  await connection.use((database) => {
     database.run("UPDATE usage SET routing = 'no JSON' WHERE id = 'req_7'");
-    return database
-      .query<{ detail: string }, []>(
-        `EXPLAIN QUERY PLAN SELECT * FROM usage INDEXED BY usage_billed_twice
-         WHERE may_be_billed_twice = 1 AND started_at >= 0 AND started_at < 9
-           AND (started_at, id) < (9, '') ORDER BY started_at DESC, id DESC LIMIT 9`,
-      )
-      .all();
   });
-  expect(explained).toHaveLength(1);
-  expect(explained[0]?.detail).toContain("SEARCH usage USING INDEX usage_billed_twice");
   // What nobody can read hides no call.
   expect(await reports.call("req_7")).toMatchObject({ id: "req_7", routing: undefined });
   await connection.close();
@@ -278,23 +279,23 @@ test("calls that may be billed twice are found in short steps, however many ther
 test("lists of calls go along an index, and sums along their primary key", async () => {
   const { store, reports, connection } = open(":memory:");
   await store.insert([recordOf("req_1")]);
-  const explained: string[] = [];
-  await connection.use((database) => {
-    const query = database.query.bind(database);
-    database.query = (sql: string) => {
-      const plan = query<{ detail: string }, []>(`EXPLAIN QUERY PLAN ${sql}`);
-      explained.push(...plan.all().map(({ detail }) => detail));
-      return query(sql);
-    };
+  const plans = await plansOf(connection, async () => {
+    const filter = { ...allTime, model: "alpha-sonnet-4" };
+    await reports.totals({ filter, by: ["key"], limit: 5 });
+    await reports.series({ filter: { ...allTime }, by: ["status"], limit: 5, step: "minute" });
+    for (const one of [
+      filter,
+      { ...allTime, keyId: "key_a" },
+      { ...allTime, accountId: "acct_a" },
+    ]) {
+      await reports.calls(one, { limit: 5 });
+    }
   });
-  const filter = { ...allTime, model: "alpha-sonnet-4" };
-  await reports.totals({ filter, by: ["key"], limit: 5 });
-  await reports.series({ filter: { ...allTime }, by: ["status"], limit: 5, step: "minute" });
-  for (const one of [filter, { ...allTime, keyId: "key_a" }, { ...allTime, accountId: "acct_a" }]) {
-    await reports.calls(one, { limit: 5 });
-  }
-  // The groups are few, those that a report names fewer still; all else grows with the calls.
-  const scans = explained.filter((line) => /^SCAN (?!CONSTANT|usage_groups|json_each)/.test(line));
+  const explained = plans.flatMap(({ steps }) => steps);
+  // The groups and horizons are few, the groups that a report names fewer still; all else grows with the calls.
+  const scans = explained.filter((line) =>
+    /^SCAN (?!CONSTANT|usage_groups|usage_horizons|json_each)/.test(line),
+  );
   expect(scans).toEqual([]);
   expect(explained.join("\n")).toContain("USING INDEX usage_by_key");
   expect(explained.join("\n")).toContain("USING INDEX usage_by_account");

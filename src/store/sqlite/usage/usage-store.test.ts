@@ -2,7 +2,7 @@ import { usageReportsContract } from "../../../../test/contracts/usage-reports-c
 import { usageStoreContract } from "../../../../test/contracts/usage-store-contract.ts";
 import type { Ledger } from "../../../../test/contracts/usage-fixtures.ts";
 import { SqliteConnection } from "../connection/connection.ts";
-import { SqliteUsageReports } from "./usage-reports.ts";
+import { SqlUsageReports } from "../../repositories/usage/usage-reports.ts";
 import { SqliteUsageStore } from "./usage-store.ts";
 
 usageStoreContract("SQLite", create);
@@ -12,6 +12,6 @@ function create(): Ledger {
   const connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });
   return {
     store: new SqliteUsageStore(connection),
-    reports: new SqliteUsageReports(connection),
+    reports: new SqlUsageReports(connection),
   };
 }

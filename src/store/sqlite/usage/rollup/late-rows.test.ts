@@ -9,15 +9,15 @@ import {
 import { RefusedRows } from "../../../errors.ts";
 import { usageSteps } from "../../../../domain/usage/usage-report.ts";
 import { SqliteConnection } from "../../connection/connection.ts";
-import { SqliteControlStore } from "../../control-store.ts";
+import { SqlControlStore } from "../../../repositories/control-store.ts";
 import type { DroppedRows } from "./late-rows.ts";
-import { SqliteUsageReports } from "../usage-reports.ts";
+import { SqlUsageReports } from "../../../repositories/usage/usage-reports.ts";
 import { SqliteUsageStore } from "../usage-store.ts";
 
 function open() {
   const connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 1 });
   const dropped: DroppedRows[] = [];
-  const reports = new SqliteUsageReports(connection);
+  const reports = new SqlUsageReports(connection);
   const countCalls = async (): Promise<readonly number[]> => {
     const ofSteps = usageSteps.map(async (step) => {
       const points = await reports.series({ filter: allTime, by: [], limit: 1, step });
@@ -26,7 +26,7 @@ function open() {
     return Promise.all(ofSteps);
   };
   return {
-    control: new SqliteControlStore(connection),
+    control: new SqlControlStore(connection),
     store: new SqliteUsageStore(connection, (rows) => dropped.push(rows)),
     dropped,
     reports,

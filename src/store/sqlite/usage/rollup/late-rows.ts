@@ -1,6 +1,5 @@
 import type { Database } from "bun:sqlite";
 import type { UsageRecord } from "../../../../domain/usage/usage.ts";
-import { isErased } from "../../tables/account-table.ts";
 import { readHorizon } from "../usage-horizons.ts";
 
 /** Rows that were not stored, since they came too late. */
@@ -46,7 +45,8 @@ export class LateRows {
   #isErased(accountId: string): boolean {
     let answer = this.#accounts.get(accountId);
     if (answer === undefined) {
-      answer = isErased(this.#database, accountId);
+      const erased = this.#database.query("SELECT 1 FROM erased_accounts WHERE id = ?");
+      answer = erased.get(accountId) !== null;
       this.#accounts.set(accountId, answer);
     }
     return answer;

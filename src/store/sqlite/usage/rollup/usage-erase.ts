@@ -2,7 +2,13 @@ import type { Database } from "bun:sqlite";
 import type { UsageStep } from "../../../../domain/usage/usage-report.ts";
 import { foldAllMinutes } from "./usage-fold.ts";
 import type { ColumnValue } from "../usage-row.ts";
-import { type Detail, details, stepDetails, stepLengthsMs, stepTables } from "../usage-steps.ts";
+import {
+  type Detail,
+  details,
+  stepDetails,
+  stepLengthsMs,
+  stepTables,
+} from "../../../repositories/usage/usage-steps.ts";
 
 /**
  * Removes at most `limit` rows of an account: its calls, then its sums day by day, then its groups;

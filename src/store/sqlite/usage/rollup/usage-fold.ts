@@ -1,15 +1,15 @@
 import type { Database } from "bun:sqlite";
-import {
-  type Fold,
-  type FoldPlace,
-  folds,
-  liesBefore,
-  moveFold,
-  readFolds,
-} from "./usage-folds.ts";
+import { type Fold, type FoldPlace, liesBefore } from "../../../repositories/usage/sum-places.ts";
+import { folds, moveFold, readFolds } from "./usage-folds.ts";
 import type { ColumnValue } from "../usage-row.ts";
 import { addToOld, compactSums } from "./usage-sum-rows.ts";
-import { type Detail, details, stepLengthsMs, stepStart, stepTables } from "../usage-steps.ts";
+import {
+  type Detail,
+  details,
+  stepLengthsMs,
+  stepStart,
+  stepTables,
+} from "../../../repositories/usage/usage-steps.ts";
 
 /**
  * How long minutes wait before they become part of hours and days. Most calls end sooner; what comes

@@ -1,18 +1,6 @@
 import type { Database } from "bun:sqlite";
-import type { UsageStep } from "../../../../domain/usage/usage-report.ts";
-import { type Detail, details, stepDetails } from "../usage-steps.ts";
-
-/** Sums that are made of minutes: those of hours and days, in each detail. */
-export interface Fold {
-  readonly step: Exclude<UsageStep, "minute">;
-  readonly detail: Detail;
-}
-
-/** A place in the table of minutes: what lies before it is part of the sums. */
-export interface FoldPlace {
-  readonly at: number;
-  readonly groupId: number;
-}
+import type { Fold, FoldPlace } from "../../../repositories/usage/sum-places.ts";
+import { details, stepDetails } from "../../../repositories/usage/usage-steps.ts";
 
 export const folds: readonly Fold[] = (["hour", "day"] as const).flatMap((step) =>
   stepDetails[step].map((detail) => ({ step, detail })),
@@ -24,7 +12,7 @@ export function readFolds(database: Database): FoldPlaces {
   return new Map(folds.map((fold) => [fold, readFold(database, fold)]));
 }
 
-export function readFold(database: Database, { step, detail }: Fold): FoldPlace {
+function readFold(database: Database, { step, detail }: Fold): FoldPlace {
   const place = database
     .query<FoldPlace, [string, number]>(
       "SELECT at, group_id AS groupId FROM usage_folds WHERE step = ? AND detail = ?",
@@ -40,8 +28,4 @@ export function moveFold(database: Database, { step, detail }: Fold, place: Fold
       "UPDATE usage_folds SET at = ?, group_id = ? WHERE step = ? AND detail = ?",
     )
     .run(place.at, place.groupId, step, details[detail]);
-}
-
-export function liesBefore(one: FoldPlace, other: FoldPlace): boolean {
-  return one.at < other.at || (one.at === other.at && one.groupId < other.groupId);
 }

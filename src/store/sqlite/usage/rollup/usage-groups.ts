@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import type { UsageRecord } from "../../../../domain/usage/usage.ts";
-import { type Detail, details } from "../usage-steps.ts";
+import { type Detail, details } from "../../../repositories/usage/usage-steps.ts";
 import type { ColumnValue } from "../usage-row.ts";
 
 /** The groups that a call counts in, by detail. */

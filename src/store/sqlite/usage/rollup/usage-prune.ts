@@ -4,7 +4,12 @@ import { type UsageStep, usageSteps } from "../../../../domain/usage/usage-repor
 import { foldMinutes } from "./usage-fold.ts";
 import { moveHorizon } from "../usage-horizons.ts";
 import type { ColumnValue } from "../usage-row.ts";
-import { details, stepDetails, stepStart, stepTables } from "../usage-steps.ts";
+import {
+  details,
+  stepDetails,
+  stepStart,
+  stepTables,
+} from "../../../repositories/usage/usage-steps.ts";
 
 /** Removes at most `limit` rows that are older than `retention` says; how many went. */
 export function pruneUsage(database: Database, retention: UsageRetention, limit: number): number {

@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { compactLatencies } from "../../../../domain/usage/latency-histogram.ts";
 import type { SumBucket } from "./usage-sums.ts";
 import type { ColumnValue } from "../usage-row.ts";
-import { details, stepTables } from "../usage-steps.ts";
+import { details, stepTables } from "../../../repositories/usage/usage-steps.ts";
 
 /** Latencies of one batch longer than this are made compact before they are written. */
 const longInBatch = 64;

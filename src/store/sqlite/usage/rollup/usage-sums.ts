@@ -2,36 +2,10 @@ import { encodeLatency } from "../../../../domain/usage/latency-histogram.ts";
 import type { UsageRecord } from "../../../../domain/usage/usage.ts";
 import type { UsageStep } from "../../../../domain/usage/usage-report.ts";
 import type { GroupIds } from "./usage-groups.ts";
-import { type FoldPlaces, liesBefore } from "./usage-folds.ts";
-import { type Detail, stepStart } from "../usage-steps.ts";
-
-/** What is known of the calls of one group in one step. */
-export interface UsageSum {
-  calls: number;
-  failedCalls: number;
-  abandonedCalls: number;
-  inputTokens: number;
-  outputTokens: number;
-  cachedInputTokens: number;
-  estimatedTokens: number;
-  /** Texts of `domain/latency-histogram.ts`. */
-  durations: string;
-  firstEvents: string;
-  cacheWriteTokens: number;
-}
-
-export function addSum(sum: UsageSum, other: Readonly<UsageSum>): void {
-  sum.calls += other.calls;
-  sum.failedCalls += other.failedCalls;
-  sum.abandonedCalls += other.abandonedCalls;
-  sum.inputTokens += other.inputTokens;
-  sum.outputTokens += other.outputTokens;
-  sum.cachedInputTokens += other.cachedInputTokens;
-  sum.estimatedTokens += other.estimatedTokens;
-  sum.durations += other.durations;
-  sum.firstEvents += other.firstEvents;
-  sum.cacheWriteTokens += other.cacheWriteTokens;
-}
+import { liesBefore } from "../../../repositories/usage/sum-places.ts";
+import { addSum, type UsageSum } from "../../../repositories/usage/usage-sum.ts";
+import type { FoldPlaces } from "./usage-folds.ts";
+import { type Detail, stepStart } from "../../../repositories/usage/usage-steps.ts";
 
 export function sumOfCall(record: UsageRecord): UsageSum {
   const { outcome, inputTokens, outputTokens, firstEventMs } = record;

@@ -1,0 +1,256 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { AdminFixture, holderOf, operator } from "../../../test/support/admin-fixture.ts";
+import type { ControlStore } from "../../store/control-store.ts";
+import { applicationSchema, issuedKeySchema, keySchema, rotatedKeySchema } from "../contract.ts";
+import { adminOperations } from "../operations.ts";
+import { Passwords } from "../sign-in/guard/passwords.ts";
+import { createRunOperation } from "./run-operation.ts";
+
+const minuteMs = 60_000;
+
+let admin: AdminFixture;
+let applicationId: string;
+let keyId: string;
+beforeEach(async () => {
+  admin = new AdminFixture();
+  applicationId = (await admin.application("owner")).id;
+  keyId = (await admin.issue(applicationId)).key.id;
+});
+afterEach(() => admin[Symbol.asyncDispose]());
+
+async function countSecrets(): Promise<number> {
+  return (await admin.run(keySchema, "getKey", { id: keyId })).secrets.length;
+}
+
+test("ten equal rotations at once are one, and all ten get its answer", async () => {
+  const request = { id: keyId, key: "the same" };
+  const results = await Promise.all(
+    Array.from({ length: 10 }, () => admin.result("rotateKey", request)),
+  );
+  expect(await countSecrets()).toBe(2);
+  expect(new Set(results.map(({ body }) => JSON.stringify(body))).size).toBe(1);
+  expect(results.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 201));
+  expect(results.filter(({ isReplayed }) => !isReplayed)).toHaveLength(1);
+  expect((await admin.audit()).filter(({ action }) => action === "key.rotate")).toHaveLength(1);
+});
+
+test("equal requests wait for the one that runs, and begin no transaction of their own", async () => {
+  let changes = 0;
+  const { control } = admin.stores;
+  const store: ControlStore = {
+    read: (work) => control.read(work),
+    change(work) {
+      changes += 1;
+      return control.change(work);
+    },
+    verifyAudit: (signal) => control.verifyAudit(signal),
+    auditEnd: (known) => control.auditEnd(known),
+    pepperUse: (now) => control.pepperUse(now),
+    prune: (limits, limit) => control.prune(limits, limit),
+  };
+  const services = { ...admin.services, store };
+  const operation = adminOperations({ ...services, passwords: new Passwords() }).find(
+    ({ id }) => id === "rotateKey",
+  );
+  const run = createRunOperation(services);
+  const request = {
+    call: {
+      id: "req_1",
+      principal: operator,
+      signal: new AbortController().signal,
+      address: undefined,
+    },
+    parameters: { id: keyId },
+    query: undefined,
+    body: undefined,
+    idempotencyKey: "k",
+  };
+  if (operation === undefined) throw new Error("no such operation");
+  await Promise.all([run(operation, request), run(operation, request), run(operation, request)]);
+  expect(changes).toBe(1);
+});
+
+test("two processes on one database do an equal request once", async () => {
+  const others = [1, 2, 3].map(() => createRunOperation(admin.services));
+  const request = {
+    call: {
+      id: "req_other",
+      principal: operator,
+      signal: new AbortController().signal,
+      address: undefined,
+    },
+    parameters: { id: keyId },
+    query: undefined,
+    body: undefined,
+    idempotencyKey: "shared",
+  };
+  const operation = admin.operation("rotateKey");
+  const results = await Promise.all(others.map((run) => run(operation, request)));
+  expect(await countSecrets()).toBe(2);
+  expect(new Set(results.map(({ body }) => JSON.stringify(body))).size).toBe(1);
+});
+
+test("an answer that was lost comes again, also from a process that was started since", async () => {
+  const request = { id: keyId, key: "lost", body: { overlap_seconds: 60 } };
+  const first = await admin.result("rotateKey", request);
+  admin.clock.advance(9 * minuteMs);
+  const again = await admin.result("rotateKey", request);
+  expect(again).toEqual({ ...first, isReplayed: true });
+  const restarted = createRunOperation(admin.services);
+  const replayed = await restarted(admin.operation("rotateKey"), {
+    call: {
+      id: "req_2",
+      principal: operator,
+      signal: new AbortController().signal,
+      address: undefined,
+    },
+    parameters: { id: keyId },
+    query: undefined,
+    body: { overlap_seconds: 60 },
+    idempotencyKey: "lost",
+  });
+  expect(replayed.body).toEqual(first.body);
+  expect(await countSecrets()).toBe(2);
+});
+
+test("an answer with a secret is not shown after ten minutes, and the change not made again", async () => {
+  const request = { id: keyId, key: "late" };
+  await admin.result("rotateKey", request);
+  admin.clock.advance(10 * minuteMs);
+  const refusal = await admin.refusal("rotateKey", request);
+  expect([refusal.status, refusal.code]).toEqual([409, "reply_not_shown_again"]);
+  expect(await countSecrets()).toBe(2);
+});
+
+test("an answer without a secret comes again for a day, then the request counts as new", async () => {
+  const body = { account_id: (await admin.account("other")).id, environment: "staging", name: "a" };
+  const request = { body, key: "day" };
+  const first = await admin.run(applicationSchema, "createApplication", request);
+  admin.clock.advance(24 * 60 * minuteMs - 1);
+  expect(await admin.run(applicationSchema, "createApplication", request)).toEqual(first);
+  admin.clock.advance(1);
+  expect((await admin.refusal("createApplication", request)).code).toBe("already_exists");
+});
+
+test("the same key with another request is refused, whichever part of it differs", async () => {
+  await admin.result("rotateKey", { id: keyId, key: "k", body: { overlap_seconds: 60 } });
+  const otherKey = (await admin.issue(applicationId)).key.id;
+  const requests = [
+    { operation: "rotateKey", id: keyId, body: { overlap_seconds: 61 } },
+    { operation: "rotateKey", id: otherKey, body: { overlap_seconds: 60 } },
+    { operation: "revokeKey", id: keyId, body: undefined },
+  ];
+  for (const { operation, id, body } of requests) {
+    const refusal = await admin.refusal(operation, { id, body, key: "k" });
+    expect([refusal.status, refusal.code]).toEqual([422, "idempotency_key_reused"]);
+  }
+});
+
+test("another request under the key of one that still runs is refused too", async () => {
+  const one = admin.result("rotateKey", { id: keyId, key: "k" });
+  const other = admin.refusal("rotateKey", { id: keyId, key: "k", body: { compromised: true } });
+  expect((await other).code).toBe("idempotency_key_reused");
+  await one;
+});
+
+test("keys of different principals, or of one whose rights changed, are different keys", async () => {
+  const { accountId } = await admin.application("owner");
+  const body = { application_id: applicationId, plan: "standard" };
+  const holder = holderOf(accountId);
+  const asOperator = await admin.run(issuedKeySchema, "createKey", { body, key: "k" });
+  const asHolder = await admin.run(issuedKeySchema, "createKey", { body, key: "k", as: holder });
+  expect(asHolder.key.id).not.toBe(asOperator.key.id);
+  const moved = { ...holder, accountId: "acct_elsewhere" };
+  expect((await admin.refusal("createKey", { body, key: "k", as: moved })).status).toBe(404);
+});
+
+test("a request that was refused may be tried again under its key", async () => {
+  const request = { body: { name: "late" }, key: "k" };
+  await admin.account("late");
+  expect((await admin.refusal("createAccount", request)).code).toBe("already_exists");
+  const accounts = await admin.stores.control.read((view) =>
+    view.accounts.list({ name: "late" }, { limit: 1 }),
+  );
+  await admin.result("deleteAccount", { id: accounts.items[0]?.id ?? "" });
+  expect((await admin.result("createAccount", request)).isReplayed).toBe(false);
+});
+
+test("no column of the database shows a secret that was answered, nor the key it is kept under", async () => {
+  const key = "an idempotency key to look for";
+  const body = { application_id: applicationId, plan: "standard" };
+  const issued = await admin.run(issuedKeySchema, "createKey", { body, key });
+  const rotated = await admin.run(rotatedKeySchema, "rotateKey", { id: issued.key.id, key: "r" });
+  const dump = await admin.dump();
+  for (const text of [issued.api_key, rotated.api_key]) {
+    expect(dump).not.toContain(text.slice(16, 50));
+  }
+  expect(dump).not.toContain(key);
+  expect(dump).toContain(issued.key.id);
+});
+
+test("an idempotency key that could not be a header is refused", async () => {
+  for (const key of ["", "é", "line\nbreak", "x".repeat(201)]) {
+    const refusal = await admin.refusal("rotateKey", { id: keyId, key });
+    expect(refusal.param).toBe("Idempotency-Key");
+  }
+  expect(await countSecrets()).toBe(1);
+});
+
+test("reading takes no notice of the key", async () => {
+  for (const _time of [1, 2]) {
+    expect((await admin.result("getKey", { id: keyId, key: "k" })).isReplayed).toBe(false);
+  }
+});
+
+/** An erasure that pauses once its account is stopped. */
+function pausingErasure(accountId: string) {
+  const [stopped, pause] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const onKeysChanged = (): Promise<void> => {
+    stopped.resolve();
+    return pause.promise;
+  };
+  const services = { ...admin.services, onKeysChanged };
+  const operation = adminOperations({ ...services, passwords: new Passwords() }).find(
+    ({ id }) => id === "eraseAccount",
+  );
+  if (operation === undefined) throw new Error("no such operation");
+  const run = createRunOperation(services);
+  const ask = (signal = new AbortController().signal): ReturnType<typeof run> =>
+    run(operation, {
+      call: { id: "req_1", principal: operator, signal, address: undefined },
+      parameters: { id: accountId },
+      query: undefined,
+      body: { confirm: "doomed" },
+      idempotencyKey: "erase",
+    });
+  return { ask, stopped: stopped.promise, goOn: pause.resolve };
+}
+
+test("whoever joined a running request gets its answer also when the first caller leaves", async () => {
+  const { ask, stopped, goOn } = pausingErasure((await admin.account("doomed")).id);
+  const first = new AbortController();
+  const begun = ask(first.signal);
+  const joined = ask();
+  await stopped;
+  first.abort(new Error("the first caller left"));
+  goOn();
+  expect(await joined).toMatchObject({ status: 200, isReplayed: true });
+  expect((await begun).status).toBe(200);
+});
+
+test("work that nobody waits for any more is given up, and begun anew for who comes then", async () => {
+  const { ask, stopped, goOn } = pausingErasure((await admin.account("doomed")).id);
+  const [first, second] = [new AbortController(), new AbortController()];
+  const ended = Promise.allSettled([first, second].map(({ signal }) => ask(signal)));
+  await stopped;
+  first.abort(new Error("the first left"));
+  second.abort(new Error("the second left"));
+  const late = ask();
+  goOn();
+  const reason = new Error("the second left");
+  expect(await ended).toEqual([
+    { status: "rejected", reason },
+    { status: "rejected", reason },
+  ]);
+  expect(await late).toMatchObject({ status: 200, isReplayed: false });
+});

@@ -1,0 +1,168 @@
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import { Once } from "../../idempotency/once.ts";
+import {
+  namesOfReply,
+  nameRequest,
+  type AllRequestNames,
+} from "../../idempotency/request-names.ts";
+import { openReply, sealReply } from "../../idempotency/seal.ts";
+import { SharedWork } from "../../idempotency/shared-work.ts";
+import type { ControlView, StoredReply } from "../../store/control-store.ts";
+import type { Operation, OperationCall, ReplyKeeper } from "./operation.ts";
+import type { AdminServices } from "../services.ts";
+
+const purpose = "replies that may be asked for again";
+
+/** How long a request is known under its key. */
+const knownMs = 24 * 3_600_000;
+/** How long an answer with a secret may be shown again: for answers that were lost on the way. */
+const secretShownMs = 10 * 60_000;
+
+export interface IdempotentRequest {
+  /** What the caller chose to tell this request by. */
+  readonly key: string;
+  readonly operation: Operation;
+  readonly call: OperationCall;
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly query: unknown;
+  readonly body: unknown;
+}
+
+export interface Answered {
+  readonly status: number;
+  readonly body: unknown;
+  readonly isReplayed: boolean;
+}
+
+/** The signal fires when nobody waits for the answer any more. */
+type Work = (replies: ReplyKeeper, signal: AbortSignal) => Promise<unknown>;
+
+type Services = Pick<AdminServices, "store" | "clock" | "random" | "peppers">;
+
+/**
+ * Runs a change once for all requests of one principal with one idempotency key. Its answer is kept
+ * in the transaction of the change. A request that failed has changed nothing and may be tried again.
+ */
+export class RepeatableOperations {
+  readonly #services: Services;
+  readonly #once: Once<StoredReply, SharedWork<Answered>>;
+
+  constructor(services: Services) {
+    this.#services = services;
+    this.#once = new Once({
+      find: (names) => services.store.read((view) => this.#find(view, names)),
+      keyReused,
+    });
+  }
+
+  run(request: IdempotentRequest, work: Work): Promise<Answered> {
+    const names = namesOf(request, this.#services);
+    const { signal } = request.call;
+    return this.#once.answer<Answered>({
+      names,
+      signal,
+      begin: (onEnd) =>
+        new SharedWork({
+          requestDigest: names.requestDigest,
+          run: (all) => this.#change(request, names, (replies) => work(replies, all)),
+          onEnd,
+        }),
+      wait: (shared) => shared.wait({}, signal),
+      open: (reply) => this.#open(reply, names),
+      asReplayed: (answered) => ({ ...answered, isReplayed: true }),
+    });
+  }
+
+  async #change(
+    { operation }: IdempotentRequest,
+    names: AllRequestNames,
+    work: (replies: ReplyKeeper) => Promise<unknown>,
+  ): Promise<Answered> {
+    const { store } = this.#services;
+    let isKept = false;
+    const keeper: ReplyKeeper = {
+      expectNone: async (transaction) => {
+        const stored = await this.#find(transaction, names);
+        if (stored !== undefined) throw new DoneElsewhere(stored);
+      },
+      keep: async (transaction, answer) => {
+        await transaction.replies.put(this.#toReply(operation, names, answer));
+        isKept = true;
+      },
+    };
+    try {
+      const body = await work(keeper);
+      if (!isKept) await store.change((transaction) => keeper.keep(transaction, body));
+      return { status: operation.status, body, isReplayed: false };
+    } catch (error) {
+      if (!(error instanceof DoneElsewhere)) throw error;
+      return { ...this.#open(error.reply, names), isReplayed: true };
+    }
+  }
+
+  #isKnown(reply: StoredReply | undefined): reply is StoredReply {
+    return reply !== undefined && this.#services.clock.now() - reply.createdAt < knownMs;
+  }
+
+  #toReply(operation: Operation, names: AllRequestNames, answer: unknown): StoredReply {
+    const now = this.#services.clock.now();
+    return {
+      id: names.id,
+      requestDigest: names.requestDigest,
+      status: operation.status,
+      body: sealReply([JSON.stringify(answer)], { names, purpose }, this.#services.random),
+      createdAt: now,
+      shownUntil: now + (operation.hasSecret === true ? secretShownMs : knownMs),
+    };
+  }
+
+  /** Before a rotation of the peppers the request had other names. */
+  async #find(view: ControlView, names: AllRequestNames): Promise<StoredReply | undefined> {
+    for (const { id } of [names, ...names.older]) {
+      const reply = await view.replies.get(id);
+      if (this.#isKnown(reply)) return reply;
+    }
+    return undefined;
+  }
+
+  #open(reply: StoredReply, all: AllRequestNames): Answered {
+    const names = namesOfReply(reply, all);
+    if (names === undefined) throw keyReused();
+    if (reply.body === undefined || this.#services.clock.now() >= reply.shownUntil) {
+      throw new GatewayError("reply_not_shown_again", {
+        message:
+          "This request was done. Its answer held a secret, which is not shown any more: rotate " +
+          "the key for another, under a new Idempotency-Key.",
+      });
+    }
+    const text = openReply(reply.body, { names, purpose }).toString("utf8");
+    return { status: reply.status, body: JSON.parse(text), isReplayed: false };
+  }
+}
+
+/** The digests do not tell the key or the request: both may hold what must not be stored. */
+function namesOf(request: IdempotentRequest, { peppers }: Services): AllRequestNames {
+  const { key, operation, call, parameters, query, body } = request;
+  const { userId, kind, role, accountId } = call.principal;
+  // A principal that may see less than before is another one: it must not see what was kept.
+  const identity = ["idempotency key", userId ?? kind, role, accountId ?? null, key];
+  const content = ["request", operation.id, parameters, query ?? {}, body ?? {}];
+  return nameRequest({ key, identity, content }, peppers);
+}
+
+/** Another process did the same request after this one looked for it. */
+class DoneElsewhere extends Error {
+  readonly reply: StoredReply;
+
+  constructor(reply: StoredReply) {
+    super("the request was done by another process");
+    this.reply = reply;
+  }
+}
+
+function keyReused(): GatewayError {
+  return new GatewayError("idempotency_key_reused", {
+    message: "This Idempotency-Key was used for another request. Use a new one for each change.",
+    param: "Idempotency-Key",
+  });
+}

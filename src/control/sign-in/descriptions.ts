@@ -1,0 +1,130 @@
+import { z } from "zod";
+import { roles } from "../../domain/accounts/user.ts";
+import {
+  bootstrapSchema,
+  credentialsSchema,
+  passwordChangeSchema,
+  sessionSchema,
+  signedOutSchema,
+  signInOptionsSchema,
+} from "../contract/session.ts";
+import type { AdminCall, AnonymousAdminCall, Route } from "../../edge/dispatch/route.ts";
+import type { Reply } from "../../edge/replies/reply.ts";
+import type { OperationDescription } from "../operation/operation.ts";
+import { fromStorageError } from "../operation/storage-error.ts";
+
+const shared = { resource: "Sign-in", isSignIn: true } as const;
+const anybody = { ...shared, roles: [], scope: "read" } as const;
+const signedIn = { ...shared, roles } as const;
+const path = "/admin/v1/session";
+
+/** The requests before and around a session: what serves them, and what the documents say of them. */
+const requests = {
+  getSignInOptions: {
+    ...anybody,
+    method: "GET",
+    path: "/admin/v1/sign-in",
+    summary: "Show how one can sign in",
+    status: 200,
+    answer: signInOptionsSchema,
+  },
+  bootstrap: {
+    ...anybody,
+    method: "POST",
+    path: "/admin/v1/bootstrap",
+    summary: "Make the first operator",
+    description: "With the one-time token that the first start prints. Signs in, too.",
+    status: 201,
+    body: bootstrapSchema,
+    answer: sessionSchema,
+  },
+  signIn: {
+    ...anybody,
+    method: "POST",
+    path,
+    summary: "Sign in with a password",
+    description: "Sets the cookie of the session.",
+    status: 200,
+    body: credentialsSchema,
+    answer: sessionSchema,
+  },
+  getSession: {
+    ...signedIn,
+    method: "GET",
+    path,
+    summary: "Show who is signed in",
+    scope: "read",
+    status: 200,
+    answer: sessionSchema,
+  },
+  signOut: {
+    ...signedIn,
+    method: "DELETE",
+    path,
+    summary: "Sign out",
+    scope: "write",
+    status: 200,
+    answer: signedOutSchema,
+  },
+  changePassword: {
+    ...signedIn,
+    method: "POST",
+    path: `${path}/password`,
+    summary: "Change the own password",
+    scope: "write",
+    status: 200,
+    body: passwordChangeSchema,
+    answer: sessionSchema,
+  },
+  startSingleSignOn: {
+    ...anybody,
+    method: "GET",
+    path: "/admin/v1/sso/start",
+    summary: "Go to the identity provider",
+    status: 302,
+    answer: undefined,
+  },
+  finishSingleSignOn: {
+    ...anybody,
+    method: "GET",
+    path: "/admin/v1/sso/callback",
+    summary: "Come back from the identity provider",
+    description: "Sets the cookie of the session and goes to `/`.",
+    status: 302,
+    query: z.object({ code: z.string().optional(), state: z.string().optional() }),
+    answer: undefined,
+  },
+} as const satisfies Record<string, Omit<OperationDescription, "id">>;
+
+type SignInRequest = keyof typeof requests;
+
+export const signInDescriptions: readonly OperationDescription[] = Object.entries(requests).map(
+  ([id, request]) => ({ id, ...request }),
+);
+
+/** Of a request that somebody makes before being signed in. */
+export function anonymousRoute(
+  id: SignInRequest,
+  handle: (call: AnonymousAdminCall) => Promise<Reply>,
+): Route {
+  const { method, path } = requests[id];
+  return { method, path, access: "anonymous", handle: (call) => orStorageError(handle(call)) };
+}
+
+/** Of a request by whoever has a session or a token. */
+export function signedInRoute(
+  id: SignInRequest,
+  handle: (call: AdminCall) => Promise<Reply>,
+): Route {
+  const { method, path, scope } = requests[id];
+  const served = (call: AdminCall): Promise<Reply> => orStorageError(handle(call));
+  return { method, path, access: "principal", roles, scope, handle: served };
+}
+
+async function orStorageError(reply: Promise<Reply>): Promise<Reply> {
+  try {
+    return await reply;
+  } catch (error) {
+    throw fromStorageError(error);
+  }
+}

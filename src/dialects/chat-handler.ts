@@ -1,0 +1,118 @@
+import type { ChatRequest, ChatResult } from "../domain/chat/chat.ts";
+import type { TokenUsage } from "../domain/usage/usage.ts";
+import { eventStream, eventStreamHeaders, keepAliveComment } from "../edge/replies/event-stream.ts";
+import { jsonReply, type Reply } from "../edge/replies/reply.ts";
+import type { KeyCall } from "../edge/dispatch/route.ts";
+import type { Call } from "../snapshot/call.ts";
+import { openChatStream, runChat, type ChatCall } from "../call/chat/chat-call.ts";
+import { hasSettledWithin } from "../domain/waiting/has-settled-within.ts";
+import type { OpenedAnswer, StreamedAnswer } from "../idempotency/answer.ts";
+import { ChatFrames, type ChatWriter } from "./chat-frames.ts";
+import type { ApiSettings, HandlerParts } from "./handler-parts.ts";
+import { readCall } from "./read-call.ts";
+import type { JsonBody } from "./request/parse-json.ts";
+import { servedHeaders } from "./served-headers.ts";
+
+/** What an answer says of itself. */
+export interface AboutAnswer {
+  /** Of the call. */
+  readonly callId: string;
+  /** Unix seconds. */
+  readonly created: number;
+  /** The alias that served. */
+  readonly model: string;
+}
+
+/** An endpoint for chat: how a dialect reads requests and writes answers. It decides nothing. */
+export interface ChatSurface {
+  /** Its name in digests of calls that may be repeated: another one would find none of before. */
+  readonly endpoint: string;
+  /** Throws 400. */
+  parse(body: JsonBody): ChatRequest;
+  /** A whole answer, as JSON. */
+  body(answer: ChatResult, about: AboutAnswer & { readonly usage: TokenUsage }): object;
+  openWriter(request: ChatRequest, about: AboutAnswer): ChatWriter;
+}
+
+/** Handles calls of an endpoint for chat. */
+export function createChatHandler(
+  surface: ChatSurface,
+  { services, settings, sharing }: HandlerParts,
+): (call: KeyCall) => Promise<Reply> {
+  return async (plain) => {
+    const { call, bodyBytes, bodyDigest, ...body } = await readCall(plain);
+    const request = surface.parse(body);
+    const chat: ChatCall = { request, bodyBytes };
+    const { endpoint } = surface;
+    const asked = { call, endpoint, kind: "chat", alias: request.model, bodyDigest } as const;
+    const parts = { surface, chat, services, settings: settings() };
+    if (request.stream !== true) {
+      return sharing.whole(asked, (run) => wholeReply({ ...parts, call: run }));
+    }
+    const answer = await sharing.streamed(asked, (run) => openStream({ ...parts, call: run }));
+    const { status, headers } = answer;
+    return { status, headers, body: eventStreamBody(answer, { ...parts, call }) };
+  };
+}
+
+interface ChatReply extends Pick<HandlerParts, "services"> {
+  readonly surface: ChatSurface;
+  readonly call: KeyCall & Call;
+  readonly chat: ChatCall;
+  readonly settings: ApiSettings;
+}
+
+async function wholeReply({ surface, call, chat, services }: ChatReply): Promise<Reply> {
+  const started = await runChat(call, chat, services);
+  const { answer, attempt, meter } = started;
+  const body = surface.body(answer, {
+    callId: call.id,
+    created: Math.floor(services.clock.now() / 1000),
+    model: attempt.candidate.model.alias,
+    usage: meter.usage,
+  });
+  return jsonReply(body, servedHeaders(started, call.snapshot.routing));
+}
+
+/**
+ * Waits for the first event, so that a failure before it is a proper HTTP error. Only a model that
+ * thinks for longer than `holdHeadersMs` gets its headers sent early.
+ */
+async function openStream(reply: ChatReply): Promise<OpenedAnswer> {
+  const { surface, call, chat, services, settings } = reply;
+  const opening = openChatStream(call, chat, services);
+  // Without keep-alives there is nothing to send early, so the headers wait for as long as it takes.
+  const isHeld = settings.keepAlive === "off";
+  const isKnown =
+    isHeld || (await hasSettledWithin(opening, settings.holdHeadersMs, services.clock));
+  const started = isKnown ? await opening : undefined;
+  const writer = surface.openWriter(chat.request, {
+    callId: call.id,
+    created: Math.floor(services.clock.now() / 1000),
+    model: started?.attempt.candidate.model.alias ?? chat.request.model,
+  });
+  return {
+    status: 200,
+    headers: {
+      ...eventStreamHeaders,
+      ...(started !== undefined && servedHeaders(started, call.snapshot.routing)),
+    },
+    frames: new ChatFrames(opening, writer, call.dialect),
+    keepAlive: settings.keepAlive === "chunk" ? writer.keepAlive() : keepAliveComment,
+    isEarly: started === undefined,
+  };
+}
+
+function eventStreamBody(
+  { frames, keepAlive, isEarly }: StreamedAnswer,
+  { call, services, settings }: ChatReply,
+): ReadableStream<Uint8Array> {
+  return eventStream(frames, {
+    clock: services.clock,
+    keepAliveMs: settings.keepAlive === "off" ? 0 : settings.keepAliveIntervalMs,
+    keepAlive,
+    beginsWithKeepAlive: isEarly,
+    writeTimeoutMs: settings.writeTimeoutMs,
+    onEnd: (end) => call.streamEnded(end),
+  });
+}

@@ -1,0 +1,57 @@
+import { capacityModes, type CapacityMode } from "../domain/limits/capacity.ts";
+import { GatewayError } from "../domain/errors/gateway-error.ts";
+import { digestToShare } from "../idempotency/repeatable-calls.ts";
+import type { KeyCall } from "../edge/dispatch/route.ts";
+import { plainCall, type Call } from "../snapshot/call.ts";
+import { parseJson, type JsonBody } from "./request/parse-json.ts";
+
+const capacityHeader = "x-sluice-capacity";
+const timeoutHeader = "x-sluice-timeout-ms";
+const longestTimeoutMs = 24 * 3_600_000;
+
+/** A call and its body, before a schema has read it. */
+export interface ReadCall extends JsonBody {
+  readonly call: KeyCall & Call;
+  readonly bodyBytes: number;
+  /** See `digestToShare`. */
+  readonly bodyDigest: string;
+}
+
+/** Throws `GatewayError`. */
+export async function readCall(plain: KeyCall): Promise<ReadCall> {
+  const call = withOptions(plain);
+  const bytes = await call.readBody();
+  const bodyBytes = bytes.byteLength;
+  const bodyDigest = await digestToShare(call, bytes);
+  const { value, text } = await parseJson(bytes);
+  return { call, bodyBytes, bodyDigest, value, text };
+}
+
+/** The call with what its headers ask for. Throws 400 for a header that makes no sense. */
+function withOptions(call: KeyCall): KeyCall & Call {
+  const { headers } = call.request;
+  const capacity = headers.get(capacityHeader);
+  const timeout = headers.get(timeoutHeader);
+  if (capacity === null && timeout === null) return { ...call, headers, options: plainCall };
+  const deadlineAt = timeout === null ? undefined : call.receivedAt + readTimeout(timeout);
+  return { ...call, headers, options: { capacity: readCapacity(capacity), deadlineAt } };
+}
+
+function readCapacity(written: string | null): CapacityMode {
+  const mode = capacityModes.find((known) => known === (written ?? "auto"));
+  if (mode !== undefined) return mode;
+  throw invalidHeader(capacityHeader, `must be one of ${capacityModes.join(", ")}`);
+}
+
+function readTimeout(written: string): number {
+  const timeoutMs = /^[0-9]{1,9}$/.test(written) ? Number(written) : 0;
+  if (timeoutMs >= 1 && timeoutMs <= longestTimeoutMs) return timeoutMs;
+  throw invalidHeader(timeoutHeader, `must be whole milliseconds from 1 to ${longestTimeoutMs}`);
+}
+
+function invalidHeader(name: string, mustBe: string): GatewayError {
+  return new GatewayError("invalid_value", {
+    message: `Invalid header '${name}': ${mustBe}.`,
+    param: name,
+  });
+}

@@ -1,0 +1,36 @@
+import { keepAliveComment, type FrameSource } from "../edge/replies/event-stream.ts";
+import type { KeptAnswer } from "./answer-seal.ts";
+import type { Answer } from "./answer.ts";
+
+/** A kept answer as it is sent again. */
+export function replayedAnswer({ headers, isStreamed: wasStreamed, text }: KeptAnswer): Answer {
+  if (!wasStreamed) return { status: 200, headers, body: text };
+  // Never silent, so it needs no keep-alive.
+  const frames = new ReplayedFrames(text);
+  return { status: 200, headers, frames, keepAlive: keepAliveComment, isEarly: false };
+}
+
+/** About as much as is handed to a reader at once. */
+const pieceCharacters = 16_384;
+
+/** The frames of a kept answer, some at a time. */
+class ReplayedFrames implements FrameSource {
+  #rest: string;
+
+  constructor(text: string) {
+    this.#rest = text;
+  }
+
+  next(): Promise<string | undefined> {
+    if (this.#rest === "") return Promise.resolve(undefined);
+    const frameEnd = this.#rest.indexOf("\n\n", pieceCharacters);
+    const end = frameEnd < 0 ? this.#rest.length : frameEnd + 2;
+    const piece = this.#rest.slice(0, end);
+    this.#rest = this.#rest.slice(end);
+    return Promise.resolve(piece);
+  }
+
+  cancel(): void {
+    this.#rest = "";
+  }
+}

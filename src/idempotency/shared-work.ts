@@ -1,0 +1,79 @@
+export interface SharedWorkOptions<Answer> {
+  /** Tells which requests may share it. */
+  readonly requestDigest: string;
+  /** Does it. The signal fires when nobody waits for the answer any more. */
+  readonly run: (signal: AbortSignal) => Promise<Answer>;
+  /** Told once, when nobody can join any more. */
+  readonly onEnd: () => void;
+}
+
+/** Work for all who asked for the same: done once, and given up when the last of them has left. */
+export class SharedWork<Answer, Waiter extends object = object> {
+  readonly requestDigest: string;
+  readonly waiters = new Set<Waiter>();
+  readonly #options: SharedWorkOptions<Answer>;
+  readonly #abandonment = new AbortController();
+  readonly #result = Promise.withResolvers<Answer>();
+  #hasEnded = false;
+
+  constructor(options: SharedWorkOptions<Answer>) {
+    this.requestDigest = options.requestDigest;
+    this.#options = options;
+    // It may fail when nobody is there to hear of it.
+    this.#result.promise.catch(() => undefined);
+  }
+
+  /** Rejects when the work fails. */
+  get answer(): Promise<Answer> {
+    return this.#result.promise;
+  }
+
+  get isAbandoned(): boolean {
+    return this.#abandonment.signal.aborted;
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  /** Once, after the first has joined. */
+  start(): void {
+    this.run(this.#abandonment.signal).then(this.#result.resolve, (error: unknown) => {
+      this.end();
+      this.#result.reject(error);
+    });
+  }
+
+  /** The answer, for one who waits for it and may leave. */
+  wait(waiter: Waiter, caller: AbortSignal): Promise<Answer> {
+    this.waiters.add(waiter);
+    const leave = (): void => this.leave(waiter, caller.reason);
+    caller.addEventListener("abort", leave, { once: true });
+    return this.answer;
+  }
+
+  leave(waiter: Waiter, reason: unknown): void {
+    this.waiters.delete(waiter);
+    if (this.waiters.size === 0) this.allLeft(reason);
+  }
+
+  protected async run(signal: AbortSignal): Promise<Answer> {
+    const answer = await this.#options.run(signal);
+    this.end();
+    return answer;
+  }
+
+  protected allLeft(reason: unknown): void {
+    this.abandon(reason);
+  }
+
+  protected abandon(reason: unknown): void {
+    this.#abandonment.abort(reason);
+  }
+
+  protected end(): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#options.onEnd();
+  }
+}

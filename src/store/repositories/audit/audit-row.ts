@@ -1,0 +1,89 @@
+import type {
+  AuditEntry,
+  AuditFields,
+  AuditRecord,
+  AuditValue,
+} from "../../../domain/audit/audit.ts";
+import { canonicalJson } from "../../../domain/audit/audit-digest.ts";
+import { present } from "../row.ts";
+import type { AuditRow } from "../tables.ts";
+
+export function readRecord(row: AuditRow): AuditRecord {
+  const { address, requestId, accountId } = present(row);
+  return {
+    sequence: row.sequence,
+    at: row.at,
+    actor: { kind: row.actorKind, id: row.actorId ?? undefined, name: row.actorName },
+    address,
+    requestId,
+    action: row.action,
+    subject: { type: row.subjectType, id: row.subjectId },
+    accountId,
+    before: readFields(row.beforeFields),
+    after: readFields(row.afterFields),
+    previousDigest: row.previousDigest,
+    digest: row.digest,
+  };
+}
+
+function readFields(json: string | null): AuditFields | undefined {
+  if (json === null) return undefined;
+  try {
+    const value: unknown = JSON.parse(json);
+    if (isObject(value)) return readObject(value);
+  } catch {
+    // As if it were no object.
+  }
+  // Somebody else wrote it: lists still show it, and the digest no longer fits.
+  return { unreadable: json };
+}
+
+function readObject(value: object): AuditFields {
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, readValue(part)]));
+}
+
+function readValue(value: unknown): AuditValue {
+  if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") {
+    return value;
+  }
+  if (Array.isArray(value)) return value.map(readValue);
+  return isObject(value) ? readObject(value) : null;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function toRow(record: AuditRecord): Omit<AuditRow, "pepper" | "seal"> {
+  return {
+    sequence: record.sequence,
+    at: record.at,
+    actorKind: record.actor.kind,
+    actorId: record.actor.id ?? null,
+    actorName: record.actor.name,
+    address: record.address ?? null,
+    requestId: record.requestId ?? null,
+    action: record.action,
+    subjectType: record.subject.type,
+    subjectId: record.subject.id,
+    accountId: record.accountId ?? null,
+    beforeFields: record.before === undefined ? null : canonicalJson(record.before),
+    afterFields: record.after === undefined ? null : canonicalJson(record.after),
+    previousDigest: record.previousDigest,
+    digest: record.digest,
+  };
+}
+
+/** Databases keep UTF-8: half a surrogate pair would come back as something else. */
+export function withStorableTexts(entry: AuditEntry): AuditEntry {
+  const { actor, subject } = entry;
+  return {
+    ...entry,
+    actor: { ...actor, id: actor.id?.toWellFormed(), name: actor.name.toWellFormed() },
+    address: entry.address?.toWellFormed(),
+    requestId: entry.requestId?.toWellFormed(),
+    action: entry.action.toWellFormed(),
+    subject: { type: subject.type.toWellFormed(), id: subject.id.toWellFormed() },
+    accountId: entry.accountId?.toWellFormed(),
+  };
+}

@@ -1,0 +1,74 @@
+import type { AuditLink } from "../../domain/audit/audit-checkpoint.ts";
+import type {
+  AuditEnd,
+  AuditExpectation,
+  AuditVerdict,
+  ControlRetention,
+  ControlStore,
+  ControlTransaction,
+  ControlView,
+  PepperUse,
+} from "../control-store.ts";
+import { AuditEnds } from "./audit/audit-ends.ts";
+import { AuditLog } from "./audit/audit-log.ts";
+import { verifyAudit } from "./audit/verify-audit.ts";
+import type { SqlConnection } from "./connection.ts";
+import { Accounts } from "./control/accounts.ts";
+import { Applications } from "./control/applications.ts";
+import { Keys } from "./control/keys.ts";
+import { Replies } from "./control/replies.ts";
+import { Secrets } from "./control/secrets.ts";
+import { Sessions } from "./control/sessions.ts";
+import { Tokens } from "./control/tokens.ts";
+import { Users } from "./control/users.ts";
+import { countPepperUse } from "./pepper-use.ts";
+import { pruneControl } from "./prune-control.ts";
+import type { Queries } from "./tables.ts";
+
+/** The control plane in a database. */
+export class SqlControlStore implements ControlStore {
+  readonly #connection: SqlConnection;
+
+  constructor(connection: SqlConnection) {
+    this.#connection = connection;
+  }
+
+  read<Result>(work: (view: ControlView) => Promise<Result>): Promise<Result> {
+    return this.#connection.read((queries) => work(this.#tables(queries)));
+  }
+
+  change<Result>(work: (transaction: ControlTransaction) => Promise<Result>): Promise<Result> {
+    return this.#connection.change((queries) => work(this.#tables(queries)));
+  }
+
+  verifyAudit(signal: AbortSignal, expected?: AuditExpectation): Promise<AuditVerdict> {
+    return verifyAudit(this.#connection, signal, expected);
+  }
+
+  auditEnd(known?: AuditLink): Promise<AuditEnd> {
+    const { seals } = this.#connection;
+    return this.#connection.read((queries) => new AuditEnds(queries, seals).find(known));
+  }
+
+  pepperUse(now: number): Promise<PepperUse> {
+    return this.#connection.read((queries) => countPepperUse(queries, now));
+  }
+
+  prune(limits: ControlRetention, limit: number): Promise<number> {
+    return pruneControl(this.#connection, limits, limit);
+  }
+
+  #tables(queries: Queries): ControlTransaction {
+    return {
+      accounts: new Accounts(queries),
+      applications: new Applications(queries),
+      keys: new Keys(queries),
+      secrets: new Secrets(queries),
+      users: new Users(queries),
+      sessions: new Sessions(queries),
+      tokens: new Tokens(queries),
+      audit: new AuditLog(queries, () => this.#connection.seals),
+      replies: new Replies(queries),
+    };
+  }
+}

@@ -1,0 +1,52 @@
+import type { Account } from "../../../domain/accounts/account.ts";
+import { isSameValue } from "../../../domain/same-value.ts";
+import type { AccountFilter } from "../../control-store.ts";
+import { type EntitySpec, EntityTable, equals } from "../entity-table.ts";
+import { present, readLimits, readTexts, writeLimits } from "../row.ts";
+import type { AccountRow, Queries } from "../tables.ts";
+import { bumpKeys } from "./key-epochs.ts";
+
+const spec: EntitySpec<Account, AccountRow, AccountFilter> = {
+  table: "accounts",
+  select: (queries) => queries.selectFrom("accounts").selectAll(),
+  fixed: [],
+  write: (account) => ({
+    id: account.id,
+    name: account.name,
+    note: account.note,
+    plans: JSON.stringify(account.plans),
+    maxKeys: account.maxKeys,
+    ...writeLimits(account.limits),
+    createdAt: account.createdAt,
+    disabledAt: account.disabledAt,
+    revision: account.revision,
+  }),
+  read: ({ requestsPerMinute, tokensPerMinute, plans, ...row }) => ({
+    ...present(row),
+    plans: readTexts(plans),
+    limits: readLimits({ requestsPerMinute, tokensPerMinute }),
+  }),
+  conditions: ({ id, name }) => [equals("accounts.id", id), equals("accounts.name", name)],
+  onChange: async (queries, { before, after }) => {
+    const isSame =
+      before?.disabledAt === after.disabledAt && isSameValue(before?.limits, after.limits);
+    if (!isSame) await bumpKeys(queries, "accountId", after.id);
+  },
+};
+
+export class Accounts extends EntityTable<Account, AccountRow, AccountFilter> {
+  constructor(queries: Queries) {
+    super(spec, queries);
+  }
+
+  async markErased(id: string, at: number): Promise<void> {
+    const { queries } = this;
+    const insertion = queries.insertInto("erasedAccounts").values({ id, at });
+    await insertion.onConflict((conflict) => conflict.doNothing()).execute();
+  }
+}
+
+export async function isErased(queries: Queries, accountId: string): Promise<boolean> {
+  const query = queries.selectFrom("erasedAccounts").select("id").where("id", "=", accountId);
+  return (await query.executeTakeFirst()) !== undefined;
+}

@@ -1,0 +1,39 @@
+import type { Application } from "../../../domain/accounts/account.ts";
+import type { ApplicationFilter } from "../../control-store.ts";
+import { type EntitySpec, EntityTable, equals } from "../entity-table.ts";
+import { present } from "../row.ts";
+import type { ApplicationRow, Queries } from "../tables.ts";
+import { bumpKeys } from "./key-epochs.ts";
+
+const spec: EntitySpec<Application, ApplicationRow, ApplicationFilter> = {
+  table: "applications",
+  select: (queries) => queries.selectFrom("applications").selectAll(),
+  fixed: ["accountId", "environment"],
+  write: (application) => ({
+    id: application.id,
+    accountId: application.accountId,
+    environment: application.environment,
+    name: application.name,
+    note: application.note,
+    createdAt: application.createdAt,
+    disabledAt: application.disabledAt,
+    disabledBy: application.disabledBy,
+    revision: application.revision,
+  }),
+  read: present,
+  conditions: ({ accountId, environment, name }) => [
+    equals("applications.accountId", accountId),
+    equals("applications.environment", environment),
+    equals("applications.name", name),
+  ],
+  onChange: async (queries, { before, after }) => {
+    const isSame = before?.disabledAt === after.disabledAt && before?.name === after.name;
+    if (!isSame) await bumpKeys(queries, "applicationId", after.id);
+  },
+};
+
+export class Applications extends EntityTable<Application, ApplicationRow, ApplicationFilter> {
+  constructor(queries: Queries) {
+    super(spec, queries);
+  }
+}

@@ -1,0 +1,183 @@
+import { sql } from "kysely";
+import type { Application } from "../../../domain/accounts/account.ts";
+import type { Key } from "../../../domain/keys/key.ts";
+import { limitHistoryMs } from "../../../domain/limits/slots.ts";
+import type { KeyFilter, SoldUnitsFilter } from "../../control-store.ts";
+import { type EntitySpec, EntityTable, unindexed } from "../entity-table.ts";
+import { readLimits, readTexts, writeLimits, writeTexts } from "../row.ts";
+import type { KeyColumns, Queries } from "../tables.ts";
+import { bumpKeys, nextEpoch, noteRemoval } from "./key-epochs.ts";
+import { countsAt, keyConditions } from "./key-conditions.ts";
+
+/** With the name and the environment of the application. */
+export interface KeyRow extends KeyColumns {
+  application: string;
+  environment: string;
+}
+
+const spec: EntitySpec<Key, KeyRow, KeyFilter> = {
+  table: "keys",
+  select: selectKeys,
+  fixed: ["applicationId", "accountId"],
+  write: (key) => ({
+    id: key.id,
+    applicationId: key.applicationId,
+    accountId: key.accountId,
+    plan: key.plan,
+    limitScope: key.limitScope,
+    ...writeLimits(key.limits),
+    provisionedUnits: key.provisionedUnits,
+    provisionedPool: key.provisionedPool,
+    allowedModels: writeTexts(key.allowedModels),
+    allowedNetworks: writeTexts(key.allowedNetworks),
+    note: key.note,
+    createdAt: key.createdAt,
+    expiresAt: key.expiresAt,
+    disabledAt: key.disabledAt,
+    disabledBy: key.disabledBy,
+    revokedAt: key.revokedAt,
+    revision: key.revision,
+  }),
+  read: readKey,
+  conditions: keyConditions,
+  onChange: (queries, { after }) => bumpKeys(queries, "id", after.id),
+  onRemove: noteRemoval,
+};
+
+/** Cross: keys come first, in the order of their index, whatever else there is to filter by. */
+export function selectKeys(queries: Queries) {
+  return queries
+    .selectFrom("keys")
+    .crossJoin("applications")
+    .whereRef("applications.id", "=", "keys.applicationId")
+    .selectAll("keys")
+    .select(["applications.name as application", "applications.environment"]);
+}
+
+export class Keys extends EntityTable<Key, KeyRow, KeyFilter> {
+  constructor(queries: Queries) {
+    super(spec, queries);
+  }
+
+  async countLive(accountId: string, upTo: number): Promise<number> {
+    const live = await this.queries
+      .selectFrom((eb) =>
+        eb
+          .selectFrom("keys")
+          .select(sql`1`.as("one"))
+          .where("accountId", "=", accountId)
+          .where("revokedAt", "is", null)
+          .limit(upTo)
+          .as("live"),
+      )
+      .select((eb) => eb.fn.countAll<number>().as("keys"))
+      .executeTakeFirst();
+    return live?.keys ?? 0;
+  }
+
+  /**
+   * What keys of an account that were revoked lately leave behind, and nobody has taken over: of
+   * one application first, the latest first.
+   */
+  async freeLimitScope({ accountId, id }: Application, now: number): Promise<string | undefined> {
+    const { queries } = this;
+    const since = now - limitHistoryMs;
+    const left = queries
+      .selectFrom("keys")
+      .select(["limitScope", "applicationId", "revokedAt"])
+      .where("accountId", "=", accountId)
+      .where("revokedAt", ">=", since)
+      .unionAll(
+        queries
+          .selectFrom("leftLimitScopes")
+          .select(["limitScope", "applicationId", "revokedAt"])
+          .where("accountId", "=", accountId)
+          .where("revokedAt", ">=", since),
+      );
+    const free = await queries
+      .selectFrom(left.as("left"))
+      .select("left.limitScope")
+      .where((eb) =>
+        eb.not(
+          eb.exists(
+            eb
+              .selectFrom("keys as holder")
+              .select("holder.id")
+              .whereRef("holder.limitScope", "=", "left.limitScope")
+              .where("holder.revokedAt", "is", null),
+          ),
+        ),
+      )
+      .orderBy((eb) => eb("left.applicationId", "=", id), "desc")
+      .orderBy("left.revokedAt", "desc")
+      .limit(1)
+      .executeTakeFirst();
+    return free?.limitScope;
+  }
+
+  /** Of one pool, or of all of them; of one account, or of all. */
+  async soldUnits({ pool, accountId, now }: SoldUnitsFilter): Promise<ReadonlyMap<string, number>> {
+    const sold = this.queries
+      .selectFrom("keys")
+      .select((eb) => [
+        "provisionedPool as pool",
+        eb.fn.sum<number>("provisionedUnits").as("units"),
+      ])
+      .where("provisionedPool", "is not", null)
+      .where(countsAt(now))
+      .$if(pool !== undefined, (query) => query.where("provisionedPool", "=", pool ?? ""))
+      .$if(accountId !== undefined, (query) =>
+        query.where(unindexed("keys.accountId"), "=", accountId ?? ""),
+      )
+      .groupBy("provisionedPool");
+    const rows = await sold.execute();
+    return new Map(rows.map(({ pool: of, units }) => [of ?? "", units]));
+  }
+
+  override async insert(key: Key): Promise<void> {
+    await this.#checkOwner(key);
+    await this.insertRow({ ...spec.write(key), changedEpoch: await nextEpoch(this.queries) });
+  }
+
+  /** A key repeats whose it is; a copy that differs would show it to another account. */
+  async #checkOwner(key: Key): Promise<void> {
+    const owner = await this.queries
+      .selectFrom("applications")
+      .select(["accountId", "environment", "name"])
+      .where("id", "=", key.applicationId)
+      .executeTakeFirst();
+    const { accountId, environment, application: name } = key;
+    if (
+      owner?.accountId !== accountId ||
+      owner.environment !== environment ||
+      owner.name !== name
+    ) {
+      throw new Error(`the key ${key.id} does not fit its application ${key.applicationId}`);
+    }
+  }
+}
+
+export function readKey(row: KeyRow): Key {
+  const { allowedModels: models, allowedNetworks: networks } = row;
+  return {
+    id: row.id,
+    accountId: row.accountId,
+    applicationId: row.applicationId,
+    application: row.application,
+    environment: row.environment,
+    plan: row.plan,
+    limitScope: row.limitScope,
+    limits: readLimits(row),
+    provisionedUnits: row.provisionedUnits,
+    provisionedPool: row.provisionedPool ?? undefined,
+    allowedModels: models === null ? undefined : readTexts(models),
+    allowedNetworks: networks === null ? undefined : readTexts(networks),
+    note: row.note,
+    createdAt: row.createdAt,
+    expiresAt: row.expiresAt ?? undefined,
+    disabledAt: row.disabledAt ?? undefined,
+    disabledBy: row.disabledBy ?? undefined,
+    revokedAt: row.revokedAt ?? undefined,
+    revision: row.revision,
+  };
+}

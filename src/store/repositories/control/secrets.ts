@@ -1,0 +1,62 @@
+import { sql } from "kysely";
+import type { KeySecret } from "../../../domain/keys/key.ts";
+import { present } from "../row.ts";
+import type { Queries } from "../tables.ts";
+import { bumpKeys } from "./key-epochs.ts";
+
+const mostOfOneKey = 100;
+
+export class Secrets {
+  readonly #queries: Queries;
+
+  constructor(queries: Queries) {
+    this.#queries = queries;
+  }
+
+  async ofKey(keyId: string): Promise<readonly KeySecret[]> {
+    // Of many, the live ones must be among those read, however often a key was rotated.
+    const latest = this.#queries
+      .selectFrom("secrets")
+      .select("publicId")
+      .where("keyId", "=", keyId)
+      .orderBy(sql`expires_at is null`, "desc")
+      .orderBy("expiresAt", "desc")
+      .orderBy("createdAt", "desc")
+      .limit(mostOfOneKey);
+    const rows = await this.#queries
+      .selectFrom("secrets")
+      .selectAll()
+      .where("publicId", "in", latest)
+      .orderBy("createdAt", "desc")
+      .orderBy("publicId", "desc")
+      .execute();
+    return rows.map(present);
+  }
+
+  async get(publicId: string): Promise<KeySecret | undefined> {
+    const query = this.#queries.selectFrom("secrets").selectAll().where("publicId", "=", publicId);
+    const row = await query.executeTakeFirst();
+    return row && present(row);
+  }
+
+  async insert(secret: KeySecret): Promise<void> {
+    const { publicId, keyId, digest, pepper = null, createdAt } = secret;
+    const { expiresAt = null, lastUsedAt = null } = secret;
+    await this.#queries
+      .insertInto("secrets")
+      .values({ publicId, keyId, digest, pepper, createdAt, expiresAt, lastUsedAt })
+      .execute();
+    await bumpKeys(this.#queries, "id", keyId);
+  }
+
+  async expire(publicId: string, expiresAt: number): Promise<void> {
+    const row = await this.#queries
+      .updateTable("secrets")
+      .set({ expiresAt })
+      .where("publicId", "=", publicId)
+      .returning("keyId")
+      .executeTakeFirst();
+    if (row === undefined) throw new Error(`there is no secret ${publicId}`);
+    await bumpKeys(this.#queries, "id", row.keyId);
+  }
+}

@@ -1,0 +1,33 @@
+import type { Session } from "../../../domain/accounts/user.ts";
+import type { Queries } from "../tables.ts";
+
+export class Sessions {
+  readonly #queries: Queries;
+
+  constructor(queries: Queries) {
+    this.#queries = queries;
+  }
+
+  get(id: string): Promise<Session | undefined> {
+    const query = this.#queries.selectFrom("sessions").selectAll().where("id", "=", id);
+    return query.executeTakeFirst();
+  }
+
+  async insert({ id, userId, createdAt, lastSeenAt, expiresAt }: Session): Promise<void> {
+    const row = { id, userId, createdAt, lastSeenAt, expiresAt };
+    await this.#queries.insertInto("sessions").values(row).execute();
+  }
+
+  async seen(id: string, at: number): Promise<void> {
+    const update = this.#queries.updateTable("sessions").set({ lastSeenAt: at });
+    await update.where("id", "=", id).where("lastSeenAt", "<", at).execute();
+  }
+
+  async delete(id: string): Promise<void> {
+    await this.#queries.deleteFrom("sessions").where("id", "=", id).execute();
+  }
+
+  async deleteOf(userId: string): Promise<void> {
+    await this.#queries.deleteFrom("sessions").where("userId", "=", userId).execute();
+  }
+}

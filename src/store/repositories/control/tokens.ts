@@ -1,0 +1,90 @@
+import { type ManagementToken, scopes } from "../../../domain/accounts/user.ts";
+import type { PepperedDigest } from "../../../domain/keys/peppers.ts";
+import { type EntitySpec, EntityTable, equals } from "../entity-table.ts";
+import { present, readTexts } from "../row.ts";
+import type { Queries, TokenRow } from "../tables.ts";
+
+interface TokenFilter {
+  readonly userId?: string | undefined;
+}
+
+const spec: EntitySpec<ManagementToken, TokenRow, TokenFilter> = {
+  table: "managementTokens",
+  select: (queries) => queries.selectFrom("managementTokens").selectAll(),
+  fixed: [],
+  write: (token) => ({
+    id: token.id,
+    userId: token.userId,
+    name: token.name,
+    publicId: token.publicId,
+    parentId: token.parentId,
+    digest: token.digest,
+    pepper: token.pepper,
+    scopes: JSON.stringify(token.scopes),
+    createdAt: token.createdAt,
+    expiresAt: token.expiresAt,
+    lastUsedAt: token.lastUsedAt,
+    revokedAt: token.revokedAt,
+  }),
+  read: (row) => {
+    const held = new Set(readTexts(row.scopes));
+    return { ...present(row), scopes: scopes.filter((scope) => held.has(scope)) };
+  },
+  conditions: ({ userId }) => [equals("managementTokens.userId", userId)],
+};
+
+export class Tokens extends EntityTable<ManagementToken, TokenRow, TokenFilter> {
+  constructor(queries: Queries) {
+    super(spec, queries);
+  }
+
+  findByPublicId(publicId: string): Promise<ManagementToken | undefined> {
+    return this.findBy({ publicId });
+  }
+
+  async used(id: string, at: number): Promise<void> {
+    await this.queries
+      .updateTable("managementTokens")
+      .set({ lastUsedAt: at })
+      .where("id", "=", id)
+      .where((eb) => eb.or([eb("lastUsedAt", "is", null), eb("lastUsedAt", "<", at)]))
+      .execute();
+  }
+
+  async renew(id: string, { digest, pepper }: PepperedDigest): Promise<void> {
+    const update = this.queries.updateTable("managementTokens").set({ digest, pepper });
+    await update.where("id", "=", id).execute();
+  }
+
+  revoke(id: string, at: number): Promise<readonly string[]> {
+    return this.#revokeBy("id", id, at);
+  }
+
+  revokeOf(userId: string, at: number): Promise<readonly string[]> {
+    return this.#revokeBy("userId", userId, at);
+  }
+
+  /** With all that was made with them. What is revoked stays as it was: the time tells since when. */
+  async #revokeBy(column: "id" | "userId", value: string, at: number): Promise<readonly string[]> {
+    const revoked = await this.queries
+      .withRecursive("ended", (queries) =>
+        queries
+          .selectFrom("managementTokens")
+          .select("managementTokens.id")
+          .where(column, "=", value)
+          .union(
+            queries
+              .selectFrom("managementTokens as made")
+              .innerJoin("ended", "made.parentId", "ended.id")
+              .select("made.id"),
+          ),
+      )
+      .updateTable("managementTokens")
+      .set({ revokedAt: at })
+      .where("id", "in", (eb) => eb.selectFrom("ended").select("ended.id"))
+      .where("revokedAt", "is", null)
+      .returning("id")
+      .execute();
+    return revoked.map(({ id }) => id);
+  }
+}

@@ -1,0 +1,49 @@
+import type { User } from "../../../domain/accounts/user.ts";
+import type { UserFilter } from "../../control-store.ts";
+import { type EntitySpec, EntityTable, equals } from "../entity-table.ts";
+import { present } from "../row.ts";
+import type { Queries, UserRow } from "../tables.ts";
+
+const spec: EntitySpec<User, UserRow, UserFilter> = {
+  table: "users",
+  select: (queries) => queries.selectFrom("users").selectAll(),
+  fixed: [],
+  write: (user) => ({
+    id: user.id,
+    email: user.email,
+    name: user.name,
+    role: user.role,
+    accountId: user.accountId,
+    passwordHash: user.passwordHash,
+    identityIssuer: user.identity?.issuer,
+    identitySubject: user.identity?.subject,
+    createdAt: user.createdAt,
+    disabledAt: user.disabledAt,
+    lastSignInAt: user.lastSignInAt,
+    revision: user.revision,
+  }),
+  read: ({ identityIssuer: issuer, identitySubject: subject, ...row }) => ({
+    ...present(row),
+    identity: issuer === null || subject === null ? undefined : { issuer, subject },
+  }),
+  conditions: ({ accountId, role, email }) => [
+    equals("users.accountId", accountId),
+    equals("users.role", role),
+    equals("users.email", email),
+  ],
+};
+
+export class Users extends EntityTable<User, UserRow, UserFilter> {
+  constructor(queries: Queries) {
+    super(spec, queries);
+  }
+
+  findByIdentity(identityIssuer: string, identitySubject: string): Promise<User | undefined> {
+    return this.findBy({ identityIssuer, identitySubject });
+  }
+
+  async signedIn(id: string, at: number): Promise<void> {
+    const update = this.queries.updateTable("users").set({ lastSignInAt: at });
+    await update.where("id", "=", id).execute();
+  }
+}

@@ -1,0 +1,173 @@
+import type { CompiledQuery } from "kysely";
+import type { Clock } from "../../domain/clock.ts";
+import type { KeySecret } from "../../domain/keys/key.ts";
+import type { EndedKey, KeyChange, KeyChanges, KeyStore, RenewedSecret } from "../store.ts";
+import type { SqlConnection } from "./connection.ts";
+import { bumpKeys, currentEpoch } from "./control/key-epochs.ts";
+import { readKey, selectKeys } from "./control/keys.ts";
+import { present, readLimits } from "./row.ts";
+import type { Queries } from "./tables.ts";
+
+/** For how long secrets that ended are still told of: their refusals can then say so. */
+const endedSecretsMs = 3_600_000;
+/** The same of keys that may not be used any more. */
+const endedKeysMs = 86_400_000;
+
+/** Keys in a database, for authentication. */
+export class SqlKeyStore implements KeyStore {
+  readonly #connection: SqlConnection;
+  readonly #clock: Pick<Clock, "now">;
+
+  constructor(connection: SqlConnection, clock: Pick<Clock, "now">) {
+    this.#connection = connection;
+    this.#clock = clock;
+  }
+
+  loadKeys(since: number, limit: number): Promise<KeyChanges> {
+    const now = this.#clock.now();
+    return this.#connection.read(async (queries) => {
+      // An older database was put in place: what was loaded from the other one says nothing.
+      const start = since > (await currentEpoch(queries)) ? 0 : since;
+      const changed = await findChanges(queries, start, limit + 1);
+      const page = changed.slice(0, limit);
+      const epoch = page.at(-1)?.changedEpoch ?? start;
+      const secrets = await findSecrets(queries, [start, epoch], now - endedSecretsMs);
+      const changes = page.map((row) => toChange(row, secrets, now));
+      return { changes, epoch, hasMore: changed.length > limit };
+    });
+  }
+
+  recordLastUse(uses: ReadonlyMap<string, number>): Promise<void> {
+    if (uses.size === 0) return Promise.resolve();
+    return this.#connection.change(async (queries) => {
+      // Compiled once: keys in use are many.
+      const note = noteLastUse(queries);
+      for (const [publicId, at] of uses) {
+        await queries.executeQuery({ ...note, parameters: [at, publicId, at] });
+      }
+    });
+  }
+
+  renewDigest({ publicId, stored, renewed }: RenewedSecret): Promise<void> {
+    return this.#connection.change(async (queries) => {
+      const row = await queries
+        .updateTable("secrets")
+        .set({ digest: renewed.digest, pepper: renewed.pepper })
+        .where("publicId", "=", publicId)
+        .where("digest", "=", stored)
+        .returning("keyId")
+        .executeTakeFirst();
+      if (row !== undefined) await bumpKeys(queries, "id", row.keyId);
+    });
+  }
+}
+
+/** Its parameters are the time, the public id, and the time again. */
+function noteLastUse(queries: Queries): CompiledQuery {
+  return queries
+    .updateTable("secrets")
+    .set({ lastUsedAt: 0 })
+    .where("publicId", "=", "")
+    .where((eb) => eb.or([eb("lastUsedAt", "is", null), eb("lastUsedAt", "<", 0)]))
+    .compile();
+}
+
+type ChangeRow = Awaited<ReturnType<typeof findChangedKeys>>[number];
+
+interface RemovalRow {
+  readonly changedEpoch: number;
+  readonly keyId: string;
+}
+
+/** Oldest change first. */
+async function findChanges(
+  queries: Queries,
+  since: number,
+  limit: number,
+): Promise<readonly (ChangeRow | RemovalRow)[]> {
+  const changed = await findChangedKeys(queries, since, limit);
+  const removed = await queries
+    .selectFrom("removedKeys")
+    .select(["changedEpoch", "keyId"])
+    .where("changedEpoch", ">", since)
+    .orderBy("changedEpoch")
+    .limit(limit)
+    .execute();
+  return [...changed, ...removed]
+    .toSorted((one, other) => one.changedEpoch - other.changedEpoch)
+    .slice(0, limit);
+}
+
+function findChangedKeys(queries: Queries, since: number, limit: number) {
+  return selectKeys(queries)
+    .crossJoin("accounts")
+    .whereRef("accounts.id", "=", "applications.accountId")
+    .select([
+      "applications.disabledAt as applicationDisabledAt",
+      "accounts.disabledAt as accountDisabledAt",
+      "accounts.requestsPerMinute as accountRequestsPerMinute",
+      "accounts.tokensPerMinute as accountTokensPerMinute",
+    ])
+    .where("keys.changedEpoch", ">", since)
+    .orderBy("keys.changedEpoch")
+    .limit(limit)
+    .execute();
+}
+
+/** Of all keys that changed within epochs: one statement, the same for any number of keys. */
+async function findSecrets(
+  queries: Queries,
+  [since, until]: readonly [since: number, until: number],
+  endedAfter: number,
+): Promise<ReadonlyMap<string, readonly KeySecret[]>> {
+  if (since === until) return new Map();
+  const rows = await queries
+    .selectFrom("keys")
+    .crossJoin("secrets")
+    .whereRef("secrets.keyId", "=", "keys.id")
+    .where("keys.changedEpoch", ">", since)
+    .where("keys.changedEpoch", "<=", until)
+    .where((eb) =>
+      eb.or([eb("secrets.expiresAt", "is", null), eb("secrets.expiresAt", ">", endedAfter)]),
+    )
+    .selectAll("secrets")
+    .orderBy("keys.changedEpoch")
+    .orderBy("secrets.createdAt", "desc")
+    .orderBy("secrets.publicId", "desc")
+    .execute();
+  return Map.groupBy(rows.map(present), ({ keyId }) => keyId);
+}
+
+function toChange(
+  change: ChangeRow | RemovalRow,
+  secretsByKey: ReadonlyMap<string, readonly KeySecret[]>,
+  now: number,
+): KeyChange {
+  if ("keyId" in change) return { keyId: change.keyId, live: undefined };
+  const key = readKey(change);
+  const end = findEnd(change);
+  const secrets = secretsByKey.get(key.id) ?? [];
+  if (end === undefined) {
+    const accountLimits = readLimits({
+      requestsPerMinute: change.accountRequestsPerMinute,
+      tokensPerMinute: change.accountTokensPerMinute,
+    });
+    return { keyId: key.id, live: { key, accountLimits, secrets } };
+  }
+  const isRecent = end.at > now - endedKeysMs;
+  return {
+    keyId: key.id,
+    live: undefined,
+    ended: { ...end, key, secrets: isRecent ? secrets : [] },
+  };
+}
+
+/** Why a key may not be used: first what became of itself. */
+function findEnd(row: ChangeRow): Pick<EndedKey, "reason" | "at"> | undefined {
+  if (row.revokedAt !== null) return { reason: "key_revoked", at: row.revokedAt };
+  if (row.disabledAt !== null) return { reason: "key_disabled", at: row.disabledAt };
+  const { applicationDisabledAt: ofApplication, accountDisabledAt: ofAccount } = row;
+  if (ofApplication !== null) return { reason: "application_disabled", at: ofApplication };
+  if (ofAccount !== null) return { reason: "account_disabled", at: ofAccount };
+  return undefined;
+}

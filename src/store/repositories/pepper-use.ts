@@ -1,0 +1,54 @@
+import type { PepperUse } from "../control-store.ts";
+import type { Queries } from "./tables.ts";
+
+interface CountRow {
+  readonly pepper: string | null;
+  readonly rows: number;
+}
+
+/** Counts what is live, by the pepper it was made under. */
+export async function countPepperUse(queries: Queries, now: number): Promise<PepperUse> {
+  const marks = await queries.selectFrom("installation").select("pepperSince").executeTakeFirst();
+  const since = marks?.pepperSince ?? undefined;
+  const secrets = await queries
+    .selectFrom("secrets")
+    .innerJoin("keys", "keys.id", "secrets.keyId")
+    .where("keys.revokedAt", "is", null)
+    .where((eb) => eb.or([eb("secrets.expiresAt", "is", null), eb("secrets.expiresAt", ">", now)]))
+    .select((eb) => ["secrets.pepper", eb.fn.countAll<number>().as("rows")])
+    .groupBy("secrets.pepper")
+    .execute();
+  const tokens = await queries
+    .selectFrom("managementTokens")
+    .where("revokedAt", "is", null)
+    .where("expiresAt", ">", now)
+    .select((eb) => ["pepper", eb.fn.countAll<number>().as("rows")])
+    .groupBy("pepper")
+    .execute();
+  const auditEntries = await queries
+    .selectFrom("audit")
+    .select((eb) => ["pepper", eb.fn.countAll<number>().as("rows")])
+    .groupBy("pepper")
+    .execute();
+  const replies = await queries
+    .selectFrom("replies")
+    .select((eb) => eb.fn.countAll<number>().as("rows"))
+    .where("createdAt", "<", since ?? 0)
+    .executeTakeFirstOrThrow();
+  const callReplies = await queries
+    .selectFrom("callReplies")
+    .select((eb) => eb.fn.countAll<number>().as("rows"))
+    .where("keptAt", "<", since ?? 0)
+    .executeTakeFirstOrThrow();
+  return {
+    secrets: byPepper(secrets),
+    tokens: byPepper(tokens),
+    auditEntries: byPepper(auditEntries),
+    keptAnswers: replies.rows + callReplies.rows,
+    firstSince: since,
+  };
+}
+
+function byPepper(rows: readonly CountRow[]): ReadonlyMap<string, number> {
+  return new Map(rows.map(({ pepper, rows: found }) => [pepper ?? "", found]));
+}

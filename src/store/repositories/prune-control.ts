@@ -1,0 +1,44 @@
+import { sql } from "kysely";
+import type { ControlRetention } from "../control-store.ts";
+import { pruneAudit } from "./audit/prune-audit.ts";
+import type { SqlConnection } from "./connection.ts";
+import type { Queries } from "./tables.ts";
+
+/** Who follows the keys asks every second; more notes of removals than these nobody missed. */
+const removalsKept = 10_000;
+
+/** Each removes at most a number of rows that are older than a time. */
+const pruneSteps = [
+  { age: "keys", table: "keys", id: "id", time: "revokedAt" },
+  { age: "keys", table: "secrets", id: "publicId", time: "expiresAt" },
+  { age: "keys", table: "leftLimitScopes", id: "keyId", time: "revokedAt" },
+  { age: "access", table: "sessions", id: "id", time: "expiresAt" },
+  { age: "access", table: "managementTokens", id: "id", time: "expiresAt" },
+  { age: "access", table: "managementTokens", id: "id", time: "revokedAt" },
+  { age: "replies", table: "replies", id: "id", time: "createdAt" },
+] as const;
+
+/** Removes at most `limit` rows for each reason, each in a transaction of its own. */
+export async function pruneControl(
+  connection: SqlConnection,
+  limits: ControlRetention,
+  limit: number,
+): Promise<number> {
+  let removed = 0;
+  for (const { age, table, id, time } of pruneSteps) {
+    const old = sql`
+      delete from ${sql.table(table)} where ${sql.ref(id)} in (
+        select ${sql.ref(id)} from ${sql.table(table)}
+        where ${sql.ref(time)} < ${limits[age]} limit ${limit})`;
+    const { numAffectedRows } = await connection.change((queries) => old.execute(queries));
+    removed += Number(numAffectedRows);
+  }
+  await connection.change(pruneRemovals);
+  return removed + (await pruneAudit(connection, limits, limit));
+}
+
+async function pruneRemovals(queries: Queries): Promise<void> {
+  const newest = queries.selectFrom("removedKeys").select("changedEpoch");
+  const oldest = newest.orderBy("changedEpoch", "desc").limit(1).offset(removalsKept);
+  await queries.deleteFrom("removedKeys").where("changedEpoch", "<=", oldest).execute();
+}

@@ -1,0 +1,261 @@
+import type { Kysely } from "kysely";
+import type { Role } from "../../domain/accounts/user.ts";
+import type { AuditEntry } from "../../domain/audit/audit.ts";
+import type { UsageStep } from "../../domain/usage/usage-report.ts";
+import type { CallOutcome, CapacityClass, UsageSource } from "../../domain/usage/usage.ts";
+
+/** What a column may hold; times are milliseconds since the epoch. */
+export type SqlValue = string | number | Uint8Array | null;
+
+/** Statements of one transaction. */
+export type Queries = Kysely<Tables>;
+
+/**
+ * All tables, in camel case; the database has the same names in snake case. What the columns mean
+ * is told where they are made, in the migrations.
+ */
+export interface Tables {
+  accounts: AccountRow;
+  erasedAccounts: { id: string; at: number };
+  applications: ApplicationRow;
+  keys: KeyColumns;
+  secrets: SecretRow;
+  epochs: { name: string; value: number };
+  removedKeys: RemovedKeyRow;
+  leftLimitScopes: LeftLimitScopeRow;
+  users: UserRow;
+  sessions: SessionRow;
+  managementTokens: TokenRow;
+  replies: ReplyRow;
+  audit: AuditRow;
+  auditHead: AuditHeadRow;
+  auditAnchor: AuditAnchorRow;
+  installation: InstallationRow;
+  callReplies: CallReplyRow;
+  callRepliesSum: { bytes: number };
+  callReplyShares: { accountId: string; bytes: number };
+  usage: UsageRow;
+  usageGroups: UsageGroupRow;
+  /** Which minutes are part of the hours and days of a detail: all before this place. */
+  usageFolds: { step: UsageStep; detail: number; at: number; groupId: number };
+  /** Up to when single calls, or the sums of a step, were removed. */
+  usageHorizons: { step: UsageStep | "call"; at: number };
+}
+
+/** Both set, or neither. */
+export interface LimitsColumns {
+  requestsPerMinute: number | null;
+  tokensPerMinute: number | null;
+}
+
+export interface AccountRow extends LimitsColumns {
+  id: string;
+  name: string;
+  note: string;
+  plans: string;
+  maxKeys: number;
+  createdAt: number;
+  disabledAt: number | null;
+  revision: number;
+}
+
+export interface ApplicationRow {
+  id: string;
+  accountId: string;
+  environment: string;
+  name: string;
+  note: string;
+  createdAt: number;
+  disabledAt: number | null;
+  disabledBy: Role | null;
+  revision: number;
+}
+
+export interface KeyColumns extends LimitsColumns {
+  id: string;
+  applicationId: string;
+  accountId: string;
+  plan: string;
+  limitScope: string;
+  provisionedUnits: number;
+  provisionedPool: string | null;
+  allowedModels: string | null;
+  allowedNetworks: string | null;
+  note: string;
+  createdAt: number;
+  expiresAt: number | null;
+  disabledAt: number | null;
+  disabledBy: Role | null;
+  revokedAt: number | null;
+  revision: number;
+  changedEpoch: number;
+}
+
+export interface SecretRow {
+  publicId: string;
+  keyId: string;
+  digest: Uint8Array;
+  pepper: string | null;
+  createdAt: number;
+  expiresAt: number | null;
+  lastUsedAt: number | null;
+}
+
+interface RemovedKeyRow {
+  changedEpoch: number;
+  keyId: string;
+}
+
+interface LeftLimitScopeRow {
+  keyId: string;
+  limitScope: string;
+  accountId: string;
+  applicationId: string;
+  revokedAt: number;
+}
+
+export interface UserRow {
+  id: string;
+  email: string;
+  name: string;
+  role: Role;
+  accountId: string | null;
+  passwordHash: string | null;
+  identityIssuer: string | null;
+  identitySubject: string | null;
+  createdAt: number;
+  disabledAt: number | null;
+  lastSignInAt: number | null;
+  revision: number;
+}
+
+interface SessionRow {
+  id: string;
+  userId: string;
+  createdAt: number;
+  lastSeenAt: number;
+  expiresAt: number;
+}
+
+export interface TokenRow {
+  id: string;
+  userId: string;
+  name: string;
+  publicId: string;
+  parentId: string | null;
+  digest: Uint8Array;
+  pepper: string | null;
+  scopes: string;
+  createdAt: number;
+  expiresAt: number;
+  lastUsedAt: number | null;
+  revokedAt: number | null;
+}
+
+interface ReplyRow {
+  id: string;
+  requestDigest: string;
+  status: number;
+  body: Uint8Array | null;
+  createdAt: number;
+  shownUntil: number;
+}
+
+export interface AuditRow {
+  sequence: number;
+  at: number;
+  actorKind: AuditEntry["actor"]["kind"];
+  actorId: string | null;
+  actorName: string;
+  address: string | null;
+  requestId: string | null;
+  action: string;
+  subjectType: string;
+  subjectId: string;
+  accountId: string | null;
+  beforeFields: string | null;
+  afterFields: string | null;
+  previousDigest: string;
+  digest: string;
+  /** Mark of the pepper of the seal; both are absent in entries of versions without seals. */
+  pepper: string | null;
+  seal: string | null;
+}
+
+/** At most one row; `place` is 1. */
+export interface AuditHeadRow {
+  place: number;
+  sequence: number;
+  digest: string;
+  plainUntil: number;
+  pepper: string;
+  seal: string;
+}
+
+export interface AuditAnchorRow {
+  sequence: number;
+  digest: string;
+  at: number | null;
+  removedAt: number | null;
+  keptMs: number | null;
+  pepper: string | null;
+  seal: string | null;
+}
+
+/** At most one row; `place` is 1. */
+interface InstallationRow {
+  place: number;
+  id: string;
+  pepperMark: string | null;
+  pepperSince: number | null;
+}
+
+interface CallReplyRow {
+  id: string;
+  accountId: string;
+  requestDigest: string;
+  keptAt: number;
+  bytes: number;
+  body: Uint8Array | null;
+}
+
+export interface UsageRow {
+  id: string;
+  startedAt: number;
+  environment: string;
+  accountId: string;
+  applicationId: string;
+  application: string;
+  keyId: string;
+  model: string;
+  target: string | null;
+  capacityClass: CapacityClass;
+  inputTokens: number;
+  outputTokens: number;
+  cachedInputTokens: number;
+  usageSource: UsageSource;
+  outcome: CallOutcome;
+  status: number;
+  code: string | null;
+  isStreamed: number;
+  attempts: number;
+  firstEventMs: number | null;
+  durationMs: number;
+  routing: string | null;
+  mayBeBilledTwice: number;
+  reservedTokens: number | null;
+  cacheWriteTokens: number;
+}
+
+export interface UsageGroupRow {
+  id: number;
+  detail: number;
+  environment: string;
+  accountId: string;
+  applicationId: string;
+  keyId: string;
+  model: string;
+  target: string;
+  status: number;
+  capacityClass: string;
+}

@@ -1,0 +1,36 @@
+import type { UsageStep } from "../../../domain/usage/usage-report.ts";
+import type { Queries } from "../tables.ts";
+import { type Detail, details } from "./usage-steps.ts";
+
+/** Sums that are made of minutes: those of hours and days, in each detail. */
+export interface Fold {
+  readonly step: Exclude<UsageStep, "minute">;
+  readonly detail: Detail;
+}
+
+/** A place in the table of minutes: what lies before it is part of the sums. */
+export interface FoldPlace {
+  readonly at: number;
+  readonly groupId: number;
+}
+
+export function liesBefore(one: FoldPlace, other: FoldPlace): boolean {
+  return one.at < other.at || (one.at === other.at && one.groupId < other.groupId);
+}
+
+export async function readFold(queries: Queries, { step, detail }: Fold): Promise<FoldPlace> {
+  const place = await queries
+    .selectFrom("usageFolds")
+    .select(["at", "groupId"])
+    .where("step", "=", step)
+    .where("detail", "=", details[detail])
+    .executeTakeFirst();
+  return place ?? { at: 0, groupId: 0 };
+}
+
+/** Up to when the sums of each step were removed, since their time was over. */
+export async function readHorizons(queries: Queries): Promise<Readonly<Record<UsageStep, number>>> {
+  const rows = await queries.selectFrom("usageHorizons").selectAll().execute();
+  const of = (step: UsageStep): number => rows.find((row) => row.step === step)?.at ?? 0;
+  return { minute: of("minute"), hour: of("hour"), day: of("day") };
+}

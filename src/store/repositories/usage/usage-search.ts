@@ -1,0 +1,115 @@
+import { type Expression, sql } from "kysely";
+import type { UsageStep } from "../../../domain/usage/usage-report.ts";
+import type { CallFilter } from "../../usage-reports.ts";
+import type { Queries } from "../tables.ts";
+import { readFold, readHorizons } from "./sum-places.ts";
+import { all, filteredDimensions, groupConditions, smallestDetail } from "./usage-filter.ts";
+import {
+  type Detail,
+  details,
+  stepDetails,
+  stepLengthsMs,
+  stepStart,
+  stepTables,
+} from "./usage-steps.ts";
+
+/** A time in which calls lie; `until` is excluded. */
+export interface TimeSpan {
+  readonly since: number;
+  readonly until: number;
+}
+
+/**
+ * The last part of a time in which calls fit a filter, as the sums tell it: a minute, or where
+ * minutes are not kept any more, an hour or a day. Undefined when there is none. So calls that are
+ * rare are found without reading all the others.
+ */
+export async function findCalls(
+  queries: Queries,
+  filter: CallFilter,
+  { since, until }: TimeSpan,
+): Promise<TimeSpan | undefined> {
+  const hours = await readFold(queries, { step: "hour", detail: detailFor(filter, "hour") });
+  const ofDays = await readFold(queries, { step: "day", detail: detailFor(filter, "day") });
+  const folded = Math.min(hours.at, ofDays.at);
+  // Later calls are perhaps in no hour yet, but in their minutes.
+  const open = { since: Math.max(since, folded), until };
+  const minute = await findStep(queries, { filter, step: "minute" }, open);
+  if (minute !== undefined) return minute;
+  let end = Math.min(until, folded);
+  while (since < end) {
+    const day = await findStep(queries, { filter, step: "day" }, { since, until: end });
+    if (day === undefined) return undefined;
+    const found = await findInDay(queries, filter, {
+      since: day.since,
+      until: Math.min(end, day.until),
+    });
+    if (found !== undefined) return found;
+    // What fits lies in the part of the day that was not asked for.
+    end = day.since;
+  }
+  return undefined;
+}
+
+async function findInDay(
+  queries: Queries,
+  filter: CallFilter,
+  span: TimeSpan,
+): Promise<TimeSpan | undefined> {
+  const { hour: hoursSince, minute: minutesSince } = await readHorizons(queries);
+  if (span.since < hoursSince) return span;
+  let end = span.until;
+  while (span.since < end) {
+    const within = { since: span.since, until: end };
+    const hour = await findStep(queries, { filter, step: "hour" }, within);
+    if (hour === undefined || hour.since < minutesSince) return hour;
+    const minutes = { since: hour.since, until: Math.min(end, hour.until) };
+    const minute = await findStep(queries, { filter, step: "minute" }, minutes);
+    if (minute !== undefined) return minute;
+    end = hour.since;
+  }
+  return undefined;
+}
+
+interface StepQuestion {
+  readonly filter: CallFilter;
+  readonly step: UsageStep;
+}
+
+/** The last step with calls that fit, of those that overlap a time. */
+async function findStep(
+  queries: Queries,
+  { filter, step }: StepQuestion,
+  { since, until }: TimeSpan,
+): Promise<TimeSpan | undefined> {
+  const detail = detailFor(filter, step);
+  const conditions = [
+    sql`detail = ${details[detail]} and at >= ${stepStart(since, step)} and at < ${until}`,
+    ...groupConditions(filter, detail),
+    ...outcomeConditions(filter),
+  ];
+  const latest = sql<{ at: number }>`
+    select at from ${sql.table(stepTables[step])} where ${all(conditions)}
+    order by at desc limit 1`;
+  const [row] = (await latest.execute(queries)).rows;
+  return row && { since: row.at, until: row.at + stepLengthsMs[step] };
+}
+
+function detailFor(filter: CallFilter, step: UsageStep): Detail {
+  const smallest = smallestDetail(filteredDimensions(filter).map(([dimension]) => dimension));
+  return stepDetails[step].includes(smallest) ? smallest : "full";
+}
+
+function outcomeConditions({ outcome }: CallFilter): readonly Expression<unknown>[] {
+  switch (outcome) {
+    case undefined:
+      return [];
+    case "completed":
+      return [sql`calls > failed_calls`];
+    case "abandoned":
+      return [sql`abandoned_calls > 0`];
+    case "failed":
+    case "interrupted":
+      return [sql`failed_calls > abandoned_calls`];
+  }
+}

@@ -1,0 +1,31 @@
+import type { SqliteConnection } from "../../src/store/sqlite/connection/connection.ts";
+
+/** The plan of a statement that was run, a line for each of its steps. */
+export interface QueryPlan {
+  readonly sql: string;
+  readonly steps: readonly string[];
+}
+
+/** How SQLite goes about each statement that `work` runs on the connection, and that needs a plan. */
+export async function plansOf(
+  connection: SqliteConnection,
+  work: () => Promise<unknown>,
+): Promise<readonly QueryPlan[]> {
+  const plans: QueryPlan[] = [];
+  const database = await connection.use((opened) => opened);
+  const query = database.query.bind(database);
+  database.query = (sql: string) => {
+    // Finalized: SQLite commits nothing while it takes another statement for one in progress.
+    using explain = database.prepare<{ detail: string }, []>(`EXPLAIN QUERY PLAN ${sql}`);
+    const steps = explain.all();
+    const isLook = sql.includes("sqlite_schema");
+    if (steps.length > 0 && !isLook) plans.push({ sql, steps: steps.map(({ detail }) => detail) });
+    return query(sql);
+  };
+  try {
+    await work();
+  } finally {
+    database.query = query;
+  }
+  return plans;
+}
