@@ -1,5 +1,4 @@
-import { buildConfig } from "./build.ts";
-import type { Config } from "./config.ts";
+import { buildConfig, type Config } from "./config.ts";
 import { type InterpolationProblem, interpolate } from "./text/interpolate.ts";
 import type { Environment } from "./text/placeholder.ts";
 import type { ConfigPath, SettingProblem } from "../settings/problem.ts";

@@ -1,6 +1,4 @@
 import { z } from "zod";
-import type { Role } from "../../domain/accounts/user.ts";
-import type { Secret } from "../../domain/keys/secret.ts";
 import type { RetentionSettings } from "../../domain/accounts/retention.ts";
 import { credential, duration, flag, httpUrl, text, wholeNumber } from "../../settings/values.ts";
 import { isNetwork } from "../../domain/network.ts";
@@ -37,7 +35,17 @@ const ssoSchema = z
       false,
     ),
   })
-  .describe("OpenID Connect. Without it, users sign in with passwords only.");
+  .describe("OpenID Connect. Without it, users sign in with passwords only.")
+  .transform((sso) => ({
+    issuer: sso.issuer,
+    clientId: sso.client_id,
+    clientSecret: sso.client_secret,
+    scopes: sso.scopes,
+    roleClaim: sso.role_claim,
+    roles: sso.roles,
+    accountClaim: sso.account_claim,
+    auditorsSeeAll: sso.auditors_see_all,
+  }));
 
 const hostPattern =
   /^(?:\*|\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,252}[A-Za-z0-9_])?)$/;
@@ -57,7 +65,12 @@ const leakReportsSchema = z
     revoke: flag("Whether a key or management token that is reported is ended at once.", false),
   })
   .prefault({})
-  .describe("Reports of secret scanners. Without keys, only who is signed in can hand them in.");
+  .describe("Reports of secret scanners. Without keys, only who is signed in can hand them in.")
+  .transform((reports) => ({
+    publicKeysUrl: reports.public_keys_url,
+    publicKeys: reports.public_keys,
+    revoke: reports.revoke,
+  }));
 
 export const adminSchema = z
   .strictObject({
@@ -122,7 +135,18 @@ export const adminSchema = z
     error: "must not be shorter than admin.session_idle",
   })
   .prefault({})
-  .describe("The control plane.");
+  .describe("The control plane.")
+  .transform((admin) => ({
+    publicUrl: admin.public_url,
+    hosts: admin.hosts,
+    bootstrapToken: admin.bootstrap_token,
+    sessionIdleMs: admin.session_idle,
+    sessionAbsoluteMs: admin.session_absolute,
+    requestsPerMinute: admin.requests_per_minute,
+    signInsPerMinute: admin.sign_ins_per_minute,
+    leakReports: admin.leak_reports,
+    sso: admin.sso,
+  }));
 
 export const auditSchema = z
   .strictObject({
@@ -138,7 +162,11 @@ export const auditSchema = z
     ).optional(),
   })
   .prefault({})
-  .describe("The record of changes.");
+  .describe("The record of changes.")
+  .transform((audit) => ({
+    checkpointIntervalMs: audit.checkpoint_interval,
+    checkpointFile: audit.checkpoint_file,
+  }));
 
 const keep = (about: string, initial: string) =>
   duration({ about, min: "1h", max: "36500d", initial });
@@ -165,90 +193,8 @@ export const retentionSchema = z
     }),
   })
   .prefault({})
-  .describe("How long data is kept.");
-
-export interface AdminSettings {
-  /** Without a slash at its end; undefined: that of the listener. */
-  readonly publicUrl: string | undefined;
-  /** At which the listener answers beside those that it has anyway; see `createHostList`. */
-  readonly hosts: readonly string[];
-  readonly bootstrapToken: Secret | undefined;
-  readonly sessionIdleMs: number;
-  readonly sessionAbsoluteMs: number;
-  readonly requestsPerMinute: number;
-  readonly signInsPerMinute: number;
-  readonly leakReports: LeakReportSettings;
-  readonly sso: SsoSettings | undefined;
-}
-
-/** Reports of secret scanners; without keys there are no signed ones. */
-export interface LeakReportSettings {
-  readonly publicKeysUrl: string | undefined;
-  /** PEM, by the identifier of the key. */
-  readonly publicKeys: Readonly<Record<string, string>>;
-  /** Whether what is reported is ended at once. */
-  readonly revoke: boolean;
-}
-
-export interface AuditSettings {
-  readonly checkpointIntervalMs: number;
-  readonly checkpointFile: string | undefined;
-}
-
-/** Single sign-on with OpenID Connect. */
-export interface SsoSettings {
-  readonly issuer: string;
-  readonly clientId: string;
-  readonly clientSecret: Secret | undefined;
-  readonly scopes: readonly string[];
-  readonly roleClaim: string;
-  /** By a value of the claim. */
-  readonly roles: Readonly<Record<string, Role>>;
-  readonly accountClaim: string;
-  /** Whether an auditor without the account claim sees all accounts; else it stays outside. */
-  readonly auditorsSeeAll: boolean;
-}
-
-export function buildAdmin(admin: z.output<typeof adminSchema>): AdminSettings {
-  return {
-    publicUrl: admin.public_url,
-    hosts: admin.hosts,
-    bootstrapToken: admin.bootstrap_token,
-    sessionIdleMs: admin.session_idle,
-    sessionAbsoluteMs: admin.session_absolute,
-    requestsPerMinute: admin.requests_per_minute,
-    signInsPerMinute: admin.sign_ins_per_minute,
-    leakReports: {
-      publicKeysUrl: admin.leak_reports.public_keys_url,
-      publicKeys: admin.leak_reports.public_keys,
-      revoke: admin.leak_reports.revoke,
-    },
-    sso: admin.sso === undefined ? undefined : buildSso(admin.sso),
-  };
-}
-
-function buildSso(sso: z.output<typeof ssoSchema>): SsoSettings {
-  return {
-    issuer: sso.issuer,
-    clientId: sso.client_id,
-    clientSecret: sso.client_secret,
-    scopes: sso.scopes,
-    roleClaim: sso.role_claim,
-    roles: sso.roles,
-    accountClaim: sso.account_claim,
-    auditorsSeeAll: sso.auditors_see_all,
-  };
-}
-
-export function buildAudit(audit: z.output<typeof auditSchema>): AuditSettings {
-  return {
-    checkpointIntervalMs: audit.checkpoint_interval,
-    checkpointFile: audit.checkpoint_file,
-  };
-}
-
-export function buildRetention(retention: z.output<typeof retentionSchema>): RetentionSettings {
-  return {
+  .describe("How long data is kept.")
+  .transform((retention): RetentionSettings => ({
     callsMs: retention.calls,
     minutesMs: retention.minutes,
     hoursMs: retention.hours,
@@ -257,5 +203,7 @@ export function buildRetention(retention: z.output<typeof retentionSchema>): Ret
     revokedKeysMs: retention.revoked_keys,
     intervalMs: retention.interval,
     batchRows: retention.batch_rows,
-  };
-}
+  }));
+
+export type AdminSettings = Readonly<z.output<typeof adminSchema>>;
+export type SsoSettings = Readonly<z.output<typeof ssoSchema>>;

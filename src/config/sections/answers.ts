@@ -26,4 +26,9 @@ export const answersSchema = z
     }),
   })
   .prefault({})
-  .describe("Answers of upstreams that are read whole, not as streams.");
+  .describe("Answers of upstreams that are read whole, not as streams.")
+  .transform((answers) => ({
+    chatLimitBytes: answers.chat_limit,
+    chatValues: answers.chat_values,
+    embeddingLimitBytes: answers.embedding_limit,
+  }));

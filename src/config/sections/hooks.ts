@@ -22,4 +22,5 @@ export const hooksSchema = z
       .describe("Tags calls by a header, such as `x-team`. Default: calls are not tagged."),
   })
   .prefault({})
-  .describe("What follows every call. None unless it is configured here.");
+  .describe("What follows every call. None unless it is configured here.")
+  .transform((hooks) => ({ callTagHeader: hooks.call_tag?.header }));

@@ -108,48 +108,28 @@ export const httpSchema = z
     error: "must not be smaller than http.body_limit",
   })
   .prefault({})
-  .describe("What the listeners accept.");
+  .describe("What the listeners accept.")
+  .transform((http) => {
+    const oneBodyBytes = http.body_limit + http.decompressed_limit;
+    const bodyMemoryPerKeyBytes = Math.max(http.body_memory_per_key, oneBodyBytes);
+    return {
+      bodyLimitBytes: http.body_limit,
+      decompressedLimitBytes: http.decompressed_limit,
+      decompressionRatio: http.decompression_ratio,
+      jsonDepth: http.json_depth,
+      jsonValues: http.json_values,
+      bodyMemoryBytes: Math.max(http.body_memory, bodyMemoryPerKeyBytes),
+      bodyMemoryPerKeyBytes,
+      bodyMemoryWaitMs: http.body_memory_wait,
+      bodyMemoryQueue: http.body_memory_queue,
+      maxHeaders: http.max_headers,
+      bodyTimeoutMs: http.body_timeout,
+      idleTimeoutMs: http.idle_timeout,
+      trustedProxies: http.trusted_proxies,
+      allowedOrigins: http.allowed_origins,
+    };
+  });
 
 function isOrigin(value: string): boolean {
   return value === "*" || (URL.canParse(value) && new URL(value).origin === value);
-}
-
-export interface HttpSettings {
-  readonly bodyLimitBytes: number;
-  readonly decompressedLimitBytes: number;
-  readonly decompressionRatio: number;
-  readonly jsonDepth: number;
-  readonly jsonValues: number;
-  readonly bodyMemoryBytes: number;
-  readonly bodyMemoryPerKeyBytes: number;
-  readonly bodyMemoryWaitMs: number;
-  readonly bodyMemoryQueue: number;
-  readonly maxHeaders: number;
-  readonly bodyTimeoutMs: number;
-  readonly idleTimeoutMs: number;
-  /** CIDR blocks of proxies whose `x-forwarded-for` is believed. */
-  readonly trustedProxies: readonly string[];
-  /** Origins as browsers write them, or `*`. */
-  readonly allowedOrigins: readonly string[];
-}
-
-export function buildHttp(http: z.output<typeof httpSchema>): HttpSettings {
-  const oneBodyBytes = http.body_limit + http.decompressed_limit;
-  const bodyMemoryPerKeyBytes = Math.max(http.body_memory_per_key, oneBodyBytes);
-  return {
-    bodyLimitBytes: http.body_limit,
-    decompressedLimitBytes: http.decompressed_limit,
-    decompressionRatio: http.decompression_ratio,
-    jsonDepth: http.json_depth,
-    jsonValues: http.json_values,
-    bodyMemoryBytes: Math.max(http.body_memory, bodyMemoryPerKeyBytes),
-    bodyMemoryPerKeyBytes,
-    bodyMemoryWaitMs: http.body_memory_wait,
-    bodyMemoryQueue: http.body_memory_queue,
-    maxHeaders: http.max_headers,
-    bodyTimeoutMs: http.body_timeout,
-    idleTimeoutMs: http.idle_timeout,
-    trustedProxies: http.trusted_proxies,
-    allowedOrigins: http.allowed_origins,
-  };
 }

@@ -45,15 +45,10 @@ export const idempotencySchema = z
   .describe(
     "Answers to calls with an `Idempotency-Key`, on plans that have `idempotency`. They are stored " +
       "encrypted.",
-  );
-
-export function buildIdempotency(
-  idempotency: z.output<typeof idempotencySchema>,
-): IdempotencySettings {
-  return {
+  )
+  .transform((idempotency): IdempotencySettings => ({
     answerLimitBytes: idempotency.answer_limit,
     memoryLimitBytes: idempotency.memory_limit,
     storageLimitBytes: idempotency.storage_limit,
     keepMs: idempotency.keep,
-  };
-}
+  }));

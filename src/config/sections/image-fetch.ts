@@ -55,15 +55,12 @@ export const imageFetchSchema = z
     ),
   })
   .prefault({})
-  .describe("Reading images by address.");
-
-export function buildImageFetch(images: z.output<typeof imageFetchSchema>): ImageFetchSettings {
-  return {
+  .describe("Reading images by address.")
+  .transform((images): ImageFetchSettings => ({
     enabled: images.enabled,
     maxBytes: images.max_bytes,
     timeoutMs: images.timeout,
     maxImages: images.max_images,
     allowedHosts: images.allowed_hosts,
     allowsPrivateAddresses: images.allow_private,
-  };
-}
+  }));

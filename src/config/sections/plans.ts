@@ -77,9 +77,12 @@ export const plansSchema = z
     "Sets of limits, by name. Unless the file replaces them there are, with requests and tokens " +
       "per minute, `pilot` (60, 100000), `standard` (300, 500000), `pro` (1000, 2000000, " +
       "provisioned) and `enterprise` (custom, provisioned).",
-  );
+  )
+  .transform(buildPlans);
 
-export function buildPlans(plans: z.output<typeof plansSchema>): ReadonlyMap<string, Plan> {
+function buildPlans(
+  plans: Readonly<Record<string, z.output<typeof planSchema>>>,
+): ReadonlyMap<string, Plan> {
   const built = new Map<string, Plan>();
   const defaults = Object.entries(defaultPlans).map(
     ([name, plan]) => [name, planSchema.parse(plan)] as const,

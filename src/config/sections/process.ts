@@ -23,7 +23,13 @@ export const telemetrySchema = z
     ),
   })
   .prefault({})
-  .describe("Logs.");
+  .describe("Logs.")
+  .transform((telemetry) => ({
+    logLevel: telemetry.log_level,
+    logFormat: telemetry.log_format,
+    logBufferBytes: telemetry.log_buffer,
+    logsUpstreamMessages: telemetry.upstream_messages,
+  }));
 
 export const upstreamRequestsSchema = wholeNumber({
   about: "Most requests to upstreams at one time, of the whole process.",
@@ -40,7 +46,8 @@ export const supervisorSchema = z
     ),
   })
   .prefault({})
-  .describe("What starts the process that serves again.");
+  .describe("What starts the process that serves again.")
+  .transform(({ standby }) => ({ hasStandby: standby }));
 
 export const workersSchema = wholeNumber({
   about: "Processes that serve the same addresses. More than 1 need a shared `limits.store`.",
@@ -48,17 +55,3 @@ export const workersSchema = wholeNumber({
   max: 64,
   initial: 1,
 });
-
-export interface SupervisorSettings {
-  /** Whether a worker is started ahead, to take the place of one that ends. */
-  readonly hasStandby: boolean;
-}
-
-export interface TelemetrySettings {
-  readonly logLevel: z.output<typeof telemetrySchema>["log_level"];
-  readonly logFormat: z.output<typeof telemetrySchema>["log_format"];
-  /** Most of the log that waits for its reader. */
-  readonly logBufferBytes: number;
-  /** Whether the words of upstreams, which may quote prompts, are logged. */
-  readonly logsUpstreamMessages: boolean;
-}

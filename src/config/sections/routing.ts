@@ -51,7 +51,14 @@ const ejectionSchema = z
   .prefault({})
   .describe(
     "When a target that fails is ejected: it gets no calls while another target, or a fallback, can serve.",
-  );
+  )
+  .transform((ejection) => ({
+    failures: ejection.failures,
+    errorPercent: ejection.error_percent,
+    leastAttempts: ejection.least_attempts,
+    firstMs: ejection.first,
+    longestMs: ejection.longest,
+  }));
 
 export const routingSchema = z
   .strictObject({
@@ -103,7 +110,17 @@ export const routingSchema = z
     ejection: ejectionSchema,
   })
   .prefault({})
-  .describe("Retries, and targets that fail.");
+  .describe("Retries, and targets that fail.")
+  .transform((routing): RoutingSettings => ({
+    attempts: routing.attempts,
+    retryBudgetPercent: routing.retry_budget,
+    retryFloor: routing.retry_floor,
+    firstBackoffMs: routing.first_backoff,
+    longestBackoffMs: routing.longest_backoff,
+    showsTarget: routing.target_header,
+    queueLimit: routing.queue_limit,
+    ejection: routing.ejection,
+  }));
 
 export const overloadSchema = z
   .strictObject({
@@ -123,7 +140,11 @@ export const overloadSchema = z
   .prefault({})
   .describe(
     "When the process has too much to do. Refused first is spillover, then on-demand, then provisioned.",
-  );
+  )
+  .transform((overload): OverloadSettings => ({
+    loopDelayMs: overload.loop_delay,
+    maxCalls: overload.max_calls,
+  }));
 
 const mostTokensPerMinute = 1_000_000_000_000;
 
@@ -164,35 +185,11 @@ export const poolSchema = z
 export const poolsSchema = z
   .record(identifier("Name of the pool."), poolSchema)
   .prefault({})
-  .describe("Pools of capacity for provisioned throughput, by name; targets name their pool.");
-
-export function buildRouting(routing: z.output<typeof routingSchema>): RoutingSettings {
-  const { ejection } = routing;
-  return {
-    attempts: routing.attempts,
-    retryBudgetPercent: routing.retry_budget,
-    retryFloor: routing.retry_floor,
-    firstBackoffMs: routing.first_backoff,
-    longestBackoffMs: routing.longest_backoff,
-    showsTarget: routing.target_header,
-    queueLimit: routing.queue_limit,
-    ejection: {
-      failures: ejection.failures,
-      errorPercent: ejection.error_percent,
-      leastAttempts: ejection.least_attempts,
-      firstMs: ejection.first,
-      longestMs: ejection.longest,
-    },
-  };
-}
-
-export function buildOverload(overload: z.output<typeof overloadSchema>): OverloadSettings {
-  return { loopDelayMs: overload.loop_delay, maxCalls: overload.max_calls };
-}
-
-export function buildPools(pools: z.output<typeof poolsSchema>): ReadonlyMap<string, Pool> {
-  return new Map(Object.entries(pools).map(([name, pool]) => [name, buildPool(name, pool)]));
-}
+  .describe("Pools of capacity for provisioned throughput, by name; targets name their pool.")
+  .transform(
+    (pools): ReadonlyMap<string, Pool> =>
+      new Map(Object.entries(pools).map(([name, pool]) => [name, buildPool(name, pool)])),
+  );
 
 function buildPool(name: string, pool: z.output<typeof poolSchema>): Pool {
   return {

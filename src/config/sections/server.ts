@@ -30,7 +30,8 @@ export const storageSchema = z
       .describe("`sqlite:PATH` (relative to the working directory) or `sqlite::memory:`."),
   })
   .prefault({})
-  .describe("The database of keys and of the usage ledger.");
+  .describe("The database of keys and of the usage ledger.")
+  .transform(({ url }) => url);
 
 function storageProblem(url: string): string | undefined {
   if (/^postgres(ql)?:/i.test(url)) {
@@ -67,7 +68,11 @@ export const limitsSchema = z
     }),
   })
   .prefault({})
-  .describe("Rate limits.");
+  .describe("Rate limits.")
+  .transform((limits) => ({
+    store: limits.store,
+    defaultOutputTokens: limits.default_output_tokens,
+  }));
 
 export const streamsSchema = z
   .strictObject({
@@ -112,7 +117,15 @@ export const streamsSchema = z
       ),
   })
   .prefault({})
-  .describe("Streamed answers.");
+  .describe("Streamed answers.")
+  .transform((streams) => ({
+    keepAliveIntervalMs: streams.keep_alive_interval,
+    keepAlive: streams.keep_alive,
+    holdHeadersMs: streams.hold_headers,
+    writeTimeoutMs: streams.write_timeout,
+    malformedEvent: streams.malformed_event,
+    usageTimeoutMs: streams.usage_timeout,
+  }));
 
 export const shutdownSchema = z
   .strictObject({
@@ -132,7 +145,11 @@ export const shutdownSchema = z
     }),
   })
   .prefault({})
-  .describe("Stopping.");
+  .describe("Stopping.")
+  .transform((shutdown) => ({
+    preStopMs: shutdown.pre_stop,
+    drainTimeoutMs: shutdown.drain_timeout,
+  }));
 
 const pepper = z
   .string()
@@ -167,7 +184,12 @@ export const authSchema = z
     error: "must not be set beside auth.peppers; put it into that list",
   })
   .prefault({})
-  .describe("Authentication.");
+  .describe("Authentication.")
+  .transform((auth) => ({
+    /** The first makes, all verify; none: the one that is kept in the data directory. */
+    peppers: auth.peppers ?? (auth.pepper === undefined ? [] : [auth.pepper]),
+    snapshotMaxAgeMs: auth.snapshot_max_age,
+  }));
 
 export const ledgerSchema = z
   .strictObject({
@@ -218,49 +240,12 @@ export const ledgerSchema = z
     error: "must be at least four times ledger.segment_size",
   })
   .prefault({})
-  .describe("The record of usage.");
-
-export interface StorageSettings {
-  readonly backend: "sqlite";
-  /** A file, or `:memory:`. */
-  readonly path: string;
-}
-
-export interface LimitSettings {
-  readonly store: "memory";
-  readonly defaultOutputTokens: number;
-}
-
-export interface StreamSettings {
-  readonly keepAliveIntervalMs: number;
-  readonly keepAlive: z.output<typeof streamsSchema>["keep_alive"];
-  readonly holdHeadersMs: number;
-  readonly writeTimeoutMs: number;
-  readonly malformedEvent: z.output<typeof streamsSchema>["malformed_event"];
-  readonly usageTimeoutMs: number;
-}
-
-export interface LedgerSettings {
-  readonly batchRows: number;
-  readonly flushIntervalMs: number;
-  readonly queueRows: number;
-  readonly sync: z.output<typeof ledgerSchema>["sync"];
-  readonly spoolLimitBytes: number;
-  readonly segmentBytes: number;
-}
-
-export function buildPeppers({ pepper, peppers }: z.output<typeof authSchema>): readonly Secret[] {
-  if (peppers !== undefined) return peppers;
-  return pepper === undefined ? [] : [pepper];
-}
-
-export function buildStreams(streams: z.output<typeof streamsSchema>): StreamSettings {
-  return {
-    keepAliveIntervalMs: streams.keep_alive_interval,
-    keepAlive: streams.keep_alive,
-    holdHeadersMs: streams.hold_headers,
-    writeTimeoutMs: streams.write_timeout,
-    malformedEvent: streams.malformed_event,
-    usageTimeoutMs: streams.usage_timeout,
-  };
-}
+  .describe("The record of usage.")
+  .transform((ledger) => ({
+    batchRows: ledger.batch_rows,
+    flushIntervalMs: ledger.flush_interval,
+    queueRows: ledger.queue_rows,
+    sync: ledger.sync,
+    spoolLimitBytes: ledger.spool_limit,
+    segmentBytes: ledger.segment_size,
+  }));

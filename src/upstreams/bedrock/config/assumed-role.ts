@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { optionalDuration, text } from "../../../settings/values.ts";
+import type { AssumedRole } from "../settings.ts";
 
 const mostTags = 50;
 const tagCharacters = "letters, digits, spaces or any of '_.:/=+-@'";
@@ -48,6 +49,13 @@ export const assumedRoleSchema = z
       example: "1h",
     }),
   })
+  .transform((role): AssumedRole => ({
+    roleArn: role.role_arn,
+    externalId: role.external_id,
+    sessionName: role.session_name,
+    sessionTags: role.session_tags,
+    durationMs: role.duration,
+  }))
   .optional()
   .describe("Role that the credentials of the upstream, keys or chain, are exchanged for.");
 

@@ -1,11 +1,9 @@
 import type { BuiltUpstream, FieldsOf, FileTarget, FileUpstream } from "../../kind.ts";
 import {
   defaultModelSettings,
-  type AssumedRole,
   type BedrockCredentials,
   type BedrockModelSettings,
   type BedrockSettings,
-  type Guardrail,
 } from "../settings.ts";
 import type { fields } from "./fields.ts";
 import { placedNames, placesIn, type PlacedName } from "./places.ts";
@@ -41,24 +39,12 @@ export function buildUpstreams({
 
 function buildCredentials(upstream: Fields): BedrockCredentials {
   const { api_key: apiKey, access_key_id: accessKeyId, session_token: sessionToken } = upstream;
-  const { secret_access_key: secretAccessKey, profile } = upstream;
+  const { secret_access_key: secretAccessKey, profile, assume_role: assumedRole } = upstream;
   if (apiKey !== undefined) return { source: "bearer", apiKey };
-  const assumedRole = buildAssumedRole(upstream.assume_role);
   if (accessKeyId === undefined || secretAccessKey === undefined) {
     return { source: "chain", profile, assumedRole };
   }
   return { source: "static", accessKeyId, secretAccessKey, sessionToken, assumedRole };
-}
-
-function buildAssumedRole(role: Fields["assume_role"]): AssumedRole | undefined {
-  if (role === undefined) return undefined;
-  return {
-    roleArn: role.role_arn,
-    externalId: role.external_id,
-    sessionName: role.session_name,
-    sessionTags: role.session_tags,
-    durationMs: role.duration,
-  };
 }
 
 function buildModels(place: PlacedName, targets: readonly Target[]): BedrockSettings["models"] {
@@ -68,9 +54,8 @@ function buildModels(place: PlacedName, targets: readonly Target[]): BedrockSett
     const { identifiers = {}, profiles = {} } = section ?? {};
     const written = buildModel(target);
     // Under its own identifier, and under those of its application inference profiles.
-    for (const { model, modelFor } of placesIn({ model: baseModel, identifiers, profiles }, [
-      place,
-    ])) {
+    const places = placesIn({ model: baseModel, identifiers, profiles }, [place]);
+    for (const { model, modelFor } of places) {
       const byIdentifier = byAlias.get(alias) ?? new Map<string, BedrockModelSettings>();
       byAlias.set(alias, byIdentifier);
       for (const each of [model, ...Object.values(modelFor)]) {
@@ -105,7 +90,7 @@ function buildChatModel(
     conversation: section.conversation,
     promptCache: section.prompt_cache,
     validateAnswers: section.validate_answers,
-    guardrail: buildGuardrail(section.guardrail),
+    guardrail: section.guardrail,
     requestMetadata: section.request_metadata,
     serviceTier: section.service_tier,
     latency: section.latency,
@@ -117,10 +102,4 @@ function buildEmbeddingModel(section: EmbeddingSection | undefined): BedrockMode
   if (section === undefined) return defaultModelSettings;
   const { family, input_type: inputType, truncate } = section;
   return { ...defaultModelSettings, family, inputType, truncate };
-}
-
-function buildGuardrail(guardrail: ChatSection["guardrail"]): Guardrail | undefined {
-  if (guardrail === undefined) return undefined;
-  const { identifier, version, trace, stream_processing: streamProcessing } = guardrail;
-  return { identifier, version, trace, streamProcessing };
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { chatFamilies, embeddingFamilies } from "../models/model-families.ts";
-import { inputTypes } from "../settings.ts";
+import { inputTypes, type Guardrail } from "../settings.ts";
 import { flag, identifier, requiredWholeNumber, text } from "../../../settings/values.ts";
 import { capabilitiesSchema } from "./capabilities.ts";
 import { regionName } from "./places.ts";
@@ -61,6 +61,10 @@ const guardrailSchema = z
       .prefault("sync")
       .describe("Whether a stream waits for the guardrail."),
   })
+  .transform(({ stream_processing: streamProcessing, ...guardrail }): Guardrail => ({
+    ...guardrail,
+    streamProcessing,
+  }))
   .optional()
   .describe("Guardrail of the provider, for every request.");
 
