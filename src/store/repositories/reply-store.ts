@@ -1,8 +1,9 @@
+import type { SelectQueryBuilder } from "kysely";
 import { sizeOfReply, type KeptReply, type ReplyStore } from "../store.ts";
 import type { SqlConnection } from "./connection.ts";
 import { isErased } from "./control/accounts.ts";
 import { present } from "./row.ts";
-import type { Queries } from "./tables.ts";
+import type { Queries, Tables } from "./tables.ts";
 
 /** Others wait no longer than it takes to remove so many rows. */
 const removedAtOnce = 200;
@@ -40,26 +41,25 @@ export class SqlReplyStore implements ReplyStore {
   prune(before: number, limit: number): Promise<number> {
     return this.#connection.change(async (queries) => {
       const replies = queries.selectFrom("callReplies").select("id");
-      const old = replies.where("keptAt", "<", before).limit(limit);
-      const removed = await remove(queries, await old.execute());
+      const removed = await remove(queries, replies.where("keptAt", "<", before).limit(limit));
       if (removed === limit) return removed;
-      const erased = replies
-        .where("accountId", "in", (eb) => eb.selectFrom("erasedAccounts").select("id"))
-        .limit(limit - removed);
-      return removed + (await remove(queries, await erased.execute()));
+      const accounts = queries.selectFrom("erasedAccounts").select("id");
+      const erased = replies.where("accountId", "in", accounts).limit(limit - removed);
+      return removed + (await remove(queries, erased));
     });
   }
 }
 
-/** One by one: only so the same statement serves any number. */
 async function remove(
   queries: Queries,
-  replies: readonly { readonly id: string }[],
+  replies: SelectQueryBuilder<Tables, "callReplies", { id: string }>,
 ): Promise<number> {
-  for (const { id } of replies) {
-    await queries.deleteFrom("callReplies").where("id", "=", id).execute();
-  }
-  return replies.length;
+  const removal = queries.deleteFrom("callReplies").where("id", "in", replies);
+  return Number((await removal.executeTakeFirst()).numDeletedRows);
+}
+
+async function removeOne(queries: Queries, { id }: { readonly id: string }): Promise<void> {
+  await queries.deleteFrom("callReplies").where("id", "=", id).execute();
 }
 
 interface Turn {
@@ -82,7 +82,7 @@ async function putIfRoom(queries: Queries, reply: KeptReply, limitBytes: number)
   const excess = (sum?.bytes ?? 0) + addedBytes - limitBytes;
   const turn = await makeRoom(queries, { excess, reply, addedBytes });
   if (!turn.isDone) return turn;
-  await remove(queries, [reply]);
+  await removeOne(queries, reply);
   const row = { id, accountId, requestDigest, keptAt, bytes, body };
   await queries.insertInto("callReplies").values(row).execute();
   return turn;
@@ -103,7 +103,7 @@ async function makeRoom(queries: Queries, request: RoomRequest): Promise<Turn> {
     if (removed === removedAtOnce) return { isDone: false, removed };
     const oldest = await oldestOfLargest(queries, request);
     if (oldest === undefined) break;
-    await remove(queries, [oldest]);
+    await removeOne(queries, oldest);
     missing -= oldest.bytes;
     removed += 1;
   }
