@@ -54,6 +54,9 @@ async function main(): Promise<number> {
     );
     const exitCode = await child.exited;
     const counts = readCounts(report);
+    for (const { file, seconds } of slowestFiles(report)) {
+      console.log(`${seconds.toFixed(0).padStart(5)} s  ${file}`);
+    }
     console.log(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
     return exitCode === 0 && counts.failed === 0 && counts.passed > 0 ? 0 : 1;
   } finally {
@@ -70,6 +73,24 @@ function longFiles(): readonly string[] {
     .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)))
     .map((file) => `./${file}`);
 }
+
+/** What to look at first when a run takes long; what is quick is not told of. */
+function slowestFiles(report: string) {
+  let text: string;
+  try {
+    text = readFileSync(report, "utf8");
+  } catch {
+    return [];
+  }
+  const suites = [...text.matchAll(/<testsuite name="([^"]*\.ts)"[^>]*\btime="([\d.]+)"/g)];
+  return suites
+    .map(([, file = "", time]) => ({ file, seconds: Number(time) }))
+    .filter(({ seconds }) => seconds >= slowSeconds)
+    .toSorted((one, other) => other.seconds - one.seconds)
+    .slice(0, 10);
+}
+
+const slowSeconds = 20;
 
 interface Counts {
   readonly passed: number;

@@ -5,7 +5,7 @@ import type { IncomingCall, Plan, PlanParts } from "./call-plan.ts";
 import { rawFault } from "./faults/raw-faults.ts";
 import { withTransportFault } from "./faults/transport-faults.ts";
 import type { Reply } from "./frame.ts";
-import type { RawConnection } from "./front/raw-connection.ts";
+import type { RawConnection } from "./front/relayed-connection.ts";
 import { OpenCall } from "./open-call.ts";
 import { openAiRoute, planOpenAiCall, unknownUrl } from "./openai/plan-call.ts";
 import { errorReply } from "./openai/refusal-faults.ts";

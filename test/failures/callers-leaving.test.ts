@@ -6,6 +6,7 @@ import { chatRequest, LeavingCaller, percentile, type Leaving } from "../support
 import {
   startGateway,
   targetAt,
+  unlimited,
   upstreamKinds,
   type TestGateway,
   type UpstreamKind,
@@ -121,6 +122,13 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
   test("nothing is open or reserved any more", async () => {
     const text = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
     expect(text).toMatch(/^sluice_open_requests 0$/m);
+    const messages = [{ role: "user", content: "count: 1" }];
+    const next = await gateway.post("/v1/chat/completions", { model: "steady", messages });
+    await next.text();
+    const left = Number(next.headers.get("x-ratelimit-remaining-tokens"));
+    const used = rows.reduce((sum, row) => sum + row.inputTokens + row.outputTokens, 0);
+    // Nothing but what the calls have used and what this one expects.
+    expect(unlimited.tokensPerMinute - left).toBeLessThan(used + 2_000);
   });
 });
 

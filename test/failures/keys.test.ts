@@ -1,5 +1,4 @@
 import { expect, test } from "bun:test";
-import { generateApiKey } from "../../src/domain/keys/api-key.ts";
 import { errorOf } from "../support/bodies.ts";
 import { startGateway } from "../support/gateway.ts";
 
@@ -48,42 +47,6 @@ test("a host that no environment has is told so, before any key is looked at", a
   const right = await gateway.get("/v1/models", { headers: { host: "Models.Example.COM" } });
   expect(right.status).toBe(200);
   expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
-});
-
-test("1000 junk and unknown keys are refused alike, and none is a server error", async () => {
-  await using gateway = await startGateway();
-  const shapes = new Set<string>();
-  for (let index = 0; index < 1_000; index += 1) {
-    const { text } = generateApiKey((target) => crypto.getRandomValues(target));
-    const sent = index % 2 === 0 ? text : text.slice(0, index % 65);
-    const response = await gateway.get("/v1/models", bearer(sent));
-    const error = await errorOf(response);
-    const isNone = sent === "";
-    const isRepeated = error.message?.includes("Your network address sends many") === true;
-    const said = isNone && !isRepeated ? "didn't provide" : "Incorrect API key provided";
-    expect(error.message).toContain(said);
-    shapes.add(JSON.stringify([response.status, error.code, error.type, error.param]));
-  }
-  expect([...shapes]).toEqual(['[401,"invalid_api_key","invalid_request_error",null]']);
-});
-
-test("prompts, answers and keys are in no log line, metric or ledger row", async () => {
-  await using gateway = await startGateway();
-  const canary = "xylophone-canary-7319";
-  const body = { model: "chat-model", messages: [{ role: "user", content: `echo: ${canary}` }] };
-  const answer = await (await gateway.post("/v1/chat/completions", body)).text();
-  expect(answer).toContain(canary);
-  await (await gateway.post("/v1/chat/completions", { ...body, stream: true })).text();
-  await (await gateway.post("/v1/chat/completions", { ...body, model: `${canary}-model` })).text();
-  await (await gateway.post("/v1/chat/completions", `{"model": "${canary}"`)).text();
-  await (await gateway.post("/v1/embeddings", { model: "embedding-model", input: canary })).text();
-  await (await gateway.get(`/v1/models/${canary}`)).text();
-  await (await gateway.get(`/${canary}`)).text();
-  const metrics = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
-  const everywhere = [...gateway.log, metrics, JSON.stringify(await gateway.usage())].join("\n");
-  expect(everywhere).toContain("chat-model");
-  expect(everywhere).not.toContain(canary);
-  expect(everywhere).not.toContain(gateway.key.slice(16));
 });
 
 test("10,000 junk model names and paths add no metric series", async () => {

@@ -12,7 +12,7 @@ import { checkLedger, sumRows } from "../support/ledger-truth.ts";
 import { isComplete } from "../support/requirement.ts";
 import type { ServingProcess } from "../support/sluice-process.ts";
 
-const kills = isComplete ? 50 : 3;
+const kills = isComplete ? 25 : 3;
 const streams = isComplete ? 200 : 60;
 const shortCallers = 32;
 const seed = 77;

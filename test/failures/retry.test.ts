@@ -33,33 +33,25 @@ function modelsFor(faults: readonly string[], kind: UpstreamKind): string {
     .join("");
 }
 
+/** One of each way to fail; the matrix of faults has all of them. */
 const refused = [
   "throttle-429",
   "throttle-429-bare",
   "error-500",
-  "overloaded-503",
   "html-502",
   "non-sse-200",
   "error-200",
   "model-not-found-404",
-  "redirect",
   "gzip-bomb-1",
-  "chained-encodings",
-  "cut-after-headers",
 ];
-const lost = ["cut-before-headers", "reset-before-headers", "tls-fail"];
+const lost = ["cut-before-headers", "tls-fail"];
 /** Does not mend by itself: callers are told not to try again. */
 const ofTheOperator = [
   "bad-credential",
   "model-not-found-404",
   "exception-access-denied",
-  "exception-marketplace",
   "exception-operation-not-allowed",
-  "exception-account-not-authorized",
-  "exception-channel-account",
   "exception-model-identifier",
-  "exception-on-demand",
-  "exception-resource-not-found",
 ];
 /** For longer than this gateway waits. */
 const asksToWait = ["throttle-429", "exception-model-not-ready"];
@@ -80,33 +72,17 @@ const listed: Readonly<Record<UpstreamKind, Listed>> = {
       ...refused,
       ...lost,
       "exception-model-identifier",
-      "exception-on-demand",
-      "exception-resource-not-found",
       "exception-access-denied",
-      "exception-marketplace",
       "exception-operation-not-allowed",
-      "exception-account-not-authorized",
-      "exception-channel-account",
       "exception-throttling-tokens",
       "exception-model-not-ready",
-      "exception-service-quota",
-      "exception-model-timeout",
       "exception-model-error",
-      "exception-in-body",
       "exception-empty",
-      "first-frame-internal-server",
       "first-frame-throttling",
-      "first-frame-service-unavailable",
-      "first-frame-model-timeout",
       "mid-stream-throttling-1",
     ],
-    renewed: [
-      "bad-credential",
-      "exception-expired-token",
-      "exception-invalid-signature",
-      "exception-unrecognized-client",
-    ],
-    final: [...callersOwn, "exception-validation", "first-frame-validation"],
+    renewed: ["bad-credential", "exception-expired-token"],
+    final: [...callersOwn, "first-frame-validation"],
   },
 };
 

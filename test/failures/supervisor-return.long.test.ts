@@ -6,7 +6,7 @@ import { isComplete } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
 import { childrenOf, type ServingProcess } from "../support/sluice-process.ts";
 
-const kills = isComplete ? 30 : 3;
+const kills = isComplete ? 15 : 3;
 const callers = 8;
 const shortMix = wholeMix.map(({ tokens, ...part }) =>
   tokens === undefined ? part : { ...part, tokens: [1, 12] as const },

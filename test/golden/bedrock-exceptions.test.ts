@@ -4,7 +4,6 @@ import {
   badCredential,
   bodyOf,
   failing,
-  inStream,
   late,
   limiting,
   malformed,
@@ -19,10 +18,12 @@ import {
   unknownModel,
   type Exception,
 } from "./bedrock-exceptions.ts";
-import { withoutIdAndTime } from "./normalise.ts";
 import { ScriptedUpstream, type Piece, type ScriptedAnswer } from "./scripted-upstream.ts";
 
-/** Every exception of the provider, in every place it can come, and all that its caller sees. */
+/**
+ * Every exception of the provider before an answer, and all that its caller sees. Those within
+ * streams are with the families, at every position of what each can say.
+ */
 
 let upstream: ScriptedUpstream;
 beforeAll(async () => {
@@ -161,14 +162,6 @@ const stream = (...pieces: readonly Piece[]): ScriptedAnswer => ({
   pieces,
 });
 
-const text = eventFrame(
-  "contentBlockDelta",
-  JSON.stringify({
-    contentBlockIndex: 0,
-    delta: { text: "Hello" },
-    p: "abcd",
-  }),
-);
 const start = eventFrame("messageStart", JSON.stringify({ role: "assistant", p: "ab" }));
 
 describe.each([false, true])("an exception before the answer, streamed: %p,", (isStreamed) => {
@@ -177,34 +170,6 @@ describe.each([false, true])("an exception before the answer, streamed: %p,", (i
     expect(response.status).toBe(exception.seen.status);
     expect(response.headers.get("content-type")).toBe("application/json");
     expect(await response.text()).toBe(bodyOf(exception.seen));
-  });
-});
-
-describe("an exception as the first frame of a status 200 is a proper error:", () => {
-  test.each(inStream)("$name: $message", async ({ name, message, fields, seen }) => {
-    const frame = exceptionFrame(name, JSON.stringify({ message, ...fields }));
-    for (const pieces of [[frame], [start, frame]]) {
-      const response = await upstream.chat(stream(...pieces), { stream: true });
-      expect(response.status).toBe(seen.status);
-      expect(response.headers.get("content-type")).toBe("application/json");
-      expect(await response.text()).toBe(bodyOf(seen));
-    }
-  });
-});
-
-describe("an exception in the middle of a stream ends it with one error, without [DONE]:", () => {
-  test.each(inStream)("$name: $message", async ({ name, message, fields, seen }) => {
-    const frame = exceptionFrame(name, JSON.stringify({ message, ...fields }));
-    const response = await upstream.chat(stream(start, text, frame), { stream: true });
-    expect(response.status).toBe(200);
-    const body = withoutIdAndTime(await response.text());
-    const chunk = (delta: string): string =>
-      'data: {"id":"ID","object":"chat.completion.chunk","created":0,"model":"chat-model",' +
-      `"system_fingerprint":null,"choices":[{"index":0,"delta":${delta},"logprobs":null,` +
-      '"finish_reason":null}]}\n\n';
-    const role = chunk('{"role":"assistant","content":"","refusal":null}');
-    const words = chunk('{"content":"Hello"}');
-    expect(body).toBe(`${role}${words}data: ${bodyOf(seen)}\n\n`);
   });
 });
 

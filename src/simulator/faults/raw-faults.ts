@@ -1,4 +1,4 @@
-import type { RawConnection } from "../front/raw-connection.ts";
+import type { RawConnection } from "../front/relayed-connection.ts";
 import { tlsAlert } from "../front/relayed-connection.ts";
 import type { Reply } from "../frame.ts";
 import type { OpenCall } from "../open-call.ts";

@@ -1,5 +1,5 @@
 import { RelayedConnection, relayHandlers, type RelaySide } from "./relayed-connection.ts";
-import type { RawConnection } from "./raw-connection.ts";
+import type { RawConnection } from "./relayed-connection.ts";
 
 export interface RawFront extends Disposable {
   readonly port: number;

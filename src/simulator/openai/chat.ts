@@ -2,7 +2,7 @@ import { writeAnswer } from "../answer/write-answer.ts";
 import type { Fault } from "../faults/fault-mode.ts";
 import { outsizedAnswer } from "../faults/outsized-answer.ts";
 import type { Reply } from "../frame.ts";
-import { bodyReply } from "./body-faults.ts";
+import { bodyReply } from "./refusal-faults.ts";
 import { chunksOf } from "./chunks.ts";
 import { completionBody, type AnswerIdentity } from "./completion.ts";
 import type { ChatRequest } from "./read-chat-request.ts";

@@ -1,5 +1,6 @@
 import type { AnswerEvent, FinishReason } from "../answer/answer-event.ts";
 import { collectAnswer, type CollectedCall, type WholeAnswer } from "../answer/collect-answer.ts";
+import type { JsonRecord } from "../read-json.ts";
 import { tokenLogprob } from "./logprobs.ts";
 import type { ChatRequest } from "./read-chat-request.ts";
 import { usageBody, type UsageCounts } from "./usage.ts";
@@ -19,7 +20,7 @@ export function completionBody(
   identity: AnswerIdentity,
   request: ChatRequest,
   choices: Choices,
-): { readonly body: object; readonly usage: UsageCounts } {
+): { readonly body: JsonRecord; readonly usage: UsageCounts } {
   const collected = choices.map(collectAnswer);
   const usage: UsageCounts = {
     promptTokens: request.promptTokens,

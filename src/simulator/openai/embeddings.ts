@@ -3,7 +3,7 @@ import { textVector, tokenIdVector } from "../embedding/text-vector.ts";
 import type { Fault } from "../faults/fault-mode.ts";
 import type { Reply } from "../frame.ts";
 import { isList, type JsonRecord } from "../read-json.ts";
-import { bodyReply } from "./body-faults.ts";
+import { bodyReply } from "./refusal-faults.ts";
 import { readInteger, readModel } from "./read-chat-request.ts";
 import { invalidRequest, WireError, wrongType } from "./wire-error.ts";
 

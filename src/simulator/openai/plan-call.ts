@@ -7,7 +7,6 @@ import { isRecord, parseJson, stringOf, type JsonRecord } from "../read-json.ts"
 import type { OpenCall } from "../open-call.ts";
 import { chatReply } from "./chat.ts";
 import { embeddingsReply, readEmbeddingRequest } from "./embeddings.ts";
-import { modelBody, modelListBody } from "./models.ts";
 import { readChatRequest } from "./read-chat-request.ts";
 import { refusalReply } from "./refusal-faults.ts";
 import { WireError, wrongKey, wrongType } from "./wire-error.ts";
@@ -64,8 +63,16 @@ export function unknownUrl(request: Request): WireError {
   return new WireError(404, { message });
 }
 
+/** Names to show; a call may name any model at all. */
+const shownModels = ["simulator-chat", "simulator-reason", "simulator-embed"];
+
 function modelsReply(model: string | undefined): Reply {
-  return jsonReply(JSON.stringify(model === undefined ? modelListBody() : modelBody(model)));
+  const list = { object: "list", data: shownModels.map(modelBody) };
+  return jsonReply(JSON.stringify(model === undefined ? list : modelBody(model)));
+}
+
+function modelBody(id: string): object {
+  return { id, object: "model", created: 1_700_000_000, owned_by: "sluice-simulator" };
 }
 
 function checkKey(request: Request, apiKeys: ReadonlySet<string> | undefined): void {

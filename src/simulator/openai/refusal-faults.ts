@@ -1,6 +1,8 @@
 import { jsonReply, type Reply } from "../frame.ts";
 import { isOnWire, type Fault, type FaultMode } from "../faults/fault-mode.ts";
 import { oddReply } from "../faults/odd-replies.ts";
+import { spoiledBody } from "../faults/spoiled-body.ts";
+import type { JsonRecord } from "../read-json.ts";
 import { contextExceeded, errorText, invalidRequest, WireError, wrongKey } from "./wire-error.ts";
 
 /** The answer of the faults that refuse a call outright; undefined for the others. */
@@ -9,6 +11,12 @@ export function refusalReply(fault: Fault, model: string): Reply | undefined {
   if (fault.mode === "error-200") return { ...errorReply(serverError(500)), status: 200 };
   const error = refusalErrors[fault.mode]?.(model, fault.argument);
   return error === undefined ? oddReply(fault) : errorReply(error);
+}
+
+/** A whole answer, spoiled as the fault says; an error within streams is a refusal here. */
+export function bodyReply(body: JsonRecord, tokens: number, fault: Fault): Reply {
+  if (fault.mode === "error-event-mid-stream") return errorReply(serverError(500));
+  return spoiledBody(body, { tokens, fault });
 }
 
 export function errorReply(error: WireError): Reply {

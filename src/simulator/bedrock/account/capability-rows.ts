@@ -1,13 +1,6 @@
 import { allCapableRow, type CapabilityRow } from "./capability-row.ts";
 
-const claudeFields = [
-  "top_k",
-  "thinking",
-  "anthropic_beta",
-  "tool_choice",
-  "output_config",
-  "metadata",
-];
+const claudeFields = "top_k thinking anthropic_beta tool_choice output_config metadata".split(" ");
 
 const claude3: CapabilityRow = {
   ...allCapableRow,

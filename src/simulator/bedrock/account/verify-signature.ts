@@ -58,33 +58,21 @@ interface Authorization {
   readonly signature: string;
 }
 
+const authorizationPattern =
+  /^AWS4-HMAC-SHA256 +Credential=([^/,]+)\/([^/,]*)\/([^/,]*)\/([^/,]*)\/([^/,]*), *SignedHeaders=([^,]+), *Signature=([^,]+)$/;
+
 function readAuthorization(header: string): Authorization {
-  const [scheme, rest] = splitOnce(header.trim(), " ");
-  if (scheme !== algorithm) throw incomplete(`Unsupported AWS 'algorithm': '${scheme}'.`);
-  const fields = new Map(rest.split(",").map((field) => splitOnce(field.trim(), "=")));
-  const [credential, signedHeaders, signature] = ["Credential", "SignedHeaders", "Signature"].map(
-    (name) => {
-      const value = fields.get(name) ?? "";
-      if (value === "") {
-        throw incomplete(`Authorization header requires '${name}' parameter.`);
-      }
-      return value;
-    },
-  );
-  const parts = (credential ?? "").split("/");
-  const [accessKeyId = "", date = "", region = "", serviceName = "", terminator = ""] = parts;
-  if (parts.length !== 5) {
-    throw incomplete("Credential must have exactly 5 slash-delimited elements.");
+  const parts = authorizationPattern.exec(header.trim());
+  if (parts === null) {
+    throw incomplete(
+      `Authorization header requires the scheme ${algorithm} and the parameters 'Credential' with ` +
+        "exactly 5 slash-delimited elements, 'SignedHeaders' and 'Signature'.",
+    );
   }
-  return {
-    accessKeyId,
-    date,
-    region,
-    service: serviceName,
-    terminator,
-    signedHeaders: (signedHeaders ?? "").split(";"),
-    signature: signature ?? "",
-  };
+  const [, accessKeyId = "", date = "", region = "", named = "", terminator = ""] = parts;
+  const signedHeaders = (parts[6] ?? "").split(";");
+  const signature = parts[7] ?? "";
+  return { accessKeyId, date, region, service: named, terminator, signedHeaders, signature };
 }
 
 function verifyVersion4(request: WireRequest, given: Authorization, verifier: Verifier): void {
@@ -116,41 +104,34 @@ function verifyVersion4(request: WireRequest, given: Authorization, verifier: Ve
 }
 
 function verifyScope(given: Authorization, timestamp: string, region: string | undefined): void {
-  const faults = [
-    given.service === service
-      ? ""
-      : `Credential should be scoped to correct service: '${service}'. `,
-    given.terminator === "aws4_request"
-      ? ""
-      : "Credential should be scoped with a valid terminator: 'aws4_request'. ",
-    given.region !== "" && given.region === (region ?? given.region)
-      ? ""
-      : "Credential should be scoped to a valid region. ",
-    timestamp.startsWith(`${given.date}T`)
-      ? ""
-      : `Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP. `,
-  ].join("");
-  if (faults !== "") throw new BedrockError("InvalidSignatureException", faults.trim());
+  const isRegion = given.region !== "" && given.region === (region ?? given.region);
+  const rules = [
+    [given.service === service, `be scoped to correct service: '${service}'.`],
+    [given.terminator === "aws4_request", "be scoped with a valid terminator: 'aws4_request'."],
+    [isRegion, "be scoped to a valid region."],
+    [timestamp.startsWith(`${given.date}T`), "have the date of the HTTP header in its scope."],
+  ] as const;
+  const broken = rules.filter(([isKept]) => !isKept).map(([, rule]) => `Credential should ${rule}`);
+  if (broken.length > 0) throw new BedrockError("InvalidSignatureException", broken.join(" "));
 }
 
 function verifyTime(timestamp: string, now: number): void {
-  const parts = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(timestamp);
-  if (parts === null) {
+  const extended = timestamp.replace(
+    /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/,
+    "$1-$2-$3T$4:$5:$6Z",
+  );
+  const signedAt = extended === timestamp ? Number.NaN : Date.parse(extended);
+  if (Number.isNaN(signedAt)) {
     throw incomplete(`Date must be in ISO-8601 'basic format'. Got '${timestamp}'.`);
   }
-  const [, year, month, day, hour, minute, second] = parts;
-  const signedAt = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
-  const current = basicIso(now);
-  if (signedAt < now - clockSkewMs) {
-    const limit = basicIso(now - clockSkewMs);
-    const message = `Signature expired: ${timestamp} is now earlier than ${limit} (${current} - 5 min.)`;
-    throw new BedrockError("InvalidSignatureException", message);
-  }
-  if (!(signedAt <= now + clockSkewMs)) {
-    const limit = basicIso(now + clockSkewMs);
-    const message = `Signature not yet current: ${timestamp} is still later than ${limit} (${current} + 5 min.)`;
-    throw new BedrockError("InvalidSignatureException", message);
-  }
+  const isOld = signedAt < now - clockSkewMs;
+  if (!isOld && signedAt <= now + clockSkewMs) return;
+  const limit = basicIso(isOld ? now - clockSkewMs : now + clockSkewMs);
+  const lead = isOld ? "Signature expired" : "Signature not yet current";
+  const where = isOld ? "is now earlier than" : "is still later than";
+  const sign = isOld ? "-" : "+";
+  const message = `${lead}: ${timestamp} ${where} ${limit} (${basicIso(now)} ${sign} 5 min.)`;
+  throw new BedrockError("InvalidSignatureException", message);
 }
 
 function basicIso(time: number): string {

@@ -87,30 +87,11 @@ function checkKeywords(schema: JsonRecord, type: string, at: string): void {
 }
 
 /** In the order in which the provider names them. */
-const refusedKeywords = [
-  "contains",
-  "dependentRequired",
-  "dependentSchemas",
-  "else",
-  "exclusiveMaximum",
-  "exclusiveMinimum",
-  "if",
-  "maxItems",
-  "maxLength",
-  "maxProperties",
-  "maximum",
-  "minLength",
-  "minProperties",
-  "minimum",
-  "multipleOf",
-  "not",
-  "oneOf",
-  "patternProperties",
-  "prefixItems",
-  "propertyNames",
-  "then",
-  "uniqueItems",
-];
+const refusedKeywords = (
+  "contains dependentRequired dependentSchemas else exclusiveMaximum exclusiveMinimum if maxItems " +
+  "maxLength maxProperties maximum minLength minProperties minimum multipleOf not oneOf " +
+  "patternProperties prefixItems propertyNames then uniqueItems"
+).split(" ");
 
 const formats = new Set(
   "date-time time date duration email hostname uri ipv4 ipv6 uuid".split(" "),

@@ -13,11 +13,10 @@ import { readDataUrl, tokensPerImage } from "./image.ts";
 
 const mostTokensOfVersion4 = 128_000;
 const inputTypes = ["search_document", "search_query", "classification", "clustering"];
-const vectorTypes = ["float", "int8", "uint8", "binary", "ubinary"] as const;
 const imageRules = { formats: ["png", "jpeg", "webp", "gif"], maxBytes: 5_000_000 };
 
 const shared: Readonly<Record<string, Rule>> = {
-  embedding_types: { type: "JSONArray", items: { values: vectorTypes } },
+  embedding_types: { type: "JSONArray", items: { values: ["float"] } },
 };
 const rules: Readonly<Record<3 | 4, Rule>> = {
   3: {
@@ -54,7 +53,7 @@ function texts(longest: number): Rule {
   return { type: "JSONArray", length: [1, 96], items: { type: "String", length: [1, longest] } };
 }
 
-/** Cohere's embeddings: many inputs a call, and the purpose with them. Throws `BedrockError`. */
+/** Cohere's embeddings: many inputs a call, the purpose with them, and floats alone. Throws `BedrockError`. */
 export function readCohereEmbedding(body: JsonRecord, version: 3 | 4): EmbeddingRequest {
   checkBody(body, rules[version]);
   const given = ["texts", "images", "inputs"].filter((key) => body[key] !== undefined);
@@ -71,10 +70,9 @@ export function readCohereEmbedding(body: JsonRecord, version: 3 | 4): Embedding
   const contents = read.map(({ text }) => text);
   const size = numberOf(body["output_dimension"]) ?? (version === 3 ? 1024 : 1536);
   const vectors = contents.map((text) => Array.from(textVector(text, size)));
-  const types = body["embedding_types"];
-  const isByType = version === 4 || types !== undefined;
+  const isByType = version === 4 || body["embedding_types"] !== undefined;
   const answer: JsonRecord = {
-    embeddings: isByType ? byType(vectors, listOf(types ?? ["float"])) : vectors,
+    embeddings: isByType ? { float: vectors } : vectors,
     id: hashText(JSON.stringify(contents)).toString(16).padStart(8, "0"),
     response_type: isByType ? "embeddings_by_type" : "embeddings_floats",
     ...(body["texts"] === undefined ? {} : { texts: contents }),
@@ -118,28 +116,4 @@ function readPart({ type, text, image_url: url }: JsonRecord, at: string): Conte
   checkBody(type, { values: ["text"] }, `${at}/type`);
   checkBody(text, { type: "String", length: [1, Number.POSITIVE_INFINITY] }, `${at}/text`);
   return { text: stringOf(text), tokens: countTokens(stringOf(text)) };
-}
-
-type VectorType = (typeof vectorTypes)[number];
-
-const conversions: Readonly<Record<VectorType, (vector: readonly number[]) => number[]>> = {
-  float: (vector) => [...vector],
-  int8: (vector) => vector.map((value) => Math.round(value * 127)),
-  uint8: (vector) => vector.map((value) => Math.round(value * 127) + 128),
-  binary: (vector) => packedBits(vector).map((byte) => byte - 128),
-  ubinary: packedBits,
-};
-
-function byType(vectors: readonly number[][], types: readonly unknown[]): JsonRecord {
-  const asked = vectorTypes.filter((type) => types.includes(type));
-  return Object.fromEntries(asked.map((type) => [type, vectors.map(conversions[type])]));
-}
-
-/** One bit a dimension, the first in the highest place. */
-function packedBits(vector: readonly number[]): number[] {
-  return Array.from({ length: Math.ceil(vector.length / 8) }, (_, index) =>
-    vector
-      .slice(index * 8, index * 8 + 8)
-      .reduce((byte, value) => byte * 2 + (value > 0 ? 1 : 0), 0),
-  );
 }

@@ -1,6 +1,6 @@
 import { countTokens } from "../../answer/tokenizer.ts";
 import { textVector } from "../../embedding/text-vector.ts";
-import { listOf, numberOf, recordOf, stringOf, type JsonRecord } from "../../read-json.ts";
+import { numberOf, recordOf, stringOf, type JsonRecord } from "../../read-json.ts";
 import { readImage } from "./image.ts";
 import {
   checkBody,
@@ -20,24 +20,18 @@ const titan2: Rule = {
     "inputText!": text,
     normalize: { type: "Boolean" },
     dimensions: { values: [256, 512, 1024] },
-    embeddingTypes: { type: "JSONArray", items: { values: ["float", "binary"] } },
+    embeddingTypes: { type: "JSONArray", items: { values: ["float"] } },
   },
 };
 
-/** Titan text embeddings, version 2: one text a call. Throws `BedrockError`. */
+/** Titan text embeddings, version 2: one text a call, and floats alone. Throws `BedrockError`. */
 export function readTitanEmbedding(body: JsonRecord): EmbeddingRequest {
   checkBody(body, titan2);
-  const types = listOf(body["embeddingTypes"] ?? ["float"]);
   const { unit, promptTokens } = embedded(body, numberOf(body["dimensions"]) ?? 1024);
   const float = body["normalize"] === false ? unit.map((value) => value * plainLength) : unit;
-  const binary = unit.map((value) => (value > 0 ? 1 : 0));
-  const isFloat = types.includes("float");
-  const answer: JsonRecord = {
-    ...(isFloat ? { embedding: float } : {}),
-    embeddingsByType: {
-      ...(types.includes("binary") ? { binary } : {}),
-      ...(isFloat ? { float } : {}),
-    },
+  const answer = {
+    embedding: float,
+    embeddingsByType: { float },
     inputTextTokenCount: promptTokens,
   };
   return { promptTokens, answer };

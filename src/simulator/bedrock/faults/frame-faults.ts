@@ -7,9 +7,9 @@ import {
   exceptionFrame,
   preludeLengthBytes,
   sealFrame,
+  unknownEvent,
 } from "../reply/event-frames.ts";
 import { streamException, type StreamException } from "../exceptions.ts";
-import { unknownEvent } from "./unknown-event.ts";
 
 export type BinaryFrame = Frame & { readonly data: Uint8Array<ArrayBuffer> };
 

@@ -1,47 +1,11 @@
-import type { Fault, FaultMode } from "../../faults/fault-mode.ts";
-import { inflatedUsage } from "../../faults/inflated-usage.ts";
-import { jsonReply, type Reply } from "../../frame.ts";
-import { isRecord, type JsonRecord } from "../../read-json.ts";
+import { spoiledBody, type BodyDetails } from "../../faults/spoiled-body.ts";
+import type { Reply } from "../../frame.ts";
+import type { JsonRecord } from "../../read-json.ts";
 import { errorReply } from "../bedrock-error.ts";
 import { streamException } from "../exceptions.ts";
 
-/** What an answer that is not streamed has beside its body. */
-export interface BodyDetails {
-  readonly fault: Fault;
-  /** Completion tokens that the caller gets with it. */
-  readonly tokens: number;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
 /** A whole answer, spoiled as the fault says; exceptions within streams are refusals here. */
 export function bodyReply(body: JsonRecord, details: BodyDetails): Reply {
-  const { fault, tokens, headers = {} } = details;
-  const exception = streamException(fault.mode);
-  if (exception !== undefined) return errorReply(exception.error);
-  const sent = bodyFaults[fault.mode]?.(body) ?? body;
-  const text = JSON.stringify(sent);
-  if (fault.mode === "bad-json") {
-    return jsonReply(text.slice(0, Math.floor(text.length / 2)), { tokens, headers });
-  }
-  return jsonReply(text, { tokens, headers, hasUsage: usageKeys.some((key) => key in sent) });
-}
-
-/** Where chat and embedding models tell what a call has cost. */
-const usageKeys = ["usage", "inputTextTokenCount", "prompt_token_count", "generation_token_count"];
-
-const bodyFaults: Readonly<Partial<Record<FaultMode, (body: JsonRecord) => JsonRecord>>> = {
-  "ok-no-usage": (body) => without(body, usageKeys),
-  "wrong-usage": withWrongUsage,
-  "missing-finish-reason": (body) => without(body, ["stopReason", "stop_reason"]),
-};
-
-function without(body: JsonRecord, keys: readonly string[]): JsonRecord {
-  return Object.fromEntries(Object.entries(body).filter(([key]) => !keys.includes(key)));
-}
-
-function withWrongUsage(body: JsonRecord): JsonRecord {
-  const { usage } = body;
-  const told = usageKeys.filter((key) => typeof body[key] === "number");
-  const counts = inflatedUsage(Object.fromEntries(told.map((key) => [key, body[key]])));
-  return { ...body, ...counts, ...(isRecord(usage) ? { usage: inflatedUsage(usage) } : {}) };
+  const exception = streamException(details.fault.mode);
+  return exception === undefined ? spoiledBody(body, details) : errorReply(exception.error);
 }

@@ -42,6 +42,18 @@ export function eventFrame(
   return jsonFrame({ ":event-type": type, ...extraHeaders }, "event", json);
 }
 
+/** An event that no published model of the service names, with headers of every type. */
+export function unknownEvent(note: string): Uint8Array<ArrayBuffer> {
+  return eventFrame("contentBlockNote", JSON.stringify({ note }), {
+    "is-known": false,
+    "is-final": true,
+    revision: 7,
+    serial: 9_007_199_254_740_993n,
+    made: new Date(1_767_225_600_000),
+    digest: new Uint8Array([0, 1, 254, 255]),
+  });
+}
+
 /** An exception that the service models for the stream, for example `throttlingException`. */
 export function exceptionFrame(type: string, json: string): Uint8Array<ArrayBuffer> {
   return jsonFrame({ ":exception-type": type }, "exception", json);

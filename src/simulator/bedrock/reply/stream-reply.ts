@@ -9,10 +9,9 @@ import type { JsonRecord } from "../../read-json.ts";
 import type { BedrockError } from "../bedrock-error.ts";
 import type { ConverseRequest } from "../request/converse-request.ts";
 import { spoilEvents } from "../faults/event-faults.ts";
-import { eventFrame, exceptionFrame } from "./event-frames.ts";
+import { eventFrame, exceptionFrame, unknownEvent } from "./event-frames.ts";
 import { framesBeforeMiddle, spoilFrames, type BinaryFrame } from "../faults/frame-faults.ts";
 import { streamEvents } from "./stream-events.ts";
-import { unknownEvent } from "../faults/unknown-event.ts";
 
 const streamHeaders = { "content-type": "application/vnd.amazon.eventstream" };
 
