@@ -21,7 +21,13 @@ export function usageFilter(query: FilterQuery, principal: Principal, now: numbe
   const { environment, model, target, status, outcome } = query;
   if (target !== undefined) requireTargets("target", principal);
   const filter = {
-    ...{ ...readRange(query, now), environment, accountId, model, target, status, outcome },
+    ...readRange(query, now),
+    environment,
+    accountId,
+    model,
+    target,
+    status,
+    outcome,
     applicationId: query.application_id,
     keyId: query.key_id,
     capacityClass: query.class,

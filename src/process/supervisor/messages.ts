@@ -41,25 +41,17 @@ export type SupervisorMessage =
   /** It is to serve, with these arguments behind its own; before, it opens nothing. */
   | { readonly kind: "begin"; readonly addresses: readonly string[] };
 
-/** Undefined for what a worker of this version does not say. */
-export function readWorkerMessage(value: unknown): WorkerMessage | undefined {
-  return isWorkerMessage(value) ? value : undefined;
-}
-
-export function readSupervisorMessage(value: unknown): SupervisorMessage | undefined {
-  return isSupervisorMessage(value) ? value : undefined;
-}
-
 /** Both ends are of one version, and nobody else has the channel: the kind says what it is. */
-function isWorkerMessage(value: unknown): value is WorkerMessage {
-  return ["settings", "again", "started", "failure"].includes(kindOf(value));
+export function isWorkerMessage(value: unknown): value is WorkerMessage {
+  return isOfKind(value, ["settings", "again", "started", "failure"]);
 }
 
-function isSupervisorMessage(value: unknown): value is SupervisorMessage {
-  return ["signal", "begin"].includes(kindOf(value));
+export function isSupervisorMessage(value: unknown): value is SupervisorMessage {
+  return isOfKind(value, ["signal", "begin"]);
 }
 
-function kindOf(value: unknown): string {
-  if (typeof value !== "object" || value === null || !("kind" in value)) return "";
-  return typeof value.kind === "string" ? value.kind : "";
+function isOfKind(value: unknown, kinds: readonly unknown[]): boolean {
+  return (
+    typeof value === "object" && value !== null && "kind" in value && kinds.includes(value.kind)
+  );
 }
