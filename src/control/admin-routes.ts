@@ -2,7 +2,7 @@ import { invalidField } from "./operation/field-error.ts";
 import type { AdminCall, Route } from "../edge/dispatch/route.ts";
 import type { Reply } from "../edge/replies/reply.ts";
 import { parseStrictJson } from "../edge/body/strict-json.ts";
-import { streamDownload } from "./operation/download-stream.ts";
+import { streamDownload } from "./operation/download.ts";
 import { openApiDocument } from "./openapi/openapi.ts";
 import type { Operation } from "./operation/operation.ts";
 import { referencePage, type ReferencePage } from "./openapi/reference-page.ts";

@@ -24,9 +24,14 @@ import type { ControlView } from "../../store/control-store.ts";
 import type { AdminServices, Platform } from "../services.ts";
 import { entityForm, viewAs } from "../values/api-form.ts";
 
+/** Fields of a new account that its maker does not name. */
 export const newAccount = {
-  ...{ note: "", plans: [], maxKeys: 100, limits: undefined },
-  ...{ disabledAt: undefined, revision: 1 },
+  note: "",
+  plans: [],
+  maxKeys: 100,
+  limits: undefined,
+  disabledAt: undefined,
+  revision: 1,
 } satisfies Partial<Account>;
 
 /** Customers. Operators make and change them; their account holders see their own. */

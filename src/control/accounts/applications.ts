@@ -25,8 +25,12 @@ import { listScope, maySee, notFound, requireVisible } from "../operation/scope.
 import type { AdminServices } from "../services.ts";
 import { entityForm, viewAs } from "../values/api-form.ts";
 
+/** Fields of a new application that its maker does not name. */
 export const newApplication = {
-  ...{ note: "", disabledAt: undefined, disabledBy: undefined, revision: 1 },
+  note: "",
+  disabledAt: undefined,
+  disabledBy: undefined,
+  revision: 1,
 } satisfies Partial<Application>;
 
 /** Programs of an account in an environment: what keys are issued to. */

@@ -1,6 +1,6 @@
 import type { Key } from "../../domain/keys/key.ts";
 import type { Principal } from "../../domain/accounts/user.ts";
-import { notPermitted } from "../operation/not-permitted.ts";
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
 
 type Disabling = Pick<Key, "disabledAt" | "disabledBy">;
 
@@ -27,9 +27,12 @@ export function disablingAfter(
     return { disabledAt: disabledAt ?? now, disabledBy: by };
   }
   if (isOperators && !isOperator) {
-    throw notPermitted("An operator has disabled it, and only operators enable it. Ask one.", {
-      principal,
+    const message = "An operator has disabled it, and only operators enable it. Ask one.";
+    const { accountId } = principal;
+    throw new GatewayError("not_permitted", {
+      message,
       param: "disabled",
+      explanation: { rule: "not_permitted", summary: message, ...(accountId && { accountId }) },
     });
   }
   return { disabledAt: undefined, disabledBy: undefined };

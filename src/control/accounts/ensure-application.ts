@@ -26,8 +26,12 @@ export function ensureApplication(
     const { items } = await applications.list({ accountId, environment, name }, { limit: 1 });
     if (items[0] !== undefined) return items[0];
     const application: Application = {
-      ...{ ...newApplication, id: `app_${randomBase62(16, services.random)}` },
-      ...{ accountId, environment, name, createdAt: changing.now },
+      ...newApplication,
+      id: `app_${randomBase62(16, services.random)}`,
+      accountId,
+      environment,
+      name,
+      createdAt: changing.now,
     };
     await applications.insert(application);
     await changing.audit(changeOf("application", "create", { after: application }));

@@ -46,7 +46,7 @@ interface States<Entity> {
   readonly after?: Entity;
 }
 
-/** The entry of what became of an entity, which is `before` when it was removed. */
+/** The audit entry of an entity that was made, changed or removed. */
 export function changeOf<Each extends Kind>(
   kind: Each,
   verb: string,
@@ -59,7 +59,7 @@ export function changeOf<Each extends Kind>(
   };
 }
 
-/** The beginning of an entry about an entity. A token's account is its user's, and to be added. */
+/** Names the entity of an audit entry. A token has no account: the caller adds its user's. */
 export function about(
   kind: Kind,
   verb: string,

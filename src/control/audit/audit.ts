@@ -41,7 +41,10 @@ function listAudit({ store, clock }: AdminServices): Operation {
       const now = clock.now();
       const { actor_id: actorId, subject_id: subjectId, action } = query;
       const filter = {
-        ...{ accountId: scope.accountId, actorId, subjectId, action },
+        accountId: scope.accountId,
+        actorId,
+        subjectId,
+        action,
         since: query.since === undefined ? undefined : readTime(query.since, "since", now),
         until: query.until === undefined ? undefined : readTime(query.until, "until", now),
       };

@@ -77,55 +77,52 @@ export const keySchema = z
   .meta({ id: "Key", description: "What limits, usage and a plan attach to." });
 export type KeyView = z.infer<typeof keySchema>;
 
-const keyFields = {
-  limits: limitsSchema
-    .nullable()
-    .describe("Needed on a custom plan, refused on others. Only operators may set it."),
-  provisioned_units: z
-    .int()
-    .min(0)
-    .max(1_000_000)
-    .describe(
-      "Units of provisioned throughput; 0: none, and of no pool. Only operators may set it.",
-    ),
-  provisioned_pool: z
-    .string()
-    .min(1)
-    .max(64)
-    .nullable()
-    .describe(
-      "Pool of the units, which must serve a model of the key's environment. Not needed when the " +
-        "configuration has one. Only operators may set it.",
-    ),
-  allowed_models: z
-    .array(z.string().min(1).max(200))
-    .min(1)
-    .max(1000)
-    .nullable()
-    .describe("Aliases it may name; null: all of its environment."),
-  allowed_networks: z
-    .array(z.string().min(1).max(50))
-    .min(1)
-    .max(100)
-    .nullable()
-    .describe("Addresses and CIDR blocks it may be used from; null: anywhere."),
-  expires_at: z.iso
-    .datetime({ offset: true, error: "use a time such as 2027-01-31T00:00:00Z" })
-    .nullable()
-    .describe("When the key stops working; null: never."),
-};
+const keySettings = z
+  .object({
+    limits: limitsSchema
+      .nullable()
+      .describe("Needed on a custom plan, refused on others. Only operators may set it."),
+    provisioned_units: z
+      .int()
+      .min(0)
+      .max(1_000_000)
+      .describe(
+        "Units of provisioned throughput; 0: none, and of no pool. Only operators may set it.",
+      ),
+    provisioned_pool: z
+      .string()
+      .min(1)
+      .max(64)
+      .nullable()
+      .describe(
+        "Pool of the units, which must serve a model of the key's environment. Not needed when the " +
+          "configuration has one. Only operators may set it.",
+      ),
+    allowed_models: z
+      .array(z.string().min(1).max(200))
+      .min(1)
+      .max(1000)
+      .nullable()
+      .describe("Aliases it may name; null: all of its environment."),
+    allowed_networks: z
+      .array(z.string().min(1).max(50))
+      .min(1)
+      .max(100)
+      .nullable()
+      .describe("Addresses and CIDR blocks it may be used from; null: anywhere."),
+    expires_at: z.iso
+      .datetime({ offset: true, error: "use a time such as 2027-01-31T00:00:00Z" })
+      .nullable()
+      .describe("When the key stops working; null: never."),
+    note: noteSchema,
+  })
+  .partial();
 
 export const newKeySchema = z
   .strictObject({
     application_id: idSchema,
     plan: z.string().min(1).max(100),
-    limits: keyFields.limits.optional(),
-    provisioned_units: keyFields.provisioned_units.optional(),
-    provisioned_pool: keyFields.provisioned_pool.optional(),
-    allowed_models: keyFields.allowed_models.optional(),
-    allowed_networks: keyFields.allowed_networks.optional(),
-    expires_at: keyFields.expires_at.optional(),
-    note: noteSchema.optional(),
+    ...keySettings.shape,
   })
   .meta({
     id: "NewKey",
@@ -136,16 +133,13 @@ export const keyChangeSchema = z
   .strictObject({
     revision: revisionSchema,
     plan: z.string().min(1).max(100).optional(),
-    limits: keyFields.limits.optional(),
-    provisioned_units: keyFields.provisioned_units.optional(),
-    provisioned_pool: keyFields.provisioned_pool.optional(),
-    allowed_models: keyFields.allowed_models.optional(),
-    allowed_networks: keyFields.allowed_networks.optional(),
-    expires_at: keyFields.expires_at.optional(),
-    note: noteSchema.optional(),
+    ...keySettings.shape,
     disabled: z.boolean().optional(),
   })
   .meta({ id: "KeyChange", examples: [{ revision: 1, allowed_networks: ["10.0.0.0/8"] }] });
+
+/** The settings that a request names, as it names them: what is absent is not checked. */
+export type WantedSettings = Partial<z.infer<typeof keyChangeSchema>>;
 
 export const keyQuerySchema = z.strictObject({
   account_id: idSchema.optional(),

@@ -5,6 +5,7 @@ import type { Plan } from "../../domain/limits/plan.ts";
 import type { Principal } from "../../domain/accounts/user.ts";
 import type { ControlView } from "../../store/control-store.ts";
 import { invalidField } from "../operation/field-error.ts";
+import type { WantedSettings } from "../contract/keys.ts";
 import type { KeySettings } from "./issue-key.ts";
 import { checkCapacity, namesCapacity } from "./provisioned-rules.ts";
 import type { Platform, PlatformEnvironment } from "../services.ts";
@@ -17,17 +18,6 @@ export interface KeyRules {
   readonly application: Application;
   readonly platform: Platform;
   readonly now: number;
-}
-
-/** The settings that a request names, as it names them: a field that is absent is not checked. */
-export interface WantedSettings {
-  readonly plan?: string | undefined;
-  readonly limits?: unknown;
-  readonly provisioned_units?: number | undefined;
-  readonly provisioned_pool?: string | null | undefined;
-  readonly allowed_models?: readonly string[] | null | undefined;
-  readonly allowed_networks?: readonly string[] | null | undefined;
-  readonly expires_at?: string | null | undefined;
 }
 
 /**

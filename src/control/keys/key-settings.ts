@@ -1,20 +1,14 @@
 import type { Key } from "../../domain/keys/key.ts";
 import type { KeySettings } from "./issue-key.ts";
-import type { WantedSettings } from "./key-rules.ts";
+import type { WantedSettings } from "../contract/keys.ts";
 import { namesCapacity } from "./provisioned-rules.ts";
 import { entityForm } from "../values/api-form.ts";
 import type { Platform } from "../services.ts";
 
-export type SettingsOfBody = WantedSettings & {
-  readonly limits?:
-    { readonly requests_per_minute: number; readonly tokens_per_minute: number } | null | undefined;
-  readonly note?: string | undefined;
-};
-
 /** What a key is to be: the fields that the body names, and the others as they were. */
 export function applySettings(
   current: KeySettings | undefined,
-  body: SettingsOfBody,
+  body: WantedSettings,
   platform: Platform,
 ): KeySettings {
   return {
@@ -40,7 +34,7 @@ export function disabledSince(
 
 function capacityOf(
   current: KeySettings | undefined,
-  body: SettingsOfBody,
+  body: WantedSettings,
   { pools }: Platform,
 ): Pick<KeySettings, "provisionedUnits" | "provisionedPool"> {
   const provisionedUnits = body.provisioned_units ?? current?.provisionedUnits ?? 0;
@@ -54,7 +48,7 @@ function capacityOf(
 
 function limitsOf(
   current: KeySettings | undefined,
-  { plan, limits }: SettingsOfBody,
+  { plan, limits }: WantedSettings,
   platform: Platform,
 ): KeySettings["limits"] {
   if (limits === null) return undefined;

@@ -1,7 +1,6 @@
 import type { Key, KeySecret } from "../../domain/keys/key.ts";
 import type { ControlView } from "../../store/control-store.ts";
 import { keySchema, secretSchema, type KeyStatus, type KeyView } from "../contract/keys.ts";
-import { OwnerStates } from "../accounts/owner-states.ts";
 import type { AdminServices } from "../services.ts";
 import { apiForm, timeText, viewAs } from "../values/api-form.ts";
 
@@ -9,7 +8,7 @@ type ViewServices = Pick<AdminServices, "platform" | "lastUse" | "clock">;
 
 /** A key as the API shows it: of its secrets no more than public ids and times. */
 export function viewKey(view: ControlView, key: Key, services: ViewServices): Promise<KeyView> {
-  return viewIn({ view, owners: new OwnerStates(view) }, key, services);
+  return viewIn({ view, owners: ownerStates(view) }, key, services);
 }
 
 /** As `viewKey`; what many of them belong to is looked at once. */
@@ -18,7 +17,7 @@ export async function viewKeys(
   keys: readonly Key[],
   services: ViewServices,
 ): Promise<KeyView[]> {
-  const source = { view, owners: new OwnerStates(view) };
+  const source = { view, owners: ownerStates(view) };
   const views: KeyView[] = [];
   for (const key of keys) views.push(await viewIn(source, key, services));
   return views;
@@ -26,7 +25,7 @@ export async function viewKeys(
 
 interface KeySource {
   readonly view: ControlView;
-  readonly owners: OwnerStates;
+  readonly owners: ReturnType<typeof ownerStates>;
 }
 
 async function viewIn(
@@ -38,8 +37,7 @@ async function viewIn(
   const own = keyStatus(key, now);
   const secrets = newestFirst(await view.secrets.ofKey(key.id));
   const hasSecret = secrets.some((secret) => isLive(secret, now));
-  const status =
-    own === "active" ? ((await owners.whyDisabled(key)) ?? (hasSecret ? own : "no_secret")) : own;
+  const status = own === "active" ? ((await owners(key)) ?? (hasSecret ? own : "no_secret")) : own;
   const isOver = own === "revoked" || own === "expired";
   return viewAs(keySchema, key, {
     effective_limits: apiForm(key.limits ?? services.platform().plans.get(key.plan)?.limits),
@@ -53,6 +51,24 @@ async function viewIn(
     ),
   });
 }
+
+/** Finds out whether the application or account of a key is disabled; looks each up once. */
+function ownerStates({ applications, accounts }: ControlView) {
+  const known = new Map<string, Promise<OwnerState | undefined>>();
+  const read = async ({ applicationId, accountId }: Key): Promise<OwnerState | undefined> => {
+    const application = await applications.get(applicationId);
+    if (application?.disabledAt !== undefined) return "application_disabled";
+    const account = await accounts.get(accountId);
+    return account?.disabledAt === undefined ? undefined : "account_disabled";
+  };
+  return (key: Key) => {
+    const state = known.get(key.applicationId) ?? read(key);
+    known.set(key.applicationId, state);
+    return state;
+  };
+}
+
+type OwnerState = Extract<KeyStatus, "application_disabled" | "account_disabled">;
 
 /** Of the key alone, whatever became of its account, its application and its secrets. */
 export function keyStatus(key: Key, now: number): OwnStatus {

@@ -1,31 +1,31 @@
-import type { z } from "zod";
+import type { Key } from "../../domain/keys/key.ts";
+import { isSameValue } from "../../domain/same-value.ts";
+import { disablingAfter } from "../accounts/disabling.ts";
 import { change, type Change } from "../operation/change.ts";
 import {
   issuedKeySchema,
+  keyChangeSchema,
   keyQuerySchema,
   keySchema,
   newKeySchema,
-  rotatedKeySchema,
-  rotationSchema,
 } from "../contract/keys.ts";
 import { listOf } from "../contract/values.ts";
 import { defineOperation } from "../operation/define-operation.ts";
 import { endSecretOperation } from "./end-secret.ts";
 import { insertKey } from "./issue-key.ts";
-import { requireKey, requireOwners } from "./key-access.ts";
-import { about, changeOf } from "../audit/audit-fields.ts";
+import { requireKey, requireOwners, requireRevision } from "./key-access.ts";
+import { changeOf } from "../audit/audit-fields.ts";
 import { checkSale } from "./check-sale.ts";
 import { checkKeyCount, checkKeySettings } from "./key-rules.ts";
 import { applySettings } from "./key-settings.ts";
 import { viewKey, viewKeys } from "./key-view.ts";
 import { emptyList, pageRequest } from "../operation/list-page.ts";
-import type { Operation, OperationCall } from "../operation/operation.ts";
+import type { Operation } from "../operation/operation.ts";
 import { permissions } from "../operation/permissions.ts";
 import { rotateKey } from "./rotate-key.ts";
 import { listScope } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
-import { timeText } from "../values/api-form.ts";
-import { updateKey } from "./update-key.ts";
+import { wrongState } from "../operation/wrong-state.ts";
 
 /** Issue, look at, change, rotate and revoke keys, and end their secrets. */
 export function keyOperations(services: AdminServices): readonly Operation[] {
@@ -35,7 +35,7 @@ export function keyOperations(services: AdminServices): readonly Operation[] {
     getKey(services),
     updateKey(services),
     revokeKey(services),
-    rotate(services),
+    rotateKey(services),
     endSecretOperation(services),
   ];
 }
@@ -124,6 +124,49 @@ function getKey({ store, ...services }: AdminServices): Operation {
   });
 }
 
+/** Changes what was decided about a key, from the revision that was read. */
+function updateKey(services: AdminServices): Operation {
+  return defineOperation({
+    id: "updateKey",
+    method: "PATCH",
+    path: "/admin/v1/keys/{id}",
+    resource: "Keys",
+    summary: "Change a key",
+    description:
+      "Fields that are absent stay. A change to a plan with limits of its own drops the key's.",
+    ...permissions.manage,
+    status: 200,
+    body: keyChangeSchema,
+    answer: keySchema,
+    run: ({ call, parameters, body }) =>
+      change(services, call, async (changing) => {
+        const { transaction, now } = changing;
+        const { principal } = call;
+        const key = await requireKey(transaction, parameters["id"] ?? "", principal);
+        requireRevision(key, body.revision);
+        if (key.revokedAt !== undefined) throw wrongState("The key is revoked, for good.");
+        const owners = await requireOwners(transaction, key.applicationId, principal);
+        const platform = services.platform();
+        const settings = applySettings(key, body, platform);
+        const rules = { principal, ...owners, platform, now };
+        checkKeySettings(settings, body, rules);
+        await checkSale(transaction, { before: key, after: settings }, rules);
+        const wish = { disabled: body.disabled, principal, now };
+        const wanted = { ...key, ...settings, ...disablingAfter(key, wish) };
+        return viewKey(transaction, await storeKey(changing, key, wanted), services);
+      }),
+  });
+}
+
+async function storeKey(changing: Change, key: Key, wanted: Key): Promise<Key> {
+  // A change of nothing is none: no revision, no entry.
+  if (isSameValue(key, wanted)) return key;
+  const stored = await changing.transaction.keys.update(wanted);
+  await changing.audit(changeOf("key", "update", { before: key, after: stored }));
+  changing.touchesKeys();
+  return stored;
+}
+
 function revokeKey(services: AdminServices): Operation {
   return defineOperation({
     id: "revokeKey",
@@ -148,60 +191,4 @@ function revokeKey(services: AdminServices): Operation {
         return viewKey(transaction, key, services);
       }),
   });
-}
-
-function rotate(services: AdminServices): Operation {
-  return defineOperation({
-    id: "rotateKey",
-    method: "POST",
-    path: "/admin/v1/keys/{id}/rotate",
-    resource: "Keys",
-    summary: "Give a key a new secret",
-    description:
-      "The new API key works at once; the one in use works on for the overlap. At most two are " +
-      "live: of two, a newest one that was never used is replaced and the other keeps its end, or " +
-      "ends sooner when `overlap_seconds` says so; otherwise the older one ends now. Id, limits " +
-      "and usage of the key stay.",
-    ...permissions.manage,
-    status: 201,
-    body: rotationSchema,
-    answer: rotatedKeySchema,
-    hasSecret: true,
-    run: ({ call, parameters, body }) =>
-      change(services, call, (changing) =>
-        rotateIn(changing, { call, id: parameters["id"] ?? "", body }, services),
-      ),
-  });
-}
-
-interface RotationRequest {
-  readonly call: OperationCall;
-  readonly id: string;
-  readonly body: z.output<typeof rotationSchema>;
-}
-
-async function rotateIn(changing: Change, request: RotationRequest, services: AdminServices) {
-  const { transaction, now } = changing;
-  const { call, id, body } = request;
-  const key = await requireKey(transaction, id, call.principal);
-  const overlapMs = body.overlap_seconds === undefined ? undefined : body.overlap_seconds * 1000;
-  const isCompromised = body.compromised ?? false;
-  const wish = { overlapMs, isCompromised, now };
-  const made = await rotateKey({ transaction, key }, wish, services);
-  await changing.audit({
-    ...about("key", "rotate", key),
-    after: {
-      public_id: made.publicId,
-      ended: made.ended,
-      overlap_until: timeText(made.overlapUntil),
-      compromised: isCompromised,
-    },
-  });
-  changing.touchesKeys();
-  return {
-    key: await viewKey(transaction, key, services),
-    api_key: made.text,
-    ended: [...made.ended],
-    overlap_until: timeText(made.overlapUntil),
-  };
 }

@@ -8,17 +8,7 @@ import {
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 
 /** The sum that does not fit, for programs. */
-export interface OversaleDetails {
-  readonly pool: string;
-  readonly tokens_per_minute: number;
-  readonly unit_tokens_per_minute: number;
-  readonly floor_tokens_per_minute: number;
-  readonly sold_units: number;
-  readonly requested_units: number;
-  readonly held_tokens_per_minute: number;
-  readonly sellable_units: number;
-  readonly units_left: number;
-}
+type OversaleDetails = ReturnType<typeof detailsOf>;
 
 /** Units that a pool cannot hold beside those that are sold: 409, with the arithmetic. */
 export class PoolOversold extends GatewayError {
@@ -36,7 +26,7 @@ export class PoolOversold extends GatewayError {
   }
 }
 
-function detailsOf(pool: Pool, { sold, more }: { sold: number; more: number }): OversaleDetails {
+function detailsOf(pool: Pool, { sold, more }: { sold: number; more: number }) {
   const sellable = sellableUnits(pool);
   return {
     pool: pool.name,

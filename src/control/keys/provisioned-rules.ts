@@ -1,12 +1,8 @@
 import type { Application } from "../../domain/accounts/account.ts";
 import { invalidField } from "../operation/field-error.ts";
+import type { WantedSettings } from "../contract/keys.ts";
 import type { KeySettings } from "./issue-key.ts";
 import type { Platform } from "../services.ts";
-
-interface WantedCapacity {
-  readonly provisioned_units?: number | undefined;
-  readonly provisioned_pool?: string | null | undefined;
-}
 
 interface CapacityRules {
   readonly platform: Platform;
@@ -14,14 +10,14 @@ interface CapacityRules {
 }
 
 /** Whether a request speaks of provisioned throughput. */
-export function namesCapacity(wanted: WantedCapacity): boolean {
+export function namesCapacity(wanted: WantedSettings): boolean {
   return wanted.provisioned_units !== undefined || wanted.provisioned_pool !== undefined;
 }
 
 /** Whether units may be of their pool; how many of them, `check-sale` says. Throws 400. */
 export function checkCapacity(
   { provisionedUnits: units, provisionedPool: name }: KeySettings,
-  wanted: WantedCapacity,
+  wanted: WantedSettings,
   { platform, application }: CapacityRules,
 ): void {
   if (units === 0) {

@@ -1,52 +1,83 @@
+import type { z } from "zod";
 import type { Key, KeySecret } from "../../domain/keys/key.ts";
-import type { ControlTransaction } from "../../store/control-store.ts";
-import { insertSecret } from "./issue-key.ts";
-import { keyStatus, lastUseOf, liveSecrets } from "./key-view.ts";
-import type { AdminServices } from "../services.ts";
+import { about } from "../audit/audit-fields.ts";
+import { rotatedKeySchema, rotationSchema } from "../contract/keys.ts";
+import { change, type Change } from "../operation/change.ts";
+import { defineOperation } from "../operation/define-operation.ts";
+import type { Operation } from "../operation/operation.ts";
+import { permissions } from "../operation/permissions.ts";
 import { wrongState } from "../operation/wrong-state.ts";
+import type { AdminServices } from "../services.ts";
+import { timeText } from "../values/api-form.ts";
+import { insertSecret } from "./issue-key.ts";
+import { requireKey } from "./key-access.ts";
+import { keyStatus, lastUseOf, liveSecrets, viewKey } from "./key-view.ts";
 
-export interface RotationWish {
-  /** Undefined: a day, or what a secret that is to end already has left. */
-  readonly overlapMs: number | undefined;
-  /** Every other secret ends at once. */
-  readonly isCompromised: boolean;
-  readonly now: number;
+/** Gives a key a new secret; never more than two are live. */
+export function rotateKey(services: AdminServices): Operation {
+  return defineOperation({
+    id: "rotateKey",
+    method: "POST",
+    path: "/admin/v1/keys/{id}/rotate",
+    resource: "Keys",
+    summary: "Give a key a new secret",
+    description:
+      "The new API key works at once; the one in use works on for the overlap. At most two are " +
+      "live: of two, a newest one that was never used is replaced and the other keeps its end, or " +
+      "ends sooner when `overlap_seconds` says so; otherwise the older one ends now. Id, limits " +
+      "and usage of the key stay.",
+    ...permissions.manage,
+    status: 201,
+    body: rotationSchema,
+    answer: rotatedKeySchema,
+    hasSecret: true,
+    run: ({ call, parameters, body }) =>
+      change(services, call, async (changing) => {
+        const { transaction } = changing;
+        const key = await requireKey(transaction, parameters["id"] ?? "", call.principal);
+        const { text, publicId, ended, overlapUntil } = await rotate(
+          changing,
+          { key, body },
+          services,
+        );
+        const told = { ended: [...ended], overlap_until: timeText(overlapUntil) };
+        const after = { public_id: publicId, ...told, compromised: body.compromised ?? false };
+        await changing.audit({ ...about("key", "rotate", key), after });
+        changing.touchesKeys();
+        return { key: await viewKey(transaction, key, services), api_key: text, ...told };
+      }),
+  });
 }
 
-export interface Rotation {
-  readonly publicId: string;
-  readonly text: string;
-  /** Public ids of what ended with it. */
-  readonly ended: readonly string[];
-  /** Until when the secret of before works on: no longer than the key. */
-  readonly overlapUntil: number | undefined;
+interface RotationWish {
+  readonly key: Key;
+  readonly body: z.output<typeof rotationSchema>;
 }
 
 const defaultOverlapMs = 86_400_000;
 
 type RotateServices = Pick<AdminServices, "peppers" | "random" | "lastUse">;
 
-/** Gives a key a new secret; never more than two are live. Throws 409 for a key that has ended. */
-export async function rotateKey(
-  { transaction, key }: { readonly transaction: ControlTransaction; readonly key: Key },
-  wish: RotationWish,
+/** The new secret, and what became of those before. Throws 409 for a key that has ended. */
+async function rotate(
+  { transaction, now }: Change,
+  { key, body }: RotationWish,
   services: RotateServices,
-): Promise<Rotation> {
-  const status = keyStatus(key, wish.now);
+) {
+  const status = keyStatus(key, now);
   if (status === "revoked" || status === "expired") {
     throw wrongState(`The key is ${status}: it cannot be rotated. Issue a new one.`);
   }
-  const live = liveSecrets(await transaction.secrets.ofKey(key.id), wish.now);
-  const plan = planRotation(live, wish, services);
-  for (const secret of plan.ending) await transaction.secrets.expire(secret.publicId, wish.now);
-  const { staying } = plan;
+  const live = liveSecrets(await transaction.secrets.ofKey(key.id), now);
+  const { ending, staying } = planRotation(live, { body, now }, services);
+  for (const secret of ending) await transaction.secrets.expire(secret.publicId, now);
   if (staying !== undefined && staying.secret.expiresAt !== staying.until) {
     await transaction.secrets.expire(staying.secret.publicId, staying.until);
   }
-  const made = await insertSecret(transaction, { keyId: key.id, now: wish.now }, services);
-  const ended = plan.ending.map(({ publicId }) => publicId);
-  const overlapUntil = staying && Math.min(staying.until, endOf(key));
-  return { ...made, ended, overlapUntil };
+  const made = await insertSecret(transaction, { keyId: key.id, now }, services);
+  const ended = ending.map(({ publicId }) => publicId);
+  // No longer than the key.
+  return { ...made, ended, overlapUntil: staying && Math.min(staying.until, endOf(key)) };
 }
 
 interface RotationPlan {
@@ -57,9 +88,11 @@ interface RotationPlan {
 
 function planRotation(
   live: readonly KeySecret[],
-  { overlapMs, isCompromised, now }: RotationWish,
+  { body, now }: Pick<RotationWish, "body"> & { readonly now: number },
   services: RotateServices,
 ): RotationPlan {
+  const { overlap_seconds: overlapSeconds, compromised: isCompromised = false } = body;
+  const overlapMs = overlapSeconds === undefined ? undefined : overlapSeconds * 1000;
   const [newest, previous] = live;
   if (isCompromised || newest === undefined || overlapMs === 0) {
     return { ending: live, staying: undefined };

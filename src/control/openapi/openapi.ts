@@ -158,7 +158,9 @@ function jsonSchema(schema: z.ZodType, schemas: Record<string, unknown>): JsonOb
 /** What one schema defines for itself is shared by the document. */
 function shareReferences(made: object): JsonObject;
 function shareReferences(made: object): unknown {
-  return JSON.parse(JSON.stringify(made).replaceAll('"#/$defs/', '"#/components/schemas/'));
+  const text = JSON.stringify(made).replaceAll('"#/$defs/', '"#/components/schemas/');
+  const shared: unknown = JSON.parse(text);
+  return shared;
 }
 
 function simplify({ jsonSchema: made }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {

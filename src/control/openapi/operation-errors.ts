@@ -14,14 +14,19 @@ type Names = readonly GatewayErrorName[];
 
 function ofOperation(operation: OperationDescription): Names {
   return [
-    ...(["invalid_value", "not_signed_in", "wrong_origin", "not_permitted"] as const),
-    ...(["too_many_requests", "internal_error", "storage_unavailable"] as const),
+    "invalid_value",
+    "not_signed_in",
+    "wrong_origin",
+    "not_permitted",
+    "too_many_requests",
+    "internal_error",
+    "storage_unavailable",
     ...ofParameters(operation),
     ...ofChanges(operation),
   ];
 }
 
-/** The names, where they are answered. */
+/** Gives the names if the condition holds. */
 function when(condition: boolean, ...names: Names): Names {
   return condition ? names : [];
 }
@@ -67,7 +72,11 @@ function ofChanges({ method, body, hasSecret }: OperationDescription): Names {
 function ofBody({ body }: OperationDescription): Names {
   return when(
     body !== undefined,
-    ...(["invalid_json", "missing_required_parameter", "invalid_type"] as const),
-    ...(["request_timeout", "request_too_large", "unsupported_content_type"] as const),
+    "invalid_json",
+    "missing_required_parameter",
+    "invalid_type",
+    "request_timeout",
+    "request_too_large",
+    "unsupported_content_type",
   );
 }

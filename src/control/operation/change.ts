@@ -64,12 +64,12 @@ async function requireLiveAccount(view: ControlView, principal: Principal): Prom
   throw wrongState("Your account is disabled: you may look, but change nothing. Ask an operator.");
 }
 
-/** Sluice itself, such as at the demo's first start. */
+/** The author of changes that Sluice makes itself, such as at the first start of the demo. */
 export const bySystem = { actor: { kind: "system", id: undefined, name: "system" } } as const;
 
 type Author = Pick<AuditEntry, "actor"> & Partial<Pick<AuditEntry, "address" | "requestId">>;
 
-/** As `change`, without a request: whoever changes keys this way has nobody to follow at once. */
+/** Makes a change without a request. The key ring follows it at its next poll. */
 export function changeAs<Answer>(
   { store, clock }: Pick<AdminServices, "store" | "clock">,
   { actor, address, requestId }: Author,
@@ -82,7 +82,11 @@ export function changeAs<Answer>(
       now,
       audit: ({ before, after, ...entry }) =>
         transaction.audit.append({
-          ...{ at: now, actor, address, requestId, ...entry },
+          at: now,
+          actor,
+          address,
+          requestId,
+          ...entry,
           ...differences(before, after),
         }),
       touchesKeys: () => undefined,

@@ -106,19 +106,8 @@ function viewPool({ name, pool, sold }: PoolState, { accountId }: Principal): Po
   return { ...shown, ...(isOfAll ? viewCapacity(pool, sold) : hiddenCapacity) };
 }
 
-type CapacityView = Omit<
-  PoolView,
-  | "name"
-  | "kind"
-  | "unit_tokens_per_minute"
-  | "sold_units"
-  | "sold_tokens_per_minute"
-  | "held_tokens_per_minute"
-  | "models"
->;
-
 /** What tells of the upstreams and of other accounts. */
-const hiddenCapacity: CapacityView = {
+const hiddenCapacity = {
   status: null,
   tokens_per_minute: null,
   max_in_flight: null,
@@ -129,13 +118,14 @@ const hiddenCapacity: CapacityView = {
   targets: null,
 };
 
-function viewCapacity(pool: PlatformPool | undefined, sold: number): CapacityView {
+function viewCapacity(pool: PlatformPool | undefined, sold: number) {
   if (pool === undefined) {
-    return { ...hiddenCapacity, status: "not_configured", sellable_units: 0, units_left: 0 };
+    const none = { status: "not_configured" as const, sellable_units: 0, units_left: 0 };
+    return { ...hiddenCapacity, ...none };
   }
   const sellable = sellableUnits(pool);
   return {
-    status: sold > sellable ? "oversold" : "ok",
+    status: sold > sellable ? ("oversold" as const) : ("ok" as const),
     tokens_per_minute: pool.tokensPerMinute,
     max_in_flight: pool.maxInFlight ?? null,
     on_demand_floor_percent: pool.onDemandFloorPercent,

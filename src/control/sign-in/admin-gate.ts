@@ -14,7 +14,13 @@ import { localPrincipal, sessionPrincipal, tokenPrincipal } from "./principals.t
 import { RateWindow } from "./guard/rate-window.ts";
 import { checkOrigin, isUnsafe, requireOrigin } from "./request-origin.ts";
 import { isSameText } from "./same-text.ts";
-import { csrfToken, isSessionOver, isSightingDue, sessionId } from "./sessions/sessions.ts";
+import {
+  csrfToken,
+  findSession,
+  isSessionOver,
+  isSightingDue,
+  sessionId,
+} from "./sessions/sessions.ts";
 
 export interface AdminGateOptions extends Pick<AdminServices, "store" | "clock" | "peppers"> {
   readonly settings: Pick<AdminSettings, "sessionIdleMs" | "requestsPerMinute">;
@@ -139,10 +145,7 @@ class PrincipalFinder {
 
   async #findBySession(id: string, secret: string, request: Request): Promise<FoundPrincipal> {
     const { store, clock, peppers, settings } = this.#options;
-    const { session, user } = await store.read(async (view) => {
-      const session = await view.sessions.get(id);
-      return { session, user: session && (await view.users.get(session.userId)) };
-    });
+    const { session, user } = await store.read((view) => findSession(view, id));
     const now = clock.now();
     if (session === undefined) throw notSignedIn("session", "the session has ended");
     if (isSessionOver(session, now, settings.sessionIdleMs)) {

@@ -18,7 +18,7 @@ const anybody = { ...shared, roles: [], scope: "read" } as const;
 const signedIn = { ...shared, roles } as const;
 const path = "/admin/v1/session";
 
-/** The requests before and around a session: what serves them, and what the documents say of them. */
+/** The requests before and around a session. Their routes and the documents are made from these. */
 const requests = {
   getSignInOptions: {
     ...anybody,
@@ -102,7 +102,7 @@ export const signInDescriptions: readonly OperationDescription[] = Object.entrie
   ([id, request]) => ({ id, ...request }),
 );
 
-/** Of a request that somebody makes before being signed in. */
+/** The route of a request that needs no session. */
 export function anonymousRoute(
   id: SignInRequest,
   handle: (call: AnonymousAdminCall) => Promise<Reply>,
@@ -111,7 +111,7 @@ export function anonymousRoute(
   return { method, path, access: "anonymous", handle: (call) => orStorageError(handle(call)) };
 }
 
-/** Of a request by whoever has a session or a token. */
+/** The route of a request that needs a session or a token. */
 export function signedInRoute(
   id: SignInRequest,
   handle: (call: AdminCall) => Promise<Reply>,

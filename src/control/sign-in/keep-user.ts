@@ -1,10 +1,28 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import { randomBase62, type RandomBytes } from "../../domain/keys/base62.ts";
 import type { Role, User } from "../../domain/accounts/user.ts";
 import { AlreadyExists } from "../../store/errors.ts";
 import type { ControlTransaction, ControlView } from "../../store/control-store.ts";
 import { changeOf } from "../audit/audit-fields.ts";
 import type { Change } from "../operation/change.ts";
 import { invalidField } from "../operation/field-error.ts";
+
+type UserFacts = Pick<User, "email" | "name" | "role"> &
+  Partial<Pick<User, "accountId" | "passwordHash" | "identity">>;
+
+export function newUser(facts: UserFacts, now: number, random: RandomBytes): User {
+  return {
+    id: `user_${randomBase62(16, random)}`,
+    accountId: undefined,
+    passwordHash: undefined,
+    identity: undefined,
+    ...facts,
+    createdAt: now,
+    disabledAt: undefined,
+    lastSignInAt: undefined,
+    revision: 1,
+  };
+}
 
 /** Adds a user, with its entry in the audit. Throws 400 and 409. */
 export async function insertUser(change: Change, user: User): Promise<void> {

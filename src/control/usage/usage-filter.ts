@@ -1,4 +1,5 @@
-import type { CallOutcome, CapacityClass } from "../../domain/usage/usage.ts";
+import type { z } from "zod";
+import type { callQuerySchema } from "../contract/usage.ts";
 import type { Principal } from "../../domain/accounts/user.ts";
 import { type UsageDimension, usageDimensions } from "../../domain/usage/usage-report.ts";
 import type { CallFilter } from "../../store/usage-reports.ts";
@@ -6,20 +7,7 @@ import { invalidField } from "../operation/field-error.ts";
 import { listScope } from "../operation/scope.ts";
 import { readRange } from "../values/time-range.ts";
 
-interface FilterQuery {
-  readonly since?: string | undefined;
-  readonly until?: string | undefined;
-  readonly environment?: string | undefined;
-  readonly account_id?: string | undefined;
-  readonly application_id?: string | undefined;
-  readonly key_id?: string | undefined;
-  readonly model?: string | undefined;
-  readonly target?: string | undefined;
-  readonly status?: number | undefined;
-  readonly class?: CapacityClass | undefined;
-  readonly outcome?: CallOutcome | undefined;
-  readonly may_be_billed_twice?: "true" | undefined;
-}
+type FilterQuery = Partial<z.output<typeof callQuerySchema>>;
 
 export interface ScopedFilter {
   readonly filter: CallFilter;
@@ -36,13 +24,13 @@ export function usageFilter(query: FilterQuery, principal: Principal, now: numbe
     ...readRange(query, now),
     environment,
     accountId,
-    applicationId: query.application_id,
-    keyId: query.key_id,
     model,
     target,
     status,
-    capacityClass: query.class,
     outcome,
+    applicationId: query.application_id,
+    keyId: query.key_id,
+    capacityClass: query.class,
     mayBeBilledTwice: query.may_be_billed_twice === "true" ? (true as const) : undefined,
   };
   return { filter, isEmpty };

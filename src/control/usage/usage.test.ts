@@ -9,7 +9,7 @@ import {
   seriesSchema,
   totalsSchema,
 } from "../contract.ts";
-import { streamDownload } from "../operation/download-stream.ts";
+import { streamDownload } from "../operation/download.ts";
 import { isDownload } from "../operation/run-operation.ts";
 import { exportUsage } from "./usage-export.ts";
 

@@ -1,4 +1,3 @@
-import { randomBase62 } from "../../domain/keys/base62.ts";
 import type { Role, User } from "../../domain/accounts/user.ts";
 import { change } from "../operation/change.ts";
 import { userSchema } from "../contract/access.ts";
@@ -11,7 +10,7 @@ import { permissions } from "../operation/permissions.ts";
 import { listScope, requireVisible } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
 import { disabledSince } from "../keys/key-settings.ts";
-import { deleteUser, insertUser, updateUser } from "../sign-in/keep-user.ts";
+import { deleteUser, insertUser, newUser, updateUser } from "../sign-in/keep-user.ts";
 import { requireGoodPassword } from "../sign-in/guard/password-rules.ts";
 import type { Passwords } from "../sign-in/guard/passwords.ts";
 import { viewUser } from "./view-user.ts";
@@ -54,19 +53,9 @@ function createOperation(services: UserServices): Operation {
       if (password !== undefined) requireGoodPassword(password, email, "password");
       const passwordHash = password && (await services.passwords.hash(password, call.signal));
       return change(services, call, async (made) => {
-        const user: User = {
-          id: `user_${randomBase62(16, services.random)}`,
-          email,
-          name: body.name ?? "",
-          role: body.role,
-          accountId: body.account_id ?? undefined,
-          passwordHash,
-          identity: undefined,
-          createdAt: made.now,
-          disabledAt: undefined,
-          lastSignInAt: undefined,
-          revision: 1,
-        };
+        const { name = "", role, account_id: accountId } = body;
+        const facts = { email, name, role, accountId: accountId ?? undefined, passwordHash };
+        const user = newUser(facts, made.now, services.random);
         await insertUser(made, user);
         return viewUser(user);
       });

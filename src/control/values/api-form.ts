@@ -2,8 +2,8 @@ import type { z } from "zod";
 import type { AuditFields } from "../../domain/audit/audit.ts";
 
 /**
- * Entities are in camel case and count milliseconds; the API is in snake case, writes times as ISO
- * 8601 in UTC (`..._at`), durations in tenths of a millisecond (`..._ms`) and null for undefined.
+ * The type of an entity as the API writes it: names in snake case, times (`..._at`) as ISO 8601 in
+ * UTC, durations (`..._ms`) in tenths of a millisecond, null for undefined.
  */
 export type ApiForm<Value> = Value extends undefined
   ? null
@@ -26,8 +26,8 @@ type SnakeCase<Text extends string> = Text extends `${infer First}${infer Rest}`
   : Text;
 
 /**
- * The fields that a schema names, of `more` or else of the entity: whatever else an entity has, such
- * as a digest, stays behind.
+ * Builds a view: each field that the schema names, from `more` or else from the entity. Other fields
+ * of the entity, such as a digest, are never copied.
  */
 export function viewAs<
   Schema extends z.ZodObject,
@@ -46,7 +46,7 @@ export function viewAs(schema: z.ZodObject, entity: object, more: object = {}): 
   return { ...pickFields(Object.keys(schema.shape), entity), ...more };
 }
 
-/** The fields of these names, which are the API's. */
+/** Copies the fields of these names, which are in snake case. */
 export function pickFields(names: readonly string[], entity: object): AuditFields;
 export function pickFields(names: readonly string[], entity: object): unknown {
   const values = new Map<string, unknown>(Object.entries(entity));
@@ -55,7 +55,7 @@ export function pickFields(names: readonly string[], entity: object): unknown {
   );
 }
 
-/** All fields of a value that has nothing to hide. */
+/** Converts a whole value. Only for values without secrets. */
 export function apiForm<Value>(value: Value): ApiForm<Value>;
 export function apiForm(value: unknown): unknown {
   return apiValue("", value);
@@ -75,7 +75,7 @@ function apiValue(name: string, value: unknown): unknown {
   return name.endsWith("_ms") ? roundedMs(value) : value;
 }
 
-/** A time as the API writes it, null for what has not happened. */
+/** Writes a time as ISO 8601 in UTC; null for what has not happened. */
 export function timeText(time: number): string;
 export function timeText(time: number | undefined): string | null;
 export function timeText(time: number | undefined): string | null {
@@ -87,7 +87,7 @@ export function roundedMs(durationMs: number): number {
   return Math.round(durationMs * 10) / 10;
 }
 
-/** What a request names: null, which takes a value away, is undefined there. */
+/** The type of a body or a query in an entity's form: camel case, undefined for null. */
 export type EntityFields<Request> = {
   -readonly [Name in keyof Request & string as CamelCase<Name>]: EntityForm<Request[Name]>;
 };
@@ -106,7 +106,7 @@ type CamelCase<Text extends string> = Text extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<CamelCase<Tail>>}`
   : Text;
 
-/** The fields that a body or a query names, as an entity or a filter has them. */
+/** Converts a body or a query. Fields that are undefined are left out; null removes a value. */
 export function entityForm<Request extends object>(request: Request): EntityFields<Request>;
 export function entityForm(request: object): unknown {
   return Object.fromEntries(

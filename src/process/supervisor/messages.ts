@@ -41,27 +41,17 @@ export type SupervisorMessage =
   /** Start serving with these additional arguments; until then the worker opens nothing. */
   | { readonly kind: "begin"; readonly addresses: readonly string[] };
 
-/** Undefined for messages that this version does not know. */
-export function readWorkerMessage(value: unknown): WorkerMessage | undefined {
-  return isWorkerMessage(value) ? value : undefined;
+/** Both ends run the same version and nothing else uses the channel, so the kind is proof enough. */
+export function isWorkerMessage(value: unknown): value is WorkerMessage {
+  return isOfKind(value, ["settings", "again", "started", "failure"]);
 }
 
-export function readSupervisorMessage(value: unknown): SupervisorMessage | undefined {
-  return isSupervisorMessage(value) ? value : undefined;
+export function isSupervisorMessage(value: unknown): value is SupervisorMessage {
+  return isOfKind(value, ["signal", "begin"]);
 }
 
-/**
- * Both ends run the same version and nothing else uses the channel, so the kind is proof enough.
- */
-function isWorkerMessage(value: unknown): value is WorkerMessage {
-  return ["settings", "again", "started", "failure"].includes(kindOf(value));
-}
-
-function isSupervisorMessage(value: unknown): value is SupervisorMessage {
-  return ["signal", "begin"].includes(kindOf(value));
-}
-
-function kindOf(value: unknown): string {
-  if (typeof value !== "object" || value === null || !("kind" in value)) return "";
-  return typeof value.kind === "string" ? value.kind : "";
+function isOfKind(value: unknown, kinds: readonly unknown[]): boolean {
+  return (
+    typeof value === "object" && value !== null && "kind" in value && kinds.includes(value.kind)
+  );
 }

@@ -1,6 +1,6 @@
 import { failureFacts } from "./failure-facts.ts";
 import {
-  readSupervisorMessage,
+  isSupervisorMessage,
   type PassedSignal,
   type WorkerMessage,
   type WorkerSettings,
@@ -32,14 +32,24 @@ export interface LinkOptions {
 export function connectToSupervisor({ onSignal, endNow }: LinkOptions): SupervisorLink {
   const begun = Promise.withResolvers<readonly string[]>();
   process.on("message", (value: unknown) => {
-    const message = readSupervisorMessage(value);
-    if (message?.kind === "begin") begun.resolve(message.addresses);
-    if (message?.kind === "signal") onSignal(message.name);
+    if (!isSupervisorMessage(value)) return;
+    if (value.kind === "begin") begun.resolve(value.addresses);
+    else onSignal(value.name);
   });
   // Running calls are in the spool, and an orphaned gateway must not go on unseen.
   process.on("disconnect", endNow);
   ignoreOwnSignals();
-  return new Link(begun.promise);
+  const tell = (message: WorkerMessage): void => void process.send?.(message);
+  return {
+    begun: begun.promise,
+    tellSettings: (settings) => tell({ kind: "settings", ...settings }),
+    askForFetchLimit: (fetchLimit) => tell({ kind: "again", fetchLimit }),
+    tellStarted: (addresses) => tell({ kind: "started", addresses }),
+    tellFailure(thrown) {
+      const residentBytes = process.memoryUsage.rss();
+      tell({ kind: "failure", residentBytes, ...failureFacts(thrown) });
+    },
+  };
 }
 
 /** Terminals and init systems signal the whole group: the copy would count as a second request. */
@@ -51,33 +61,4 @@ function ignoreOwnSignals(): void {
 export function disconnectFromSupervisor(): void {
   process.removeAllListeners("disconnect");
   if (process.connected) process.disconnect?.();
-}
-
-class Link implements SupervisorLink {
-  readonly begun: Promise<readonly string[]>;
-
-  constructor(begun: Promise<readonly string[]>) {
-    this.begun = begun;
-  }
-
-  tellSettings(settings: WorkerSettings): void {
-    this.#tell({ kind: "settings", ...settings });
-  }
-
-  askForFetchLimit(fetchLimit: number): void {
-    this.#tell({ kind: "again", fetchLimit });
-  }
-
-  tellStarted(addresses: readonly string[]): void {
-    this.#tell({ kind: "started", addresses });
-  }
-
-  tellFailure(thrown: unknown): void {
-    const residentBytes = process.memoryUsage.rss();
-    this.#tell({ kind: "failure", residentBytes, ...failureFacts(thrown) });
-  }
-
-  #tell(message: WorkerMessage): void {
-    process.send?.(message);
-  }
 }

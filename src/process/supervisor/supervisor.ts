@@ -1,4 +1,5 @@
 import type { Clock } from "../../domain/clock.ts";
+import { wait } from "../../domain/waiting/wait.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { StopSignals } from "../stop-signals.ts";
 import { BackOff } from "./back-off.ts";
@@ -107,7 +108,7 @@ export class Supervisor {
       this.#report(run, { ...end, uptimeMs, nextStartMs });
       if (nextStartMs === undefined) return this.#noteExit(end);
       restarts += 1;
-      await this.#wait(nextStartMs);
+      await wait(nextStartMs, this.#ending.signal, this.#options.clock);
     }
   }
 
@@ -205,20 +206,6 @@ export class Supervisor {
     for (let more = (this.#settings?.workers ?? 1) - 1; more > 0; more -= 1) {
       this.#others.push(this.#keepOne());
     }
-  }
-
-  #wait(delayMs: number): Promise<void> {
-    const { signal } = this.#ending;
-    if (signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      const end = (): void => {
-        cancel();
-        signal.removeEventListener("abort", end);
-        resolve();
-      };
-      const cancel = this.#options.clock.schedule(end, delayMs);
-      signal.addEventListener("abort", end, { once: true });
-    });
   }
 }
 

@@ -1,5 +1,5 @@
 import {
-  readWorkerMessage,
+  isWorkerMessage,
   type PassedSignal,
   type SupervisorMessage,
   type WorkerMessage,
@@ -48,8 +48,7 @@ export function startWorker(
     detached: true,
     serialization: "json",
     ipc(value: unknown) {
-      const message = readWorkerMessage(value);
-      if (message !== undefined) onMessage(message);
+      if (isWorkerMessage(value)) onMessage(value);
     },
     onDisconnect: () => disconnected.resolve(),
   });

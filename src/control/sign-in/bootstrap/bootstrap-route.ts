@@ -1,12 +1,10 @@
-import { randomBase62 } from "../../../domain/keys/base62.ts";
-import type { User } from "../../../domain/accounts/user.ts";
 import type { Reply } from "../../../edge/replies/reply.ts";
 import type { AnonymousAdminCall, Route } from "../../../edge/dispatch/route.ts";
 import { change } from "../../operation/change.ts";
 import { bootstrapSchema } from "../../contract/session.ts";
 import { hasOperator } from "./bootstrap.ts";
 import { anonymousRoute } from "../descriptions.ts";
-import { insertUser } from "../keep-user.ts";
+import { insertUser, newUser } from "../keep-user.ts";
 import { requireGoodPassword } from "../guard/password-rules.ts";
 import { readFields } from "../read-fields.ts";
 import { refuseSignIn } from "../refuse-sign-in.ts";
@@ -31,19 +29,9 @@ async function makeOperator(
   const refuse = (reason: string) => refuseSignIn(services, call, { how: "bootstrap", reason });
   if (!bootstrap.isRight(token)) throw refuse("the token is wrong, spent or too old");
   requireGoodPassword(password, email, "password");
-  const user: User = {
-    id: `user_${randomBase62(16, random)}`,
-    email,
-    name: name ?? "",
-    role: "operator",
-    accountId: undefined,
-    passwordHash: await passwords.hash(password, call.signal),
-    identity: undefined,
-    createdAt: clock.now(),
-    disabledAt: undefined,
-    lastSignInAt: undefined,
-    revision: 1,
-  };
+  const passwordHash = await passwords.hash(password, call.signal);
+  const facts = { email, name: name ?? "", role: "operator", passwordHash } as const;
+  const user = newUser(facts, clock.now(), random);
   const started = await change(services, callOf(call, user), async (made) => {
     // Of two requests at a time, one makes the first operator.
     if (await hasOperator(made.transaction)) throw refuse("there is an operator already");

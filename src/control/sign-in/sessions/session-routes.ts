@@ -17,7 +17,7 @@ import { requireGoodPassword } from "../guard/password-rules.ts";
 import { readFields } from "../read-fields.ts";
 import { refuseSignIn } from "../refuse-sign-in.ts";
 import { callOf, type SignInServices } from "../services.ts";
-import { sessionId } from "./sessions.ts";
+import { findSession, sessionId } from "./sessions.ts";
 import type { SignInLimits } from "../guard/sign-in-limits.ts";
 import type { CountedTry } from "../guard/sign-in-throttle.ts";
 import { startedReply, startSession, viewSession, type StartedSession } from "./start-session.ts";
@@ -160,10 +160,7 @@ async function currentSession(services: SignInServices, call: AdminCall): Promis
   if (secret === undefined || id === undefined) {
     throw wrongState("This is about sessions, and you use a token. Sign in with a password.");
   }
-  const { session, user } = await store.read(async (view) => {
-    const session = await view.sessions.get(id);
-    return { session, user: session && (await view.users.get(session.userId)) };
-  });
+  const { session, user } = await store.read((view) => findSession(view, id));
   if (session === undefined || user === undefined) {
     throw new GatewayError("not_signed_in", { message: "The session has just ended." });
   }

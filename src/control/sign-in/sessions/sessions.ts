@@ -2,6 +2,7 @@ import type { RandomBytes } from "../../../domain/keys/base62.ts";
 import { randomBase62 } from "../../../domain/keys/base62.ts";
 import type { PepperKey } from "../../../domain/keys/peppers.ts";
 import type { Session } from "../../../domain/accounts/user.ts";
+import type { ControlView } from "../../../store/control-store.ts";
 
 /** 43 characters of 62 are 256 bits. */
 const secretLength = 43;
@@ -36,6 +37,12 @@ export function newSession({ userId, now, absoluteMs, random }: SessionStart): N
 export function sessionId(secret: string | undefined): string | undefined {
   if (secret === undefined || !secretPattern.test(secret)) return undefined;
   return sha256(secret);
+}
+
+/** Finds a session by its id, with its user. */
+export async function findSession({ sessions, users }: ControlView, id: string) {
+  const session = await sessions.get(id);
+  return { session, user: session && (await users.get(session.userId)) };
 }
 
 export function isSessionOver(session: Session, now: number, idleMs: number): boolean {

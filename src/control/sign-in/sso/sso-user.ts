@@ -1,11 +1,11 @@
 import type { SsoSettings } from "../../../config/config.ts";
-import { randomBase62, type RandomBytes } from "../../../domain/keys/base62.ts";
+import type { RandomBytes } from "../../../domain/keys/base62.ts";
 import { GatewayError } from "../../../domain/errors/gateway-error.ts";
 import { roles, type Role, type User } from "../../../domain/accounts/user.ts";
 import type { ControlView } from "../../../store/control-store.ts";
 import type { Change } from "../../operation/change.ts";
 import { emailSchema } from "../../contract/access-requests.ts";
-import { insertUser, updateUser } from "../keep-user.ts";
+import { insertUser, newUser, updateUser } from "../keep-user.ts";
 import type { SignOnClaims } from "./single-sign-on.ts";
 
 export interface SignOnUserOptions {
@@ -26,7 +26,8 @@ export async function keepSignOnUser(
   const accountId = await readAccount(change.transaction, { signOn, settings, role });
   const before = await findUser(change.transaction, signOn);
   if (before === undefined) {
-    const user = newUser(signOn, { role, accountId, now: change.now, random });
+    const facts = { ...describeUser(signOn), role, accountId };
+    const user = newUser(facts, change.now, random);
     await insertUser(change, user);
     return user;
   }
@@ -64,30 +65,13 @@ async function findUser(view: ControlView, signOn: SignOnClaims): Promise<User |
   return user;
 }
 
-interface NewUserFacts {
-  readonly role: Role;
-  readonly accountId: string | undefined;
-  readonly now: number;
-  readonly random: RandomBytes;
-}
-
-function newUser({ issuer, subject, claims }: SignOnClaims, facts: NewUserFacts): User {
+/** Reads a new user from the claims. Throws 403 without a trustworthy email address. */
+function describeUser({ issuer, subject, claims }: SignOnClaims) {
   const email = readEmail(claims);
   if (email === undefined) throw notPermitted("The provider gives no email address.");
   if (claims.email_verified === false) throw notPermitted("The email address is not verified.");
-  return {
-    id: `user_${randomBase62(16, facts.random)}`,
-    email,
-    name: typeof claims.name === "string" ? claims.name.slice(0, 100) : "",
-    role: facts.role,
-    accountId: facts.accountId,
-    passwordHash: undefined,
-    identity: { issuer, subject },
-    createdAt: facts.now,
-    disabledAt: undefined,
-    lastSignInAt: undefined,
-    revision: 1,
-  };
+  const name = typeof claims.name === "string" ? claims.name.slice(0, 100) : "";
+  return { email, name, identity: { issuer, subject } };
 }
 
 /** Of several roles, the one that may most. */
