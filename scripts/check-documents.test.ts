@@ -98,6 +98,11 @@ test("docs/api.md has every route of the route table, and no other", () => {
     .filter(([listener]) => listener === "data" || listener === "admin")
     .map((cells) => cells.slice(0, 4).map(plain).join(" | "));
   expect(documented.toSorted()).toEqual(defined.toSorted());
+  const paths = routes.map(([, { path }]) => path);
+  for (const [, route] of routes) {
+    if (route.access !== "key") continue;
+    expect(paths).toEqual(expect.arrayContaining(Object.values(route.dialect.endpoints)));
+  }
 });
 
 test("docs/upstreams/bedrock.md tells what each family of models can do", () => {
