@@ -101,7 +101,7 @@ test("docs/api.md has every route of the route table, and no other", () => {
   const paths = routes.map(([, { path }]) => path);
   for (const [, route] of routes) {
     if (route.access !== "key") continue;
-    expect(paths).toEqual(expect.arrayContaining(Object.values(route.dialect.endpoints)));
+    for (const named of Object.values(route.dialect.endpoints)) expect(paths).toContain(named);
   }
 });
 
