@@ -76,6 +76,11 @@ test("docs/api.md has every route of the route table, and no other", () => {
     .filter(([listener]) => listener === "data" || listener === "admin")
     .map((cells) => cells.slice(0, 4).map(plain).join(" | "));
   expect(documented.toSorted()).toEqual(defined.toSorted());
+  const paths = routes.map(([, { path }]) => path);
+  for (const [, route] of routes) {
+    if (route.access !== "key") continue;
+    for (const named of Object.values(route.dialect.endpoints)) expect(paths).toContain(named);
+  }
 });
 
 test("every runtime dependency has its reason in docs/decisions/dependencies.md", () => {

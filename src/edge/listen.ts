@@ -1,4 +1,3 @@
-import type { Connections } from "./connections.ts";
 import { segmentRoutes, type HandleSent, type SentSegments } from "./dispatch/segment-routes.ts";
 
 export interface ListenOptions {
@@ -26,6 +25,22 @@ export interface ListenOptions {
   ): Response | Promise<Response>;
   /** For failures outside of `handle`, which answers everything itself. */
   onError(error: unknown): Response;
+}
+
+/** What a listener knows of the connection behind a request. */
+export interface Connections {
+  /** Value of the `keep-alive` header: for how long an idle connection may be used again. */
+  readonly keepAliveHint: string;
+  /**
+   * The idle timer belongs to the connection, not to the request: what is paused and never resumed
+   * keeps an idle connection open for ever.
+   */
+  pauseIdleTimer(request: Request): void;
+  resumeIdleTimer(request: Request): void;
+  /** Closes a connection whose answer broke off, within seconds. */
+  cutSoon(request: Request): void;
+  /** Who is at the other end; undefined once it has left. */
+  peerAddress(request: Request): string | undefined;
 }
 
 export interface Listener {

@@ -12,8 +12,8 @@ export interface OnceOptions<Kept> {
 /** What one request asks for; all of it is told one and the same answer in the end. */
 export interface AskedOnce<Kept, Work, Answer> {
   readonly names: AllRequestNames;
-  /** Fires when its caller leaves. */
-  readonly signal: AbortSignal;
+  /** Fires when its caller leaves, who then begins nothing; without it, what was asked is begun. */
+  readonly signal?: AbortSignal;
   /** Makes the work, which is started once its first caller waits. */
   readonly begin: (onEnd: () => void) => Work;
   /** Joins the work, at once. */
@@ -45,7 +45,7 @@ export class Once<Kept, Work extends Pick<SharedWork<unknown>, JoinedPart>> {
     for (;;) {
       const known = this.#running.has(names.id) ? undefined : await this.#look(names);
       // From here to the end of `#begin` nothing waits: two callers never both begin.
-      signal.throwIfAborted();
+      signal?.throwIfAborted();
       const running = this.#running.get(names.id);
       if (running === undefined) {
         return known === undefined ? this.#begin(asked) : asked.asReplayed(asked.open(known));

@@ -48,7 +48,8 @@ export class SharedWork<Answer, Waiter extends object = object> {
   wait(waiter: Waiter, caller: AbortSignal): Promise<Answer> {
     this.waiters.add(waiter);
     const leave = (): void => this.leave(waiter, caller.reason);
-    caller.addEventListener("abort", leave, { once: true });
+    if (caller.aborted) leave();
+    else caller.addEventListener("abort", leave, { once: true });
     return this.answer;
   }
 

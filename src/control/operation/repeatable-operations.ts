@@ -8,7 +8,7 @@ import {
 import { openReply, sealReply } from "../../idempotency/seal.ts";
 import { SharedWork } from "../../idempotency/shared-work.ts";
 import type { ControlView, StoredReply } from "../../store/control-store.ts";
-import type { Operation, OperationCall, ReplyKeeper } from "./operation.ts";
+import type { Operation, OperationInput, ReplyKeeper } from "./operation.ts";
 import type { AdminServices } from "../services.ts";
 
 const purpose = "replies that may be asked for again";
@@ -18,14 +18,10 @@ const knownMs = 24 * 3_600_000;
 /** How long an answer with a secret may be shown again: for answers that were lost on the way. */
 const secretShownMs = 10 * 60_000;
 
-export interface IdempotentRequest {
+export interface RepeatableRequest extends OperationInput {
   /** What the caller chose to tell this request by. */
   readonly key: string;
   readonly operation: Operation;
-  readonly call: OperationCall;
-  readonly parameters: Readonly<Record<string, string>>;
-  readonly query: unknown;
-  readonly body: unknown;
 }
 
 export interface Answered {
@@ -55,12 +51,11 @@ export class RepeatableOperations {
     });
   }
 
-  run(request: IdempotentRequest, work: Work): Promise<Answered> {
+  run(request: RepeatableRequest, work: Work): Promise<Answered> {
     const names = namesOf(request, this.#services);
     const { signal } = request.call;
     return this.#once.answer<Answered>({
       names,
-      signal,
       begin: (onEnd) =>
         new SharedWork({
           requestDigest: names.requestDigest,
@@ -74,7 +69,7 @@ export class RepeatableOperations {
   }
 
   async #change(
-    { operation }: IdempotentRequest,
+    { operation }: RepeatableRequest,
     names: AllRequestNames,
     work: (replies: ReplyKeeper) => Promise<unknown>,
   ): Promise<Answered> {
@@ -141,7 +136,7 @@ export class RepeatableOperations {
 }
 
 /** The digests do not tell the key or the request: both may hold what must not be stored. */
-function namesOf(request: IdempotentRequest, { peppers }: Services): AllRequestNames {
+function namesOf(request: RepeatableRequest, { peppers }: Services): AllRequestNames {
   const { key, operation, call, parameters, query, body } = request;
   const { userId, kind, role, accountId } = call.principal;
   // A principal that may see less than before is another one: it must not see what was kept.

@@ -9,7 +9,6 @@ import { readCall } from "../read-call.ts";
 import { createTokenDecoder } from "./decode-tokens.ts";
 import { parseEmbeddingRequest } from "./embedding-request.ts";
 import { servedHeaders } from "../served-headers.ts";
-import { toBase64, toNumbers } from "./vector-encoding.ts";
 
 /** `POST /v1/embeddings` */
 export function createEmbeddings({
@@ -60,6 +59,16 @@ function writeBase64(vector: EmbeddingVector): string {
   return typeof vector === "string" ? JSON.stringify(vector) : `"${toBase64(vector)}"`;
 }
 
+/** Of float32 values, padded: what OpenAI's clients decode. */
+function toBase64(vector: readonly number[]): string {
+  return Buffer.from(Float32Array.from(vector).buffer).toString("base64");
+}
+
 function writeNumbers(vector: EmbeddingVector): string {
   return `[${(typeof vector === "string" ? toNumbers(vector) : vector).join(",")}]`;
+}
+
+function toNumbers(base64: string): Float32Array {
+  const bytes = Uint8Array.from(Buffer.from(base64, "base64"));
+  return new Float32Array(bytes.buffer, 0, Math.floor(bytes.byteLength / 4));
 }

@@ -2,9 +2,8 @@ import type { CountedRequest } from "../../domain/limits/limit-scope.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Caller } from "../../domain/keys/key.ts";
 import { environmentAt } from "../../snapshot/snapshot.ts";
-import type { CountArrival } from "./dispatch-options.ts";
+import type { CountArrival, HandledRequest } from "./dispatch-options.ts";
 import { draining, unknownHost } from "../replies/edge-refusal.ts";
-import type { HandledRequest } from "./handled-request.ts";
 import type { PreparedRefusal } from "../replies/error-reply.ts";
 import type { Reply } from "../replies/reply.ts";
 import {

@@ -28,7 +28,7 @@ export class PathTemplate {
         if (segment !== literal) return undefined;
         continue;
       }
-      const value = decode(segment);
+      const value = decodeSegment(segment);
       if (value === undefined) return undefined;
       values.push(value);
     }
@@ -47,7 +47,7 @@ function isParameter(segment: string): boolean {
 }
 
 /** Undefined for what names nothing: an empty segment or broken encoding. */
-function decode(segment: string): string | undefined {
+export function decodeSegment(segment: string): string | undefined {
   if (segment === "") return undefined;
   try {
     return decodeURIComponent(segment);

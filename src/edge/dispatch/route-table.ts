@@ -1,6 +1,6 @@
 import type { Dialect } from "../dialect.ts";
 import type { Route } from "./route.ts";
-import { PathTemplate, type PathParameters } from "./path-template.ts";
+import { decodeSegment, PathTemplate, type PathParameters } from "./path-template.ts";
 import { unknownUrl, wrongMethod } from "../replies/route-refusal.ts";
 
 export interface RouteMatch {
@@ -105,7 +105,7 @@ export class RouteTable {
     if (exact !== undefined) return exact;
     for (const { prefix, routes } of this.#prefixes) {
       if (!wanted.startsWith(`${prefix}/`)) continue;
-      const parameter = decode(wanted.slice(prefix.length + 1));
+      const parameter = decodeSegment(wanted.slice(prefix.length + 1));
       if (parameter !== undefined) return { ...nothing, routes, parameter };
     }
     return this.#templates.length === 0 ? nothing : this.#findTemplate(wanted);
@@ -150,14 +150,6 @@ function withoutSlashesBehind(path: string, start: number): string {
   let end = path.length;
   while (end > start + 1 && path.charCodeAt(end - 1) === 47) end -= 1;
   return start === 0 && end === path.length ? path : path.slice(start, end);
-}
-
-function decode(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function methodsOf(routes: readonly Route[]): readonly string[] {

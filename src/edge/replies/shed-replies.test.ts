@@ -6,7 +6,7 @@ import { openAi } from "../../dialects/openai-dialect.ts";
 import { createNetworkList } from "../../domain/network.ts";
 import { CorsPolicy } from "../cors.ts";
 import { createDispatch } from "../dispatch/dispatch.ts";
-import type { HandledRequest } from "../dispatch/handled-request.ts";
+import type { HandledRequest } from "../dispatch/dispatch-options.ts";
 import { listen, type Listener } from "../listen.ts";
 import { jsonReply } from "./reply.ts";
 import { RouteTable } from "../dispatch/route-table.ts";

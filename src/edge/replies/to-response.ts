@@ -1,5 +1,5 @@
 import type { BodyHold } from "../body/body-memory.ts";
-import type { Connections } from "../connections.ts";
+import type { Connections } from "../listen.ts";
 import type { CorsPolicy } from "../cors.ts";
 import type { BodyLimits } from "../body/read-body.ts";
 import type { Reply } from "./reply.ts";

@@ -5,7 +5,7 @@ import { createNetworkList } from "../../domain/network.ts";
 import { isSameValue } from "../../domain/same-value.ts";
 import type { DrainSettings } from "../../domain/upstream-settings.ts";
 import { CorsPolicy } from "../../edge/cors.ts";
-import type { EdgeSettings } from "../../edge/edge-settings.ts";
+import type { EdgeSettings } from "../../edge/dispatch/dispatch-options.ts";
 import { InFlight } from "../../snapshot/in-flight.ts";
 import type { CallHook } from "../../snapshot/call-hooks.ts";
 import type { Draining, Snapshot, Upstream } from "../../snapshot/snapshot.ts";
