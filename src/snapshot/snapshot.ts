@@ -2,9 +2,8 @@ import type { Pool } from "../domain/limits/capacity.ts";
 import type { Environment, Model } from "../domain/model.ts";
 import type { Plan } from "../domain/limits/plan.ts";
 import type { RoutingSettings } from "../domain/routing-settings.ts";
-import type { ImageFetchSettings, Timeouts } from "../domain/upstream-settings.ts";
+import type { DrainSettings, ImageFetchSettings, Timeouts } from "../domain/upstream-settings.ts";
 import type { UpstreamAdapter } from "../upstreams/adapter.ts";
-import type { InFlight } from "./in-flight.ts";
 
 /**
  * All that a call reads of the configuration, built and validated whole. A reload makes a new one;
@@ -27,18 +26,10 @@ export interface Upstream {
   readonly name: string;
   readonly adapter: UpstreamAdapter;
   readonly timeouts: Timeouts;
-  /** Attempts under way at this upstream. */
-  readonly inFlight: InFlight;
+  /** Most requests under way at once. */
+  readonly maxInFlight: number;
   /** Undefined: a stream whose caller has left is aborted. */
-  readonly drain: Draining | undefined;
-}
-
-/** Answers of one upstream that are read on after their callers have left. */
-export interface Draining {
-  /** For one answer. */
-  readonly timeoutMs: number;
-  /** Taken while one is read on; without a free one it is aborted. */
-  readonly places: InFlight;
+  readonly drain: DrainSettings | undefined;
 }
 
 export interface CallSettings {

@@ -26,10 +26,20 @@ export interface SendOptions {
   readonly transport: Transport;
   readonly callerSignal: AbortSignal;
   readonly hosts: Pick<HostProbes, "canConnect">;
-  /** How long to wait for a place at the upstream. */
-  readonly placeWaitMs: number;
-  /** Whether it was sold: it is then not held to the places that others have taken. */
-  readonly isGuaranteed: boolean;
+  /** One is opened for the request, and closed when its connection is free again. */
+  readonly places: RequestPlaces;
+}
+
+/** The places at the upstream that requests of one attempt share. */
+export interface RequestPlaces {
+  tryOpen(): boolean;
+  /** False when there was none in time, or the signal has fired. */
+  whenOpen(wait: {
+    readonly callerSignal: AbortSignal;
+    readonly patienceMs: number;
+    readonly clock: Clock;
+  }): Promise<boolean>;
+  close(): void;
 }
 
 /** Error bodies are read up to here; what is said after it helps nobody. */
@@ -43,14 +53,13 @@ export async function send(
   request: UpstreamRequest,
   options: SendOptions,
 ): Promise<UpstreamAnswer> {
-  const { upstream } = options;
+  const { upstream, places } = options;
   if (options.callerSignal.aborted) throw whyEnded(options.callerSignal);
-  if (options.isGuaranteed) upstream.inFlight.enterAnyway();
-  else if (!upstream.inFlight.tryEnter()) await waitForPlace(options);
+  if (!places.tryOpen()) await waitForPlace(options);
   // A stream lives long; what watches it must not keep the body of the request.
   const { url } = request;
   const watchdog = new Watchdog({
-    onStop: () => upstream.inFlight.leave(),
+    onStop: () => places.close(),
     timeouts: options.timeouts,
     endsAt: options.endsAt,
     clock: options.clock,
@@ -75,20 +84,15 @@ export async function send(
   }
 }
 
-async function waitForPlace(options: SendOptions): Promise<void> {
-  const { upstream, callerSignal, placeWaitMs: patienceMs, clock } = options;
-  const entry = { signal: callerSignal, patienceMs, clock };
-  const hasPlace = patienceMs > 0 && (await upstream.inFlight.enter(entry));
-  if (hasPlace && !callerSignal.aborted) return;
+/** Other requests of the attempt have its places; they come free one after the other. */
+async function waitForPlace({ places, callerSignal, clock, timeouts }: SendOptions): Promise<void> {
+  const isOpen = await places.whenOpen({ callerSignal, clock, patienceMs: timeouts.firstByteMs });
+  if (isOpen && !callerSignal.aborted) return;
   // A place may come in the moment in which the caller leaves.
-  if (hasPlace) upstream.inFlight.leave();
+  if (isOpen) places.close();
   if (callerSignal.aborted) throw whyEnded(callerSignal);
-  throw noPlace();
-}
-
-export function noPlace(): UpstreamFailure {
   const message = "max_in_flight is reached";
-  return new UpstreamFailure({ kind: "overloaded", message, isOwn: true });
+  throw new UpstreamFailure({ kind: "overloaded", message, isOwn: true });
 }
 
 interface AnswerParts {

@@ -117,7 +117,8 @@ async function openAnswer(attempt: ChatAttempt): Promise<OpenAnswer> {
   const call = { ...context.call, signal: caller.signal };
   // Choices that are asked for one after the other are not asked for once the caller has left.
   const isOneRequest = choiceCount(request) === 1 || codec.takesChoiceCount;
-  const drain = isOneRequest ? candidate.upstream.drain : undefined;
+  const { capacity } = context.services;
+  const drain = isOneRequest ? capacity.draining(candidate.upstream) : undefined;
   try {
     const open = await attemptChatStream({ ...attempt, context: { ...context, call } });
     return { open, caller, drain };

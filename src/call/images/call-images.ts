@@ -6,7 +6,6 @@ import { withCheckedAddresses } from "./handed-on-images.ts";
 import { ImageFailure } from "./image-failure.ts";
 import type { ImageShare } from "./image-memory.ts";
 import { checkAllowed, findAddresses, readImages, replaceAddresses } from "./inline-images.ts";
-import { noPlace } from "../../upstream-client/send.ts";
 import { whyEnded } from "../../domain/waiting/why-ended.ts";
 
 /** The images of one call together may be this many times as large as the largest one. */
@@ -45,7 +44,6 @@ export class CallImages implements Disposable {
         replaceAddresses(request, () => standIn),
         candidate.target.model,
       );
-      if (candidate.upstream.inFlight.free === 0) throw noPlace();
       this.#inlined = this.#inline(params, context);
     }
     return this.#inlined;

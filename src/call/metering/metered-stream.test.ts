@@ -15,8 +15,8 @@ import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { ChatEvent } from "../../domain/chat/chat.ts";
 import type { ChatCodec } from "../../upstreams/adapter.ts";
 import { openChatStream } from "../chat/chat-call.ts";
-import type { Draining } from "../../snapshot/snapshot.ts";
-import { InFlight } from "../../snapshot/in-flight.ts";
+import type { Draining } from "../../admission/capacity/place.ts";
+import { UpstreamPlaces } from "../../admission/places/upstream-places.ts";
 import type { MeteredStream } from "./metered-stream.ts";
 
 const upstreams: ToldUpstream[] = [];
@@ -25,7 +25,7 @@ afterEach(async () => {
 });
 
 interface Opening {
-  readonly drain?: Partial<Draining> | undefined;
+  readonly drain?: (Partial<Draining> & { readonly places?: UpstreamPlaces }) | undefined;
   readonly usageTimeoutMs?: number;
   readonly clock?: Clock;
   /** What the upstream sends at once. */
@@ -41,9 +41,13 @@ async function open(opening: Opening = {}) {
   const { usageTimeoutMs = 5_000, clock = systemClock, codec = {}, choices = 1 } = opening;
   const upstream = new ToldUpstream(opening.begin);
   upstreams.push(upstream);
-  const drain = opening.drain && { timeoutMs: 5_000, places: new InFlight(2), ...opening.drain };
+  const drain = opening.drain && {
+    timeoutMs: 5_000,
+    places: new UpstreamPlaces(2),
+    ...opening.drain,
+  };
   const adapter = adapterOf(upstream.url, { chat: codec });
-  const built = upstreamOf("up", { adapter, drain });
+  const built = upstreamOf("up", { adapter });
   const model = modelOf({ targets: [targetOf("up")] });
   const caller = new AbortController();
   const snapshot = snapshotOf([built]);
@@ -53,7 +57,8 @@ async function open(opening: Opening = {}) {
     signal: caller.signal,
     receivedAt: clock.monotonic(),
   });
-  const { services, records, running } = pipelineOf({ clock });
+  const { services, records, running, placesAt } = pipelineOf({ clock });
+  Object.assign(services.capacity, { draining: () => drain });
   const messages = [{ role: "user" as const, content: "hi" }];
   const request = { model: model.alias, messages, stream: true, n: choices };
   const { answer } = await openChatStream(call, { request, bodyBytes: 240 }, services);
@@ -62,7 +67,7 @@ async function open(opening: Opening = {}) {
     caller.abort();
     answer.cancel();
   };
-  const parts = { caller, places: drain?.places, inFlight: built.inFlight, running };
+  const parts = { caller, places: drain?.places, inFlight: placesAt(built), running };
   return { upstream, answer, records, leave, ...parts };
 }
 
@@ -150,7 +155,7 @@ test("a drain ends when its time is over, and what was delivered is counted", as
 });
 
 test("an answer for which no place is free is aborted", async () => {
-  const places = new InFlight(1);
+  const places = new UpstreamPlaces(1);
   const first = await open({ drain: { places } });
   const second = await open({ drain: { places } });
   first.leave();
@@ -208,7 +213,7 @@ test("a caller that leaves while a batch is awaited ends the call once, as left"
 });
 
 test("the count of a finished answer is awaited for nobody, also where no place to drain is free", async () => {
-  const drain = { places: new InFlight(0) };
+  const drain = { places: new UpstreamPlaces(0) };
   const { upstream, answer, records, leave, inFlight } = await open({ drain });
   upstream.last.finish();
   await answer.next();

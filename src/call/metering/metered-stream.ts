@@ -5,7 +5,7 @@ import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Model } from "../../domain/model.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 import type { CallerSignal } from "./caller-signal.ts";
-import type { Draining } from "../../snapshot/snapshot.ts";
+import type { Draining } from "../../admission/capacity/place.ts";
 import type { OpenStream } from "../../upstream-client/event-batches.ts";
 import type { Meter } from "./meter.ts";
 import { toCallError } from "../run-call.ts";
@@ -80,9 +80,9 @@ export class MeteredStream {
     this.#observeFirst();
     if (this.#awaitsCount()) {
       this.#end(() => void this.#readOn(usageTimeoutMs, account));
-    } else if (!this.#isTold && drain?.places.tryEnter() === true) {
+    } else if (!this.#isTold && drain?.places.tryTake() === true) {
       const leavePlace = (): void => {
-        drain.places.leave();
+        drain.places.giveBack();
         account();
       };
       this.#end(() => void this.#readOn(drain.timeoutMs, leavePlace));

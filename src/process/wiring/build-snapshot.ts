@@ -3,11 +3,9 @@ import type { Config } from "../../config/config.ts";
 import type { Environment } from "../../domain/model.ts";
 import { createNetworkList } from "../../domain/network.ts";
 import { isSameValue } from "../../domain/same-value.ts";
-import type { DrainSettings } from "../../domain/upstream-settings.ts";
 import { CorsPolicy } from "../../edge/cors.ts";
 import type { EdgeSettings } from "../../edge/edge-settings.ts";
-import { InFlight } from "../../snapshot/in-flight.ts";
-import type { Draining, Snapshot, Upstream } from "../../snapshot/snapshot.ts";
+import type { Snapshot, Upstream } from "../../snapshot/snapshot.ts";
 import type { AdapterServices } from "../../upstreams/adapter.ts";
 import { createAdapter } from "../../upstreams/registry.ts";
 
@@ -61,27 +59,14 @@ function buildUpstreams(
   const upstreams = new Map<string, Upstream>();
   for (const [name, settings] of config.upstreams) {
     const earlier = before?.snapshot.upstreams.get(name);
-    // What runs at an upstream goes on running, so its count outlives the configuration.
-    const inFlight = earlier?.inFlight ?? new InFlight(settings.maxInFlight);
-    inFlight.limit = settings.maxInFlight;
     // An adapter may hold credentials that took a while to get, so it is kept as long as it fits.
     const isSame = isSameValue(settings, before?.config.upstreams.get(name));
     const kept = isSame ? earlier?.adapter : undefined;
     const adapter = kept ?? createAdapter(settings, services(name));
-    const drain = buildDraining(settings.drain, earlier?.drain);
-    upstreams.set(name, { name, adapter, timeouts: settings.timeouts, inFlight, drain });
+    const { timeouts, maxInFlight, drain } = settings;
+    upstreams.set(name, { name, adapter, timeouts, maxInFlight, drain });
   }
   return upstreams;
-}
-
-function buildDraining(
-  settings: DrainSettings | undefined,
-  earlier: Draining | undefined,
-): Draining | undefined {
-  if (settings === undefined) return undefined;
-  const places = earlier?.places ?? new InFlight(settings.limit);
-  places.limit = settings.limit;
-  return { timeoutMs: settings.timeoutMs, places };
 }
 
 /** What the listeners accept, under this configuration. */
