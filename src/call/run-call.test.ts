@@ -143,7 +143,12 @@ test("a target that is busy for the retry with a fresh credential counts as busy
     entries += 1;
     return entries === 1 ? { place: freePlace } : fullPool;
   };
-  const capacity = { tryEnter: enter, enter: () => Promise.resolve(enter()) };
+  const capacity = {
+    tryEnter: enter,
+    enter: () => Promise.resolve(enter()),
+    requestPlaces: noRequest,
+    draining: () => undefined,
+  };
   const { error, records } = await run([renewing(server.url, "stale-credential")], { capacity });
   expect([error?.status, server.seen.length]).toEqual([503, 1]);
   expect(error?.message).not.toContain("credential");
@@ -151,11 +156,18 @@ test("a target that is busy for the retry with a fresh credential counts as busy
   expect(records[0]).toMatchObject({ attempts: 1, status: 503 });
 });
 
+const noRequest = (): never => {
+  throw new Error("every request is part of an attempt");
+};
 const freePlace = {
   waitedMs: 0,
   position: undefined,
   settle: () => undefined,
   leave: () => undefined,
+  extend: (count: number) => count,
+  tryOpen: () => true,
+  whenOpen: () => Promise.resolve(true),
+  close: () => undefined,
 };
 const fullPool = { busy: "full", retryAfterMs: 700, position: undefined, waitedMs: 0 } as const;
 

@@ -67,14 +67,6 @@ export function listCandidates(
   return [...ready, ...overflow, ...lastResorts(groups)];
 }
 
-/**
- * How many requests of one call the target may get at once: at most the free slots of its upstream,
- * so that the parts of a call do not refuse each other.
- */
-export function slotsAt({ upstream }: Pick<Candidate, "upstream">): number {
-  return Math.max(1, upstream.inFlight.free);
-}
-
 function isReady({ isEjected, pausedForMs }: TargetView): boolean {
   return !isEjected && pausedForMs === 0;
 }

@@ -2,10 +2,9 @@ import type { Pool } from "../domain/limits/capacity.ts";
 import type { Environment, Model } from "../domain/model.ts";
 import type { Plan } from "../domain/limits/plan.ts";
 import type { RoutingSettings } from "../domain/routing-settings.ts";
-import type { ImageFetchSettings, Timeouts } from "../domain/upstream-settings.ts";
+import type { DrainSettings, ImageFetchSettings, Timeouts } from "../domain/upstream-settings.ts";
 import type { UpstreamAdapter } from "../upstreams/adapter.ts";
 import type { CallHook } from "./call-hooks.ts";
-import type { InFlight } from "./in-flight.ts";
 
 /**
  * The configuration as calls read it, built and validated as a whole. A reload makes a new one;
@@ -30,18 +29,10 @@ export interface Upstream {
   readonly name: string;
   readonly adapter: UpstreamAdapter;
   readonly timeouts: Timeouts;
-  /** Slots for attempts at this upstream. */
-  readonly inFlight: InFlight;
+  /** Limit on concurrent requests. */
+  readonly maxInFlight: number;
   /** Undefined: a stream is aborted when its caller disconnects. */
-  readonly drain: Draining | undefined;
-}
-
-/** Answers of an upstream that are read to the end after their callers have disconnected. */
-export interface Draining {
-  /** Time limit for one answer. */
-  readonly timeoutMs: number;
-  /** Slots for draining answers; without a free one the answer is aborted. */
-  readonly slots: InFlight;
+  readonly drain: DrainSettings | undefined;
 }
 
 export interface CallSettings {

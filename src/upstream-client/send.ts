@@ -26,10 +26,20 @@ export interface SendOptions {
   readonly transport: Transport;
   readonly callerSignal: AbortSignal;
   readonly hosts: Pick<HostProbes, "canConnect">;
-  /** How long to wait for a slot of the upstream. */
-  readonly placeWaitMs: number;
-  /** Whether the call uses provisioned units: it then takes a slot even when none is free. */
-  readonly isGuaranteed: boolean;
+  /** One is opened for the request and closed when its connection ends. */
+  readonly places: RequestPlaces;
+}
+
+/** The places at the upstream that requests of one attempt share. */
+export interface RequestPlaces {
+  tryOpen(): boolean;
+  /** False at the timeout, or once the signal has fired. */
+  whenOpen(wait: {
+    readonly callerSignal: AbortSignal;
+    readonly patienceMs: number;
+    readonly clock: Clock;
+  }): Promise<boolean>;
+  close(): void;
 }
 
 /** How much of an error body is read; error details come first. */
@@ -43,14 +53,13 @@ export async function send(
   request: UpstreamRequest,
   options: SendOptions,
 ): Promise<UpstreamAnswer> {
-  const { upstream } = options;
+  const { upstream, places } = options;
   if (options.callerSignal.aborted) throw whyEnded(options.callerSignal);
-  if (options.isGuaranteed) upstream.inFlight.enterAnyway();
-  else if (!upstream.inFlight.tryEnter()) await waitForSlot(options);
+  if (!places.tryOpen()) await waitForPlace(options);
   // A stream is long-lived; its watchdog must not keep the request body in memory.
   const { url } = request;
   const watchdog = new Watchdog({
-    onStop: () => upstream.inFlight.leave(),
+    onStop: () => places.close(),
     timeouts: options.timeouts,
     endsAt: options.endsAt,
     clock: options.clock,
@@ -75,20 +84,15 @@ export async function send(
   }
 }
 
-async function waitForSlot(options: SendOptions): Promise<void> {
-  const { upstream, callerSignal, placeWaitMs: patienceMs, clock } = options;
-  const entry = { signal: callerSignal, patienceMs, clock };
-  const hasSlot = patienceMs > 0 && (await upstream.inFlight.enter(entry));
-  if (hasSlot && !callerSignal.aborted) return;
-  // The caller may disconnect at the moment a slot is granted.
-  if (hasSlot) upstream.inFlight.leave();
+/** Other requests of the attempt hold its places, which come free one by one. */
+async function waitForPlace({ places, callerSignal, clock, timeouts }: SendOptions): Promise<void> {
+  const isOpen = await places.whenOpen({ callerSignal, clock, patienceMs: timeouts.firstByteMs });
+  if (isOpen && !callerSignal.aborted) return;
+  // The caller may disconnect at the moment a place is granted.
+  if (isOpen) places.close();
   if (callerSignal.aborted) throw whyEnded(callerSignal);
-  throw noSlot();
-}
-
-export function noSlot(): UpstreamFailure {
   const message = "max_in_flight is reached";
-  return new UpstreamFailure({ kind: "overloaded", message, isOwn: true });
+  throw new UpstreamFailure({ kind: "overloaded", message, isOwn: true });
 }
 
 interface AnswerParts {

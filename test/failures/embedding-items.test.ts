@@ -1,7 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import type { Call } from "../../src/snapshot/call.ts";
 import { runEmbeddings, type EmbeddingCall } from "../../src/call/embeddings/embedding-call.ts";
-import { InFlight } from "../../src/snapshot/in-flight.ts";
 import type { Upstream } from "../../src/snapshot/snapshot.ts";
 import {
   adapterOf,
@@ -58,7 +57,7 @@ class VectorServer implements AsyncDisposable {
   upstream(name: string, batchLimit: number, values: Partial<Upstream> = {}): Upstream {
     const embeddings = { batchLimit: () => batchLimit };
     const adapter = adapterOf(`http://127.0.0.1:${this.#server.port}/v1`, { embeddings });
-    return upstreamOf(name, { adapter, inFlight: new InFlight(100), timeouts, ...values });
+    return upstreamOf(name, { adapter, maxInFlight: 100, timeouts, ...values });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -219,11 +218,11 @@ test("a refusal of what one input says ends the others at once", async () => {
     return input === "text 3" ? refusal(400) : "hang";
   });
   const upstream = server.upstream("up", 1);
-  const { services, records } = pipelineOf();
+  const { services, records, placesAt } = pipelineOf();
   const error = await gatewayErrorOf(runEmbeddings(callAt([upstream]), embedding(50), services));
   expect([error.status, server.seen.length <= 6]).toEqual([400, true]);
   while (server.closed < server.seen.length - 2) await Bun.sleep(1);
-  expect(upstream.inFlight.count).toBe(0);
+  expect(placesAt(upstream).count).toBe(0);
   expect(records[0]).toMatchObject({ outcome: "failed", inputTokens: 2 });
 });
 
@@ -256,13 +255,13 @@ test("a wait ends with the caller", async () => {
   );
   const upstream = limited.upstream("up", 1);
   const leaving = new AbortController();
-  const { services, records, failures } = pipelineOf();
+  const { services, records, failures, placesAt } = pipelineOf();
   const call = callAt([upstream], { signal: leaving.signal });
   const failed = gatewayErrorOf(runEmbeddings(call, embedding(6), services));
   while (failures.length < 5) await Bun.sleep(1);
   leaving.abort();
   expect((await failed).status).toBe(499);
   expect(limited.seen).toHaveLength(6);
-  expect(upstream.inFlight.count).toBe(0);
+  expect(placesAt(upstream).count).toBe(0);
   expect(records[0]).toMatchObject({ outcome: "abandoned", status: 499 });
 });

@@ -2,7 +2,6 @@ import { afterEach, expect, test } from "bun:test";
 import type { ChatEvent, ChatRequest } from "../../src/domain/chat/chat.ts";
 import type { Call } from "../../src/snapshot/call.ts";
 import { openChatStream, runChat } from "../../src/call/chat/chat-call.ts";
-import { InFlight } from "../../src/snapshot/in-flight.ts";
 import type { MeteredStream } from "../../src/call/metering/metered-stream.ts";
 import type { Upstream } from "../../src/snapshot/snapshot.ts";
 import {
@@ -54,7 +53,7 @@ class OneChoiceServer implements AsyncDisposable {
   upstream(name: string, values: Partial<Upstream> = {}): Upstream {
     const chat = { takesChoiceCount: false };
     const adapter = adapterOf(`http://127.0.0.1:${this.#server.port}/v1`, { chat });
-    return upstreamOf(name, { adapter, inFlight: new InFlight(100), timeouts, ...values });
+    return upstreamOf(name, { adapter, maxInFlight: 100, timeouts, ...values });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -186,12 +185,13 @@ test("choices never take more places than the upstream has free", async () => {
     await until(() => server.open === 3 || server.bodies.length === 7);
     return whole(`text ${order}`);
   });
-  const upstream = server.upstream("up", { inFlight: new InFlight(4) });
-  upstream.inFlight.tryEnter();
-  const { answer } = await runChat(callAt([upstream]), chat(7), pipelineOf().services);
+  const upstream = server.upstream("up", { maxInFlight: 4 });
+  const { services, placesAt } = pipelineOf();
+  placesAt(upstream).tryTake();
+  const { answer } = await runChat(callAt([upstream]), chat(7), services);
   expect(answer.choices).toHaveLength(7);
   expect(server.mostOpen).toBe(3);
-  expect(upstream.inFlight.count).toBe(1);
+  expect(placesAt(upstream).count).toBe(1);
 });
 
 test("the first refusal ends the other choices, and what was answered is accounted for", async () => {
@@ -201,17 +201,17 @@ test("the first refusal ends the other choices, and what was answered is account
     return order === 3 ? refusal(400) : never;
   });
   const upstream = server.upstream("up");
-  const { services, records } = pipelineOf();
+  const { services, records, placesAt } = pipelineOf();
   const error = await gatewayErrorOf(runChat(callAt([upstream]), chat(5), services));
   expect(error.status).toBe(400);
   await until(() => server.closed === 3);
-  expect(upstream.inFlight.count).toBe(0);
+  expect(placesAt(upstream).count).toBe(0);
   expect(records).toHaveLength(1);
   expect(records[0]).toMatchObject({ outcome: "failed", inputTokens: 10, outputTokens: 3 });
 });
 
 /** One place, so that choices go one after the other and a refusal comes after answers. */
-const inTurn = () => ({ inFlight: new InFlight(1) });
+const inTurn = () => ({ maxInFlight: 1 });
 
 test("a throttled choice sends what is not answered yet to the next target", async () => {
   const limited = serve((order) => (order === 2 ? refusal(429) : whole(`first ${order}`)));
@@ -333,13 +333,13 @@ test("a choice that is refused before its first event is no error frame: the nex
   );
   const sound = serve(() => wholeStream(["b"]));
   const first = limited.upstream("first");
-  const { services, records } = pipelineOf();
+  const { services, records, placesAt } = pipelineOf();
   const call = callAt([first, sound.upstream("second")]);
   const { answer } = await openChatStream(call, chat(3, true), services);
   const events = await eventsOf(answer);
   expect([0, 1, 2].map((choice) => textOf(events, choice))).toEqual(["b", "b", "b"]);
   await until(() => limited.closed === 2);
-  expect(first.inFlight.count).toBe(0);
+  expect(placesAt(first).count).toBe(0);
   expect(records[0]).toMatchObject({ attempts: 2, outcome: "completed" });
 });
 
@@ -350,12 +350,12 @@ test("a choice that breaks off ends the others and the call", async () => {
       : stream([frame(delta("a")), never]),
   );
   const upstream = server.upstream("up");
-  const { services, records } = pipelineOf();
+  const { services, records, placesAt } = pipelineOf();
   const { answer } = await openChatStream(callAt([upstream]), chat(3, true), services);
   const error = await gatewayErrorOf(eventsOf(answer));
   expect([error.status, error.code]).toEqual([503, "model_unavailable"]);
   await until(() => server.closed >= 2);
-  expect(upstream.inFlight.count).toBe(0);
+  expect(placesAt(upstream).count).toBe(0);
   expect(records).toHaveLength(1);
   expect(records[0]).toMatchObject({ outcome: "failed", outputTokens: 3, inputTokens: 300 });
 });
@@ -363,12 +363,12 @@ test("a choice that breaks off ends the others and the call", async () => {
 test("a caller that leaves closes the streams of all choices", async () => {
   const server = serve(() => stream([frame(delta("a")), never]));
   const upstream = server.upstream("up");
-  const { services, records } = pipelineOf();
+  const { services, records, placesAt } = pipelineOf();
   const { answer } = await openChatStream(callAt([upstream]), chat(6, true), services);
   await answer.next();
   answer.cancel();
   await until(() => server.closed === 6);
-  expect(upstream.inFlight.count).toBe(0);
+  expect(placesAt(upstream).count).toBe(0);
   expect(records).toHaveLength(1);
   expect(records[0]).toMatchObject({ outcome: "abandoned", status: 499 });
 });
@@ -376,7 +376,7 @@ test("a caller that leaves closes the streams of all choices", async () => {
 test("a caller that leaves while choices are opened closes those as well", async () => {
   const server = serve((order) => (order < 2 ? stream([frame(delta("a")), never]) : never));
   const upstream = server.upstream("up");
-  const { services, records } = pipelineOf();
+  const { services, records, placesAt } = pipelineOf();
   const leaving = new AbortController();
   const call = callAt([upstream], { signal: leaving.signal });
   const opening = gatewayErrorOf(openChatStream(call, chat(4, true), services));
@@ -384,7 +384,7 @@ test("a caller that leaves while choices are opened closes those as well", async
   leaving.abort();
   expect((await opening).status).toBe(499);
   await until(() => server.closed === 4);
-  expect(upstream.inFlight.count).toBe(0);
+  expect(placesAt(upstream).count).toBe(0);
   expect(records).toHaveLength(1);
 });
 
@@ -400,34 +400,34 @@ test.each([
   [1, 3],
 ])("with %d places, each of %d streamed choices waits until it has one", async (places, n) => {
   const server = serve(lingeringStream);
-  const upstream = server.upstream("up", { inFlight: new InFlight(places) });
-  const { services, records } = pipelineOf();
+  const upstream = server.upstream("up", { maxInFlight: places });
+  const { services, records, placesAt } = pipelineOf();
   const { answer } = await openChatStream(callAt([upstream]), chat(n, true), services);
   const events = await eventsOf(answer);
   const texts = Array.from({ length: n }, (_, choice) => textOf(events, choice));
   expect(new Set(texts)).toEqual(new Set(["hello"]));
   expect(server.bodies).toHaveLength(n);
   expect(records[0]).toMatchObject({ attempts: 1, outcome: "completed" });
-  await until(() => upstream.inFlight.count === 0);
+  await until(() => placesAt(upstream).count === 0);
 });
 
 test.each([true, false])(
   "other calls that take every place there is hold up later choices, but break none (streamed: %p)",
   async (isStreamed) => {
     const server = serve(() => (isStreamed ? lingeringStream() : whole("hello")));
-    const inFlight = new InFlight(2);
-    const upstream = server.upstream("up", { inFlight });
+    const upstream = server.upstream("up", { maxInFlight: 2 });
     const call = callAt([upstream]);
-    const { services, records } = pipelineOf();
+    const { services, records, placesAt } = pipelineOf();
+    const places = placesAt(upstream);
     let isOver = false;
     const compete = async (): Promise<void> => {
       while (!isOver) {
-        if (inFlight.tryEnter()) {
+        if (places.tryTake()) {
           await Bun.sleep(5);
-          inFlight.leave();
+          places.giveBack();
         }
         await Promise.resolve();
-        if (inFlight.free === 0) await Bun.sleep(1);
+        if (places.free === 0) await Bun.sleep(1);
       }
     };
     const run = async (): Promise<void> => {
@@ -441,7 +441,7 @@ test.each([true, false])(
     isOver = true;
     await competing;
     expect(records[0]).toMatchObject({ outcome: "completed", inputTokens: 60 });
-    await until(() => inFlight.count === 0);
+    await until(() => places.count === 0);
   },
 );
 
@@ -449,15 +449,15 @@ test("a caller that leaves while a choice waits for its place leaves no request 
   const server = serve((order) =>
     order === 0 ? wholeStream(["hi"]) : stream([frame(delta("a")), never]),
   );
-  const upstream = server.upstream("up", { inFlight: new InFlight(2) });
-  const { services, records } = pipelineOf();
+  const upstream = server.upstream("up", { maxInFlight: 2 });
+  const { services, records, placesAt } = pipelineOf();
   const { answer } = await openChatStream(callAt([upstream]), chat(3, true), services);
   // The place of the first choice is nobody's any more.
-  upstream.inFlight.limit = 1;
+  placesAt(upstream).limit = 1;
   const reading = eventsOf(answer).catch(() => undefined);
-  await until(() => upstream.inFlight.count === 1);
+  await until(() => placesAt(upstream).count === 1);
   answer.cancel();
-  await until(() => upstream.inFlight.count === 0);
+  await until(() => placesAt(upstream).count === 0);
   expect(server.bodies).toHaveLength(2);
   expect(records).toHaveLength(1);
   void reading;

@@ -3,7 +3,6 @@ import type { ChatRequest, ContentPart } from "../../src/domain/chat/chat.ts";
 import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
 import { runChat } from "../../src/call/chat/chat-call.ts";
 import { ImageMemory } from "../../src/call/images/image-memory.ts";
-import { InFlight } from "../../src/snapshot/in-flight.ts";
 import { UpstreamFailure } from "../../src/domain/errors/upstream-failure.ts";
 import type { ImageFetchSettings } from "../../src/domain/upstream-settings.ts";
 import type { Upstream } from "../../src/snapshot/snapshot.ts";
@@ -390,7 +389,7 @@ test("nothing is read for a target that cannot be asked, or has no place", async
     return codec.encode(request, identifier);
   };
   const blind = { ...rest, adapter: { ...adapter, chat: { ...codec, encode } } };
-  const full = { ...upstreamFor("full"), inFlight: new InFlight(0) };
+  const full = { ...upstreamFor("full"), maxInFlight: 0 };
   const urls = [at("/a"), at("/b")];
   const refused = await look({ urls, settings: named, upstreams: [blind] });
   expect([refused.error?.status, refused.error?.code]).toEqual([400, "unsupported_parameter"]);

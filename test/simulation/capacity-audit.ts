@@ -19,6 +19,7 @@ interface Wait {
   readonly accountId: string;
   readonly capacityClass: CapacityClass;
   readonly since: number;
+  readonly upstream: string;
 }
 
 /** What is known of one pool, or of the targets of an upstream that name none. */
@@ -39,6 +40,8 @@ export interface AuditOptions {
   readonly process: string;
   readonly keys: KeyRegister;
   readonly limiter: SharedLimiter;
+  /** Of an upstream, by its name. */
+  readonly placesAt: (upstream: string) => number;
 }
 
 const leastMs = 1e-6;
@@ -88,7 +91,7 @@ export class CapacityAudit implements CapacityGate {
     const { time } = this.#options.world;
     const { keyId, accountId, capacityClass, callId } = wait;
     const since = time.now;
-    const waiting = { keyId, accountId, capacityClass, since };
+    const waiting = { keyId, accountId, capacityClass, since, upstream: where.upstream.name };
     gate.waits.add(waiting);
     let leftAt: number | undefined;
     wait.signal.addEventListener("abort", () => (leftAt = time.now), { once: true });
@@ -110,6 +113,11 @@ export class CapacityAudit implements CapacityGate {
     return this.#entered(gate, wait, entered);
   }
 
+  requestPlaces: CapacityGate["requestPlaces"] = (upstream, terms) =>
+    this.#inner.requestPlaces(upstream, terms);
+
+  draining: CapacityGate["draining"] = (upstream) => this.#inner.draining(upstream);
+
   #entered(gate: Gate, request: PlaceRequest, entered: EnterResult): EnterResult {
     if (!("place" in entered)) {
       this.#checkBusy(gate, request);
@@ -126,6 +134,10 @@ export class CapacityAudit implements CapacityGate {
       waitedMs: place.waitedMs,
       position: place.position,
       settle: (tokens) => place.settle(tokens),
+      extend: (wanted) => place.extend(wanted),
+      tryOpen: () => place.tryOpen(),
+      whenOpen: (wait) => place.whenOpen(wait),
+      close: () => place.close(),
       leave: () => {
         if (isHeld) count(gate, request, -1);
         isHeld = false;
@@ -135,8 +147,8 @@ export class CapacityAudit implements CapacityGate {
   }
 
   /**
-   * Within one account and one class, and with a guarantee within one key, nobody is served before
-   * who came earlier.
+   * Within one account and one class at one upstream, and with a guarantee within one key, nobody is
+   * served before who came earlier.
    */
   #checkOrder(gate: Gate, served: Wait, callId: string): void {
     // Until the limiter has answered nobody is in the queue yet.
@@ -146,7 +158,10 @@ export class CapacityAudit implements CapacityGate {
       const isSame = isProvisioned
         ? other.keyId === served.keyId
         : other.accountId === served.accountId;
-      const isAlike = isSame && other.capacityClass === served.capacityClass;
+      const isAlike =
+        isSame &&
+        other.capacityClass === served.capacityClass &&
+        (isProvisioned || other.upstream === served.upstream);
       if (isAlike && other.since < queuedBefore) {
         this.#wrong(callId, `overtook somebody in the queue of ${gate.name}`);
       }
@@ -225,7 +240,8 @@ export class CapacityAudit implements CapacityGate {
     const gate: Gate = {
       name,
       pool,
-      places: () => (pool === undefined ? upstream.inFlight.limit : (pool.maxInFlight ?? Infinity)),
+      places: () =>
+        pool === undefined ? this.#options.placesAt(upstream.name) : (pool.maxInFlight ?? Infinity),
       held: new Map(),
       heldByKey: new Map(),
       asking: new Set(),

@@ -286,9 +286,10 @@ function checkProcesses({ world, gateways }: Stage): void {
       left(`places of ${pool}`, sumOf(inFlight));
       left(`waiting for ${pool}`, sumOf(queued));
     }
-    for (const { name: upstream, inFlight, drain } of snapshot.upstreams.values()) {
-      left(`places at ${upstream}`, inFlight.count);
-      left(`places for reading on at ${upstream}`, drain?.slots.count ?? 0);
+    for (const upstream of snapshot.upstreams.values()) {
+      const { places: requests, readingOn } = pools.at(upstream);
+      left(`places at ${upstream.name}`, requests.count);
+      left(`places for reading on at ${upstream.name}`, readingOn.count);
     }
     for (const { targets } of world.scenario.models) {
       for (const { id } of targets) {

@@ -3,7 +3,6 @@ import { buildServices } from "../../src/process/wiring/build-services.ts";
 import type { Caller } from "../../src/domain/keys/key.ts";
 import type { Environment, Model } from "../../src/domain/model.ts";
 import type { Plan } from "../../src/domain/limits/plan.ts";
-import { InFlight } from "../../src/snapshot/in-flight.ts";
 import { RefusalLog } from "../../src/admission/refusals/refusal-log.ts";
 import { RunningCalls } from "../../src/call/running-calls.ts";
 import type { PipelineServices } from "../../src/call/services.ts";
@@ -50,7 +49,10 @@ export class GatewayProcess {
   readonly services: PipelineServices;
   readonly ledger: ProcessLedger;
   readonly connections = new Set<Connection>();
-  readonly snapshot: Snapshot;
+  snapshot: Snapshot;
+  /** What upstreams had before. */
+  readonly #places: { readonly name: string; readonly places: number; readonly until: number }[] =
+    [];
   readonly running: RunningCalls;
   readonly places: CapacityAudit;
   readonly pools: RoutingServices["capacity"];
@@ -85,7 +87,13 @@ export class GatewayProcess {
     this.snapshot = this.#makeSnapshot(world.scenario);
     const services = this.#makeServices(name);
     this.pools = services.capacity;
-    this.places = new CapacityAudit(services.capacity, { world, process: name, keys, limiter });
+    this.places = new CapacityAudit(services.capacity, {
+      world,
+      process: name,
+      keys,
+      limiter,
+      placesAt: (upstream) => this.#placesAt(upstream),
+    });
     this.services = {
       ...services,
       capacity: this.places,
@@ -166,10 +174,27 @@ export class GatewayProcess {
 
   #send(url: string, request: TransportRequest): ReturnType<UpstreamModel["send"]> {
     const { name: process, clock, connections } = this;
-    const { upstreams } = this.snapshot;
-    const placesAt = (upstream: string): number => upstreams.get(upstream)?.inFlight.limit ?? 0;
+    const placesAt = (upstream: string, since: number): number => {
+      const before = this.#places.filter(({ name, until }) => name === upstream && until >= since);
+      return Math.max(this.#placesAt(upstream), ...before.map(({ places }) => places));
+    };
     const sender = { process, clock, connections, placesAt };
     return this.#upstreamAt(url).send(sender, new URL(url), request);
+  }
+
+  /** A reload that changes nothing but the places of an upstream. */
+  setPlaces(name: string, maxInFlight: number): void {
+    const upstreams = new Map(this.snapshot.upstreams);
+    const upstream = upstreams.get(name);
+    const until = this.#around.world.time.now;
+    this.#places.push({ name, places: this.#placesAt(name), until });
+    if (upstream !== undefined) upstreams.set(name, { ...upstream, maxInFlight });
+    this.snapshot = { ...this.snapshot, upstreams };
+    this.pools.follow(this.snapshot);
+  }
+
+  #placesAt(upstream: string): number {
+    return this.snapshot.upstreams.get(upstream)?.maxInFlight ?? 0;
   }
 
   #upstreamAt(url: string): UpstreamModel {
@@ -204,8 +229,8 @@ export class GatewayProcess {
     return {
       name,
       timeouts,
-      inFlight: new InFlight(maxInFlight),
-      drain: drain && { timeoutMs: drain.timeoutMs, slots: new InFlight(drain.limit) },
+      maxInFlight,
+      drain,
       adapter: makeAdapter(plan, this.clock),
     };
   }

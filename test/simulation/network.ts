@@ -41,6 +41,10 @@ export class Connection {
     return this.#options.attempt.isProbe;
   }
 
+  get call(): string {
+    return this.#options.attempt.call;
+  }
+
   get upstream(): string {
     return this.#options.attempt.upstream;
   }

@@ -220,10 +220,7 @@ class Run implements Stage {
       case "places":
         this.keys.changedAt = world.time.now;
         for (const { process } of this.gateways) {
-          const upstream = process?.snapshot.upstreams.get(event.upstream);
-          if (process === undefined || upstream === undefined) continue;
-          upstream.inFlight.limit = event.maxInFlight;
-          process.pools.follow(process.snapshot);
+          process?.setPlaces(event.upstream, event.maxInFlight);
         }
         return;
       case "limiter-slow":

@@ -17,7 +17,8 @@ export interface Sender {
   readonly clock: ProcessClock;
   readonly connections: Set<Connection>;
   /** How many requests it has under way at one upstream at most. */
-  readonly placesAt: (upstream: string) => number;
+  /** The most that an upstream had since a time. */
+  readonly placesAt: (upstream: string, since: number) => number;
 }
 
 /** What usually goes wrong; each fault is common enough to be met in a few hundred seeds. */
@@ -203,13 +204,17 @@ export class UpstreamModel {
     return { ...script, headers: { ...script.headers, date } };
   }
 
-  /** Only what was sold is not held to the places that others have taken. */
+  /**
+   * What was sold is not held to the places that others have taken, and an attempt keeps its place,
+   * whatever was sold comes and whatever a reload takes away.
+   */
   #checkPlaces(call: CallRecord, { id }: Attempt, { connections, placesAt }: Sender): void {
     let taken = 0;
-    for (const { upstream, isProbe } of connections) {
-      if (upstream === this.plan.name && !isProbe) taken += 1;
+    for (const { upstream, isProbe, call: other } of connections) {
+      const isSold = this.#world.calls.get(other)?.opened?.capacityClass === "provisioned";
+      if (upstream === this.plan.name && !isProbe && !isSold) taken += 1;
     }
-    const places = placesAt(this.plan.name);
+    const places = placesAt(this.plan.name, call.arrivedAt);
     if (taken < places || call.opened?.capacityClass === "provisioned") return;
     violate(
       this.#world,

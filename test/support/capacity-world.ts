@@ -20,6 +20,8 @@ export const plainPool: Pool = {
 };
 
 const plainAccount = "account";
+/** What of pools is to be seen is not to be held up by upstreams. */
+const roomy = upstreamOf("up", { maxInFlight: Infinity });
 
 /** A call that asked for a place and waits for it, or has been told. */
 export interface Asked {
@@ -34,6 +36,8 @@ export interface Asked {
 export interface HowToAsk {
   /** Default: the pool `shared`. */
   readonly at?: string;
+  /** Of the pool's target; default `up`. */
+  readonly upstream?: string;
   /** Default 0. */
   readonly patienceMs?: number;
   readonly onPlace?: (place: Place) => void;
@@ -102,7 +106,7 @@ export class CapacityWorld {
 
   /** Asks at a pool, or with `upstream:<name>` at an upstream, and waits so long at most. */
   ask(wish: Partial<PlaceRequest> = {}, how: HowToAsk = {}): Asked {
-    const { at = "shared", patienceMs = 0, onPlace } = how;
+    const { at = "shared", upstream, patienceMs = 0, onPlace } = how;
     const request = this.#requestFor(wish);
     const caller = new AbortController();
     const leave = (): void => caller.abort();
@@ -111,7 +115,7 @@ export class CapacityWorld {
     const { signal } = caller;
     const { snapshot } = this;
     const wait = { ...request, snapshot, signal, patienceMs };
-    void this.capacity.enter(this.#where(at), wait).then((result) => {
+    void this.capacity.enter(this.#where(at, upstream), wait).then((result) => {
       asked.result = result;
       asked.endedAt = this.time.now;
       if ("place" in result) onPlace?.(result.place);
@@ -133,6 +137,10 @@ export class CapacityWorld {
 
   held(capacityClass: CapacityClass, pool = "shared"): number {
     return this.#viewOf(pool)?.inFlight[capacityClass] ?? 0;
+  }
+
+  requestsAt(upstream: string): number {
+    return this.capacity.at(upstreamOf(upstream)).places.count;
   }
 
   queued(capacityClass: CapacityClass, pool = "shared"): number {
@@ -165,12 +173,13 @@ export class CapacityWorld {
     return this.capacity.views().find((view) => view.name === name);
   }
 
-  #where(at: string) {
+  #where(at: string, ofPool = roomy.name) {
     const [kind, name = ""] = at.split(":");
-    const upstream = kind === "upstream" ? name : "up";
+    const upstream = kind === "upstream" ? name : ofPool;
     return {
       target: targetOf(upstream, kind === "upstream" ? {} : { pool: at }),
-      upstream: this.#snapshot.upstreams.get(upstream) ?? upstreamOf(upstream),
+      upstream:
+        this.#snapshot.upstreams.get(upstream) ?? upstreamOf(upstream, { maxInFlight: Infinity }),
     };
   }
 }
@@ -188,7 +197,7 @@ export function isServed({ result }: Asked): boolean {
 
 function snapshotWith(pools: readonly Pool[], upstreams: readonly Upstream[]): Snapshot {
   return {
-    ...snapshotOf(upstreams.length === 0 ? ["up"] : upstreams),
+    ...snapshotOf(upstreams.length === 0 ? [roomy] : upstreams),
     pools: new Map(pools.map((pool) => [pool.name, pool])),
   };
 }

@@ -13,13 +13,13 @@ import { plainCall, type Call } from "../../src/snapshot/call.ts";
 import { TokenEstimator } from "../../src/admission/estimate/estimate.ts";
 import { ImageMemory, imageMemoryBytes } from "../../src/call/images/image-memory.ts";
 import { fetchTransport } from "../../src/upstream-client/transport.ts";
-import { InFlight } from "../../src/snapshot/in-flight.ts";
 import { RunningCalls } from "../../src/call/running-calls.ts";
 import type { PipelineServices } from "../../src/call/services.ts";
 import type { ImageFetchSettings } from "../../src/domain/upstream-settings.ts";
 import type { Snapshot, Upstream } from "../../src/snapshot/snapshot.ts";
 import { plainKey } from "./plain-key.ts";
 import { KeptLedger } from "./ledger-fixtures.ts";
+import type { UpstreamPlaces } from "../../src/admission/places/upstream-places.ts";
 import type { LimitStore } from "../../src/store/store.ts";
 import { createMemoryLimitStore } from "../../src/store/coordinator/memory/limit-store.ts";
 import type { ChatCodec, EmbeddingCodec, UpstreamAdapter } from "../../src/upstreams/adapter.ts";
@@ -54,7 +54,7 @@ export function upstreamOf(name: string, values: Partial<Upstream> = {}): Upstre
       readFailure: () => ({ kind: "unavailable", message: "" }),
     },
     timeouts: { connectMs: 1_000, firstByteMs: 2_000, idleMs: 3_000, totalMs: 4_000 },
-    inFlight: new InFlight(10),
+    maxInFlight: 10,
     drain: undefined,
     ...values,
   };
@@ -176,6 +176,7 @@ export interface TestPipeline {
   readonly records: readonly UsageRecord[];
   readonly failures: readonly UpstreamFailure[];
   readonly running: RunningCalls;
+  readonly placesAt: (upstream: Upstream) => UpstreamPlaces;
 }
 
 export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline {
@@ -190,6 +191,7 @@ export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline
     scopeLimit: 10,
   });
   const running = new RunningCalls(() => true, undefined, values.clock);
+  const routing = routingOf(clock, limits);
   const services: PipelineServices = {
     clock,
     random,
@@ -203,7 +205,7 @@ export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline
     resolveHost: () => Promise.resolve([]),
     imageMemory: new ImageMemory(imageMemoryBytes),
     running,
-    ...routingOf(clock, limits),
+    ...routing,
     onRetryDecided: () => undefined,
     overload: { refusesAdmitted: () => false, refusal: () => overloaded(0) },
     onAttemptFailed: (_call, _candidate, failure) => void failures.push(failure),
@@ -211,7 +213,8 @@ export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline
     onHookFailed: () => undefined,
     ...values,
   };
-  return { services, records: ledger.closed, failures, running };
+  const placesAt = (upstream: Upstream): UpstreamPlaces => routing.capacity.at(upstream).places;
+  return { services, records: ledger.closed, failures, running, placesAt };
 }
 
 /** Targets without a past, and room for every call. */

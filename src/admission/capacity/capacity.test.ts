@@ -7,10 +7,9 @@ import {
 } from "../../../test/support/capacity-world.ts";
 import { upstreamOf } from "../../../test/support/pipeline-fixtures.ts";
 import type { TokenLimits } from "../../store/store.ts";
-import { InFlight } from "../../snapshot/in-flight.ts";
 import type { Place, PlaceRequest } from "./place.ts";
 
-const upstream = upstreamOf("up", { inFlight: new InFlight(2) });
+const upstream = upstreamOf("up", { maxInFlight: 2 });
 const atUpstream = { at: "upstream:up" };
 
 describe("an upstream without a pool", () => {
@@ -39,10 +38,10 @@ describe("an upstream without a pool", () => {
     const world = new CapacityWorld({ upstreams: [upstream] });
     const held = [1, 2].map(() => placeOf(world.ask({}, atUpstream)));
     const waiting = world.ask({}, { ...atUpstream, patienceMs: 60_000 });
-    world.reload([], [upstreamOf("up", { inFlight: new InFlight(3) })]);
+    world.reload([], [upstreamOf("up", { maxInFlight: 3 })]);
     world.pass(0);
     expect(isServed(waiting)).toBe(true);
-    world.reload([], [upstreamOf("up", { inFlight: new InFlight(1) })]);
+    world.reload([], [upstreamOf("up", { maxInFlight: 1 })]);
     held[0]?.leave();
     held[1]?.leave();
     expect(world.tryAsk({}, atUpstream.at)).toMatchObject({ busy: "full" });

@@ -4,9 +4,11 @@ import type { CapacityClass } from "../../domain/usage/usage.ts";
 import type { TokenLimits } from "../../store/store.ts";
 import type { Candidate } from "../../routing/candidates.ts";
 import type { Snapshot, Upstream } from "../../snapshot/snapshot.ts";
-import type { CapacityGate, EnterResult, PlaceRequest, PlaceWait } from "./place.ts";
+import type { CapacityGate, Draining, EnterResult, PlaceRequest, PlaceWait } from "./place.ts";
 import { boundsOfPool, boundsOfUpstream, type PoolBounds, type PoolUnits } from "./pool-bounds.ts";
 import { PoolGate } from "./pool-gate.ts";
+import { RequestPlaces, type RequestTerms } from "../places/request-places.ts";
+import { UpstreamPlaces } from "../places/upstream-places.ts";
 import type { Waited } from "./waiter.ts";
 
 export interface CapacityOptions {
@@ -32,19 +34,28 @@ export interface PoolView extends PoolName {
 type Where = Pick<Candidate, "target" | "upstream">;
 
 /** A gate and what its bounds are read from: the newest that is known of it. */
-interface Entry<Source> {
+interface PoolEntry {
   readonly gate: PoolGate;
-  source: Source;
+  source: Pool;
+}
+
+interface UpstreamEntry {
+  readonly places: UpstreamPlaces;
+  /** For answers that are read on for nobody. */
+  readonly readingOn: UpstreamPlaces;
+  /** Of its targets that name no pool; undefined until one is tried. */
+  gate: PoolGate | undefined;
+  draining: Draining | undefined;
 }
 
 /**
- * The places of all pools. One for the process: a reload changes bounds and cuts nobody. Whoever
+ * The places of all pools and upstreams. One for the process: a reload changes bounds and cuts nobody. Whoever
  * replaces the snapshot says so with `follow`.
  */
 export class Capacity implements CapacityGate {
   readonly #options: CapacityOptions;
-  readonly #pools = new Map<string, Entry<Pool>>();
-  readonly #upstreams = new Map<string, Entry<Upstream>>();
+  readonly #pools = new Map<string, PoolEntry>();
+  readonly #upstreams = new Map<string, UpstreamEntry>();
   #newest: Snapshot | undefined;
 
   constructor(options: CapacityOptions) {
@@ -57,19 +68,46 @@ export class Capacity implements CapacityGate {
     request: PlaceRequest,
     snapshot: Snapshot,
   ): EnterResult | Promise<EnterResult> {
-    return this.#gateOf(where, snapshot).tryEnter(request);
+    const entry = this.at(where.upstream, snapshot);
+    return this.#gateOf(where, snapshot, entry).tryEnter(request, entry.places);
   }
 
   /** Waits for a place in the fair queue of the pool. */
   enter(where: Where, wait: PlaceWait): Promise<EnterResult> {
-    return this.#gateOf(where, wait.snapshot).enter(wait, wait);
+    const entry = this.at(where.upstream, wait.snapshot);
+    return this.#gateOf(where, wait.snapshot, entry).enter(wait, entry.places);
+  }
+
+  requestPlaces(upstream: Upstream, { isBound }: RequestTerms): RequestPlaces {
+    return new RequestPlaces(this.at(upstream).places, isBound, 0);
+  }
+
+  draining(upstream: Upstream): Draining | undefined {
+    const { drain } = upstream;
+    if (drain === undefined) return undefined;
+    const entry = this.at(upstream);
+    const { timeoutMs } = drain;
+    if (entry.draining?.timeoutMs !== timeoutMs) {
+      entry.draining = { timeoutMs, places: entry.readingOn };
+    }
+    return entry.draining;
   }
 
   /** From now on the bounds are those of this snapshot. Forgets what it no longer has. */
   follow(snapshot: Snapshot): void {
     this.#newest = snapshot;
-    followIn(this.#pools, snapshot.pools);
-    followIn(this.#upstreams, snapshot.upstreams);
+    for (const [name, entry] of this.#upstreams) {
+      const upstream = snapshot.upstreams.get(name);
+      if (upstream !== undefined) setLimits(entry, upstream);
+      else if (isUnused(entry)) this.#upstreams.delete(name);
+    }
+    for (const [name, entry] of this.#pools) {
+      const pool = snapshot.pools.get(name);
+      if (pool !== undefined) entry.source = pool;
+      else if (entry.gate.isIdle) this.#pools.delete(name);
+    }
+    for (const { gate } of this.#upstreams.values()) gate?.serve();
+    for (const { gate } of this.#pools.values()) gate.serve();
   }
 
   /** Lets those who wait in at once after units of a pool were sold or given back. */
@@ -80,12 +118,19 @@ export class Capacity implements CapacityGate {
   views(): readonly PoolView[] {
     return [
       ...[...this.#pools].map(([name, { gate }]) => viewOf({ kind: "pool", name }, gate)),
-      ...[...this.#upstreams].map(([name, { gate }]) => viewOf({ kind: "upstream", name }, gate)),
+      ...[...this.#upstreams].flatMap(([name, { gate }]) =>
+        gate === undefined ? [] : [viewOf({ kind: "upstream", name }, gate)],
+      ),
     ];
   }
 
-  #gateOf({ target, upstream }: Where, snapshot: Snapshot): PoolGate {
-    if (this.#newest === undefined) this.follow(snapshot);
+  /** What is known of an upstream. */
+  at(called: Upstream, snapshot?: Snapshot): UpstreamEntry {
+    if (this.#newest === undefined && snapshot !== undefined) this.follow(snapshot);
+    return this.#upstreams.get(called.name) ?? this.#addUpstream(called);
+  }
+
+  #gateOf({ target, upstream }: Where, snapshot: Snapshot, entry: UpstreamEntry): PoolGate {
     if (target.pool !== undefined) {
       const known = this.#pools.get(target.pool);
       if (known !== undefined) return known.gate;
@@ -93,14 +138,14 @@ export class Capacity implements CapacityGate {
       const pool = this.#newest?.pools.get(target.pool) ?? snapshot.pools.get(target.pool);
       if (pool !== undefined) return this.#addPool(pool);
     }
-    const known = this.#upstreams.get(upstream.name);
-    return known === undefined ? this.#addUpstream(upstream) : known.gate;
+    const { name } = upstream;
+    return (entry.gate ??= this.#newGate({ kind: "upstream", name }, () => boundsOfUpstream));
   }
 
   #addPool(pool: Pool): PoolGate {
     const { name } = pool;
     const { units } = this.#options;
-    const entry: Entry<Pool> = {
+    const entry: PoolEntry = {
       source: pool,
       gate: this.#newGate({ kind: "pool", name }, () => boundsOfPool(entry.source, units)),
     };
@@ -108,14 +153,17 @@ export class Capacity implements CapacityGate {
     return entry.gate;
   }
 
-  #addUpstream(called: Upstream): PoolGate {
+  #addUpstream(called: Upstream): UpstreamEntry {
     const { name } = called;
-    const entry: Entry<Upstream> = {
-      source: this.#newest?.upstreams.get(name) ?? called,
-      gate: this.#newGate({ kind: "upstream", name }, () => boundsOfUpstream(entry.source)),
+    const entry = {
+      places: new UpstreamPlaces(0),
+      readingOn: new UpstreamPlaces(0),
+      gate: undefined,
+      draining: undefined,
     };
+    setLimits(entry, this.#newest?.upstreams.get(name) ?? called);
     this.#upstreams.set(name, entry);
-    return entry.gate;
+    return entry;
   }
 
   #newGate(place: PoolName, bounds: () => PoolBounds): PoolGate {
@@ -126,23 +174,20 @@ export class Capacity implements CapacityGate {
       scopeId: `${place.kind}:${place.name}`,
       bounds,
       unitsOf: (keyId) => (place.kind === "pool" ? units.unitsOf(place.name, keyId) : 0),
+      passesUpstreams: place.kind === "pool",
       queueLimit: () => settings().queueLimit,
       onWaited: (waited) => onWaited?.(place, waited),
     });
   }
 }
 
-function followIn<Source>(
-  entries: Map<string, Entry<Source>>,
-  newest: ReadonlyMap<string, Source>,
-): void {
-  for (const [name, entry] of entries) {
-    const source = newest.get(name);
-    if (source === undefined && entry.gate.isIdle) entries.delete(name);
-    if (source === undefined) continue;
-    entry.source = source;
-    entry.gate.serve();
-  }
+function setLimits({ places, readingOn }: UpstreamEntry, upstream: Upstream): void {
+  places.limit = upstream.maxInFlight;
+  readingOn.limit = upstream.drain?.limit ?? 0;
+}
+
+function isUnused({ gate, places, readingOn }: UpstreamEntry): boolean {
+  return gate?.isIdle !== false && places.count === 0 && readingOn.count === 0;
 }
 
 function viewOf(place: PoolName, gate: PoolGate): PoolView {

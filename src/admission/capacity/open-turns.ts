@@ -1,4 +1,4 @@
-import type { FairQueue } from "./fair-queue.ts";
+import type { FairQueue } from "../places/queue/fair-queue.ts";
 import type { PlaceRequest } from "./place.ts";
 import type { PoolTokens } from "./pool-tokens.ts";
 import type { Waiter } from "./waiter.ts";
@@ -8,6 +8,7 @@ export class OpenTurns {
   readonly #queue: FairQueue<Waiter>;
   readonly #tokens: PoolTokens;
   #courtesyMs = 0;
+  #isHeldUp = false;
 
   constructor(queue: FairQueue<Waiter>, tokens: PoolTokens) {
     this.#queue = queue;
@@ -19,14 +20,31 @@ export class OpenTurns {
     return this.#courtesyMs;
   }
 
-  /** Whose turn it is; where that one has to leave some to lighter ones, the first of these. */
-  next(openTokens: number | undefined): Waiter | undefined {
+  /** Whether the pool had room for those who wait, and their upstreams had none. */
+  get isHeldUp(): boolean {
+    return this.#isHeldUp;
+  }
+
+  /** Nobody's turn: the pool itself has no room. */
+  stop(): void {
+    this.#isHeldUp = false;
+  }
+
+  /**
+   * Whose turn it is of those who may enter; where that one has to leave some to lighter ones, the
+   * first of these.
+   */
+  next(openTokens: number | undefined, mayEnter: (waiter: Waiter) => boolean): Waiter | undefined {
     this.#courtesyMs = 0;
     const first = this.#queue.firstOpen();
-    if (first === undefined || openTokens === undefined) return first;
-    const courtesyMs = this.#tokens.courtesyMs(first.request, openTokens);
-    if (courtesyMs === 0) return first;
-    const light = this.#queue.findOpen(({ request }) => this.#tokens.isLight(request, openTokens));
+    const next = first === undefined || mayEnter(first) ? first : this.#queue.findAnyOpen(mayEnter);
+    this.#isHeldUp = first !== undefined && next === undefined;
+    if (next === undefined || openTokens === undefined) return next;
+    const courtesyMs = this.#tokens.courtesyMs(next.request, openTokens);
+    if (courtesyMs === 0) return next;
+    const light = this.#queue.findOpen(
+      (waiter) => mayEnter(waiter) && this.#tokens.isLight(waiter.request, openTokens),
+    );
     if (light === undefined) this.#courtesyMs = courtesyMs;
     return light;
   }

@@ -1,6 +1,8 @@
 import type { CapacityClass } from "../../domain/usage/usage.ts";
 import type { Candidate } from "../../routing/candidates.ts";
-import type { Snapshot } from "../../snapshot/snapshot.ts";
+import type { RequestPlaces, RequestTerms } from "../places/request-places.ts";
+import type { UpstreamPlaces } from "../places/upstream-places.ts";
+import type { Snapshot, Upstream } from "../../snapshot/snapshot.ts";
 
 /** For whom a place is. */
 export interface PlaceHolder {
@@ -17,8 +19,11 @@ export interface PlaceRequest extends PlaceHolder {
   readonly tokens: number;
 }
 
-/** A place that a call holds while an attempt of it runs. Each of its ends counts once. */
-export interface Place {
+/**
+ * What a call holds while an attempt of it runs: a place at the pool, and at the upstream one for
+ * each of its requests. Each of its ends counts once.
+ */
+export interface Place extends Pick<RequestPlaces, "extend" | "tryOpen" | "whenOpen" | "close"> {
   readonly waitedMs: number;
   /** In the queue, from 1, when it had to wait. */
   readonly position: number | undefined;
@@ -58,7 +63,15 @@ export interface PlaceWait extends PlaceRequest {
   readonly patienceMs: number;
 }
 
-/** Places at the pools of targets; a target without a pool belongs to its upstream's own. */
+/** Answers of one upstream that are read on after their callers have left. */
+export interface Draining {
+  /** For one answer. */
+  readonly timeoutMs: number;
+  /** Taken while one is read on; without a free one it is aborted. */
+  readonly places: Pick<UpstreamPlaces, "tryTake" | "giveBack">;
+}
+
+/** Places at the pools of targets, and at their upstreams; a target without a pool belongs to its upstream's own. */
 export interface CapacityGate {
   /** Synchronous for targets without a pool. */
   tryEnter(
@@ -67,4 +80,8 @@ export interface CapacityGate {
     snapshot: Snapshot,
   ): EnterResult | Promise<EnterResult>;
   enter(candidate: Pick<Candidate, "target" | "upstream">, wait: PlaceWait): Promise<EnterResult>;
+  /** Of a request that is part of no attempt. */
+  requestPlaces(upstream: Upstream, terms: RequestTerms): RequestPlaces;
+  /** Undefined: a stream whose caller has left is aborted. */
+  draining(upstream: Upstream): Draining | undefined;
 }

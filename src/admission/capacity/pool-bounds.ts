@@ -7,7 +7,6 @@ import {
   type Pool,
   type UnitHoldings,
 } from "../../domain/limits/capacity.ts";
-import type { Upstream } from "../../snapshot/snapshot.ts";
 
 /** What a pool can take. Asked anew for every decision, so that changes hold at once. */
 export interface PoolBounds {
@@ -45,15 +44,12 @@ export function boundsOfPool(pool: Pool, units: PoolUnits): PoolBounds {
   };
 }
 
-/** Of all targets of an upstream that name no pool: its places, for everybody. */
-export function boundsOfUpstream({ inFlight }: Pick<Upstream, "inFlight">): PoolBounds {
-  const { limit } = inFlight;
-  return {
-    places: limit,
-    openPlaces: limit,
-    keptPlaces: 0,
-    ownPlaces: () => 0,
-    openTokens: undefined,
-    isDedicated: false,
-  };
-}
+/** Of all targets of an upstream that name no pool: what the upstream has is for everybody. */
+export const boundsOfUpstream: PoolBounds = {
+  places: Infinity,
+  openPlaces: Infinity,
+  keptPlaces: 0,
+  ownPlaces: () => 0,
+  openTokens: undefined,
+  isDedicated: false,
+};

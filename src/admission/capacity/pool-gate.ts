@@ -1,15 +1,23 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
 import type { LimitDecision, TokenLimits } from "../../store/store.ts";
-import { FairQueue } from "./fair-queue.ts";
-import { HeldCount } from "./held-count.ts";
-import { HeldPlace, type PlaceKeeper } from "./held-place.ts";
+import { FairQueue } from "../places/queue/fair-queue.ts";
+import type { PlaceKeeper } from "./held-place.ts";
+import { GatePoll } from "./gate-poll.ts";
 import { LeavePace } from "./leave-pace.ts";
 import { OpenTurns } from "./open-turns.ts";
-import { busy, type BusyReason, type EnterResult, type PlaceRequest } from "./place.ts";
+import {
+  busy,
+  type BusyReason,
+  type EnterResult,
+  type PlaceRequest,
+  type PlaceWait,
+} from "./place.ts";
 import type { PoolBounds } from "./pool-bounds.ts";
+import { PoolPlaces } from "./pool-places.ts";
 import { PoolTokens, type Reservation } from "./pool-tokens.ts";
-import { Waiter, type Patience, type Waited } from "./waiter.ts";
+import type { UpstreamPlaces } from "../places/upstream-places.ts";
+import { Waiter, type Waited } from "./waiter.ts";
 
 export interface PoolGateOptions {
   readonly clock: Clock;
@@ -18,14 +26,12 @@ export interface PoolGateOptions {
   readonly scopeId: string;
   readonly bounds: () => PoolBounds;
   readonly unitsOf: (keyId: string) => number;
+  /** Whether calls within guarantees are not held to the places that others have at upstreams. */
+  readonly passesUpstreams: boolean;
   /** Most that wait in one lane of the queue. */
   readonly queueLimit: () => number;
   readonly onWaited: (waited: Waited) => void;
 }
-
-/** How often those who wait are looked at though nothing seems to have happened. */
-const pollMs = 1_000;
-const leastPollMs = 5;
 
 /** One pool: who holds its places, and who waits for one. */
 export class PoolGate {
@@ -34,37 +40,40 @@ export class PoolGate {
   readonly #tokens: PoolTokens;
   readonly #turns: OpenTurns;
   readonly #keeper: PlaceKeeper = {
+    isBound: ({ capacityClass }) =>
+      capacityClass !== "provisioned" || !this.#options.passesUpstreams,
     settle: (reservation, used) => {
       this.#tokens.settle(reservation, used);
       if (used < reservation.tokens && this.#hasWaiting()) this.serve();
     },
     takeBack: (holder) => {
-      this.#held.giveBack(holder);
+      this.#places.held.giveBack(holder);
       this.#pace.left(this.#options.clock.monotonic());
       if (this.#hasWaiting()) this.serve();
     },
   };
+  readonly #serve = (): void => this.serve();
+  readonly #places: PoolPlaces;
   readonly #pace = new LeavePace();
-  readonly #held = new HeldCount();
   #isServing = false;
   #hasToServeAgain = false;
   /** Whether the store is being asked for the tokens of who is first. */
   #isAsking = false;
   /** Something happened since that may change the answer. */
   #isAnswerOld = false;
-  /** When the tokens that were refused last are free; monotonic. */
-  #tokensAt = 0;
-  #cancelPoll: (() => void) | undefined;
+  readonly #poll: GatePoll;
 
   constructor(options: PoolGateOptions) {
     this.#options = options;
     this.#queue = new FairQueue(options.queueLimit, options.unitsOf);
     this.#tokens = new PoolTokens(options);
     this.#turns = new OpenTurns(this.#queue, this.#tokens);
+    this.#poll = new GatePoll(options.clock, this.#serve);
+    this.#places = new PoolPlaces({ keeper: this.#keeper, onRoom: this.#serve });
   }
 
   held(capacityClass: CapacityClass): number {
-    return this.#held.of(capacityClass);
+    return this.#places.held.of(capacityClass);
   }
 
   waiting(capacityClass: CapacityClass): number {
@@ -72,35 +81,36 @@ export class PoolGate {
   }
 
   get isIdle(): boolean {
-    return this.#held.all === 0 && !this.#hasWaiting();
+    return this.#places.held.all === 0 && !this.#hasWaiting();
   }
 
   /** A place now or not at all; nobody overtakes who waits for the same. */
-  tryEnter(request: PlaceRequest): EnterResult | Promise<EnterResult> {
+  tryEnter(request: PlaceRequest, upstream: UpstreamPlaces): EnterResult | Promise<EnterResult> {
     const bounds = this.#options.bounds();
     const { capacityClass } = request;
     if (capacityClass !== "provisioned" && bounds.isDedicated) return busy("full", Infinity);
-    if (!this.#held.hasFree(request, bounds)) return busy("full", this.#retryAfterMs());
+    if (!this.#places.held.hasFree(request, bounds)) return busy("full", this.#retryAfterMs());
     if (this.#isOthersTurn(request, bounds)) return this.#othersFirst();
+    if (!this.#places.hasUpstream(request, upstream)) return busy("full", this.#retryAfterMs());
     const { openTokens } = bounds;
     if (capacityClass === "provisioned" || openTokens === undefined) {
-      this.#held.take(request);
-      return { place: new HeldPlace(this.#keeper, request, atOnce) };
+      this.#places.take(request, upstream);
+      return { place: this.#places.place(request, upstream) };
     }
-    return this.#tryTokens(request, openTokens);
+    return this.#tryTokens({ request, upstream }, openTokens);
   }
 
   /** As `tryEnter`, but waits for its turn. */
-  async enter(request: PlaceRequest, patience: Patience): Promise<EnterResult> {
-    const { signal, patienceMs } = patience;
+  async enter(wait: PlaceWait, upstream: UpstreamPlaces): Promise<EnterResult> {
+    const { signal, patienceMs } = wait;
     if (signal.aborted) return busy("left", 0);
-    const entered = await this.tryEnter(request);
+    const entered = await this.tryEnter(wait, upstream);
     if (signal.aborted) {
       if ("place" in entered) entered.place.leave();
       return busy("left", 0);
     }
     if ("place" in entered || patienceMs <= 0 || entered.retryAfterMs === Infinity) return entered;
-    return this.#wait(request, patience);
+    return this.#wait(wait, upstream);
   }
 
   /** Lets in whoever can be: after a place was given back, or bounds may have changed. */
@@ -117,26 +127,28 @@ export class PoolGate {
       }
     } finally {
       this.#isServing = false;
-      this.#keepPolling();
+      this.#poll.plan(!this.#isAsking && this.#hasWaiting());
     }
   }
 
   #isOthersTurn(request: PlaceRequest, bounds: PoolBounds): boolean {
     const { capacityClass, keyId } = request;
     if (this.#queue.countBefore(capacityClass) === 0) return false;
+    // Those who wait for other upstreams lose nothing.
+    if (this.#turns.isHeldUp && this.#queue.count("provisioned") === 0) return false;
     if (capacityClass !== "provisioned") return !this.#turns.mayPass(request, bounds.openTokens);
     // Nobody else can have the places of a key.
-    return this.#queue.hasProvisioned(keyId) || !this.#held.isWithinOwn(request, bounds);
+    return this.#queue.hasProvisioned(keyId) || !this.#places.held.isWithinOwn(request, bounds);
   }
 
-  #wait(request: PlaceRequest, patience: Patience): Promise<EnterResult> {
+  #wait(request: PlaceWait, upstream: UpstreamPlaces): Promise<EnterResult> {
     const { clock } = this.#options;
     const position = this.#queue.countBefore(request.capacityClass) + 1;
-    const waiter = new Waiter({ request, position, since: clock.monotonic() });
+    const waiter = new Waiter({ request, upstream, position, since: clock.monotonic() });
     const displaced = this.#queue.add(waiter);
     if (displaced !== undefined) this.#turnAway(displaced, "queue-full", this.#retryAfterMs());
     if (waiter.isOver) return waiter.result;
-    waiter.watch(patience, clock, (reason) =>
+    waiter.watch(request, clock, (reason) =>
       this.#turnAway(waiter, reason, reason === "left" ? 0 : this.#retryAfterMs()),
     );
     this.serve();
@@ -148,23 +160,19 @@ export class PoolGate {
     this.#queue.remove(waiter);
     const waitedMs = this.#options.clock.monotonic() - waiter.since;
     waiter.end({ busy: reason, retryAfterMs, position: waiter.position, waitedMs });
-    this.#report(waiter, waitedMs, reason);
+    this.#options.onWaited({ capacityClass: waiter.capacityClass, waitedMs, outcome: reason });
     // It may have been the one for whom all others waited.
     this.serve();
-  }
-
-  #report({ capacityClass }: Waiter, waitedMs: number, outcome: Waited["outcome"]): void {
-    this.#options.onWaited({ capacityClass, waitedMs, outcome });
   }
 
   #serveProvisioned(bounds: PoolBounds): void {
     for (;;) {
       const waiter = this.#queue.nextProvisioned({
-        heldBy: (keyId) => this.#held.ofKey(keyId),
-        mayEnter: ({ request }) => this.#held.hasFree(request, bounds),
+        heldBy: (keyId) => this.#places.held.ofKey(keyId),
+        mayEnter: ({ request }) => this.#places.held.hasFree(request, bounds),
       });
       if (waiter === undefined) return;
-      this.#held.take(waiter.request);
+      this.#places.take(waiter.request, waiter.upstream);
       this.#grant(waiter, undefined);
     }
   }
@@ -172,18 +180,19 @@ export class PoolGate {
   /** In turn, as long as there are places and tokens. One question to the store at a time. */
   #serveOpen(bounds: PoolBounds): void {
     this.#isAnswerOld = this.#isAsking;
+    this.#turns.stop();
     while (!this.#isAsking && this.#queue.count("provisioned") === 0) {
-      const waiter = this.#turns.next(bounds.openTokens);
+      const waiter = this.#turns.next(bounds.openTokens, this.#places.mayEnter);
       if (waiter === undefined) {
-        this.#tokensAt = this.#options.clock.monotonic() + this.#turns.courtesyMs;
+        this.#poll.tokensFreeIn(this.#turns.courtesyMs);
         return;
       }
       if (bounds.isDedicated) {
         this.#turnAway(waiter, "full", Infinity);
         continue;
       }
-      if (!this.#held.hasFree(waiter.request, bounds)) return;
-      this.#held.take(waiter.request);
+      if (!this.#places.held.hasFree(waiter.request, bounds)) return;
+      this.#places.take(waiter.request, waiter.upstream);
       if (bounds.openTokens === undefined) {
         this.#grant(waiter, undefined);
         continue;
@@ -205,11 +214,11 @@ export class PoolGate {
         this.#isAsking = false;
         const isNextOnesTurn = this.#decide(waiter, reservation, decision);
         if (isNextOnesTurn || this.#isAnswerOld) this.serve();
-        else this.#keepPolling();
+        else this.#poll.plan(!this.#isAsking && this.#hasWaiting());
       },
       (error: unknown) => {
         this.#isAsking = false;
-        this.#held.giveBack(waiter.request);
+        this.#places.giveBack(waiter.request, waiter.upstream);
         this.#queue.remove(waiter);
         waiter.fail(error);
         this.serve();
@@ -224,9 +233,9 @@ export class PoolGate {
       this.#grant(waiter, reservation);
       return true;
     }
-    this.#held.giveBack(waiter.request);
+    this.#places.giveBack(waiter.request, waiter.upstream);
     if (decision.freeAfterMs !== undefined) {
-      this.#tokensAt = this.#options.clock.monotonic() + decision.freeAfterMs;
+      this.#poll.tokensFreeIn(decision.freeAfterMs);
       return waiter.isOver;
     }
     // What never fits must not keep others waiting.
@@ -236,29 +245,30 @@ export class PoolGate {
 
   /** Hands over a place that was taken for somebody; if they have just gone, it is given back. */
   #grant(waiter: Waiter, reservation: Reservation | undefined): void {
-    const { request, position } = waiter;
+    const { request, upstream, position } = waiter;
     const waitedMs = this.#options.clock.monotonic() - waiter.since;
-    const place = new HeldPlace(this.#keeper, request, { reservation, waitedMs, position });
-    if (waiter.isOver) {
-      place.leave();
-      return;
-    }
+    const place = this.#places.place(request, upstream).reserved(reservation);
+    place.afterWait(waitedMs, position);
+    if (waiter.isOver) return place.leave();
     this.#queue.served(waiter);
     waiter.end({ place });
-    this.#report(waiter, waitedMs, "served");
+    this.#options.onWaited({ capacityClass: request.capacityClass, waitedMs, outcome: "served" });
   }
 
-  #tryTokens(request: PlaceRequest, tokensPerMinute: number): EnterResult | Promise<EnterResult> {
+  #tryTokens(
+    { request, upstream }: Pick<Waiter, "request" | "upstream">,
+    tokensPerMinute: number,
+  ): EnterResult | Promise<EnterResult> {
     const courtesyMs = this.#tokens.courtesyMs(request, tokensPerMinute);
     if (courtesyMs > 0) return busy("tokens", courtesyMs);
-    this.#held.take(request);
+    this.#places.take(request, upstream);
     const reservation = this.#tokens.newReservation(request);
     const finish = (decision: LimitDecision): EnterResult => {
       if (decision.isAdmitted) {
         this.#tokens.granted(reservation);
-        return { place: new HeldPlace(this.#keeper, request, { ...atOnce, reservation }) };
+        return { place: this.#places.place(request, upstream).reserved(reservation) };
       }
-      this.#held.giveBack(request);
+      this.#places.giveBack(request, upstream);
       // While the store was asked, somebody may have come to wait for this place.
       if (asked instanceof Promise) this.serve();
       return busy("tokens", decision.retryAfterMs ?? Infinity);
@@ -266,7 +276,7 @@ export class PoolGate {
     const asked = this.#tokens.ask(reservation, tokensPerMinute);
     if (!(asked instanceof Promise)) return finish(asked);
     return asked.then(finish, (error: unknown) => {
-      this.#held.giveBack(request);
+      this.#places.giveBack(request, upstream);
       this.serve();
       throw error;
     });
@@ -278,23 +288,11 @@ export class PoolGate {
 
   /** There is a place, but it is somebody else's turn. */
   #othersFirst(): EnterResult {
-    const waitMs = this.#tokensAt - this.#options.clock.monotonic();
+    const waitMs = this.#poll.tokensWaitMs;
     return waitMs > 0 ? busy("tokens", waitMs) : busy("full", this.#retryAfterMs());
   }
 
   #retryAfterMs(): number {
     return this.#pace.retryAfterMs(this.#queue.countBefore("on-demand"));
   }
-
-  /** Tokens come back with time, and bounds change, without anybody leaving. */
-  #keepPolling(): void {
-    this.#cancelPoll?.();
-    this.#cancelPoll = undefined;
-    if (this.#isAsking || !this.#hasWaiting()) return;
-    const waitMs = this.#tokensAt - this.#options.clock.monotonic();
-    const delayMs = waitMs > 0 ? Math.min(Math.max(waitMs, leastPollMs), pollMs) : pollMs;
-    this.#cancelPoll = this.#options.clock.schedule(() => this.serve(), delayMs);
-  }
 }
-
-const atOnce = { reservation: undefined, waitedMs: 0, position: undefined };

@@ -1,6 +1,7 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
 import type { BusyReason, EnterResult, PlaceRequest, PlaceWait } from "./place.ts";
+import type { UpstreamPlaces } from "../places/upstream-places.ts";
 
 export type Patience = Pick<PlaceWait, "signal" | "patienceMs">;
 
@@ -13,6 +14,7 @@ export interface Waited {
 
 export interface WaiterParts {
   readonly request: PlaceRequest;
+  readonly upstream: UpstreamPlaces;
   /** In the queue, from 1. */
   readonly position: number;
   /** Monotonic milliseconds. */
@@ -22,6 +24,7 @@ export interface WaiterParts {
 /** A call that waits for a place; it ends once, with the place or without. */
 export class Waiter {
   readonly request: PlaceRequest;
+  readonly upstream: UpstreamPlaces;
   readonly position: number;
   readonly since: number;
   readonly result: Promise<EnterResult>;
@@ -30,8 +33,9 @@ export class Waiter {
   #isOver = false;
   #disarm: (() => void) | undefined;
 
-  constructor({ request, position, since }: WaiterParts) {
+  constructor({ request, upstream, position, since }: WaiterParts) {
     this.request = request;
+    this.upstream = upstream;
     this.position = position;
     this.since = since;
     const { promise, resolve, reject } = Promise.withResolvers<EnterResult>();

@@ -203,12 +203,12 @@ class AttemptLoop<Answer> {
   async #try(attempt: RunningAttempt, call: Call): Promise<Answered<Answer>> {
     const { work, meter, services } = this.#plan;
     const { candidate } = attempt;
-    const isGuaranteed = this.#turns.classAt(candidate) === "provisioned";
     try {
       const hasOther = this.#turns.hasOther(candidate);
       const { outputCap } = this.#plan.admission;
       const onAdjusted = (fields: AdjustedFields): void => attempt.adjust(fields);
-      const context = { call, meter, services, isGuaranteed, hasOther, outputCap, onAdjusted };
+      const { place } = attempt;
+      const context = { call, meter, services, place, hasOther, outputCap, onAdjusted };
       const answer = await work.attempt(candidate, context);
       attempt.answered();
       return { answer, attempt };

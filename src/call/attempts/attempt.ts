@@ -5,6 +5,7 @@ import { releaseBytes } from "../../domain/chat/release-bytes.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { Exchange, StreamExchange } from "../../upstreams/adapter.ts";
 import type { Call } from "../../snapshot/call.ts";
+import type { Place } from "../../admission/capacity/place.ts";
 import type { Destination } from "../../routing/candidates.ts";
 import type { OpenStream } from "../../upstream-client/event-batches.ts";
 import { EventReader } from "../../upstream-client/event-reader.ts";
@@ -13,19 +14,12 @@ import { timeoutsOf } from "../../upstream-client/timeouts-of.ts";
 import { send, type UpstreamAnswer } from "../../upstream-client/send.ts";
 import type { PipelineServices } from "../services.ts";
 
-/**
- * The gate let the call in, so only what its pool does not see is in its way: connections of answers
- * that are over, other parts of calls, and calls that were sold. All of these pass.
- */
-const passingMs = 5_000;
-
 export interface AttemptContext {
   readonly call: Call;
   readonly meter: Meter;
   readonly services: PipelineServices;
-  /** See `SendOptions`. */
-  readonly placeWaitMs?: number;
-  readonly isGuaranteed?: boolean;
+  /** Of the attempt; undefined for a request that is part of none. */
+  readonly place?: Place;
   /** Another target could take what this one refuses. */
   readonly hasOther?: boolean;
   /** Where the plan caps what the caller did not. */
@@ -89,7 +83,7 @@ export async function attemptStream<Event>(
 function sendTo(
   { request: encoded, adjusted }: Pick<Exchange<unknown>, "request" | "adjusted">,
   candidate: Destination,
-  { call, services, placeWaitMs = passingMs, isGuaranteed = false, onAdjusted }: AttemptContext,
+  { call, services, place, onAdjusted }: AttemptContext,
 ): Promise<UpstreamAnswer> {
   if (adjusted !== undefined) onAdjusted?.(adjusted);
   const timeouts = timeoutsOf(candidate);
@@ -101,8 +95,7 @@ function sendTo(
     transport: services.transport,
     callerSignal: call.signal,
     hosts: services.hosts,
-    placeWaitMs,
-    isGuaranteed,
+    places: place ?? services.capacity.requestPlaces(candidate.upstream, { isBound: true }),
   };
   const { hooks } = call;
   if (hooks === undefined) return send(encoded, options);

@@ -61,7 +61,7 @@ async function probe(
   const probed: string[] = [];
   const ended = Promise.withResolvers<ProbeResult>();
   const watch: ProbeWatch = { timeoutMs, ended: ended.resolve };
-  const { services } = pipelineOf();
+  const { services, placesAt } = pipelineOf();
   const prober = new TargetProber({
     ...services,
     clock: systemClock,
@@ -77,7 +77,7 @@ async function probe(
   };
   prober.probe(found, snapshotOf([upstream]));
   const result = await ended.promise;
-  expect(upstream.inFlight.count).toBe(0);
+  expect(placesAt(upstream).count).toBe(0);
   return { ends: [typeof result === "string" ? result : result.kind], probed };
 }
 

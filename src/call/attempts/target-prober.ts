@@ -3,6 +3,7 @@ import {
   UpstreamFailure,
   type UpstreamFailureDetails,
 } from "../../domain/errors/upstream-failure.ts";
+import type { CapacityGate } from "../../admission/capacity/place.ts";
 import type { UpstreamRequest } from "../../upstreams/adapter.ts";
 import { EventReader } from "../../upstream-client/event-reader.ts";
 import type { Destination, FoundTarget } from "../../routing/candidates.ts";
@@ -30,6 +31,7 @@ export interface ProberServices {
   readonly hosts: Pick<HostProbes, "canConnect">;
   readonly clock: Clock;
   readonly health: Pick<TargetHealth, "tryBeginProbe">;
+  readonly capacity: Pick<CapacityGate, "requestPlaces">;
   /** Called at the end of each probe, for metrics. */
   readonly onProbed: (target: string, failure: UpstreamFailureDetails | undefined) => void;
 }
@@ -126,7 +128,7 @@ export class TargetProber {
   }
 
   #send(request: UpstreamRequest, probe: Probe): Promise<UpstreamAnswer> {
-    const { clock, transport, hosts } = this.#services;
+    const { clock, transport, hosts, capacity } = this.#services;
     const { upstream, timeoutMs } = probe;
     const timeouts = timeoutsOf(probe);
     const firstByteMs = Math.min(timeouts.firstByteMs, timeoutMs);
@@ -143,8 +145,8 @@ export class TargetProber {
       // There is no caller: the probe ends by itself.
       callerSignal: new AbortController().signal,
       hosts,
-      placeWaitMs: 0,
-      isGuaranteed: true,
+      // It is small, and finds out for all.
+      places: capacity.requestPlaces(upstream, { isBound: false }),
     });
   }
 }

@@ -124,7 +124,8 @@ async function openAnswer(attempt: ChatAttempt): Promise<OpenAnswer> {
   const call = { ...context.call, signal: caller.signal };
   // A drain must not send the requests of further choices.
   const isOneRequest = choiceCount(request) === 1 || codec.takesChoiceCount;
-  const drain = isOneRequest ? candidate.upstream.drain : undefined;
+  const { capacity } = context.services;
+  const drain = isOneRequest ? capacity.draining(candidate.upstream) : undefined;
   try {
     const open = await attemptChatStream({ ...attempt, context: { ...context, call } });
     return { open, caller, drain };

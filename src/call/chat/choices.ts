@@ -3,13 +3,12 @@ import type { Model } from "../../domain/model.ts";
 import type { ChatCodec } from "../../upstreams/adapter.ts";
 import { attemptStream, attemptWhole, type AttemptContext } from "../attempts/attempt.ts";
 import type { Call } from "../../snapshot/call.ts";
-import { slotsAt, type Candidate } from "../../routing/candidates.ts";
+import type { Candidate } from "../../routing/candidates.ts";
 import { noChoice, type ChoiceProgress } from "./choice-progress.ts";
 import type { OpenStream } from "../../upstream-client/event-batches.ts";
 import { inParallel } from "../../domain/waiting/in-parallel.ts";
 import { MergedChoices } from "./merged-choices.ts";
 import { possibleTargets } from "../attempts/possible-targets.ts";
-import { timeoutsOf } from "../../upstream-client/timeouts-of.ts";
 
 export interface ChatTarget {
   readonly codec: ChatCodec;
@@ -80,10 +79,10 @@ async function sendSeparately(attempt: ChatAttempt, progress: ChoiceProgress): P
   const { request, codec, candidate, context } = attempt;
   const exchange = codec.encode({ ...request, n: null }, candidate.target.model);
   const missing = progress.missing();
-  const limit = Math.min(choicesAtOnce, slotsAt(candidate));
+  const limit = atOnce(missing.length, context);
   const work = { count: missing.length, limit, signal: context.call.signal };
   await inParallel(work, async (order, signal) => {
-    const own = contextOf(attempt, order < limit, signal);
+    const own = { ...context, call: { ...context.call, signal } };
     const result = await attemptWhole(exchange, candidate, own);
     progress.add(missing.slice(order, order + 1), result);
   });
@@ -98,9 +97,9 @@ export async function attemptChatStream(attempt: ChatAttempt): Promise<OpenStrea
   }
   const exchange = codec.encodeStream({ ...request, n: null }, candidate.target.model);
   const { signal } = context.call;
-  const limit = Math.min(choicesAtOnce, choices, slotsAt(candidate));
-  const open = (choice: number, ownSignal: AbortSignal) =>
-    attemptStream(exchange, candidate, contextOf(attempt, choice < limit, ownSignal));
+  const limit = atOnce(choices, context);
+  const open = (_: number, own: AbortSignal) =>
+    attemptStream(exchange, candidate, { ...context, call: { ...context.call, signal: own } });
   const opened = await openTogether({ count: limit, limit, signal }, open);
   const rest = new MergedChoices({ choices, opened, open, signal });
   const first = await rest.next();
@@ -129,16 +128,8 @@ async function openTogether(
   }
 }
 
-/**
- * The context of one choice. Later choices wait for a slot, which comes free a moment after an
- * earlier answer; failing would lose the answers of the others.
- */
-function contextOf(
-  { candidate, context }: ChatAttempt,
-  isAmongFirst: boolean,
-  signal: AbortSignal,
-): AttemptContext {
-  const call = { ...context.call, signal };
-  if (isAmongFirst) return { ...context, call };
-  return { ...context, call, placeWaitMs: timeoutsOf(candidate).firstByteMs };
+/** Places are taken for all of them together, so that the choices of a call do not refuse each other. */
+function atOnce(choices: number, { place }: AttemptContext): number {
+  const wanted = Math.min(choicesAtOnce, choices);
+  return place?.extend(wanted) ?? wanted;
 }

@@ -2,7 +2,7 @@ import type { EmbeddingInput, EmbeddingRequest } from "../../domain/chat/embeddi
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { EmbeddingCodec } from "../../upstreams/adapter.ts";
 import { attemptWhole, type AttemptContext } from "../attempts/attempt.ts";
-import { slotsAt, type Candidate } from "../../routing/candidates.ts";
+import type { Candidate } from "../../routing/candidates.ts";
 import type { EmbeddingProgress } from "./embedding-progress.ts";
 import { inParallel } from "../../domain/waiting/in-parallel.ts";
 import { waitBeforeItemRetry } from "./item-retry.ts";
@@ -36,8 +36,9 @@ export async function sendMissing(attempt: EmbeddingAttempt): Promise<void> {
   }
   const { call } = context;
   const deadline = call.receivedAt + timeoutsOf(candidate).totalMs;
-  const slots = Math.min(candidate.model.fanOut, slotsAt(candidate));
-  const work = { count: batches.length, limit: slots, signal: call.signal };
+  const wanted = Math.min(candidate.model.fanOut, batches.length);
+  const places = context.place?.extend(wanted) ?? wanted;
+  const work = { count: batches.length, limit: places, signal: call.signal };
   try {
     await inParallel(work, (index, signal) => {
       const own = { ...attempt, context: { ...context, call: { ...call, signal } } };

@@ -6,7 +6,6 @@ import { withCheckedAddresses } from "./handed-on-images.ts";
 import { ImageFailure } from "./image-failure.ts";
 import type { ImageShare } from "./image-memory.ts";
 import { checkAllowed, findAddresses, readImages, replaceAddresses } from "./inline-images.ts";
-import { noSlot } from "../../upstream-client/send.ts";
 import { whyEnded } from "../../domain/waiting/why-ended.ts";
 
 /** The images of one call may total so many times the limit of one. */
@@ -44,7 +43,6 @@ export class CallImages implements Disposable {
         replaceAddresses(request, () => placeholderImage),
         candidate.target.model,
       );
-      if (candidate.upstream.inFlight.free === 0) throw noSlot();
       this.#inlined = this.#inline(params, context);
     }
     return this.#inlined;

@@ -71,6 +71,10 @@ function attemptOf(call: Call, model: Model, clock: ManualClock): RunningAttempt
     position: undefined,
     settle: () => undefined,
     leave: () => undefined,
+    extend: (count: number) => count,
+    tryOpen: () => true,
+    whenOpen: () => Promise.resolve(true),
+    close: () => undefined,
   };
   return new RunningAttempt({ candidate, place, watch, clock, receivedAt: call.receivedAt });
 }

@@ -15,8 +15,8 @@ import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { ChatEvent } from "../../domain/chat/chat.ts";
 import type { ChatCodec } from "../../upstreams/adapter.ts";
 import { openChatStream } from "../chat/chat-call.ts";
-import type { Draining } from "../../snapshot/snapshot.ts";
-import { InFlight } from "../../snapshot/in-flight.ts";
+import type { Draining } from "../../admission/capacity/place.ts";
+import { UpstreamPlaces } from "../../admission/places/upstream-places.ts";
 import type { MeteredStream } from "./metered-stream.ts";
 
 const upstreams: ToldUpstream[] = [];
@@ -25,7 +25,7 @@ afterEach(async () => {
 });
 
 interface Opening {
-  readonly drain?: Partial<Draining> | undefined;
+  readonly drain?: (Partial<Draining> & { readonly places?: UpstreamPlaces }) | undefined;
   readonly usageTimeoutMs?: number;
   readonly clock?: Clock;
   /** Events the upstream sends at once. */
@@ -41,9 +41,13 @@ async function open(opening: Opening = {}) {
   const { usageTimeoutMs = 5_000, clock = systemClock, codec = {}, choices = 1 } = opening;
   const upstream = new ToldUpstream(opening.begin);
   upstreams.push(upstream);
-  const drain = opening.drain && { timeoutMs: 5_000, slots: new InFlight(2), ...opening.drain };
+  const drain = opening.drain && {
+    timeoutMs: 5_000,
+    places: new UpstreamPlaces(2),
+    ...opening.drain,
+  };
   const adapter = adapterOf(upstream.url, { chat: codec });
-  const built = upstreamOf("up", { adapter, drain });
+  const built = upstreamOf("up", { adapter });
   const model = modelOf({ targets: [targetOf("up")] });
   const caller = new AbortController();
   const snapshot = snapshotOf([built]);
@@ -53,7 +57,8 @@ async function open(opening: Opening = {}) {
     signal: caller.signal,
     receivedAt: clock.monotonic(),
   });
-  const { services, records, running } = pipelineOf({ clock });
+  const { services, records, running, placesAt } = pipelineOf({ clock });
+  Object.assign(services.capacity, { draining: () => drain });
   const messages = [{ role: "user" as const, content: "hi" }];
   const request = { model: model.alias, messages, stream: true, n: choices };
   const { answer } = await openChatStream(call, { request, bodyBytes: 240 }, services);
@@ -62,7 +67,7 @@ async function open(opening: Opening = {}) {
     caller.abort();
     answer.cancel();
   };
-  const parts = { caller, slots: drain?.slots, inFlight: built.inFlight, running };
+  const parts = { caller, places: drain?.places, inFlight: placesAt(built), running };
   return { upstream, answer, records, leave, ...parts };
 }
 
@@ -107,7 +112,7 @@ test("without a drain the upstream is aborted when the caller leaves, and the de
 });
 
 test("with a drain the answer is read to the upstream's usage report", async () => {
-  const { upstream, records, leave, slots, inFlight } = await open({ drain: {} });
+  const { upstream, records, leave, places, inFlight } = await open({ drain: {} });
   leave();
   upstream.last.text("nobody reads this");
   await Bun.sleep(20);
@@ -123,7 +128,7 @@ test("with a drain the answer is read to the upstream's usage report", async () 
     outputTokens: 700,
     usageSource: "upstream",
   });
-  expect(slots?.count).toBe(0);
+  expect(places?.count).toBe(0);
   await until(() => inFlight.count === 0);
 });
 
@@ -140,19 +145,19 @@ test("a read that is running when the caller leaves is part of the drain", async
 });
 
 test("a drain ends at its timeout, and the delivered output is counted", async () => {
-  const { upstream, records, leave, slots } = await open({ drain: { timeoutMs: 30 } });
+  const { upstream, records, leave, places } = await open({ drain: { timeoutMs: 30 } });
   leave();
   upstream.last.text("nobody reads this");
   await until(() => records.length === 1);
   expect(records[0]).toMatchObject({ outputTokens: 2, usageSource: "counted" });
   await until(() => upstream.last.isAborted);
-  expect(slots?.count).toBe(0);
+  expect(places?.count).toBe(0);
 });
 
-test("an answer without a free drain slot is aborted", async () => {
-  const slots = new InFlight(1);
-  const first = await open({ drain: { slots } });
-  const second = await open({ drain: { slots } });
+test("an answer without a free place to drain is aborted", async () => {
+  const places = new UpstreamPlaces(1);
+  const first = await open({ drain: { places } });
+  const second = await open({ drain: { places } });
   first.leave();
   second.leave();
   expect([first.records.length, second.records.length]).toEqual([0, 1]);
@@ -164,12 +169,12 @@ test("an answer without a free drain slot is aborted", async () => {
 });
 
 test("an upstream that breaks while it is drained leaves the count of the delivered output", async () => {
-  const { upstream, records, leave, slots } = await open({ drain: {} });
+  const { upstream, records, leave, places } = await open({ drain: {} });
   leave();
   await upstream.stop();
   await until(() => records.length === 1);
   expect(records[0]).toMatchObject({ outcome: "abandoned", usageSource: "counted" });
-  expect(slots?.count).toBe(0);
+  expect(places?.count).toBe(0);
 });
 
 test.each([
@@ -207,8 +212,8 @@ test("a caller that leaves during a read ends the call once, as abandoned", asyn
   expect(records[0]).toMatchObject({ outcome: "abandoned" });
 });
 
-test("the usage of a finished answer is awaited after the caller has left, even without a drain slot", async () => {
-  const drain = { slots: new InFlight(0) };
+test("the usage of a finished answer is awaited after the caller has left, even without a free place to drain", async () => {
+  const drain = { places: new UpstreamPlaces(0) };
   const { upstream, answer, records, leave, inFlight } = await open({ drain });
   upstream.last.finish();
   await answer.next();
@@ -262,7 +267,7 @@ test.each([
 test("an answer that finishes during a drain gets the usage timeout from then on", async () => {
   const { timers, clock } = manualTime();
   const opening = { clock, drain: { timeoutMs: 1_000 }, usageTimeoutMs: 3_000 };
-  const { upstream, records, leave, slots } = await open(opening);
+  const { upstream, records, leave, places } = await open(opening);
   leave();
   timers.advance(900);
   upstream.last.finish();
@@ -273,7 +278,7 @@ test("an answer that finishes during a drain gets the usage timeout from then on
   upstream.last.usage();
   await until(() => records.length === 1);
   expect(records[0]).toMatchObject({ ...told, outcome: "abandoned", usageSource: "upstream" });
-  expect(slots?.count).toBe(0);
+  expect(places?.count).toBe(0);
 });
 
 test("a call that the gateway ends after the finish fails at once, and is billed as reported", async () => {

@@ -5,7 +5,7 @@ import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Model } from "../../domain/model.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 import type { CallerSignal } from "./caller-signal.ts";
-import type { Draining } from "../../snapshot/snapshot.ts";
+import type { Draining } from "../../admission/capacity/place.ts";
 import type { OpenStream } from "../../upstream-client/event-batches.ts";
 import { eventsOf } from "../hooks/hooked-call.ts";
 import type { RunningHooks } from "../../snapshot/call-hooks.ts";
@@ -90,12 +90,12 @@ export class MeteredStream {
     this.#observeFirst();
     if (this.#awaitsCount()) {
       this.#end(() => void this.#readOn(usageTimeoutMs, account));
-    } else if (!this.#isReported && drain?.slots.tryEnter() === true) {
-      const leaveSlot = (): void => {
-        drain.slots.leave();
+    } else if (!this.#isReported && drain?.places.tryTake() === true) {
+      const leavePlace = (): void => {
+        drain.places.giveBack();
         account();
       };
-      this.#end(() => void this.#readOn(drain.timeoutMs, leaveSlot));
+      this.#end(() => void this.#readOn(drain.timeoutMs, leavePlace));
     } else {
       this.#options.open.rest.cancel();
       this.#end(account);

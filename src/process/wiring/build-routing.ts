@@ -44,11 +44,19 @@ export function buildRouting(options: RoutingOptions): RoutingServices {
     onEjected: (ejection) => events.targetEjected(ejection),
     onReturned: (target) => events.targetReturned(target),
   });
+  const capacity = new Capacity({
+    clock,
+    limits,
+    settings,
+    units,
+    onWaited: (pool, waited) => events.waited({ pool, ...waited }),
+  });
   return {
     health,
     prober: new TargetProber({
       clock,
       health,
+      capacity,
       transport,
       hosts,
       onProbed: (target, failure) => events.targetProbed(target, failure),
@@ -57,13 +65,7 @@ export function buildRouting(options: RoutingOptions): RoutingServices {
       retries: new RetryBudget({ clock, settings }),
       hedges: new RetryBudget({ clock, settings }),
     },
-    capacity: new Capacity({
-      clock,
-      limits,
-      settings,
-      units,
-      onWaited: (pool, waited) => events.waited({ pool, ...waited }),
-    }),
+    capacity,
   };
 }
 

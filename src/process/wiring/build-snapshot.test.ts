@@ -32,5 +32,4 @@ test("an upstream with unchanged settings keeps its adapter and thus its credent
   const earlier = before.snapshot.upstreams.get("aws");
   expect(after("one").upstreams.get("aws")?.adapter).toBe(earlier?.adapter);
   expect(after("two").upstreams.get("aws")?.adapter).not.toBe(earlier?.adapter);
-  expect(after("two").upstreams.get("aws")?.inFlight).toBe(earlier?.inFlight);
 });

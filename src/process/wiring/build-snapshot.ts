@@ -3,12 +3,10 @@ import type { Config } from "../../config/config.ts";
 import type { Environment } from "../../domain/model.ts";
 import { createNetworkList } from "../../domain/network.ts";
 import { isSameValue } from "../../domain/same-value.ts";
-import type { DrainSettings } from "../../domain/upstream-settings.ts";
 import { CorsPolicy } from "../../edge/cors.ts";
 import type { EdgeSettings } from "../../edge/dispatch/dispatch-options.ts";
-import { InFlight } from "../../snapshot/in-flight.ts";
 import type { CallHook } from "../../snapshot/call-hooks.ts";
-import type { Draining, Snapshot, Upstream } from "../../snapshot/snapshot.ts";
+import type { Snapshot, Upstream } from "../../snapshot/snapshot.ts";
 import type { AdapterServices } from "../../upstreams/adapter.ts";
 
 /** Malformed events skipped in one answer; more are no accident. */
@@ -70,27 +68,14 @@ function buildUpstreams(
   const upstreams = new Map<string, Upstream>();
   for (const [name, upstream] of config.upstreams) {
     const earlier = before?.snapshot.upstreams.get(name);
-    // Attempts outlive a reload, so their count must too.
-    const inFlight = earlier?.inFlight ?? new InFlight(upstream.maxInFlight);
-    inFlight.limit = upstream.maxInFlight;
     // An adapter may hold credentials that are slow to get, so it is kept while its settings match.
     const isSame = isSameValue(upstream, before?.config.upstreams.get(name));
     const kept = isSame ? earlier?.adapter : undefined;
     const adapter = kept ?? upstream.kind.createAdapter(upstream.settings, services(name));
-    const drain = buildDraining(upstream.drain, earlier?.drain);
-    upstreams.set(name, { name, adapter, timeouts: upstream.timeouts, inFlight, drain });
+    const { timeouts, maxInFlight, drain } = upstream;
+    upstreams.set(name, { name, adapter, timeouts, maxInFlight, drain });
   }
   return upstreams;
-}
-
-function buildDraining(
-  settings: DrainSettings | undefined,
-  earlier: Draining | undefined,
-): Draining | undefined {
-  if (settings === undefined) return undefined;
-  const slots = earlier?.slots ?? new InFlight(settings.limit);
-  slots.limit = settings.limit;
-  return { timeoutMs: settings.timeoutMs, slots };
 }
 
 /** Settings of the listeners. */

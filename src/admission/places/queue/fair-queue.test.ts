@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { CapacityClass } from "../../domain/usage/usage.ts";
+import type { CapacityClass } from "../../../domain/usage/usage.ts";
 import { FairQueue, leastCostTokens, quantumTokens, type Waiting } from "./fair-queue.ts";
 
 interface Item extends Waiting {

@@ -1,4 +1,4 @@
-import type { CapacityClass } from "../../domain/usage/usage.ts";
+import type { CapacityClass } from "../../../domain/usage/usage.ts";
 import { ProvisionedLane, type GuaranteedWaiting, type LaneTurn } from "./provisioned-lane.ts";
 
 /** Who waits: what its turn depends on. */
@@ -121,6 +121,14 @@ export class FairQueue<Item extends Waiting> {
       this.#turns.delete(account);
       this.#turns.add(account);
     }
+  }
+
+  /** The first for which something holds, whoever's turn it is. */
+  findAnyOpen(holds: (item: Item) => boolean): Item | undefined {
+    for (const { items } of this.#turns) {
+      for (const item of items) if (holds(item)) return item;
+    }
+    return undefined;
   }
 
   /** The first of its account for which something holds, whoever's turn it is. */

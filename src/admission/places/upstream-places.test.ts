@@ -1,0 +1,148 @@
+import { describe, expect, test } from "bun:test";
+import {
+  CapacityWorld,
+  isServed,
+  placeOf,
+  plainPool,
+} from "../../../test/support/capacity-world.ts";
+import { upstreamOf } from "../../../test/support/pipeline-fixtures.ts";
+import { systemClock } from "../../domain/clock.ts";
+import { RequestPlaces, type RequestWait } from "./request-places.ts";
+import { UpstreamPlaces } from "./upstream-places.ts";
+
+const forever = new AbortController().signal;
+/** Longer than any test. */
+const longMs = 60_000;
+
+function patient(callerSignal: AbortSignal, patienceMs = longMs): RequestWait {
+  return { callerSignal, patienceMs, clock: systemClock };
+}
+
+/** The places of an attempt that has its first. */
+function attemptAt(upstream: UpstreamPlaces, isBound = true): RequestPlaces {
+  upstream.take();
+  return new RequestPlaces(upstream, isBound, 1);
+}
+
+describe("the requests of one attempt", () => {
+  test("have one place for as long as it runs, and take more one by one", () => {
+    const upstream = new UpstreamPlaces(3);
+    const attempt = attemptAt(upstream);
+    expect([attempt.tryOpen(), upstream.count]).toEqual([true, 1]);
+    expect([attempt.tryOpen(), attempt.tryOpen(), attempt.tryOpen()]).toEqual([true, true, false]);
+    for (let closed = 0; closed < 3; closed += 1) attempt.close();
+    expect(upstream.count).toBe(1);
+    attempt.release();
+    expect(upstream.count).toBe(0);
+  });
+
+  test("keep the places that were taken for them together until they end", () => {
+    const upstream = new UpstreamPlaces(4);
+    upstream.take();
+    const attempt = attemptAt(upstream);
+    expect([attempt.extend(8), upstream.free]).toEqual([3, 0]);
+    for (let opened = 0; opened < 3; opened += 1) expect(attempt.tryOpen()).toBe(true);
+    attempt.close();
+    expect(upstream.count).toBe(3);
+    attempt.release();
+    expect(upstream.count).toBe(3);
+    attempt.close();
+    attempt.close();
+    expect(upstream.count).toBe(1);
+  });
+
+  test("wait for each other, longest first, whoever else takes places", async () => {
+    const upstream = new UpstreamPlaces(1);
+    const attempt = attemptAt(upstream);
+    attempt.tryOpen();
+    const order: string[] = [];
+    const first = attempt.whenOpen(patient(forever)).then(() => order.push("first"));
+    const second = attempt.whenOpen(patient(forever)).then(() => order.push("second"));
+    attempt.close();
+    expect(upstream.tryTake()).toBe(false);
+    await first;
+    expect(order).toEqual(["first"]);
+    attempt.close();
+    await second;
+    expect(upstream.count).toBe(1);
+  });
+
+  test("that give up waiting, for lack of time or of interest, take no place later", async () => {
+    const upstream = new UpstreamPlaces(1);
+    upstream.take();
+    const single = new RequestPlaces(upstream, true, 0);
+    const leaving = new AbortController();
+    const left = single.whenOpen(patient(leaving.signal));
+    const late = single.whenOpen(patient(forever, 1));
+    leaving.abort();
+    expect(await Promise.all([left, late])).toEqual([false, false]);
+    upstream.giveBack();
+    expect(upstream.count).toBe(0);
+  });
+
+  test("that are part of no attempt give back their place when they end", async () => {
+    const upstream = new UpstreamPlaces(1);
+    const single = new RequestPlaces(upstream, true, 0);
+    expect([single.tryOpen(), upstream.count]).toEqual([true, 1]);
+    const next = new RequestPlaces(upstream, true, 0);
+    const waiting = next.whenOpen(patient(forever));
+    single.close();
+    expect([await waiting, upstream.count]).toEqual([true, 1]);
+    next.close();
+    expect(upstream.count).toBe(0);
+  });
+
+  test("are not held to a limit that others have reached where they were sold", () => {
+    const upstream = new UpstreamPlaces(1);
+    upstream.take();
+    const sold = attemptAt(upstream, false);
+    expect([sold.tryOpen(), sold.tryOpen(), upstream.count]).toEqual([true, true, 3]);
+  });
+});
+
+describe("a pool at several upstreams", () => {
+  const upstreams = [upstreamOf("up", { maxInFlight: 1 }), upstreamOf("other")];
+  const patience = { patienceMs: longMs };
+
+  test("takes the places of both in one step, and gives both back", () => {
+    const world = new CapacityWorld({ pools: [plainPool], upstreams });
+    const place = placeOf(world.tryAsk());
+    expect(world.tryAsk()).toMatchObject({ busy: "full" });
+    expect([world.held("on-demand"), world.requestsAt("up")]).toEqual([1, 1]);
+    place.leave();
+    place.leave();
+    expect([world.held("on-demand"), world.requestsAt("up")]).toEqual([0, 0]);
+  });
+
+  test("lets nobody wait for an upstream that they do not want", () => {
+    const world = new CapacityWorld({ pools: [plainPool], upstreams });
+    const held = placeOf(world.ask());
+    const waiting = world.ask({}, patience);
+    const passing = world.ask({}, { ...patience, upstream: "other" });
+    expect([isServed(waiting), isServed(passing)]).toEqual([false, true]);
+    held.leave();
+    world.pass(0);
+    expect(isServed(waiting)).toBe(true);
+  });
+
+  test("is passed by within guarantees, which its upstreams' other calls cannot hold up", () => {
+    const world = new CapacityWorld({ pools: [plainPool], upstreams });
+    world.sell(50);
+    placeOf(world.ask({ accountId: "other" }));
+    placeOf(world.tryAsk({ capacityClass: "provisioned" }));
+    expect(world.requestsAt("up")).toBe(2);
+  });
+
+  test("and one of its upstream's own take turns at its places", () => {
+    const world = new CapacityWorld({ pools: [plainPool], upstreams });
+    const held = placeOf(world.ask({}, { at: "upstream:up" }));
+    const inPool = world.ask({}, patience);
+    const ofUpstream = world.ask({}, { at: "upstream:up", ...patience });
+    held.leave();
+    world.pass(0);
+    expect([isServed(inPool), isServed(ofUpstream)]).toEqual([true, false]);
+    placeOf(inPool).leave();
+    world.pass(0);
+    expect(isServed(ofUpstream)).toBe(true);
+  });
+});
