@@ -116,7 +116,7 @@ test("with a drain the answer is read to the upstream's usage report", async () 
   leave();
   upstream.last.text("nobody reads this");
   await Bun.sleep(20);
-  expect([records.length, upstream.last.isAborted, slots?.count]).toEqual([0, false, 1]);
+  expect([records.length, upstream.last.isAborted, places?.count]).toEqual([0, false, 1]);
   upstream.last.finish();
   upstream.last.usage();
   await until(() => records.length === 1);
