@@ -4,36 +4,36 @@ import type { SettingProblem } from "../settings/problem.ts";
 import type { AdapterServices, UpstreamAdapter } from "./adapter.ts";
 
 /**
- * All that Sluice knows of a kind of upstream. What differs between kinds (`Fields`, `Sections`,
- * `Settings`) only goes from one method of a kind to another of the same kind.
+ * Everything about a kind of upstream. The types that differ between kinds (`Fields`, `Sections`,
+ * `Settings`) only pass between methods of the same kind.
  */
 export interface UpstreamKind<
   Fields extends z.ZodRawShape = z.ZodRawShape,
   Sections extends TargetSections = TargetSections,
   Settings = unknown,
 > {
-  /** What the file has as `kind`; also the key of what a target says to this kind alone. */
+  /** The value of `kind` in the file; also the key of a target's section for this kind. */
   readonly name: string;
   /** The rest of a sentence that begins with the name and "is", for the reference of the file. */
   readonly about: string;
-  /** Keys of an upstream in the file, beside those of upstreams of every kind. */
+  /** Keys of an upstream in the file, beyond those that upstreams of every kind have. */
   readonly fields: Fields;
   /** Defaults of `timeouts.first_byte` and `timeouts.idle`. */
   readonly answerTimes: { readonly firstByte: string; readonly idle: string };
-  /** What contradicts itself in fields that are each right; paths begin at the upstream. */
+  /** Contradictions between fields that are each valid; paths begin at the upstream. */
   contradictions?(fields: FieldsOf<Fields>): readonly SettingProblem[];
-  /** What a target may say to this kind alone, by the kind of its model. */
+  /** Schemas of a target's section for this kind, by the kind of its model. */
   readonly targetSections?: Sections;
-  /** What is wrong with a target at its upstream. */
+  /** Problems of a target at its upstream. */
   targetProblems?(target: WrittenTarget, context: TargetContext): readonly SettingProblem[];
   /** Where a target serves; without it, at its upstream. */
   places?(target: WrittenTarget): readonly TargetPlace[];
-  /** What an upstream of the file becomes: itself, or several, such as one for each region. */
+  /** An upstream of the file becomes one or several, such as one for each region. */
   build(upstream: FileUpstream<Fields, Sections>): readonly BuiltUpstream<Settings>[];
   createAdapter(settings: Settings, services: AdapterServices): UpstreamAdapter;
-  /** Models that fail soon, or already; told at each start. `now`: wall clock, ms. */
+  /** Warnings about models that fail soon, or already, for each start. `now`: wall clock, ms. */
   endingModels?(settings: Settings, served: ServedModels, now: number): readonly string[];
-  /** Models that are known otherwise than the operator says; told to who checks a file. */
+  /** Warnings about models that the operator describes wrongly, for the check of a file. */
   doubtfulModels?(settings: Settings, served: ServedModels): readonly string[];
 }
 
@@ -42,20 +42,20 @@ export type TargetSections = Readonly<Record<ModelKind, z.ZodType>>;
 
 export type FieldsOf<Fields extends z.ZodRawShape> = z.output<z.ZodObject<Fields>>;
 
-/** A target as the file has it, which may be wrong in any place: nothing read from it may throw. */
+/** A target as written in the file. It may be wrong anywhere: reading it must not throw. */
 export interface WrittenTarget {
   readonly model: string;
-  /** Of the target's upstream; `fields` is the whole entry. */
+  /** `fields` is the whole entry. */
   readonly upstream: { readonly name: string; readonly fields: unknown };
-  /** What it says to the kind of its upstream. */
+  /** The target's section for the kind of its upstream. */
   readonly section: unknown;
 }
 
 export interface TargetContext {
   readonly path: SettingProblem["path"];
-  /** Of the alias; undefined when it is wrong. */
+  /** The kind of the alias; undefined when it is wrong. */
   readonly modelKind: string | undefined;
-  /** Names of all of the file. */
+  /** The names of all environments of the file. */
   readonly environments: readonly string[];
 }
 
@@ -65,7 +65,7 @@ export interface TargetPlace {
   readonly model: string;
   /** From 0 to 99: places of a lower turn are tried first, all before the next priority. */
   readonly turn: number;
-  /** What the model is called for some environments, by their name. */
+  /** The model's identifier for some environments, by their name. */
   readonly modelFor: Readonly<Record<string, string>>;
 }
 
@@ -73,11 +73,10 @@ export interface TargetPlace {
 export interface FileUpstream<Fields extends z.ZodRawShape, Sections extends TargetSections> {
   readonly name: string;
   readonly fields: FieldsOf<Fields>;
-  /** Of all models of the file. */
+  /** The targets at this upstream, from all models of the file. */
   readonly targets: readonly FileTarget<Sections>[];
 }
 
-/** The targets that name the upstream. */
 export type FileTarget<Sections extends TargetSections = TargetSections> = {
   readonly alias: string;
   readonly model: string;
@@ -85,7 +84,7 @@ export type FileTarget<Sections extends TargetSections = TargetSections> = {
   | {
       readonly kind: "chat";
       readonly section: z.output<Sections["chat"]>;
-      /** Of the alias, where the file has it. */
+      /** The alias' own, if the file has one. */
       readonly maxOutputTokens: number | undefined;
     }
   | { readonly kind: "embedding"; readonly section: z.output<Sections["embedding"]> }
@@ -93,21 +92,20 @@ export type FileTarget<Sections extends TargetSections = TargetSections> = {
 
 export interface BuiltUpstream<Settings> {
   readonly name: string;
-  /** For the adapter. */
   readonly settings: Settings;
 }
 
-/** By alias, those that an environment offers. */
+/** The models that an environment offers, by alias. */
 export type ServedModels = ReadonlyMap<string, Model>;
 
-/** The kind of something that was read with the same list. */
+/** Throws for a name that is not in the list. */
 export function kindNamed(kinds: readonly UpstreamKind[], name: string): UpstreamKind {
   const found = kinds.find((kind) => kind.name === name);
   if (found === undefined) throw new Error(`there is no upstream kind ${name}`);
   return found;
 }
 
-/** Where a target serves, by its kind if that has a word in it. */
+/** Where a target serves: as its kind decides, or else at its upstream. */
 export function placesOf(
   kind: UpstreamKind | undefined,
   target: WrittenTarget,

@@ -45,7 +45,7 @@ export function createOpenAiAdapter(
   };
 }
 
-/** The credential is static, so that it can be part of every request from the start. */
+/** The credential is static, so it can be part of every request from the start. */
 function requestTo(settings: OpenAiSettings): (path: string, body: string) => UpstreamRequest {
   const query = new URLSearchParams(settings.query).toString();
   const suffix = query === "" ? "" : `?${query}`;

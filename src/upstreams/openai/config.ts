@@ -4,7 +4,7 @@ import { credential, flag, httpUrl, text, wholeNumber } from "../../settings/val
 import type { FieldsOf } from "../kind.ts";
 import type { OpenAiSettings } from "./settings.ts";
 
-/** Sluice sets these itself, or they belong to one connection and never travel on. */
+/** Sluice sets these itself, or they belong to one connection and are never forwarded. */
 const reservedHeaders: ReadonlySet<string> = new Set([
   "accept-encoding",
   "connection",
@@ -42,7 +42,7 @@ function hasDistinctNames(names: readonly string[]): boolean {
   return new Set(names.map((name) => name.toLowerCase())).size === names.length;
 }
 
-/** What an operator says of an upstream of this kind. */
+/** The keys of an upstream of this kind in the file. */
 export const fields = {
   base_url: httpUrl("Address of the API, with its version path, such as `/v1`."),
   api_key: credential("Credential for the upstream. Without it none is sent.").optional(),

@@ -60,7 +60,7 @@ const expected: readonly ChatEvent[] = [
   },
 ];
 
-test("the events are the same wherever the network cuts the stream in two", () => {
+test("the events are the same at every split point", () => {
   const bytes = bytesOf(whole);
   for (let cut = 0; cut <= bytes.length; cut += 1) {
     const { events, failure, isDone } = decodePieces([bytes.subarray(0, cut), bytes.subarray(cut)]);
@@ -115,13 +115,13 @@ test("every choice needs a finish", () => {
   expect(decode(first + second + delta({}, "length", 1) + done).isDone).toBe(true);
 });
 
-test("nothing behind [DONE] is read", () => {
+test("nothing after [DONE] is read", () => {
   const { events, isDone } = decode(whole + delta({ content: "more" }) + "data: {broken\n\n");
   expect(isDone).toBe(true);
   expect(events).toEqual([...expected]);
 });
 
-test("an error event ends the answer with its meaning, behind the text before it", () => {
+test("an error event ends the answer with a classified failure, after the text before it", () => {
   const error = frame({ error: { message: "Overloaded", type: "overloaded_error" } });
   const { events, failure } = decode(delta({ content: "x" }) + error + delta({ content: "y" }));
   expect(failure).toBe("overloaded");
@@ -131,7 +131,7 @@ test("an error event ends the answer with its meaning, behind the text before it
   expect(decode(delta({ content: "x" }) + "data: {oops\n\n").failure).toBe("broken-answer");
 });
 
-test("a stream that is no stream of answers is broken, whatever it holds", () => {
+test("a stream without an answer is broken", () => {
   const texts = [
     "",
     "<html>\n</html>\n",
@@ -144,7 +144,7 @@ test("a stream that is no stream of answers is broken, whatever it holds", () =>
   for (const text of texts) expect(decode(text).failure).toBe("broken-answer");
 });
 
-test("malformed events are skipped and counted, wherever the network cuts them", () => {
+test("malformed events are skipped and counted, however the network splits them", () => {
   const text =
     delta({ content: "a" }) +
     "data: {oops\n\n" +
@@ -176,7 +176,7 @@ test("no malformed event is skipped before content, nor while a call is written"
   expect(decodePieces([bytesOf(after)], 10)).toMatchObject({ isDone: true, malformedEvents: 1 });
 });
 
-test("an answer that says nothing but its end is an answer", () => {
+test("an answer with nothing but a finish reason is an answer", () => {
   expect(decode(delta({ role: "assistant" }) + delta({}, "stop") + done).events).toEqual([
     { type: "answer-start", systemFingerprint: undefined, serviceTier: undefined },
     { type: "choice-finish", choice: 0, finishReason: "stop" },

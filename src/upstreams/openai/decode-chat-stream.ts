@@ -18,7 +18,7 @@ import {
 import { readChunk } from "./read-chunk.ts";
 import { ToolCallTracker } from "./tool-call-tracker.ts";
 
-/** Largest single event that is read; a delta is a few hundred bytes, a whole tool call more. */
+/** The largest event that is read; a delta has a few hundred bytes, a whole tool call more. */
 const eventLimitCharacters = 4 * 1024 * 1024;
 
 interface ChoiceState {
@@ -28,8 +28,8 @@ interface ChoiceState {
 }
 
 /**
- * Reads a stream of `chat.completion.chunk`s as events, forgiving what servers repeat, leave out
- * or number oddly, and unforgiving where an answer is cut: every choice needs its finish.
+ * Reads a stream of `chat.completion.chunk`s as events. Servers may repeat or omit fields and have
+ * other indexes, but an answer must not be cut: every choice needs its finish.
  */
 export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
   readonly #parser = new SseParser(eventLimitCharacters);
@@ -97,8 +97,8 @@ export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
   #readEvent(data: string, events: ChatEvent[]): void {
     const chunk = readChunk(data, this.#parser);
     if (chunk !== undefined) return this.#readChunk(chunk, events);
-    // Before any content another target can still answer; a call with a hole in its arguments
-    // could do harm.
+    // Before any content another target can still answer; a tool call whose arguments are
+    // incomplete could do harm.
     this.#malformed.skip({ mayGoOn: this.#hasStarted && !this.#isWithinCall() });
   }
 
@@ -124,7 +124,7 @@ export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
     this.#reportUsage(chunk, events);
   }
 
-  /** From the first chunk that says it: some servers begin with a chunk that says nothing. */
+  /** Some servers begin with a chunk without these fields. */
   #readStart(chunk: JsonObject): void {
     if (this.#hasStarted) return;
     this.#systemFingerprint ??= nonEmpty(chunk["system_fingerprint"]);
@@ -234,7 +234,7 @@ function cutShort(): UpstreamFailure {
   return brokenAnswer("the upstream's stream ended before the answer was finished");
 }
 
-/** Throws the error that it tells, or that it is no stream: a whole answer was not asked for. */
+/** Throws the error in the body, or that a whole answer came in place of a stream. */
 function refuseBody(json: string): never {
   parseAnswer(json, "choices");
   throw brokenAnswer("the upstream answered a request for a stream with one JSON object");

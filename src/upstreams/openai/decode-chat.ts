@@ -10,7 +10,7 @@ import {
   readUsage,
 } from "./read-answer.ts";
 
-/** Reads a whole `chat.completion`, forgiving what servers leave out, but not what is no answer. */
+/** Reads a whole `chat.completion`. Servers may omit fields, but not all of an answer. */
 export function decodeChat(body: Uint8Array, newToolCallId: () => string): ChatResult {
   const answer = parseAnswer(new TextDecoder().decode(body), "choices");
   const choices = listOf(answer["choices"]) ?? [];
@@ -30,12 +30,12 @@ function readChoice(choice: unknown, position: number, newToolCallId: () => stri
   if (fields === undefined || message === undefined) throw brokenAnswer("a choice has no message");
   const said = readMessage(message, newToolCallId);
   const reason = nonEmpty(fields["finish_reason"]);
-  if (reason === undefined && saysNothing(said)) throw brokenAnswer("a choice is empty");
+  if (reason === undefined && isEmpty(said)) throw brokenAnswer("a choice is empty");
   const logprobs = objectOf(fields["logprobs"]);
   return {
     index: numberOf(fields["index"]) ?? position,
     ...said,
-    // The answer is whole: a server that leaves the reason out means the usual one.
+    // The answer is whole: a server that omits the reason means the usual one.
     finishReason: readFinishReason(reason ?? "stop", {
       hasToolCalls: said.toolCalls.length > 0,
       hasFunctionCall: said.functionCall !== undefined,
@@ -60,7 +60,7 @@ function readMessage(message: JsonObject, newToolCallId: () => string): Said {
   };
 }
 
-function saysNothing({ content, refusal, reasoning, toolCalls, functionCall }: Said): boolean {
+function isEmpty({ content, refusal, reasoning, toolCalls, functionCall }: Said): boolean {
   const texts = [content, refusal, reasoning];
   return (
     texts.every((text) => text === undefined) &&

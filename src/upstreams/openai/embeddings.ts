@@ -30,7 +30,7 @@ export function encodeEmbeddings(
   return JSON.stringify(body);
 }
 
-/** OpenAI's API has no other inputs. */
+/** OpenAI's API takes no other inputs. */
 function onlyText(): UpstreamFailure {
   return new UpstreamFailure({
     kind: "unsupported",
@@ -39,7 +39,7 @@ function onlyText(): UpstreamFailure {
   });
 }
 
-/** Reads an embeddings list and puts it into the order of its `index` fields. */
+/** Reads a list of embeddings and sorts it by the `index` fields. */
 export function decodeEmbeddings(body: Uint8Array): EmbeddingResult {
   const answer = parseAnswer(new TextDecoder().decode(body), "data");
   const items = listOf(answer["data"]) ?? [];

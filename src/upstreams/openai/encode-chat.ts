@@ -6,19 +6,19 @@ export interface ChatSettings extends OpenAiSettings {
   readonly fields: ForwardedFields;
 }
 
-/** The body for an OpenAI-compatible server, with the fields that may reach it. */
+/** The body for an OpenAI-compatible server, with only the fields that are forwarded to it. */
 export function encodeChat(request: ChatRequest, model: string, settings: ChatSettings): string {
   const { root } = settings.fields;
   const body: Record<string, unknown> = {};
   for (const field in request) {
-    // `null` means absent, and not every server knows that.
+    // `null` means absent, but not every server accepts it.
     if (root.has(field) && request[field] !== null) body[field] = request[field];
   }
   body["model"] = model;
   body["messages"] = request.messages.map((message) => encodeMessage(message, settings));
   renameMaxTokens(body, settings);
   if (request.stream === true && settings.streamUsage) {
-    // Always asked for: the ledger needs the counts, whether or not the caller does.
+    // Always requested: the ledger needs the counts, even if the caller does not.
     body["stream_options"] = { include_usage: true };
   } else delete body["stream_options"];
   for (const field of settings.dropFields) delete body[field];
@@ -65,7 +65,7 @@ function encodeContent(
 }
 
 /**
- * Removes what SDKs echo when they send an answer's message straight back: empty fields that
+ * Removes what SDKs echo when they send an answer's message back unchanged: empty fields, which
  * OpenAI refuses in requests, and the stream's `index` in tool calls.
  */
 function encodeAssistantMessage(message: ChatMessage): ChatMessage {

@@ -1,8 +1,8 @@
 import { isObject, listOf, nonEmpty, type JsonObject } from "../shared/json-fields.ts";
 
 /**
- * The error under a body's `error`: an object, or a text beside which servers write code and
- * status. Undefined when there is none; some servers send `"error": null` along with an answer.
+ * The error under a body's `error`: an object, or a text with code and status beside it. Undefined
+ * when there is none; some servers send `"error": null` along with an answer.
  */
 export function errorIn(body: JsonObject): JsonObject | undefined {
   if (body["error"] === undefined || body["error"] === null) return undefined;
@@ -13,7 +13,7 @@ export function errorIn(body: JsonObject): JsonObject | undefined {
   return message === undefined ? undefined : { ...body, message };
 }
 
-/** The words of an error, wherever servers put them: OpenAI's, FastAPI's and proxies' forms. */
+/** The message of an error in OpenAI's, FastAPI's and proxies' forms. */
 export function messageOf(body: JsonObject): string | undefined {
   const { detail } = body;
   return ownMessage(body) ?? nonEmpty(detail) ?? nonEmpty(detailsOf(detail).join("; "));
@@ -23,7 +23,7 @@ function ownMessage({ message, msg }: JsonObject): string | undefined {
   return nonEmpty(message) ?? nonEmpty(msg);
 }
 
-/** FastAPI lists what it could not read, each with the value that it read: only words are taken. */
+/** FastAPI lists what it could not read, each with the value, of which only messages are used. */
 function detailsOf(detail: unknown): readonly string[] {
   const details = isObject(detail) ? [detail] : (listOf(detail) ?? []).filter(isObject);
   return details

@@ -1,19 +1,19 @@
 import type { ContentPart } from "../../domain/chat/chat.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 
-/** Which fields of a caller's body reach the upstream, by the place in which they stand. */
+/** Which fields of a caller's body are sent to the upstream, by where in the body they are. */
 export interface ForwardedFields {
   readonly root: ReadonlySet<string>;
   readonly message: ReadonlySet<string>;
-  /** Beside the field that is named after the part's type, such as `text` of a `text` part. */
+  /** In addition to the field named after the part's type, such as `text` of a `text` part. */
   readonly part: ReadonlySet<string>;
   /** Within `image_url`, `input_audio` and `file` of a part. */
   readonly media: ReadonlySet<string>;
 }
 
 /**
- * The fields of OpenAI's public API, and those that the operator adds. Servers take many others
- * that choose another model, address or credential, or raise what a call uses past its limits.
+ * The fields of OpenAI's public API and the operator's additions. Servers take many others that
+ * choose another model, address or credential, or let a call use more than its limits.
  */
 export function forwardedFields(added: readonly string[]): ForwardedFields {
   return {
@@ -24,7 +24,7 @@ export function forwardedFields(added: readonly string[]): ForwardedFields {
   };
 }
 
-/** The same value when nothing of it stays behind; `own` is a field that is forwarded as well. */
+/** A copy with only the forwarded fields and `own`; the value itself if it has no others. */
 export function only<Value extends object>(
   value: Value,
   forwarded: ReadonlySet<string>,
@@ -39,7 +39,7 @@ export function only<Value extends object>(
   return value;
 }
 
-/** A part of a message's content: its type names the one field that holds what it says. */
+/** A part of a message's content, whose type names the one field with its content. */
 export function onlyPart(part: ContentPart, { part: known, media }: ForwardedFields): ContentPart {
   const kept = only(part, known, part.type);
   switch (kept.type) {
@@ -56,7 +56,7 @@ export function onlyPart(part: ContentPart, { part: known, media }: ForwardedFie
   }
 }
 
-/** OpenAI takes files as data alone; some servers would read whatever is at an address. */
+/** OpenAI takes files only as data; some servers would fetch any address. */
 function refuseAddress(data: unknown): void {
   if (typeof data !== "string" || !/^\s*(?!data:)[a-z][a-z0-9+.-]*:/i.test(data)) return;
   throw new UpstreamFailure({
@@ -66,7 +66,7 @@ function refuseAddress(data: unknown): void {
   });
 }
 
-/** OpenAI's chat completions; embeddings are written field by field. */
+/** The fields of OpenAI's chat completions; embeddings are written field by field. */
 const rootFields = [
   "model",
   "messages",
@@ -116,7 +116,7 @@ const messageFields = [
   "tool_calls",
   "tool_call_id",
   "function_call",
-  // Not OpenAI's, but in Sluice's own answers: models that think want it back.
+  // Not OpenAI's, but in Sluice's own answers: reasoning models need it back.
   "reasoning_content",
 ];
 

@@ -6,8 +6,8 @@ import { errorIn, messageOf } from "./error-body.ts";
 import { classifyError } from "./read-failure.ts";
 
 /**
- * Parses JSON that should be an answer with this field. A 200 with an error in it is a failure, and
- * so is one without the field that has an error's words instead.
+ * Parses JSON that should be an answer with this field. A 200 with an error in it is a failure, as
+ * is one that has an error's message in place of the field.
  */
 export function parseAnswer(text: string, field: "choices" | "data"): JsonObject {
   const value = parseJson(text);
@@ -16,7 +16,7 @@ export function parseAnswer(text: string, field: "choices" | "data"): JsonObject
   return value;
 }
 
-/** Throws for an error in place of an answer, or beside it. */
+/** Throws for an error in place of an answer, or along with one. */
 export function refuseError(value: JsonObject, field: "choices" | "data"): void {
   const isMarked = value["object"] === "error";
   const mayBeFlat = value[field] === undefined || value[field] === null;
@@ -25,11 +25,11 @@ export function refuseError(value: JsonObject, field: "choices" | "data"): void 
   if (error !== undefined) throw new UpstreamFailure(classifyError(undefined, error));
 }
 
-/** Text, or the text among parts; undefined where a message has none. Throws for anything else. */
+/** The text of a message or of its parts; undefined if it has none. Throws for anything else. */
 export function readContent(content: unknown): string | undefined {
   if (content === undefined || content === null) return undefined;
   if (typeof content === "string") return content;
-  // Parts of other types, such as thoughts, have no place in a text.
+  // Parts of other types, such as thoughts, are not part of the text.
   const texts = listOf(content)?.map((part) => (isObject(part) ? (part["text"] ?? "") : part));
   if (texts !== undefined && isTexts(texts)) return texts.join("");
   throw brokenAnswer("the content of a message is no text");
@@ -55,14 +55,14 @@ function notAnAnswer(cause?: unknown): UpstreamFailure {
   return brokenAnswer("the upstream's answer is not the JSON it should be", cause);
 }
 
-/** Undefined when it has no count; a count that is missing beside others is 0. */
+/** Undefined when it has no count; if it has only one of the two counts, the other is 0. */
 export function readUsage(value: unknown): TokenUsage | undefined {
   const usage = objectOf(value);
   const inputTokens = countOf(usage?.["prompt_tokens"]);
   const outputTokens = countOf(usage?.["completion_tokens"]);
   if (usage === undefined || (inputTokens ?? outputTokens) === undefined) return undefined;
   const inputDetails = objectOf(usage["prompt_tokens_details"]);
-  // As OpenRouter says it, and LiteLLM.
+  // The field of OpenRouter, then the field of LiteLLM.
   const cacheWriteTokens =
     countOf(inputDetails?.["cache_write_tokens"]) ??
     countOf(inputDetails?.["cache_creation_tokens"]);
@@ -76,15 +76,15 @@ export function readUsage(value: unknown): TokenUsage | undefined {
   };
 }
 
-/** What a choice holds, beside its text, when it ends. */
+/** What a choice contains, beyond its text, when it ends. */
 export interface FinishedChoice {
   readonly hasToolCalls: boolean;
   readonly hasFunctionCall: boolean;
 }
 
 /**
- * OpenAI's five reasons; servers in the wild have many more words for them. Agents end on `stop`,
- * so a choice with a call that must be answered never says it.
+ * One of OpenAI's five reasons; servers have many more names for them. Agents end on `stop`, so a
+ * choice with a call that must be answered never has it.
  */
 export function readFinishReason(value: string, choice: FinishedChoice): FinishReason {
   const reason = readReason(value);

@@ -9,13 +9,13 @@ export interface ChunkSource {
 }
 
 /**
- * Reads the data of one event. Undefined when it is malformed: no JSON, or with fields of other
- * types than a chunk's. An object without choices is an event of the server's own, and says nothing.
- * Throws `UpstreamFailure` for an event that tells an error.
+ * Reads the data of one event. Undefined when it is malformed: not JSON, or with fields of other
+ * types than a chunk's. An object without choices is the server's own event without content.
+ * Throws `UpstreamFailure` for an event that contains an error.
  */
 export function readChunk(data: string, { hasNamedError }: ChunkSource): JsonObject | undefined {
   const value = parseJson(data);
-  // Some servers tell their error in a list.
+  // Some servers send their error in a list.
   const object = objectOf(listOf(value)?.[0] ?? value);
   if (object !== undefined) refuseError(object, "choices");
   const isChunk = object !== undefined && object === value && hasProperChoices(object);
@@ -26,7 +26,7 @@ export function readChunk(data: string, { hasNamedError }: ChunkSource): JsonObj
   return undefined;
 }
 
-/** Of a text or of broken JSON. An `"error": null` stands in whole chunks of some servers. */
+/** An error in plain text or broken JSON. Some servers have `"error": null` in valid chunks. */
 const errorWords =
   /"error"\s*:\s*(?!null)|^[^[{]*\b(?:error|exception|fail(?:ed|ure)|overloaded|unavailable|timed? ?out)\b/i;
 

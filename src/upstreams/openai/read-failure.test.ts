@@ -16,7 +16,7 @@ const nested = (message: string, rest: object = {}) => ({ error: { message, ...r
 test.each([
   ["a throttle", 429, nested("Rate limit reached"), "throttled"],
   [
-    "a throttle that speaks of tokens",
+    "a throttle that mentions tokens",
     429,
     nested("Too many tokens, please wait before trying again."),
     "throttled",
@@ -71,11 +71,11 @@ test.each([
   ["an overload", 503, nested("loading model", { type: "unavailable_error" }), "overloaded"],
   ["an overload with a number of its own", 529, nested("overloaded_error"), "overloaded"],
   ["a redirect", 307, "", "unavailable"],
-] as const)("%s is told from the others", (_, status, body, kind) => {
+] as const)("%s is classified", (_, status, body, kind) => {
   expect(failureOf(status, body).kind).toBe(kind);
 });
 
-test("messages are found wherever servers put them", () => {
+test("messages are found in all the forms that servers use", () => {
   expect(failureOf(400, { error: "flat text" }).message).toBe("flat text");
   expect(failureOf(400, { message: "flat object", object: "error" }).message).toBe("flat object");
   expect(failureOf(400, { detail: "fast api" }).message).toBe("fast api");
@@ -95,7 +95,7 @@ test("the wait is read in milliseconds, seconds or as a date, and nonsense is ig
   expect(waitOf({})).toBeUndefined();
 });
 
-test("inside a stream, where there is no status, the words decide", () => {
+test("inside a stream, where there is no status, the text decides", () => {
   const kindOf = (message: string, code?: unknown): string =>
     classifyError(undefined, { message, code }).kind;
   expect(kindOf("Rate limit reached")).toBe("throttled");
@@ -105,7 +105,7 @@ test("inside a stream, where there is no status, the words decide", () => {
   expect(kindOf("anything", 400)).toBe("invalid-request");
 });
 
-test("keys, accounts and links of the operator are taken out of messages", () => {
+test("keys, accounts and links of the operator are removed from messages", () => {
   const message =
     "Incorrect key sk-proj-abcdefgh12345678 of org-Abcdefghijkl at https://provider.example/keys " +
     "for arn:aws:bedrock:us-east-1:123456789012:model/x with Bearer abcdef";

@@ -9,7 +9,7 @@ import { readRetryAfter } from "../shared/retry-after.ts";
 
 export const requestIdHeader = "x-request-id";
 
-/** Says what a non-2xx answer of an OpenAI-compatible server means. */
+/** Classifies non-2xx answers of an OpenAI-compatible server. */
 export function createReadFailure(clock: Clock): (answer: FailedAnswer) => UpstreamFailureDetails {
   return ({ status, headers, body }) => {
     const details = classifyError(status, readError(new TextDecoder().decode(body)));
@@ -17,7 +17,7 @@ export function createReadFailure(clock: Clock): (answer: FailedAnswer) => Upstr
   };
 }
 
-/** The error of a body; what is not JSON (a proxy's HTML page) has no words worth repeating. */
+/** The error of a body; a body that is not JSON (a proxy's HTML page) has no useful message. */
 function readError(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text);
@@ -27,7 +27,7 @@ function readError(text: string): unknown {
   }
 }
 
-/** `status` is undefined for errors of a 2xx answer, where only the body speaks. */
+/** `status` is undefined for errors in a 2xx answer, which only the body describes. */
 export function classifyError(status: number | undefined, error: unknown): UpstreamFailureDetails {
   const body = objectOf(error);
   const message = textOf(error) ?? (body && messageOf(body)) ?? wordless(status);
@@ -42,13 +42,13 @@ export function classifyError(status: number | undefined, error: unknown): Upstr
   };
 }
 
-/** Of a code, those that are statuses: servers also count their errors in numbers of their own. */
+/** A code that is an HTTP status: servers also have numeric codes of their own. */
 function statusOf(code: unknown): number | undefined {
   const number = countOf(code);
   return number !== undefined && number >= 400 && number < 600 ? number : undefined;
 }
 
-/** The path of a field, if it looks like one: such words quote nobody, so that they may be logged. */
+/** The path of a field, if it looks like one: such words quote no caller, so they may be logged. */
 function cleanParam(param: unknown): string | undefined {
   const text = textOf(param);
   return text !== undefined && /^[\w.$[\]-]{1,200}$/.test(text) ? text : undefined;
@@ -59,9 +59,9 @@ function wordless(status: number | undefined): string {
   return `the model's upstream answered ${answer} and gave no reason`;
 }
 
-/** Texts first where servers share a status between meanings, then the status. */
+/** The text decides first where servers use one status for several meanings, then the status. */
 function classify(status: number | undefined, words: string): UpstreamFailureKind {
-  // A throttle that speaks of tokens must never be read as an overflow of the context.
+  // A throttle that mentions tokens must never be read as an overflow of the context.
   if (status === 429) return overloadWords.test(words) ? "overloaded" : "throttled";
   const isRefusal = status === undefined || (status >= 400 && status < 500);
   if (isRefusal && overflowWords.test(words)) return "context-overflow";
@@ -76,7 +76,7 @@ function classify(status: number | undefined, words: string): UpstreamFailureKin
 
 /** About the operator's account or access, not about the request; 402 and 407 included. */
 const operatorStatuses: ReadonlySet<number> = new Set([401, 402, 403, 407]);
-/** About the request. 501 is how servers say that they lack a feature the caller asked for. */
+/** About the request. With 501 servers refuse a feature that they lack. */
 const callerStatuses: ReadonlySet<number> = new Set([400, 413, 415, 422, 501]);
 
 function classifyWords(words: string): UpstreamFailureKind {

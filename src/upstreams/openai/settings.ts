@@ -1,25 +1,25 @@
 import type { Secret } from "../../domain/keys/secret.ts";
 
-/** How one OpenAI-compatible server is reached, and where it deviates. */
+/** How one OpenAI-compatible server is reached, and where it deviates from OpenAI. */
 export interface OpenAiSettings {
-  /** Up to and including `/v1` or what the server has in its place; no slash behind. */
+  /** Up to and including `/v1` or the server's equivalent, without a slash at the end. */
   readonly baseUrl: string;
   readonly apiKey: Secret | undefined;
   readonly apiKeyHeader: "authorization" | "api-key";
   readonly headers: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
-  /** Fields of a caller that reach this server beyond those of OpenAI's API. */
+  /** Fields of a caller that are sent to this server beyond those of OpenAI's API. */
   readonly forwardFields: readonly string[];
   /** Request fields that this server does not take. */
   readonly dropFields: readonly string[];
   readonly maxTokensField: "max_tokens" | "max_completion_tokens" | "as_sent";
   readonly instructionRole: "system" | "developer" | "as_sent";
-  /** Joins content that is all text parts into one string, for servers that know only strings. */
+  /** Joins content that is all text parts into one string, for servers that take only strings. */
   readonly flattenTextParts: boolean;
   /** Whether the server takes `stream_options.include_usage`. */
   readonly streamUsage: boolean;
   readonly takesTokenIds: boolean;
   readonly embeddingBatchLimit: number;
-  /** What to ask for; the answer is transcoded for the caller whatever comes. */
+  /** The encoding to request; any answer is transcoded for the caller. */
   readonly embeddingEncoding: "as_sent" | "float" | "base64";
 }

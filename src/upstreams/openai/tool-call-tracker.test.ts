@@ -59,7 +59,7 @@ test("indexes with gaps are numbered anew", () => {
   ).toEqual([call("a", "f", "xz"), call("b", "g", "y")]);
 });
 
-test("whole calls that all have index 0 are told apart by their ids", () => {
+test("whole calls that all have index 0 are distinguished by their ids", () => {
   expect(callsOf([begin(0, "a", "f", "1"), begin(0, "b", "f", "2")])).toEqual([
     call("a", "f", "1"),
     call("b", "f", "2"),
@@ -119,7 +119,7 @@ test("arguments that are an object become its text", () => {
   expect(callsOf([fragment])).toEqual([call("a", "f", '{"city":"Kyiv"}')]);
 });
 
-test("what is no fragment is passed over", () => {
+test("values that are not fragments are ignored", () => {
   expect(callsOf([null, 1, "x", [], undefined, begin(0, "a", "f")])).toEqual([call("a", "f", "")]);
 });
 

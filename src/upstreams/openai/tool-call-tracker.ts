@@ -5,7 +5,7 @@ import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import { readArguments } from "./decode-chat.ts";
 
 interface OpenCall {
-  /** Counted from 0 without gaps, whatever the upstream's numbers are. */
+  /** Counted from 0 without gaps, independent of the upstream's numbers. */
   readonly call: number;
   readonly id: string;
   readonly kind: ToolCallKind;
@@ -15,7 +15,7 @@ interface OpenCall {
   pending: string;
 }
 
-/** Most characters of arguments that wait for their calls' names, as many as an event may have. */
+/** Most characters of arguments that are held until their calls' names come, as in one event. */
 const mostPendingCharacters = 4 * 1024 * 1024;
 
 /** Follows the tool calls of one choice through a stream's fragments, in linear time. */
@@ -25,7 +25,7 @@ export class ToolCallTracker {
   readonly #calls: OpenCall[] = [];
   #pendingCharacters = 0;
   readonly #byId = new Map<string, OpenCall>();
-  /** The latest call of each of the upstream's numbers. */
+  /** The latest call with each of the upstream's numbers. */
   readonly #byIndex = new Map<number, OpenCall>();
 
   constructor(choice: number, newId: () => string) {
@@ -43,7 +43,7 @@ export class ToolCallTracker {
     }
   }
 
-  /** Starts calls whose name never came: a nameless call is still better than a lost one. */
+  /** Starts calls whose name never came: a nameless call is better than a lost one. */
   finish(events: ChatEvent[]): void {
     for (const open of this.#calls) if (!open.hasStarted) this.#start(open, events);
   }
@@ -64,8 +64,8 @@ export class ToolCallTracker {
   }
 
   /**
-   * By id where it is known. Some servers give parallel calls the same index, no index, or no id,
-   * and some every piece of one call a new id: what begins a call is then its name.
+   * By id where it is known. Some servers give parallel calls the same index, no index or no id,
+   * and some give every fragment of one call a new id: a name then begins a call.
    */
   #find(fragment: JsonObject, name: string | undefined): OpenCall | undefined {
     const id = nonEmpty(fragment["id"]);

@@ -1,16 +1,16 @@
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 
-/** Most calls of tools in one choice: OpenAI takes back 128 in a message. */
+/** Most tool calls in one choice: OpenAI takes back 128 in a message. */
 export const mostToolCalls = 1_024;
-/** Most choices in an answer: nobody can ask for more. */
+/** Most choices in an answer: requests for more are refused. */
 export const mostChoices = 128;
 
-/** Throws `UpstreamFailure` for the call that is one too many; `count` is with it. */
+/** Throws `UpstreamFailure` when `count` is too large. */
 export function checkToolCallCount(count: number): void {
   if (count > mostToolCalls) throw tooMany(`${mostToolCalls} tool calls in a choice`);
 }
 
-/** Throws `UpstreamFailure` for the choice that is one too many; `count` is with it. */
+/** Throws `UpstreamFailure` when `count` is too large. */
 export function checkChoiceCount(count: number): void {
   if (count > mostChoices) throw tooMany(`${mostChoices} choices`);
 }

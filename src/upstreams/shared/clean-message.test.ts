@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { cleanMessage } from "./clean-message.ts";
 
-describe("removed from an upstream's words:", () => {
+describe("removed from an upstream's message:", () => {
   const secrets = [
     "sk-proj-Ab3_x9Ab3x9Ab3",
     "sk-simulator-0000",
@@ -30,7 +30,7 @@ describe("removed from an upstream's words:", () => {
   });
 });
 
-test("words that tell nothing of the operator stay as they are", () => {
+test("words that reveal nothing about the operator stay as they are", () => {
   const messages = [
     "Invalid 'temperature': decimal above maximum value. Expected a value <= 2, but got 200.",
     "This model's maximum context length is 8192 tokens. However, you requested 8227 tokens.",

@@ -1,8 +1,8 @@
 const secretPatterns: readonly RegExp[] = [
   /\b(?:sk|pk|rk)[-_][A-Za-z0-9_*-]{6,}/g,
-  // Names of fields such as `key_points` begin so too, but have no digits and capitals.
+  // Field names such as `key_points` begin in the same way, but have no digits and capitals.
   /\b(?:key|org|proj)[-_](?=[a-z_-]*[A-Z0-9*])[A-Za-z0-9_*-]{6,}/g,
-  // Of AWS: ids of access keys and of who has them, session tokens, secret access keys.
+  // AWS: ids of access keys and of principals, session tokens, secret access keys.
   /\bA(?:BIA|CCA|GPA|IDA|IPA|KIA|NPA|NVA|PKA|ROA|SCA|SIA)[A-Z0-9]{12,}/g,
   /\b(?:IQoJ|FwoG|FQoG)[\w+/=-]{16,}/g,
   /(?<![\w+/=-])(?=\S*[A-Z])(?=\S*[a-z])(?=\S*\d)[A-Za-z0-9+/]{40}(?![\w+/=-])/g,
@@ -16,14 +16,14 @@ const secretPatterns: readonly RegExp[] = [
 
 const longestMessage = 1_000;
 
-/** A provider's name or id of something, if it looks like one: such words quote nobody. */
+/** A provider's name or id of something, if it looks like one: such words quote no caller. */
 export function cleanCode(code: unknown): string | undefined {
   return typeof code === "string" && /^[A-Za-z0-9_.-]{1,100}$/.test(code) ? code : undefined;
 }
 
 /**
- * An upstream's words, fit for a caller: without keys, account identifiers and links, which tell
- * about the operator, and not longer than anybody reads.
+ * An upstream's message, fit for a caller: of bounded length, and without keys, account
+ * identifiers and links, which would reveal the operator's accounts.
  */
 export function cleanMessage(message: string): string {
   let clean = message.slice(0, longestMessage * 2);

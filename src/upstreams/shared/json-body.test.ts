@@ -9,7 +9,7 @@ function take(...pieces: readonly string[]): { taken: readonly boolean[]; text?:
   return { taken, ...(body.text !== undefined && { text: body.text }) };
 }
 
-test("a body that begins as a JSON object is taken, in whatever pieces it comes", () => {
+test("a body that begins as a JSON object is taken, however it is split", () => {
   expect(take('{"a":', "1}")).toEqual({ taken: [true, true], text: '{"a":1}' });
   expect(take("", " \r\n\t", '\n{"é":', "1}")).toEqual({
     taken: [false, false, true, true],
@@ -23,7 +23,7 @@ test("a stream is not taken, also when JSON comes later", () => {
   expect(take("\u0000\u0000\u0000\u0010{")).toEqual({ taken: [false] });
 });
 
-test("a long body is taken and forgotten beyond its bound", () => {
+test("a long body is taken, but kept only up to its bound", () => {
   const body = new JsonBody();
   const piece = bytesOf(`{${"x".repeat(10_000)}`);
   for (let count = 0; count < 1_000; count += 1) expect(body.take(piece)).toBe(true);

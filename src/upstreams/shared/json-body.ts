@@ -1,9 +1,9 @@
-/** Errors are short; what is said after so much helps nobody. */
+/** Errors are short; the rest of a longer body is not kept. */
 const longestBodyBytes = 64 * 1024;
 
 /**
- * Takes the body of an answer that is a JSON object where a stream was asked for: servers and
- * proxies answer errors so, also with status 200. No stream begins like one.
+ * Takes the body of an answer that is a JSON object in place of a stream: servers and proxies
+ * answer errors in this way, also with status 200. No stream begins like one.
  */
 export class JsonBody {
   readonly #decoder = new TextDecoder();
@@ -11,7 +11,7 @@ export class JsonBody {
   #takenBytes = 0;
   #text: string | undefined;
 
-  /** The body so far, cut where it is too long; undefined when there is none. */
+  /** The body so far, cut if it is too long; undefined if there is none. */
   get text(): string | undefined {
     return this.#text;
   }
@@ -33,5 +33,5 @@ export class JsonBody {
 }
 
 const openingBrace = 123;
-/** Tab, line feed, carriage return and space: what some send to keep a connection busy. */
+/** Tab, line feed, carriage return and space, which some servers send to keep a connection busy. */
 const whitespace: ReadonlySet<number> = new Set([9, 10, 13, 32]);

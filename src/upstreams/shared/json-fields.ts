@@ -1,4 +1,4 @@
-/** Readers for JSON that came from outside: each returns what it is named after, or undefined. */
+/** Readers for JSON from outside: each returns what it is named after, or undefined. */
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -10,7 +10,7 @@ export function objectOf(value: unknown): JsonObject | undefined {
   return isObject(value) ? value : undefined;
 }
 
-/** The JSON object that a text, or bytes in UTF-8, hold; undefined for anything else. */
+/** The JSON object in a text, or in bytes in UTF-8; undefined for anything else. */
 export function parseObject(json: string | Uint8Array): JsonObject | undefined {
   try {
     return objectOf(JSON.parse(typeof json === "string" ? json : new TextDecoder().decode(json)));
@@ -19,7 +19,7 @@ export function parseObject(json: string | Uint8Array): JsonObject | undefined {
   }
 }
 
-/** JSON can write numbers that no number holds: they are read as infinite. */
+/** `JSON.parse` reads numbers that are too large as infinite. */
 export function isNumbers(value: unknown): value is readonly number[] {
   return Array.isArray(value) && value.every((item) => Number.isFinite(item));
 }
@@ -32,7 +32,7 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** A text that says something: servers send empty ones where they mean none. */
+/** A text that is not empty: servers send empty ones where they mean none. */
 export function nonEmpty(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
@@ -41,10 +41,10 @@ export function numberOf(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) ? value : undefined;
 }
 
-/** Far above any answer; a larger count is nonsense that would poison every sum it is part of. */
+/** Far above any answer: a larger count is nonsense and would spoil every sum it is added to. */
 const mostCount = 2 ** 40;
 
-/** A count that servers may leave out, send as null, or send as text. */
+/** A count that servers may omit, send as null, or send as text. */
 export function countOf(value: unknown): number | undefined {
   const number = typeof value === "string" ? Number(value) : numberOf(value);
   return number !== undefined && number >= 0 && number <= mostCount

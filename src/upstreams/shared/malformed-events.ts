@@ -1,11 +1,11 @@
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 
-/** The events of one stream that nobody can read. What they held is lost to the caller. */
+/** Counts the malformed events of one stream. The caller loses what they contained. */
 export class MalformedEvents {
   readonly #limit: number;
   #count = 0;
 
-  /** `limit`: so many are skipped. */
+  /** `limit`: how many are skipped. */
   constructor(limit: number) {
     this.#limit = limit;
   }
@@ -14,7 +14,7 @@ export class MalformedEvents {
     return this.#count;
   }
 
-  /** Notes one. Throws `UpstreamFailure` when the answer must end with it. */
+  /** Counts one. Throws `UpstreamFailure` when the answer must end with it. */
   skip({ mayGoOn }: { readonly mayGoOn: boolean }): void {
     this.#count += 1;
     if (mayGoOn && this.#count <= this.#limit) return;

@@ -41,7 +41,7 @@ test("an event whose last empty line is missing is still found at the end", () =
   expect(parseInPieces(bytesOf(""), [])).toEqual([]);
 });
 
-test("an event that grows over the limit is refused before it is complete", () => {
+test("an event that exceeds the limit is refused before it is complete", () => {
   const parser = new SseParser(100);
   expect(() => parser.push(bytesOf(`data: ${"x".repeat(200)}`))).toThrow("too long");
   const lines = new SseParser(100);

@@ -1,8 +1,8 @@
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 
 /**
- * Cuts a byte stream into the `data` of server-sent events, whatever the split: LF or CRLF line
- * ends, several data lines, comments and other fields.
+ * Cuts a byte stream, however it is split, into the `data` of server-sent events. Takes LF or CRLF
+ * line ends, several data lines, comments and other fields.
  */
 export class SseParser {
   readonly #limitCharacters: number;
@@ -21,11 +21,11 @@ export class SseParser {
     return this.#hasNamedError;
   }
 
-  /** The data of every event that these bytes complete. Throws when one grows over the limit. */
+  /** The data of every event that these bytes complete. Throws when one exceeds the limit. */
   push(bytes: Uint8Array): readonly string[] {
     const text = this.#decoder.decode(bytes, { stream: true });
     const found: string[] = [];
-    // Only new text is searched: a long line must not be gone through again with each piece of it.
+    // Only new text is searched: a long line must not be searched again with each piece of it.
     if (!text.includes("\n")) {
       this.#rest += text;
       this.#checkLength();
@@ -44,7 +44,7 @@ export class SseParser {
     return found;
   }
 
-  /** The event that the end of the body completes: servers forget the last empty line. */
+  /** The event that the end of the body completes: servers omit the last empty line. */
   end(): readonly string[] {
     const found: string[] = [];
     if (this.#rest !== "") this.#readLine(this.#rest, found);

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { StopCutter } from "./stop-cutter.ts";
 
-/** What is left of a text that comes in these pieces. */
+/** The result for a text that comes in these pieces. */
 function cutPieces(pieces: readonly string[], sequences: readonly string[]): string {
   const cutter = new StopCutter(sequences);
   let text = "";
@@ -10,7 +10,7 @@ function cutPieces(pieces: readonly string[], sequences: readonly string[]): str
   return text + cutter.flush();
 }
 
-/** The sequence whose end comes first wins; of those with one end, the one that began first. */
+/** The sequence that ends first wins; of sequences with the same end, the one that began first. */
 function reference(text: string, sequences: readonly string[]): string {
   for (let end = 1; end <= text.length; end += 1) {
     const written = text.slice(0, end);
@@ -34,7 +34,7 @@ test("any split of any text is cut as the text as a whole would be", () => {
   );
 });
 
-test("what has gone out is always the beginning of what is left in the end", () => {
+test("what was sent is always a prefix of the result", () => {
   fc.assert(
     fc.property(fc.array(letters), sequences, (pieces, stops) => {
       const cutter = new StopCutter(stops);
@@ -48,7 +48,7 @@ test("what has gone out is always the beginning of what is left in the end", () 
   );
 });
 
-test("only what may begin a sequence is held back", () => {
+test("only the possible beginning of a sequence is held back", () => {
   const cutter = new StopCutter(["Observation:"]);
   expect(cutter.push("Action: look\nObser")).toBe("Action: look\n");
   expect(cutter.push("ve\nObservation")).toBe("Observe\n");
@@ -59,7 +59,7 @@ test("only what may begin a sequence is held back", () => {
   expect(cutter.flush()).toBe("");
 });
 
-test("what is held at the end belongs to the text", () => {
+test("text that is held at the end belongs to the result", () => {
   expect(cutPieces(["It says Obs"], ["Observation:"])).toBe("It says Obs");
 });
 

@@ -1,9 +1,8 @@
 /**
- * Ends a text before a stop sequence, for models that take none. It comes out as a model that knew
- * the sequences would have written it: of several, the one that is complete first ends the text,
- * and of those that are complete with the same character the one that began first. How the text is
- * split into pieces changes nothing. What may be the beginning of a sequence is held back until
- * that is decided. Time is linear in the text for each sequence.
+ * Ends a text before a stop sequence, for models that take none. Of several sequences, the one that
+ * is complete first ends the text; of sequences that are complete with the same character, the one
+ * that began first. How the text is split into pieces changes nothing: the possible beginning of a
+ * sequence is held back until it is decided. Time is linear in the text for each sequence.
  */
 export class StopCutter {
   readonly #matchers: readonly Matcher[];
@@ -16,12 +15,12 @@ export class StopCutter {
     this.#matchers = sequences.filter((text) => text !== "").map((text) => new Matcher(text));
   }
 
-  /** Whether a stop sequence was found: nothing behind it belongs to the answer. */
+  /** Whether a stop sequence was found: nothing after it belongs to the answer. */
   get isCut(): boolean {
     return this.#isCut;
   }
 
-  /** Takes the next piece of the text; returns what may go on to its reader. */
+  /** Takes the next piece of the text; returns what may be sent to the reader. */
   push(piece: string): string {
     if (this.#isCut) return "";
     const text = this.#held + piece;
@@ -34,7 +33,7 @@ export class StopCutter {
     return text.slice(0, heldFrom);
   }
 
-  /** The text has come to an end, or to a break that no sequence reaches over: what was held. */
+  /** Returns what was held, at the end of the text or at a break that no sequence spans. */
   flush(): string {
     const held = this.#held;
     this.#held = "";
@@ -48,7 +47,7 @@ export class StopCutter {
     return text;
   }
 
-  /** Of the longest sequence that is complete with this character, 0 when none is. */
+  /** Length of the longest sequence that is complete with this character, 0 when none is. */
   #lengthOfMatch(character: number): number {
     let longest = 0;
     for (const matcher of this.#matchers) {
@@ -58,10 +57,10 @@ export class StopCutter {
   }
 }
 
-/** Finds one sequence in a text that comes character by character, as Knuth, Morris and Pratt do. */
+/** Finds one sequence in a text, character by character (Knuth-Morris-Pratt). */
 class Matcher {
   readonly #sequence: string;
-  /** For each length of a beginning, the longest shorter one that it ends with. */
+  /** For each length of a prefix, the length of the longest shorter prefix that it ends with. */
   readonly #fallbacks: readonly number[];
   #matched = 0;
 
@@ -70,7 +69,7 @@ class Matcher {
     this.#fallbacks = fallbacksOf(sequence);
   }
 
-  /** Characters of the sequence that the text ends with. */
+  /** How many characters of the sequence the text ends with. */
   get matched(): number {
     return this.#matched;
   }
