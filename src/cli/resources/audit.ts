@@ -69,7 +69,7 @@ function notesOn(verdict: ReplyRecord): readonly string[] {
   ];
 }
 
-/** Entries removed by retention, which a shorter setting also does. */
+/** Describes removed entries, and whether retention was shorter then than it is now. */
 function describeRemoved(removed: ReplyRecord): string {
   const { kept_hours: kept, configured_hours: configured } = removed;
   const days = (hours: unknown): string => `${Number((Number(hours) / 24).toFixed(1))} days`;

@@ -31,8 +31,7 @@ const options = {
   admin: { type: "string" },
   unsupervised: { type: "boolean" },
   init: { type: "boolean" },
-  // Set by the supervisor: a successor of the first worker must not replace data that was lost
-  // later.
+  // For successors of the first worker, which must not replace data that was lost later.
   "no-init": { type: "boolean" },
 } as const;
 
@@ -80,7 +79,7 @@ export async function serve(
   const initial = loadSettings(values, io, { known });
   const { path, config } = initial;
   if (io.supervisor === undefined) restartWithFetchLimit(config.upstreamRequests, io.environment);
-  else if (!isRightlyStarted(io.supervisor, { config, path, io })) return exitCodes.ok;
+  else if (!hasRightFetchLimit(io.supervisor, { config, path, io })) return exitCodes.ok;
   const reload = { now: (): void => undefined };
   // Registered first, because the signal ends a process without a handler. The demo has no file to
   // reload and ends with its terminal.
@@ -129,8 +128,8 @@ interface Beginning {
   readonly io: CommandIo;
 }
 
-/** Sends the supervisor the process settings; false when it must restart this process with them. */
-function isRightlyStarted(supervisor: SupervisorLink, { config, path, io }: Beginning): boolean {
+/** Sends the supervisor its settings; false when this process needs another limit of fetches. */
+function hasRightFetchLimit(supervisor: SupervisorLink, { config, path, io }: Beginning): boolean {
   const { logLevel, logFormat } = config.telemetry;
   const {
     workers,
