@@ -17,7 +17,7 @@ const usage = `usage: npm run bombs -- [options]
 
 const longestHoldMs = 50;
 const mostMemoryFactor = 4;
-/** Memory that the first request of a process takes, whatever its body. */
+/** Memory that the first request of a process takes with any body. */
 const freeBytes = 24 * 1024 * 1024;
 
 interface Options {

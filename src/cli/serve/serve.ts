@@ -169,15 +169,15 @@ function withListeners(config: Config, values: { data?: string; admin?: string }
   };
 }
 
-interface Told {
+interface ServeContext {
   readonly values: SettingsArguments;
   readonly io: CommandIo;
 }
 
-async function start(config: Config, told: Told): Promise<App> {
+async function start(config: Config, context: ServeContext): Promise<App> {
   try {
-    const onBootstrapToken = (token: BootstrapToken): void => tellBootstrap(token, told);
-    return await createApp(config, { log: told.io.log, onBootstrapToken });
+    const onBootstrapToken = (token: BootstrapToken): void => printBootstrap(token, context);
+    return await createApp(config, { log: context.io.log, onBootstrapToken });
   } catch (error) {
     throw new CommandError(`cannot start: ${reasonOf(error)}${adviceFor(error)}`);
   }
@@ -191,7 +191,10 @@ interface BootstrapToken {
 /**
  * Prints a generated bootstrap token; one from the configuration stays out of terminals and logs.
  */
-function tellBootstrap({ text, isConfigured }: BootstrapToken, { values, io }: Told): void {
+function printBootstrap(
+  { text, isConfigured }: BootstrapToken,
+  { values, io }: ServeContext,
+): void {
   const token = isConfigured ? "the configured bootstrap token" : `the one-time token ${text}`;
   const create = "users create you@example.com --role operator --password-file -";
   io.report(`Nobody can sign in to the control plane yet. The first operator is made within an hour
