@@ -1,8 +1,7 @@
 /**
- * Sends the bombs of `test/bombs` to gateways in processes of their own and prints for each: the
- * status, how long the event loop was held at most, and how far memory rose against the size that
- * the body expands to. Ends with 1 when a bomb is served, the loop is held for too long, or memory
- * rises too far.
+ * Sends the bodies of `test/bombs` to gateways in separate processes and prints for each the status,
+ * the longest block of the event loop, and the rise of memory relative to the expanded size. Exits
+ * with 1 when a bomb is served, the loop is blocked for too long, or memory rises too far.
  */
 import { parseArgs } from "node:util";
 import { startBombGateway } from "../test/bombs/bomb-gateway.ts";
@@ -18,7 +17,7 @@ const usage = `usage: npm run bombs -- [options]
 
 const longestHoldMs = 50;
 const mostMemoryFactor = 4;
-/** What a process takes for its first work, whatever that is. */
+/** Memory that the first request of a process takes with any body. */
 const freeBytes = 24 * 1024 * 1024;
 
 interface Options {
@@ -81,7 +80,7 @@ async function judge(
   return faults.length;
 }
 
-/** The least of several rounds: whatever else the machine does only adds. */
+/** The minimum of several rounds, because other load of the machine only adds. */
 async function measureOften(bomb: Bomb, options: Options): Promise<Measured> {
   let least = await measure(bomb, options);
   for (let round = 1; round < rounds && !isWithin(least, bomb, options); round += 1) {
@@ -106,7 +105,7 @@ function isWithin(
   return holdMs <= longestHoldMs && raisedBytes <= mostBytes;
 }
 
-/** In a process of its own, since memory that was once taken hides what the next one takes. */
+/** Runs in a separate process, because memory taken earlier hides later use. */
 async function measure(bomb: Bomb, { parallel, kind }: Options): Promise<Measured> {
   await using gateway = await startBombGateway(kind);
   for (let round = 0; round < warmRounds; round += 1) await gateway.send(smallCall);

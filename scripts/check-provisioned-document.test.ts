@@ -141,7 +141,7 @@ describe("the numbers of docs/provisioned-throughput.md", () => {
 
 test("docs/provisioned-throughput.md has every class and every value of x-sluice-capacity", () => {
   const classes = tableBelow("class", "when").map(([name]) => name);
-  // The compiler knows that these are all.
+  // The compiler checks that the list is complete.
   const known: Record<CapacityClass, true> = {
     provisioned: true,
     spillover: true,

@@ -64,7 +64,7 @@ function checkPackage({ path, target }: Import): string[] {
   return [`${path}: must not import the package ${name}`];
 }
 
-/** Types count as well: what imports each other is one thing, whatever its folders say. */
+/** Types count as well: files that import each other are one unit in different folders. */
 function circlesBetween(what: string, nodeOf: (path: string) => string): string[] {
   const edges = new Map<string, Set<string>>();
   for (const { path, target, isModule } of imports) {

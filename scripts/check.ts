@@ -1,4 +1,4 @@
-/** The one gate, here and in CI: types, format, lint, structure, documents against code. */
+/** The gate, locally and in CI: types, format, lint, structure, documents against code. */
 const steps: readonly { readonly name: string; readonly command: readonly string[] }[] = [
   { name: "types", command: ["bun", "check", "--no-script"] },
   { name: "format", command: ["bun", "fmt", "--check", "--no-script"] },

@@ -1,6 +1,6 @@
 /**
  * Runs the outage suite of `test/outage`: targets that fail at a steady rate of calls, cell by cell;
- * with `--tenants` twenty tenants, of whom one causes faults. Ends with 1 when a cell fails.
+ * with `--tenants` twenty tenants, one of which causes faults. Exits with 1 when a cell fails.
  */
 import { writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -27,7 +27,7 @@ const usage = `usage: npm run outage -- [options]
 
 const warmSeconds = 6;
 const afterSeconds = 12;
-/** How long after the break callers may notice it. */
+/** Time after the break in which callers may notice it. */
 const noticedMs = 1_000;
 const tenantCount = 20;
 
@@ -83,7 +83,6 @@ function readNumber(name: string, text: string): number {
   return number;
 }
 
-/** What is run, cell by cell. */
 interface Suite {
   readonly names: readonly string[];
   readonly columns: readonly string[];

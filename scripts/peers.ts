@@ -1,6 +1,6 @@
 /**
- * `npm run peers`: what Sluice and two peers send to Bedrock for the same requests, and who is right
- * where they differ. Exits with 1 when a difference has not been judged.
+ * `npm run peers`: compares the requests that Sluice and two peers send to Bedrock, with a judgement
+ * of each difference. Exits with 1 when a difference has no judgement.
  *
  *   --record         writes what Sluice sends now, and asks no peer
  *   --folder PATH    where the peers are installed (default: in node_modules/.cache)
@@ -22,7 +22,7 @@ const { values: options } = parseArgs({
   },
 });
 
-/** Of each group of differences: as many as show what it is about. */
+/** Most examples of a group of differences. */
 const shownPlaces = 8;
 const recordedFile = join(import.meta.dir, "../test/bedrock/peers/sluice.json");
 const sluice = await recordSluice(peerRequests);
@@ -57,7 +57,7 @@ function differencesFrom(
   );
 }
 
-/** Differences with one reason are told together. */
+/** Groups differences with the same reason. */
 function headOf({ peer, verdict }: Difference): string {
   const judged = verdict === undefined ? "NOT JUDGED" : `${verdict.right}: ${verdict.why}`;
   return `${peer} | ${judged}`;

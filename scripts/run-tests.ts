@@ -2,7 +2,7 @@
  * Runs the test suites and ends with the line `N passed, N failed, N skipped`.
  *
  * `npm test` leaves out the files named `.long.test.ts`, which take more than some seconds each;
- * `npm run test:long` runs those. Both skip what needs a program that is not installed.
+ * `npm run test:long` runs those. Both skip tests that need a program that is not installed.
  * `npm run test:all` runs everything at full size, one file after the other, and fails where a
  * program is missing. Arguments after the options are passed on as filters of `bun test`.
  */
@@ -10,7 +10,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Suites of real processes mostly wait, but more than two at once would wait for each other. */
+/** Suites of real processes mostly wait, but more than two at once slow each other down. */
 const inParallel = "--parallel=2";
 const choices = {
   "--quick": [inParallel, "--path-ignore-patterns=**/*.long.test.ts"],
@@ -33,9 +33,9 @@ async function main(): Promise<number> {
       [
         process.execPath,
         "test",
-        // Bounds what hangs; a busy machine must not fail what works.
+        // Ends tests that hang, with room for a busy machine.
         "--timeout=60000",
-        // What passes is counted; what fails is to be seen.
+        // Only failures are printed; passes are counted.
         "--only-failures",
         ...choices[option],
         "--reporter=junit",
@@ -74,7 +74,7 @@ function longFiles(): readonly string[] {
     .map((file) => `./${file}`);
 }
 
-/** What to look at first when a run takes long; what is quick is not told of. */
+/** The slowest files of a run. */
 function slowestFiles(report: string) {
   let text: string;
   try {
@@ -98,7 +98,7 @@ interface Counts {
   readonly skipped: number;
 }
 
-/** From the root element of the JUnit report, which the runner writes even when tests fail. */
+/** Reads the root element of the JUnit report, which the runner writes even when tests fail. */
 function readCounts(report: string): Counts {
   let root: string;
   try {

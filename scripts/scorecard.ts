@@ -1,6 +1,6 @@
 /**
- * Runs the tests that hold Sluice to its promises and prints every figure with its limit, as a table
- * that documents can take over. Ends with 1 when a promise is not kept or a test fails.
+ * Runs the tests of Sluice's promises and prints every figure with its limit, as a table for the
+ * documents. Exits with 1 when a promise is broken or a test fails.
  *
  * `npm run scorecard` runs them small, `npm run scorecard -- --all` at full size. Further arguments
  * are parts of file names: only those files run.
@@ -12,7 +12,7 @@ import type { ScorecardLine } from "../test/support/scorecard.ts";
 
 const isComplete = process.argv.includes("--all");
 const filters = process.argv.slice(2).filter((argument) => argument !== "--all");
-/** What a test must import to report a figure. */
+/** The module that tests import to report figures. */
 const reporter = "support/scorecard.ts";
 const heading = ["check", "what", "figure", "limit", ""];
 
@@ -26,7 +26,7 @@ async function main(): Promise<number> {
   }
   const lines: ScorecardLine[] = [];
   const failed: string[] = [];
-  // One after the other: what measures times and memory must not have company.
+  // One after the other, because parallel tests would distort times and memory.
   for (const file of files) {
     const startedAt = performance.now();
     const run = await runFile(file);
@@ -46,7 +46,7 @@ async function main(): Promise<number> {
   return unmet === 0 && failed.length === 0 ? 0 : 1;
 }
 
-/** Every test that reports, so that none is forgotten. */
+/** All tests that report figures. */
 function proofFiles(): readonly string[] {
   return [...new Bun.Glob("test/**/*.test.ts").scanSync(".")]
     .filter((file) => readFileSync(file, "utf8").includes(reporter))

@@ -2,7 +2,7 @@
  * Runs seeds of the simulation in `test/simulation`, or its outages.
  *
  * `--seed N` replays one, with `--trace` line by line; `--from A --count N` runs a range. A seed that
- * breaks a rule is made as small as it gets and shown; the exit code is then 1.
+ * breaks a rule is shrunk and shown; the exit code is then 1.
  *
  * `--outages` runs the cells of the outage grid at 50 calls a second on the simulation's clock and
  * prints a table; the exit code is 1 when a cell breaks a promise. `--only WORDS`, which may be
@@ -29,11 +29,11 @@ const { values } = parseArgs({
     list: { type: "boolean", default: false },
   },
 });
-/** Seeds that are made small; some more of a range are named, and the others counted. */
+/** Seeds that are shrunk; some more of a range are named, and the others counted. */
 const shownFailures = 3;
 const namedFailures = 20;
 
-/** What nobody handled would end the process of a gateway. */
+/** Unhandled rejections, which would end the process of a gateway. */
 const unhandled: unknown[] = [];
 process.on("unhandledRejection", (reason) => unhandled.push(reason));
 
@@ -57,7 +57,7 @@ function wholeNumber(name: string, text: string): number {
   throw new RangeError(`--${name} takes a whole number from 1 on, not '${text}'`);
 }
 
-/** Runs a scenario to where the runtime would have told of rejections that nobody handled. */
+/** Runs a scenario until the runtime would have reported unhandled rejections. */
 async function run(scenario: Scenario, keepsTrace = false): Promise<RunResult> {
   const result = simulate(scenario, keepsTrace);
   await new Promise((resolve) => setImmediate(resolve));

@@ -1,7 +1,7 @@
 import { publishedSchema } from "../src/config/json-schema.ts";
 import { type ReferenceSection, referenceSections } from "../src/config/reference.ts";
 
-/** Writes what is made from the schema: `sluice.schema.json` and the tables of the documentation. */
+/** Writes `sluice.schema.json` and the tables of the documentation from the schema. */
 
 const begin = "<!-- reference: begin -->";
 const end = "<!-- reference: end -->";
@@ -13,7 +13,7 @@ export function schemaText(): string {
   return `${JSON.stringify(publishedSchema(), null, 2)}\n`;
 }
 
-/** The documentation with its reference made anew; the rest stays. */
+/** Replaces the reference in the documentation. */
 export function withReference(documentation: string): string {
   const from = documentation.indexOf(begin);
   const to = documentation.indexOf(end);
@@ -43,7 +43,7 @@ function formatSection(section: ReferenceSection): string {
     ),
     ...rows.map((cells) => format(cells, " ")),
   ];
-  // A key of its own tells its meaning in its row.
+  // A section of a single key has its meaning in its row.
   const about = section.rows[0]?.key === section.key ? "" : `${section.about}\n\n`;
   return `### \`${section.key}\`\n\n${about}${lines.join("\n")}\n`;
 }

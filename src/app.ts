@@ -40,7 +40,7 @@ import { createTelemetry, type Telemetry } from "./telemetry/telemetry.ts";
 
 export type { App, AppOverrides } from "./process/wiring/app-interface.ts";
 
-/** The only wiring: opens storage, loads the keys and listens. Throws when any of it fails. */
+/** Builds the gateway: opens storage, loads the keys and listens. Throws when a step fails. */
 export async function createApp(config: Config, overrides: AppOverrides = {}): Promise<App> {
   const app = new RunningApp(config, overrides);
   try {
@@ -140,7 +140,7 @@ class RunningApp implements App {
     const ofData = { address: data, routes: this.#dataTable(), edge, count, overload };
     this.#data = startListener({ ...parts, ...ofData });
     overload.start();
-    // Pages on other origins have no business with the control plane.
+    // Pages of other origins must not use the control plane.
     const cors = new CorsPolicy([]);
     this.#admin = startListener({
       ...parts,
@@ -186,7 +186,7 @@ class RunningApp implements App {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#shutdown.refuse();
     this.#services.overload.stop();
-    // What is still open is ended and cut, which closes its accounts.
+    // Open calls are ended and cut, which settles them.
     this.#running.endAll(draining);
     await Promise.all([this.#data?.cut(), this.#admin?.cut()]);
     await this.#shutdown.settle(() => this.#running.size);

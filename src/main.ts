@@ -15,7 +15,7 @@ import { asksForSupervisor, runSupervisor } from "./process/supervisor/run-super
 import { readEnvironment, type ProcessEnvironment } from "./config/environment.ts";
 import { systemClock } from "./domain/clock.ts";
 
-// What Sluice writes (keys' digests, usage, the pepper) is for its own user alone.
+// Files of Sluice (digests of keys, usage, the pepper) are readable by its own user only.
 process.umask(0o077);
 const streams = new StandardStreams(systemClock);
 if (!forbidCoreDumps()) streams.report("sluice: core dumps cannot be forbidden here (RLIMIT_CORE)");
@@ -30,7 +30,7 @@ async function run(args: readonly string[], environment: ProcessEnvironment): Pr
     return runSupervisor({ environment, version, log: streams.log });
   }
   const io = createIo(environment, isWorker);
-  // Only now: a supervisor stays small without everything else.
+  // Loaded late to keep the supervisor small.
   if (io.supervisor !== undefined) return runWorker(args, { ...io, supervisor: io.supervisor });
   const { runCommandLine } = await import("./cli/run-command-line.ts");
   return runCommandLine(args, version, io);
@@ -40,7 +40,7 @@ interface WorkerIo extends CommandIo {
   readonly supervisor: SupervisorLink;
 }
 
-/** Callers wait for a worker: it loads what serves, and none of the other commands. */
+/** Loads only the modules of `serve`, because callers wait for a worker. */
 async function runWorker([, ...args]: readonly string[], io: WorkerIo): Promise<number> {
   io.outliveReaders();
   const { runCommand } = await import("./cli/run-command.ts");
@@ -54,7 +54,7 @@ async function runWorker([, ...args]: readonly string[], io: WorkerIo): Promise<
   return exitCode;
 }
 
-/** A write that waits for its reader keeps the process alive, so it is not left to end by itself. */
+/** Ends the process explicitly, because a pending write would keep it alive. */
 async function end(exitCode: number): Promise<void> {
   const isWritten = await streams.finish(asked.signal);
   const { failure } = streams;
@@ -67,7 +67,7 @@ async function end(exitCode: number): Promise<void> {
 }
 
 function askToEnd(by: EndSignal): void {
-  // The second one means now: whatever still drains is given up.
+  // A second signal ends the process without draining.
   if (asked.signal.aborted) process.exit(exitCodes.failed);
   asked.abort(new AskedToEnd(by));
 }
@@ -100,7 +100,8 @@ function createIo(environment: ProcessEnvironment, isWorker: boolean): CommandIo
       streams.outliveReaders();
       endOnFailure((thrown) => {
         supervisor?.tellFailure(thrown);
-        // A supervisor tells of a gateway that served; messages may quote prompts by then.
+        // Once the gateway serves, messages may quote prompts; a supervisor reports the crash
+        // itself.
         if (!hasStarted) streams.report(Bun.inspect(thrown));
         else if (supervisor === undefined) streams.report(describeFailure(thrown));
       });
@@ -111,7 +112,8 @@ function createIo(environment: ProcessEnvironment, isWorker: boolean): CommandIo
     signal: asked.signal,
     onReload(callback) {
       reload = callback;
-      // Without a handler the signal ends the process, as it should where nothing is read again.
+      // Without a handler the signal ends the process, which is right when there is nothing to
+      // reload.
       if (!isWorker) process.on("SIGHUP", callback);
     },
     tellStarted(addresses) {
@@ -122,13 +124,13 @@ function createIo(environment: ProcessEnvironment, isWorker: boolean): CommandIo
   };
 }
 
-/** The runtime would print what was thrown by itself, and wait for whoever reads that. */
-function endOnFailure(tell: (thrown: unknown) => void): void {
+/** Replaces the runtime's report of uncaught errors, which blocks on its reader. */
+function endOnFailure(report: (thrown: unknown) => void): void {
   let isEnding = false;
   const onFailure = (thrown: unknown): void => {
     if (isEnding) return;
     isEnding = true;
-    tell(thrown);
+    report(thrown);
     void streams.finish(asked.signal).then(() => process.exit(exitCodes.failed));
   };
   process.on("uncaughtException", onFailure);

@@ -9,17 +9,16 @@ import { createMetricsPage } from "./control/platform/metrics-page.ts";
 import type { Route } from "./edge/dispatch/route.ts";
 
 export interface DataRouteOptions extends HandlerParts {
-  /** Those of further dialects. */
+  /** Routes of further dialects. */
   readonly surfaces?: ((parts: HandlerParts) => readonly Route[]) | undefined;
   /** Undefined when the process can serve. */
   readonly whyNotReady: () => string | undefined;
 }
 
-/** A call, and what is asked beside calls. */
 const call = { access: "key", dialect: openAi, counts: "call" } as const;
 const listing = { ...call, counts: "listing" } as const;
 
-/** Every path of the data listener. Each also answers without `/v1` and with a slash behind. */
+/** Every path of the data listener. Each also answers without `/v1` and with a trailing slash. */
 export function dataRoutes(options: DataRouteOptions): readonly Route[] {
   const chat = createChatHandler(chatCompletions, options);
   const readiness = createReadiness(options.whyNotReady);

@@ -1,12 +1,12 @@
 /** Who may import whom: the rules of `docs/architecture.md`. The first that fits a file holds. */
 export interface Rule {
-  /** The start of a path: the room, or the file, that the rule is about. */
+  /** Start of the path of the files to which the rule applies. */
   readonly from: RegExp;
-  /** What it may import beside its own room. */
+  /** Allowed imports beside its own room. */
   readonly may: readonly RegExp[];
-  /** What it may import as types only. */
+  /** Allowed imports of types. */
   readonly mayAsTypes?: readonly RegExp[];
-  /** Files of its own room are not its own: each is on its own rule. */
+  /** The rule applies to a single file, which may not import its own room freely. */
   readonly isAlone?: boolean;
 }
 
@@ -14,7 +14,7 @@ const domain = /^src\/domain\//;
 const snapshot = /^src\/snapshot\//;
 const settings = /^src\/settings\//;
 const adapter = /^src\/upstreams\/adapter\.ts$/;
-/** The interface of a kind of upstream, and the list of them. Nothing else names a kind. */
+/** The interface of a kind of upstream, and the list of kinds, the only file that names them. */
 const kind = /^src\/upstreams\/kind\.ts$/;
 const kinds = /^src\/upstreams\/kinds\.ts$/;
 /** The interfaces of the store; its folders are backends. */
@@ -70,7 +70,7 @@ export const rules: readonly Rule[] = [
   { from: /^src\/(app|routes|main)\.ts$/, may: [/^src\/(?!upstreams\/\w+\/)/, /^package\.json$/] },
 ];
 
-/** Imports of packages are allowed where the reason for the package lies. */
+/** Packages and the files that may import them. */
 export const packages: readonly { readonly name: string; readonly in: RegExp }[] = [
   { name: "commander", in: /^src\/cli\/verbs\// },
   {
@@ -88,7 +88,7 @@ export const packages: readonly { readonly name: string; readonly in: RegExp }[]
   { name: "gpt-tokenizer", in: /^src\/dialects\/embeddings\/decode-tokens-thread\.ts$/ },
 ];
 
-/** What stands in one place only. */
+/** Code that is allowed in one place only. */
 export const onlyHere: readonly {
   readonly pattern: RegExp;
   readonly in: RegExp;

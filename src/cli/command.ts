@@ -6,56 +6,56 @@ import type { Clock } from "../domain/clock.ts";
 import type { LogSink } from "../telemetry/log/log-output.ts";
 import type { SupervisorLink } from "../process/supervisor/supervisor-link.ts";
 
-/** What a command may touch of the process. */
+/** The parts of the process that a command may use. */
 export interface CommandIo {
   readonly environment: ProcessEnvironment;
-  /** A line on standard output: results. */
+  /** Prints a line of results to standard output. */
   readonly print: (line: string) => void;
-  /** A line on standard error: progress and problems. */
+  /** Prints a line of progress or problems to standard error. */
   readonly report: (line: string) => void;
-  /** Bytes on standard output; resolves once they are taken. False when they are not. */
+  /** Writes bytes to standard output; resolves once they are accepted, or to false. */
   readonly write: (bytes: Uint8Array) => Promise<boolean>;
-  /** Where a service logs, on standard error. */
+  /** The log of a service, on standard error. */
   readonly log: LogSink;
-  /** The command is a service: it runs on whatever becomes of its output. */
+  /** Makes the command a service, which continues without readers of its output. */
   readonly outliveReaders: () => void;
   readonly input: StandardInput;
   readonly clock: Clock;
   readonly random: RandomBytes;
-  /** Fires when the process is asked to end; the reason is an `AskedToEnd`. */
+  /** Aborts when the process is asked to end; the reason is an `AskedToEnd`. */
   readonly signal: AbortSignal;
-  /** Calls back whenever the process is asked to read its configuration again. */
+  /** Called when the process is asked to reload its configuration. */
   readonly onReload: (callback: () => void) => void;
   /**
-   * The gateway serves; with these arguments a successor serves at the same addresses. An exception
-   * that nobody catches is told without its message from here on.
+   * Called when the gateway serves; `addresses` are arguments that make a successor serve at the
+   * same addresses. From then on uncaught exceptions are reported without their message.
    */
   readonly tellStarted: (addresses: readonly string[]) => void;
-  /** The process that starts this one again when it ends unasked. */
+  /** The process that restarts this one after a crash. */
   readonly supervisor?: SupervisorLink | undefined;
 }
 
 export interface StandardInput {
-  /** Whether somebody types there. */
+  /** Whether standard input is a terminal. */
   readonly isTerminal: boolean;
-  /** What is typed, or piped, as it comes. */
+  /** The input as it arrives. */
   chunks(): AsyncIterable<Uint8Array>;
-  /** Whether a terminal shows what is typed and hands it over by lines. */
+  /** Turns echo and line mode of a terminal on or off. */
   setEcho(isOn: boolean): void;
 }
 
 export interface Command {
   readonly name: string;
   readonly summary: string;
-  /** Whether it runs until it is asked to end. */
+  /** Whether the command runs until it is asked to end. */
   readonly isService?: boolean;
-  /** Shown by `--help`; the arguments tell which part is asked for. */
+  /** The text of `--help` for the command, or for the part named by the arguments. */
   help(args: readonly string[]): string;
-  /** Resolves with the exit code. Throws `UsageError` for arguments that make no sense. */
+  /** Resolves with the exit code. Throws `UsageError` for invalid arguments. */
   run(args: readonly string[], io: CommandIo): Promise<number>;
 }
 
-/** Somebody wants the process to end: with SIGTERM a machine, with SIGINT a person who waits. */
+/** A request to end the process: SIGTERM by a machine, SIGINT by a person at a terminal. */
 export class AskedToEnd extends Error {
   override readonly name = "AskedToEnd";
   readonly by: EndSignal;
@@ -68,7 +68,7 @@ export class AskedToEnd extends Error {
 
 export type EndSignal = "SIGTERM" | "SIGINT";
 
-/** The command was called wrongly; the message says how to call it. */
+/** The command was called wrongly; the message shows the correct usage. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
@@ -80,12 +80,12 @@ export class CommandError extends Error {
 
 type Options = NonNullable<ParseArgsConfig["options"]>;
 
-/** Reads options and positionals; what is unknown or lacks its value is a `UsageError`. */
+/** Reads options and positionals; throws `UsageError` for unknown ones and missing values. */
 export function readArguments<Wanted extends Options>(args: readonly string[], options: Wanted) {
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   } catch (error) {
-    // The first sentence names the option; what follows is about quoting.
+    // The first sentence names the option; the rest is about quoting.
     const message = error instanceof Error ? error.message : String(error);
     throw new UsageError(message.split(". ", 1)[0] ?? message);
   }

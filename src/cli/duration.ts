@@ -12,7 +12,7 @@ export function readDurationMs(text: string): number | undefined {
   return Number(count) * (unitsMs[unit] ?? 0);
 }
 
-/** The other way: the two largest units of a time, such as `1 d 4 h` or `28 s`. */
+/** Formats a duration by its two largest units, such as `1 d 4 h` or `28 s`. */
 export function formatDuration(durationMs: number): string {
   const seconds = Math.max(Math.round(durationMs / 1000), 0);
   const parts = [

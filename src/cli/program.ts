@@ -1,9 +1,9 @@
 import type { SettingsArguments } from "./serve/load-settings.ts";
 
-/** How the command line is started from a checkout; npm's own lines stay out of the output. */
+/** Starts the command line from a checkout, without npm's own output. */
 const program = "npm run -s sluice --";
 
-/** A line that runs as it is; `words` are what follows the name of the program. */
+/** A complete command line; `words` follow the name of the program. */
 export function commandLine(words: string, place: SettingsArguments = {}): string {
   const { config, "data-dir": dataDir } = place;
   return [
@@ -13,7 +13,7 @@ export function commandLine(words: string, place: SettingsArguments = {}): strin
   ].join(" ");
 }
 
-/** An example of the help; what stands before a ` | ` is another program that pipes into it. */
+/** An example of the help; another program before ` | ` pipes into it. */
 export function exampleLine(example: string): string {
   const at = example.indexOf(" | ");
   if (at === -1) return commandLine(example);

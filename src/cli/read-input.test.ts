@@ -39,7 +39,7 @@ test("a typed password is not shown, may be corrected and ends with the line", a
   expect(events).toEqual(["echo off", "echo on"]);
 });
 
-test("whoever gives up typing gets the echo back", async () => {
+test("cancelled typing turns the echo on again", async () => {
   const { io, events } = typing(["abc\u0003"], true);
   const failure = await readPassword(undefined, io).catch((error: unknown) => error);
   expect(failure).toBeInstanceOf(CommandError);

@@ -6,7 +6,7 @@ type PasswordIo = Pick<CommandIo, "input" | "report">;
 /** A password is at most 256 characters. */
 const passwordLimitBytes = 4096;
 
-/** A file as it is read; without one, standard input. */
+/** Reads a file, or standard input without one. */
 export async function* readChunks(
   file: string | undefined,
   io: CommandIo,
@@ -23,8 +23,8 @@ export async function* readChunks(
 }
 
 /**
- * A password from a file or standard input, never from the command line, which other users of the
- * machine and the shell's history can see. Without its line end.
+ * Reads a password, without its line end, from a file or standard input. Other users of the machine
+ * and the shell's history could see it on the command line.
  */
 export async function readPassword(file: string | undefined, io: PasswordIo): Promise<string> {
   const text = file === undefined ? await askPassword(io) : readFile(file, passwordLimitBytes);
@@ -44,7 +44,7 @@ async function askPassword({ input, report }: PasswordIo): Promise<string> {
   }
 }
 
-/** Without echo the terminal hands over each key as it is pressed, the special ones too. */
+/** Without echo the terminal sends each key as it is pressed, special keys included. */
 async function readTyped(chunks: AsyncIterable<Uint8Array>): Promise<string> {
   const decoder = new TextDecoder();
   const typed: string[] = [];

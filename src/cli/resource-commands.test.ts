@@ -22,7 +22,7 @@ test("everything that the control plane does can be typed", async () => {
   expect(operations.filter((id) => !typed.has(id)).toSorted()).toEqual(others);
 });
 
-test("every field of a request is an option of its verb, or said by it", () => {
+test("every field of a request is an option of its verb, or set by it", () => {
   for (const { title, verb } of verbs) {
     const { spec, operation, fields } = verb;
     if (spec.only !== undefined || spec.run !== undefined) continue;
@@ -62,7 +62,7 @@ test("a worker loads neither the parser nor the commands that are made of operat
   expect([...seen].filter((name) => /commander|cli\/verbs/.test(name))).toEqual([]);
 });
 
-test("messages call every field by an option that there is, or by a plain word", () => {
+test("messages name every field by an existing option or a plain word", () => {
   for (const { title, verb } of verbs) {
     for (const { path, option, flag } of verb.fields) {
       const word = wordOf(path.filter((part) => part !== undefined).join("."));

@@ -8,7 +8,7 @@ import { peppers, pools, refusals } from "./resources/platform.ts";
 import { usage } from "./usage/usage.ts";
 import { resourceCommand, type ResourceSpec } from "./verbs/verb-command.ts";
 
-/** What the control plane keeps, in the order of the overview. */
+/** Commands for the resources of the control plane, in the order of the overview. */
 export const resources: readonly ResourceSpec[] = [
   accounts,
   applications,

@@ -9,13 +9,13 @@ import { simulatorCommand } from "./serve/simulator.ts";
 
 const ownCommands: readonly Command[] = [serveCommand, checkConfigCommand, simulatorCommand];
 
-/** All of them, in the order of the overview. */
+/** All commands, in the order of the overview. */
 export async function allCommands(): Promise<readonly Command[]> {
   const { resourceCommands } = await import("./resource-commands.ts");
   return [serveCommand, checkConfigCommand, ...resourceCommands, simulatorCommand];
 }
 
-/** Does what the arguments of the process say; resolves with the exit code. */
+/** Runs the command that the arguments name; resolves with the exit code. */
 export async function runCommandLine(
   args: readonly string[],
   version: string,
@@ -26,9 +26,9 @@ export async function runCommandLine(
     io.print(version);
     return exitCodes.ok;
   }
-  // `help keys rotate` is how others ask for `keys rotate --help`.
+  // `help keys rotate` means `keys rotate --help`, as in other tools.
   if (name === "help") return runCommandLine([...rest, "--help"], version, io);
-  // Whoever serves waits for nothing that the other commands need.
+  // `serve` does not load the modules of the other commands.
   const own = ownCommands.find((candidate) => candidate.name === name);
   const commands = own === undefined ? await allCommands() : ownCommands;
   if (name === undefined || name === "--help" || name === "-h") {

@@ -3,7 +3,7 @@ import { exitCodes } from "../process/exit-codes.ts";
 import { CommandError, UsageError, type Command, type CommandIo } from "./command.ts";
 import { commandLine } from "./program.ts";
 
-/** Runs one command and says what is wrong; resolves with the exit code. */
+/** Runs one command and reports its error; resolves with the exit code. */
 export async function runCommand(
   command: Command,
   args: readonly string[],
@@ -20,11 +20,11 @@ export async function runCommand(
     }
     if (error instanceof CommandError) {
       io.report(error.message);
-      // A value that the control plane does not take was typed wrongly.
+      // A value that the control plane refuses was typed wrongly.
       const isMistake = error instanceof AdminRefusal && error.status === 400;
       return isMistake ? exitCodes.usage : exitCodes.failed;
     }
-    // Whoever asks a command to end knows why it did not get to its end.
+    // A command that was asked to end needs no explanation.
     if (io.signal.aborted) return exitCodes.failed;
     throw error;
   }

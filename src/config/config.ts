@@ -9,12 +9,12 @@ export type { ListenAddress } from "../settings/values.ts";
 export type { AdminSettings, SsoSettings } from "./sections/admin.ts";
 export type { UpstreamSettings } from "./sections/upstreams.ts";
 
-/** Keys that have other names, or say something of each other. */
-type PutTogether =
+/** Keys that `buildConfig` renames or combines. */
+type CombinedKeys =
   "data_dir" | "image_fetch" | "upstream_requests" | "environments" | "upstreams" | "models";
 
-/** A valid configuration: read whole, checked whole, never changed. */
-export interface Config extends Readonly<Omit<ConfigFile, PutTogether>> {
+/** A valid, immutable configuration. */
+export interface Config extends Readonly<Omit<ConfigFile, CombinedKeys>> {
   readonly dataDir: string;
   /** Most simultaneous fetches of the process. */
   readonly upstreamRequests: number;
@@ -24,7 +24,7 @@ export interface Config extends Readonly<Omit<ConfigFile, PutTogether>> {
   readonly upstreams: ReadonlyMap<string, UpstreamSettings>;
 }
 
-/** Makes it of a file that passed every check. */
+/** Builds the configuration from a file that passed every check. */
 export function buildConfig(file: ConfigFile, kinds: readonly UpstreamKind[]): Config {
   const {
     data_dir: dataDir,

@@ -6,7 +6,9 @@ export interface DemoOptions {
   readonly listenAdmin: string;
 }
 
-/** Where the built-in simulator speaks Bedrock's wire format, and a credential that it knows. */
+/**
+ * Address of the built-in simulator for Bedrock's wire format, and a credential that it accepts.
+ */
 export interface DemoSimulator {
   readonly endpoint: string;
   readonly region: string;
@@ -14,7 +16,7 @@ export interface DemoSimulator {
   readonly secretAccessKey: string;
 }
 
-/** The configuration of a start without a file: every alias, served by the built-in simulator. */
+/** The configuration without a file: every alias, served by the built-in simulator. */
 export function demoConfigText(options: DemoOptions): string {
   const { endpoint, region, accessKeyId, secretAccessKey } = options.simulator;
   return `listen: { data: ${quote(options.listenData)}, admin: ${quote(options.listenAdmin)} }
@@ -37,14 +39,14 @@ ${demoModels.map(formatModel).join("")}`;
 interface DemoModel {
   readonly alias: string;
   readonly kind: "chat" | "embedding";
-  /** The provider's identifier, of which the simulator knows what the real model can do. */
+  /** The provider's identifier; the simulator imitates the abilities of the real model. */
   readonly model: string;
   readonly contextWindow: number;
   readonly maxOutputTokens?: number;
   readonly created: string;
 }
 
-/** Aliases outlive models: behind some of them is the successor of a model that has ended. */
+/** Some aliases are served by the successor of a model that has reached its end of life. */
 const demoModels: readonly DemoModel[] = [
   {
     alias: "alpha-sonnet-4",
@@ -114,7 +116,7 @@ const demoModels: readonly DemoModel[] = [
 function formatModel(model: DemoModel): string {
   const output =
     model.maxOutputTokens === undefined ? "" : `\n    max_output_tokens: ${model.maxOutputTokens}`;
-  // Nobody's first call fails for a field that the model behind the alias does not have.
+  // A first call must not fail for a field that the model lacks.
   const settings = model.kind === "chat" ? ", bedrock: { drop_unsupported: true }" : "";
   return `  ${model.alias}:
     kind: ${model.kind}
@@ -125,7 +127,7 @@ function formatModel(model: DemoModel): string {
 `;
 }
 
-/** JSON text is YAML; a `${` of the value must not be taken for a variable. */
+/** JSON text is YAML; a `${` in the value is escaped, because it is not a variable. */
 function quote(value: string): string {
   return JSON.stringify(value).replaceAll("${", "$$${");
 }

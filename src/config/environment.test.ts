@@ -16,7 +16,7 @@ function set(name: string, value: string | undefined): void {
 
 afterEach(() => names.forEach((name, index) => set(name, before[index])));
 
-test("the environment says where the file is and how many fetches the process may make", () => {
+test("the path of the file and the limit of fetches come from the environment", () => {
   set("SLUICE_CONFIG", "/etc/sluice.yaml");
   set("BUN_CONFIG_MAX_HTTP_REQUESTS", "9000");
   const environment = readEnvironment();
@@ -25,7 +25,7 @@ test("the environment says where the file is and how many fetches the process ma
   expect(environment.variables["SLUICE_CONFIG"]).toBe("/etc/sluice.yaml");
 });
 
-test("variables that are empty or no number count as absent", () => {
+test("empty variables, and numbers that are none, count as absent", () => {
   set("SLUICE_CONFIG", "");
   set("BUN_CONFIG_MAX_HTTP_REQUESTS", "many");
   expect(readEnvironment()).toMatchObject({ configPath: undefined, maxHttpRequests: undefined });

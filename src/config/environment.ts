@@ -1,18 +1,18 @@
 import { Secret } from "../domain/keys/secret.ts";
 
-/** What the process was started with. */
+/** The environment variables of the process. */
 export interface ProcessEnvironment {
   /** `SLUICE_CONFIG`: path of the configuration file. */
   readonly configPath: string | undefined;
-  /** `SLUICE_ADMIN_URL`: admin address of the gateway that the command line asks. */
+  /** `SLUICE_ADMIN_URL`: admin address of the gateway that the command line uses. */
   readonly adminUrl: string | undefined;
   /** `SLUICE_ADMIN_TOKEN`: management token that the command line signs in with. */
   readonly adminToken: Secret | undefined;
-  /** `BUN_CONFIG_MAX_HTTP_REQUESTS`: most simultaneous fetches, fixed when the process starts. */
+  /** `BUN_CONFIG_MAX_HTTP_REQUESTS`: most simultaneous fetches, fixed at start. */
   readonly maxHttpRequests: number | undefined;
-  /** `SLUICE_WORKER`, between the processes of one gateway: a supervisor has started this one. */
+  /** `SLUICE_WORKER`, set by a supervisor for the processes that it starts. */
   readonly isWorker?: boolean;
-  /** `SLUICE_FETCH_LIMIT_BY`, likewise: who chose a worker's limit of fetches. */
+  /** `SLUICE_FETCH_LIMIT_BY`, likewise: the origin of a worker's limit of fetches. */
   readonly fetchLimitOwner?: FetchLimitOwner | undefined;
   /** Every variable, for `${NAME}` in the file. */
   readonly variables: Readonly<Record<string, string | undefined>>;
@@ -42,7 +42,7 @@ function readText(value: string | undefined): string | undefined {
   return value === "" ? undefined : value;
 }
 
-/** A header cannot hold line ends, which files and shells leave behind. */
+/** Removes line ends, which files and shells append and headers cannot contain. */
 function readSecret(value: string | undefined): Secret | undefined {
   const text = value?.trim() ?? "";
   return text === "" ? undefined : new Secret(text);

@@ -12,7 +12,7 @@ export function configInputSchema(kinds: readonly UpstreamKind[] = upstreamKinds
 
 const placeholderName = "placeholder";
 
-/** What editors get: like the input schema, but `${NAME}` may stand for any value that is not text. */
+/** The schema for editors: like the input schema, but every value may be a `${NAME}`. */
 export function publishedSchema(): JsonSchema {
   const { $schema, ...schema } = configInputSchema();
   return {
@@ -61,7 +61,9 @@ function mapValues(properties: Record<string, z.core.JSONSchema._JSONSchema>) {
   );
 }
 
-/** A number, a boolean, a set of texts or text of a form: what a placeholder does not match. */
+/**
+ * Whether the schema is a number, a boolean, an enumeration or a pattern: no placeholder matches.
+ */
 function isConstrainedValue(schema: JsonSchema): boolean {
   if (schema.const !== undefined) return false;
   if (schema.type === "integer" || schema.type === "boolean") return true;

@@ -496,7 +496,7 @@ sluice.yaml:12:17 models.chat-a.targets[0].upstream: names an upstream that is n
     expect(refuse(fileText({ environments: `[${first}, { ${fields} }]` }))).toContain(message);
   });
 
-  test("never has a value quoted, whatever is wrong with it", () => {
+  test("never has a value quoted in a problem", () => {
     const secret = "sk-very-secret";
     const texts = [
       upstream("api_key: '${KEY} x'"),

@@ -18,12 +18,12 @@ export type ConfigResult =
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
 
 export interface ConfigSource {
-  /** What the operator knows the text by, such as the path of the file. */
+  /** The name of the text for messages, such as the path of the file. */
   readonly name: string;
   readonly env: Environment;
 }
 
-/** Reads the text of a configuration file. Never throws; tells all problems at once. */
+/** Reads the text of a configuration file. Never throws; returns all problems at once. */
 export function parseConfig(
   text: string,
   source: ConfigSource,
@@ -44,7 +44,7 @@ export function parseConfig(
   return { ok: false, problems: found.map((problem) => place(problem, yaml.tree)) };
 }
 
-/** A value that could not be made says nothing about the rest of the file. */
+/** Drops problems of values with an unset variable, which is reported itself. */
 function withoutPaths(
   problems: readonly SettingProblem[],
   unset: readonly InterpolationProblem[],

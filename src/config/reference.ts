@@ -1,8 +1,8 @@
 import { configInputSchema, isSchema, type JsonSchema } from "./json-schema.ts";
 
-/** One key of the file, as the reference shows it. */
+/** One key of the file in the reference. */
 export interface ReferenceRow {
-  /** With `<name>` for the names an operator chooses and `[]` for the items of a list. */
+  /** With `<name>` for names that the operator chooses and `[]` for the items of a list. */
   readonly key: string;
   readonly type: string;
   readonly initial: string;
@@ -48,7 +48,7 @@ function rowsOf(property: Property): readonly ReferenceRow[] {
     about: schema.description ?? "",
   };
   const inner = innerRows(key, schema);
-  // A map with known keys is told by its keys alone.
+  // A map with known keys has rows for its keys only.
   return schema.properties === undefined ? [row, ...inner] : inner;
 }
 
@@ -74,7 +74,7 @@ interface Form {
   readonly rows: readonly ReferenceRow[];
 }
 
-/** Forms of a map share most keys; a row tells where they differ, and what only one of them has. */
+/** Merges the forms of a map, which share most keys, and marks differences between them. */
 function mergeForms(forms: readonly Form[]): readonly ReferenceRow[] {
   const merged = new Map<string, ReferenceRow>();
   for (const { kind, rows } of forms) {

@@ -3,11 +3,11 @@ import type { Config } from "./config.ts";
 
 export interface ReloadedConfig {
   readonly config: Config;
-  /** Keys of settings that changed but hold only after a restart. */
+  /** Changed settings that take effect after a restart. */
   readonly pending: readonly string[];
 }
 
-/** A new configuration with the old values of everything that is fixed when the process starts. */
+/** The next configuration with the current values of settings that are fixed at start. */
 export function keepRestartSettings(current: Config, next: Config): ReloadedConfig {
   const pending = restartSettings
     .filter(({ read }) => !isSameValue(read(current), read(next)))

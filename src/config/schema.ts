@@ -29,7 +29,7 @@ import type { UpstreamKind } from "../upstreams/kind.ts";
 import { upstreamsSchema } from "./sections/upstreams.ts";
 
 /**
- * The file an operator writes: its keys, values, defaults, limits and descriptions.
+ * The configuration file: its keys, values, defaults, limits and descriptions.
  * `sluice.schema.json` and the tables of `docs/configuration.md` are made from it.
  */
 export function configFileSchema(kinds: readonly UpstreamKind[]) {

@@ -79,7 +79,7 @@ function startWithFile(): string {
 }
 
 describe("watchConfig", () => {
-  test("warns of models that a change has brought and that have ended", () => {
+  test("warns of ended models that a change adds", () => {
     const path = startWithFile();
     const haiku = "us.anthropic.claude-3-5-haiku-20241022-v1:0";
     const text = fileText(11)
@@ -93,7 +93,7 @@ describe("watchConfig", () => {
     expect(others).toEqual(["depth 11"]);
   });
 
-  test("hands on a file that was written in place, again and again", async () => {
+  test("passes on every file that is written in place", async () => {
     const path = startWithFile();
     writeFileSync(path, fileText(11));
     await heard.next(1);
@@ -102,7 +102,7 @@ describe("watchConfig", () => {
     expect(heard.events).toEqual(["depth 11", "depth 12"]);
   });
 
-  test("hands on a file that an editor replaced, again and again", async () => {
+  test("passes on every file that an editor replaces", async () => {
     const path = startWithFile();
     for (const depth of [11, 12, 13]) {
       writeFileSync(`${path}.new`, fileText(depth));
@@ -132,7 +132,7 @@ describe("watchConfig", () => {
     expect(heard.events).toEqual(["depth 11", "depth 12"]);
   });
 
-  test("tells what is wrong with a bad file, once, and goes on with the next good one", async () => {
+  test("reports an invalid file once, and passes on the next valid one", async () => {
     const path = startWithFile();
     writeFileSync(path, fileText(1));
     await heard.next(1);
@@ -145,7 +145,7 @@ describe("watchConfig", () => {
     expect(heard.events.slice(1)).toEqual(["depth 11"]);
   });
 
-  test("says nothing of a text that it has read already", async () => {
+  test("ignores a text that it has read already", async () => {
     const path = startWithFile();
     writeFileSync(path, fileText(10));
     watched?.reload();
@@ -155,7 +155,7 @@ describe("watchConfig", () => {
     expect(heard.events).toEqual(["depth 11"]);
   });
 
-  test("reads the file at once when told to", () => {
+  test("reads the file at once on reload", () => {
     const path = startWithFile();
     writeFileSync(path, fileText(11));
     watched?.reload();
@@ -170,7 +170,7 @@ describe("watchConfig", () => {
     expect(heard.events).toEqual(["depth 11"]);
   });
 
-  test("tells once that the file is gone, and nothing when it comes back as it was", async () => {
+  test("reports a missing file once, and ignores its return without a change", async () => {
     const path = startWithFile();
     rmSync(path);
     await heard.next(1);
@@ -184,7 +184,7 @@ describe("watchConfig", () => {
     expect(heard.events[1]).toBe("depth 11");
   });
 
-  test("keeps what only a restart can change, and says so", () => {
+  test("keeps settings that only a restart can change, and reports them", () => {
     const path = startWithFile();
     const changes = `listen: { data: "127.0.0.1:1" }
 storage: { url: "sqlite:other.db" }
@@ -216,7 +216,7 @@ telemetry: { log_level: debug }`;
     });
   });
 
-  test("says that changes cannot be noticed where there is no directory", () => {
+  test("reports that it cannot watch a missing directory", () => {
     start(join(directory, "none", "sluice.yaml"));
     expect(heard.events[0]).toContain("changes cannot be noticed (ENOENT)");
   });

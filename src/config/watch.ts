@@ -11,27 +11,27 @@ export interface WatchOptions {
   readonly path: string;
   readonly env: Environment;
   readonly current: Config;
-  /** The text `current` was made of; without it, the file as it is when watching begins. */
+  /** The text of `current`; by default the file when watching begins. */
   readonly text?: string;
   /** Quiet time after a change before the file is read. */
   readonly debounceMs?: number;
   /** Wall clock, ms. */
   readonly now: () => number;
   readonly onConfig: (config: Config) => void;
-  /** The file is bad or cannot be read; the configuration before it stays. */
+  /** Called for a file that is invalid or unreadable; the current configuration stays. */
   readonly onProblems: (text: string) => void;
-  /** What may be wrong, holds only after a restart, or hinders that changes are noticed. */
+  /** Called for warnings, for settings that need a restart, and when watching fails. */
   readonly onNotice?: (text: string) => void;
 }
 
 export interface ConfigWatch extends Disposable {
-  /** Reads the file now, without waiting for a sign of change. */
+  /** Reads the file at once. */
   reload(): void;
 }
 
 const defaultDebounceMs = 100;
 
-/** Follows a configuration file: a good change is handed on, a bad one is told and skipped. */
+/** Watches a configuration file: passes valid changes on, reports invalid ones. */
 export function watchConfig(options: WatchOptions): ConfigWatch {
   return new FileConfigWatch(options);
 }
@@ -40,7 +40,7 @@ class FileConfigWatch implements ConfigWatch {
   readonly #options: WatchOptions;
   readonly #watchers = new Map<string, FSWatcher>();
   #current: Config;
-  /** As read last; undefined when it never could be. */
+  /** The text that was read last; undefined if none could be read. */
   #text: string | undefined;
   #isUnreadable = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -122,8 +122,8 @@ class FileConfigWatch implements ConfigWatch {
   }
 
   /**
-   * Directories, because a watch on a file ends with the file that an editor replaces. Both that of
-   * the path and that of the file it leads to: a symbolic link may be swapped, or its goal edited.
+   * Watches directories, because the watch of a file ends when an editor replaces it: the directory
+   * of the path and that of a symbolic link's target, since either may change.
    */
   #watchDirectories(): void {
     const wanted = new Set([dirname(resolve(this.#options.path)), ...this.#goalDirectory()]);

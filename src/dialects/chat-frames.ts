@@ -8,19 +8,19 @@ import type { AnswerFrames } from "../idempotency/answer.ts";
 
 /** Writes the frames of one answer in a dialect's own form. */
 export interface ChatWriter {
-  /** Empty for events of which nothing is said. */
+  /** Empty for events that have no frame. */
   write(events: readonly ChatEvent[]): string;
   /** The end of a whole answer. */
   end(usage: TokenUsage): string;
-  /** An event that says nothing, for clients that choke on comments. */
+  /** An empty event, for clients that cannot parse comments. */
   keepAlive(): string;
 }
 
 export type OpeningStream = Promise<StartedCall<MeteredStream>>;
 
 /**
- * The frames of a streamed chat answer, from an answer that may still be opening. A failure
- * becomes one error frame.
+ * The frames of a streamed chat answer that may still be opening. A failure becomes one error
+ * frame.
  */
 export class ChatFrames implements AnswerFrames {
   ending: AnswerFrames["ending"];
@@ -53,7 +53,7 @@ export class ChatFrames implements AnswerFrames {
 
   cancel(): void {
     this.#isOver = true;
-    // An answer that is still opening ends through the caller's signal; a late one ends here.
+    // The caller's signal ends an answer that is still opening; one that opens later ends here.
     this.#opening.then(
       ({ answer }) => answer.cancel(),
       () => undefined,

@@ -13,9 +13,8 @@ import { readCall } from "./read-call.ts";
 import type { JsonBody } from "./request/parse-json.ts";
 import { servedHeaders } from "./served-headers.ts";
 
-/** What an answer says of itself. */
+/** Metadata of an answer. */
 export interface AboutAnswer {
-  /** Of the call. */
   readonly callId: string;
   /** Unix seconds. */
   readonly created: number;
@@ -23,9 +22,9 @@ export interface AboutAnswer {
   readonly model: string;
 }
 
-/** An endpoint for chat: how a dialect reads requests and writes answers. It decides nothing. */
+/** An endpoint for chat: how a dialect reads requests and writes answers. */
 export interface ChatSurface {
-  /** Its name in digests of calls that may be repeated: another one would find none of before. */
+  /** Part of the digests of idempotent calls: a change would lose the answers kept so far. */
   readonly endpoint: string;
   /** Throws 400. */
   parse(body: JsonBody): ChatRequest;
@@ -75,13 +74,13 @@ async function wholeReply({ surface, call, chat, services }: ChatReply): Promise
 }
 
 /**
- * Waits for the first event, so that a failure before it is a proper HTTP error. Only a model that
- * thinks for longer than `holdHeadersMs` gets its headers sent early.
+ * Waits for the first event, so a failure before it is a proper HTTP error. The headers go out
+ * early only when a model thinks for longer than `holdHeadersMs`.
  */
 async function openStream(reply: ChatReply): Promise<OpenedAnswer> {
   const { surface, call, chat, services, settings } = reply;
   const opening = openChatStream(call, chat, services);
-  // Without keep-alives there is nothing to send early, so the headers wait for as long as it takes.
+  // Without keep-alives there is nothing to send early, so the headers wait for the first event.
   const isHeld = settings.keepAlive === "off";
   const isKnown =
     isHeld || (await hasSettledWithin(opening, settings.holdHeadersMs, services.clock));

@@ -6,6 +6,6 @@ export const openAi: Dialect = {
   credential: bearer,
   endpoints: { chat: "/v1/chat/completions", embedding: "/v1/embeddings", list: "/v1/models" },
   error: ownError,
-  // No `[DONE]` follows.
+  // OpenAI sends no `[DONE]` after an error.
   errorFrame: (error) => `data: ${JSON.stringify(error.toBody())}\n\n`,
 };

@@ -27,7 +27,7 @@ export async function readCall(plain: KeyCall): Promise<ReadCall> {
   return { call, bodyBytes, bodyDigest, value, text };
 }
 
-/** The call with what its headers ask for. Throws 400 for a header that makes no sense. */
+/** The call with the options in its headers. Throws 400 for an invalid header. */
 function withOptions(call: KeyCall): KeyCall & Call {
   const { headers } = call.request;
   const capacity = headers.get(capacityHeader);

@@ -5,8 +5,8 @@ import type { StartedCall } from "../call/run-call.ts";
 type Served = Pick<StartedCall<unknown>, "admission" | "attempt">;
 
 /**
- * What an answer says beside its body: the limits, which capacity served, from where, and what the
- * upstream got otherwise than the caller wrote it.
+ * Headers of an answer: the limits, the capacity class, the target, and parameters that were
+ * adjusted for the upstream.
  */
 export function servedHeaders(
   { admission, attempt }: Served,
@@ -17,7 +17,7 @@ export function servedHeaders(
   return {
     ...rateLimitHeaders(admission.state),
     "x-sluice-served-by": admission.capacityClass,
-    // The upstream's own identifier stays inside: it may name the operator's account there.
+    // The upstream's own model identifier is left out: it may name the operator's account there.
     ...(showsTarget && { "x-sluice-target": `${target.upstream}; model=${model.alias}` }),
     ...(attempt.adjusted.size > 0 && {
       "x-sluice-adjusted-parameters": writeAdjusted(attempt.adjusted),

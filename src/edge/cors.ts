@@ -41,7 +41,7 @@ export class CorsPolicy {
     };
   }
 
-  /** Answers a preflight. SDKs send `x-stainless-*` headers, so the requested names are reflected. */
+  /** Answers a preflight and reflects the requested names: SDKs send `x-stainless-*` headers. */
   preflight(request: Request, methods: readonly string[]): Reply {
     const allowed = this.headersFor(request.headers.get("origin"));
     const asked = request.headers.get("access-control-request-headers");

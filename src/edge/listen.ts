@@ -14,8 +14,9 @@ export interface ListenOptions {
   /** Plain paths that get most of the requests. */
   readonly paths?: readonly string[];
   /**
-   * `segments` come from the path as it was sent, percent-decoded; `request.url` is normalised by the
-   * runtime. Undefined for a path that is empty, has an empty segment, or has too many segments.
+   * `segments` come from the path as it was sent, percent-decoded; `request.url` is normalised by
+   * the runtime. Undefined for a path that is empty, has an empty segment, or has too many
+   * segments.
    */
   handle(
     request: Request,

@@ -33,7 +33,7 @@ export class Shutdown {
     this.#stage = "refusing";
   }
 
-  /** Resolves when no call is open, or `drainTimeoutMs` has passed and the rest was ended. Runs once. */
+  /** Runs once; resolves when no call is open, or the rest was ended after `drainTimeoutMs`. */
   async drain(steps: DrainSteps): Promise<void> {
     if (this.hasBegun) return;
     this.#stage = "announced";

@@ -1,4 +1,4 @@
-/** Bytes of streamed answers under way that are held for those who join, all calls together. */
+/** Bytes held of running streamed answers for callers that join, all calls together. */
 export class AnswerMemory {
   readonly #limitBytes: () => number;
   #heldBytes = 0;

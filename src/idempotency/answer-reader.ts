@@ -9,11 +9,11 @@ import { deadlineExceeded } from "../domain/waiting/deadline-exceeded.ts";
 import { isStreamed, type Answer } from "./answer.ts";
 import type { FrameReader, SharedFrames } from "./shared-frames.ts";
 
-/** What a reader sees of the call that it shares. */
+/** A shared call as its readers use it. */
 export interface ReadCall {
   /** Rejects when the call fails before there is an answer. */
   readonly answer: Promise<Answer>;
-  /** Of a streamed answer, once it is there. */
+  /** Set once a streamed answer opens. */
   readonly frames: SharedFrames | undefined;
   leave(reader: AnswerReader, reason: unknown): void;
 }
@@ -22,7 +22,7 @@ export type ReaderCall = Pick<Call, "signal" | "options" | "receivedAt"> & {
   readonly dialect: Pick<Dialect, "errorFrame">;
 };
 
-/** One of the callers who share a call. It ends alone: when it leaves, its time is over, or it lags. */
+/** One caller of a shared call; ends on its own when it leaves, times out or falls behind. */
 export class AnswerReader implements FrameSource, FrameReader {
   position = 0;
   readonly #shared: ReadCall;
@@ -45,7 +45,7 @@ export class AnswerReader implements FrameSource, FrameReader {
     call.signal.addEventListener("abort", this.#onLeft, { once: true });
   }
 
-  /** The answer for this caller; of a stream, with this reader as the source of its frames. */
+  /** The answer for this caller, with this reader as the source of a stream's frames. */
   async answer(): Promise<Answer> {
     try {
       const answer = await abortable(this.#shared.answer, this.#end.signal);
@@ -81,7 +81,7 @@ export class AnswerReader implements FrameSource, FrameReader {
     return undefined;
   }
 
-  /** This caller is gone; the others read on. */
+  /** Ends this caller's reading only. */
   cancel(): void {
     this.#leave(this.#call.signal.reason);
   }

@@ -28,7 +28,7 @@ function callOf(values: Partial<RepeatableCall>): RepeatableCall {
 }
 
 describe("the names of a call", () => {
-  test("are the same for the same call, and hold neither its key nor what it says", async () => {
+  test("are the same for the same call, and contain neither its key nor its body", async () => {
     expect(namesOf()).toEqual(namesOf());
     const { id, requestDigest } = namesOf({
       bodyDigest: await digestOfBody(Buffer.from("a prompt")),
@@ -43,7 +43,7 @@ describe("the names of a call", () => {
       namesOf(),
       namesOf({ keyId: "key_b" }),
       namesOf({ idempotencyKey: "order-18" }),
-      // What is joined must not run together.
+      // Adjacent parts must not run together.
       namesOf({ keyId: "key_aorder", idempotencyKey: "-17" }),
     ].map(({ id }) => id);
     expect(new Set(ids).size).toBe(4);
@@ -60,13 +60,13 @@ describe("the names of a call", () => {
     expect(new Set(all.map(({ requestDigest }) => requestDigest)).size).toBe(4);
   });
 
-  test("another pepper knows no call of before", () => {
+  test("another pepper gives other names", () => {
     const other = testPeppers("other");
     expect(namesOf({}, other).id).not.toBe(namesOf().id);
   });
 });
 
-test("after a rotation a call has the names of before as its older ones", () => {
+test("after a rotation a call has its previous names as older ones", () => {
   const { older } = nameCall(callOf({}), testPeppers("new", "test"));
   expect(older.map(({ id, requestDigest }) => [id, requestDigest])).toEqual([
     [namesOf().id, namesOf().requestDigest],
@@ -76,7 +76,7 @@ test("after a rotation a call has the names of before as its older ones", () => 
 describe("a sealed answer", () => {
   const services = { random };
 
-  test("opens to what was sealed, and shows nothing of it", () => {
+  test("opens to the sealed answer, and does not contain its text", () => {
     const sealed = sealAnswer(answer, namesOf(), services);
     expect(openAnswer(sealed, namesOf())).toEqual(answer);
     const seen = Buffer.from(sealed).toString("latin1");

@@ -2,7 +2,7 @@ import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { RequestNames } from "./request-names.ts";
 import { openReply, sealReply } from "./seal.ts";
 
-/** A whole answer, as it was sent. */
+/** A complete answer as it was sent. */
 export interface KeptAnswer {
   readonly headers: Readonly<Record<string, string>>;
   readonly isStreamed: boolean;
@@ -17,7 +17,6 @@ export interface SealServices {
 const lengthBytes = 4;
 const purpose = "answers of calls that may be repeated";
 
-/** Encrypts the length of the head, the head and the text. */
 export function sealAnswer(
   answer: KeptAnswer,
   names: RequestNames,
@@ -30,7 +29,7 @@ export function sealAnswer(
   return sealReply([length, head, text], { names, purpose }, random);
 }
 
-/** Throws for what was not sealed for the same call, or was changed since. */
+/** Throws for bytes that were sealed for another call or changed since. */
 export function openAnswer(sealed: Uint8Array, names: RequestNames): KeptAnswer {
   const opened = openReply(sealed, { names, purpose });
   const textStart = lengthBytes + opened.readUInt32BE(0);

@@ -1,24 +1,23 @@
 import type { FrameSource } from "../edge/replies/event-stream.ts";
 import type { Reply } from "../edge/replies/reply.ts";
 
-/** A streamed answer before it is written: its frames, and what its writer must know. */
+/** A streamed answer before it is written. */
 export interface StreamedAnswer {
   readonly status: 200;
   readonly headers: Readonly<Record<string, string>>;
   readonly frames: FrameSource;
-  /** What is sent in silence. */
+  /** Sent when the stream is silent. */
   readonly keepAlive: string;
-  /** Whether the headers go out before there is an event. */
+  /** Whether the headers go out before the first event. */
   readonly isEarly: boolean;
 }
 
-/** Frames of an answer that is made for the first time. */
+/** Frames of a new answer. */
 export interface AnswerFrames extends FrameSource {
-  /** Set together with the last frames: what came is the whole answer, or ends with an error. */
+  /** Set together with the last frames: the answer is complete, or ended with an error. */
   readonly ending: "whole" | "failed" | undefined;
 }
 
-/** A streamed answer as its call gives it. */
 export interface OpenedAnswer extends StreamedAnswer {
   readonly frames: AnswerFrames;
 }
@@ -31,17 +30,17 @@ export function isStreamed<Streamed extends StreamedAnswer>(
   return "frames" in answer;
 }
 
-/** Headers that tell of the caller's own limits and waits at that time, and of nothing else. */
+/** Headers about the limits and waits of the caller that made the call. */
 const momentary = /^x-(?:ratelimit|sluice-queue)-/;
 
-/** What of an answer's headers belongs to the answer, whoever gets it and whenever. */
+/** The headers that hold for every caller that gets the answer. */
 export function lastingHeaders(
   headers: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !momentary.test(name)));
 }
 
-/** The answer as those get it who did not pay for it. */
+/** The answer for callers other than the one that made the call. */
 export function asReplayed<Given extends Answer>(answer: Given): Given {
   const headers = { ...lastingHeaders(answer.headers), "idempotent-replayed": "true" };
   return { ...answer, headers };

@@ -6,12 +6,12 @@ import { nextTurn } from "../domain/waiting/next-turn.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
 import { nameRequest, type AllRequestNames } from "./request-names.ts";
 
-/** What tells a call that may be repeated from all others. */
+/** The identity of an idempotent call. */
 export interface RepeatableCall {
   readonly keyId: string;
   /** As the caller sent it. */
   readonly idempotencyKey: string;
-  /** What is called; the paths that lead there do not matter. */
+  /** The endpoint, independent of variants of its path. */
   readonly endpoint: string;
   readonly capacity: CapacityMode;
   /** Of the decompressed body (`digestOfBody`). */
@@ -25,7 +25,7 @@ export function nameCall(call: RepeatableCall, peppers: Peppers): AllRequestName
   return nameRequest({ key, identity, content }, peppers);
 }
 
-/** So much is hashed in one turn of the event loop, which takes some milliseconds. */
+/** Hashed in one turn of the event loop, which takes some milliseconds. */
 const turnBytes = 2 * 1024 * 1024;
 
 /** SHA-256 of a body, in hexadecimal digits. */
@@ -38,12 +38,12 @@ export async function digestOfBody(body: Uint8Array): Promise<string> {
   return hasher.digest("hex");
 }
 
-/** Undefined when none was sent, or the caller's plan does not have them. Throws 400. */
+/** Undefined when none was sent, or the caller's plan is not idempotent. Throws 400. */
 export function readIdempotencyKey({ request, snapshot, caller }: KeyCall): string | undefined {
   const written = request.headers.get(idempotencyHeader);
   if (written === null) return undefined;
   if (snapshot.plans.get(caller.key.plan)?.isIdempotent !== true) return undefined;
-  // Two such headers arrive as one text with a space in it.
+  // The runtime joins repeated headers with a comma and a space.
   if (/^[\x21-\x7e]{1,255}$/.test(written)) return written;
   throw new GatewayError("invalid_value", {
     message:

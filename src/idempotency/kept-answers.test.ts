@@ -135,12 +135,12 @@ describe("answers that are kept", () => {
     });
   });
 
-  test("say so when they were too large", async () => {
+  test("that were too large are refused as such", async () => {
     await keep("a", undefined);
     expect(textOf(namesOf("a"))).rejects.toMatchObject({ status: 409, code: "answer_not_kept" });
   });
 
-  test("are known for their time and no longer", async () => {
+  test("expire", async () => {
     await keep("a", answerOf("hello"));
     clock.advance(dayMs - 1);
     expect(await textOf(namesOf("a"))).toBe("hello");
@@ -148,7 +148,7 @@ describe("answers that are kept", () => {
     expect(await textOf(namesOf("a"))).toBeUndefined();
   });
 
-  test("are told of, with those that went for them", async () => {
+  test("are reported, with the answers that were evicted for them", async () => {
     settings = { ...settings, storageLimitBytes: 2_000 };
     for (const key of ["a", "b"]) await keep(key, answerOf("hello"));
     await keep("c", undefined);
@@ -157,8 +157,8 @@ describe("answers that are kept", () => {
   });
 });
 
-describe("while the store is away", () => {
-  test("nobody is told that a call was not made", async () => {
+describe("while the store is unavailable", () => {
+  test("a repeat is refused, because its call may have been made", async () => {
     store.isReadable = false;
     expect(textOf(namesOf("a"))).rejects.toMatchObject({
       status: 503,
@@ -167,7 +167,7 @@ describe("while the store is away", () => {
     });
   });
 
-  test("an answer that came meanwhile is found, and is stored before anything else is asked", async () => {
+  test("a new answer is found, and is stored before the store is asked for others", async () => {
     store.isWritable = false;
     await keep("a", answerOf("hello"));
     expect(await textOf(namesOf("a"))).toBe("hello");
@@ -178,7 +178,7 @@ describe("while the store is away", () => {
     expect(await textOf(namesOf("a"))).toBe("hello");
   });
 
-  test("answers wait in bounded memory; of what finds no room it is known that it was made", async () => {
+  test("answers wait in bounded memory; without room only the record of the call is kept", async () => {
     settings = { ...settings, memoryLimitBytes: 500 };
     store.isWritable = false;
     await keep("a", answerOf("x".repeat(300)));
@@ -192,7 +192,7 @@ describe("while the store is away", () => {
     expect(await textOf(namesOf("d"))).toHaveLength(300);
   });
 
-  test("what is stored is shown while nothing can be stored; what is not is not made", async () => {
+  test("stored answers are found while nothing can be stored, and no new call is made", async () => {
     await keep("a", answerOf("hello"));
     store.isWritable = false;
     await keep("b", answerOf("later"));
@@ -200,7 +200,7 @@ describe("while the store is away", () => {
     expect(answers.find(namesOf("c"))).rejects.toMatchObject({ status: 503 });
   });
 
-  test("answers are stored once it is back, without anybody asking for them", async () => {
+  test("answers are stored once it is available again, without a request for them", async () => {
     store.isWritable = false;
     for (const key of ["a", "b"]) await keep(key, answerOf(`to ${key}`));
     expect(clock.scheduled.size).toBe(1);
@@ -213,7 +213,7 @@ describe("while the store is away", () => {
     for (const key of ["a", "b"]) expect(await textOf(namesOf(key))).toBe(`to ${key}`);
   });
 
-  test("answers are stored at the end, if it can be", async () => {
+  test("answers are stored on close, if possible", async () => {
     store.isWritable = false;
     await keep("a", answerOf("hello"));
     await answers.close();
@@ -224,7 +224,7 @@ describe("while the store is away", () => {
     expect(await textOf(namesOf("a"))).toBe("hello");
   });
 
-  test("one answer that cannot be stored stops no other, and is known to have been given", async () => {
+  test("one answer that cannot be stored stops no other, and its call is recorded", async () => {
     store.isWritable = false;
     const large = "x".repeat(500);
     for (const text of [large, "small", large, "tiny"]) {
@@ -244,7 +244,7 @@ describe("while the store is away", () => {
     expect(told.toSorted()).toEqual(["stored 1", "stored 1", "too_large 1", "too_large 1"]);
   });
 
-  test("a reply that is refused whatever it says stops no other, and is still found", async () => {
+  test("a reply that the store always refuses stops no other, and is still found", async () => {
     store.isWritable = false;
     for (const key of ["a", "b", "c"]) await keep(key, answerOf(`to ${key}`));
     store.isWritable = true;
@@ -256,7 +256,7 @@ describe("while the store is away", () => {
     expect(await textOf(namesOf("c"))).toBe("to c");
   });
 
-  test("of many that wait, a few failures are enough to know, and others are tried the next time", async () => {
+  test("a run ends after a few failures, and the next one starts with other answers", async () => {
     store.isWritable = false;
     const keys = Array.from({ length: 10 }, (_, place) => `key-${place}`);
     for (const key of keys) await keep(key, undefined);
@@ -272,7 +272,7 @@ describe("while the store is away", () => {
     }
   });
 
-  test("an answer that takes the place of another is the one that is stored, and counts once", async () => {
+  test("an answer that replaces another is the one that is stored, and counts once", async () => {
     settings = { ...settings, memoryLimitBytes: 500, keepMs: 60_000 };
     store.isWritable = false;
     for (let count = 0; count < 5; count += 1) {
@@ -287,7 +287,7 @@ describe("while the store is away", () => {
     expect(await textOf(namesOf("a"))).toBe("4".repeat(300));
   });
 
-  test("an answer that comes while an earlier one is being stored is not lost", async () => {
+  test("an answer that arrives while an earlier one is being stored is not lost", async () => {
     settings = { ...settings, keepMs: 60_000 };
     store.isWritable = false;
     await keep("a", answerOf("earlier"));
@@ -302,7 +302,7 @@ describe("while the store is away", () => {
   });
 });
 
-test("an answer that cannot be encrypted is known to have been given", async () => {
+test("the call of an answer that cannot be encrypted is recorded", async () => {
   answers = new KeptAnswers({
     store,
     clock,

@@ -2,7 +2,7 @@ import type { Clock } from "../domain/clock.ts";
 import type { AnswerResult, IdempotencySettings } from "../domain/idempotency-settings.ts";
 import type { KeptReply, ReplyStore } from "../store/store.ts";
 import { openAnswer, sealAnswer, type KeptAnswer, type SealServices } from "./answer-seal.ts";
-import { answerNotKept, answersAway, keyReused } from "./refusals.ts";
+import { answerNotKept, answersUnavailable, keyReused } from "./refusals.ts";
 import { namesOfReply, type AllRequestNames, type RequestNames } from "./request-names.ts";
 
 export interface KeptAnswersServices extends SealServices {
@@ -10,27 +10,27 @@ export interface KeptAnswersServices extends SealServices {
   readonly clock: Pick<Clock, "now" | "schedule">;
   /** Read for each call: a reload changes it. */
   readonly settings: () => IdempotencySettings;
-  /** Told what becomes of answers; one, unless it says how many. */
+  /** Called with the result of answers; `amount` is 1 by default. */
   readonly onAnswer: (result: AnswerResult, amount?: number) => void;
 }
 
-/** What is to be kept of a call. */
+/** A call with its answer. */
 export interface AnsweredCall {
   readonly names: RequestNames;
   readonly accountId: string;
-  /** Undefined: the call was done, and its answer is too large. */
+  /** Undefined: the call was made, and its answer is too large. */
   readonly answer: KeptAnswer | undefined;
 }
 
-/** How soon what could not be stored is tried again. */
+/** Wait before failed writes are retried. */
 const retryMs = 1_000;
-/** So many failures in one go are the store's own; to try all of them would only take time. */
-const failuresAtOnce = 3;
+/** After this many failures in one run the store itself is considered unavailable. */
+const mostFailures = 3;
 
 /**
- * Whole answers to calls with an `Idempotency-Key`. What cannot be stored at once waits in memory and
- * is tried again; while nothing can be stored no new call is let through, so no more can come to it
- * than what runs already.
+ * Complete answers to calls with an `Idempotency-Key`. Answers that cannot be stored wait in memory
+ * and are retried. While nothing can be stored no new call is admitted, so only running calls can
+ * add to them.
  */
 export class KeptAnswers {
   readonly #services: KeptAnswersServices;
@@ -44,24 +44,24 @@ export class KeptAnswers {
     this.#services = services;
   }
 
-  /** What is kept under the names. Rejects with 503 when the store cannot be asked. */
+  /** Finds the reply kept under the names. Rejects with 503 when the store is unavailable. */
   async find({ id, older }: AllRequestNames): Promise<KeptReply | undefined> {
-    const unsaved = this.#known(this.#unsaved.get(id));
+    const unsaved = this.#unexpired(this.#unsaved.get(id));
     if (unsaved !== undefined) return unsaved;
     try {
-      let stored = this.#known(await this.#services.store.find(id));
+      let stored = this.#unexpired(await this.#services.store.find(id));
       for (const names of older) {
-        stored ??= this.#known(await this.#services.store.find(names.id));
+        stored ??= this.#unexpired(await this.#services.store.find(names.id));
       }
-      // The answer to a call that is let through now must find a store that takes it.
+      // A new call needs a store that accepts its answer.
       if (stored === undefined && this.#unsaved.size > 0) await this.#save();
       return stored;
     } catch (error) {
-      throw answersAway(error);
+      throw answersUnavailable(error);
     }
   }
 
-  /** Throws 409 when it is the answer to another request, or was not kept. */
+  /** Throws 409 for the answer to another request, or one that was not kept. */
   open(reply: KeptReply, all: AllRequestNames): KeptAnswer {
     const names = namesOfReply(reply, all);
     if (names === undefined) throw keyReused();
@@ -69,7 +69,7 @@ export class KeptAnswers {
     return openAnswer(reply.body, names);
   }
 
-  /** Resolves once the answer is found by those who look for it; never rejects. */
+  /** Resolves once `find` returns the answer; never rejects. */
   async keep({ names, accountId, answer }: AnsweredCall): Promise<void> {
     const reply: KeptReply = {
       id: names.id,
@@ -80,24 +80,24 @@ export class KeptAnswers {
     };
     try {
       await this.#put(reply);
-      this.#tell(reply);
+      this.#report(reply);
       this.#forget(reply.id);
     } catch {
-      // Whoever owns the store reports its troubles.
+      // The store reports its own failures.
       this.#hold(reply);
     }
   }
 
-  /** Tries for the last time to store what waits; before the store is closed. Never rejects. */
+  /** Retries the waiting answers a last time, before the store is closed. Never rejects. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancelRetry?.();
-    // What began before may have met a store that is back by now.
+    // A run that began earlier may have failed before the store became available again.
     await this.#saving?.catch(() => undefined);
     if (this.#unsaved.size > 0) await this.#save().catch(() => undefined);
   }
 
-  /** That the call was done counts for more than what it was answered. */
+  /** Without a seal the record that the call was made is still kept. */
   #trySeal(answer: KeptAnswer, names: RequestNames): Uint8Array | undefined {
     try {
       return sealAnswer(answer, names, this.#services);
@@ -106,14 +106,13 @@ export class KeptAnswers {
     }
   }
 
-  /** Undefined for what is too old. */
-  #known(reply: KeptReply | undefined): KeptReply | undefined {
+  #unexpired(reply: KeptReply | undefined): KeptReply | undefined {
     const { clock, settings } = this.#services;
     if (reply === undefined) return undefined;
     return clock.now() - reply.keptAt < settings().keepMs ? reply : undefined;
   }
 
-  /** That the call was done is never forgotten; what it was answered, when there is no room. */
+  /** Keeps the record of the call in memory, with the answer if there is room. */
   #hold(reply: KeptReply): void {
     this.#forget(reply.id);
     const bytes = bodyBytes(reply);
@@ -138,7 +137,7 @@ export class KeptAnswers {
     }, retryMs);
   }
 
-  /** Rejects when nothing could be stored of what waits. */
+  /** Rejects when no waiting answer could be stored. */
   #save(): Promise<void> {
     this.#saving ??= this.#saveAll().finally(() => {
       this.#saving = undefined;
@@ -150,16 +149,16 @@ export class KeptAnswers {
   async #saveAll(): Promise<void> {
     const failures: unknown[] = [];
     let saved = 0;
-    // What comes meanwhile, and what fails, waits for the next time.
+    // Answers that arrive meanwhile or fail wait for the next run.
     const waiting = [...this.#unsaved.values()];
     for (const reply of waiting) {
-      if (failures.length >= failuresAtOnce) break;
-      // By now it may be another that waits under its name.
+      if (failures.length >= mostFailures) break;
+      // Another reply may have replaced it meanwhile.
       const isWaiting = (): boolean => this.#unsaved.get(reply.id) === reply;
       if (!isWaiting()) continue;
       try {
-        if (this.#known(reply) !== undefined) {
-          this.#tell(await this.#store(reply));
+        if (this.#unexpired(reply) !== undefined) {
+          this.#report(await this.#store(reply));
           saved += 1;
         }
         if (isWaiting()) this.#forget(reply.id);
@@ -172,8 +171,8 @@ export class KeptAnswers {
   }
 
   /**
-   * Resolves to what is stored: an answer that alone is not taken is given up. Rejects when the store
-   * takes nothing.
+   * Resolves to the stored reply, without its answer if the store refuses only that. Rejects when
+   * the store is unavailable.
    */
   async #store(reply: KeptReply): Promise<KeptReply> {
     try {
@@ -181,7 +180,7 @@ export class KeptAnswers {
     } catch (error) {
       if (reply.body === undefined) throw error;
       const bodiless = await this.#put({ ...reply, body: undefined });
-      // The store may have come back just between the two.
+      // The store may have become available between the two writes.
       return this.#put(reply).catch(() => bodiless);
     }
   }
@@ -193,11 +192,11 @@ export class KeptAnswers {
     return reply;
   }
 
-  #tell({ body }: KeptReply): void {
+  #report({ body }: KeptReply): void {
     this.#services.onAnswer(body === undefined ? "too_large" : "stored");
   }
 
-  /** Others come first the next time. */
+  /** The next run starts with other replies. */
   #moveToEnd(reply: KeptReply): void {
     this.#unsaved.delete(reply.id);
     this.#unsaved.set(reply.id, reply);

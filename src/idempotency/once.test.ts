@@ -51,7 +51,7 @@ beforeEach(() => {
   bench = new Bench();
 });
 
-test("equal requests look once, begin once, and get one answer; later ones get what was kept", async () => {
+test("equal requests share one look-up, one run and one answer; later ones get the kept answer", async () => {
   const asked = [1, 2, 3].map(() => bench.ask("a"));
   await settle();
   expect([bench.finds, bench.gates.length]).toEqual([1, 1]);
@@ -61,7 +61,7 @@ test("equal requests look once, begin once, and get one answer; later ones get w
   expect([bench.finds, bench.gates.length]).toEqual([2, 1]);
 });
 
-test("another request under the key of one that runs is refused", async () => {
+test("a different request with the key of a running one is refused", async () => {
   const first = bench.ask("a");
   await settle();
   expect(bench.ask("a", "other")).rejects.toMatchObject({ code: "idempotency_key_reused" });
@@ -69,7 +69,7 @@ test("another request under the key of one that runs is refused", async () => {
   expect(await first).toBe("done");
 });
 
-test("what failed is begun anew", async () => {
+test("failed work is begun anew", async () => {
   const first = bench.ask("a");
   await settle();
   bench.gates[0]?.reject(new Error("broke"));
@@ -81,7 +81,7 @@ test("what failed is begun anew", async () => {
   expect(await second).toBe("done");
 });
 
-test("work is given up when the last caller leaves, and never begun beside itself", async () => {
+test("work is abandoned when the last caller leaves, and never runs twice at once", async () => {
   const [one, other] = [new AbortController(), new AbortController()];
   const left = Promise.allSettled([
     bench.ask("a", "same", one.signal),
@@ -102,7 +102,7 @@ test("work is given up when the last caller leaves, and never begun beside itsel
   expect(await late).toBe("done");
 });
 
-test("what was given up too late is done, and is not done twice", async () => {
+test("work that was abandoned too late completes, and is not repeated", async () => {
   const caller = new AbortController();
   const first = bench.ask("a", "same", caller.signal);
   await settle();
@@ -113,7 +113,7 @@ test("what was given up too late is done, and is not done twice", async () => {
   expect(bench.gates).toHaveLength(1);
 });
 
-test("who leaves while it is looked for begins nothing", async () => {
+test("a request that leaves during the look-up begins nothing", async () => {
   const caller = new AbortController();
   const asked = bench.ask("a", "same", caller.signal);
   caller.abort(new Error("left"));

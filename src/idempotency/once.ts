@@ -3,33 +3,32 @@ import type { AllRequestNames } from "./request-names.ts";
 import type { SharedWork } from "./shared-work.ts";
 
 export interface OnceOptions<Kept> {
-  /** What is kept under the names, and is not too old. */
+  /** Finds the unexpired answer under the names. */
   readonly find: (names: AllRequestNames) => Promise<Kept | undefined>;
-  /** For the key of another request that still runs. */
+  /** The refusal of a key that a different running request uses. */
   readonly keyReused: () => GatewayError;
 }
 
-/** What one request asks for; all of it is told one and the same answer in the end. */
+/** One of the requests that get the same answer. */
 export interface AskedOnce<Kept, Work, Answer> {
   readonly names: AllRequestNames;
-  /** Fires when its caller leaves, who then begins nothing; without it, what was asked is begun. */
+  /** A request whose signal has aborted does not begin the work. */
   readonly signal?: AbortSignal;
-  /** Makes the work, which is started once its first caller waits. */
+  /** Creates the work; it is started once its first caller waits. */
   readonly begin: (onEnd: () => void) => Work;
-  /** Joins the work, at once. */
+  /** Joins the work synchronously. */
   readonly wait: (work: Work) => Promise<Answer>;
-  /** Throws when what runs may not be joined. */
+  /** Throws when the running work may not be joined. */
   readonly checkJoin?: (work: Work) => void;
-  /** Throws when it is the answer to another request, or may not be shown. */
+  /** Throws for the answer to another request, or one that may not be shown. */
   readonly open: (kept: Kept) => Answer;
-  /** Marks an answer that somebody else got first. */
+  /** Marks an answer that another request got first. */
   readonly asReplayed: (answer: Answer) => Answer;
 }
 
 /**
- * Does once what several requests of one identity ask for: while it is done, equal requests join it;
- * afterwards they get the answer that was kept. What fails, or is left by all, keeps nothing, and the
- * next request begins anew.
+ * Runs the work of equal requests once: while it runs, they join it; afterwards they get the kept
+ * answer. Work that fails or is abandoned keeps nothing, and the next request begins anew.
  */
 export class Once<Kept, Work extends Pick<SharedWork<unknown>, JoinedPart>> {
   readonly #options: OnceOptions<Kept>;
@@ -43,8 +42,8 @@ export class Once<Kept, Work extends Pick<SharedWork<unknown>, JoinedPart>> {
   async answer<Answer>(asked: AskedOnce<Kept, Work, Answer>): Promise<Answer> {
     const { names, signal } = asked;
     for (;;) {
-      const known = this.#running.has(names.id) ? undefined : await this.#look(names);
-      // From here to the end of `#begin` nothing waits: two callers never both begin.
+      const known = this.#running.has(names.id) ? undefined : await this.#lookUp(names);
+      // No await from here to the end of `#begin`, so two callers never both begin.
       signal?.throwIfAborted();
       const running = this.#running.get(names.id);
       if (running === undefined) {
@@ -55,7 +54,7 @@ export class Once<Kept, Work extends Pick<SharedWork<unknown>, JoinedPart>> {
         asked.checkJoin?.(running);
         return asked.asReplayed(await asked.wait(running));
       }
-      // What was given up may still be done, and must not be begun beside itself.
+      // Abandoned work may still be running, and must not run twice at the same time.
       await running.answer.catch(() => undefined);
     }
   }
@@ -69,10 +68,9 @@ export class Once<Kept, Work extends Pick<SharedWork<unknown>, JoinedPart>> {
   }
 
   /**
-   * Those who look at the same time get the same promise, so that they go on one after the other, in
-   * the order in which they came.
+   * Concurrent look-ups share one promise, so their requests continue in order of arrival.
    */
-  #look(names: AllRequestNames): Promise<Kept | undefined> {
+  #lookUp(names: AllRequestNames): Promise<Kept | undefined> {
     const { id } = names;
     const running = this.#lookUps.get(id);
     if (running !== undefined) return running;

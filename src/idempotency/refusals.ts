@@ -20,8 +20,8 @@ export function answerNotKept(): GatewayError {
   });
 }
 
-/** To run the call could be to run, and to bill, it twice. */
-export function answersAway(cause: unknown): GatewayError {
+/** Refused, because to run the call could mean to run, and to bill, it twice. */
+export function answersUnavailable(cause: unknown): GatewayError {
   return new GatewayError("model_unavailable", {
     message:
       "The gateway cannot tell at the moment whether a call with this Idempotency-Key was made. " +

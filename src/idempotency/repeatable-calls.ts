@@ -30,29 +30,28 @@ export type RepeatableCallsServices = KeptAnswersServices & {
 
 export interface AskedCall {
   readonly call: KeyCall & Call;
-  /** Whatever path led there. */
+  /** Independent of variants of its path. */
   readonly endpoint: string;
-  /** Of the models that it takes. */
+  /** The kind of model that the endpoint accepts. */
   readonly kind: ModelKind;
   readonly alias: string;
   /** See `digestToShare`. */
   readonly bodyDigest: string;
 }
 
-/** Makes the call, as whoever it is given asks for it. */
+/** Makes the call with the signal and the options it is given. */
 type Run<Given> = (call: KeyCall & Call) => Promise<Given>;
 
-/** Answers calls as the endpoints ask for it. */
 export type AnswerSharing = Pick<RepeatableCalls, "whole" | "streamed">;
 
-/** Digest of a decompressed body whose call may be shared; empty for the others, which need none. */
+/** Digest of the decompressed body of a call that may be shared; else an empty text. */
 export function digestToShare(call: KeyCall, body: Uint8Array): Promise<string> {
   return readIdempotencyKey(call) === undefined ? Promise.resolve("") : digestOfBody(body);
 }
 
 /**
- * Makes a call once for all requests of one key with one `Idempotency-Key`. Without the header, or on
- * a plan that does not have it, calls pass as they are.
+ * Makes a call once for all requests of one key with one `Idempotency-Key`. Other calls, and calls
+ * on plans that are not idempotent, pass unchanged.
  */
 export class RepeatableCalls {
   readonly #services: RepeatableCallsServices;
@@ -81,7 +80,7 @@ export class RepeatableCalls {
     return answer;
   }
 
-  /** Stores what waits for it, once no call runs any more and before the store is closed. */
+  /** Stores the waiting answers; to be called when no call runs, before the store is closed. */
   close(): Promise<void> {
     return this.#kept.close();
   }
@@ -108,7 +107,7 @@ export class RepeatableCalls {
         const answer = this.#kept.open(reply, names);
         checkModel(asked);
         onAnswer("replayed");
-        return replayedAnswer(shownTo(call, answer));
+        return replayedAnswer(withTargetIfShown(call, answer));
       },
       asReplayed,
     });
@@ -118,7 +117,7 @@ export class RepeatableCalls {
     const { accountId } = call.caller.key;
     return new SharedCall({
       requestDigest: names.requestDigest,
-      // Each caller has a deadline of its own; that of the first is not that of all.
+      // The deadline of the first caller must not end the call for the others.
       run: (signal) =>
         run({ ...call, signal, options: { ...call.options, deadlineAt: undefined } }),
       keep: (answer) => this.#kept.keep({ names, accountId, answer }),
@@ -135,13 +134,13 @@ interface BegunCall extends Pick<AskedCall, "call"> {
   readonly onEnd: () => void;
 }
 
-/** Throws 400 for a model that is gone since the answer was kept. */
+/** Throws 400 for a model that was removed since the answer was kept. */
 function checkModel({ call, alias, kind }: AskedCall): void {
   resolveModel(call, alias, kind);
 }
 
-/** Which target serves may have become the operator's own affair since the answer was kept. */
-function shownTo({ snapshot }: KeyCall, answer: KeptAnswer): KeptAnswer {
+/** Removes the target if the configuration has hidden it since the answer was kept. */
+function withTargetIfShown({ snapshot }: KeyCall, answer: KeptAnswer): KeptAnswer {
   if (snapshot.routing.showsTarget) return answer;
   const { "x-sluice-target": _, ...headers } = answer.headers;
   return { ...answer, headers };

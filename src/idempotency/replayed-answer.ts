@@ -5,15 +5,15 @@ import type { Answer } from "./answer.ts";
 /** A kept answer as it is sent again. */
 export function replayedAnswer({ headers, isStreamed: wasStreamed, text }: KeptAnswer): Answer {
   if (!wasStreamed) return { status: 200, headers, body: text };
-  // Never silent, so it needs no keep-alive.
+  // A replay is never silent, so no keep-alive is ever sent.
   const frames = new ReplayedFrames(text);
   return { status: 200, headers, frames, keepAlive: keepAliveComment, isEarly: false };
 }
 
-/** About as much as is handed to a reader at once. */
+/** The size of a piece, up to the end of its last frame. */
 const pieceCharacters = 16_384;
 
-/** The frames of a kept answer, some at a time. */
+/** The frames of a kept answer, in pieces. */
 class ReplayedFrames implements FrameSource {
   #rest: string;
 

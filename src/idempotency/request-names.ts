@@ -1,33 +1,33 @@
 import type { KeyDigest, PepperKey, Peppers } from "../domain/keys/peppers.ts";
 
-/** A request that may be asked again. What is in the lists must survive JSON. */
+/** An idempotent request. The elements of the lists must be JSON. */
 export interface RepeatableRequest {
   /** The `Idempotency-Key` as the caller sent it. */
   readonly key: string;
-  /** Whose key it is, and the key: equal ones are the same request. */
+  /** Owner and key: equal identities are the same request. */
   readonly identity: readonly unknown[];
-  /** All that the answer depends on: under the same identity it must be equal. */
+  /** Everything that the answer depends on; it must be equal under the same identity. */
   readonly content: readonly unknown[];
 }
 
-/** What a request is known by under one pepper. */
+/** The digests of a request under one pepper. */
 export interface RequestNames {
-  /** As the caller sent it; stored nowhere. */
+  /** As the caller sent it; never stored. */
   readonly key: string;
   /** Of the identity. */
   readonly id: string;
   /** Of the content. */
   readonly requestDigest: string;
-  /** What both were made with, and the answer is encrypted with. */
+  /** Makes both digests and the secret that encrypts the answer. */
   readonly digest: KeyDigest;
 }
 
-/** The names of a request now, and those under which it may have been answered before. */
+/** The current names of a request, and those under older peppers. */
 export interface AllRequestNames extends RequestNames {
   readonly older: readonly RequestNames[];
 }
 
-/** Digests under the peppers: who has them can neither read a request nor try out what it was. */
+/** Digests with the peppers, so a copy of them can neither be read nor be checked by guessing. */
 export function nameRequest(
   { key, identity, content }: RepeatableRequest,
   { first, all }: Peppers,
@@ -40,7 +40,7 @@ export function nameRequest(
   return { ...nameUnder(first), older: all.slice(1).map(nameUnder) };
 }
 
-/** The names under which a reply is kept; undefined: it answers another request. */
+/** The names under which a reply is kept; undefined for the answer to another request. */
 export function namesOfReply(
   { id, requestDigest }: Pick<RequestNames, "id" | "requestDigest">,
   all: AllRequestNames,

@@ -5,13 +5,13 @@ import type { RequestNames } from "./request-names.ts";
 
 export interface ReplySeal {
   readonly names: RequestNames;
-  /** Tells apart what is sealed: part of the secret. */
+  /** The kind of reply; part of the secret. */
   readonly purpose: string;
 }
 
 /**
- * Encrypts an answer, its parts joined. It takes the pepper and the caller's `Idempotency-Key` to
- * read it: a copy of the database alone shows nothing.
+ * Encrypts the joined parts of an answer with the pepper and the caller's `Idempotency-Key`, so a
+ * copy of the database alone cannot be read.
  */
 export function sealReply(
   parts: readonly (Uint8Array | string)[],
@@ -21,7 +21,7 @@ export function sealReply(
   return sealBytes(parts, sealOf(seal), random);
 }
 
-/** Throws for what was not sealed for the same request, or was changed since. */
+/** Throws for bytes that were sealed for another request or changed since. */
 export function openReply(sealed: Uint8Array, seal: ReplySeal): Buffer {
   return openBytes(sealed, sealOf(seal));
 }

@@ -54,7 +54,7 @@ class Trial {
       if (this.#random() < 0.7) await settle();
       this.#check();
     }
-    // In the end all frames come and whoever is there reads all of them.
+    // In the end all frames arrive and every remaining reader reads them.
     this.#source.allow(this.#frames.length + 2);
     for (const caller of this.#present) this.#read(caller, Number.POSITIVE_INFINITY);
     await settle();
@@ -76,7 +76,7 @@ class Trial {
 
   #join(): void {
     const { call } = this.#bench;
-    // As the callers of the call itself do it: what has ended or is too large is not joined.
+    // As `RepeatableCalls` does it: an answer that has ended or is too large is not joined.
     if (this.#bench.ends > 0 || call.isTooLarge) return;
     const caller = this.#bench.join();
     this.#all.push(caller);
@@ -125,14 +125,14 @@ class Trial {
     expect(memory.heldBytes).toBe(0);
     expect(ends).toBe(1);
     const isLarge = Buffer.byteLength(text) > this.#limitBytes;
-    // Kept once, when the answer came whole; given up once, when nobody waited for it.
+    // A complete answer is kept once; one without readers is abandoned once.
     if (finished && this.#isWhole) {
       expect(kept.map((answer) => answer?.text)).toEqual([isLarge ? undefined : text]);
     }
     if (!this.#isWhole) expect(kept).toEqual([]);
     if (kept.length === 0 && this.#isWhole) expect(this.#source.cancels).toBe(1);
     if (kept.length > 0) expect(this.#source.cancels).toBe(0);
-    // Nobody who stayed is told less than everything, unless it was left behind.
+    // A reader that stayed gets everything, unless it fell behind.
     for (const caller of this.#all) {
       if (!caller.hasEnded || caller.text.includes(leftBehind)) continue;
       if (!caller.hasLeft) expect(caller.text).toBe(text);
@@ -144,7 +144,7 @@ class Trial {
   }
 }
 
-test(`whoever joins and leaves, in ${seeds} orders, an answer is made once, and whole for who stays`, async () => {
+test(`in ${seeds} orders of joining and leaving, an answer is made once and complete for who stays`, async () => {
   const sums = { kept: 0, leftBehind: 0 };
   for (let seed = 0; seed < seeds; seed += 1) {
     const result = await new Trial(seed).run().catch((error: unknown) => {

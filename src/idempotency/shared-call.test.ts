@@ -16,7 +16,7 @@ const whole = [...frames, done];
 const wholeText = whole.join("");
 
 describe("a streamed answer that is shared", () => {
-  test("comes whole to who asked first, who joins in the middle and who joins at the end", async () => {
+  test("is complete for the first caller and for those that join in the middle or at the end", async () => {
     const source = new SteppedFrames(whole);
     const bench = new SharedBench(source);
     const first = bench.join();
@@ -38,7 +38,7 @@ describe("a streamed answer that is shared", () => {
     expect(bench.memory.heldBytes).toBe(0);
   });
 
-  test("is kept before anybody sees the end of it", async () => {
+  test("is kept before any caller gets its end", async () => {
     const source = new SteppedFrames(whole);
     const keeping = Promise.withResolvers<void>();
     const bench = new SharedBench(source, { keep: () => keeping.promise });
@@ -49,7 +49,7 @@ describe("a streamed answer that is shared", () => {
     await settle();
     expect(caller.text).toBe(frames.join(""));
     expect(bench.ends).toBe(0);
-    // Who leaves or joins now changes nothing.
+    // Leaving or joining now changes nothing.
     const late = bench.join();
     const lateReading = late.readAll();
     caller.leave();
@@ -77,7 +77,7 @@ describe("a streamed answer that is shared", () => {
     expect(source.asked).toBe(2);
   });
 
-  test("goes on when the first leaves, and ends at once when the last does", async () => {
+  test("continues when the first caller leaves, and ends at once when the last does", async () => {
     const source = new SteppedFrames(whole);
     const bench = new SharedBench(source);
     const first = bench.join();
@@ -96,7 +96,7 @@ describe("a streamed answer that is shared", () => {
     expect(bench.memory.heldBytes).toBe(0);
   });
 
-  test("that fails is kept for nobody, and fails for all", async () => {
+  test("that fails is not kept, and fails for all callers", async () => {
     const source = new SteppedFrames([frame("a"), failure]);
     const bench = new SharedBench(source);
     const callers = [bench.join(), bench.join()];
@@ -109,7 +109,7 @@ describe("a streamed answer that is shared", () => {
     expect(bench.memory.heldBytes).toBe(0);
   });
 
-  test("is over for a caller whose time is over, and goes on for the others", async () => {
+  test("ends at a caller's deadline for that caller, and continues for the others", async () => {
     const source = new SteppedFrames(whole);
     const bench = new SharedBench(source);
     const hasty = bench.join(1);
@@ -126,7 +126,7 @@ describe("a streamed answer that is shared", () => {
     expect(bench.kept).toHaveLength(1);
   });
 
-  test("is ended by the time of the last caller, with the reason", async () => {
+  test("is ended by the deadline of the last caller, with the reason", async () => {
     const source = new SteppedFrames(whole);
     const bench = new SharedBench(source);
     const caller = bench.join(1);
@@ -135,7 +135,7 @@ describe("a streamed answer that is shared", () => {
     source.allow(1);
     expect(await reading).toContain('"code":"deadline_exceeded"');
     expect(bench.signal?.reason).toBeInstanceOf(GatewayError);
-    // The stream hears of the signal by itself; here it has none.
+    // A real stream observes the signal; this one has none.
     source.allow(1);
     await settle();
     expect([source.cancels, bench.ends]).toEqual([1, 1]);
@@ -147,7 +147,7 @@ describe("an answer that is too large", () => {
   const long = Array.from({ length: 20 }, (_, place) => frame(`${place}`.padStart(100, "x")));
   const longAnswer = [...long, done];
 
-  test("reaches who reads it, cannot be joined any more, and is known to have been too large", async () => {
+  test("reaches its readers, cannot be joined any more, and is recorded as too large", async () => {
     const source = new SteppedFrames(longAnswer);
     const bench = new SharedBench(source, { limitBytes: 1_000 });
     const caller = bench.join();
@@ -165,7 +165,7 @@ describe("an answer that is too large", () => {
     expect(bench.kept).toEqual([undefined]);
   });
 
-  test("leaves a slow reader behind that lags by more than is held, and nobody else", async () => {
+  test("drops only the reader that lags by more than is held", async () => {
     const source = new SteppedFrames(longAnswer);
     const bench = new SharedBench(source, { limitBytes: 1_000 });
     const fast = bench.join();
@@ -190,7 +190,7 @@ describe("an answer that is too large", () => {
     expect(source.cancels).toBe(0);
   });
 
-  test("never leaves a reader behind that is alone", async () => {
+  test("never drops its only reader", async () => {
     const source = new SteppedFrames(longAnswer);
     const bench = new SharedBench(source, { limitBytes: 300 });
     const slow = bench.join();
@@ -245,7 +245,7 @@ describe("when the memory of all calls is used up", () => {
     );
   }
 
-  test("no more than that is held for slow readers, who are told; others get all of it", async () => {
+  test("slow readers beyond it end with an error, and the others get everything", async () => {
     const memory = new AnswerMemory(() => memoryLimitBytes);
     const started = await startAll(memory);
     const reading = started.map(({ fast }) => fast.readAll());
@@ -266,7 +266,7 @@ describe("when the memory of all calls is used up", () => {
     expect(memory.heldBytes).toBe(0);
   });
 
-  test("a reader that is a little behind goes on", async () => {
+  test("a reader that is a little behind continues", async () => {
     const source = new SteppedFrames(whole);
     const bench = new SharedBench(source, { memory: new AnswerMemory(() => 0) });
     const [fast, slow] = [bench.join(), bench.join()];
@@ -285,7 +285,7 @@ describe("when the memory of all calls is used up", () => {
 describe("a whole answer that is shared", () => {
   const reply = { status: 200, headers: { "content-type": "application/json" }, body: "{}" };
 
-  test("comes to all who wait, once it is kept", async () => {
+  test("reaches all callers once it is kept", async () => {
     const answering = Promise.withResolvers<typeof reply>();
     const bench = new SharedBench(new SteppedFrames([]), { run: () => answering.promise });
     const callers = [bench.join(), bench.join()];
@@ -299,7 +299,7 @@ describe("a whole answer that is shared", () => {
     expect(bench.ends).toBe(1);
   });
 
-  test("that is too large comes to all who wait, and is known to have been too large", async () => {
+  test("that is too large reaches all callers, and is recorded as too large", async () => {
     const bench = new SharedBench(new SteppedFrames([]), {
       run: () => Promise.resolve(reply),
       limitBytes: 1,
@@ -310,7 +310,7 @@ describe("a whole answer that is shared", () => {
     expect(bench.kept).toEqual([undefined]);
   });
 
-  test("that fails, fails alike for all who wait", async () => {
+  test("that fails, fails for all callers", async () => {
     const error = new GatewayError("model_unavailable", { message: "down" });
     const bench = new SharedBench(new SteppedFrames([]), { run: () => Promise.reject(error) });
     const callers = [bench.join(), bench.join()];
@@ -323,7 +323,7 @@ describe("a whole answer that is shared", () => {
     expect([bench.kept, bench.ends]).toEqual([[], 1]);
   });
 
-  test("ends at once when the last who waits leaves, and a late answer is not kept", async () => {
+  test("ends at once when the last caller leaves, and a late answer is not kept", async () => {
     const answering = Promise.withResolvers<typeof reply>();
     let signal: AbortSignal | undefined;
     const bench = new SharedBench(new SteppedFrames([]), {
@@ -343,7 +343,7 @@ describe("a whole answer that is shared", () => {
     expect([bench.kept, bench.ends]).toEqual([[], 1]);
   });
 
-  test("a stream that opens after everybody has left is stopped", async () => {
+  test("a stream that opens after all callers have left is stopped", async () => {
     const source = new SteppedFrames(whole);
     const opening = Promise.withResolvers<Awaited<ReturnType<typeof open>>>();
     const bench = new SharedBench(source, { run: () => opening.promise });

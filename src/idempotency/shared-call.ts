@@ -9,7 +9,7 @@ import { SharedFrames } from "./shared-frames.ts";
 import { SharedWork, type SharedWorkOptions } from "./shared-work.ts";
 
 export interface SharedCallOptions extends SharedWorkOptions<Reply | OpenedAnswer> {
-  /** Undefined: it was answered, and the answer is too large. Resolves once repeats find it. */
+  /** Undefined for an answer that is too large. Resolves once repeats find it. */
   readonly keep: (answer: KeptAnswer | undefined) => Promise<void>;
   readonly limitBytes: number;
   readonly memory: AnswerMemory;
@@ -17,14 +17,14 @@ export interface SharedCallOptions extends SharedWorkOptions<Reply | OpenedAnswe
 }
 
 /**
- * One call for all who asked for it with the same `Idempotency-Key`. What it answers is kept before
- * anybody has seen the end of it.
+ * One call for all requests with the same `Idempotency-Key`. Its answer is kept before any caller
+ * gets the end of it.
  */
 export class SharedCall extends SharedWork<Answer, AnswerReader> implements ReadCall {
   readonly #options: SharedCallOptions;
   #frames: SharedFrames | undefined;
   #stream: OpenedAnswer | undefined;
-  /** From here on nobody who leaves changes anything: it is whole, has failed, or was given up. */
+  /** The answer is complete, failed or abandoned: callers that leave change nothing. */
   #isSettled = false;
 
   constructor(options: SharedCallOptions) {
@@ -48,7 +48,7 @@ export class SharedCall extends SharedWork<Answer, AnswerReader> implements Read
 
   protected override allLeft(reason: unknown): void {
     if (this.#isSettled) this.#frames?.release();
-    else this.#giveUp(reason);
+    else this.#abandonCall(reason);
   }
 
   protected override async run(signal: AbortSignal): Promise<Answer> {
@@ -75,8 +75,8 @@ export class SharedCall extends SharedWork<Answer, AnswerReader> implements Read
       memory,
       readers: this.waiters,
       onWhole: async (text) => {
-        const said = text === undefined ? undefined : { isStreamed: true, text };
-        await this.#keep(answer.headers, said).finally(() => this.end());
+        const body = text === undefined ? undefined : { isStreamed: true, text };
+        await this.#keep(answer.headers, body).finally(() => this.end());
       },
       onFailed: () => this.end(),
     });
@@ -84,19 +84,20 @@ export class SharedCall extends SharedWork<Answer, AnswerReader> implements Read
 
   async #keep(
     headers: Readonly<Record<string, string>>,
-    said: Omit<KeptAnswer, "headers"> | undefined,
+    body: Omit<KeptAnswer, "headers"> | undefined,
   ): Promise<void> {
     this.#isSettled = true;
-    const isHeld = said !== undefined && Buffer.byteLength(said.text) <= this.#options.limitBytes;
-    await this.#options.keep(isHeld ? { ...said, headers: lastingHeaders(headers) } : undefined);
+    const fits = body !== undefined && Buffer.byteLength(body.text) <= this.#options.limitBytes;
+    await this.#options.keep(fits ? { ...body, headers: lastingHeaders(headers) } : undefined);
   }
 
-  /** A repeat makes the call anew from here on. */
-  #giveUp(reason: unknown): void {
+  /** The next repeat makes the call anew. */
+  #abandonCall(reason: unknown): void {
     const frames = this.#frames;
     const stop = (): void => this.#stream?.frames.cancel();
     this.abandon(reason);
-    // The ledger is told why, unless the callers just left: by the stream, when it meets the signal.
+    // Unless the callers just left, the stream must see the signal to record the reason in the
+    // ledger.
     if (reason instanceof GatewayError && frames !== undefined) frames.advance().then(stop, stop);
     else stop();
     this.end();

@@ -1,54 +1,54 @@
 import type { AnswerFrames } from "./answer.ts";
 import type { AnswerMemory } from "./answer-memory.ts";
 
-/** One who reads the frames: how many batches it has got. */
+/** A reader of the frames. */
 export interface FrameReader {
+  /** Number of batches that it has read. */
   position: number;
-  /** It reads so slowly that what it has not got is not held any longer. */
+  /** Called when its unread batches are no longer held. */
   fallBehind(): void;
 }
 
 export interface SharedFramesOptions {
   readonly source: AnswerFrames;
-  /** Most bytes that are held, for readers who join and for those who are slow. */
+  /** Most bytes that are held for readers that join or are slow. */
   readonly limitBytes: number;
   readonly memory: AnswerMemory;
-  /** All who read now. */
+  /** The current readers. */
   readonly readers: ReadonlySet<FrameReader>;
   /**
-   * The answer is whole. Told all of it, or undefined when it is too large; its last frames are held
-   * back until this resolves.
+   * Called with the complete answer, or undefined when it is too large. The last frames are held
+   * back until it resolves.
    */
   readonly onWhole: (text: string | undefined) => Promise<void>;
-  /** The answer ended with an error. */
+  /** Called when the answer ended with an error. */
   readonly onFailed: () => void;
 }
 
 interface Batch {
   readonly text: string;
   readonly bytes: number;
-  /** Whether the memory that all calls share counts it. */
+  /** Whether the memory of all calls counts it. */
   readonly isCounted: boolean;
 }
 
-/** About as much as is handed to a reader at once who has to catch up. */
+/** Most text that a reader gets at once, give or take a batch. */
 const catchUpCharacters = 16_384;
-/** What a call may hold beyond the memory of all calls: as much as is on its way to a reader anyway. */
+/** What a call may hold without the memory of all calls: about as much as is in flight anyway. */
 const passingBytes = 16_384;
 
 /**
- * The frames of one answer for several readers. Whoever has read all that is there asks the source
- * for more: so the fastest sets the pace, and nothing is fetched that nobody waits for. All of it is
- * held for those who join; an answer that outgrows the limit only for those who lag less than that,
- * as long as there is memory for it.
+ * The frames of one answer for several readers. A reader that has read everything pulls from the
+ * source, so the fastest sets the pace. All frames are held for readers that join; once the answer
+ * outgrows the limit, only the frames that slow readers still need, as far as memory allows.
  */
 export class SharedFrames {
   readonly #options: SharedFramesOptions;
   #batches: Batch[] = [];
-  /** Batches that were dropped before the first that is held. */
+  /** Number of batches that were dropped before the first that is held. */
   #dropped = 0;
   #heldBytes = 0;
-  /** Of the memory that all calls share. */
+  /** Bytes taken from the memory of all calls. */
   #takenBytes = 0;
   #isReleased = false;
   #isTooLarge = false;
@@ -59,12 +59,12 @@ export class SharedFrames {
     this.#options = options;
   }
 
-  /** Whether it has outgrown what is held: nobody can read it from the beginning any more. */
+  /** Whether the beginning is no longer held, so no reader can join. */
   get isTooLarge(): boolean {
     return this.#isTooLarge;
   }
 
-  /** Whether there are no frames but those that can be read. */
+  /** Whether no more frames will come. */
   get isEnded(): boolean {
     return this.#isEnded;
   }
@@ -73,7 +73,7 @@ export class SharedFrames {
     return this.#end === 0;
   }
 
-  /** What the reader has not got, or a part of it; undefined when it has all that is there. */
+  /** The next unread frames; undefined when the reader has read everything so far. */
   read(reader: FrameReader): string | undefined {
     let text: string | undefined;
     while (reader.position < this.#end && (text?.length ?? 0) < catchUpCharacters) {
@@ -86,7 +86,7 @@ export class SharedFrames {
     return text;
   }
 
-  /** Resolves when there is more to read, or the end. */
+  /** Resolves when there is more to read, or at the end. */
   advance(): Promise<void> {
     this.#pulling ??= this.#pull().finally(() => {
       this.#pulling = undefined;
@@ -94,7 +94,7 @@ export class SharedFrames {
     return this.#pulling;
   }
 
-  /** Nobody reads any more. */
+  /** Gives the memory back when no reader is left. */
   release(): void {
     this.#isReleased = true;
     this.#isEnded = true;
@@ -130,8 +130,8 @@ export class SharedFrames {
   }
 
   /**
-   * Makes room for one more batch; whether the memory of all calls counts it. Without room the answer
-   * is too large from here on, and those for whom most is held are left behind.
+   * Makes room for one more batch and returns whether the memory of all calls counts it. Without
+   * room the answer becomes too large, and the slowest readers are dropped.
    */
   #claim(bytes: number): boolean {
     if (this.#isTooLarge) this.#dropRead();
@@ -141,7 +141,7 @@ export class SharedFrames {
     while (!this.#tryTake(bytes)) {
       const uncountedBytes = this.#heldBytes - this.#takenBytes + bytes;
       if (this.#fits(bytes) && uncountedBytes <= passingBytes) return false;
-      if (!this.#leaveSlowestBehind()) return false;
+      if (!this.#dropSlowestReader()) return false;
       this.#dropRead();
     }
     return true;
@@ -166,7 +166,7 @@ export class SharedFrames {
     return this.#batches.map(({ text }) => text).join("");
   }
 
-  /** Drops what all readers have got. */
+  /** Drops the batches that all readers have read. */
   #dropRead(): void {
     let slowest = this.#end;
     for (const { position } of this.#options.readers) slowest = Math.min(slowest, position);
@@ -179,8 +179,8 @@ export class SharedFrames {
     }
   }
 
-  /** False when nothing is held for anybody; who is alone holds up nobody. */
-  #leaveSlowestBehind(): boolean {
+  /** False when no batch is held; a single reader is never dropped. */
+  #dropSlowestReader(): boolean {
     const { readers } = this.#options;
     if (this.#batches.length === 0 || readers.size < 2) return false;
     for (const reader of readers) {

@@ -1,13 +1,13 @@
 export interface SharedWorkOptions<Answer> {
-  /** Tells which requests may share it. */
+  /** Requests with the same digest may share the work. */
   readonly requestDigest: string;
-  /** Does it. The signal fires when nobody waits for the answer any more. */
+  /** Does the work. The signal aborts when no caller waits for the answer any more. */
   readonly run: (signal: AbortSignal) => Promise<Answer>;
-  /** Told once, when nobody can join any more. */
+  /** Called once, when no request can join any more. */
   readonly onEnd: () => void;
 }
 
-/** Work for all who asked for the same: done once, and given up when the last of them has left. */
+/** Work shared by equal requests, abandoned when the last of them has left. */
 export class SharedWork<Answer, Waiter extends object = object> {
   readonly requestDigest: string;
   readonly waiters = new Set<Waiter>();
@@ -19,7 +19,7 @@ export class SharedWork<Answer, Waiter extends object = object> {
   constructor(options: SharedWorkOptions<Answer>) {
     this.requestDigest = options.requestDigest;
     this.#options = options;
-    // It may fail when nobody is there to hear of it.
+    // It may fail when no caller waits.
     this.#result.promise.catch(() => undefined);
   }
 
@@ -36,7 +36,7 @@ export class SharedWork<Answer, Waiter extends object = object> {
     return this.#hasEnded;
   }
 
-  /** Once, after the first has joined. */
+  /** To be called once, after the first caller has joined. */
   start(): void {
     this.run(this.#abandonment.signal).then(this.#result.resolve, (error: unknown) => {
       this.end();
@@ -44,7 +44,7 @@ export class SharedWork<Answer, Waiter extends object = object> {
     });
   }
 
-  /** The answer, for one who waits for it and may leave. */
+  /** The answer for a caller that may leave while it waits. */
   wait(waiter: Waiter, caller: AbortSignal): Promise<Answer> {
     this.waiters.add(waiter);
     const leave = (): void => this.leave(waiter, caller.reason);

@@ -1,10 +1,10 @@
-/** Where in the file: keys of maps, and places in lists from 0. */
+/** A path in the file: keys of maps, and indices of lists from 0. */
 export type ConfigPath = readonly (string | number)[];
 
-/** Something an operator must change in the file. Never holds a value of the file: it may be secret. */
+/** A mistake in the file. Never contains a value of the file, which may be secret. */
 export interface SettingProblem {
   readonly path: ConfigPath;
   readonly message: string;
-  /** A known name that is close to what was written. */
+  /** A known name that is similar to the written one. */
   readonly suggestion?: string;
 }

@@ -1,9 +1,9 @@
-/** The candidate nearest to what was written, if it is near enough to be meant. */
+/** The most similar candidate, if it is similar enough. */
 export function suggest(written: string, candidates: Iterable<string>): string | undefined {
   if (written.length > 80) return undefined;
   const wanted = normalize(written);
   let best: string | undefined;
-  // A name of one letter is near to every other.
+  // A name of one letter is similar to every other.
   let bestDistance = Math.min(Math.max(2, Math.floor(wanted.length / 3) + 1), wanted.length);
   for (const candidate of candidates) {
     const distance = editDistance(wanted, normalize(candidate));
@@ -15,12 +15,12 @@ export function suggest(written: string, candidates: Iterable<string>): string |
   return best;
 }
 
-/** `bodyLimit`, `body-limit` and `body_limit` are one word to a tired reader. */
+/** Makes `bodyLimit`, `body-limit` and `body_limit` equal. */
 function normalize(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z0-9]/g, "");
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours that turn one text into the other. */
+/** Number of insertions, deletions, replacements and swaps of neighbours between two texts. */
 function editDistance(one: string, other: string): number {
   let beforePrevious: number[] = [];
   let previous = Array.from({ length: other.length + 1 }, (_, index) => index);

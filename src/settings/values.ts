@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Secret } from "../domain/keys/secret.ts";
 
-/** Building blocks of the schema: every value an operator writes is one of these. */
+/** The types of values in the configuration file. */
 
 interface Range<Value> {
   readonly about: string;
@@ -90,7 +90,7 @@ function readSize(text: string): number {
   return Number(amount) * (sizeUnitsBytes[unit] ?? Number.NaN);
 }
 
-/** A whole number. Text of digits is taken too: that is what the environment gives. */
+/** A whole number, or digits as text, as environment variables provide it. */
 export function wholeNumber(range: RangeWithDefault<number>) {
   return requiredWholeNumber(range).prefault(range.initial).meta(wholeNumberMeta(range));
 }
@@ -109,12 +109,12 @@ function wholeNumberMeta(range: Range<number>) {
   return { description: `${range.about} From ${range.min} to ${range.max}.` };
 }
 
-/** True or false, or the text `true` or `false`: that is what the environment gives. */
+/** True or false, or the text `true` or `false`, as environment variables provide it. */
 export function flag(about: string, initial: boolean) {
   return flagValue().prefault(initial).describe(about);
 }
 
-/** A flag without a default of its own. */
+/** A flag without a default. */
 export function optionalFlag(about: string) {
   return flagValue().optional().describe(about);
 }
@@ -130,7 +130,7 @@ export function text(about: string) {
   return z.string().min(1, "must not be empty").describe(about);
 }
 
-/** A name that may stand in a path, a metric label and a log line. */
+/** A name that is safe in a path, a metric label and a log line. */
 export function identifier(about: string) {
   return z
     .string()
@@ -155,7 +155,7 @@ export function modelAlias(about: string) {
 
 const urlProblem = "must be an http:// or https:// URL without user, query or fragment";
 
-/** An address that paths are put behind; it loses its slashes at the end. */
+/** A base address for paths; trailing slashes are removed. */
 export function httpUrl(about: string) {
   return z
     .string()
@@ -168,7 +168,7 @@ export function httpUrl(about: string) {
     .meta({ title: "url", description: about });
 }
 
-/** What goes into a credential header as it is: no spaces, no line ends. */
+/** A text for a credential header: no spaces, no line ends. */
 export function credential(about: string, minLength = 1) {
   return z
     .string()

@@ -1,27 +1,27 @@
 import { CommandError } from "../command.ts";
 
-/** Asks the control plane: of a running gateway, or in this process on its database. */
+/** Access to the control plane: of a running gateway, or in this process on its database. */
 export interface AdminClient extends AsyncDisposable {
-  /** Whether it works on the database, without what only a running gateway remembers. */
+  /** Whether it works on the database, without the memory of a running gateway. */
   readonly isOffline: boolean;
   /**
-   * The parsed answer. `path` is what follows `/admin/v1`, such as `/keys`. Throws `AdminRefusal`
-   * for an answer that is an error, `CommandError` when there is none.
+   * Resolves to the parsed answer. `path` follows `/admin/v1`, such as `/keys`. Throws
+   * `AdminRefusal` for an error of the control plane, `CommandError` when there is no answer.
    */
   request(method: AdminMethod, path: string, details?: AdminRequestDetails): Promise<unknown>;
-  /** The bytes of an answer that may be long. Throws as `request` does, also while it is read. */
+  /** The bytes of a long answer. Throws as `request` does, also while it is read. */
   stream(path: string, query: AdminQuery): AsyncIterable<Uint8Array>;
 }
 
 export type AdminMethod = "GET" | "POST" | "PATCH" | "DELETE";
 
-/** Parameters of the address; what is undefined is left out. */
+/** Query parameters; undefined ones are left out. */
 export type AdminQuery = Readonly<Record<string, string | number | undefined>>;
 
 export interface AdminRequestDetails {
   readonly query?: AdminQuery;
   readonly body?: Readonly<Record<string, unknown>>;
-  /** Of a change, so that it happens once however often it is asked for. Default: a random one. */
+  /** Makes a change idempotent. Default: a random one. */
   readonly idempotencyKey?: string | undefined;
 }
 
@@ -47,7 +47,7 @@ export class AdminRefusal extends CommandError {
   }
 }
 
-/** Reads an error of the control plane; anything else in its place is told by its status. */
+/** Reads an error of the control plane; any other body is reported by its status. */
 export function readRefusal(status: number, body: unknown): AdminRefusal {
   const error = isRecord(body) && isRecord(body["error"]) ? body["error"] : {};
   const { message, code } = error;
@@ -60,7 +60,7 @@ export function readRefusal(status: number, body: unknown): AdminRefusal {
   });
 }
 
-/** Parameters as an address has them, without the question mark. */
+/** Encodes query parameters, without the question mark. */
 export function formatQuery(query: AdminQuery): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {

@@ -8,7 +8,7 @@ import { loadSettings, readTextFile, type SettingsArguments } from "../serve/loa
 import { createOfflineClient } from "./offline-client.ts";
 import { commandLine } from "../program.ts";
 
-/** Options of every command that asks the control plane, and what they are for. */
+/** Options of every command that uses the control plane, with their help texts. */
 export const connectionOptions = [
   [
     "--url <url>",
@@ -30,9 +30,8 @@ export interface ConnectionArguments extends SettingsArguments {
 }
 
 /**
- * The control plane that a command works on: the gateway that was named, else the one that runs on
- * this machine and wrote its address and a token to the data directory, else, only when asked for,
- * the database.
+ * Connects to the control plane: of the named gateway, else of the one on this machine, which wrote
+ * its address and a token to the data directory, or to the database, only on request.
  */
 export async function connect(chosen: ConnectionArguments, io: CommandIo): Promise<AdminClient> {
   if (chosen.isOffline) {
@@ -68,7 +67,7 @@ function findGateway(chosen: ConnectionArguments, io: CommandIo): Gateway {
 function readToken(chosen: ConnectionArguments, io: CommandIo): Secret | undefined {
   if (chosen.tokenFile === undefined) return io.environment.adminToken;
   const text = readTextFile(chosen.tokenFile).trim();
-  // A header cannot hold anything else, and the token is not repeated in a message.
+  // Other characters are invalid in a header; the message does not repeat the token.
   if (/^[\x21-\x7e]{1,300}$/.test(text)) return new Secret(text);
   throw new CommandError(`${chosen.tokenFile} holds no management token`);
 }
@@ -80,7 +79,7 @@ function checkUrl(text: string): void {
   throw new UsageError("--url takes the address of an admin listener, http://HOST:PORT");
 }
 
-/** What a running gateway left for whoever may read its data directory. */
+/** Reads the address and the token that a running gateway wrote to its data directory. */
 function readLocalAccess(path: string): Gateway {
   const { url, token } = parseAccess(readAccessFile(path), path);
   const advice =
@@ -111,7 +110,7 @@ function parseAccess(text: string, path: string): { url: string; token: string }
       if (typeof url === "string" && typeof token === "string") return { url, token };
     }
   } catch {
-    // Told below, as any other content that is none of ours.
+    // Reported below, as any other invalid content.
   }
   throw new CommandError(`${path}: holds no address and token of a gateway`);
 }

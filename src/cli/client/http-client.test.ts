@@ -116,7 +116,7 @@ test("an error of the control plane keeps its status, code, field and message", 
   expect(gateway.seen).toHaveLength(1);
 });
 
-test("after a lost connection a change is asked for once more, under the same key", async () => {
+test("after a lost connection a change is repeated once, with the same key", async () => {
   const { url, requests } = listenAndCut(1, '{"id":"key_1"}');
   const body = { plan: "pro" };
   expect(await clientOf(url).request("POST", "/keys", { body })).toEqual({ id: "key_1" });
@@ -126,7 +126,7 @@ test("after a lost connection a change is asked for once more, under the same ke
   expect(keys[1]).toBe(keys[0] ?? "");
 });
 
-test("a connection that is lost twice is told, and not tried a third time", async () => {
+test("a connection that is lost twice is reported, and not tried a third time", async () => {
   const { url, requests } = listenAndCut(5, "");
   const failure = await failureOf(clientOf(url).request("POST", "/keys", { body: {} }));
   expect(failure.message).toContain(`no answer from ${url}`);
@@ -134,7 +134,7 @@ test("a connection that is lost twice is told, and not tried a third time", asyn
   expect(requests).toHaveLength(2);
 });
 
-test("a redirect is not followed: it would take the token elsewhere", async () => {
+test("a redirect is not followed, because it would send the token to another server", async () => {
   const other = listen(() => Response.json({}));
   const gateway = listen(() => Response.redirect(`${other.url}/admin/v1/accounts`));
   const failure = await failureOf(clientOf(gateway.url).request("GET", "/accounts"));
@@ -142,14 +142,14 @@ test("a redirect is not followed: it would take the token elsewhere", async () =
   expect(other.seen).toHaveLength(0);
 });
 
-test("a page that is not of a control plane is told as such, and no part of it is shown", async () => {
+test("a page of another server is reported as such, and no part of it is shown", async () => {
   const gateway = listen(() => new Response("<html>welcome</html>"));
   const failure = await failureOf(clientOf(gateway.url).request("GET", "/accounts"));
   expect(failure.message).toContain("admin address");
   expect(failure.message).not.toContain("welcome");
 });
 
-test("a stream is handed on in pieces, and an error before it is told like any other", async () => {
+test("a stream is passed on in pieces, and an error before it is reported like any other", async () => {
   const gateway = listen((count) =>
     count === 1
       ? new Response("id\nreq_1\n")
@@ -181,7 +181,7 @@ test("a stream that is cut is an error and not a shorter answer", async () => {
   expect(failure.message).toContain("lost in the middle");
 });
 
-test("a command that is asked to end gives up at once", async () => {
+test("a command that is asked to end aborts at once", async () => {
   const asked = new AbortController();
   const gateway = listen(() => {
     asked.abort();

@@ -15,16 +15,16 @@ export interface HttpClientOptions {
   readonly url: string;
   readonly token: Secret;
   readonly random: RandomBytes;
-  /** Fires when the command is asked to end. */
+  /** Aborts when the command is asked to end. */
   readonly signal: AbortSignal;
-  /** What to do when nothing answers there, as a sentence. */
+  /** A sentence of advice for a gateway that does not answer. */
   readonly advice: string;
 }
 
-/** Verifying a long audit takes the longest of all answers. */
+/** Enough for verifying a long audit, the slowest request. */
 const requestTimeoutMs = 120_000;
 
-/** Speaks to the admin listener of a running gateway. */
+/** Connects to the admin listener of a running gateway. */
 export function createHttpClient(options: HttpClientOptions): AdminClient {
   return {
     isOffline: false,
@@ -65,7 +65,7 @@ function prepare(options: HttpClientOptions, { method = "GET", path, details }: 
   const init: BunFetchRequestInit = {
     method,
     headers,
-    // A redirect would take the token elsewhere.
+    // A redirect would send the token to another server.
     redirect: "manual",
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     // The token of this machine's gateway must not pass through a proxy.
@@ -85,8 +85,8 @@ function isLoopback(host: string): boolean {
 }
 
 /**
- * A lost connection leaves open whether the request was carried out; asking again is safe, because
- * every change has an idempotency key.
+ * Repeats a request once after a lost connection, which is safe because every change has an
+ * idempotency key.
  */
 async function askTwice(options: HttpClientOptions, prepared: Prepared): Promise<Answer> {
   try {
@@ -134,7 +134,7 @@ async function* readStream(
     yield* response.body;
   } catch (error) {
     if (options.signal.aborted) throw error;
-    // What was written so far is not the whole: a script must notice.
+    // The output is incomplete, which a script has to notice.
     throw new CommandError(`the connection was lost in the middle: ${reasonOf(error)}`);
   }
 }

@@ -9,7 +9,7 @@ import { readRefusal, type AdminClient, type AdminQuery } from "./admin-client.t
 import { CommandError, type CommandIo } from "../command.ts";
 import { openServices } from "../serve/open-services.ts";
 
-/** Answers requests in this process, by the same operations that a gateway has. */
+/** Runs the operations of the control plane in this process. */
 export async function createOfflineClient(config: Config, io: CommandIo): Promise<AdminClient> {
   const opened = await openServices(config, io);
   const { admin } = opened;
@@ -46,7 +46,6 @@ function createCall(io: CommandIo): OperationCall {
   };
 }
 
-/** As an address carries them. */
 function textsOf(query: AdminQuery): Record<string, string> {
   const texts: Record<string, string> = {};
   for (const [name, value] of Object.entries(query)) {

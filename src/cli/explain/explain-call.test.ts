@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { formatCall } from "./explain-call.ts";
 
-test("times of a call are told in as many digits as people read", () => {
+test("times of a call are rounded for people", () => {
   const call = { outcome: "completed", duration_ms: 1234.5678, first_event_ms: 5.23456 };
   expect(formatCall(call)).toContain("1235 ms, first event after 5.2 ms");
   expect(formatCall({ ...call, first_event_ms: null })).toContain("first event after -");
@@ -9,12 +9,12 @@ test("times of a call are told in as many digits as people read", () => {
 
 const plain = { outcome: "completed", may_be_billed_twice: false, routing: null };
 
-test("a plain call is told without tables, and that it is billed once", () => {
+test("a plain call is explained without tables, and as billed once", () => {
   const text = formatCall(plain);
   expect(text).toEndWith("  Billing      once");
 });
 
-test("how a call found its target is told: candidates with reasons, every attempt, the bill", () => {
+test("the routing of a call is explained: candidates with reasons, every attempt, the bill", () => {
   const text = formatCall({
     ...plain,
     may_be_billed_twice: true,
@@ -57,7 +57,7 @@ Attempts:
   2  west/m  alpha-sonnet-4   2103    80  answered`);
 });
 
-test("an answer is the call's own bill, whatever its row says", () => {
+test("an answer counts as the call's own bill, even if its row marks it", () => {
   const attempt = { target: "east/m", model: "m", start_ms: 0, duration_ms: 1 };
   const attempts = [{ ...attempt, outcome: "answered", may_be_billed: true }];
   const text = formatCall({ ...plain, routing: { candidates: [], attempts } });
@@ -65,7 +65,7 @@ test("an answer is the call's own bill, whatever its row says", () => {
   expect(text).toEndWith("answered");
 });
 
-test("a call of which no target was tried says so", () => {
+test("a call without attempts is explained as such", () => {
   const routing = { candidates: [], attempts: [] };
   expect(formatCall({ ...plain, routing })).toEndWith("No target was tried.");
 });

@@ -1,12 +1,12 @@
 import { formatRouting } from "./explain-routing.ts";
 import { cellOf, formatValue, type ReplyRecord } from "../output/reply-fields.ts";
 
-/** A row of the ledger for people. */
+/** Formats a row of the ledger for people. */
 export function formatCall(call: ReplyRecord): string {
   const code = typeof call["code"] === "string" ? ` ${cellOf(call, "code")}` : "";
   const status = `status ${cellOf(call, "status")}${code}`;
   const came = `It came at ${cellOf(call, "started_at")} UTC and`;
-  // Whatever failed without an attempt was refused.
+  // A call that failed without an attempt was refused.
   const isRefused = call["outcome"] === "failed" && call["attempts"] === 0;
   const head = isRefused
     ? `The gateway refused this call. ${came} got ${status}. The reason is not known any more: it is ` +

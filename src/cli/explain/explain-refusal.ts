@@ -8,7 +8,7 @@ import {
 } from "../output/reply-fields.ts";
 import { formatWindowChart } from "./window-chart.ts";
 
-/** A refusal for people: what happened, whom it met, and what the window held. */
+/** Formats a refusal for people: its rule, the caller, and the content of the window. */
 export function formatRefusal(refusal: ReplyRecord): string {
   const code = refusal["code"] === null ? "" : ` ${cellOf(refusal, "code")}`;
   const head = `Refused with ${cellOf(refusal, "status")}${code} at ${cellOf(refusal, "at")} UTC: ${cellOf(refusal, "summary")}`;

@@ -1,7 +1,7 @@
 import { cellOf, readPart, readRecords, type ReplyRecord } from "../output/reply-fields.ts";
 import { formatTable } from "../output/table.ts";
 
-/** How a call found its target, for people; no lines for the plain case. */
+/** Formats the routing of a call for people; no lines for the plain case. */
 export function formatRouting(call: ReplyRecord): readonly string[] {
   const routing = readPart(call, "routing");
   if (routing === undefined) return [];
@@ -40,7 +40,7 @@ function formatAttempts(attempts: readonly ReplyRecord[]): readonly string[] {
 
 function describeOutcome(attempt: ReplyRecord): string {
   const outcome = String(cellOf(attempt, "outcome"));
-  // Older rows have the mark at answers too, which are the call's own bill.
+  // Older rows mark answers too, which are the call's own bill.
   const isBilledBeside = attempt["may_be_billed"] === true && outcome !== "answered";
   return isBilledBeside ? `${outcome}; the provider may bill it` : outcome;
 }

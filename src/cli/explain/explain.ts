@@ -31,7 +31,7 @@ async function explainRequest({ argument = "", client, io, isJson }: VerbCall): 
     throw new UsageError("a request's id is req_ and 32 hexadecimal digits");
   }
   const refusal = await findOne(client, `/refusals/${argument}`);
-  // What the gateway refused for its targets has been at some: the ledger knows at which.
+  // A call refused because of its targets was attempted, so the ledger has its attempts.
   const call = await findOne(client, `/usage/calls/${argument}`);
   if (refusal === undefined && call === undefined) throw new CommandError(unknown(client));
   if (isJson) io.print(JSON.stringify({ ...call, ...refusal }));

@@ -15,7 +15,7 @@ function heightsOf(chart: string): number[] {
   );
 }
 
-test("seconds stand in their order, the oldest at the left, as high as what they hold", () => {
+test("seconds are in order, the oldest at the left, with heights by their amounts", () => {
   const heights = heightsOf(
     formatWindowChart([
       { ageMs: 60_000, amount: 100 },
@@ -29,7 +29,7 @@ test("seconds stand in their order, the oldest at the left, as high as what they
   expect(heights.filter((height) => height > 0)).toHaveLength(3);
 });
 
-test("a second with little beside much is still seen, an empty one is not", () => {
+test("a small second beside a large one is visible, an empty one is not", () => {
   const heights = heightsOf(
     formatWindowChart([
       { ageMs: 1000, amount: 1_000_000 },
@@ -40,7 +40,7 @@ test("a second with little beside much is still seen, an empty one is not", () =
   expect(heights.slice(57)).toEqual([0, 1, 48, 0]);
 });
 
-test("what lies outside the window counts at its edge, and one second's parts are added", () => {
+test("slots outside the window count at its edge, and slots of one second are added", () => {
   const heights = heightsOf(
     formatWindowChart([
       { ageMs: 75_000, amount: 10 },

@@ -1,17 +1,17 @@
-/** What was admitted in one second of a window. */
+/** The tokens or requests admitted in one second of a window. */
 export interface ChartSlot {
-  /** How long ago the second began, in milliseconds. */
+  /** Time since the second began, in milliseconds. */
   readonly ageMs: number;
   readonly amount: number;
 }
 
-/** The window's 60 seconds and the one that is under way. */
+/** The window's 60 seconds and the current one. */
 const seconds = 61;
 const rows = 6;
-/** A column that is full to 1, 2, ... 8 eighths. */
+/** Columns of 0 to 8 eighths. */
 const blocks = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"] as const;
 
-/** A column for each second, the oldest at the left. */
+/** Draws a column for each second, the oldest at the left. */
 export function formatWindowChart(slots: readonly ChartSlot[]): string {
   const amounts = Array.from({ length: seconds }, () => 0);
   for (const { ageMs, amount } of slots) {
@@ -34,7 +34,7 @@ export function formatWindowChart(slots: readonly ChartSlot[]): string {
   return [...lines, scale, caption].join("\n");
 }
 
-/** Whatever was admitted is seen, however little it is beside the highest. */
+/** At least one eighth for a second that is not empty. */
 function heightOf(amount: number, highest: number): number {
   if (amount <= 0) return 0;
   return Math.max(Math.round((amount / highest) * rows * 8), 1);

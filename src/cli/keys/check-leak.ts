@@ -5,10 +5,10 @@ import { showAnswer } from "../verbs/run-verb.ts";
 import type { VerbCall } from "../verbs/verb.ts";
 import { findKeys } from "./find-keys.ts";
 
-/** Of the admin API, in one request. */
+/** Most secrets in one request of the admin API. */
 const batchSize = 1000;
 
-/** What has the form of a key in a file, or in what is piped in, is looked up and ended. */
+/** Looks up and ends everything in a file or in piped input that looks like a key. */
 export async function checkLeak(call: VerbCall): Promise<number> {
   const { argument, client, io, options } = call;
   const texts = await findKeys(readChunks(argument === "-" ? undefined : argument, io));

@@ -1,12 +1,12 @@
 import { apiKeyPattern } from "../../domain/keys/api-key.ts";
 
-/** Longer than any key: what a piece of text ends with may be the beginning of one. */
+/** Longer than any key, because a key may span two pieces. */
 const overlapLength = 128;
 
-/** Every text that has the form of an API key, each once, in a text that need not fit memory. */
+/** Finds every distinct text in the form of an API key, in input of any size. */
 export async function findKeys(chunks: AsyncIterable<Uint8Array>): Promise<readonly string[]> {
   const found = new Set<string>();
-  // Byte by byte: keys are ASCII, and what surrounds them may be in any encoding.
+  // Latin-1 keeps every byte: keys are ASCII in text of any encoding.
   const decoder = new TextDecoder("latin1");
   let rest = "";
   for await (const chunk of chunks) {

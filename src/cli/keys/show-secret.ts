@@ -10,7 +10,7 @@ import {
 import { entities, titleOf } from "../verbs/entities.ts";
 import type { VerbCall } from "../verbs/verb.ts";
 
-/** A new secret alone on standard output, so that it can be piped to where it belongs. */
+/** Prints a new secret alone on standard output, which can be piped on. */
 export function showIssuedKey({ io }: VerbCall, answer: ReplyRecord): void {
   io.print(readText(answer, "api_key"));
   const key = readPart(answer, "key") ?? {};
@@ -36,7 +36,7 @@ export function showRotatedKey({ io }: VerbCall, answer: ReplyRecord): void {
   warnOfStatus(io, key);
 }
 
-/** A new secret that no gateway takes would be rolled out in vain. */
+/** Warns of a new secret that gateways refuse. */
 function warnOfStatus(io: VerbCall["io"], key: ReplyRecord): void {
   const { status } = key;
   if (typeof status !== "string" || status === "active") return;
@@ -53,7 +53,7 @@ const statusReasons: Readonly<Record<string, string>> = {
   no_secret: "it has no live secret (`keys rotate`)",
 };
 
-/** Those that work; the others are seen with `keys show`. */
+/** The working secrets; `keys show` lists all. */
 export function formatLiveSecrets(key: ReplyRecord): string {
   const live = readRecords(key, "secrets").filter(({ status }) => status === "live");
   return live.length === 0 ? "-" : live.map((secret) => readText(secret, "hint")).join(" ");

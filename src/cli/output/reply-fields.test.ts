@@ -3,7 +3,7 @@ import { CommandError } from "../command.ts";
 import { cellOf, formatValue, readRecord, readRecords, readText } from "./reply-fields.ts";
 import { formatRecord } from "./show-reply.ts";
 
-test("values become cells that people read: times to the second, numbers to what matters", () => {
+test("values become cells for people: times to the second, numbers rounded", () => {
   expect(formatValue("2027-01-31T09:30:05.123Z")).toBe("2027-01-31 09:30:05");
   expect(formatValue(918.557_247)).toBe(919);
   expect(formatValue(1.128_838)).toBe(1.1);
@@ -13,14 +13,14 @@ test("values become cells that people read: times to the second, numbers to what
   expect([true, false].map(formatValue)).toEqual(["yes", "no"]);
 });
 
-test("what would steer a terminal, in a name or a note, is shown as a replacement", () => {
+test("control characters in names and notes are replaced", () => {
   const shown = String(formatValue("a\u001b[31mred\u202ereversed\nline\u009b2J"));
   expect(shown).toBe("a\ufffd[31mred\ufffdreversed\ufffdline\ufffd2J");
   expect(formatRecord({ note: "x\u001b]0;title\u0007" })).not.toContain("\u001b");
   expect(formatRecord({ deep: { note: "x\u001b]0;title\u0007" } })).not.toContain("\u001b");
 });
 
-test("fields behind dots are found in objects, and absent ones are a dash", () => {
+test("dots lead into objects, and absent fields are a dash", () => {
   expect(cellOf({ actor: { name: "ada" } }, "actor.name")).toBe("ada");
   expect(cellOf({ actor: null }, "actor.name")).toBe("-");
   expect(cellOf({}, "actor.name")).toBe("-");
@@ -38,7 +38,7 @@ test("an object is shown with its lists of objects as tables below", () => {
   );
 });
 
-test("an answer of another shape is told, not shown as something empty", () => {
+test("an answer of another shape is reported, not shown as empty", () => {
   expect(() => readRecord([])).toThrow(CommandError);
   expect(() => readRecords({ data: {} }, "data")).toThrow(CommandError);
   expect(() => readRecords({ data: ["text"] }, "data")).toThrow(CommandError);

@@ -1,6 +1,6 @@
 import { CommandError } from "../command.ts";
 
-/** An object of an answer. Fields of a newer gateway do no harm: each command reads what it shows. */
+/** An object of an answer. Unknown fields of a newer gateway are ignored. */
 export type ReplyRecord = Readonly<Record<string, unknown>>;
 
 export function readRecord(value: unknown): ReplyRecord {
@@ -15,7 +15,7 @@ export function readRecords(value: unknown, name: string): readonly ReplyRecord[
   throw new CommandError(`the answer of the control plane has no list '${name}'`);
 }
 
-/** A text that the answer must have. */
+/** A required text of the answer. */
 export function readText(record: ReplyRecord, name: string): string {
   const value = record[name];
   if (typeof value === "string") return value;
@@ -28,7 +28,7 @@ export function readPart(record: ReplyRecord, name: string): ReplyRecord | undef
   return isRecord(value) ? value : undefined;
 }
 
-/** A field as a cell of a table; names behind dots go into objects. */
+/** A field as a cell of a table; dots lead into objects. */
 export function cellOf(record: ReplyRecord, name: string): string | number {
   const value = name
     .split(".")
@@ -37,7 +37,7 @@ export function cellOf(record: ReplyRecord, name: string): string | number {
 }
 
 export function formatValue(value: unknown): string | number {
-  // Of milliseconds, people read the first digits.
+  // People need only the first digits of milliseconds.
   if (typeof value === "number") return Number(value.toFixed(Math.abs(value) < 10 ? 1 : 0));
   if (typeof value === "string") return formatText(value);
   if (typeof value === "boolean") return value ? "yes" : "no";
@@ -45,14 +45,14 @@ export function formatValue(value: unknown): string | number {
   return value === null || value === undefined ? "-" : printable(JSON.stringify(value));
 }
 
-/** Times to the second: tables are for people. */
+/** Times are cut to the second. */
 function formatText(value: string): string {
   const [, date, time] = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z$/.exec(value) ?? [];
   if (date !== undefined && time !== undefined) return `${date} ${time}`;
   return value === "" ? "-" : printable(value);
 }
 
-/** Notes and names come from others: what would steer a terminal is shown as a replacement. */
+/** Replaces control characters, because notes and names are untrusted. */
 export function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "\ufffd");
 }

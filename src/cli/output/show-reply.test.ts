@@ -32,7 +32,7 @@ async function list(url: string, ...options: string[]) {
   return { output, errors };
 }
 
-test("a list longer than a page is read in pages until it has what was asked for", async () => {
+test("a list is read in pages up to the requested number", async () => {
   const { url, queries } = listenWith(2000);
   const { output } = await list(url, "--json", "--limit", "1200");
   const { data, next_cursor } = JSON.parse(output) as { data: object[]; next_cursor: string };
@@ -41,7 +41,7 @@ test("a list longer than a page is read in pages until it has what was asked for
   expect(queries).toEqual(["?limit=500", "?limit=500&cursor=500", "?limit=200&cursor=1000"]);
 });
 
-test("at its end a list says nothing of more, and reads no page that is not there", async () => {
+test("a list that ends mentions no more items, and reads no further page", async () => {
   const { url, queries } = listenWith(70);
   const first = await list(url);
   expect(first.output.trim().split("\n")).toHaveLength(51);

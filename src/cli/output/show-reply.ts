@@ -1,7 +1,7 @@
 import { cellOf, formatValue, readRecord, type ReplyRecord } from "./reply-fields.ts";
 import { formatTable } from "./table.ts";
 
-/** A column of a table: its title and the field of the answer, or what to make of the object. */
+/** A column of a table: its title, and a field of the answer or a function of the object. */
 export interface Column {
   readonly title: string;
   readonly of: string | ((record: ReplyRecord) => string | number);
@@ -22,7 +22,7 @@ export function formatRecords(columns: readonly Column[], records: readonly Repl
   return formatTable(titles, rows);
 }
 
-/** One object: a line for each field, lists of objects as tables below. */
+/** Formats one object: a line for each field, lists of objects as tables below. */
 export function formatRecord(record: ReplyRecord): string {
   const fields = Object.entries(record);
   const plain = fields.filter(([, value]) => !isTable(value));

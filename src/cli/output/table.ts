@@ -1,4 +1,4 @@
-/** Columns as wide as their widest cell; numbers are set to the right. */
+/** Columns are as wide as their widest cell; numbers are aligned right. */
 export function formatTable(
   header: readonly string[],
   rows: readonly (readonly (string | number)[])[],

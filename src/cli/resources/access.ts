@@ -18,7 +18,7 @@ export const users: ResourceSpec = {
         'users create ada@example.com --role account_holder --account "Example Shop" --password-file -',
         "users create audit@example.com --role auditor",
       ],
-      // Without a password the user comes in by single sign-on.
+      // A user without a password signs in by single sign-on.
       notes: (_, { has_password: has }) => (has === true ? [] : [withoutPassword]),
     },
     {

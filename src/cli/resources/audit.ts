@@ -69,7 +69,7 @@ function notesOn(verdict: ReplyRecord): readonly string[] {
   ];
 }
 
-/** Retention is a setting: who makes it shorter for a while removes entries in all order. */
+/** Describes removed entries, and whether retention was shorter then than it is now. */
 function describeRemoved(removed: ReplyRecord): string {
   const { kept_hours: kept, configured_hours: configured } = removed;
   const days = (hours: unknown): string => `${Number((Number(hours) / 24).toFixed(1))} days`;
@@ -88,7 +88,7 @@ function describeVerdict(verdict: ReplyRecord): string {
   return `The audit is broken: ${what} (${counted} read, ${digest})`;
 }
 
-/** Only fields that changed are in both; of what was made or removed, one side is enough. */
+/** Changed fields are in both sides; created and removed objects have one side. */
 function describeChange(entry: ReplyRecord): string {
   const before = readPart(entry, "before");
   const after = readPart(entry, "after");
@@ -104,7 +104,7 @@ function describeFields(fields: ReplyRecord | undefined): string {
   return parts.map(([name, value]) => `${name}: ${formatValue(value)}`).join(", ") || "-";
 }
 
-/** A line of the table stays a line; `--json` has all of it. */
+/** Keeps a row of the table on one line; `--json` has the whole text. */
 function shorten(text: string): string {
   return text.length <= 100 ? text : `${text.slice(0, 97)}...`;
 }

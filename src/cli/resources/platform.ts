@@ -34,7 +34,7 @@ export const pools: ResourceSpec = {
   ],
 };
 
-/** A guarantee that may not be kept is worth a line of its own. */
+/** Warns of guarantees that may not be kept. */
 function warningsOf(pool: ReplyRecord): readonly string[] {
   const reason = poolWarnings[String(pool["status"])];
   return reason === undefined ? [] : [`Warning: pool ${cellOf(pool, "name")} ${reason}.`];

@@ -6,8 +6,8 @@ const coreResource = 4;
 const libraries = ["libc.so.6", "libc.so", "libSystem.B.dylib"];
 
 /**
- * Sets RLIMIT_CORE to 0, hard and soft, for this process and those it starts: a core dump would hold
- * peppers, upstream credentials and prompts. False where that cannot be done.
+ * Sets RLIMIT_CORE to 0, hard and soft, for this process and its children: a core dump would
+ * contain peppers, upstream credentials and prompts. False if that fails.
  */
 export function forbidCoreDumps(): boolean {
   // struct rlimit: the soft limit, then the hard one, 64 bits each.
@@ -19,7 +19,7 @@ export function forbidCoreDumps(): boolean {
       });
       return symbols.setrlimit(coreResource, ptr(none)) === 0;
     } catch {
-      // Not this one.
+      // The next library is tried.
     }
   }
   return false;

@@ -11,7 +11,7 @@ export interface DemoIntroduction {
   readonly values: SettingsArguments;
 }
 
-/** Prints what a newcomer needs: addresses, a key on the first start, and two ways to use it. */
+/** Prints addresses, a key on the first start, and two ways to use it. */
 export async function introduceDemo(demo: DemoIntroduction, io: CommandIo): Promise<void> {
   const { app } = demo;
   const key = await issueFirstKey(app);
@@ -28,13 +28,13 @@ export async function introduceDemo(demo: DemoIntroduction, io: CommandIo): Prom
   io.print(sdkExample(app.dataUrl, shown));
 }
 
-/** The key of the demo is made on the first start; later its text is known to nobody here. */
+/** Issues the key of the demo on the first start; later its text is not available. */
 async function issueFirstKey({ admin }: Pick<App, "admin">): Promise<string | undefined> {
   const environment = "local";
   const { items } = await admin.store.read((view) =>
     view.keys.list({ environment }, { limit: 500 }),
   );
-  // One that works for itself: where its application is disabled, another would not work either.
+  // The key's own status counts: with a disabled application a new key would not work either.
   if (items.some((key) => keyStatus(key, admin.clock.now()) === "active")) return undefined;
   const names = { account: "Demo", application: "demo", environment };
   const { id: applicationId } = await ensureApplication(admin, names);

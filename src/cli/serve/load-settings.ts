@@ -22,9 +22,9 @@ export interface SettingsArguments {
 
 export interface Settings {
   readonly config: Config;
-  /** As the file has it, without what the command line changes. */
+  /** The file's configuration without the changes of the command line. */
   readonly fileConfig: Config;
-  /** The file it came from; undefined for the demo. */
+  /** Path of the file; undefined for the demo. */
   readonly path: string | undefined;
   readonly text: string;
 }
@@ -32,11 +32,11 @@ export interface Settings {
 export interface SettingsSources {
   /** Of the demo. */
   readonly simulator?: Pick<Simulator, "origin">;
-  /** As this process read them before: the same text is not checked again. */
+  /** Settings that were read before; the same text is not checked again. */
   readonly known?: Settings | undefined;
 }
 
-/** The configuration a command works on: the named file, `SLUICE_CONFIG`, or the demo. */
+/** Loads the configuration: the named file, `SLUICE_CONFIG`, or the demo. */
 export function loadSettings(
   chosen: SettingsArguments,
   io: CommandIo,
@@ -75,7 +75,7 @@ function demoText(chosen: SettingsArguments, { origin }: Pick<Simulator, "origin
 function withDataDir(config: Config, chosen: SettingsArguments, path: string | undefined): Config {
   const dataDir = chosen["data-dir"];
   if (dataDir === undefined || path === undefined) return config;
-  // The database moves along unless the file puts it somewhere else on purpose.
+  // The database moves with the data directory unless the file places it elsewhere.
   const isInside = resolve(config.storage.path) === resolve(config.dataDir, "sluice.db");
   const storage = isInside
     ? { ...config.storage, path: join(dataDir, "sluice.db") }
@@ -83,7 +83,7 @@ function withDataDir(config: Config, chosen: SettingsArguments, path: string | u
   return { ...config, dataDir, storage };
 }
 
-/** Each worker and each reload reads it again, so a FIFO that gives its text once is refused. */
+/** Refuses a FIFO, which can be read once, because workers and reloads read the file again. */
 export function readConfigFile(path: string): string {
   try {
     const odd = oddKind(statSync(path));
@@ -94,7 +94,7 @@ export function readConfigFile(path: string): string {
   }
 }
 
-/** The text of a file that is read once, such as what a shell makes of `<(command)`. */
+/** Reads a file that may be readable only once, such as `<(command)` of a shell. */
 export function readTextFile(path: string): string {
   try {
     return readFileSync(path, "utf8");

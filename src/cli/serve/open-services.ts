@@ -16,7 +16,7 @@ export interface OpenServices extends AsyncDisposable {
   readonly admin: LocalServices;
 }
 
-/** The control plane on the database of a configuration, beside a gateway that may run on it. */
+/** Opens the control plane on the database, on which a gateway may be running. */
 export async function openServices(config: Config, io: CommandIo): Promise<OpenServices> {
   const owner = new Installation(config, io);
   const stores = openStores(config.storage.path, io.clock, { owner, peppers: owner.peppers });
@@ -47,7 +47,7 @@ function createServices({ stores, config, peppers, io }: ServiceParts): LocalSer
     store: stores.control,
     reports: stores.reports,
     usage: stores.usage,
-    // What was refused is remembered by the process that refused it.
+    // Refusals are in the memory of the gateway.
     refusals: { find: () => undefined, list: () => [] },
     clock,
     random,
@@ -57,7 +57,7 @@ function createServices({ stores, config, peppers, io }: ServiceParts): LocalSer
     onLeaksReported: () => undefined,
     platform: () => platformOf(config),
     lastUse: () => undefined,
-    // Gateways notice by themselves.
+    // Running gateways poll the database.
     onKeysChanged: () => Promise.resolve(),
   };
   return { ...services, passwords: new Passwords() };

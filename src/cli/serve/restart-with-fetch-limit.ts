@@ -2,12 +2,12 @@ import type { ProcessEnvironment } from "../../config/environment.ts";
 import { hasFetchLimit } from "../../process/supervisor/fetch-limit.ts";
 
 /**
- * The runtime reads its limit of simultaneous fetches (256 by default) from the environment when
- * the process starts. So the process replaces itself, once, with the limit set; its id stays.
+ * Replaces the process once, under the same id, with the limit of simultaneous fetches in its
+ * environment: the runtime reads the limit (256 by default) only at start.
  */
 export function restartWithFetchLimit(wanted: number, environment: ProcessEnvironment): void {
   if (hasFetchLimit(wanted, environment)) return;
-  // Absent on systems without the call; there the operator sets the variable.
+  // On systems without the call the operator sets the variable.
   if (process.execve === undefined) return;
   const defined: Record<string, string> = {};
   for (const [name, value] of Object.entries(environment.variables)) {

@@ -31,11 +31,11 @@ const options = {
   admin: { type: "string" },
   unsupervised: { type: "boolean" },
   init: { type: "boolean" },
-  // Not for people: what is lost later must not be replaced by a successor of the first worker.
+  // For successors of the first worker, which must not replace data that was lost later.
   "no-init": { type: "boolean" },
 } as const;
 
-/** Fast enough to be pleasant, slow enough to see that answers are streamed. */
+/** Slow enough to see that answers are streamed. */
 const demoPace = { tokensPerSecond: 150, firstTokenDelayMs: 50 };
 
 export const serveCommand: Command = {
@@ -68,7 +68,7 @@ Exit code: 0 ended as asked, 1 could not start, 2 wrong usage.`,
   run: (args, io) => serve(args, io),
 };
 
-/** `known` are the settings that this process read before it was told to begin. */
+/** `known` are the settings that a standby read before it took over. */
 export async function serve(
   args: readonly string[],
   io: CommandIo,
@@ -79,13 +79,13 @@ export async function serve(
   const initial = loadSettings(values, io, { known });
   const { path, config } = initial;
   if (io.supervisor === undefined) restartWithFetchLimit(config.upstreamRequests, io.environment);
-  else if (!isRightlyStarted(io.supervisor, { config, path, io })) return exitCodes.ok;
+  else if (!hasRightFetchLimit(io.supervisor, { config, path, io })) return exitCodes.ok;
   const reload = { now: (): void => undefined };
-  // From the start: before there is a handler, the signal would end the process. The demo has no
-  // file to read again and ends with its terminal.
+  // Registered first, because the signal ends a process without a handler. The demo has no file to
+  // reload and ends with its terminal.
   if (path !== undefined) io.onReload(() => reload.now());
   await using simulator = path === undefined ? await simulateProvider() : undefined;
-  // Only the demo's depend on where its simulator listens.
+  // The demo's settings depend on the address of its simulator.
   const settings = simulator === undefined ? initial : loadSettings(values, io, { simulator });
   const wanted = withListeners(settings.config, values);
   const begins = values.init === true && values["no-init"] !== true;
@@ -105,8 +105,8 @@ export async function serve(
 }
 
 /**
- * What a standby does before it is told to begin: it reads the configuration and loads what serves
- * it. The start reads the file again, and checks it only if it has changed.
+ * Prepares a standby: reads the configuration and loads the modules that serve it. The start reads
+ * the file again, and checks it only if it has changed.
  */
 export async function rehearseServe(
   args: readonly string[],
@@ -117,7 +117,7 @@ export async function rehearseServe(
     if (settings.path === undefined) await import("../../simulator/simulator.ts");
     return settings;
   } catch {
-    // The start will say what is wrong, if it still is.
+    // The start reports the problem if it persists.
     return undefined;
   }
 }
@@ -128,8 +128,8 @@ interface Beginning {
   readonly io: CommandIo;
 }
 
-/** Tells the supervisor what it must know; false when it must start this process otherwise. */
-function isRightlyStarted(supervisor: SupervisorLink, { config, path, io }: Beginning): boolean {
+/** Sends the supervisor its settings; false when this process needs another limit of fetches. */
+function hasRightFetchLimit(supervisor: SupervisorLink, { config, path, io }: Beginning): boolean {
   const { logLevel, logFormat } = config.telemetry;
   const {
     workers,
@@ -145,13 +145,13 @@ function isRightlyStarted(supervisor: SupervisorLink, { config, path, io }: Begi
   return false;
 }
 
-/** Loaded for a demo only: callers of others wait for less. */
+/** Loaded for a demo only, which shortens other starts. */
 async function simulateProvider(): Promise<Simulator> {
   const { startSimulator } = await import("../../simulator/simulator.ts");
   return startSimulator(demoPace);
 }
 
-/** A successor serves where this process does, though any port would have done before. */
+/** The addresses in use, so a successor serves at the same ports. */
 function fixedAddresses({ listen: { data, admin } }: Config, app: App): readonly string[] {
   return [
     ...(data.port === 0 ? ["--data", new URL(app.dataUrl).host] : []),
@@ -169,15 +169,15 @@ function withListeners(config: Config, values: { data?: string; admin?: string }
   };
 }
 
-interface Told {
+interface ServeContext {
   readonly values: SettingsArguments;
   readonly io: CommandIo;
 }
 
-async function start(config: Config, told: Told): Promise<App> {
+async function start(config: Config, context: ServeContext): Promise<App> {
   try {
-    const onBootstrapToken = (token: BootstrapToken): void => tellBootstrap(token, told);
-    return await createApp(config, { log: told.io.log, onBootstrapToken });
+    const onBootstrapToken = (token: BootstrapToken): void => printBootstrap(token, context);
+    return await createApp(config, { log: context.io.log, onBootstrapToken });
   } catch (error) {
     throw new CommandError(`cannot start: ${reasonOf(error)}${adviceFor(error)}`);
   }
@@ -188,8 +188,13 @@ interface BootstrapToken {
   readonly isConfigured: boolean;
 }
 
-/** A token of the configuration is known to whoever needs it, and stays out of terminals and logs. */
-function tellBootstrap({ text, isConfigured }: BootstrapToken, { values, io }: Told): void {
+/**
+ * Prints a generated bootstrap token; one from the configuration stays out of terminals and logs.
+ */
+function printBootstrap(
+  { text, isConfigured }: BootstrapToken,
+  { values, io }: ServeContext,
+): void {
   const token = isConfigured ? "the configured bootstrap token" : `the one-time token ${text}`;
   const create = "users create you@example.com --role operator --password-file -";
   io.report(`Nobody can sign in to the control plane yet. The first operator is made within an hour
@@ -228,7 +233,7 @@ function follow(app: App, settings: Settings, io: CommandIo): ConfigWatch | unde
   });
 }
 
-/** Who waits at a terminal is not kept waiting for balancers. */
+/** Whether a person at a terminal ends the process, which skips the wait for balancers. */
 function isAskedByPerson({ reason }: AbortSignal): boolean {
   return reason instanceof AskedToEnd && reason.by === "SIGINT";
 }

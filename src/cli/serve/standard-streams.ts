@@ -4,12 +4,12 @@ import { LogOutput } from "../../telemetry/log/log-output.ts";
 import { OutputQueue, standardError, standardOutput } from "../../telemetry/log/output-queue.ts";
 import type { StandardInput } from "../command.ts";
 
-/** How long the last lines wait for their reader. */
+/** How long the last lines may wait for a reader. */
 const lastLinesMs = 1_000;
 
 /**
- * Standard output and standard error. A command that ends by itself waits for its readers, and does
- * without them once they have gone; a service outlives them.
+ * Standard output and standard error. A command waits for its readers until they close the stream;
+ * a service continues without them.
  */
 export class StandardStreams {
   readonly log: LogOutput;
@@ -24,34 +24,32 @@ export class StandardStreams {
     this.log = new LogOutput(this.#queue, clock);
   }
 
-  /** Why results were lost, as the system's code. That nobody wants them is no failure. */
+  /** The system's error code for lost results. A reader that closed the stream is no failure. */
   get failure(): string | undefined {
     return this.#failure;
   }
 
-  /** From here on what cannot be written at once waits within bounds, or is dropped. */
+  /** From now on output that cannot be written at once waits in a bounded buffer, or is dropped. */
   outliveReaders(): void {
     this.#outlivesReaders = true;
-    // Libraries print there, and the runtime's own console waits for its reader.
+    // Libraries use the console, and the runtime's own blocks on its reader.
     const print = (...values: readonly unknown[]): void => this.print(format(...values));
     const report = (...values: readonly unknown[]): void => this.report(format(...values));
     Object.assign(console, { log: print, info: print, debug: print, warn: report, error: report });
   }
 
-  /** A line on standard output. */
   print(line: string): void {
     if (this.#outlivesReaders) this.log.print(line);
     else void this.write(Buffer.from(`${line}\n`));
   }
 
-  /** A line on standard error. */
   report(line: string): void {
     if (this.#outlivesReaders) return this.log.write(line);
     const bytes = Buffer.from(`${line}\n`);
     this.#queue.push({ file: standardError, bytes, onEnd: () => undefined });
   }
 
-  /** Bytes on standard output; resolves once they are taken, with false when they are not. */
+  /** Writes bytes to standard output; resolves once they are accepted, or to false. */
   write(bytes: Uint8Array): Promise<boolean> {
     return new Promise((resolve) => {
       const onEnd = (error?: unknown): void => {
@@ -63,8 +61,8 @@ export class StandardStreams {
   }
 
   /**
-   * Resolves when all is written; with false when the reader was slow: a service waits for a moment,
-   * and so does a command that is asked to end.
+   * Resolves when everything is written, or to false when the reader was too slow: services and
+   * commands that are asked to end wait only briefly.
    */
   finish(asked: AbortSignal): Promise<boolean> {
     this.log.end();

@@ -9,9 +9,8 @@ import { openStores } from "../../store/sqlite/open-stores.ts";
 import { CommandError, type CommandIo } from "../command.ts";
 
 /**
- * Makes the data directory, the pepper and the database that are there belong together, so that a
- * start finds nothing missing. Removes nothing, and says what it did. Does nothing where nothing is
- * missing.
+ * Makes the existing data directory, pepper and database belong together, so the next start finds
+ * nothing missing. Removes nothing, reports its changes, and does nothing when nothing is missing.
  */
 export async function startAnew(config: Config, io: CommandIo): Promise<void> {
   const { path } = config.storage;
@@ -54,7 +53,7 @@ function describe({ path, state }: DatabaseFacts): string {
   return `the database ${path} was ${state}; a new one is made, without accounts and keys.`;
 }
 
-/** What was kept for the database of before must not get into this one. */
+/** Moves away files that belong to the previous database. */
 function putAside({ folder }: Installation, io: CommandIo): string {
   const name = `before-init-${new Date(io.clock.now()).toISOString().replaceAll(/[-:.]/g, "")}`;
   const lock = folder.hasSpool ? lockSpool(folder.spoolPath) : undefined;

@@ -8,11 +8,11 @@ import {
 } from "../output/reply-fields.ts";
 import type { Column } from "../output/show-reply.ts";
 
-/** What a report groups by, and the groups that it found. */
+/** The fields that a report groups by, and its groups. */
 export interface Groups {
   readonly by: readonly string[];
   readonly records: readonly ReplyRecord[];
-  /** Of the report: narrows the lists in which names are looked up. */
+  /** Filter of the report, which also narrows the look-up of names. */
   readonly filter: AdminQuery;
 }
 
@@ -20,10 +20,10 @@ export interface Groups {
 export type GroupNames = ReadonlyMap<string, ReplyRecord>;
 
 const pageLimit = 500;
-/** Names beyond these pages are left out: a report must not read a whole control plane. */
+/** Bounds the look-up; names on later pages are left out. */
 const mostPages = 4;
 
-/** Looks up what the ids of groups stand for; what is not found has no name in the report. */
+/** Looks up the names of groups; ids that are not found stay without a name. */
 export async function findGroupNames(client: AdminClient, groups: Groups): Promise<GroupNames> {
   const { by, filter } = groups;
   const { account_id, application_id, environment } = filter;
@@ -46,7 +46,7 @@ export async function findGroupNames(client: AdminClient, groups: Groups): Promi
   return names;
 }
 
-/** Beside each id, what people call it. */
+/** Columns of ids with their names. */
 export function groupColumns(by: readonly string[], names: GroupNames): readonly Column[] {
   return by.flatMap((dimension) => {
     const of = `group.${dimension}`;
@@ -83,7 +83,7 @@ async function* readSome(
   }
 }
 
-/** Undefined where the list may not be read: the report itself is what was asked for. */
+/** Undefined for a list that may not be read, because the report works without names. */
 async function readPage(
   client: AdminClient,
   path: string,

@@ -12,7 +12,7 @@ export interface UsageReport {
   readonly path: string;
   readonly by: readonly string[];
   readonly query: AdminQuery;
-  /** The query without what only shapes the report. */
+  /** The query without the options that only shape the report. */
   readonly filter: AdminQuery;
   /** Most groups that are shown. */
   readonly limit: number | undefined;
@@ -40,7 +40,7 @@ const sumColumns: readonly Column[] = [
 /** Prints sums as a table: the names of groups, a line for all, and whether groups are left out. */
 export async function showUsageReport({ client, io }: Place, report: UsageReport): Promise<void> {
   const { path, by, filter, limit = defaultLimit } = report;
-  // One more than is shown tells whether there are more.
+  // One more than is shown reveals whether there are more.
   const asked = Math.min(limit + 1, largestGroupLimit);
   const query = { ...report.query, limit: asked };
   const answer = readRecord(await client.request("GET", path, { query }));
@@ -54,7 +54,7 @@ export async function showUsageReport({ client, io }: Place, report: UsageReport
   const names = await findGroupNames(client, { by, records, filter });
   const isSeries = records[0]?.["at"] !== undefined;
   const leading = [...(isSeries ? [{ title: "AT", of: "at" }] : []), ...groupColumns(by, names)];
-  // Of the same time, though calls go on.
+  // The same period, although calls continue.
   const whole = { ...filter, since: String(since), until: String(until) };
   const total = leading.length === 0 ? undefined : await readTotal(client, whole);
   const rows = total === undefined ? records : [...records, total];
@@ -65,13 +65,12 @@ export async function showUsageReport({ client, io }: Place, report: UsageReport
   }
 }
 
-/** Sums of everything, percentiles too: those of groups cannot be added up. */
+/** Totals from the server, because percentiles of groups cannot be added up. */
 async function readTotal(client: AdminClient, query: AdminQuery): Promise<ReplyRecord | undefined> {
   const [total] = readRecords(await client.request("GET", "/usage/totals", { query }), "data");
   return total;
 }
 
-/** The line of all has a title, and no groups. */
 function withoutTotal(
   columns: readonly Column[],
   total: ReplyRecord | undefined,
@@ -85,7 +84,7 @@ function withoutTotal(
   }));
 }
 
-/** What is shown: of a series, all steps of the groups with the most calls. */
+/** The groups with the most calls; of a series, all their steps. */
 function largestGroups(
   records: readonly ReplyRecord[],
   limit: number,

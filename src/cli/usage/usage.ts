@@ -89,7 +89,7 @@ async function exportCalls(call: VerbCall): Promise<number> {
   const format = isJson ? { format: "ndjson" } : {};
   const query = { ...format, ...textsOf(await readFields(call)) };
   for await (const bytes of client.stream("/usage/export", query)) {
-    // Whoever reads only the beginning, such as `head`, is done.
+    // A reader such as `head` has closed the stream.
     if (!(await io.write(bytes))) return exitCodes.ok;
     if (io.signal.aborted) throw new CommandError("the export was ended before its end");
   }

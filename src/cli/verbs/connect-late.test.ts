@@ -23,6 +23,6 @@ test.each([
   expect(inOptions(message, param)).toBe(told);
 });
 
-test("a message about no field is left alone", () => {
+test("a message about no field is unchanged", () => {
   expect(inOptions("There is no key 'plan'.", null)).toBe("There is no key 'plan'.");
 });

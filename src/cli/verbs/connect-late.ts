@@ -4,7 +4,7 @@ import type { CommandIo } from "../command.ts";
 import type { ReplyRecord } from "../output/reply-fields.ts";
 import { wordOf } from "./fields.ts";
 
-/** Connects at the first request, and tells what is refused in the words of the command line. */
+/** Connects at the first request, and words refusals with the options of the command line. */
 export function connectLate(options: ReplyRecord, io: CommandIo): AdminClient {
   const chosen = readConnection(options);
   let connected: Promise<AdminClient> | undefined;
@@ -23,7 +23,7 @@ export function connectLate(options: ReplyRecord, io: CommandIo): AdminClient {
       }
     },
     async [Symbol.asyncDispose]() {
-      // Why it could not connect was told already.
+      // The failure to connect is reported already.
       const client = await connected?.catch(() => undefined);
       await client?.[Symbol.asyncDispose]();
     },
@@ -50,7 +50,7 @@ function refuse(error: unknown): never {
   throw new AdminRefusal({ status, code, message: inOptions(message, param), param });
 }
 
-/** Says a message of the admin API in options; `param` is the field at fault. */
+/** Replaces field names in a message of the admin API by options; `param` is the field at fault. */
 export function inOptions(message: string, param: string | null): string {
   if (param === null) return message;
   const [, field = "", index] = /^([^[]*)(?:\[(\d+)\])?/.exec(param) ?? [];

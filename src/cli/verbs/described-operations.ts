@@ -4,10 +4,10 @@ import { Passwords } from "../../control/sign-in/guard/passwords.ts";
 import { Peppers } from "../../domain/keys/peppers.ts";
 import { Secret } from "../../domain/keys/secret.ts";
 
-/** What an operation says of itself. */
+/** The description of an operation. */
 export type DescribedOperation = Omit<Operation, "run">;
 
-/** The operations by their ids, of a control plane that is never opened. */
+/** The operations by id, of a control plane that is never opened. */
 let described: ReadonlyMap<string, DescribedOperation> | undefined;
 
 export function describedOperation(id: string): DescribedOperation {

@@ -9,16 +9,16 @@ import {
 } from "../output/reply-fields.ts";
 import { commandLine } from "../program.ts";
 
-/** Something that the command line names by its id, or by what people call it. */
+/** A type of object that the command line accepts by id or by name. */
 export interface Entity {
   readonly noun: string;
-  /** How its ids begin. */
+  /** Prefix of its ids. */
   readonly prefix: string;
-  /** The field that messages name it by. */
+  /** The field with its name, for messages. */
   readonly name: string;
-  /** The parameter of its list that finds it by name; undefined: it has none. */
+  /** The query parameter of its list that finds it by name, if any. */
   readonly parameter?: string;
-  /** What is typed, if that is not a name: what to ask for. Throws `UsageError`. */
+  /** Turns typed text that is not a name into one to look up. Throws `UsageError`. */
   readonly read?: (named: string) => string;
 }
 
@@ -30,7 +30,6 @@ export const entities = {
   token: { noun: "token", prefix: "tok", name: "name", read: readTokenName },
 } as const satisfies Readonly<Record<string, Entity>>;
 
-/** Where a thing of a name is looked for. */
 export interface Places {
   readonly account?: string | undefined;
   readonly environment?: string | undefined;
@@ -42,11 +41,11 @@ export interface Wanted {
   readonly places: Places;
 }
 
-/** The thing that the command line names, by its id or by a name that only one has. */
+/** Finds an object by its id or by a unique name. */
 export async function findEntity(client: AdminClient, wanted: Wanted): Promise<ReplyRecord> {
   const { entity, named } = wanted;
   const asked = entity.read?.(named) ?? named;
-  // A token is shown in lists alone.
+  // The admin API shows tokens in lists only.
   if (entity === entities.token) return { id: asked };
   if (entity.parameter !== undefined && !isId(entity.prefix, asked)) {
     return findByName(client, wanted);
@@ -54,7 +53,7 @@ export async function findEntity(client: AdminClient, wanted: Wanted): Promise<R
   return readRecord(await client.request("GET", `/${entity.noun}s/${encodeURIComponent(asked)}`));
 }
 
-/** The same, for its id alone: whoever names that is believed. */
+/** Finds only the id; a typed id is not looked up. */
 export async function findId(client: AdminClient, wanted: Wanted): Promise<string> {
   const { entity, named } = wanted;
   const asked = entity.read?.(named) ?? named;
@@ -68,14 +67,14 @@ export function titleOf({ noun, name }: Entity, record: ReplyRecord): string {
   return `${title}${name === "application" ? " of application" : ""} '${cellOf(record, name)}'`;
 }
 
-/** One secret of a key: `sk-slc_` and its public id. What follows in a whole key is not repeated. */
+/** Reads `sk-slc_` and the public id of a secret; the rest of a whole key is dropped. */
 export function readSecretName(named: string): string {
   const publicPart = publicPartOf(named);
   if (publicPart !== undefined) return publicPart;
   throw new UsageError("name a secret by its first characters (sk-slc_...)");
 }
 
-/** Cuts a whole API key to the part that may be sent around; nothing of it is repeated. */
+/** Cuts a whole API key to its public part; messages never repeat it. */
 function readKeyName(named: string): string {
   const publicPart = publicPartOf(named);
   if (publicPart !== undefined) return publicPart;
@@ -83,7 +82,7 @@ function readKeyName(named: string): string {
   throw new UsageError("name a key by its id (key_...) or its first characters (sk-slc_...)");
 }
 
-/** What is no id may be a whole token and is not sent around. */
+/** Refuses text that is no id, because it may be a whole token. */
 function readTokenName(named: string): string {
   if (isId("tok", named)) return named;
   throw new UsageError("name a token by its id (tok_...)");

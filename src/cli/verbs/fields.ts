@@ -14,18 +14,18 @@ import {
   type ReadValue,
 } from "./read-values.ts";
 
-/** What the command line says differently than the schema of a field. */
+/** Deviations of the command line from the schema of a field. */
 export interface FieldText {
-  /** Its option; else the field's own name. */
+  /** Name of the option; by default the field's name. */
   readonly option?: string;
-  /** What stands for the value in the help. */
+  /** Placeholder of the value in the help. */
   readonly value?: string;
   readonly about?: string;
-  /** What is typed for null. */
+  /** The text that means null. */
   readonly none?: string;
-  /** The flag that sets null, of an object. */
+  /** The flag that sets an object to null. */
   readonly noneFlag?: string;
-  /** The thing whose id it is. */
+  /** The type of object whose id the field contains. */
   readonly entity?: Entity;
   readonly read?: ReadValue;
   readonly default?: string;
@@ -33,7 +33,7 @@ export interface FieldText {
 
 export type FieldTexts = Readonly<Record<string, FieldText>>;
 
-/** Of fields that mean the same in every request. */
+/** Texts of fields that mean the same in every request. */
 const commonTexts: FieldTexts = {
   account_id: { option: "account", entity: entities.account, about: "An account, by id or name." },
   action: { about: "Such as key.rotate." },
@@ -92,18 +92,18 @@ const commonTexts: FieldTexts = {
   user_id: { option: "user", entity: entities.user, about: "A user, by email address or id." },
 };
 
-/** One field of a request, and the option that sets it. */
+/** A field of a request and its option. */
 export interface Field {
-  /** Its names in the query or body; two of a field inside an object. */
+  /** Its name in the query or body; two names for a field inside an object. */
   readonly path: readonly [string, string | undefined];
   readonly option: Option;
-  /** What an option says by being there; undefined: what was read of its value. */
+  /** The value of a flag; undefined for an option with a value. */
   readonly flag?: true | "true" | null;
   readonly isRequired: boolean;
   readonly entity: Entity | undefined;
 }
 
-/** What was typed, as it was read: null and nothing are values too. */
+/** A typed value after reading, which may be null or undefined. */
 export class Given {
   readonly value: unknown;
 
@@ -112,7 +112,7 @@ export class Given {
   }
 }
 
-/** Names of fields that messages call by another word than an option. */
+/** Fields that messages name by a plain word instead of an option. */
 const plainNames: ReadonlyMap<string, string> = new Map([
   ["email", "the email address"],
   ["limits", "--requests-per-minute and --tokens-per-minute"],
@@ -120,7 +120,7 @@ const plainNames: ReadonlyMap<string, string> = new Map([
   ["password", "the password"],
 ]);
 
-/** What messages call a field: `limits.tokens_per_minute` is `--tokens-per-minute`. */
+/** The word for a field in messages: `limits.tokens_per_minute` is `--tokens-per-minute`. */
 export function wordOf(field: string): string {
   return plainNames.get(field) ?? `--${optionName(field, commonTexts[field])}`;
 }
@@ -168,7 +168,7 @@ function fieldOf(row: FieldRow, text: FieldText, nowMs: number): Field | undefin
     );
   }
   if (text.default !== undefined) option.default(new Given(text.default), text.default);
-  // An object inside the body is needed only when a part of it is given.
+  // The fields of an inner object are required only when one of them is given.
   if (isRequired && inner === undefined) option.makeOptionMandatory();
   return { path, option, isRequired, entity };
 }
@@ -195,7 +195,7 @@ function readerOf(type: string): ReadValue {
   return type.startsWith("list of ") ? readList : (text) => text;
 }
 
-/** The query or body that options make; what stands in an object needs all that it needs. */
+/** Builds the query or body from options; an inner object needs all its required fields. */
 export function assemble(
   fields: readonly Field[],
   values: ReadonlyMap<Field, unknown>,

@@ -12,7 +12,7 @@ export interface ListRequest {
   readonly query: ReplyRecord;
 }
 
-/** What a `GET` answers; of a list in pages, as many items as are asked for. */
+/** Reads the answer of a `GET`; for a list, as many pages as the requested items need. */
 export async function readList(client: AdminClient, request: ListRequest): Promise<unknown> {
   const { path, operation } = request;
   const query = textsOf(request.query);
@@ -35,7 +35,6 @@ export async function readList(client: AdminClient, request: ListRequest): Promi
   }
 }
 
-/** As an address carries them. */
 export function textsOf(fields: ReplyRecord): AdminQuery {
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value)]));
 }

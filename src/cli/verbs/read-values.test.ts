@@ -41,12 +41,12 @@ test.each([
   expect(readTime(text, nowMs)).toBe(expected);
 });
 
-test("a time that was is as far back as its duration says, or the same as one to come", () => {
+test("a duration of a past time counts back, and other forms read as for a future time", () => {
   expect(readPastTime("7d", nowMs)).toBe("2026-12-25T12:00:00.000Z");
   expect(readPastTime("2026-11-21", nowMs)).toBe("2026-11-21T00:00:00.000Z");
 });
 
-test("whoever writes a time wrongly is told every form of one", () => {
+test("the error for an invalid time lists every form", () => {
   for (const form of ["2026-11-21)", "2026-11-21T09:00 in UTC", "Z", "+02:00", "30m, 24h, 7d"]) {
     expect(() => readPastTime("yesterday", nowMs)).toThrow(form);
   }

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from "commander";
 import { readDurationMs } from "../duration.ts";
 
-/** Readers of what is typed for an option. All throw `InvalidArgumentError`, with advice. */
+/** Readers of option values. All throw `InvalidArgumentError`, with advice. */
 export type ReadValue = (text: string, nowMs: number) => unknown;
 
 const dayMs = 86_400_000;
@@ -41,12 +41,12 @@ export function readDays(text: string): number {
   throw new InvalidArgumentError("It takes whole days, from 1d to 365d.");
 }
 
-/** A time that is to come: a date, a time of ISO 8601, or how far away it is; as an ISO time. */
+/** A future time as ISO 8601, from a date, an ISO time or a duration. */
 export function readTime(text: string, nowMs: number): string {
   return timeOf(text, (durationMs) => nowMs + durationMs);
 }
 
-/** A time that was: the same forms, and a duration counts back. */
+/** A past time in the same forms; a duration counts back. */
 export function readPastTime(text: string, nowMs: number): string {
   return timeOf(text, (durationMs) => nowMs - durationMs);
 }
@@ -61,12 +61,12 @@ function timeOf(text: string, at: (durationMs: number) => number): string {
   );
 }
 
-/** Without a zone a time is one of UTC, as all times are that the command line prints. */
+/** A time without a zone is UTC, as all printed times are. */
 function readTimeMs(text: string): number | undefined {
   const [, day, time = "", zone = ""] = timePattern.exec(text) ?? [];
   if (day === undefined) return undefined;
   const timeMs = Date.parse(time === "" ? day : `${day}T${time}${zone === "" ? "Z" : zone}`);
-  // A day that its month does not have would count on into the next.
+  // `Date.parse` moves a day that its month lacks into the next month.
   const isDay = Number.isFinite(timeMs) && toDay(Date.parse(day)) === day;
   return isDay ? timeMs : undefined;
 }

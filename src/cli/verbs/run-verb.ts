@@ -10,7 +10,7 @@ import { assemble } from "./fields.ts";
 import { readList } from "./read-list.ts";
 import type { Typed, Verb, VerbCall } from "./verb.ts";
 
-/** Does what was typed; resolves with the exit code. */
+/** Runs a verb; resolves with the exit code. */
 export async function runVerb(verb: Verb, typed: Typed, io: CommandIo): Promise<number> {
   const { spec, fields } = verb;
   const isChange = verb.operation.method === "PATCH" && spec.fixed === undefined;
@@ -26,7 +26,7 @@ export async function runVerb(verb: Verb, typed: Typed, io: CommandIo): Promise<
   return await (spec.run ?? runOperation)(call);
 }
 
-/** A password is read before anything is asked, from where the option says. */
+/** Reads a password before the first request, from the source that the option names. */
 async function withPassword({ values }: Typed, io: CommandIo): Promise<Typed["values"]> {
   const read = new Map(values);
   for (const [field, file] of values) {
@@ -77,7 +77,7 @@ async function ask(call: VerbCall): Promise<unknown> {
   return client.request(operation.method, path, details);
 }
 
-/** What follows `/admin/v1`, with the one thing that it names. */
+/** The path after `/admin/v1`, with the name in it. */
 function pathOf(path: string, name: string): string {
   return path.slice("/admin/v1".length).replace(/\{\w+\}/, encodeURIComponent(name));
 }
@@ -87,7 +87,7 @@ function bodyOf({ verb, argument, found }: VerbCall, fields: ReplyRecord): Reply
   if (operation.body === undefined) return undefined;
   const named = entity === undefined ? spec.argument : undefined;
   return {
-    // The change is made from what was read: it is refused when somebody else was faster.
+    // With the revision that was read, the change is refused after a concurrent one.
     ...("revision" in operation.body.shape ? { revision: found?.["revision"] } : {}),
     ...(named === undefined ? {} : { [named]: argument }),
     ...fields,

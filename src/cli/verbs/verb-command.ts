@@ -9,21 +9,20 @@ import { Given, type Field } from "./fields.ts";
 import { runVerb } from "./run-verb.ts";
 import { verbOf, type Typed, type Verb, type VerbSpec } from "./verb.ts";
 
-/** A command that is made of operations: of one resource, or a single one. */
+/** A command made of the operations of a resource, or of a single operation. */
 export interface ResourceSpec {
   readonly name: string;
   /** One line for the overview. */
   readonly summary: string;
   readonly about: string;
-  /** The only one is the command itself when it has the same name. */
+  /** A single verb with the name of the command is the command itself. */
   readonly verbs: readonly VerbSpec[];
-  /** How an example names one. */
+  /** A name for examples. */
   readonly example?: string;
-  /** Taken when the first argument is none; undefined: there must be one. */
+  /** The verb without a first argument; undefined if one is required. */
   readonly defaultVerb?: string;
 }
 
-/** What a parser is made for: the time is that of what is typed. */
 interface Place {
   readonly args: readonly string[];
   readonly nowMs: number;
@@ -129,7 +128,7 @@ function addVerb(made: Parser, { resource, verb }: Named, { args, run }: Place):
   });
 }
 
-/** Whoever forgets a value must not have the option that follows taken for it. */
+/** Refuses an option as the value of the one before it, whose value was forgotten. */
 function requireValues(made: Parser, args: readonly string[]): void {
   for (const [index, word] of args.entries()) {
     const option = made.options.find(({ long, short }) => long === word || short === word);
@@ -156,7 +155,7 @@ function sharedOptions(): readonly Option[] {
   return all.map(([flags, about]) => new Option(flags, about).helpGroup("Options of every verb:"));
 }
 
-/** All options by their names, as they were read. */
+/** The values of all options by name. */
 function optionsOf(made: Parser): ReplyRecord {
   const options: ReplyRecord = made.opts();
   const read: Record<string, unknown> = {};

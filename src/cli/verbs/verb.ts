@@ -7,61 +7,61 @@ import { describedOperation, type DescribedOperation } from "./described-operati
 import { entities, type Entity } from "./entities.ts";
 import { fieldsOf, type Field, type FieldTexts } from "./fields.ts";
 
-/** One thing that can be done: what the command line adds to an operation of the control plane. */
+/** An action of the command line, based on an operation of the control plane. */
 export interface VerbSpec {
   /** `rotate` of `sluice keys rotate`. */
   readonly name: string;
   /** Id of the operation. */
   readonly operation: string;
   readonly summary?: string;
-  /** What is typed without an option: a field of the body, or what `run` makes something of. */
+  /** The positional argument: a field of the body, or an input of `run`. */
   readonly argument?: string;
   /** Fields that have no option. */
   readonly without?: readonly string[];
-  /** The only fields that have one. */
+  /** The only fields that have an option. */
   readonly only?: readonly string[];
   readonly texts?: FieldTexts;
-  /** Beside those of the fields, for `run`. */
+  /** Further options, for `run`. */
   readonly options?: readonly (readonly [flags: string, about: string])[];
-  /** Options of which only one may be given, by their names. */
+  /** Names of options that exclude each other. */
   readonly conflict?: readonly [string, string];
   /** Fields that are always sent. */
   readonly fixed?: ReplyRecord;
   /**
-   * What follows the name of the program, one line each; another program may pipe into it. Without
-   * any, the verb alone with the example of its resource.
+   * Lines without the name of the program, into which another program may pipe. By default the verb
+   * with the example of its resource.
    */
   readonly examples?: readonly string[];
-  /** Throws for what the control plane would tell less plainly. */
+  /** Throws for mistakes with a clearer message than the control plane's. */
   readonly check?: (call: VerbCall) => void;
-  /** Of a table: fields of what is listed, or columns of another title. */
+  /** Columns of a table: fields, or columns with their own title. */
   readonly columns?: readonly (string | Column)[];
   readonly whenEmpty?: string;
-  /** What is so now of the thing, instead of the answer: `is deleted.`. */
+  /** The end of a sentence to print instead of the answer: `is deleted.`. */
   readonly done?: string;
   /** Prints the answer for people. */
   readonly show?: (call: VerbCall, answer: ReplyRecord) => void;
-  /** Told beside the answer. */
+  /** Lines printed beside the answer. */
   readonly notes?: (call: VerbCall, answer: ReplyRecord) => readonly string[];
   readonly exitCode?: (answer: ReplyRecord) => number;
-  /** Instead of asking for the operation once. */
+  /** Replaces the single request of the operation. */
   readonly run?: (call: VerbCall) => Promise<number>;
 }
 
-/** A verb, ready to be typed. */
+/** A verb with its options. */
 export interface Verb {
   readonly spec: VerbSpec;
   readonly operation: DescribedOperation;
   readonly fields: readonly Field[];
-  /** Name of what is typed without an option; in brackets when it may be left out. */
+  /** Name of the positional argument; in brackets when it is optional. */
   readonly argument: string | undefined;
-  /** What the path of the operation names. */
+  /** The type of object that the path of the operation names. */
   readonly entity: Entity | undefined;
-  /** Beside those of fields and those that all verbs have. */
+  /** Options beside those of fields and those of all verbs. */
   readonly options: readonly Option[];
 }
 
-/** What somebody typed. */
+/** The arguments as they were read. */
 export interface Typed {
   readonly argument: string | undefined;
   readonly values: ReadonlyMap<Field, unknown>;
@@ -71,16 +71,16 @@ export interface Typed {
 
 export interface VerbCall extends Typed {
   readonly verb: Verb;
-  /** Connects at the first request, so that mistakes of the command line are told before. */
+  /** Connects at the first request, after mistakes of the command line were reported. */
   readonly client: AdminClient;
   readonly io: CommandIo;
-  /** Whether a script reads the answer. */
+  /** Whether to print JSON. */
   readonly isJson: boolean;
-  /** What the path of the operation names, as it was read before. */
+  /** The object that the path names, if it was looked up. */
   readonly found?: ReplyRecord | undefined;
 }
 
-/** Said by other fields and verbs: `revision` by what was read, `disabled` by two verbs. */
+/** Fields without an option: `revision` comes from the look-up, `disabled` from two verbs. */
 const never = new Set(["revision", "disabled"]);
 
 export function verbOf(spec: VerbSpec, nowMs: number): Verb {

@@ -2,7 +2,7 @@ import type { ConfigPath, SettingProblem } from "../../settings/problem.ts";
 
 /** A problem and its place in the file. */
 export interface ConfigProblem extends Omit<SettingProblem, "path"> {
-  /** Key at fault, such as `environments[0].hosts`; empty for the file as a whole. */
+  /** Key at fault, such as `environments[0].hosts`; empty for the whole file. */
   readonly path: string;
   /** From 1; undefined when the file has no such place. */
   readonly line?: number;
@@ -17,8 +17,8 @@ export function formatProblems(name: string, problems: readonly ConfigProblem[])
 }
 
 /**
- * Keys with a dot are quoted. What is no name is cut where it stops being one: a missing space can
- * glue a secret to its key.
+ * Keys with a dot are quoted. A key is cut at the first character that no name has, because a
+ * missing space can join a secret to its key.
  */
 export function formatPath(path: ConfigPath): string {
   let text = "";

@@ -10,8 +10,8 @@ import {
 import { formatPath } from "./problem.ts";
 
 /**
- * What names what, and which names must be unique. It reads the tree leniently, so that a wrong
- * name is told together with every other mistake, not after they are mended.
+ * Problems of references and of names that must be unique. The tree is read leniently, so wrong
+ * names are reported together with all other mistakes.
  */
 export function referenceProblems(
   tree: unknown,
@@ -82,7 +82,7 @@ function targetProblems(outline: Outline): readonly SettingProblem[] {
   return problems;
 }
 
-/** Whether a target's sections are for its upstream's kind, and what that has against it. */
+/** Sections of a target for other kinds than its upstream's, and problems that the kind finds. */
 function kindProblems(
   target: TargetOutline,
   { path, modelKind }: Pick<TargetContext, "path" | "modelKind">,
@@ -103,7 +103,7 @@ function kindProblems(
   ];
 }
 
-/** Under which a target is known, wherever its upstream is and in all environments. */
+/** The ids of a target at all places of its upstream, in all environments. */
 function targetIds(target: TargetOutline, outline: Outline): readonly string[] {
   const { kind, written } = atKind(target, outline);
   if (written === undefined) return [];
@@ -114,7 +114,7 @@ function targetIds(target: TargetOutline, outline: Outline): readonly string[] {
   );
 }
 
-/** The kind of a target's upstream, and what the target says to it, as far as they can be read. */
+/** The kind of a target's upstream and the target's section for it, as far as they are readable. */
 function atKind(
   target: TargetOutline,
   { upstreams, kinds }: Outline,
@@ -133,7 +133,7 @@ interface PooledTarget {
   readonly pool: string | undefined;
 }
 
-/** The same upstream and model is the same capacity: of two pools, both would sell it. */
+/** The same upstream and model is the same capacity, which two pools would sell twice. */
 function poolProblems(outline: Outline): readonly SettingProblem[] {
   const { models = {} } = outline;
   const problems: SettingProblem[] = [];
@@ -145,7 +145,7 @@ function poolProblems(outline: Outline): readonly SettingProblem[] {
       const ids = targetIds(each, outline);
       const earlier = ids.map((id) => first.get(id)).find((found) => found !== undefined);
       for (const id of ids) if (!first.has(id)) first.set(id, { alias, path, pool });
-      // Within one model it is a repetition, which is told as such.
+      // Within one model it is a duplicate, which is reported as such.
       if (earlier === undefined || earlier.alias === alias || earlier.pool === pool) continue;
       const message =
         `has the same upstream and model as ${formatPath(earlier.path)}, which ` +

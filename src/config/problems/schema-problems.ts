@@ -5,7 +5,7 @@ import { suggest } from "../../settings/suggest.ts";
 import type { UpstreamKind } from "../../upstreams/kind.ts";
 import { isRecord } from "../text/yaml-tree.ts";
 
-/** What the schema has against a tree, with suggestions for misspelt keys and choices. */
+/** Violations of the schema, with suggestions for misspelt keys and choices. */
 export function schemaProblems(
   issues: readonly z.core.$ZodIssue[],
   tree: unknown,
@@ -29,7 +29,7 @@ export function schemaProblems(
   });
 }
 
-/** Texts for issues that the schema words no better itself. They never quote a value. */
+/** Texts for issues without a text in the schema. They never quote a value. */
 export function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code === "invalid_type") return describeType(issue.expected, issue.input);
   if (issue.code === "too_small") {
@@ -121,7 +121,7 @@ function child(schema: JsonSchema | undefined, step: string | number): JsonSchem
   return isSchema(part) ? part : undefined;
 }
 
-/** Of several forms told apart by a constant, such as `kind`, the one that was written. */
+/** The form of a union that a constant, such as `kind`, selects. */
 function variant(schema: JsonSchema | undefined, value: unknown): JsonSchema | undefined {
   if (schema?.oneOf === undefined) return schema;
   return schema.oneOf.find((form) =>

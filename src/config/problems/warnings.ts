@@ -2,10 +2,9 @@ import { isLoopback } from "../../domain/host-list.ts";
 import type { ServedModels } from "../../upstreams/kind.ts";
 import type { Config, UpstreamSettings } from "../config.ts";
 
-/** What may be wrong though it is valid. */
 export type WarnedParts = "listen" | "admin" | "environments" | "upstreams";
 
-/** What whoever runs the gateway must know of a good file, with what to change. `now`: wall clock, ms. */
+/** Warnings about a valid file, for operators. `now` is wall clock in milliseconds. */
 export function configWarnings(config: Pick<Config, WarnedParts>, now: number): readonly string[] {
   const { listen, admin } = config;
   const isOpen = !isLoopback(listen.admin.hostname) && !isProtected(admin.publicUrl);
@@ -15,7 +14,7 @@ export function configWarnings(config: Pick<Config, WarnedParts>, now: number): 
   return [...(isOpen ? [openAdmin(listen.admin.hostname)] : []), ...ending];
 }
 
-/** These and what may be meant as it is: for who checks a file. */
+/** The warnings and hints that `sluice check-config` prints. */
 export function checkWarnings(config: Pick<Config, WarnedParts>, now: number): readonly string[] {
   const doubtful = modelWarnings(config, ({ kind, settings }, served) =>
     kind.doubtfulModels?.(settings, served),
@@ -33,7 +32,7 @@ function modelWarnings(
   return [...new Set([...upstreams.values()].flatMap((upstream) => warn(upstream, served) ?? []))];
 }
 
-/** By TLS in front, or because no other machine is meant to reach it. */
+/** Whether TLS is in front, or only this machine is meant to connect. */
 function isProtected(publicUrl: string | undefined): boolean {
   const url = publicUrl === undefined ? null : URL.parse(publicUrl);
   return url !== null && (url.protocol === "https:" || isLoopback(url.hostname));

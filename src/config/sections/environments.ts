@@ -32,7 +32,7 @@ export const environmentsSchema = z
 type EnvironmentFile = z.output<typeof environmentsSchema>[number];
 
 export interface ConfiguredEnvironment extends Environment {
-  /** Lower case, without port; `*` stands for every host that no environment names. */
+  /** Lower case, without port; `*` matches every host that no environment names. */
   readonly hosts: readonly string[];
 }
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Headers that a tag must not replace: those of the wire, of the credential and of bodies. */
+/** Headers of the transport, the credential and the body, which a tag must not replace. */
 const reserved =
   /^(?:host|connection|content-.*|transfer-encoding|te|upgrade|accept.*|authorization|cookie|api-key|x-api-key|idempotency-key|x-amz.*|x-sluice.*)$/;
 

@@ -34,7 +34,7 @@ const targetFields = {
   pool: identifier("Name of the pool whose capacity this target is.").optional(),
 };
 
-/** Beside what all targets have: a section for each upstream kind that must know more. */
+/** The common fields of targets, and a section for each upstream kind that has its own. */
 function targetSchema(kinds: readonly UpstreamKind[], kindOfModel: ModelKind) {
   const ofKinds = kinds.flatMap(({ name, targetSections }) =>
     targetSections === undefined ? [] : [[name, targetSections[kindOfModel]] as const],
@@ -71,7 +71,7 @@ const createdSchema = z
     description: "Shown by the model list: a date, or Unix seconds.",
   });
 
-/** Refuses what a calendar does not have, such as the 30th of February. */
+/** Undefined for a date that does not exist, such as the 30th of February. */
 function readCreated(value: string): number | undefined {
   if (!value.includes("-")) return Number(value);
   const milliseconds = Date.parse(`${value}T00:00:00Z`);
@@ -184,14 +184,13 @@ export type ModelsFile = z.output<ReturnType<typeof modelsSchema>>;
 type ModelFile = ModelsFile[string];
 type TargetFile = ModelFile["targets"][number];
 
-/** What targets are resolved with. */
 export interface ModelSources {
   readonly upstreams: UpstreamsFile;
   readonly models: ModelsFile;
   readonly kinds: readonly UpstreamKind[];
 }
 
-/** A model as calls of an environment see it; undefined when there is none of the name. */
+/** The model as an environment offers it; undefined for an unknown name. */
 export function buildModel(
   alias: string,
   environment: string,
@@ -233,7 +232,7 @@ function buildKindOfModel(
   }
 }
 
-/** What a target says to its upstream's kind goes to the upstream, not along with every target. */
+/** The kind's own sections are left out: the settings of the upstream contain them. */
 function buildTargets(
   { upstream: name, model: identifier, priority, weight, pool, sections }: TargetFile,
   environment: string,
@@ -246,13 +245,13 @@ function buildTargets(
   const places = placesOf(kind, { model: identifier, upstream, section: sections[kind.name] });
   return places.map(({ upstream: at, turn, ...place }) => {
     const model = place.modelFor[environment] ?? place.model;
-    // In hundredths, as the sum of fractions would not be.
+    // Computed in hundredths, because a sum of fractions is not exact.
     const placed = { priority: (priority * 100 + turn) / 100, weight, pool };
     return { id: `${at}/${model}`, upstream: at, model, ...placed };
   });
 }
 
-/** What the kind of an upstream gets to know of the targets that name it. */
+/** The targets of an upstream, with their sections for its kind. */
 export function targetsAt(models: ModelsFile, upstream: string, kind: string): FileTarget[] {
   return Object.entries(models).flatMap(([alias, model]) => {
     const targets = model.targets.filter((target) => target.upstream === upstream);

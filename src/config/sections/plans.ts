@@ -62,7 +62,7 @@ const planSchema = z
     }
   });
 
-/** Plans that exist unless the file says otherwise. */
+/** Plans that exist unless the file replaces them. */
 export const defaultPlans = {
   pilot: { requests_per_minute: 60, tokens_per_minute: 100_000 },
   standard: { requests_per_minute: 300, tokens_per_minute: 500_000 },

@@ -197,7 +197,7 @@ function buildPool(name: string, pool: z.output<typeof poolSchema>): Pool {
     kind: pool.kind,
     tokensPerMinute: pool.tokens_per_minute,
     maxInFlight: pool.max_in_flight,
-    // Nobody but its buyers can use a dedicated pool, so there is nothing to keep for others.
+    // Only its buyers can use a dedicated pool, so nothing is kept for on-demand calls.
     onDemandFloorPercent: pool.kind === "dedicated" ? 0 : pool.on_demand_floor,
     unitTokensPerMinute: pool.unit_tokens_per_minute,
   };

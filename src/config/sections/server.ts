@@ -186,7 +186,7 @@ export const authSchema = z
   .prefault({})
   .describe("Authentication.")
   .transform((auth) => ({
-    /** The first makes, all verify; none: the one that is kept in the data directory. */
+    /** The first makes digests, all verify them; if empty, the data directory's pepper is used. */
     peppers: auth.peppers ?? (auth.pepper === undefined ? [] : [auth.pepper]),
     snapshotMaxAgeMs: auth.snapshot_max_age,
   }));

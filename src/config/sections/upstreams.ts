@@ -3,7 +3,7 @@ import type { DrainSettings, Timeouts } from "../../domain/upstream-settings.ts"
 import { duration, identifier, wholeNumber } from "../../settings/values.ts";
 import { kindNamed, type FileTarget, type UpstreamKind } from "../../upstreams/kind.ts";
 
-/** How long the answers of a kind may take to begin, and be silent; the rest is the same for all. */
+/** Timeouts of a kind: first byte and idle differ by kind. */
 function timeouts({ firstByte, idle }: UpstreamKind["answerTimes"]) {
   return z
     .strictObject({
@@ -78,7 +78,7 @@ export function upstreamsSchema(kinds: readonly UpstreamKind[]) {
     .describe("Endpoints of providers, by name.");
 }
 
-/** What upstreams of every kind have, and beside it what a provider's protocol needs. */
+/** The common fields of upstreams and those of the kind. */
 function upstreamSchema(kind: UpstreamKind, kindAbout: string) {
   return z
     .strictObject({
@@ -111,11 +111,11 @@ export interface UpstreamSettings {
   readonly maxInFlight: number;
   /** Undefined: an answer whose caller has left is aborted. */
   readonly drain: DrainSettings | undefined;
-  /** What its kind made of the rest, for its own use. Values may be secret. */
+  /** Built by the kind, for its adapter. Values may be secret. */
   readonly settings: unknown;
 }
 
-/** By name, those that the kinds make of the upstreams of the file. */
+/** Settings by name of upstream. */
 export function buildUpstreams(
   upstreams: UpstreamsFile,
   kinds: readonly UpstreamKind[],

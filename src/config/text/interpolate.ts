@@ -12,7 +12,7 @@ export interface Interpolated {
   readonly problems: readonly InterpolationProblem[];
 }
 
-/** Replaces `${NAME}` in every text value of a tree. Keys are left as they are. */
+/** Replaces `${NAME}` in every text value of a tree, but not in keys. */
 export function interpolate(tree: unknown, environment: Environment): Interpolated {
   const problems: InterpolationProblem[] = [];
   const visit = (value: unknown, path: ConfigPath): unknown => {
@@ -23,7 +23,7 @@ export function interpolate(tree: unknown, environment: Environment): Interpolat
     }
     if (Array.isArray(value)) return value.map((item, index) => visit(item, [...path, index]));
     if (!isRecord(value)) return value;
-    // Schemas of maps pass this one key by without a word.
+    // Schemas of maps ignore this key silently.
     if (Object.hasOwn(value, "__proto__")) {
       problems.push({ path: [...path, "__proto__"], message: "is not allowed as a key" });
     }

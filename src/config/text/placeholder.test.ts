@@ -37,7 +37,7 @@ describe("expandPlaceholders", () => {
     },
   );
 
-  test("knows no variables that the environment only inherits", () => {
+  test("ignores properties that the environment inherits", () => {
     expect(expandPlaceholders("${toString}", environment).problems).toHaveLength(1);
   });
 });

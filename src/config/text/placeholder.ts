@@ -6,11 +6,11 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface ExpandedText {
   readonly text: string;
-  /** What is wrong with the placeholders; names of variables may occur, values never. */
+  /** Problems of the placeholders, with names of variables but never with values. */
   readonly problems: readonly string[];
 }
 
-/** Replaces placeholders by values of the environment. Values are not searched again. */
+/** Replaces placeholders by values of the environment. Values are not expanded again. */
 export function expandPlaceholders(text: string, environment: Environment): ExpandedText {
   if (!text.includes("${")) return { text, problems: [] };
   const problems: string[] = [];
@@ -40,8 +40,8 @@ export interface HiddenPlaceholders {
 }
 
 /**
- * YAML reads the braces of an unquoted `{ key: ${NAME} }` as its own. While it parses, other
- * characters stand for them: the length stays, so positions do too.
+ * YAML would parse the braces of an unquoted `{ key: ${NAME} }`. Other characters of the same
+ * length replace them during parsing, so positions stay.
  */
 export function hidePlaceholders(text: string): HiddenPlaceholders {
   const open = "\uE000";

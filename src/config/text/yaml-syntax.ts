@@ -1,6 +1,6 @@
 import type { ErrorCode } from "yaml";
 
-/** In words of our own: the parser's may quote the file, and the file may hold secrets. */
+/** The parser's own texts may quote the file, which may contain secrets. */
 export function describeSyntaxError(code: ErrorCode): string {
   switch (code) {
     case "DUPLICATE_KEY":

@@ -43,7 +43,7 @@ describe("parseYaml", () => {
     expect(problem?.line).toBe(line);
   });
 
-  test("refuses aliases that unfold to far more than the file holds", () => {
+  test("refuses aliases that expand to far more than the file contains", () => {
     const lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"];
     for (let level = 1; level < 9; level += 1) {
       const list = Array.from({ length: 10 }, () => `*a${level - 1}`).join(", ");
@@ -52,7 +52,7 @@ describe("parseYaml", () => {
     expect(problems(lines.join("\n"))[0]?.message).toContain("unfolds too many aliases");
   });
 
-  test("unfolds aliases in reason", () => {
+  test("expands aliases within the limit", () => {
     expect(value("a: &a { b: 1 }\nc: [*a, *a]\n")).toEqual({
       a: { b: 1 },
       c: [{ b: 1 }, { b: 1 }],
@@ -74,12 +74,12 @@ describe("parseYaml", () => {
     expect(value("\uFEFFa: 1\r\nb: 2\r\n")).toEqual({ a: 1, b: 2 });
   });
 
-  test("tells one problem a line, and not more than twenty", () => {
+  test("reports one problem a line, and at most twenty", () => {
     const duplicates = Array.from({ length: 60 }, () => "a: 1\n").join("");
     expect(problems(duplicates)).toHaveLength(20);
   });
 
-  test("leaves braces of placeholders out of its own grammar", () => {
+  test("does not parse the braces of placeholders", () => {
     expect(value("a: { b: ${B}, c: ${C:-x y} }\nd: '${D}'\ne: $${E}\n")).toEqual({
       a: { b: "${B}", c: "${C:-x y}" },
       d: "${D}",
@@ -87,11 +87,11 @@ describe("parseYaml", () => {
     });
   });
 
-  test("keeps characters that it would else use for itself", () => {
+  test("keeps the characters that hide placeholders", () => {
     expect(value("a: '\uE000\uE001${B}'\n")).toEqual({ a: "\uE000\uE001${B}" });
   });
 
-  test("locates keys, items, what aliases hold, and the nearest ancestor of what is absent", () => {
+  test("locates keys, items, contents of aliases, and the nearest ancestor of absent keys", () => {
     const result = parseYaml("a: &x\n  b:\n    - 1\n    - c: 2\nd: *x\n3: 4\n");
     if (!result.ok) throw new Error("must be valid");
     const { locate } = result.tree;

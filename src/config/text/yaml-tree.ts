@@ -19,9 +19,9 @@ export interface Position {
 }
 
 export interface YamlTree {
-  /** Maps, lists, texts, numbers, booleans and nulls; shares nothing with itself. */
+  /** Maps, lists, texts, numbers, booleans and nulls, without shared references. */
   readonly value: Readonly<Record<string, unknown>>;
-  /** Where a key or an item stands; for one that is absent, where its nearest ancestor does. */
+  /** Position of a key or an item, or of the nearest ancestor of an absent one. */
   readonly locate: (path: ConfigPath) => Position;
 }
 
@@ -29,11 +29,11 @@ export type YamlResult =
   | { readonly ok: true; readonly tree: YamlTree }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
 
-/** A file beyond these is not a configuration, and would stall the process. */
+/** A larger file is not a configuration, and would stall the process. */
 const mostCharacters = 1024 * 1024;
 const mostValues = 100_000;
 const deepestLevel = 32;
-/** A few lines of aliases to aliases can unfold to gigabytes. */
+/** A few lines of nested aliases can expand to gigabytes. */
 const mostAliasedValues = 10_000;
 const mostSyntaxProblems = 20;
 
@@ -82,7 +82,7 @@ function syntaxProblems(
   document: Document,
   place: (offset: number) => Position,
 ): readonly ConfigProblem[] {
-  // One mistake often makes the parser stumble several times on the same line.
+  // One mistake often causes several errors on the same line.
   const byLine = new Map<number, ConfigProblem>();
   for (const error of [...document.errors, ...document.warnings]) {
     const position = place(error.pos[0]);
@@ -102,7 +102,7 @@ function refuse(message: string): YamlResult {
 
 class TreeTooLarge extends Error {}
 
-/** Copies what the parser made, so that aliases become values of their own, within limits. */
+/** Copies the parsed tree and expands its aliases, within limits. */
 class TreeCopy {
   readonly #hidden: HiddenPlaceholders;
   #values = 0;

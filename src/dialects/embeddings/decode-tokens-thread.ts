@@ -4,7 +4,7 @@ import type { TokenAnswer, TokenInput, TokenQuestion } from "./decode-tokens.ts"
 
 declare const self: Worker;
 
-/** What each id stands for: bytes that need not be whole characters. */
+/** The bytes of each id, which may be parts of characters. */
 const bytesOf: (Uint8Array | undefined)[] = ranks.map((token) =>
   typeof token === "string" ? Buffer.from(token) : Uint8Array.from(token),
 );
@@ -17,7 +17,7 @@ self.onmessage = ({ data: { id, inputs, limitBytes } }: MessageEvent<TokenQuesti
   self.postMessage(answer);
 };
 
-/** Measured before any text is made: an id of few digits can stand for 128 characters. */
+/** Measures before it decodes: a short id can stand for 128 characters. */
 function textsOf(
   inputs: readonly TokenInput[],
   limitBytes: number,

@@ -1,36 +1,38 @@
 import type { TextInput } from "../../domain/chat/embedding.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 
-/** Ids as numbers of eight bytes, which can be handed over uncopied; or a text, which stays. */
+/**
+ * Ids as an array that can be transferred without a copy, or a text, which is returned as it is.
+ */
 export type TokenInput = string | Float64Array<ArrayBuffer>;
 
-/** What the thread is asked. */
+/** A message to the thread. */
 export interface TokenQuestion {
   readonly id: number;
   readonly inputs: readonly TokenInput[];
-  /** Of all texts that it makes. */
+  /** For all decoded texts together. */
   readonly limitBytes: number;
 }
 
-/** What it says. */
+/** A message from the thread. */
 export interface TokenAnswer {
   readonly id: number;
   readonly texts?: readonly string[];
-  /** Why there are none: ids that the encoding does not have, or too much text. */
+  /** Unknown ids, or too much text. */
   readonly problem?: "unknown" | "too long";
 }
 
-/** Texts of the inputs of one request, at most so many bytes of them. Throws 400 or 413. */
+/** Decodes the inputs of one request up to a number of bytes. Throws 400 or 413. */
 export type DecodeTokens = (
   inputs: readonly TextInput[],
   limitBytes: number,
 ) => Promise<readonly string[]>;
 
 /**
- * Text of token ids. LangChain's Python client sends `cl100k_base` ids to any embeddings server;
- * only OpenAI's own models read those, so others get the text. The table is large and rarely needed,
- * hence loaded on first use, in a thread that lives on: loading it would hold the event loop for
- * half a second.
+ * Decodes token ids. LangChain's Python client sends `cl100k_base` ids to any embeddings server,
+ * but only OpenAI's own models read them. The table is large and rarely needed: it is loaded on
+ * first use, in a thread that is kept, because loading would block the event loop for half a
+ * second.
  */
 export function createTokenDecoder(): DecodeTokens {
   const asked = new Map<number, PromiseWithResolvers<TokenAnswer>>();

@@ -24,8 +24,8 @@ const mostInputs = 2048;
 
 /**
  * Reads a parsed body of `POST /v1/embeddings`: one input or many, as text or token ids, or as
- * lists of texts and images. The inputs are those of the body, not copies. Throws a `GatewayError` of status 400 with OpenAI's
- * message, `param` and `code`.
+ * lists of texts and images. Inputs are not copied. Throws a `GatewayError` of status 400 with
+ * OpenAI's message, `param` and `code`.
  */
 export function parseEmbeddingRequest(body: unknown): EmbeddingRequest {
   const fields = requireObject(body);
@@ -55,7 +55,7 @@ const embeddingOptions = object({
     encoding_format: oneOf(["float", "base64"]),
     dimensions: integer({ minimum: 1 }),
     user: text(),
-    // Servers differ in the words they know, so the upstream that needs it refuses others.
+    // Servers accept different values, so the upstream refuses the ones it lacks.
     input_type: text(),
   },
 });
@@ -80,7 +80,7 @@ function readInputs(input: unknown): readonly EmbeddingInput[] {
   throw invalidInput();
 }
 
-/** Not OpenAI's: texts and images that make one vector, in the parts of a chat message. */
+/** An extension of OpenAI's API: one vector for texts and images, written as chat message parts. */
 const content = object({
   required: {
     content: list(tagged("type", { text: textPart, image_url: imagePart }), { of: "objects" }),

@@ -55,11 +55,11 @@ function writeVectors(
 }
 
 function writeBase64(vector: EmbeddingVector): string {
-  // What an upstream sent as base64 is still its text: escaped like any other.
+  // A base64 text of an upstream is untrusted, so it is escaped.
   return typeof vector === "string" ? JSON.stringify(vector) : `"${toBase64(vector)}"`;
 }
 
-/** Of float32 values, padded: what OpenAI's clients decode. */
+/** Padded base64 of float32 values, as OpenAI's clients decode it. */
 function toBase64(vector: readonly number[]): string {
   return Buffer.from(Float32Array.from(vector).buffer).toString("base64");
 }

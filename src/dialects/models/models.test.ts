@@ -30,13 +30,13 @@ async function listed(allowedModels: Key["allowedModels"]): Promise<readonly str
   return (answer as { data: { id: string }[] }).data.map(({ id }) => id);
 }
 
-test("the list holds what the key may use", async () => {
+test("the list contains the models that the key may use", async () => {
   expect(await listed(undefined)).toEqual(["alpha-haiku-3.5", "alpha-sonnet-4"]);
   expect(await listed(["alpha-sonnet-4", "one-that-is-gone"])).toEqual(["alpha-sonnet-4"]);
   expect(await listed([])).toEqual([]);
 });
 
-test("a model that the key may not use is retrieved as little as one that is not there", () => {
+test("a model that the key may not use is answered like an unknown one", () => {
   expect(retrieveModel(keyCallOf(["alpha-sonnet-4"], "alpha-sonnet-4")).status).toBe(200);
   for (const alias of ["alpha-haiku-3.5", "alpha-sonnet-9"]) {
     const retrieve = (): unknown => retrieveModel(keyCallOf(["alpha-sonnet-4"], alias));

@@ -4,7 +4,7 @@ import { jsonReply, type Reply } from "../../edge/replies/reply.ts";
 import type { KeyCall } from "../../edge/dispatch/route.ts";
 import { mayUseModel } from "../../snapshot/resolve-model.ts";
 
-/** `GET /v1/models`: those of the environment that the key may use. */
+/** `GET /v1/models`: the models of the environment that the key may use. */
 export function listModels({ environment, caller }: KeyCall): Reply {
   const models = [...environment.models.values()];
   const usable = models.filter(({ alias }) => mayUseModel(caller.key, alias));

@@ -43,8 +43,8 @@ function choiceBody(choice: ChatChoice): object {
 }
 
 /**
- * The field in which Azure OpenAI tells what a filter did, with an entry for each filter. Not
- * OpenAI's, so it is there only when there is something to tell.
+ * Azure OpenAI's field for the results of filters, with an entry for each filter. OpenAI has no
+ * such field, so it is present only after a filter acted.
  */
 export function contentFilterResults({ action }: GuardrailOutcome): object {
   return { guardrail: { filtered: true, ...(action !== undefined && { action }) } };
@@ -58,7 +58,7 @@ function logprobsBody({ logprobs, refusalLogprobs }: ChatChoice): object | null 
 function messageBody(choice: ChatChoice): object {
   const { toolCalls, functionCall, reasoning, reasoningBlocks = [] } = choice;
   const calls = toolCalls.length > 0 || functionCall !== undefined;
-  // A text answer always has text, be it empty; null stands for "calls or refuses instead".
+  // Null means that the model calls or refuses instead; a text answer has text, even if empty.
   const content = choice.content ?? (calls || choice.refusal !== undefined ? null : "");
   return {
     role: "assistant",
@@ -69,7 +69,7 @@ function messageBody(choice: ChatChoice): object {
     ...(reasoningBlocks.length > 0 && {
       reasoning_details: reasoningBlocks.map(reasoningDetail),
     }),
-    // Absent when there are none: sent back, an empty list is an error.
+    // Left out when empty: callers send it back, and OpenAI refuses an empty list.
     ...(toolCalls.length > 0 && { tool_calls: toolCalls.map(toolCallBody) }),
     ...(functionCall !== undefined && { function_call: functionCall }),
   };
@@ -83,8 +83,8 @@ function toolCallBody(call: ResultToolCall): object {
 }
 
 /**
- * An entry of `reasoning_details`, in OpenRouter's form: a signed text, or data that is hidden.
- * Callers send the entries back as they are. Reference: OpenRouter's guide to reasoning tokens.
+ * An entry of `reasoning_details` in OpenRouter's form: a signed text, or redacted data. Callers
+ * send entries back unchanged. Reference: OpenRouter's guide to reasoning tokens.
  */
 export function reasoningDetail(block: ReasoningBlock, index: number): object {
   const format = "anthropic-claude-v1";
@@ -107,7 +107,7 @@ export function usageBody(usage: TokenUsage): object {
     total_tokens: usage.inputTokens + usage.outputTokens,
     prompt_tokens_details: {
       cached_tokens: usage.cachedInputTokens,
-      // OpenRouter's name; OpenAI's own object has none, so it is left out where nothing was written.
+      // OpenRouter's name; OpenAI has no such field, so it is left out when nothing was written.
       ...(cacheWriteTokens > 0 && { cache_write_tokens: cacheWriteTokens }),
       audio_tokens: 0,
     },

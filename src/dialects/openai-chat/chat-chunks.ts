@@ -21,7 +21,7 @@ export interface ChatChunkOptions {
 export class ChatChunkWriter implements ChatWriter {
   readonly #options: ChatChunkOptions;
   readonly #choicesWithRole = new Set<number>();
-  /** Calls of custom tools, whose fragments have another shape. */
+  /** Calls of custom tools, whose fragments have a different shape. */
   readonly #customCalls = new Set<string>();
   #head: string;
   readonly #tail: string;
@@ -38,7 +38,7 @@ export class ChatChunkWriter implements ChatWriter {
     return frames;
   }
 
-  /** A chunk that says nothing, for clients that choke on comments. */
+  /** An empty chunk, for clients that cannot parse comments. */
   keepAlive(): string {
     return `${this.#head}[]${this.#tail}`;
   }
@@ -98,7 +98,7 @@ export class ChatChunkWriter implements ChatWriter {
       return this.#choice({ choice, delta, logprobs, finish: "null" });
     }
     this.#choicesWithRole.add(choice);
-    // A call's header comes with the role, text and refusals after it: so OpenAI's recordings have it.
+    // OpenAI sends a call's header with the role, and text and refusals after it.
     if (delta.startsWith('"tool_calls"') || delta.startsWith('"function_call"')) {
       return this.#roleChunk(choice, `"content":null,${delta},"refusal":null`);
     }
@@ -108,7 +108,7 @@ export class ChatChunkWriter implements ChatWriter {
     return this.#roleChunk(choice, fields) + chunk;
   }
 
-  /** The first chunk of a choice; its fields tell clients what kind of answer begins. */
+  /** The first chunk of a choice; its fields show clients which kind of answer begins. */
   #roleChunk(choice: number, fields: string): string {
     const delta = `"role":"assistant",${fields}`;
     const logprobs = this.#options.wantsLogprobs ? '{"content":[],"refusal":null}' : "null";
@@ -159,7 +159,7 @@ interface ChunkChoice {
   readonly delta: string;
   /** As JSON. */
   readonly logprobs: string;
-  /** As JSON, and the fields behind it. */
+  /** As JSON, with the fields after it. */
   readonly finish: string;
 }
 

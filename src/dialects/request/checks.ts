@@ -1,7 +1,6 @@
 /**
- * Checks of JSON values. A check looks at a value where it lies, copies nothing, leaves unknown
- * fields alone, and answers with the first violation or nothing. Each is built once; running one
- * allocates only when it fails.
+ * Checks of JSON values. A check copies nothing, ignores unknown fields, and returns the first
+ * violation or nothing. It is built once and allocates only when it fails.
  */
 import * as messages from "./messages.ts";
 import { Violation } from "./violation.ts";
@@ -67,7 +66,7 @@ export function decimal(range: Range): Check {
   return (value) => (typeof value === "number" ? isWithin(value) : wrongType("a decimal", value));
 }
 
-/** Whole numbers; JSON does not tell 1.0 from 1. */
+/** Whole numbers; JSON does not distinguish 1.0 from 1. */
 export function integer(range: Range = {}): Check {
   const isWithin = within("integer", range);
   return (value) =>
@@ -101,7 +100,6 @@ export function oneOf(supported: readonly string[]): Check {
   return (value) => (set.has(value) ? undefined : outsideSet(value, supported));
 }
 
-/** Any object, whatever is in it. */
 export const anyObject: Check = (value) =>
   isObject(value) ? undefined : wrongType("an object", value);
 
@@ -142,7 +140,7 @@ function checkOptional(
   return undefined;
 }
 
-/** Objects whose field `tag` says what else they hold. */
+/** Objects whose field `tag` selects the check of the others. */
 export function tagged(tag: string, cases: Fields): Check {
   const supported = Object.keys(cases);
   const checks = new Map<unknown, Check>(Object.entries(cases));
@@ -156,7 +154,7 @@ export function tagged(tag: string, cases: Fields): Check {
 }
 
 export interface ListRules {
-  /** What the items are, in the plural: "objects", "strings". */
+  /** Name of the items in the plural, such as "objects" or "strings". */
   readonly of: string;
   readonly mayBeEmpty?: boolean;
   readonly maximumLength?: number;
@@ -190,7 +188,7 @@ export function textOrList(item: Check, rules: ListRules): Check {
 export interface TextOrObjectRules {
   readonly text: Check;
   readonly object: Check;
-  /** How a refusal names the two forms. */
+  /** Name of the two forms in a refusal. */
   readonly expected: string;
 }
 

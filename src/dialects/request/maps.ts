@@ -8,7 +8,7 @@ export interface MapRules {
   readonly maximumEntries?: number;
 }
 
-/** An object whose keys are the caller's own. A violation of a key is one of the whole map. */
+/** An object with free keys. A violation of a key is reported for the whole map. */
 export function map(rules: MapRules): Check {
   const { value: checkValue, key: checkKey, maximumEntries = Infinity } = rules;
   return (value) => {

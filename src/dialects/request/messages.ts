@@ -1,5 +1,5 @@
 /**
- * Every text that a refused body can bring, after OpenAI's own: clients match on parts of them.
+ * The texts of all refusals of bodies, worded as OpenAI's, because clients match on parts of them.
  * `path` is the field at fault, such as `messages[1].content`.
  */
 
@@ -27,7 +27,7 @@ export function responsesBody(path: string): string {
   );
 }
 
-/** `expected` brings its article: "a string", "one of a string or array of objects". */
+/** `expected` includes its article: "a string", "one of a string or array of objects". */
 export function wrongType(path: string, expected: string, value: unknown): string {
   return `Invalid type for '${path}': expected ${expected}, but got ${kindOf(value)} instead.`;
 }
@@ -128,7 +128,7 @@ export function onlyAllowedWith(path: string, other: string): string {
   return `The '${path}' parameter is only allowed when '${other}' is enabled.`;
 }
 
-/** `list` is the field that ought to offer the name. */
+/** `list` is the field that should contain the name. */
 export function choiceNotOffered(name: string, choice: "Tool" | "Function", list: string): string {
   return `${choice} choice '${clip(name)}' not found in '${list}' parameter.`;
 }
@@ -144,7 +144,7 @@ export function listValues(values: readonly string[], word: "and" | "or"): strin
   return `${quoted.slice(0, -1).join(", ")}, ${word} ${quoted.at(-1) ?? ""}`;
 }
 
-/** Keeps what a caller sent from filling the answer. */
+/** Shortens a caller's text that a message repeats. */
 export function clip(text: string): string {
   return text.length > longestEcho ? `${text.slice(0, longestEcho)}...` : text;
 }

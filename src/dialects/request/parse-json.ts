@@ -10,14 +10,14 @@ export interface JsonBody {
 }
 
 /**
- * Parses a request body whose depth and number of values are bounded already. Throws 400 for what is
- * no JSON or not UTF-8. Each step of a large body has a turn of the event loop of its own. The bytes
- * cannot be read afterwards: they would take as much memory again as what is made of them.
+ * Parses a request body whose depth and number of values are bounded already. Throws 400 for
+ * invalid JSON or UTF-8. Each step of a large body has its own turn of the event loop. The bytes
+ * are released, which halves the memory of a large body.
  */
 export async function parseJson(bytes: Uint8Array): Promise<JsonBody> {
   const isLarge = bytes.byteLength > oneTurnBytes;
   try {
-    // Told apart first: a decoder that meets a mistake takes ten times as long to say so.
+    // Checked first: a fatal decoder takes ten times as long to find a mistake.
     if (!isUtf8(bytes)) throw new TypeError("not UTF-8");
     const text = new TextDecoder().decode(bytes);
     releaseBytes(bytes);

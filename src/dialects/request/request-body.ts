@@ -2,7 +2,7 @@ import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { isObject, type JsonObject } from "./checks.ts";
 import * as messages from "./messages.ts";
 
-/** A body that is JSON, but no object, is answered as if it were no JSON at all, as OpenAI does. */
+/** Refuses a body that is no object with the error for invalid JSON, as OpenAI does. */
 export function requireObject(body: unknown): JsonObject {
   if (isObject(body)) return body;
   throw new GatewayError("invalid_json", { message: messages.notJson() });

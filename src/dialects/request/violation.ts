@@ -3,13 +3,13 @@ import { GatewayError, type GatewayErrorName } from "../../domain/errors/gateway
 export interface ViolationText {
   /** The message, given the path of the field at fault. */
   readonly message: (path: string) => string;
-  /** What the caller sees as `param`; the path itself when absent. */
+  /** The `param` of the error; the path itself when absent. */
   readonly param?: (path: string) => string | null;
 }
 
 /**
- * What a check found wrong. It is made at the field itself; each container that hands it on
- * adds its own name in front, so that a body without faults never builds a path.
+ * The first fault that a check found. Containers prepend their names as it propagates, so a valid
+ * body never builds a path.
  */
 export class Violation {
   readonly #row: GatewayErrorName;

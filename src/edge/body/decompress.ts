@@ -33,8 +33,8 @@ const decompressors: ReadonlyMap<string, NewDecompressor> = new Map<string, NewD
 type OnPiece = (piece: Uint8Array) => void | Promise<void>;
 
 /**
- * Decodes one content encoding off the main thread, piece by piece, and stops at the first byte over
- * a limit. Throws 400, 413 or 415, and errors of `onPiece`.
+ * Decodes one content encoding off the main thread, piece by piece, and stops at the first byte
+ * over a limit. Throws 400, 413 or 415, and errors of `onPiece`.
  */
 export async function decompress(
   { body, encoding }: { readonly body: Uint8Array; readonly encoding: string },

@@ -1,8 +1,8 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 
 /**
- * Parses a JSON body of the control plane. Refuses with 400 what parsers read differently: duplicate
- * keys, `__proto__`, text that is not Unicode. Depth and size must be bounded already.
+ * Parses a JSON body of the control plane. Refuses with 400 what parsers read differently:
+ * duplicate keys, `__proto__`, text that is not Unicode. Depth and size must be bounded already.
  */
 export function parseStrictJson(bytes: Uint8Array): unknown {
   const text = decode(bytes);

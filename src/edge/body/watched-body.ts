@@ -3,7 +3,7 @@ import type { StreamEnd } from "../replies/event-stream.ts";
 export interface WatchOptions {
   /** How long a reader may leave a written chunk unread. */
   readonly unreadTimeoutMs: number;
-  /** Called once: after the last chunk, when the reader left or was cut off, or the source failed. */
+  /** Called once: after the last chunk, a cut or the reader's leave, or a failure of the source. */
   readonly onEnd: (end: StreamEnd) => void;
 }
 

@@ -54,7 +54,7 @@ export function handleWithKey(keyed: KeyedRequest): Reply | Promise<Reply> {
   });
 }
 
-/** Counts a request, then continues; a key refused again in the same second gets the same answer. */
+/** Counts a request, then continues; a repeated refusal within a second is the prepared one. */
 function countThen(
   keyed: KeyedRequest,
   known: ArrivingRequest,

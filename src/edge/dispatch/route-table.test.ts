@@ -131,7 +131,7 @@ describe("paths with parameters", () => {
     expect(message).not.toContain("/v1/chat");
   });
 
-  test("other methods of a shape are named, whatever they call the parameter", () => {
+  test("other methods of a shape are named, also with other names of parameters", () => {
     expect(admin.methods("/admin/v1/keys/key_1")).toEqual(["GET", "PATCH", "DELETE", "OPTIONS"]);
     expect(() => admin.match("PUT", "/admin/v1/keys/key_1")).toThrow("Not allowed to PUT");
   });
@@ -150,7 +150,7 @@ describe("paths with parameters", () => {
     expect(() => new RouteTable(routesOf, "admin")).toThrow("two routes take GET");
   });
 
-  test("what is put into a path comes out of it, whatever it is", () => {
+  test("any value that is put into a path comes out of it", () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1, unit: "grapheme" }), (id) => {
         const path = `/admin/v1/keys/${encodeURIComponent(id)}/rotate`;

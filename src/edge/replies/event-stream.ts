@@ -114,7 +114,7 @@ class EventStreamWriter {
     return this.#options.clock.monotonic() - this.#lastWriteAt;
   }
 
-  /** Longest silence: until a keep-alive while the reader waits, else until the reader is cut off. */
+  /** Longest silence before a keep-alive while the reader waits, else before the cut. */
   #silenceLimitMs(): number {
     const { keepAliveMs, writeTimeoutMs } = this.#options;
     return this.#isPulling && keepAliveMs > 0 ? keepAliveMs : writeTimeoutMs;

@@ -101,7 +101,7 @@ describe("a call that is shed", () => {
     });
   });
 
-  test("keeps its connection, whatever its length: the next call on it is answered", async () => {
+  test("keeps its connection for a body of any length, and the next call is answered", async () => {
     const { overload, lengths, port } = start();
     using connection = await RawConnection.open(port);
     for (const bytes of [20, 300_000, 3_000_000, 0]) {

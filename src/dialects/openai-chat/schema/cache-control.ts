@@ -1,8 +1,8 @@
 import { object, oneOf } from "../../request/checks.ts";
 
 /**
- * Marks the end of what a provider may keep of a prompt, on messages, parts and tools: Anthropic's
- * field, as callers of other gateways send it. One without a type marks nothing.
+ * Anthropic's field on messages, parts and tools, as callers of other gateways send it: it ends the
+ * part of a prompt that a provider may cache. Without a type it has no effect.
  */
 export const cacheControl = {
   cache_control: object({

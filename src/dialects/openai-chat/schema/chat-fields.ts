@@ -1,4 +1,4 @@
-/** Every root field of a chat request but `model`. Fields that are not here pass unread. */
+/** Every root field of a chat request except `model`. Other fields pass unchecked. */
 import { chatMessage, textContent } from "./chat-message.ts";
 import { functionCall, functions, toolChoice, tools } from "./chat-tools.ts";
 import {
@@ -105,7 +105,7 @@ export const chatFields: Check = object({
     user: text({ maximumLength: 64 }),
     safety_identifier: text({ maximumLength: 64 }),
     prompt_cache_key: text(),
-    // The hyphen is how older versions of OpenAI's own clients spell it.
+    // Older versions of OpenAI's own clients write the hyphen.
     prompt_cache_retention: oneOf(["in_memory", "24h", "in-memory"]),
     prompt_cache_options: object({
       optional: { mode: oneOf(["implicit", "explicit"]), ttl: oneOf(["30m"]) },

@@ -48,7 +48,7 @@ const userParts = tagged("type", {
   input_audio: audioPart,
   file: filePart,
 });
-/** OpenAI takes text alone; other servers, and the models themselves, take these too. */
+/** OpenAI accepts text only; other servers, and the models themselves, accept these too. */
 const toolParts = tagged("type", { text: textPart, image_url: imagePart, file: filePart });
 const assistantParts = tagged("type", { text: textPart, refusal: refusalPart });
 
@@ -67,7 +67,7 @@ const toolCall = tagged("type", {
   }),
 });
 
-/** Null `content` passes here; `checkAssistant` decides whether the message may go without. */
+/** Null `content` passes here; `checkAssistant` decides whether it may be missing. */
 const assistantFields = object({
   optional: {
     ...cacheControl,
@@ -109,15 +109,15 @@ function checkAssistant(value: unknown): Violation | undefined {
   const violation = assistantFields(value);
   if (violation !== undefined || !isObject(value)) return violation;
   const content = value["content"];
-  if (typeof content === "string" || saysMoreThanContent(value)) return undefined;
+  if (typeof content === "string" || mayLackContent(value)) return undefined;
   if (content === undefined) return missing("content");
   if (content === null) return nullContent().insideField("content");
   const isEmpty = Array.isArray(content) && content.length === 0;
   return isEmpty ? emptyArray().insideField("content") : undefined;
 }
 
-/** Whether an assistant message is whole without content: a call, a refusal, or spoken audio. */
-function saysMoreThanContent(message: JsonObject): boolean {
+/** Whether an assistant message may lack content: it has a call, a refusal, or audio. */
+function mayLackContent(message: JsonObject): boolean {
   const calls = message["tool_calls"];
   return (
     (Array.isArray(calls) && calls.length > 0) ||
@@ -135,7 +135,7 @@ function orNull(check: Check): Check {
   return (value) => (value === null ? undefined : check(value));
 }
 
-/** OpenAI finds this one in a later layer, which writes paths with a dot before the index. */
+/** OpenAI detects this one in a later layer, which writes paths with a dot before the index. */
 function nullContent(): Violation {
   return new Violation("invalid_body", {
     message: messages.nullContent,

@@ -125,7 +125,7 @@ function expectWellFormed(error: GatewayError | undefined): void {
   if (shown.param !== null) expect(shown.param).not.toMatch(/undefined|^[.[]|\.\[?\]|^$/);
 }
 
-describe("whatever JSON a caller sends", () => {
+describe("any JSON of a caller", () => {
   const bodies = fc.oneof(
     fc.jsonValue(),
     hostile,
@@ -137,14 +137,14 @@ describe("whatever JSON a caller sends", () => {
       ),
   );
 
-  test("chat either takes it or refuses it with a 400", () => {
+  test("is accepted by chat or refused with a 400", () => {
     fc.assert(
       fc.property(bodies, (body) => expectWellFormed(refusalOf(parseChatRequest, body))),
       { numRuns: 6000 },
     );
   });
 
-  test("embeddings either take it or refuse it with a 400", () => {
+  test("is accepted by embeddings or refused with a 400", () => {
     const inputs = fc.record({ model, input: hostile, encoding_format: hostile });
     fc.assert(
       fc.property(fc.oneof(bodies, inputs), (body) =>
@@ -154,7 +154,7 @@ describe("whatever JSON a caller sends", () => {
     );
   });
 
-  test("a refused body is left as it was", () => {
+  test("is not changed by a refusal", () => {
     fc.assert(
       fc.property(bodies, (body) => {
         const before = JSON.stringify(body);

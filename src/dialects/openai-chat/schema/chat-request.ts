@@ -7,9 +7,9 @@ import * as messages from "../../request/messages.ts";
 import { requireModel, requireObject } from "../../request/request-body.ts";
 
 /**
- * Reads a parsed body of `POST /v1/chat/completions`. The body itself becomes the request, unknown
- * fields included; only where empty fields must go is it a shallow copy. The body's depth must be
- * bounded already. Throws a `GatewayError` of status 400 with OpenAI's message, `param` and `code`.
+ * Reads a parsed body of `POST /v1/chat/completions`, whose depth must be bounded already. The body
+ * itself becomes the request, unknown fields included; a shallow copy if empty fields are dropped.
+ * Throws a `GatewayError` of status 400 with OpenAI's message, `param` and `code`.
  */
 export function parseChatRequest(body: unknown): ChatRequest {
   const fields = requireObject(body);
@@ -52,7 +52,6 @@ function outOfPlace(field: string, other: string): GatewayError {
   });
 }
 
-/** A model cannot be made to call what it is not offered. */
 function refuseUnknownChoice(request: ChatRequest): void {
   const tool = namedTool(request);
   if (tool !== undefined && !offersTool(request, tool)) {

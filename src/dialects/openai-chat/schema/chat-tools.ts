@@ -1,4 +1,4 @@
-/** What a chat request offers to call, and which of it the model must or may call. */
+/** Tools and functions of a chat request, and the choice among them. */
 import {
   anyObject,
   boolean,
@@ -12,7 +12,7 @@ import {
 } from "../../request/checks.ts";
 import { cacheControl } from "./cache-control.ts";
 
-/** OpenAI's newer models take dots as well, and so do other vendors. */
+/** OpenAI's newer models and other vendors accept dots as well. */
 const functionName = text({
   mayBeEmpty: false,
   maximumLength: 64,
@@ -20,8 +20,8 @@ const functionName = text({
 });
 
 /**
- * A description may be longer than the 1024 characters that OpenAI takes: many tools in use have
- * longer ones, and other vendors accept them.
+ * A description may exceed OpenAI's 1024 characters: many tools have longer ones, and other vendors
+ * accept them.
  */
 const functionDefinition = object({
   required: { name: functionName },
@@ -50,7 +50,7 @@ const tool = tagged("type", {
   }),
 });
 
-/** Lists may be empty: clients send `[]` for "none", and `drop-empty-fields.ts` takes it away. */
+/** Lists may be empty: clients send `[]` for "none", and `drop-empty-fields.ts` removes it. */
 const offers = { of: "objects", maximumLength: 128, mayBeEmpty: true };
 
 export const tools: Check = list(tool, offers);

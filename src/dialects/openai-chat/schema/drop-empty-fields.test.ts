@@ -9,10 +9,10 @@ function parse(fields: Record<string, unknown>): unknown {
   return parseChatRequest({ model: "m", messages: [user], ...fields });
 }
 
-describe("fields that say nothing", () => {
+describe("fields without effect", () => {
   const plain = { model: "m", messages: [user] };
 
-  test("an empty list of tools goes, and every choice among them", () => {
+  test("an empty list of tools is dropped with every choice among them", () => {
     expect(parse({ tools: [] })).toStrictEqual(plain);
     expect(parse({ tools: [], tool_choice: "required", parallel_tool_calls: true })).toStrictEqual(
       plain,
@@ -22,12 +22,12 @@ describe("fields that say nothing", () => {
     ).toStrictEqual(plain);
   });
 
-  test("a choice among tools goes where no tools are offered", () => {
+  test("a choice among tools is dropped where no tools are offered", () => {
     expect(parse({ tool_choice: "auto", parallel_tool_calls: false })).toStrictEqual(plain);
     expect(parse({ tools: null, tool_choice: "none" })).toStrictEqual({ ...plain, tools: null });
   });
 
-  test("an empty list of functions goes, and the choice among them", () => {
+  test("an empty list of functions is dropped with the choice among them", () => {
     expect(parse({ functions: [], function_call: { name: "f" } })).toStrictEqual(plain);
     expect(parse({ function_call: "auto" })).toStrictEqual(plain);
   });
@@ -37,13 +37,13 @@ describe("fields that say nothing", () => {
     expect(parse({ ...tools, function_call: "auto" })).toStrictEqual({ ...plain, ...tools });
   });
 
-  test("empty lists of stop texts and modalities go", () => {
+  test("empty lists of stop texts and modalities are dropped", () => {
     expect(parse({ stop: [], modalities: [] })).toStrictEqual(plain);
   });
 });
 
 describe("messages with empty lists", () => {
-  test("an empty list of tool calls goes from a message that has content", () => {
+  test("an empty list of tool calls is dropped from a message that has content", () => {
     const request = parse({ messages: [{ role: "assistant", content: "a", tool_calls: [] }] });
     expect(request).toStrictEqual({ model: "m", messages: [{ role: "assistant", content: "a" }] });
   });

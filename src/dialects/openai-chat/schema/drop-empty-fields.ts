@@ -1,8 +1,8 @@
 import type { ChatMessage, ChatRequest } from "../../../domain/chat/chat.ts";
 
 /**
- * Takes away what says nothing but would be refused upstream: empty lists, and choices among tools
- * when there are none. Returns the request itself when it has nothing of the kind.
+ * Removes fields without effect that upstreams would refuse: empty lists, and choices among tools
+ * when there are none. Returns the request itself when it has no such field.
  */
 export function dropEmptyFields(request: ChatRequest): ChatRequest {
   const names = emptyFields(request);
@@ -40,7 +40,7 @@ function emptyFields(request: ChatRequest): readonly Droppable[] {
   return names;
 }
 
-/** An empty content is left only beside a call, a refusal or audio: elsewhere it was refused. */
+/** Empty content occurs only beside a call, a refusal or audio; the schema refuses it elsewhere. */
 function hasEmptyList(message: ChatMessage): boolean {
   return isEmptyList(message.tool_calls) || isEmptyList(message.content);
 }

@@ -10,7 +10,7 @@ function sendOn(bodyText: string): string {
 }
 
 describe("a seed beyond 2^53", () => {
-  test("is written on as it came", () => {
+  test("is passed on exactly", () => {
     for (const seed of ["9223372036854775807", "-9223372036854775808", "9007199254740993"]) {
       expect(sendOn(`{${rest},"seed":${seed}}`)).toBe(`{${rest},"seed":${seed}}`);
     }

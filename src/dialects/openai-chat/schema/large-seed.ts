@@ -19,16 +19,16 @@ export function restoreLargeSeed(request: ChatRequest, bodyText: string): ChatRe
 
 const quote = 0x22;
 
-/** What is neither a text nor begins or ends a list or an object says nothing about where a field is. */
-const telling = /["[\]{}]/g;
+/** The characters that decide whether a field belongs to the outermost object. */
+const structural = /["[\]{}]/g;
 
-/** Text of a number field of the outermost object; of the last one, as `JSON.parse` reads it. */
+/** Text of a number field of the outermost object; the last one counts, as for `JSON.parse`. */
 function readRootNumber(json: string, name: string): string | undefined {
   let found: string | undefined;
   let depth = 0;
-  telling.lastIndex = 0;
-  while (telling.test(json)) {
-    const position = telling.lastIndex - 1;
+  structural.lastIndex = 0;
+  while (structural.test(json)) {
+    const position = structural.lastIndex - 1;
     const code = json.charCodeAt(position);
     if (code !== quote) {
       depth += depthChange(code);
@@ -40,7 +40,7 @@ function readRootNumber(json: string, name: string): string | undefined {
       const key: unknown = value === undefined ? undefined : JSON.parse(json.slice(position, end));
       if (key === name) found = value;
     }
-    telling.lastIndex = end;
+    structural.lastIndex = end;
   }
   return found;
 }
@@ -58,7 +58,7 @@ function depthChange(code: number): number {
   }
 }
 
-/** The position after the closing quote. A quote after an odd number of backslashes is text. */
+/** Position after the closing quote. A quote after an odd number of backslashes is escaped. */
 function endOfString(json: string, start: number): number {
   let end = json.indexOf('"', start + 1);
   while (end !== -1) {
@@ -70,12 +70,12 @@ function endOfString(json: string, start: number): number {
   return json.length;
 }
 
-/** What may come behind a text, and where a value begins: searched for, as white space may be long. */
+/** Found by search, because white space before them may be long. */
 const behindText = /[:,\]}]/g;
 const valueBegin = /[-\d"[{tfn]/g;
 const numberText = /[-+.\deE]*/y;
 
-/** The number after a key, "" when another value is there, undefined when the string is no key. */
+/** The number after a key, "" for another value, undefined when the string is no key. */
 function valueAfter(json: string, end: number): string | undefined {
   behindText.lastIndex = end;
   if (behindText.exec(json)?.[0] !== ":") return undefined;
