@@ -10,12 +10,12 @@ function addressOf(peer: string | undefined, forwardedFor: string | null): strin
 }
 
 test.each<[string | undefined, string | null, string]>([
-  // Nobody vouches for the header.
+  // The peer is not trusted.
   ["203.0.113.9", null, "203.0.113.9"],
   ["203.0.113.9", "198.51.100.1", "203.0.113.9"],
   ["203.0.113.9", "10.0.0.1", "203.0.113.9"],
   [undefined, "198.51.100.1", "unknown"],
-  // One proxy, which adds its caller at the end of what that sent.
+  // One proxy, which appends its caller to the header that it received.
   ["10.0.0.1", "203.0.113.9", "203.0.113.9"],
   ["10.0.0.1", "198.51.100.1, 203.0.113.9", "203.0.113.9"],
   ["10.0.0.1", "10.9.9.9,203.0.113.9", "203.0.113.9"],
@@ -25,7 +25,7 @@ test.each<[string | undefined, string | null, string]>([
   ["10.0.0.1", "198.51.100.1, 203.0.113.9, 10.0.0.2, 10.0.0.3", "203.0.113.9"],
   ["10.0.0.1", "10.0.0.4, 10.0.0.3", "10.0.0.4"],
   ["fd00::1", "2001:DB8:0::9, fd00:0::2", "2001:db8::9"],
-  // Forms in which addresses come.
+  // Spellings of addresses.
   ["::ffff:10.0.0.1", "203.0.113.9", "203.0.113.9"],
   ["10.0.0.1", "::ffff:203.0.113.9", "203.0.113.9"],
   ["10.0.0.1", "::ffff:cb00:7109", "203.0.113.9"],
@@ -33,7 +33,7 @@ test.each<[string | undefined, string | null, string]>([
   ["10.0.0.1", "[2001:db8::9]:51234", "2001:db8::9"],
   ["10.0.0.1", "[2001:db8::9]", "2001:db8::9"],
   ["fe80::1%eth0", null, "fe80::1"],
-  // A proxy that does not know: what stands further left is not its word.
+  // A proxy that did not know its peer: the entries further left prove nothing.
   ["10.0.0.1", "203.0.113.9, unknown", "unknown"],
   ["10.0.0.1", "203.0.113.9, junk, 10.0.0.2", "unknown"],
   ["10.0.0.1", "203.0.113.9, 999.1.1.1", "unknown"],
@@ -42,7 +42,7 @@ test.each<[string | undefined, string | null, string]>([
   expect(addressOf(peer, forwardedFor)).toBe(expected);
 });
 
-test("without a trusted peer the header is not even read", () => {
+test("the header of an untrusted peer is not read", () => {
   const read = (): string => {
     throw new Error("was read");
   };
@@ -53,7 +53,7 @@ test("without a trusted peer the header is not even read", () => {
 const proxy = fc.ipV4().map((address) => address.replace(/^\d+/, "10"));
 const stranger = fc.ipV4().filter((address) => !address.startsWith("10."));
 
-test("whatever a caller writes into the header, the address is the one its first proxy saw", () => {
+test("a caller cannot change its address with a header of its own", () => {
   fc.assert(
     fc.property(
       fc.array(fc.oneof(fc.string(), proxy, stranger), { maxLength: 5 }),

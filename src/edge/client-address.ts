@@ -1,13 +1,13 @@
 import { isIP } from "node:net";
 import type { NetworkList } from "../domain/network.ts";
 
-/** Of a caller whose address nobody trustworthy tells; no network contains it. */
+/** Stands for an address that no trusted peer named; no network contains it. */
 export const unknownAddress = "unknown";
 
 /**
- * The address of a request's caller. `x-forwarded-for` is the caller's own text but for the part
- * that trusted proxies have added at its end, so it is read from the right: the first address that
- * is no trusted proxy is the caller. Without a trusted peer the header is not looked at.
+ * The address of a request's caller. Callers can write anything into `x-forwarded-for`, and trusted
+ * proxies append to it, so it is read from the right: the first address that is not a trusted proxy
+ * is the caller. The header of an untrusted peer is ignored.
  */
 export function clientAddress(
   peer: string | undefined,
@@ -22,14 +22,14 @@ export function clientAddress(
     const text = hop.trim();
     if (text === "") continue;
     address = readAddress(text);
-    // A trusted proxy says that it does not know: whatever stands further left is not its word.
+    // The trusted proxy did not know its peer, so the entries further left prove nothing.
     if (address === undefined) return unknownAddress;
     if (!trustedProxies.has(address)) return address;
   }
   return address;
 }
 
-/** An address in the form that network lists compare, without port, brackets and zone. */
+/** The form that network lists compare: without port, brackets and zone. */
 function readAddress(text: string): string | undefined {
   const host = bracketed.exec(text)?.[1] ?? withPort.exec(text)?.[1] ?? text;
   const [address = ""] = host.split("%", 1);
@@ -41,9 +41,9 @@ function readAddress(text: string): string | undefined {
 const bracketed = /^\[([^\]]*)\](?::[0-9]{1,5})?$/;
 const withPort = /^([0-9.]+):[0-9]{1,5}$/;
 
-/** IPv4 as a listener of both versions sees it, `::ffff:10.0.0.1`, is IPv4. */
+/** Turns an IPv4-mapped address, which dual-stack listeners report, into IPv4. */
 function unmapped(address: string): string {
-  // The URL parser writes every spelling of an IPv6 address in the one canonical way.
+  // The URL parser writes every spelling of an IPv6 address in its canonical form.
   const canonical = new URL(`http://[${address}]`).hostname.slice(1, -1);
   const mapped = mappedPattern.exec(canonical);
   if (mapped === null) return canonical;

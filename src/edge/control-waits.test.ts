@@ -32,7 +32,7 @@ type Handle = (call: AdminCall) => Promise<Reply>;
 
 function dispatchTo(handle: Handle, onHandled: (event: HandledRequest) => void = () => {}) {
   const nothing = (): never => {
-    throw new Error("there is no data plane here");
+    throw new Error("this test has no data plane");
   };
   return createDispatch({
     routes: new RouteTable(
@@ -76,7 +76,7 @@ function serve(handle: Dispatch): string {
   return `${listener.url}/admin/v1/slow`;
 }
 
-/** Counts what is asked of the idle timer. */
+/** Records the calls on the idle timer. */
 class CountedConnections implements Connections {
   readonly asked: string[] = [];
   readonly keepAliveHint = "timeout=70";
@@ -120,7 +120,7 @@ test("an answer of the control plane that takes longer than the idle timer arriv
   expect([response.status, await response.text()]).toEqual([200, "{}"]);
 }, 20_000);
 
-test("the idle timer rests while a request is handled, and runs again after it", async () => {
+test("the idle timer is paused while a request is handled, and resumed after it", async () => {
   const connections = new CountedConnections();
   const handle = dispatchTo(() => {
     expect(connections.asked).toEqual(["pause"]);
@@ -133,7 +133,7 @@ test("the idle timer rests while a request is handled, and runs again after it",
   expect(connections.asked).toEqual(["pause", "resume", "pause", "resume"]);
 });
 
-test("while a download is read the idle timer rests until its end; when the reader leaves, its connection is closed", async () => {
+test("the idle timer is paused until a download ends; a reader that leaves closes its connection", async () => {
   const handle = dispatchTo(() =>
     Promise.resolve({ status: 200, headers: {}, body: streamOf(["one", "two"]) }),
   );
@@ -169,7 +169,7 @@ test("a download that fails half way ends as a failure, and its connection is cl
   expect(connections.asked).toEqual(["pause", "cut"]);
 });
 
-test("a reader that pauses for ever is cut off, and the source is told", async () => {
+test("a reader that stops reading is cut off, and the source is cancelled", async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const ends: string[] = [];
   const source = new ReadableStream<Uint8Array>({
@@ -184,7 +184,7 @@ test("a reader that pauses for ever is cut off, and the source is told", async (
   expect(ends).toEqual(["cut"]);
 });
 
-test("a request whose caller leaves is no failure of the gateway", async () => {
+test("a request whose caller disconnects is not a failure of the gateway", async () => {
   const { promise, resolve } = Promise.withResolvers<HandledRequest>();
   const started = Promise.withResolvers<void>();
   const handle: Handle = async ({ signal }) => {

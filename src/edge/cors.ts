@@ -1,6 +1,6 @@
 import type { Reply } from "./replies/reply.ts";
 
-/** Headers that scripts in a browser may read of an answer. */
+/** Response headers that scripts in a browser may read. */
 const exposedHeaders = [
   "x-request-id",
   "x-sluice-served-by",
@@ -21,7 +21,7 @@ const exposedHeaders = [
   "x-ratelimit-reset-tokens",
 ].join(", ");
 
-/** What a browser's page on another origin may do. Keys travel in a header, so no credentials. */
+/** Cross-origin rules for browsers. Keys travel in a header, so credentials are not allowed. */
 export class CorsPolicy {
   readonly #origins: ReadonlySet<string>;
   readonly #allowsAny: boolean;
@@ -31,7 +31,7 @@ export class CorsPolicy {
     this.#allowsAny = this.#origins.has("*");
   }
 
-  /** Headers to add to an answer for this origin; none when it is absent or not allowed. */
+  /** Response headers for this origin; none when it is absent or not allowed. */
   headersFor(origin: string | null): Readonly<Record<string, string>> {
     if (origin === null || !(this.#allowsAny || this.#origins.has(origin))) return {};
     return {
@@ -41,7 +41,7 @@ export class CorsPolicy {
     };
   }
 
-  /** Answers a preflight. SDKs send `x-stainless-*` headers, so the asked-for names are reflected. */
+  /** Answers a preflight. SDKs send `x-stainless-*` headers, so the requested names are reflected. */
   preflight(request: Request, methods: readonly string[]): Reply {
     const allowed = this.headersFor(request.headers.get("origin"));
     const asked = request.headers.get("access-control-request-headers");

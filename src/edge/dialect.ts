@@ -3,14 +3,14 @@ import type { CredentialForm } from "../domain/keys/credential-form.ts";
 import type { ModelEndpoints } from "../snapshot/call.ts";
 
 /**
- * How an API surface speaks where the gateway speaks for itself: what its callers send a key in, and
- * what they read an error from. Each route for calls names one; it decides nothing.
+ * The wire format of an API surface for what the gateway itself reads and writes: the API key and
+ * errors. Each route for calls names one.
  */
 export interface Dialect {
   readonly credential: CredentialForm;
   readonly endpoints: ModelEndpoints;
-  /** An answer that is an error, in JSON. `toBody` of the error has the texts that may be shown. */
+  /** Writes an error as JSON. `error.toBody()` has the texts that callers may see. */
   readonly error: (error: GatewayError) => { readonly status: number; readonly body: string };
-  /** What ends a stream that fails after its 200 was sent; nothing follows it. */
+  /** The last frame of a stream that fails after its 200 was sent. */
   readonly errorFrame: (error: GatewayError) => string;
 }

@@ -5,7 +5,7 @@ export function health(): Reply {
   return textReply(200, "ok\n");
 }
 
-/** `GET /readyz`: new calls may be sent here. The reason for a no is for operators. */
+/** `GET /readyz`: the process accepts new calls. The reason for a 503 is for operators. */
 export function createReadiness(whyNotReady: () => string | undefined): () => Reply {
   return () => {
     const reason = whyNotReady();

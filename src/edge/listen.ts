@@ -2,60 +2,59 @@ import { segmentRoutes, type HandleSent, type SentSegments } from "./dispatch/se
 
 export interface ListenOptions {
   readonly hostname: string;
-  /** 0 takes a free port. */
+  /** 0 selects a free port. */
   readonly port: number;
   /**
-   * How long a connection is kept from one answer to the next request's last header. The first
-   * request's headers have 8 to 12 s, a bound of the runtime's own.
+   * Longest time from an answer to the last header of the next request. The runtime itself bounds
+   * the headers of the first request, to 8 to 12 s.
    */
   readonly idleTimeoutMs: number;
-  /** Whether other processes may listen at the same address; the system deals out connections. */
+  /** Whether other processes may listen at the same address; the kernel balances connections. */
   readonly sharesPort?: boolean;
-  /** Plain paths that are asked for most. */
+  /** Plain paths that get most of the requests. */
   readonly paths?: readonly string[];
   /**
-   * `segments` are those of the path as it was sent, percent-decoded: the address of a `Request` is
-   * what the runtime made of it. Undefined for a path that is empty, has an empty segment, or has
-   * too many of them.
+   * `segments` come from the path as it was sent, percent-decoded; `request.url` is normalised by the
+   * runtime. Undefined for a path that is empty, has an empty segment, or has too many segments.
    */
   handle(
     request: Request,
     connections: Connections,
     segments: SentSegments,
   ): Response | Promise<Response>;
-  /** For failures outside of `handle`, which answers everything itself. */
+  /** For failures outside `handle`, which answers its own. */
   onError(error: unknown): Response;
 }
 
-/** What a listener knows of the connection behind a request. */
+/** Access to the connection of a request. */
 export interface Connections {
-  /** Value of the `keep-alive` header: for how long an idle connection may be used again. */
+  /** Value of the `keep-alive` header: how long an idle connection may be reused. */
   readonly keepAliveHint: string;
   /**
-   * The idle timer belongs to the connection, not to the request: what is paused and never resumed
-   * keeps an idle connection open for ever.
+   * The idle timer belongs to the connection, not to the request: one that is never resumed keeps
+   * an idle connection open for ever.
    */
   pauseIdleTimer(request: Request): void;
   resumeIdleTimer(request: Request): void;
-  /** Closes a connection whose answer broke off, within seconds. */
+  /** Closes the connection of a truncated answer within seconds. */
   cutSoon(request: Request): void;
-  /** Who is at the other end; undefined once it has left. */
+  /** Undefined once the peer has disconnected. */
   peerAddress(request: Request): string | undefined;
 }
 
 export interface Listener {
-  /** Without a slash behind. */
+  /** Without a trailing slash. */
   readonly url: string;
   readonly pendingRequests: number;
   /** Cuts every connection. */
   cut(): Promise<void>;
 }
 
-/** The runtime looks at its timers every four seconds, and is up to as much too early. */
+/** The runtime checks its timers every four seconds, and fires up to four seconds early. */
 const timerStepSeconds = 4;
-/** The most that the runtime takes. */
+/** The longest idle timeout that the runtime accepts. */
 const longestTimerSeconds = 255;
-/** A caller must not take a connection just when it is closed here. */
+/** Keeps callers from reusing a connection in the moment in which it is closed here. */
 const hintMarginSeconds = 5;
 
 /** The only user of `Bun.serve`. */
@@ -75,10 +74,10 @@ export function listen(options: ListenOptions): Listener {
       hostname: options.hostname,
       port: options.port,
       idleTimeout: idleSeconds,
-      // The runtime's own 413 has no body; `read-body` bounds bodies and says what the limit is.
+      // The runtime's own 413 has no body; `read-body` bounds bodies and names the limit.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       development: false,
-      // Outside of development the runtime shares ports; a second gateway must be told instead.
+      // The runtime shares ports by default; a second gateway has to fail instead.
       reusePort: options.sharesPort ?? false,
       fetch: (request) => handle(request, undefined),
       routes: segmentRoutes(options.paths ?? [], handle),
@@ -94,7 +93,7 @@ export function listen(options: ListenOptions): Listener {
   };
 }
 
-/** The runtime does not say which address it could not take. */
+/** Adds the address, which the runtime's own error lacks. */
 function explained<Server>({ hostname, port }: ListenOptions, start: () => Server): Server {
   try {
     return start();

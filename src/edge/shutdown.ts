@@ -1,45 +1,43 @@
-/** For callers to read why their answers end. */
+/** Time for callers to read the errors that end their answers. */
 const lastWordsMs = 1_000;
-/** For calls that were ended or cut to close their accounts. */
+/** Time for calls that were ended to settle. */
 const settleTimeoutMs = 2_000;
 
 export interface DrainSteps {
-  /** How many requests are open, and calls that go on without one. */
+  /** Number of open requests, and of calls that continue without one. */
   readonly openCalls: () => number;
-  /** Whether new calls are still served for a while, so that balancers learn that none should come. */
+  /** Whether new calls are served for `preStopMs` more, until balancers stop sending them. */
   readonly isAnnounced: boolean;
-  /** How long that is. */
   readonly preStopMs: number;
-  /** How long open calls may go on once new ones are refused. */
+  /** How long open calls may continue once new ones are refused. */
   readonly drainTimeoutMs: number;
   /** Ends the calls that still run. */
   readonly endCalls: () => void;
 }
 
-/** How far a process is on its way out: first it says so, then it refuses, then it ends. */
+/** The stages of a shutdown: announced by readiness, then new calls refused, then calls ended. */
 export class Shutdown {
   #stage: "running" | "announced" | "refusing" = "running";
 
-  /** Not ready any more; every answer closes its connection. */
+  /** The process is not ready any more, and every answer closes its connection. */
   get hasBegun(): boolean {
     return this.#stage !== "running";
   }
 
-  /** New calls are refused. */
   get isRefusing(): boolean {
     return this.#stage === "refusing";
   }
 
-  /** Refuses from now on, without waiting for anything. */
+  /** Refuses new calls at once. */
   refuse(): void {
     this.#stage = "refusing";
   }
 
-  /** Resolves when nothing is open any more, or was ended for its time was up. Runs once. */
+  /** Resolves when no call is open, or `drainTimeoutMs` has passed and the rest was ended. Runs once. */
   async drain(steps: DrainSteps): Promise<void> {
     if (this.hasBegun) return;
     this.#stage = "announced";
-    // Connections that are open, and balancers that poll, need a moment to go elsewhere.
+    // Open connections and balancers that poll need time to move to other instances.
     if (steps.isAnnounced && steps.preStopMs > 0) await Bun.sleep(steps.preStopMs);
     this.refuse();
     await untilIdle(steps.openCalls, steps.drainTimeoutMs);
@@ -47,15 +45,14 @@ export class Shutdown {
     await untilIdle(steps.openCalls, lastWordsMs);
   }
 
-  /** Resolves when every account is closed. */
-  settle(openAccounts: () => number): Promise<void> {
-    return untilIdle(openAccounts, settleTimeoutMs);
+  /** Resolves when every call is settled, or after two seconds. */
+  settle(unsettledCalls: () => number): Promise<void> {
+    return untilIdle(unsettledCalls, settleTimeoutMs);
   }
 }
 
 const pollMs = 20;
 
-/** Waits until no call is open any more, at most so long. */
 async function untilIdle(openCalls: () => number, timeoutMs: number): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   while (openCalls() > 0 && performance.now() < deadline) await Bun.sleep(pollMs);

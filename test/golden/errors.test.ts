@@ -209,22 +209,10 @@ describe("an error", () => {
   });
 });
 
-test("a refused method is answered with the methods that are taken", async () => {
-  const response = await gateway.post("/v1/models", {});
-  expect(response.headers.get("allow")).toBe("GET, OPTIONS");
-});
-
 test("a key that is refused is never repeated in full", async () => {
   const secret = "sk-live-0123456789abcdefghij";
   const response = await fetch(`${gateway.url}/v1/models`, {
     headers: { authorization: `Bearer ${secret}` },
   });
   expect(await response.text()).not.toContain(secret.slice(8, -4));
-});
-
-test("a charset behind the content type is accepted", async () => {
-  const response = await gateway.post(chat, requests.text, {
-    headers: { "content-type": "application/json; charset=utf-8" },
-  });
-  expect(response.status).toBe(200);
 });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
+import { errorShapeProblem } from "./error-shape.ts";
 import { RawConnection, type RawAnswer } from "./raw-connection.ts";
 
 /** How long connections are kept for their next request, and what that must not prolong. */
@@ -66,6 +67,8 @@ describe("with the default idle time", () => {
     ]);
     const statuses = [undefined, undefined, 408, 408, 401, 413];
     expect(ends.map((answer) => answer?.status)).toEqual(statuses);
+    const [, , late] = ends;
+    expect(errorShapeProblem(late?.headers ?? new Headers(), late?.body ?? "")).toBeUndefined();
     // All above is over within 12 s, as idle connections would be at an idle time of 10 s.
     await Bun.sleep(4_500);
     for (const connection of kept) {

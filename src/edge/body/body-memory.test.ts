@@ -33,7 +33,7 @@ function start() {
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test("what fits is taken at once; what is given back lets in the next", async () => {
+test("memory that is free is taken at once; memory that is given back admits the next", async () => {
   const { memory, granted, open, grow } = start();
   const [one, two, three] = [open("a"), open("b"), open("c")];
   void grow(one, 60, "one");
@@ -48,7 +48,7 @@ test("what fits is taken at once; what is given back lets in the next", async ()
   expect(memory.heldBytes).toBe(0);
 });
 
-test("a key that is at its own limit waits alone", async () => {
+test("a key at its own limit does not hold up other keys", async () => {
   const { granted, open, grow } = start();
   const first = open("a");
   void grow(first, 60, "a1");
@@ -60,7 +60,7 @@ test("a key that is at its own limit waits alone", async () => {
   expect(granted).toEqual(["a1", "b1", "a2"]);
 });
 
-test("keys take turns, and who comes later does not get in front", async () => {
+test("keys take turns, and a later body does not overtake", async () => {
   const { granted, open, grow } = start();
   const [one, two] = [open("x"), open("y")];
   void grow(one, 50, "x");
@@ -76,7 +76,7 @@ test("keys take turns, and who comes later does not get in front", async () => {
   expect(granted).toEqual(["x", "y", "a1", "b1"]);
 });
 
-test("who waits too long, or finds the queue full, gets 503 and a time to come back", async () => {
+test("a body that waits too long, or finds the queue full, gets 503 with a retry-after", async () => {
   const { clock, memory, open, grow } = start();
   void grow(open("x"), 60, "x");
   void grow(open("y"), 40, "y");
@@ -125,7 +125,7 @@ test("smaller bodies pass one that waits, up to its own size, and no more", asyn
   expect(granted).toEqual(["x", "y", "b", "c", "a"]);
 });
 
-test("what passes one that waits is counted, so that it does not wait for ever", async () => {
+test("bodies that pass one that waits are counted, and it does not wait for ever", async () => {
   const { granted, open, grow } = start();
   void grow(open("x"), 60, "x");
   void grow(open("a"), 50, "a");

@@ -1,51 +1,49 @@
 import type { Clock } from "../../domain/clock.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 
-/** How much the bodies of requests may hold that have no answer yet. */
+/** How much memory the bodies of unanswered requests may hold. */
 export interface BodyMemoryLimits {
-  /** All of them together. */
+  /** All bodies together. */
   readonly bodyMemoryBytes: number;
-  /** Those of one owner. */
+  /** The bodies of one owner. */
   readonly bodyMemoryPerKeyBytes: number;
-  /** How long a body waits, unread, for memory that others hold. */
+  /** How long a body waits, unread, for memory. */
   readonly bodyMemoryWaitMs: number;
   /** How many bodies wait at once. */
   readonly bodyMemoryQueue: number;
 }
 
-/** What one body holds. */
+/** The memory of one body. */
 export interface BodyHold {
   /**
    * Takes the most that the body may need: at once, or when there is room. A second call does
-   * nothing: a body that held a part and waited for more could wait for others that do the same.
+   * nothing: bodies that hold a part and wait for more could wait for each other.
    * Throws 503, or the reason of the request's signal.
    */
   reserve(bytes: number): void | Promise<void>;
-  /** Gives back what is beyond this. */
+  /** Gives back the rest. */
   shrinkTo(bytes: number): void;
-  /** Gives everything back. */
   release(): void;
 }
 
-/** Whose body it is. */
 export interface BodyOwner {
   readonly name: string;
-  /** Its signal ends a wait. */
+  /** Its abort ends a wait. */
   readonly request: Pick<Request, "signal">;
 }
 
 /**
  * Counts the memory of large bodies. A body that does not fit waits, unread, until others give
- * something back: owners in turn, the bodies of one owner in the order in which they came. While
- * the first of them waits, smaller ones that fit may pass it, up to its own size in all.
+ * memory back: owners in turn, the bodies of one owner in order of arrival. While the first body
+ * waits, smaller ones that fit may pass it, up to its own size in total.
  */
 export class BodyMemory {
   readonly #clock: Pick<Clock, "schedule">;
-  /** Those who hold or wait for something; whose turn is next comes first. */
+  /** Owners that hold or wait for memory, the next in turn first. */
   readonly #accounts = new Map<string, Account>();
   #heldBytes = 0;
   #waiting = 0;
-  /** The first that waits for what other owners hold. */
+  /** The first body that waits for memory of other owners. */
   #first: Waiter | undefined;
 
   constructor(clock: Pick<Clock, "schedule">) {
@@ -94,7 +92,7 @@ export class BodyMemory {
     return true;
   }
 
-  /** Whether it need not wait behind the first. */
+  /** Whether the body may pass the first that waits. */
   #mayPass({ bytes }: Wanted): boolean {
     return this.#first === undefined || bytes <= this.#first.passableBytes;
   }
@@ -142,7 +140,7 @@ export class BodyMemory {
 
   #give(name: string, bytes: number): void {
     const account = this.#accounts.get(name);
-    if (account === undefined) throw new Error("nothing was taken that could be given back");
+    if (account === undefined) throw new Error("the owner holds no memory");
     account.heldBytes -= bytes;
     this.#heldBytes -= bytes;
     this.#forget(name, account);
@@ -156,7 +154,7 @@ export class BodyMemory {
   /** One body of each owner in turn, as long as there is room for the next. */
   #letIn(): void {
     this.#first = undefined;
-    // Who got something goes to the end of the map, and is met again there.
+    // An owner that got memory moves to the end of the map, where this loop meets it again.
     for (const [name, account] of this.#accounts) {
       const [waiter] = account.waiters;
       if (waiter === undefined) continue;
@@ -188,12 +186,12 @@ interface Account {
 interface Wanted {
   readonly bytes: number;
   readonly limits: BodyMemoryLimits;
-  /** Told in the moment in which it is taken. */
+  /** Called synchronously when the memory is taken. */
   readonly onTaken: () => void;
 }
 
 interface Waiter extends Wanted {
-  /** How much smaller bodies may still take while it is the first. */
+  /** How much smaller bodies may still take while this one is the first. */
   passableBytes: number;
   grant(): void;
 }
@@ -208,7 +206,7 @@ function memoryFull(): GatewayError {
     headers: {
       "retry-after": String(retryAfterMs / 1_000),
       "retry-after-ms": String(retryAfterMs),
-      // What was not read of the body must not be taken for the next request.
+      // The unread rest of the body must not be parsed as the next request.
       connection: "close",
     },
     explanation: {

@@ -10,13 +10,13 @@ import { joinChunks } from "../../domain/chat/join-chunks.ts";
 
 export interface DecompressionLimits {
   readonly decompressedLimitBytes: number;
-  /** Most bytes of output for one of input; output up to `freeBytes` may be any number. */
+  /** Most bytes of output for one of input; not applied to output up to `freeBytes`. */
   readonly decompressionRatio: number;
 }
 
-/** Of so little a high ratio does no harm, and short bodies that repeat themselves have one. */
+/** Small outputs do no harm, and short repetitive bodies have a high ratio. */
 const freeBytes = 1024 * 1024;
-/** Output comes in pieces of this size, each in a turn of the event loop of its own. */
+/** Size of a piece of output; each has its own turn of the event loop. */
 const pieceBytes = 128 * 1024;
 
 type NewDecompressor = () => Transform;
@@ -29,12 +29,12 @@ const decompressors: ReadonlyMap<string, NewDecompressor> = new Map<string, NewD
   ["zstd", () => createZstdDecompress({ chunkSize: pieceBytes })],
 ]);
 
-/** Told of each piece before the next is made; ends the work by throwing. */
+/** Called with each piece before the next is made; throws to stop. */
 type OnPiece = (piece: Uint8Array) => void | Promise<void>;
 
 /**
- * Undoes one content encoding, off the main thread and piece by piece, and gives up at the first
- * byte that is too much. Throws 400, 413 or 415, and what `onPiece` throws.
+ * Decodes one content encoding off the main thread, piece by piece, and stops at the first byte over
+ * a limit. Throws 400, 413 or 415, and errors of `onPiece`.
  */
 export async function decompress(
   { body, encoding }: { readonly body: Uint8Array; readonly encoding: string },
@@ -64,13 +64,13 @@ export async function decompress(
   return joinChunks(pieces, size);
 }
 
-/** Most bytes that so many compressed ones are let to expand to. */
+/** The size to which a compressed body may expand. */
 export function mostExpandedBytes(wireBytes: number, limits: DecompressionLimits): number {
   const ratioBytes = Math.max(freeBytes, wireBytes * limits.decompressionRatio);
   return Math.min(limits.decompressedLimitBytes, ratioBytes);
 }
 
-/** Throws for an output that is too large for the input. */
+/** Returns a check that throws 413 for an output too large for the input. */
 function limitOf(wireBytes: number, limits: DecompressionLimits): (size: number) => void {
   const { decompressedLimitBytes: limit, decompressionRatio: ratio } = limits;
   const mostBytes = mostExpandedBytes(wireBytes, limits);
@@ -88,7 +88,7 @@ function limitOf(wireBytes: number, limits: DecompressionLimits): (size: number)
   };
 }
 
-/** Errors of zlib, brotli and zstd have a code; those of `onPiece` are errors for callers. */
+/** Errors of zlib, brotli and zstd have a `code`; `onPiece` throws a `GatewayError`. */
 function isOfDecompressor(error: unknown): boolean {
   return error instanceof Error && "code" in error && !(error instanceof GatewayError);
 }

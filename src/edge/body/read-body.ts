@@ -9,25 +9,23 @@ import { decompress, mostExpandedBytes, type DecompressionLimits } from "./decom
 export interface BodyLimits extends DecompressionLimits, JsonLimits, BodyMemoryLimits {
   /** As sent on the wire. */
   readonly bodyLimitBytes: number;
-  /** For the whole body: an idle timer does not bound a body that dribbles. */
+  /** For the whole body: an idle timer does not bound a body that trickles in. */
   readonly bodyTimeoutMs: number;
 }
 
-/** Whether a request brings anything that could be a body. */
 export function hasBody({ body, headers }: Request): boolean {
   return body !== null && headers.get("content-length") !== "0";
 }
 
 /**
- * A body that takes no more than this holds no memory that others could wait for, and never waits:
- * the number of calls bounds such bodies.
+ * Bodies up to this size are not counted in `BodyMemory` and never wait; the number of calls bounds
+ * them.
  */
 const smallBytes = oneTurnBytes;
 
 /**
- * Reads a JSON request body as bytes, decompressed and within the bounds of what a parser may be
- * given. Throws 400, 408, 413, 415 or 503, and the reason of the request's signal when its
- * connection ends with it.
+ * Reads a JSON request body as bytes, decompressed and within the limits for parsing. Throws 400,
+ * 408, 413, 415 or 503, and the reason of the request's signal when the connection closes.
  */
 export async function readBody(
   request: Request,
@@ -73,8 +71,8 @@ async function readEncoded(
 }
 
 /**
- * Bodies up to this many times the limit are read and thrown away before they are refused: a
- * client that is still writing when the connection closes never sees the answer.
+ * Bodies up to this many times the limit are read and discarded before they are refused: a client
+ * that is still writing when the connection closes never sees the answer.
  */
 const discardFactor = 4;
 const discardTimeoutMs = 5_000;
@@ -89,16 +87,15 @@ async function refuseLong(
   if (length > discardFactor * bodyLimitBytes || body === null) {
     return tooLarge(bodyLimitBytes, length, closeConnection);
   }
-  const patience = { ...limits, bodyTimeoutMs: Math.min(discardTimeoutMs, bodyTimeoutMs) };
+  const timeouts = { bodyTimeoutMs: Math.min(discardTimeoutMs, bodyTimeoutMs) };
   try {
-    await withDeadline(() => discard(body), request, patience);
+    await withDeadline(() => discard(body), request, timeouts);
     return tooLarge(bodyLimitBytes, length, {});
   } catch {
     return tooLarge(bodyLimitBytes, length, closeConnection);
   }
 }
 
-/** Reads as much as was declared, and keeps nothing of it. */
 async function discard(body: ReadableStream<Uint8Array>): Promise<void> {
   for await (const chunk of body) releaseBytes(chunk);
 }
@@ -132,7 +129,7 @@ async function readBytes(
   if (body === null) return new Uint8Array(0);
   const { bodyLimitBytes: limitBytes } = limits;
   if (length !== undefined && length <= smallBytes) {
-    // The runtime reads fastest what it reads as a whole; what it holds meanwhile is not seen.
+    // The runtime reads a whole body fastest, but does not report progress.
     return withDeadline(() => request.bytes(), request, limits);
   }
   if (length !== undefined) {
@@ -146,7 +143,7 @@ async function readBytes(
   return withDeadline(read, request, limits);
 }
 
-/** Reads no further than `onChunk` lets it: the sender then waits too. */
+/** Awaits `onChunk` before it reads on, which holds back the sender. */
 async function readChunks(
   body: ReadableStream<Uint8Array>,
   limitBytes: number,
@@ -168,16 +165,16 @@ async function readChunks(
 }
 
 /**
- * What came in one packet with the end of the body is read by the runtime after this turn of the
- * loop. A second request, trailers or an empty line make it end the connection: nobody would get the
- * answer to what the body asks for, so it must not be begun.
+ * Bytes in the same packet as the end of the body are parsed by the runtime after this turn of the
+ * loop. A second request, trailers or an empty line make it close the connection; a call without a
+ * reader must not start.
  */
 async function untilPacketIsRead({ signal }: Request): Promise<void> {
   await nextTurn();
   signal.throwIfAborted();
 }
 
-/** Waits with no deadline, then begins a new one: a wait for memory is not the sender's fault. */
+/** Suspends the deadline during a wait for memory, which is not the sender's fault. */
 type RestartDeadline = (wait: void | Promise<void>) => void | Promise<void>;
 
 function withDeadline<Read>(
@@ -231,5 +228,5 @@ function tooLarge(
   });
 }
 
-/** What is left of the body on the connection must not be taken for the next request. */
+/** The unread rest of the body must not be parsed as the next request. */
 const closeConnection = { connection: "close" } as const;

@@ -17,7 +17,7 @@ function refusalOf(body: string | Uint8Array): GatewayError {
   throw new Error("was not refused");
 }
 
-test("JSON without traps is read as JSON is", () => {
+test("unambiguous JSON is read as JSON.parse reads it", () => {
   const values = fc.jsonValue({ maxDepth: 8 }).filter((value) => !hasProto(value));
   fc.assert(
     fc.property(values, fc.constantFrom(undefined, 2), (value, indent) => {
@@ -94,7 +94,7 @@ test("bytes that are not UTF-8 are refused", () => {
   expect(refusalOf(Uint8Array.of(0x22, 0xc3, 0x28, 0x22)).status).toBe(400);
 });
 
-test("whatever comes, it is a value or a refusal, in one walk", () => {
+test("any text gives a value or a refusal, in one scan", () => {
   fc.assert(
     fc.property(
       fc.array(fc.constantFrom("{", "}", "[", "]", ",", ":", '"', "\\", "a", "1")),

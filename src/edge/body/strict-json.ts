@@ -1,9 +1,8 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 
 /**
- * Parses a JSON body of the control plane. Refuses, with 400, what two readers could understand
- * differently: duplicate keys, `__proto__`, text that is not Unicode. How deep and how much it is must
- * be bounded already.
+ * Parses a JSON body of the control plane. Refuses with 400 what parsers read differently: duplicate
+ * keys, `__proto__`, text that is not Unicode. Depth and size must be bounded already.
  */
 export function parseStrictJson(bytes: Uint8Array): unknown {
   const text = decode(bytes);
@@ -35,8 +34,7 @@ const closeBrace = 0x7d;
 type OpenValue = Set<string> | undefined;
 
 /**
- * Walks once over a JSON text, without recursion, before a parser sees it. Of text that is no JSON
- * it may let anything through: the parser refuses that.
+ * Scans a JSON text once, without recursion. Text that is not JSON may pass: the parser refuses it.
  */
 function inspect(text: string): void {
   const open: OpenValue[] = [];
@@ -70,7 +68,7 @@ function inspect(text: string): void {
   }
 }
 
-/** Position of the quote that closes the string which one at `start` opens. */
+/** Position of the quote that closes the string opened at `start`. */
 function endOfString(text: string, start: number): number {
   for (let position = start + 1; position < text.length; position += 1) {
     const code = text.charCodeAt(position);
@@ -80,7 +78,7 @@ function endOfString(text: string, start: number): number {
   throw notJson(undefined);
 }
 
-/** Half of a surrogate pair, written as an escape, would be another text once it is stored. */
+/** An escaped half of a surrogate pair would change when it is stored. */
 function requireUnicode(literal: string): void {
   if (!/\\u[dD]/.test(literal) || readString(literal).isWellFormed()) return;
   throw notJson(undefined);

@@ -1,13 +1,13 @@
 import type { StreamEnd } from "../replies/event-stream.ts";
 
 export interface WatchOptions {
-  /** How long a reader may leave what was written unread. */
+  /** How long a reader may leave a written chunk unread. */
   readonly unreadTimeoutMs: number;
-  /** Told once: when all was handed over, the reader left or was cut off, or the source failed. */
+  /** Called once: after the last chunk, when the reader left or was cut off, or the source failed. */
   readonly onEnd: (end: StreamEnd) => void;
 }
 
-/** The same bytes, no faster than they are read; says when it is over, however it ends. */
+/** Passes a body on with back-pressure, cuts off readers that stall, and reports the end. */
 export function watchedBody(
   body: ReadableStream<Uint8Array>,
   { unreadTimeoutMs, onEnd }: WatchOptions,

@@ -9,16 +9,16 @@ import type { AnonymousAdminCall, Route } from "./route.ts";
 export type AdminRoute = Extract<Route, { access: "anonymous" | "principal" }>;
 type PrincipalRoute = Extract<Route, { access: "principal" }>;
 
-/** No request of the control plane needs more. */
+/** Enough for every request of the control plane. */
 const most = {
   bodyBytes: 1_048_576,
   depth: 32,
   memoryBytes: 64 * 1_048_576,
-  /** Of all bodies from one address. */
+  /** For all bodies from one address. */
   memoryPerAddressBytes: 8 * 1_048_576,
 } as const;
 
-/** Limits of bodies on the admin listener: those of the data plane, within its own. */
+/** Limits of bodies on the admin listener: the configured ones, capped. */
 export function adminBodyLimits(limits: BodyLimits): BodyLimits {
   return {
     ...limits,
@@ -31,8 +31,8 @@ export function adminBodyLimits(limits: BodyLimits): BodyLimits {
 }
 
 /**
- * Headers of every answer of the admin listener, errors included. Answers are about one principal,
- * so no cache may keep them, and a browser that is led to them must run and embed nothing.
+ * Adds the headers of every answer of the admin listener, errors included. Answers belong to one
+ * principal, so caches must not store them, and browsers must neither run nor embed them.
  */
 export function securedReply(reply: Reply): Reply {
   return {
@@ -49,11 +49,11 @@ export function securedReply(reply: Reply): Reply {
 
 interface AdminArrival {
   readonly gate: AdminGate;
-  /** Told who it is, for what is kept of a refusal later on. */
+  /** Called once the principal is known, which refusals record. */
   readonly onKnown: (principal: Principal) => void;
 }
 
-/** Finds out who asks and whether the role and the token's scopes allow it, then handles. */
+/** Identifies the principal, checks its role and scopes, then handles the request. */
 export async function handleAdmin(
   route: AdminRoute,
   call: AnonymousAdminCall,

@@ -1,15 +1,15 @@
 import type { Principal } from "../../domain/accounts/user.ts";
 
-/** A request of the control plane before anybody is known to have sent it. */
+/** A request of the control plane before it is authenticated. */
 export interface AdminRequest {
   readonly request: Request;
   /** Network address of the caller, as far as proxies are trusted. */
   readonly address: string;
 }
 
-/** Who may come in to the control plane; `control/sign-in` decides. */
+/** Access to the control plane; implemented by `control/sign-in`. */
 export interface AdminGate {
-  /** Throws 421 for a host, without port, to which the listener does not answer. */
+  /** Throws 421 for an unknown host; `host` has no port. */
   checkHost(host: string): void;
   /**
    * The principal of a session or a token. Throws 401 without one, 403 for a wrong origin or a

@@ -19,24 +19,24 @@ export interface DispatchOptions {
   readonly clock: Clock;
   readonly newRequestId: () => string;
   readonly snapshot: () => Snapshot;
-  /** Asked once for each dialect. */
+  /** Called once for each dialect. */
   readonly authenticate: (form: CredentialForm) => Authenticate;
   /** Counts a request of a key before its body is read. Throws 429. */
   readonly count?: CountArrival | undefined;
-  /** Needed where routes of the control plane are served. */
+  /** Required for routes of the control plane. */
   readonly gate?: AdminGate | undefined;
   /** Read for each request: a reload changes it. */
   readonly edge: () => EdgeSettings;
-  /** Whether every answer closes its connection, so that callers go elsewhere. */
+  /** Whether every answer closes its connection, which moves callers to other instances. */
   readonly isEnding: () => boolean;
   /** Whether new calls are refused. */
   readonly isDraining: () => boolean;
-  /** Where there may be too much to do. */
+  /** Set where calls are shed under overload. */
   readonly overload?: Overload | undefined;
   readonly onHandled: (event: HandledRequest) => void;
 }
 
-/** Throws 401, 403 or 503. The address is asked for only when the key is bound to networks. */
+/** Throws 401, 403 or 503. Reads the address only when the key is bound to networks. */
 export type Authenticate = (
   text: string,
   environment: Environment,
@@ -53,22 +53,22 @@ export interface EdgeSettings {
   readonly cors: CorsPolicy;
   readonly bodyLimits: BodyLimits;
   readonly maxHeaders: number;
-  /** Whose `x-forwarded-for` is believed. */
+  /** Peers whose `x-forwarded-for` is used. */
   readonly trustedProxies: NetworkList;
 }
 
-/** What the log and the metrics learn of a request. */
+/** A finished request, for the log and the metrics. */
 export interface HandledRequest {
   readonly id: string;
   readonly method: string;
-  /** Path of the route's row, or `other`: few values, whatever callers send. */
+  /** Path of the route, or `other`: a bounded set of values. */
   readonly route: string;
   readonly status: number;
   readonly durationMs: number;
   /** Present when the answer is an error. */
   readonly error: GatewayError | undefined;
-  /** Present when the gateway itself refused and says why, with the caller as far as it is known. */
+  /** Present when the gateway itself refused, with the caller as far as it is known. */
   readonly refusal: Refusal | undefined;
-  /** Whose refusals come so fast that they are made once and sent again as they are. */
+  /** Set for a refusal that was prepared once and sent again. */
   readonly repeatedOf: "key" | "address" | undefined;
 }

@@ -23,10 +23,10 @@ import { Surfaces } from "./surfaces.ts";
 import { closingUnread, toResponse } from "../replies/to-response.ts";
 import { watchedBody } from "../body/watched-body.ts";
 
-/** What needs no wait is answered at once, so that a refusal costs as little as it can. */
+/** Answers synchronously where nothing has to be awaited, which keeps refusals cheap. */
 export type Dispatch = ListenOptions["handle"];
 
-/** The way of every request: find its route, check who calls, handle, answer, report. */
+/** Handles every request: route, authenticate, handle, answer, report. */
 export function createDispatch(options: DispatchOptions): Dispatch {
   requireGate(options);
   const isAdmin = options.routes.listener === "admin";
@@ -83,8 +83,8 @@ function finish(reply: Reply, context: RequestContext): Response {
   const { status } = reply;
   const durationMs = options.clock.monotonic() - context.receivedAt;
   const at = options.clock.now();
-  const isTold = error !== undefined && context.isExplained;
-  const refusal = isTold ? refusalOf({ id, at, error, caller, accountId }) : undefined;
+  const isExplained = error !== undefined && context.isExplained;
+  const refusal = isExplained ? refusalOf({ id, at, error, caller, accountId }) : undefined;
   const { method } = request;
   options.onHandled({ id, method, route, status, durationMs, error, refusal, repeatedOf });
   const isEnding = options.isEnding();
@@ -93,10 +93,10 @@ function finish(reply: Reply, context: RequestContext): Response {
 }
 
 function requireGate({ routes, gate }: DispatchOptions): void {
-  const needy = routes.routes.find(
+  const guarded = routes.routes.find(
     ({ access }) => access === "anonymous" || access === "principal",
   );
-  if (needy !== undefined && gate === undefined) throw new Error(`${needy.path} needs a gate`);
+  if (guarded !== undefined && gate === undefined) throw new Error(`${guarded.path} needs a gate`);
 }
 
 function handle(context: RequestContext, segments: SentSegments): Reply | Promise<Reply> {
@@ -132,7 +132,7 @@ interface ControlRequest {
   readonly match: RouteMatch;
 }
 
-/** How long somebody who downloads may pause. */
+/** How long the reader of a download may pause. */
 const unreadTimeoutMs = 5 * 60_000;
 
 async function handleControl({ context, route, call, match }: ControlRequest): Promise<Reply> {
@@ -145,7 +145,7 @@ async function handleControl({ context, route, call, match }: ControlRequest): P
     query: queryOf(request.url),
     readBody: () => readBodyOf(context),
   };
-  // The idle timer would cut erasures, verifications of the audit and downloads that pause.
+  // The idle timer would cut erasures, audit verifications and downloads that pause.
   connections.pauseIdleTimer(request);
   let isStreamed = false;
   try {

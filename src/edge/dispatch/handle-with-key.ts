@@ -54,7 +54,7 @@ export function handleWithKey(keyed: KeyedRequest): Reply | Promise<Reply> {
   });
 }
 
-/** Counts a request and goes on; who is refused again in the same second gets the same answer. */
+/** Counts a request, then continues; a key refused again in the same second gets the same answer. */
 function countThen(
   keyed: KeyedRequest,
   known: ArrivingRequest,
@@ -107,7 +107,7 @@ async function serve(
   known: Pick<KeyCall, "caller" | "environment" | "snapshot" | "counted">,
 ): Promise<Reply> {
   const { request, connections } = context;
-  // The idle timer would cut long answers; the pipeline's own deadlines hold from here.
+  // The idle timer would cut long answers; the deadlines of the call apply from here.
   connections.pauseIdleTimer(request);
   let isStreamed = false;
   try {

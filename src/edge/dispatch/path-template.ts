@@ -2,11 +2,11 @@ import type { Route } from "./route.ts";
 
 export type PathParameters = Readonly<Record<string, string>>;
 
-/** Paths with names in braces, such as `/keys/{id}/rotate`. Each stands for one whole segment. */
+/** Paths with parameters, such as `/keys/{id}/rotate`. A parameter is one whole segment. */
 export class PathTemplate {
-  /** Routes of this shape, whatever they call the parameters. */
+  /** Routes of this shape; their parameters may have different names. */
   readonly routes: Route[] = [];
-  /** The shape itself; where two fit a path, the smaller one has a literal segment earlier. */
+  /** The shape; of two that match a path, the smaller one has the earlier literal segment. */
   readonly order: string;
   /** Undefined for a parameter. */
   readonly #literals: readonly (string | undefined)[];
@@ -14,11 +14,11 @@ export class PathTemplate {
   constructor(path: string) {
     const segments = path.split("/");
     this.#literals = segments.map((segment) => (isParameter(segment) ? undefined : segment));
-    // No literal segment has a tilde in front, which is the last printable character.
+    // A tilde is the last printable ASCII character, and no literal segment begins with one.
     this.order = this.#literals.map((literal) => literal ?? "~").join("/");
   }
 
-  /** What stands in place of the parameters, percent-decoded; undefined when the path differs. */
+  /** Values of the parameters, percent-decoded; undefined when the path does not match. */
   match(segments: readonly string[]): readonly string[] | undefined {
     if (segments.length !== this.#literals.length) return undefined;
     const values: string[] = [];
@@ -35,7 +35,7 @@ export class PathTemplate {
     return values;
   }
 
-  /** The values by the names that a route of this shape gives them. */
+  /** The values by the names in the route's own path. */
   parameters(path: string, values: readonly string[]): PathParameters {
     const names = path.split("/").filter(isParameter);
     return Object.fromEntries(names.map((name, index) => [name.slice(1, -1), values[index] ?? ""]));
@@ -46,7 +46,7 @@ function isParameter(segment: string): boolean {
   return segment.startsWith("{") && segment.endsWith("}");
 }
 
-/** Undefined for what names nothing: an empty segment or broken encoding. */
+/** Undefined for an empty segment and for broken percent-encoding. */
 export function decodeSegment(segment: string): string | undefined {
   if (segment === "") return undefined;
   try {

@@ -9,7 +9,7 @@ import { hasBody, readBody } from "../body/read-body.ts";
 import type { PublicCall } from "./route.ts";
 import type { Surface, Surfaces } from "./surfaces.ts";
 
-/** One request on its way through the dispatch. */
+/** The state of one request in the dispatch. */
 export interface RequestContext {
   readonly options: DispatchOptions;
   readonly surfaces: Surfaces;
@@ -20,24 +20,24 @@ export interface RequestContext {
   readonly connections: Connections;
   readonly id: string;
   readonly receivedAt: number;
-  /** Set once the route is known; the report needs it also when a later step fails. */
+  /** Path of the route; `other` until it is known. */
   route: string;
-  /** Of a route that takes a key, once it is known. */
+  /** Set for a route that takes a key. */
   surface: Surface | undefined;
-  /** Set once it is known. */
+  /** Set once the key is authenticated. */
   caller: Caller | undefined;
-  /** Of who is signed in, once it is known. */
+  /** Account of the principal, once it is identified. */
   accountId: string | undefined;
-  /** What it holds, once it is read; given back when the answer is made. */
+  /** Memory of the body, released when the answer is made. */
   body: BodyHold | undefined;
-  /** Set when the answer is one. */
+  /** Set when the answer is an error. */
   error: GatewayError | undefined;
-  /** False for an error of which nothing is kept. */
+  /** False for a refusal that is not recorded. */
   isExplained: boolean;
   repeatedOf: HandledRequest["repeatedOf"];
 }
 
-/** Made when it is needed, and not before: the signal is the dear part of a request. */
+/** Made as late as possible: the signal is the expensive part of a request. */
 export function callOf({ id, request, receivedAt }: RequestContext, parameter: string): PublicCall {
   return { id, request, signal: request.signal, receivedAt, parameter };
 }

@@ -1,20 +1,20 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { SentSegments } from "./segment-routes.ts";
 
-/** Where a request goes, read without building a URL: `Host` is the caller's text. */
+/** Where a request goes, read without building a URL: callers write `Host` themselves. */
 export interface RequestTarget {
   /** Host name in lower case, without port. */
   readonly host: string;
   /** Path as sent, percent-encoding kept, without query. */
   readonly path: string;
-  /** Whether a segment of the path has an encoded slash: only names of models may. */
+  /** Whether a segment of the path has an encoded slash, which only names of models may have. */
   readonly hasEncodedSlash: boolean;
 }
 
 /**
- * Refuses what the runtime's HTTP parser lets through and must not reach a handler: ambiguous
- * messages are how requests are smuggled past a proxy in front. So are paths that two readers
- * understand differently: `segments` are those of the path as it was sent (see `ListenOptions`).
+ * Refuses messages and paths that the runtime accepts but a proxy in front may read differently,
+ * which is how requests are smuggled. `segments` come from the path as it was sent (see
+ * `ListenOptions`).
  */
 export function readTarget(
   request: Request,
@@ -42,21 +42,21 @@ export function readTarget(
   };
 }
 
-/** What stands behind the path; of the fragment a client must not send, nothing. */
+/** The query, without a fragment, which clients must not send. */
 export function queryOf(url: string): URLSearchParams {
   const [whole = ""] = url.split("#", 1);
   const start = whole.indexOf("?");
   return new URLSearchParams(start === -1 ? "" : whole.slice(start + 1));
 }
 
-/** For a path whose encoded slash is not within the name of a model. */
+/** For an encoded slash outside the name of a model. */
 export function encodedSlash(): GatewayError {
   return badRequest("The path of the request has an encoded slash.");
 }
 
 /**
- * A proxy may compare the path as it was sent with its rules, where the runtime has resolved dots,
- * turned backslashes and dropped what follows a `#`.
+ * A proxy may apply its rules to the path as it was sent, while the runtime resolves dots, turns
+ * backslashes and drops everything from a `#` on.
  */
 function refuseAmbiguousPath(path: string, segments: SentSegments): void {
   if (segments === undefined) {
@@ -93,7 +93,7 @@ function refuseBody(request: Request): void {
   }
 }
 
-/** As it was sent, without query. */
+/** The path without query and fragment. */
 export function pathOf(url: string): string {
   const scheme = url.indexOf("://");
   const start = scheme === -1 ? 0 : url.indexOf("/", scheme + 3);

@@ -5,13 +5,13 @@ import { unknownUrl, wrongMethod } from "../replies/route-refusal.ts";
 
 export interface RouteMatch {
   readonly route: Route;
-  /** What stands in place of a trailing `*`; else empty. */
+  /** The value of a trailing `*`, or an empty text. */
   readonly parameter: string;
   /** By the names in the braces of the route's path. */
   readonly parameters: PathParameters;
 }
 
-/** Whose paths they are: base URLs of data-plane clients come in variants that are tolerated. */
+/** On `data`, variants of base URLs are accepted: without or with a doubled `/v1`. */
 export type ListenerKind = "data" | "admin";
 
 /** Finds the route of a path: exact ones first, then prefixes, then templates. */
@@ -45,29 +45,29 @@ export class RouteTable {
     return { route, parameter: found.parameter, parameters };
   }
 
-  /** Of the routes at a path, whatever the method; undefined: nothing there takes a key. */
+  /** The dialect of the routes at a path; undefined when none there takes a key. */
   dialectAt(path: string): Dialect | undefined {
     const [route] = this.#find(path).routes;
     return route?.access === "key" ? route.dialect : undefined;
   }
 
-  /** Those without parameters. */
+  /** The paths without parameters. */
   get plainPaths(): readonly string[] {
     return this.routes.map(({ path }) => path).filter((path) => !/[{*]/.test(path));
   }
 
-  /** Whether the path ends in a name that may have slashes. */
+  /** Whether the path ends in a parameter that may have slashes. */
   takesSlash(path: string): boolean {
     return this.#find(path).parameter !== "";
   }
 
-  /** Methods for an answer to OPTIONS; empty when nothing has this path. */
+  /** Methods for an answer to OPTIONS; empty for an unknown path. */
   methods(path: string): readonly string[] {
     return methodsOf(this.#find(path).routes);
   }
 
   #add(route: Route): void {
-    const sameShape = this.#placeOf(route);
+    const sameShape = this.#routesLike(route);
     if (sameShape.some(({ method }) => method === route.method)) {
       throw new Error(`two routes take ${route.method} ${route.path}`);
     }
@@ -75,7 +75,7 @@ export class RouteTable {
   }
 
   /** The routes that differ from this one by the method alone. */
-  #placeOf({ path }: Route): Route[] {
+  #routesLike({ path }: Route): Route[] {
     if (path.includes("{")) return this.#templateOf(this.#canonical(path)).routes;
     if (path.endsWith("*")) return this.#prefixOf(this.#canonical(path.slice(0, -1)));
     const exact = this.#canonical(path);
@@ -139,7 +139,7 @@ interface ExactRoutes extends FoundRoutes {
 const nothing: FoundRoutes = { routes: [], parameter: "", template: undefined, values: [] };
 const noParameters: PathParameters = {};
 
-/** Without `/v1` in front (once, or twice as doubled base URLs send it) and without slashes behind. */
+/** Removes a leading `/v1`, also a doubled one, and trailing slashes. */
 function withoutVersion(path: string): string {
   let start = 0;
   while (start < 6 && path.startsWith("/v1/", start)) start += 3;

@@ -5,14 +5,13 @@ export type HandleSent = (request: Request, segments: SentSegments) => Response 
 
 type Handle = (request: Request) => Response | Promise<Response>;
 
-/** One more than any path that is served has. */
+/** More than any path that is served has. */
 const mostSegments = 12;
 
 /**
- * The runtime (Bun 1.4) matches its routes with the path as it was sent, and normalises it only for
- * the address of the request. So a route for each number of segments, with and without a slash
- * behind, tells what they were. `paths` are those that are asked for most: a route of their own
- * spares them the look at each segment.
+ * The runtime (Bun 1.4) matches its routes against the path as it was sent, and normalises only
+ * `request.url`. A route for each number of segments, with and without a trailing slash, therefore
+ * reveals the original segments. Frequent `paths` have their own routes, which is faster.
  */
 export function segmentRoutes(
   paths: readonly string[],
@@ -33,7 +32,7 @@ export function segmentRoutes(
   return routes;
 }
 
-/** The runtime decodes them. */
+/** The values are already decoded by the runtime. */
 function parametersOf(request: Request): SentSegments {
   if (!("params" in request) || typeof request.params !== "object") return undefined;
   return Object.values(request.params ?? {}).map(String);

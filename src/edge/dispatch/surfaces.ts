@@ -3,7 +3,7 @@ import { RepeatedRefusals } from "../replies/repeated-refusals.ts";
 import { ShedReplies } from "../replies/shed-replies.ts";
 import type { Authenticate, DispatchOptions } from "./dispatch-options.ts";
 
-/** A dialect with what is made for it once, so that a call finds it ready. */
+/** A dialect with its authentication and prepared refusals. */
 export interface Surface {
   readonly dialect: Dialect;
   readonly authenticate: Authenticate;
@@ -17,7 +17,7 @@ export class Surfaces {
 
   constructor({ routes, authenticate }: Pick<DispatchOptions, "routes" | "authenticate">) {
     this.#authenticate = authenticate;
-    // Under load, which is when refusals are needed, there is no time to make them.
+    // Refusals are needed under overload, when there is no time to prepare them.
     for (const route of routes.routes) if (route.access === "key") this.of(route.dialect);
   }
 

@@ -22,7 +22,7 @@ export function callerLeft(): GatewayError {
   return new GatewayError("caller_left", { message: "The caller closed the connection." });
 }
 
-/** Says no more than that the key is wrong: it is sent to one address many times a second. */
+/** Names no details of the key: one prepared answer serves all wrong keys of an address. */
 export function repeatedlyWrongKey({ place }: CredentialForm): GatewayError {
   return new GatewayError("invalid_api_key", {
     message:
@@ -31,7 +31,7 @@ export function repeatedlyWrongKey({ place }: CredentialForm): GatewayError {
   });
 }
 
-/** What was stopped because its caller left is nobody's failure. */
+/** Whether the error only results from the caller's disconnect. */
 export function hasLeft({ signal }: Request, thrown: unknown): boolean {
   if (!signal.aborted || !(thrown instanceof Error)) return false;
   return thrown === signal.reason || thrown.name === "AbortError";

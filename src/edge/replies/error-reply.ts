@@ -2,18 +2,18 @@ import { GatewayError, internalError } from "../../domain/errors/gateway-error.t
 import type { Dialect } from "../dialect.ts";
 import type { Reply } from "./reply.ts";
 
-/** Turns anything thrown into the error a caller may see. Causes stay behind, for the log. */
+/** Turns anything thrown into an error that callers may see; its cause is for the log only. */
 export function toGatewayError(error: unknown): GatewayError {
   return error instanceof GatewayError ? error : internalError(error);
 }
 
-/** The gateway's own shape of errors, which is OpenAI's. */
+/** The default shape of errors, which is OpenAI's. */
 export const ownError: Dialect["error"] = (error) => ({
   status: error.status,
   body: JSON.stringify(error.toBody()),
 });
 
-/** The one place where an error becomes an answer. Without a dialect it has the gateway's shape. */
+/** Turns an error into an answer; without a dialect in the default shape. */
 export function errorReply(error: GatewayError, dialect?: Dialect): Reply {
   return {
     ...(dialect?.error ?? ownError)(error),
@@ -30,7 +30,7 @@ function shouldRetry(status: number): boolean {
   return status === 408 || status === 429 || status >= 500;
 }
 
-/** A refusal that is made once and sent as often as it is needed. */
+/** A refusal that is made once and sent many times. */
 export interface PreparedRefusal {
   readonly error: GatewayError;
   readonly reply: Reply;

@@ -2,27 +2,27 @@ import type { Clock } from "../../domain/clock.ts";
 
 /** Bytes of complete server-sent events; `undefined` ends the stream. */
 export interface FrameSource {
-  /** Rejects never: a failure becomes an error frame before it gets here. */
+  /** Never rejects: a failure arrives as an error frame. */
   next(): Promise<string | undefined>;
-  /** The reader is gone or too slow: stop producing. Safe to call at any time, more than once. */
+  /** Stops producing. May be called at any time, more than once. */
   cancel(): void;
 }
 
 export interface EventStreamOptions {
   readonly clock: Clock;
-  /** Silence after which `keepAlive` is sent; 0 never. */
+  /** Silence after which `keepAlive` is sent; 0 for never. */
   readonly keepAliveMs: number;
-  /** `keepAliveComment`, or an empty chunk for clients that choke on comments. */
+  /** `keepAliveComment`, or an empty chunk for clients that cannot parse comments. */
   readonly keepAlive: string;
-  /** Sends one before anything else: the runtime holds the headers back until there is a body. */
+  /** Sends a keep-alive first: the runtime holds the headers back until there is a body. */
   readonly beginsWithKeepAlive: boolean;
   /** How long a reader may leave a written event unread before it is cut off. */
   readonly writeTimeoutMs: number;
-  /** Told when the last event was handed over, or the reader was cut off; not when it left. */
+  /** Called after the last event or when the reader is cut off; not when the reader leaves. */
   readonly onEnd: (end: StreamEnd) => void;
 }
 
-/** How a streamed body ended: with its last byte, or before it. */
+/** Whether a streamed body ended with its last byte or before it. */
 export type StreamEnd = "whole" | "cut";
 
 export const eventStreamHeaders = {
@@ -32,14 +32,14 @@ export const eventStreamHeaders = {
 } as const;
 
 /**
- * A block of its own, empty line included: parsers that split a stream on empty lines and look at
- * how a block begins would otherwise take the comment and the event behind it for one block.
+ * A separate block with its empty line: parsers that split at empty lines would otherwise read the
+ * comment and the next event as one block.
  */
 export const keepAliveComment = ": keep-alive\n\n";
 
 /**
- * A response body that pulls one batch of events at a time, so that a slow reader holds back the
- * source instead of filling memory.
+ * A response body that pulls one batch of events at a time: back-pressure of a slow reader reaches
+ * the source.
  */
 export function eventStream(
   source: FrameSource,
@@ -63,7 +63,7 @@ class EventStreamWriter {
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #lastWriteAt: number;
-  /** True while the reader waits for us, false while we wait for the reader. */
+  /** True while the reader waits for the source, false while the reader has to read. */
   #isPulling = false;
   #isClosed = false;
   #hasGreeting: boolean;
@@ -102,7 +102,7 @@ class EventStreamWriter {
     this.#source.cancel();
   }
 
-  /** One timer a stream, not one an event: it looks how long the silence was, and sleeps again. */
+  /** One timer serves the whole stream: it checks the length of the silence and is armed again. */
   #arm(): void {
     const { keepAliveMs, writeTimeoutMs } = this.#options;
     const soonestMs = keepAliveMs > 0 ? Math.min(keepAliveMs, writeTimeoutMs) : writeTimeoutMs;
@@ -114,7 +114,7 @@ class EventStreamWriter {
     return this.#options.clock.monotonic() - this.#lastWriteAt;
   }
 
-  /** How long nothing may be written: by us while the reader waits, else because it does not read. */
+  /** Longest silence: until a keep-alive while the reader waits, else until the reader is cut off. */
   #silenceLimitMs(): number {
     const { keepAliveMs, writeTimeoutMs } = this.#options;
     return this.#isPulling && keepAliveMs > 0 ? keepAliveMs : writeTimeoutMs;

@@ -21,7 +21,7 @@ test("every 401, 403, 429 and 503 of the control plane has a rule, and nothing e
   expect(ruleOf("model_unavailable")).toBeUndefined();
 });
 
-test("the account of who is signed in goes with it, so that its holder may see it", () => {
+test("a refusal contains the principal's account, so its holder may see it", () => {
   expect(ruleOf("not_permitted", "acct_a")).toEqual({
     rule: "not_permitted",
     summary: "Why.",

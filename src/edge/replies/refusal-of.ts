@@ -11,21 +11,21 @@ export interface RefusedRequest {
   /** Milliseconds since the epoch. */
   readonly at: number;
   readonly error: GatewayError;
-  /** Undefined when the request was refused before anybody was recognised. */
+  /** Undefined when the request was refused before authentication. */
   readonly caller: Caller | undefined;
-  /** Account of who is signed in to the control plane, if it is of one. */
+  /** Account of the principal of the control plane, if it has one. */
   readonly accountId?: string | undefined;
 }
 
-/** What is kept of a refusal; undefined for an error that the gateway did not decide on its own. */
+/** The record of a refusal; undefined for an error that is not the gateway's own decision. */
 export function refusalOf(request: RefusedRequest): Refusal | undefined {
   const { id, at, error, caller, accountId } = request;
   const { status, code } = error;
   const explanation = error.explanation ?? explainByCode(error);
   if (explanation === undefined) return undefined;
   if (caller === undefined) {
-    const whose = accountId === undefined ? {} : { accountId };
-    return { id, at, status, code, explanation: { ...whose, ...explanation } };
+    const account = accountId === undefined ? {} : { accountId };
+    return { id, at, status, code, explanation: { ...account, ...explanation } };
   }
   const { key, publicId } = caller;
   const known = {
@@ -40,7 +40,7 @@ export function refusalOf(request: RefusedRequest): Refusal | undefined {
 
 const decidedHere: ReadonlySet<number> = new Set([401, 403, 429, 503]);
 
-/** The control plane's refusals say all there is to say; each has the name of its rule. */
+/** Refusals of the control plane explain themselves; their code is the name of the rule. */
 function explainByCode({ status, code, message }: GatewayError): RefusalExplanation | undefined {
   const rule = decidedHere.has(status) ? refusalRules.find((one) => one === code) : undefined;
   return rule && { rule, summary: message };

@@ -5,22 +5,21 @@ import { repeatedlyWrongKey } from "./edge-refusal.ts";
 import type { Dialect } from "../dialect.ts";
 import { prepareRefusal, type PreparedRefusal } from "./error-reply.ts";
 
-/** Of which a refusal was made. */
 export interface RefusedRequest {
   readonly kind: RequestKind;
   readonly caller: Caller;
 }
 
-/** Limits free requests by the second, so what refused a key holds until the second is over. */
+/** Limits free requests by the second, so a refusal holds until the second is over. */
 const secondMs = 1_000;
-/** Wrong keys of one address in a second that are looked at one by one. */
-const strangersASecond = 20;
-/** Keys and addresses of one second; more are refused one by one. */
+/** Wrong keys of one address in a second that get individual answers. */
+const wrongKeysASecond = 20;
+/** Most keys and most addresses remembered in a second; others are refused individually. */
 const mostNames = 10_000;
 
 /**
- * Refusals of this second that may come again: who is refused over and over costs next to nothing.
- * Times are monotonic milliseconds.
+ * Refusals of the current second, kept to be sent again at little cost. Times are monotonic
+ * milliseconds.
  */
 export class RepeatedRefusals {
   readonly #ofKeys = new Map<string, RefusedKey>();
@@ -34,7 +33,7 @@ export class RepeatedRefusals {
     this.#wrongKey = prepareRefusal(repeatedlyWrongKey(dialect.credential), dialect);
   }
 
-  /** Undefined as well when the limits of the caller have changed meanwhile. */
+  /** The kept refusal of a key; undefined also when the limits of the caller have changed. */
   ofKey(kind: RequestKind, caller: Caller, nowMs: number): PreparedRefusal | undefined {
     this.#advance(nowMs);
     if (this.#ofKeys.size === 0) return undefined;
@@ -44,7 +43,7 @@ export class RepeatedRefusals {
     return isSame ? refused.prepared : undefined;
   }
 
-  /** A key was refused for its requests. */
+  /** Keeps the refusal of a key for its number of requests. */
   keepOfKey(refused: RefusedRequest, error: GatewayError, nowMs: number): void {
     this.#advance(nowMs);
     if (this.#ofKeys.size >= mostNames) return;
@@ -54,12 +53,12 @@ export class RepeatedRefusals {
     this.#ofKeys.set(name, { limits, accountLimits, prepared });
   }
 
-  /** Counts a wrong key of an address; how to refuse it where they come one after the other. */
+  /** Counts a wrong key of an address; returns the refusal to send once there are too many. */
   ofAddress(address: string, nowMs: number): PreparedRefusal | undefined {
     this.#advance(nowMs);
     const count = (this.#ofAddresses.get(address) ?? 0) + 1;
     if (count > 1 || this.#ofAddresses.size < mostNames) this.#ofAddresses.set(address, count);
-    return count > strangersASecond ? this.#wrongKey : undefined;
+    return count > wrongKeysASecond ? this.#wrongKey : undefined;
   }
 
   #advance(nowMs: number): void {

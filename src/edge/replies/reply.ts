@@ -1,4 +1,4 @@
-/** What a handler answers; `edge/dispatch` adds the headers every response has and writes it. */
+/** The answer of a handler; `edge/dispatch` adds the headers that every response has. */
 export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;

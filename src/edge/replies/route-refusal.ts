@@ -5,7 +5,7 @@ export interface UnknownUrl {
   readonly method: string;
   readonly path: string;
   readonly listener: "data" | "admin";
-  /** All that the listener has. */
+  /** All routes of the listener. */
   readonly routes: readonly Route[];
 }
 

@@ -79,8 +79,8 @@ function callOf(bodyBytes: number): string {
   return `${head}content-length: ${bodyBytes}\r\n\r\n${"x".repeat(bodyBytes)}`;
 }
 
-describe("a call that there is no time for", () => {
-  test("gets 503 with a time to come back, and its body is not read", async () => {
+describe("a call that is shed", () => {
+  test("gets 503 with a retry-after, and its body is not read", async () => {
     const { handled, lengths, port } = start();
     using connection = await RawConnection.open(port);
     connection.write(callOf(20));
@@ -115,7 +115,7 @@ describe("a call that there is no time for", () => {
     expect(lengths).toEqual([123]);
   });
 
-  test("loses its connection when its body has no end in sight", async () => {
+  test("closes its connection when its body has no declared length", async () => {
     const { port } = start();
     using connection = await RawConnection.open(port);
     connection.write(`${head}transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n`);
@@ -137,14 +137,14 @@ describe("a call that there is no time for", () => {
     expect(handled[0]?.refusal?.explanation.rule).toBe("overloaded");
   });
 
-  test("does not stand in the way of who asks for the health of the process", async () => {
+  test("does not affect health checks of the process", async () => {
     const { overload, port } = start();
     const answer = await fetch(`http://127.0.0.1:${port}/healthz`);
     expect([answer.status, overload.asked]).toEqual([200, 0]);
   });
 });
 
-test("of very many refusals in a second, the first hundred are kept to be explained", () => {
+test("the first hundred refusals of a second are recorded", () => {
   const replies = new ShedReplies(openAi);
   const kept = [10_000, 10_500, 11_000].map(
     (now) => Array.from({ length: 80 }, () => replies.isExplained(now)).filter(Boolean).length,
@@ -152,7 +152,7 @@ test("of very many refusals in a second, the first hundred are kept to be explai
   expect(kept).toEqual([80, 20, 80]);
 });
 
-test("callers are told different times, so that they do not all come back at once", () => {
+test("callers get different retry times, so they do not all retry at once", () => {
   const replies = new ShedReplies(openAi);
   const times = Array.from({ length: 64 }, () =>
     Number(replies.next().reply.headers["retry-after-ms"]),

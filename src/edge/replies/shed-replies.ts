@@ -4,40 +4,40 @@ import type { Dialect } from "../dialect.ts";
 import { prepareRefusal, type PreparedRefusal } from "./error-reply.ts";
 
 export interface Overload {
-  /** Whether there is no time for a call; asked once for each, before its body is read. */
+  /** Whether the call is shed; asked once for each call, before its body is read. */
   refusesUnread(key: Key): boolean;
-  /** What an answer that refuses has to wait for. */
+  /** Delays refusals until it resolves. */
   readonly answersAfter: Promise<void> | undefined;
 }
 
-/** How many different times callers are told to come back after. */
+/** Number of different `retry-after` values. */
 const variants = 64;
-/** Has no divisor in common with their number, so that each is taken as often as any other. */
+/** Coprime to `variants`, so all of them are used equally often. */
 const stride = 23;
-/** Refusals of one second that can be explained afterwards; the others say no more. */
+/** Refusals of one second that are recorded for `sluice explain`. */
 const explainedASecond = 100;
 
-/** Refusals for want of time, made once: when they are needed, there is no time to make them. */
+/** Prepared refusals for overload, when there is no time to make them. */
 export class ShedReplies {
   readonly #made: readonly PreparedRefusal[];
-  #place = 0;
+  #index = 0;
   #second = 0;
   #explained = 0;
 
   constructor(dialect: Dialect) {
-    this.#made = Array.from({ length: variants }, (_, place) =>
-      prepareRefusal(overloaded(place / (variants - 1)), dialect),
+    this.#made = Array.from({ length: variants }, (_, index) =>
+      prepareRefusal(overloaded(index / (variants - 1)), dialect),
     );
   }
 
   next(): PreparedRefusal {
-    this.#place = (this.#place + stride) % variants;
-    const made = this.#made[this.#place];
+    this.#index = (this.#index + stride) % variants;
+    const made = this.#made[this.#index];
     if (made === undefined) throw new RangeError("there is no such variant");
     return made;
   }
 
-  /** Whether what is known of a refusal is worth the time; `now` is in milliseconds. */
+  /** Whether this refusal is recorded; `now` is in milliseconds. */
   isExplained(now: number): boolean {
     const second = Math.floor(now / 1_000);
     if (second !== this.#second) {

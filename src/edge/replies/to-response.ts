@@ -4,14 +4,14 @@ import type { CorsPolicy } from "../cors.ts";
 import type { BodyLimits } from "../body/read-body.ts";
 import type { Reply } from "./reply.ts";
 
-/** What a reply answers. */
+/** The request that a reply answers. */
 export interface Answered {
   readonly id: string;
   readonly request: Request;
   readonly connections: Pick<Connections, "keepAliveHint">;
   readonly edge: { readonly cors: CorsPolicy };
   readonly durationMs: number;
-  /** Whether the process is on its way out. */
+  /** Whether the process is shutting down. */
   readonly isEnding: boolean;
 }
 
@@ -39,13 +39,13 @@ function closes({ headers }: Reply, { request, isEnding }: Answered): boolean {
 interface UnreadBody {
   readonly request: Request;
   readonly edge: { readonly bodyLimits: BodyLimits };
-  /** What was read of it holds; undefined when nothing was read. */
+  /** Memory of the body; undefined when the body was not read. */
   readonly body: BodyHold | undefined;
 }
 
 /**
- * A body that was refused unread and has no end in sight must not keep its connection busy for
- * ever. A short one may come in: closing under a client that still writes would hide the answer.
+ * Closes the connection of a long body that was refused unread. A short one may still arrive:
+ * closing while the client writes would hide the answer.
  */
 export function closingUnread(reply: Reply, { request, edge, body }: UnreadBody): Reply {
   const length = request.headers.get("content-length");

@@ -10,7 +10,7 @@ interface TitanAnswer {
 }
 
 function titan(body: JsonRecord): TitanAnswer {
-  return readTitanEmbedding(body).answer as unknown as TitanAnswer;
+  return readTitanEmbedding(body).answer;
 }
 
 describe("Titan", () => {

@@ -1,5 +1,4 @@
-import type { RawConnection } from "../front/relayed-connection.ts";
-import { tlsAlert } from "../front/relayed-connection.ts";
+import { tlsAlert, type RawConnection } from "../front/relayed-connection.ts";
 import type { Reply } from "../frame.ts";
 import type { OpenCall } from "../open-call.ts";
 import { wait } from "../wait.ts";

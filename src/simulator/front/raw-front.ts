@@ -1,5 +1,9 @@
-import { RelayedConnection, relayHandlers, type RelaySide } from "./relayed-connection.ts";
-import type { RawConnection } from "./relayed-connection.ts";
+import {
+  RelayedConnection,
+  relayHandlers,
+  type RawConnection,
+  type RelaySide,
+} from "./relayed-connection.ts";
 
 export interface RawFront extends Disposable {
   readonly port: number;

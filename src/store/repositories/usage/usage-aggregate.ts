@@ -151,11 +151,12 @@ export async function findGroups(
 }
 
 /**
- * However many there are, in one value: a statement takes only so many. PostgreSQL names the
- * function `json_array_elements_text` and gives texts.
+ * However many there are, in one value: a statement takes only so many. As names of an object, which
+ * SQLite and PostgreSQL read alike.
  */
 function isOneOf(column: "id" | "group_id", ids: readonly number[]): Expression<boolean> {
-  return sql`${sql.ref(column)} in (select value from json_each(${JSON.stringify(ids)}))`;
+  const names = JSON.stringify(Object.fromEntries(ids.map((id) => [id, 0])));
+  return sql`${sql.ref(column)} in (select cast(key as bigint) from json_each(${names}))`;
 }
 
 const sumColumns = [
