@@ -39,7 +39,7 @@ export interface HowToAsk {
   /** Of the pool's target; default `up`. */
   readonly upstream?: string;
   /** Default 0. */
-  readonly patienceMs?: number;
+  readonly waitMs?: number;
   readonly onPlace?: (place: Place) => void;
 }
 
@@ -106,7 +106,7 @@ export class CapacityWorld {
 
   /** Asks at a pool, or with `upstream:<name>` at an upstream, and waits so long at most. */
   ask(wish: Partial<PlaceRequest> = {}, how: HowToAsk = {}): Asked {
-    const { at = "shared", upstream, patienceMs = 0, onPlace } = how;
+    const { at = "shared", upstream, waitMs = 0, onPlace } = how;
     const request = this.#requestFor(wish);
     const caller = new AbortController();
     const leave = (): void => caller.abort();
@@ -114,7 +114,7 @@ export class CapacityWorld {
     const asked: Asked = { request, askedAt, result: undefined, endedAt: undefined, leave };
     const { signal } = caller;
     const { snapshot } = this;
-    const wait = { ...request, snapshot, signal, patienceMs };
+    const wait = { ...request, snapshot, signal, waitMs };
     void this.capacity.enter(this.#where(at, upstream), wait).then((result) => {
       asked.result = result;
       asked.endedAt = this.time.now;
