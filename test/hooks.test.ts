@@ -36,7 +36,7 @@ function ask(content: string, more: object = {}) {
   return { model: "chat-model", messages: [{ role: "user", content }], ...more };
 }
 
-/** Puts stars in the place of a word in whatever a caller gets. */
+/** Replaces a word by stars in everything that a caller gets. */
 function masked(part: AnswerPart): AnswerPart {
   if (part.kind !== "events") return part;
   const events = part.events.map((event) =>
@@ -46,7 +46,7 @@ function masked(part: AnswerPart): AnswerPart {
 }
 
 describe("a hook at request read", () => {
-  test("replaces the request that goes on, estimate and all", async () => {
+  test("replaces the request and its estimate", async () => {
     const gateway = await gatewayWith([
       hookOf({
         requestRead: (asked) =>
@@ -194,7 +194,7 @@ describe("a hook at the answer", () => {
 });
 
 describe("a hook at the end of a call", () => {
-  test("is told once of each, with the row of the ledger", async () => {
+  test("is called once for each, with the row of the ledger", async () => {
     const closed: UsageRecord[] = [];
     const gateway = await gatewayWith([hookOf({ callClosed: (record) => closed.push(record) })]);
     await (await gateway.post(chatPath, ask("echo: hi"))).text();
@@ -288,7 +288,7 @@ describe("hooks.call_tag", () => {
     ]);
   });
 
-  test("refuses a tag that is none, and follows a reload", async () => {
+  test("refuses an invalid tag, and follows a reload", async () => {
     const gateway = await gatewayWith([], { sections });
     const odd = { headers: { "x-team": "a b" } };
     const refused = await gateway.post(chatPath, ask("echo: hi"), odd);

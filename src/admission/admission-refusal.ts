@@ -30,7 +30,7 @@ interface BrokenLimit {
   readonly asked: number;
 }
 
-/** 429 with what the caller can do about it, for the caller and for whoever explains it. */
+/** 429 with what the caller can do about it, and an explanation for the operator. */
 export function admissionRefusal(refused: RefusedAdmission): GatewayError {
   const { overrun } = refused.decision;
   return overrun === undefined ? limitRefusal(refused) : overrunRefusal(refused, overrun);
@@ -162,7 +162,7 @@ function wholeTime(guarantee: Guarantee | undefined): string {
   return guarantee === undefined ? "a whole minute" : `${guarantee.seconds} s of the guarantee`;
 }
 
-/** A guarantee may count an hour; what is older than the newest minute is kept by the minute. */
+/** A guarantee may count an hour: slots older than the newest minute are merged by minute. */
 function byMinute(slots: readonly WindowSlot[]): readonly WindowSlot[] {
   const merged: WindowSlot[] = [];
   for (const slot of slots) {

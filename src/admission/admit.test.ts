@@ -41,7 +41,7 @@ function setUp(limits: Partial<Limits>) {
   return { ask, refused, clock, store, caller };
 }
 
-test("a refusal for tokens says what the window held and when the request would have fitted", async () => {
+test("a refusal for tokens has the window's contents and the time at which the request would fit", async () => {
   const { ask, refused, clock } = setUp({});
   await ask(300);
   await ask(200);
@@ -74,7 +74,7 @@ test("a refusal for tokens says what the window held and when the request would 
   });
 });
 
-test("a refusal in debt says what is owed, and when it is paid", async () => {
+test("a refusal in debt has the debt and the time at which it is paid", async () => {
   const { ask, refused, store } = setUp({});
   await ask(300);
   store.settle("req_1", 2_500);
@@ -96,7 +96,7 @@ test("a refusal for requests counts requests", async () => {
   });
 });
 
-test("a request that no wait makes fit is too large, and is free never", async () => {
+test("a request that never fits is too large, without a time to retry", async () => {
   const { refused } = setUp({});
   const { explanation } = await refused(1_001);
   expect(explanation).toMatchObject({
@@ -106,7 +106,7 @@ test("a request that no wait makes fit is too large, and is free never", async (
   expect(explanation?.window).toHaveProperty("freeAt", undefined);
 });
 
-test("a plan without any request is no matter of size", async () => {
+test("a plan without requests is not a matter of size", async () => {
   const { refused } = setUp({ requestsPerMinute: 0 });
   expect((await refused(1)).explanation?.rule).toBe("requests_per_minute");
 });
@@ -209,7 +209,7 @@ describe("a key with provisioned throughput", () => {
     expect((await ask({ input: 300 })).capacityClass).toBe("provisioned");
   });
 
-  test("that asks for its guarantee alone is told when it has room again", async () => {
+  test("that asks for its guarantee alone gets the time at which it has room again", async () => {
     const { ask, leftOfPlan, clock } = setUpGuarantee();
     await ask({ input: 200, capacity: "provisioned-only" });
     clock.advance(10_250);
@@ -245,7 +245,7 @@ describe("a key with provisioned throughput", () => {
     expect(error).toMatchObject({ status: 400, code: "invalid_value", param: "x-sluice-capacity" });
   });
 
-  test("and without units, or with those of a pool that is gone, is as any other", async () => {
+  test("and without units, or with units of a removed pool, is like any other", async () => {
     const { requestOf, services } = setUpGuarantee(0);
     const request = requestOf({ input: 10 });
     expect((await admit(request, services)).capacityClass).toBe("on-demand");
@@ -282,7 +282,7 @@ describe("a key with provisioned throughput", () => {
     });
   });
 
-  test("is told to come back for what only its guarantee can take", async () => {
+  test("gets a time to retry a call that only its guarantee can take", async () => {
     const { ask } = setUpGuarantee(30, 3_000);
     expect((await ask({ input: 2_000 })).capacityClass).toBe("provisioned");
     const error = await gatewayErrorOf(ask({ input: 2_000 }));
@@ -431,12 +431,12 @@ describe("a call without a cap", () => {
     expect(refused.message).toContain("set `max_completion_tokens`");
   });
 
-  test("is sent with its guess as the cap where the plan says so", async () => {
+  test("is sent with its guess as the cap where the plan has it so", async () => {
     const { ask } = setUpPlan({ uncapped: "cap" });
     expect(await ask(4)).toMatchObject({ reservedTokens: 600, outputCap: 125 });
   });
 
-  test("reserves all that the model can answer where the plan says so", async () => {
+  test("reserves the longest answer of the model where the plan has it so", async () => {
     const { ask } = setUpPlan({ uncapped: "maximum" });
     const refused = await gatewayErrorOf(ask());
     expect(refused.explanation).toMatchObject({ window: { requested: 1_100 } });

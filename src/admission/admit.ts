@@ -34,7 +34,7 @@ export interface AdmissionServices {
 
 /**
  * Reserves what a call needs, in its guarantee or else under the plan of the key, or throws 429 and
- * reserves nothing. What the guarantee takes is not charged to the plan at all, nor is its request.
+ * reserves nothing. A call within the guarantee costs the plan neither tokens nor a request.
  */
 export async function admit(
   request: AdmissionRequest,
@@ -63,8 +63,8 @@ export async function admit(
 }
 
 /**
- * What is too large has cost a request; what came too early may come again, so its request is given
- * back: as many a minute as the plan has, since the body has been read for each of them.
+ * A call that is too large costs a request. A call that came too early may be retried, so its
+ * request is given back: at most as many a minute as the plan has, since each body was read.
  */
 async function refusalOf(
   refused: RefusedAdmission,
@@ -82,7 +82,7 @@ async function refusalOf(
   return admissionRefusal(refused);
 }
 
-/** Of the plan's refusal and the guarantee's, the one that ends first; waiting is for either. */
+/** The refusal, of the plan's and the guarantee's, that ends first. */
 function soonerOf(plan: RefusedAdmission, guarantee: RefusedAdmission | undefined) {
   const waitOf = ({ decision }: RefusedAdmission): number => decision.retryAfterMs ?? Infinity;
   return guarantee !== undefined && waitOf(guarantee) < waitOf(plan) ? guarantee : plan;

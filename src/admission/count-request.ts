@@ -9,7 +9,7 @@ import { admissionRefusal } from "./admission-refusal.ts";
 import type { Call } from "../snapshot/call.ts";
 import { listingScopeId, planScopes } from "./plan-scopes.ts";
 
-/** What is known of a request before its body is read. */
+/** A request before its body is read. */
 export type ArrivingRequest = Pick<Call, "caller" | "environment" | "snapshot">;
 
 export interface CountServices {
@@ -18,8 +18,8 @@ export interface CountServices {
 }
 
 /**
- * Counts a request of a key when it comes, whatever becomes of it. Throws 429. Undefined: the plan
- * has no request left, but the key has provisioned throughput, whose requests are without limit.
+ * Counts a request of a key on arrival, independent of its outcome. Throws 429. Undefined: the plan
+ * has no request left, but the key has provisioned throughput, whose requests are not limited.
  */
 export function countRequest(
   kind: RequestKind,

@@ -5,16 +5,16 @@ import type { LimitScope } from "../domain/limits/limit-scope.ts";
 import type { Call } from "../snapshot/call.ts";
 import { uncappedTerms } from "./reserve-tokens.ts";
 
-/** Provisioned throughput that a key has at a model. */
+/** The provisioned throughput of a key at a model. */
 export interface Guarantee {
   readonly scopes: readonly LimitScope[];
-  /** How long it counts. */
+  /** The length of its window. */
   readonly seconds: number;
-  /** What it has in all of that time. */
+  /** The tokens in that window. */
   readonly tokens: number;
 }
 
-/** Undefined when the key has no units, or the model no target in the pool whose units they are. */
+/** Undefined when the key has no units, or the model has no target in the pool of the units. */
 export function guaranteeOf(
   { caller, snapshot }: Pick<Call, "caller" | "snapshot">,
   model: Model,
@@ -40,7 +40,7 @@ export function guaranteeOf(
   };
 }
 
-/** The scope in which a key's guarantee is counted, at all models and pools. */
+/** The scope of a key's guarantee, for all models and pools. */
 export function guaranteeScopeId(limitScope: string): string {
   return `guarantee:${limitScope}`;
 }

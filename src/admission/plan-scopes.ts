@@ -2,7 +2,7 @@ import { minuteScopes, type LimitScope } from "../domain/limits/limit-scope.ts";
 import type { Call } from "../snapshot/call.ts";
 import { uncappedTerms } from "./reserve-tokens.ts";
 
-/** All limits that a call of a key is under, its guarantee apart: made once for each call. */
+/** All limits of a call except its guarantee; made once for each call. */
 export function planScopes(call: Pick<Call, "caller" | "snapshot">): readonly LimitScope[] {
   const { key, limits, accountLimits } = call.caller;
   const { overrunFactor } = uncappedTerms(call);
@@ -13,12 +13,12 @@ export function planScopes(call: Pick<Call, "caller" | "snapshot">): readonly Li
   return scopes;
 }
 
-/** The scope in which all that keys of an account use is counted, where they have a common limit. */
+/** The scope of a limit that all keys of an account share. */
 export function accountScopeId(accountId: string): string {
   return `account:${accountId}`;
 }
 
-/** The scope of requests for the list of models: as many as the plan has, beside its calls. */
+/** The scope of requests for the list of models, limited like calls but counted apart from them. */
 export function listingScopeId(limitScope: string): string {
   return `models:${limitScope}`;
 }
@@ -27,7 +27,7 @@ export function isListing(scopeId: string): boolean {
   return scopeId.startsWith(listingScopeId(""));
 }
 
-/** The scope in which requests and tokens are counted, whatever secret they came with. */
+/** The scope of a key's requests and tokens, for all of its secrets. */
 export function keyScopeId(limitScope: string): string {
   return `key:${limitScope}`;
 }

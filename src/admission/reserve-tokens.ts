@@ -2,12 +2,12 @@ import type { Call } from "../snapshot/call.ts";
 import type { OutputExpectation, TokenEstimate } from "./estimate/estimate.ts";
 import type { ResolvedModel } from "../snapshot/resolve-model.ts";
 
-/** What a call takes of a limit of tokens. */
+/** The tokens that a call reserves under a limit. */
 export interface TokenReservation {
   readonly tokens: number;
-  /** The most that it can use; more than `tokens` only where a guess is reserved. */
+  /** The most that it can use; more than `tokens` only if a guess is reserved. */
   readonly mostTokens: number;
-  /** Of one choice, to be sent upstream; undefined: as the caller sent it. */
+  /** The cap of one choice to send upstream; undefined: as the caller sent it. */
   readonly outputCap: number | undefined;
 }
 
@@ -26,9 +26,8 @@ export function uncappedTerms({ caller, snapshot }: Pick<Call, "caller" | "snaps
 }
 
 /**
- * What a call is to reserve under a limit. A cap is reserved as it is. A guess is clamped to what
- * the limit leaves beside the input; otherwise a key with a small limit would never get a first
- * answer.
+ * What a call reserves under a limit. A cap is reserved unchanged. A guess is clamped to what the
+ * limit leaves after the input; otherwise a key with a small limit would never get a first answer.
  */
 export function reservationUnder(limit: number, request: ReservationRequest): TokenReservation {
   const { estimate, output, call } = request;
@@ -52,7 +51,7 @@ export function reservationUnder(limit: number, request: ReservationRequest): To
   }
 }
 
-/** Of one choice, by the model or one of its fallbacks. */
+/** The longest choice of the model or one of its fallbacks. */
 function mostOutputTokens({ call, resolved }: ReservationRequest): number {
   const { model } = resolved;
   let most = model.maxOutputTokens ?? 0;

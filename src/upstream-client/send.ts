@@ -36,7 +36,7 @@ export interface RequestPlaces {
   /** False at the timeout, or once the signal has fired. */
   whenOpen(wait: {
     readonly callerSignal: AbortSignal;
-    readonly patienceMs: number;
+    readonly waitMs: number;
     readonly clock: Clock;
   }): Promise<boolean>;
   close(): void;
@@ -86,7 +86,7 @@ export async function send(
 
 /** Other requests of the attempt hold its places, which come free one by one. */
 async function waitForPlace({ places, callerSignal, clock, timeouts }: SendOptions): Promise<void> {
-  const isOpen = await places.whenOpen({ callerSignal, clock, patienceMs: timeouts.firstByteMs });
+  const isOpen = await places.whenOpen({ callerSignal, clock, waitMs: timeouts.firstByteMs });
   if (isOpen && !callerSignal.aborted) return;
   // The caller may disconnect at the moment a place is granted.
   if (isOpen) places.close();

@@ -26,7 +26,7 @@ function bodyOf(bytes: number): string {
   return JSON.stringify(call).padEnd(bytes, " ");
 }
 
-/** Sends so much of a body and no more. */
+/** Sends a part of a body. */
 async function stall(key: string, sentBytes: number): Promise<RawConnection> {
   const connection = await RawConnection.open(gateway.port);
   connection.write(
@@ -42,11 +42,11 @@ function send(key: string, bytes: number): Promise<Response> {
   return gateway.post(path, bodyOf(bytes), { headers });
 }
 
-test("stalled bodies of a key hold what the key may hold, and nobody else", async () => {
+test("stalled bodies of a key use its own memory, and no other key's", async () => {
   using first = await stall(gateway.key, 400 * KiB);
   using second = await stall(gateway.key, 400 * KiB);
   using third = await stall(gateway.key, 400 * KiB);
-  // One has no room; what came of it stays with the system until then.
+  // One has no room; its bytes stay in the system's buffers until then.
   const stalled = [first, second, third];
   const answer = await Promise.race(stalled.map((connection) => connection.answer()));
   expect(answer?.status).toBe(503);
@@ -59,7 +59,7 @@ test("stalled bodies of a key hold what the key may hold, and nobody else", asyn
   expect(stalled.filter(({ isClosed }) => !isClosed).length).toBe(2);
 });
 
-test("a body that waits goes on when another is done with", async () => {
+test("a waiting body continues when another one ends", async () => {
   const first = await stall(gateway.key, 400 * KiB);
   using second = await stall(gateway.key, 400 * KiB);
   const waiting = send(gateway.key, 400 * KiB);
@@ -69,7 +69,7 @@ test("a body that waits goes on when another is done with", async () => {
   expect(second.isClosed).toBeFalse();
 });
 
-test("bodies of all keys together hold what all may hold", async () => {
+test("bodies of all keys together use the memory of all", async () => {
   const keys = await Promise.all([1, 2, 3].map(() => gateway.createKey()));
   const stalled = await Promise.all(
     keys.flatMap(({ text }) => [stall(text, 450 * KiB), stall(text, 450 * KiB)]),
@@ -81,14 +81,14 @@ test("bodies of all keys together hold what all may hold", async () => {
   );
   const refused = answers.filter((answer) => answer !== undefined);
   expect(refused.map(({ status }) => status)).toEqual(refused.map(() => 503));
-  // Of 2 MiB, four bodies hold 1.8.
+  // Four bodies use 1.8 of 2 MiB.
   expect(refused.length).toBeGreaterThanOrEqual(2);
   for (const connection of stalled) connection[Symbol.dispose]();
   await Bun.sleep(50);
   expect((await send(other, 500 * KiB)).status).toBe(200);
 });
 
-/** As it goes over the wire: with its length, or as one chunk of unknown length. */
+/** On the wire: with its length, or as one chunk of unknown length. */
 function wireOf(
   key: string,
   { length, isChunked }: { length: number; isChunked: boolean },
@@ -119,7 +119,7 @@ test.each([
   const connections = await Promise.all(
     Array.from({ length: 6 }, () => RawConnection.open(patient.port)),
   );
-  // So much of each that all together are more than the key may hold.
+  // A part of each, so that all together are more than the key may hold.
   for (const connection of connections) connection.write(wire.slice(0, 250 * KiB));
   await Bun.sleep(200);
   for (const connection of connections) connection.write(wire.slice(250 * KiB));
@@ -128,7 +128,7 @@ test.each([
   for (const connection of connections) connection[Symbol.dispose]();
 });
 
-test("small bodies never wait, however much others hold", async () => {
+test("small bodies never wait for the memory of others", async () => {
   const keys = await Promise.all([1, 2, 3].map(() => gateway.createKey()));
   const stalled = await Promise.all(
     keys.flatMap(({ text }) => [stall(text, 450 * KiB), stall(text, 450 * KiB)]),

@@ -38,7 +38,7 @@ function post(request: object): string {
   return `${postHead(`Content-Length: ${body.length}\r\n`)}${body}`;
 }
 
-test("the Host header names the environment, whatever host the target names", async () => {
+test("the Host header names the environment, not the host of the target", async () => {
   using connection = await RawConnection.open(gateway.port);
   connection.write(get("http://other.example/v1/models"));
   expect((await connection.answer())?.status).toBe(200);
@@ -86,7 +86,7 @@ test("a body larger than a megabyte is asked for with 100 Continue and then serv
   expect(answer?.body).toContain(`"chat.completion"`);
 });
 
-test("a connection left idle is closed, whatever was answered on it before", async () => {
+test("an idle connection is closed after any answer", async () => {
   const requests = [
     get("/healthz"),
     get("/v1/models"),

@@ -1,4 +1,4 @@
-/** What is wrong with an error answer that should be OpenAI's shape; undefined when nothing is. */
+/** What is wrong with an error answer that should have OpenAI's shape; undefined if nothing is. */
 export function errorShapeProblem(headers: Headers, text: string): string | undefined {
   if (!/^req_[0-9a-f]{32}$/.test(headers.get("x-request-id") ?? "")) return "no x-request-id";
   if (headers.get("content-type") !== "application/json") return "not application/json";

@@ -3,7 +3,7 @@ import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { errorShapeProblem } from "./error-shape.ts";
 import { RawConnection, type RawAnswer } from "./raw-connection.ts";
 
-/** How long connections are kept for their next request, and what that must not prolong. */
+/** How long connections are kept for their next request, and which limits that must not extend. */
 
 const hello = JSON.stringify({
   model: "chat-model",
@@ -69,7 +69,7 @@ describe("with the default idle time", () => {
     expect(ends.map((answer) => answer?.status)).toEqual(statuses);
     const [, , late] = ends;
     expect(errorShapeProblem(late?.headers ?? new Headers(), late?.body ?? "")).toBeUndefined();
-    // All above is over within 12 s, as idle connections would be at an idle time of 10 s.
+    // All of this ends within 12 s, as would idle connections with an idle time of 10 s.
     await Bun.sleep(4_500);
     for (const connection of kept) {
       connection.write(probe);
@@ -78,7 +78,7 @@ describe("with the default idle time", () => {
     }
   }, 60_000);
 
-  test("answers on a connection that is kept say for how long it may be used again", async () => {
+  test("answers on a kept connection have the time for which it may be used again", async () => {
     const { port, key } = gateway;
     for (const request of [probe, call(key), call(key, hello.replace("{", `{"stream":true,`))]) {
       using connection = await RawConnection.open(port);
@@ -89,7 +89,7 @@ describe("with the default idle time", () => {
     }
   });
 
-  test("answers on a connection that is closed behind them say that", async () => {
+  test("answers on a connection that is then closed have `Connection: close`", async () => {
     const { port, key } = gateway;
     const requests = [
       probe.replace("Host: a\r\n", "Host: a\r\nConnection: close\r\n"),
@@ -127,7 +127,7 @@ describe("with an idle time of four seconds", () => {
     expect(Math.min(...times)).toBeGreaterThanOrEqual(4_000);
   }, 30_000);
 
-  test("slow headers behind an answer have what is left of it, however many bytes come", async () => {
+  test("slow headers behind an answer have the rest of that time, even if bytes keep coming", async () => {
     const first = `${probe}GET /healthz HTTP/1.1\r\n`;
     expect((await dribble(gateway.port, first, "X-A: b\r\n"))?.body).toBe("ok\n");
   }, 30_000);

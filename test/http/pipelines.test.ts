@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { RawConnection } from "./raw-connection.ts";
 
-/** What comes on a connection behind a call that has no answer yet, and what becomes of the call. */
+/** Bytes on a connection behind a call without an answer yet, and their effect on the call. */
 
 let gateway: TestGateway;
 beforeAll(async () => {
-  // Slow enough that whatever comes a packet later comes while the call runs.
+  // Slow enough that bytes in the next packet come while the call runs.
   gateway = await startGateway({ simulator: { firstTokenDelayMs: 500, tokensPerSecond: 40 } });
 });
 afterAll(async () => {
@@ -44,13 +44,13 @@ function write(connection: RawConnection, packet: string): void {
   connection.write(packet.replaceAll("Bearer KEY", `Bearer ${gateway.key}`));
 }
 
-/** All that was ever asked of the upstream, and all that the ledger knows. */
+/** All requests to the upstream, and all rows of the ledger. */
 async function counts(): Promise<{ readonly asked: number; readonly rows: number }> {
   const { truth, openCalls } = gateway.simulator;
   return { asked: truth.size + openCalls, rows: (await gateway.usage()).length };
 }
 
-/** The runtime refuses what it cannot read, and closes without a word on a second request. */
+/** The runtime refuses what it cannot read, and closes silently on a second request. */
 type Ending = "400, then closed" | "closed";
 
 async function endingOf(connection: RawConnection): Promise<string> {
@@ -61,7 +61,7 @@ async function endingOf(connection: RawConnection): Promise<string> {
   return `${answer.status}, then closed`;
 }
 
-describe("in one packet with the call, nothing is asked of an upstream for it:", () => {
+describe("in one packet with the call, no request goes upstream for it:", () => {
   const packets: readonly (readonly [name: string, packet: string, ending: Ending])[] = [
     ["a second call", post() + post(), "closed"],
     ["two more calls", post() + post() + post(), "closed"],
@@ -82,7 +82,7 @@ describe("in one packet with the call, nothing is asked of an upstream for it:",
     using connection = await RawConnection.open(gateway.port);
     write(connection, packet);
     expect(await endingOf(connection)).toBe(ending);
-    // A call of another connection is served after all that the first one had asked for.
+    // A call of another connection is served after all requests of the first one.
     expect((await gateway.post("/v1/embeddings", embedding)).status).toBe(200);
     const after = await counts();
     expect(after).toEqual({ asked: before.asked + 1, rows: before.rows + 1 });
@@ -136,7 +136,7 @@ test("a part of a request behind a call waits for its rest, and both are answere
   expect((await connection.answer())?.body).toBe("ok\n");
 });
 
-test("the end of chunks may come in packets of its own", async () => {
+test("the end of chunks may come in separate packets", async () => {
   for (const end of ["0\r\n\r\n", "\r\n"]) {
     using connection = await RawConnection.open(gateway.port);
     write(connection, chunked(content, "0\r\n\r\n".slice(0, -end.length)));
@@ -146,7 +146,7 @@ test("the end of chunks may come in packets of its own", async () => {
   }
 });
 
-test("an empty line before a request on a kept connection is refused, and nothing is asked", async () => {
+test("an empty line before a request on a kept connection is refused, and no request goes upstream", async () => {
   using connection = await RawConnection.open(gateway.port);
   write(connection, post());
   expect((await connection.answer())?.status).toBe(200);

@@ -6,10 +6,10 @@ export interface RawAnswer {
   readonly body: string;
 }
 
-/** Far beyond what any answer takes; only a hung server lets it pass. */
+/** Far longer than any answer takes; only a hung server exceeds it. */
 const patienceMs = 15_000;
 
-/** A TCP connection that sends exactly what it is told and reads HTTP answers one by one. */
+/** A TCP connection that sends exact bytes and reads HTTP answers one by one. */
 export class RawConnection implements Disposable {
   readonly #socket: Socket;
   #received = Buffer.alloc(0);
@@ -65,7 +65,7 @@ export class RawConnection implements Disposable {
     }
   }
 
-  /** Resolves when the received bytes hold this text so many times; with what came so far. */
+  /** Resolves when the received bytes contain this text so many times, with all received text. */
   async until(text: string, times = 1): Promise<string> {
     const deadline = Date.now() + patienceMs;
     for (;;) {

@@ -60,10 +60,10 @@ function manyHeaders(count: number, line = (index: number) => `X-${index}: 1\r\n
 
 const size = body.length.toString(16);
 const probe = request("/healthz", { headers: host });
-/** Its answer differs from the probe's: were it taken for a request, the test would see it. */
+/** Its answer differs from the probe's, so that the test would see it taken for a request. */
 const smuggled = request("/readyz", { headers: host });
 
-/** What came back: the status, and whether the connection serves on or is closed behind it. */
+/** The result: the status, and whether the connection stays open or is closed after it. */
 type Outcome = readonly [status: number | "none", then: "open" | "closed"];
 
 type Row = readonly [name: string, input: string, ...outcome: Outcome];

@@ -90,7 +90,7 @@ describe("content encodings", () => {
     zstd: zstdCompressSync,
   };
   for (const [encoding, pack] of Object.entries(packers)) {
-    test(`a body in ${encoding} that is cut short, corrupt, or not packed at all is refused`, async () => {
+    test(`a body in ${encoding} that is cut short, corrupt, or not compressed is refused`, async () => {
       const packed = pack(bytes);
       const corrupt = new Uint8Array(packed);
       corrupt.fill(0x55, 6, 24);
@@ -252,12 +252,12 @@ describe("browsers", () => {
     }
   });
 
-  test("who is no page on another origin gets no such headers", async () => {
+  test("a caller that is not a page on another origin gets no such headers", async () => {
     const { headers } = await gateway.get("/v1/models");
     expect([...headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
   });
 
-  test("only the configured origins are let in when there are some", async () => {
+  test("only configured origins are allowed when there are some", async () => {
     await using strict = await startGateway({
       sections: { http: `{ allowed_origins: ["${origin}"] }` },
     });

@@ -18,7 +18,7 @@ import {
 } from "../support/capacity-world.ts";
 
 type Step =
-  | { kind: "ask"; account: string; of: CapacityClass; tokens: number; patienceMs: number }
+  | { kind: "ask"; account: string; of: CapacityClass; tokens: number; waitMs: number }
   | { kind: "end"; which: number; usedShare: number }
   | { kind: "leave"; which: number }
   | { kind: "pass"; ms: number }
@@ -38,7 +38,7 @@ const ask: fc.Arbitrary<Step> = fc.record({
   account: fc.constantFrom(...accounts),
   of: fc.constantFrom<CapacityClass>("provisioned", "spillover", "on-demand", "on-demand"),
   tokens: fc.integer({ min: 0, max: 20_000 }),
-  patienceMs: fc.constantFrom(0, 100, 2_000, 30_000, 600_000),
+  waitMs: fc.constantFrom(0, 100, 2_000, 30_000, 600_000),
 });
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 8, arbitrary: ask },
@@ -113,9 +113,9 @@ class Witness {
     const { world } = this;
     switch (next.kind) {
       case "ask": {
-        const { account: accountId, of: capacityClass, tokens, patienceMs } = next;
+        const { account: accountId, of: capacityClass, tokens, waitMs } = next;
         const isOwed = capacityClass === "provisioned" && this.#isOwed(accountId);
-        const asked = world.ask({ accountId, capacityClass, tokens }, { patienceMs });
+        const asked = world.ask({ accountId, capacityClass, tokens }, { waitMs });
         this.asked.push(asked);
         if (isOwed) expect(isServed(asked)).toBe(true);
         break;
@@ -326,7 +326,7 @@ describe("in every history of a pool", () => {
       fc.property(history, ({ pool, steps }) => {
         const witness = new Witness(poolOf(pool), undefined);
         for (const next of steps) {
-          witness.run(next.kind === "ask" ? { ...next, patienceMs: 600_000 } : next);
+          witness.run(next.kind === "ask" ? { ...next, waitMs: 600_000 } : next);
         }
         for (const account of ["a", "b", "c"]) {
           const served = witness.asked.filter(

@@ -20,7 +20,7 @@ import { report } from "../support/scorecard.ts";
 interface Stream {
   readonly wish: Partial<PlaceRequest>;
   readonly perSecond: number;
-  readonly patienceMs: number;
+  readonly waitMs: number;
 }
 
 interface Load {
@@ -38,7 +38,7 @@ function run(world: CapacityWorld, streams: readonly Stream[], load: Load): Aske
   const endsAt = time.now + load.seconds * 1_000;
   return streams.map((stream) => {
     const calls: Asked[] = [];
-    const { patienceMs } = stream;
+    const { waitMs } = stream;
     const arrive = (): void => {
       if (time.now >= endsAt) return;
       const onPlace = (place: Place): void => {
@@ -47,7 +47,7 @@ function run(world: CapacityWorld, streams: readonly Stream[], load: Load): Aske
           place.leave();
         }, load.holdMs);
       };
-      calls.push(world.ask(stream.wish, { patienceMs, onPlace }));
+      calls.push(world.ask(stream.wish, { waitMs, onPlace }));
       next();
     };
     const next = (): void => {
@@ -95,9 +95,9 @@ describe("one elephant and fifty mice", () => {
         const elephant = {
           wish: { accountId: "elephant", tokens: 100 },
           perSecond: 800,
-          patienceMs: 2_000,
+          waitMs: 2_000,
         };
-        const small = mice(50, { tokens: 100, perSecond: 1, patienceMs: 2_000 });
+        const small = mice(50, { tokens: 100, perSecond: 1, waitMs: 2_000 });
         const load = { seconds: 20, holdMs: 50, usedShare: 1, random: randomFrom(seed) };
         const [large = [], ...others] = run(world, [elephant, ...small], load);
         world.pass((load.seconds + 10) * 1_000);
@@ -128,10 +128,10 @@ describe("one elephant and fifty mice", () => {
         const elephant = {
           wish: { accountId: "elephant", tokens: 1_000 },
           perSecond: 50,
-          patienceMs: 5_000,
+          waitMs: 5_000,
         };
         // A tenth of the pool, all of them together.
-        const small = mice(50, { tokens: 1_000, perSecond: 0.02, patienceMs: 2_000 });
+        const small = mice(50, { tokens: 1_000, perSecond: 0.02, waitMs: 2_000 });
         const load = { seconds: 300, holdMs: 500, usedShare: 0.8, random: randomFrom(seed) };
         const [large = [], ...others] = run(world, [elephant, ...small], load);
         world.pass((load.seconds + 10) * 1_000);
@@ -164,7 +164,7 @@ describe("a pool of which all that can be is sold, under a flood of five times i
     Array.from({ length: accounts }, (_, index) => ({
       wish: { accountId: `flood ${index}`, tokens: 1_000 },
       perSecond: 50 / accounts,
-      patienceMs: 1_000,
+      waitMs: 1_000,
     }));
 
   test.each([1, 5])(
@@ -178,7 +178,7 @@ describe("a pool of which all that can be is sold, under a flood of five times i
       const buyers: Stream = {
         wish: { accountId: "buyer", tokens: 1_000, capacityClass: "provisioned" },
         perSecond,
-        patienceMs: 0,
+        waitMs: 0,
       };
       const load = { seconds: 600, holdMs: 500, usedShare: 1, random: randomFrom(accounts) };
       const [own = [], ...others] = run(world, [buyers, ...flood(accounts)], load);

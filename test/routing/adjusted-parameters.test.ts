@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { errorOf } from "../support/bodies.ts";
 import { simulatorUpstream, startGateway, type TestGateway } from "../support/gateway.ts";
 
-/** What callers are told of fields that their target did not get as they wrote them, over HTTP. */
+/** The headers for fields that were changed or dropped for a target, over HTTP. */
 
 const header = "x-sluice-adjusted-parameters";
 
@@ -68,13 +68,13 @@ async function adjusted(model: string, more: object = fields): Promise<string | 
   return response.headers.get(header);
 }
 
-test.each([false, true])("what is dropped is told, streamed: %p", async (stream) => {
+test.each([false, true])("dropped fields are listed, streamed: %p", async (stream) => {
   expect(await adjusted("claude", { ...fields, stream })).toBe(dropsPenalty);
   expect(await adjusted("claude", { seed: 7, user: "ann", store: false, stream })).toBeNull();
   expect(await adjusted("claude", { frequency_penalty: 0, logprobs: false, stream })).toBeNull();
 });
 
-test("every field that a model cannot honour is told, with what was sent in its place", async () => {
+test("every field that a model cannot honour is listed, with its replacement", async () => {
   const schema = { name: "answer", schema: { type: "object" } };
   const tools = [{ type: "function", function: { name: "look" } }];
   for (const [model, more, told] of [
@@ -123,7 +123,7 @@ test.each([
   }
 });
 
-test("several choices, each a request of its own, are told of once", async () => {
+test("several choices, each a request of its own, are listed once", async () => {
   for (const stream of [false, true]) {
     expect(await adjusted("claude", { ...fields, n: 3, stream })).toBe(dropsPenalty);
   }

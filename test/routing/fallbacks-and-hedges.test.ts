@@ -4,7 +4,7 @@ import { chatOf, errorOf, streamOf } from "../support/bodies.ts";
 import { simulatorUpstream, startGateway, type TestGateway } from "../support/gateway.ts";
 import { until } from "../support/ledger-truth-process.ts";
 
-/** What a model may do when its first target is slow or down, over HTTP. */
+/** Fallbacks, hedges and deadlines of a model whose first target is slow or down, over HTTP. */
 
 const words = "one two three four five six seven eight";
 const chat = (model: string, fields: object = {}) => ({
@@ -68,7 +68,7 @@ async function rowOf(response: Response) {
 }
 
 describe("a model whose targets are down", () => {
-  test("is stood in for by its fallback, and the answer says by which", async () => {
+  test("is replaced by its fallback, which the answer names", async () => {
     const response = await gateway.post("/v1/chat/completions", chat("down"));
     const { model, choices } = await chatOf(response);
     expect([model, choices[0]?.message.content]).toEqual(["sound", words]);
@@ -82,7 +82,7 @@ describe("a model whose targets are down", () => {
     ]);
   });
 
-  test("is stood in for in streams too, by the first fallback that answers", async () => {
+  test("is replaced in streams too, by the first fallback that answers", async () => {
     const response = await gateway.post("/v1/chat/completions", chat("down-too", { stream: true }));
     const { chunks, isDone } = await streamOf(response);
     expect([isDone, chunks[0]?.model]).toEqual([true, "sound"]);
@@ -110,7 +110,7 @@ describe("a model whose targets are down", () => {
     expect(response.headers.get("x-sluice-target")).toBeNull();
   });
 
-  test("is not what a refused request is about: no fallback is asked", async () => {
+  test("has no fallback for a refused request", async () => {
     const before = other.truth.entries.length;
     const response = await gateway.post("/v1/chat/completions", chat("refused"));
     expect(response.status).toBe(400);
@@ -197,7 +197,7 @@ test("an unknown capacity is refused, and names the header", async () => {
   expect(message).toContain("provisioned-only");
 });
 
-test("an operator may keep to himself which target serves", async () => {
+test("an operator may hide which target serves", async () => {
   await using quiet = await startGateway({ sections: { routing: "{ target_header: false }" } });
   const response = await quiet.post("/v1/chat/completions", chat("chat-model"));
   expect((await chatOf(response)).choices).toHaveLength(1);

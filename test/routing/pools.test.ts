@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { chatOf, errorOf } from "../support/bodies.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 
-/** Provisioned throughput over HTTP: what is asked for, what serves, and what is told of it. */
+/** Provisioned throughput over HTTP: requested capacity, served class, and headers. */
 
 const pools = (tokens: number, more = ""): string => `
   shared: { tokens_per_minute: ${tokens}, unit_tokens_per_minute: 1000${more} }`;
@@ -58,7 +58,7 @@ test("calls within the guarantee are provisioned, those above it spill, and both
     expect((await chatOf(response)).choices).toHaveLength(1);
     served.push(response.headers.get("x-sluice-served-by"));
   }
-  // What was used is little, so the reservations of whole caps come one after the other.
+  // Little of each reservation is used, so reservations of whole caps come one after the other.
   expect(served).toEqual(["provisioned", "provisioned", "provisioned"]);
   const onDemand = await callWith(gateway, key, { capacity: "on-demand-only" });
   expect((await chatOf(onDemand)).choices).toHaveLength(1);
@@ -72,7 +72,7 @@ test("calls within the guarantee are provisioned, those above it spill, and both
   ]);
 });
 
-test("what the guarantee does not hold spills, or is refused where only it was wanted", async () => {
+test("calls above the guarantee spill, or are refused if they ask for it alone", async () => {
   await using gateway = await startGateway({ sections });
   const { text: key } = await gateway.createKey({ provisionedUnits: 1, provisionedPool: "shared" });
   // Some 2,400 tokens by its bytes and 4,000 by its cap: one fits into eight minutes, two do not.
@@ -115,7 +115,7 @@ test("a dedicated pool serves its buyers alone; others go where there is no pool
   });
 });
 
-test("a full pool lets calls wait their turn as long as their plan says, and tells them so", async () => {
+test("a full pool lets calls wait their turn as long as their plan allows, and reports the wait", async () => {
   await using gateway = await startGateway({
     simulator: { firstTokenDelayMs: 150 },
     sections: {
@@ -143,14 +143,14 @@ test("a full pool lets calls wait their turn as long as their plan says, and tel
   expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
 });
 
-/** Those that hold a place and those that wait for one. */
+/** Calls that hold a place and calls that wait for one. */
 async function callsAtPools({ adminUrl }: TestGateway): Promise<number> {
   const metrics = await (await fetch(`${adminUrl}/metrics`)).text();
   const counts = metrics.matchAll(/^sluice_pool_(?:in_flight|queued)\{pool="pool:.*\} (\d+)$/gm);
   return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
 }
 
-test("a key finds its places free while another key's burst holds all others for long", async () => {
+test("the places of a key are free while a long burst of another key holds all others", async () => {
   await using gateway = await startGateway({
     simulator: { firstTokenDelayMs: 3_000 },
     sections: {
@@ -213,7 +213,7 @@ test("a caller that leaves the queue makes room for the next, and is not charged
   expect(abandoned.map(({ inputTokens, attempts }) => [inputTokens, attempts])).toEqual([[0, 0]]);
 });
 
-test("an oversold pool is told to the operator when the configuration is read", async () => {
+test("an oversold pool is reported to the operator when the configuration is read", async () => {
   await using gateway = await startGateway({ sections });
   await gateway.createKey({ provisionedUnits: 50, provisionedPool: "shared" });
   expect(gateway.log.join("\n")).not.toContain("holds fewer units than are sold");

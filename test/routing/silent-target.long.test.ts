@@ -9,8 +9,8 @@ import {
 } from "../support/gateway.ts";
 
 /**
- * A target that stops answering, with time limits of half a minute: who waited for them would not
- * be back within the time of a test.
+ * A target that stops answering, with time limits of half a minute: a test that waited for them
+ * would time out.
  */
 const testTimeoutMs = 25_000;
 const hang = { mode: "slow-first-byte", argument: 60_000, times: Infinity } as const;

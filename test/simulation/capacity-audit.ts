@@ -100,8 +100,8 @@ export class CapacityAudit implements CapacityGate {
     const waitedMs = time.now - since;
     // Who asked the limiter takes its answer, to give back what it may have got.
     const askingMs = this.#options.limiter.longestAnswerMs + leastMs;
-    if (waitedMs > wait.patienceMs + askingMs) {
-      this.#wrong(callId, `waited ${waitedMs} of ${wait.patienceMs} ms`);
+    if (waitedMs > wait.waitMs + askingMs) {
+      this.#wrong(callId, `waited ${waitedMs} of ${wait.waitMs} ms`);
     }
     if (leftAt !== undefined && leftAt + askingMs < time.now) {
       this.#wrong(callId, `stayed in the queue ${time.now - leftAt} ms after its caller left`);

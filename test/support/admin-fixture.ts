@@ -52,7 +52,7 @@ export interface FixtureRequest {
   readonly signal?: AbortSignal;
 }
 
-/** The operations of the control plane on a database in memory, with a clock that stands still. */
+/** The operations of the control plane on an in-memory database, with a stopped clock. */
 export class AdminFixture implements AsyncDisposable {
   readonly clock = new ManualClock();
   readonly stores = openStores(":memory:", this.clock, { peppers: testPeppers() });
@@ -143,7 +143,7 @@ export class AdminFixture implements AsyncDisposable {
     return ensureApplication(this.services, names);
   }
 
-  /** A key on the plan `standard`, issued as the demo's first one is. */
+  /** A key on the plan `standard`, issued like the demo's first one. */
   issue(applicationId: string, more: Partial<NewKey> = {}): ReturnType<typeof issueKey> {
     const wanted = { applicationId, plan: "standard", ...more };
     const actor = { kind: "system", id: undefined, name: "test" } as const;

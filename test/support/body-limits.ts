@@ -1,6 +1,6 @@
 import type { BodyLimits } from "../../src/edge/body/read-body.ts";
 
-/** The defaults of the configuration, but for what a test is about. */
+/** The configuration's defaults, except for what a test is about. */
 export function bodyLimitsOf(limits: Partial<BodyLimits> = {}): BodyLimits {
   return {
     bodyLimitBytes: 4_000_000,

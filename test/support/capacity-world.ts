@@ -20,14 +20,14 @@ export const plainPool: Pool = {
 };
 
 const plainAccount = "account";
-/** What of pools is to be seen is not to be held up by upstreams. */
+/** Tests of pools are not limited by upstreams. */
 const roomy = upstreamOf("up", { maxInFlight: Infinity });
 
-/** A call that asked for a place and waits for it, or has been told. */
+/** A call that asked for a place: it waits, or has a result. */
 export interface Asked {
   readonly request: PlaceRequest;
   readonly askedAt: number;
-  /** Undefined as long as it waits. */
+  /** Undefined while it waits. */
   result: EnterResult | undefined;
   endedAt: number | undefined;
   readonly leave: () => void;
@@ -36,10 +36,10 @@ export interface Asked {
 export interface HowToAsk {
   /** Default: the pool `shared`. */
   readonly at?: string;
-  /** Of the pool's target; default `up`. */
+  /** The upstream of the pool's target; default `up`. */
   readonly upstream?: string;
   /** Default 0. */
-  readonly patienceMs?: number;
+  readonly waitMs?: number;
   readonly onPlace?: (place: Place) => void;
 }
 
@@ -47,11 +47,11 @@ export interface WorldOptions {
   readonly pools?: readonly Pool[];
   readonly upstreams?: readonly Upstream[];
   readonly queueLimit?: number;
-  /** Makes another store of the one in memory, such as one that answers later. */
+  /** Replaces the in-memory store by another one, such as one that answers later. */
   readonly wrap?: (store: TokenLimits, time: VirtualTime) => TokenLimits;
 }
 
-/** Pools in a time that stands still until told to pass. */
+/** Pools with a clock that only the test moves. */
 export class CapacityWorld {
   readonly time = new VirtualTime();
   readonly clock = new ProcessClock(this.time, { monotonicMs: 70_000, wallMs: 1e12 });
@@ -94,7 +94,7 @@ export class CapacityWorld {
     this.capacity.follow(this.#snapshot);
   }
 
-  /** The key is that of the account which asks when no other is named. */
+  /** The key is named after the account unless another is named. */
   sell(units: number, { key = plainAccount, pool = "shared" } = {}): void {
     const keys = this.#sold.get(pool) ?? new Map<string, number>();
     this.#sold.set(pool, keys.set(key, units));
@@ -104,9 +104,9 @@ export class CapacityWorld {
     return this.#sold.get(pool)?.get(key) ?? 0;
   }
 
-  /** Asks at a pool, or with `upstream:<name>` at an upstream, and waits so long at most. */
+  /** Asks at a pool, or with `upstream:<name>` at an upstream, and waits for `waitMs` at most. */
   ask(wish: Partial<PlaceRequest> = {}, how: HowToAsk = {}): Asked {
-    const { at = "shared", upstream, patienceMs = 0, onPlace } = how;
+    const { at = "shared", upstream, waitMs = 0, onPlace } = how;
     const request = this.#requestFor(wish);
     const caller = new AbortController();
     const leave = (): void => caller.abort();
@@ -114,7 +114,7 @@ export class CapacityWorld {
     const asked: Asked = { request, askedAt, result: undefined, endedAt: undefined, leave };
     const { signal } = caller;
     const { snapshot } = this;
-    const wait = { ...request, snapshot, signal, patienceMs };
+    const wait = { ...request, snapshot, signal, waitMs };
     void this.capacity.enter(this.#where(at, upstream), wait).then((result) => {
       asked.result = result;
       asked.endedAt = this.time.now;
@@ -124,7 +124,7 @@ export class CapacityWorld {
     return asked;
   }
 
-  /** Asks for a place now or never. */
+  /** Asks for a place without waiting. */
   tryAsk(wish: Partial<PlaceRequest> = {}, at = "shared"): EnterResult | Promise<EnterResult> {
     return this.capacity.tryEnter(this.#where(at), this.#requestFor(wish), this.#snapshot);
   }
@@ -184,7 +184,7 @@ export class CapacityWorld {
   }
 }
 
-/** The place that was given; throws when there was none. */
+/** The granted place; throws if there is none. */
 export function placeOf(asked: EnterResult | Asked | Promise<EnterResult>): Place {
   const result = "request" in asked ? asked.result : asked;
   if (result !== undefined && "place" in result) return result.place;

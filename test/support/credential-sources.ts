@@ -3,7 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
-/** What a load brought, printed by the process that did it. */
+/** The result of a load, printed by the process that ran it. */
 export interface Loaded {
   readonly accessKeyId?: string;
   readonly secretAccessKey?: string;
@@ -15,7 +15,7 @@ export interface Loaded {
 export interface LoadOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly profile?: string;
-  /** Settings of a role that is assumed with what the chain finds, as JSON would write them. */
+  /** Settings, as JSON, of a role that is assumed with the chain's credentials. */
   readonly role?: object;
   /** Code before the first load. */
   readonly before?: string;
@@ -28,14 +28,14 @@ const chainFile = new URL("credential-chain.ts", credentialsFolder).pathname;
 const roleFile = new URL("assume-role.ts", credentialsFolder).pathname;
 
 /**
- * The user whose files and environment the chain reads. It reads those of its process, so each
- * load runs in a process of its own. Nothing leaves the machine: what the chain would ask in a
- * cloud is served here.
+ * The user whose files and environment the chain reads. It reads those of its process, so each load
+ * runs in its own process. Nothing leaves the machine: the chain's requests to a cloud are served
+ * here.
  */
 export class CredentialHome implements Disposable {
   readonly folder = mkdtempSync(join(tmpdir(), "sluice-chain-"));
 
-  /** The path of a file in the folder that holds this text. */
+  /** The path of a file with this text. */
   async write(name: string, content: string): Promise<string> {
     const path = join(this.folder, name);
     await mkdir(dirname(path), { recursive: true });
@@ -43,7 +43,7 @@ export class CredentialHome implements Disposable {
     return path;
   }
 
-  /** The lines that code prints which runs as this user. */
+  /** The lines that code prints when it runs as this user. */
   async run(code: string, env: Readonly<Record<string, string>>): Promise<string[]> {
     const child = Bun.spawn([process.execPath, "-e", code], {
       env: { HOME: this.folder, AWS_EC2_METADATA_DISABLED: "true", ...env },
@@ -55,7 +55,7 @@ export class CredentialHome implements Disposable {
     return output.split("\n").filter((line) => line !== "");
   }
 
-  /** What two loads of one chain bring. */
+  /** The results of two loads of one chain. */
   async loadTwice({ env = {}, profile, role, before, between }: LoadOptions): Promise<Loaded[]> {
     const code = `
       import { credentialChain } from ${JSON.stringify(chainFile)};
@@ -101,7 +101,7 @@ export function serveCredentials(
 
 export const expiration = "2035-06-07T08:09:10Z";
 
-/** The `count`th credentials of a source whose requests all bring others. */
+/** The `count`th credentials of a source that returns new ones for each request. */
 export const loadedAs = (count: number): Loaded => ({
   accessKeyId: `ASIA${count}`,
   secretAccessKey: `secret ${count}`,

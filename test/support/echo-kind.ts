@@ -5,7 +5,7 @@ import { httpUrl, text } from "../../src/settings/values.ts";
 import type { ChatCodec, StreamDecoder, UpstreamRequest } from "../../src/upstreams/adapter.ts";
 import type { UpstreamKind } from "../../src/upstreams/kind.ts";
 
-/** A provider that answers with the words it gets, a line each, and a line with a dot at the end. */
+/** A provider that echoes the words of a request, one on each line, and then a line with a dot. */
 export interface EchoServer extends AsyncDisposable {
   readonly url: string;
 }
@@ -28,11 +28,11 @@ const targetSections = { chat: section, embedding: section };
 
 interface EchoSettings {
   readonly url: string;
-  /** By the identifier of the model. */
+  /** By the model's identifier. */
   readonly greetings: ReadonlyMap<string, string>;
 }
 
-/** The smallest kind that uses all that a kind may say of its configuration. */
+/** The smallest kind that uses every setting of a kind. */
 export const echoKind: UpstreamKind<typeof fields, typeof targetSections, EchoSettings> = {
   name: "echo",
   about: "a server that says what it hears",

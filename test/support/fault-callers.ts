@@ -3,7 +3,7 @@ import type { Socket } from "bun";
 /** How a caller closes its connection. */
 export type Leaving = "FIN" | "RST";
 
-/** A caller over a bare socket, which leaves as it is told to and reads only while it may. */
+/** A caller over a bare socket, which closes it in the given way and stops reading on request. */
 export class LeavingCaller implements Disposable {
   readonly #socket: Socket;
   readonly #state: CallerState;
@@ -40,12 +40,12 @@ export class LeavingCaller implements Disposable {
     return this.#state.isClosed;
   }
 
-  /** When the connection was closed, by whichever side; NaN while it is open. */
+  /** When either side closed the connection; NaN while it is open. */
   get closedAtMs(): number {
     return this.#state.closedAtMs;
   }
 
-  /** What the server knows this connection by. */
+  /** The name of this connection at the server. */
   get localPort(): number {
     return this.#localPort;
   }
@@ -60,7 +60,7 @@ export class LeavingCaller implements Disposable {
     return this.#state.waitFor(bytes);
   }
 
-  /** Stops reading: what comes now fills the kernel's buffers. */
+  /** Stops reading: further bytes fill the kernel's buffers. */
   pause(): void {
     this.#socket.pause();
   }
@@ -129,7 +129,7 @@ class CallerState {
   }
 }
 
-/** A chat call as it goes over the wire. */
+/** A chat call as sent on the wire. */
 export function chatRequest(key: string, body: unknown): string {
   const text = JSON.stringify(body);
   return (

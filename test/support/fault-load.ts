@@ -5,7 +5,7 @@ export interface FaultLoad {
   readonly isStreamed: boolean;
   readonly perSecond: number;
   readonly seconds: number;
-  /** Goes on beyond the time until there are so many; default 0. */
+  /** Continues after that time until there are this many; default 0. */
   readonly leastCalls?: number;
 }
 
@@ -15,9 +15,9 @@ export interface LoadedCall {
   readonly startedAt: number;
   readonly endedAt: number;
   readonly status: number;
-  /** An answer with its end; a stream that breaks off has none. */
+  /** Whether the answer has its end; a stream that breaks off has none. */
   readonly isWhole: boolean;
-  /** What the caller was told; empty for a whole answer. */
+  /** The caller's error; empty for a whole answer. */
   readonly failure: string;
   /** Infinity when there was none. */
   readonly firstWordAt: number;
@@ -26,10 +26,10 @@ export interface LoadedCall {
 const tickMs = 5;
 const callDeadlineMs = 60_000;
 
-/** Further calls are left out, so that a slow machine is not buried under them. */
+/** Further calls are skipped, so that a slow machine is not overloaded. */
 export const mostAtOnce = 40;
 
-/** Calls at a steady pace, as long as the machine keeps up. Rejects when one hangs. */
+/** Calls at a steady pace, if the machine is fast enough. Rejects when one hangs. */
 export async function sendCalls(
   gateway: Pick<TestGateway, "post">,
   load: FaultLoad,
@@ -79,7 +79,7 @@ export async function sendCall(
   return { mark, startedAt, endedAt: Date.now(), status, isWhole, failure, firstWordAt };
 }
 
-/** The whole answer, and when the first word of it was there. */
+/** The whole answer, and the time of its first word. */
 export async function readAnswer(
   response: Response,
 ): Promise<{ readonly text: string; readonly firstWordAt: number }> {

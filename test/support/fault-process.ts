@@ -8,7 +8,7 @@ import { createKeysOfAccounts } from "./process-key.ts";
 import { startServing, type ServingProcess } from "./sluice-process.ts";
 import { testPeppers } from "./test-peppers.ts";
 
-/** A gateway that is a process of its own, whose memory is nobody else's, and a key to call it. */
+/** A gateway in a process of its own, to measure its memory, and a key to call it. */
 export interface FaultProcess extends AsyncDisposable {
   readonly serving: ServingProcess;
   readonly port: number;
@@ -16,16 +16,16 @@ export interface FaultProcess extends AsyncDisposable {
   readonly key: string;
   readonly keys: readonly string[];
   post(body: unknown): Promise<Response>;
-  /** Of the process that serves, as its metrics tell it. */
+  /** Of the serving process, from its metrics. */
   residentBytes(): Promise<number>;
   metrics(): Promise<string>;
-  /** Ends the process in peace and reads the whole ledger. */
+  /** Ends the process gracefully and reads the whole ledger. */
   stopAndReadRows(): Promise<readonly UsageRecord[]>;
 }
 
 /**
- * `sections` are top-level keys of the configuration; `upstreams` and `models` must be there. There
- * is a key for each time that an account is named.
+ * `sections` are top-level keys of the configuration; `upstreams` and `models` must be there. Each
+ * name of an account adds a key of it.
  */
 export async function startFaultProcess(
   sections: Readonly<Record<string, string>>,

@@ -7,8 +7,8 @@ const established = "01";
 export const hasSocketTable = existsSync(socketTable);
 
 /**
- * Open connections of a server on this machine, by the port of their caller: bytes that were
- * written and that the caller has not taken yet.
+ * Open connections of a server on this machine, by the port of their caller, with the written bytes
+ * that the caller has not taken yet.
  */
 function sendQueues(serverPort: number): ReadonlyMap<number, number> {
   const queues = new Map<number, number>();
@@ -43,12 +43,12 @@ export class StallWatch {
     this.#port = port;
   }
 
-  /** Whether one of the connections that it has seen stalling is open. */
+  /** Whether one of the connections that stalled is still open. */
   get hasOpen(): boolean {
     return [...this.stalls.values()].some(({ closedAtMs }) => closedAtMs === undefined);
   }
 
-  /** To be called every now and then: times are as exact as calls are frequent. */
+  /** Call regularly: times are as exact as calls are frequent. */
   sample(): void {
     const nowMs = performance.now();
     const queues = sendQueues(this.#port);

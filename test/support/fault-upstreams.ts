@@ -9,14 +9,14 @@ import {
   type UpstreamKind,
 } from "./gateway.ts";
 
-/** A gateway and several simulated upstreams, each of which can be told to fail by itself. */
+/** A gateway and several simulated upstreams, each with its own faults. */
 export interface FaultUpstreams extends AsyncDisposable {
   readonly gateway: TestGateway;
   readonly simulators: readonly Simulator[];
-  /** Until it is told otherwise. */
+  /** Until it is changed. */
   break(index: number, mode: FaultStep["mode"]): void;
   mend(index: number): void;
-  /** What all upstreams saw. */
+  /** The calls that all upstreams saw. */
   truth(): readonly TruthEntry[];
 }
 
@@ -37,9 +37,9 @@ export async function startFaultUpstreams(wanted: WantedUpstreams): Promise<Faul
     simulator: { truthLogLimit },
     sections: {
       telemetry: "{ log_level: warn, log_format: json }",
-      // Callers, gateway and upstreams share a process here: its delays say nothing of the gateway.
+      // Callers, gateway and upstreams share a process here, so its delays are not the gateway's.
       overload: "{ loop_delay: 10s }",
-      // As an operator gets it who sets nothing.
+      // The defaults of the configuration.
       routing: "{}",
       ...sections,
     },

@@ -24,18 +24,18 @@ export const upstreamKinds = ["openai", "bedrock"] as const;
 export type UpstreamKind = (typeof upstreamKinds)[number];
 
 export interface GatewayOptions {
-  /** How the upstream `simulator` is spoken to. Default `openai`. */
+  /** The kind of the upstream `simulator`. Default `openai`. */
   readonly kind?: UpstreamKind;
   readonly simulator?: SimulatorOptions;
   /** Replaces the sections of the default test configuration that it names (see `baseSections`). */
   readonly sections?: Readonly<Record<string, string>>;
   readonly overrides?: AppOverrides;
-  /** Those that a configuration may name, where these are not the built-in ones. */
+  /** The kinds that a configuration may name, if not the built-in ones. */
   readonly kinds?: readonly ConfiguredKind[];
   readonly key?: WantedKey;
 }
 
-/** What a test's key is to be; the rest is a key that no limit holds back. */
+/** The properties of a test's key; by default no limit applies to it. */
 export interface WantedKey extends Partial<Omit<NewKey, "applicationId">> {
   readonly account?: string;
   readonly application?: string;
@@ -145,7 +145,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   };
 }
 
-/** Of a key that nothing holds back. */
+/** For a key without effective limits. */
 export const unlimited = { requestsPerMinute: 1_000_000, tokensPerMinute: 1_000_000_000 };
 
 async function listCalls({ admin }: App): Promise<readonly UsageRecord[]> {
@@ -180,8 +180,8 @@ export function bedrockUpstream(endpoint: string, more = ""): string {
 }
 
 /**
- * One target in YAML. Its family stands for what the adapter must know of a model whose identifier
- * does not say it; only Bedrock's asks.
+ * One target in YAML. It names the family of models whose identifier does not contain it; only
+ * Bedrock's adapter needs it.
  */
 export function targetAt(
   kind: UpstreamKind,
@@ -193,8 +193,8 @@ export function targetAt(
 }
 
 /**
- * Retries as they are, but many: tests fail more of their calls than anybody else, one after the
- * other at the same targets. Those about budgets and ejection say so themselves.
+ * Default retries, but many: tests fail more calls at the same targets than any caller does. Tests
+ * of budgets and ejection set their own.
  */
 const patientRouting =
   "{ retry_floor: 1000, first_backoff: 1ms, longest_backoff: 1ms, " +
@@ -214,7 +214,7 @@ function baseSections(
     data_dir: JSON.stringify(dataDir),
     shutdown: "{ pre_stop: 0s }",
     routing: patientRouting,
-    // Tests share the event loop of what they test, and the machine with each other.
+    // Tests share the event loop of the gateway, and the machine with each other.
     overload: "{ loop_delay: 10s }",
     auth: `{ pepper: ${JSON.stringify(testPepper)} }`,
     telemetry: `{ log_level: debug, log_format: json }`,

@@ -1,4 +1,4 @@
-/** Whether a text is another one that lacks a piece, neither its beginning nor its end. */
+/** Whether a text is another one without a piece that is neither its beginning nor its end. */
 export function hasHole(text: string, whole: string): boolean {
   if (text.length >= whole.length) return false;
   let same = 0;

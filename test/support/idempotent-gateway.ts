@@ -11,7 +11,7 @@ const plans = `
   few-tokens: { requests_per_minute: 100, tokens_per_minute: 60, idempotency: true }
   without: { requests_per_minute: 1000000, tokens_per_minute: 1000000 }`;
 
-/** A gateway that keeps answers, in a database whose file can be looked into. */
+/** A gateway that keeps answers, in a database whose file a test can read. */
 export interface IdempotentGateway extends AsyncDisposable {
   readonly gateway: TestGateway;
   readonly folder: string;
@@ -71,7 +71,7 @@ export function streamedChat(content: string, fields: Readonly<Record<string, un
   return chat(content, { stream: true, ...fields });
 }
 
-/** Waits for what must come; how long it takes is the machine's affair. */
+/** Waits without a time limit of its own. */
 export async function until(what: string, holds: () => boolean): Promise<void> {
   const deadline = performance.now() + 20_000;
   while (!holds()) {
@@ -80,7 +80,7 @@ export async function until(what: string, holds: () => boolean): Promise<void> {
   }
 }
 
-/** A streamed answer that is read as the test likes. */
+/** A streamed answer that the test reads step by step. */
 export class StreamedAnswer {
   readonly headers: Headers;
   text = "";

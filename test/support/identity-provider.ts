@@ -6,11 +6,11 @@ export interface IdentityProviderOptions {
   readonly redirectUrl: string;
   /** Whether claims are in the ID token; else only in the user info. */
   readonly putsClaimsIntoIdToken?: boolean;
-  /** A fixed port: where a provider was that is gone. */
+  /** A fixed port, to replace a provider that has stopped. */
   readonly port?: number;
 }
 
-/** What the provider says of whoever signs in. */
+/** The provider's claims about the user. */
 export interface ProviderUser {
   readonly sub: string;
   readonly [claim: string]: unknown;
@@ -21,9 +21,9 @@ export const testClient = { id: "sluice", secret: "a secret of the test's client
 /** A real OpenID provider on loopback, whose sign-in page signs `user` in without asking. */
 export class IdentityProvider implements AsyncDisposable {
   readonly issuer: string;
-  /** Who signs in next. */
+  /** The user of the next sign-in. */
   user: ProviderUser = { sub: "nobody" };
-  /** Replaces bodies of answers, as a provider would that is not what it says. */
+  /** Replaces bodies of answers, for a provider that misbehaves. */
   tamper: ((path: string, body: string) => string) | undefined;
   readonly #server: Server;
 
@@ -52,7 +52,7 @@ export class IdentityProvider implements AsyncDisposable {
     return new IdentityProvider(server, options);
   }
 
-  /** What a browser does between leaving for the provider and coming back: the last location. */
+  /** The requests of a browser from leaving for the provider to its return: the last location. */
   async visit(url: string): Promise<URL> {
     const cookies = new Map<string, string>();
     let next = new URL(url);

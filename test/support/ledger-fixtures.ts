@@ -40,7 +40,7 @@ export function closedCall(id: string, values: Partial<UsageRecord> = {}): Usage
   };
 }
 
-/** A ledger that keeps what it is told, for tests of those who tell it. */
+/** A ledger that keeps its calls, for tests of its users. */
 export class KeptLedger implements CallLedger {
   hasRoom = true;
   /** Whether calls can be opened. */
@@ -63,13 +63,13 @@ export class KeptLedger implements CallLedger {
   }
 }
 
-/** A usage store whose failures are the test's to choose. */
+/** A usage store whose failures the test sets. */
 export class FallibleStore implements UsageStore {
   readonly rows = new Map<string, UsageRecord>();
   readonly batchSizes: number[] = [];
   /** Thrown instead of storing anything. */
   refuse: (records: readonly UsageRecord[]) => Error | undefined = () => undefined;
-  /** Thrown though all is stored. */
+  /** Thrown although everything is stored. */
   forgetToSay: () => Error | undefined = () => undefined;
 
   insert(records: readonly UsageRecord[]): Promise<void> {
@@ -101,11 +101,11 @@ export const ledgerFlow: LedgerFlow = {
   segmentBytes: 1_000_000,
 };
 
-/** What a ledger reported, in order: the name of the event and what it said. */
+/** The events that a ledger reported, in order, with their contents. */
 export class LedgerLog implements LedgerEvents {
   readonly events: (readonly [string, ...unknown[]])[] = [];
 
-  /** What was said whenever this happened. */
+  /** The contents of every event with this name. */
   of(name: keyof LedgerEvents): readonly (readonly unknown[])[] {
     return this.events.filter(([each]) => each === name).map(([, ...said]) => said);
   }
@@ -145,7 +145,7 @@ export class LedgerLog implements LedgerEvents {
   }
 }
 
-/** A new folder that goes with the test. */
+/** A new folder that is deleted with the test. */
 export class TestFolder implements Disposable {
   readonly path = mkdtempSync(join(tmpdir(), "sluice-spool-"));
 

@@ -9,8 +9,8 @@ export interface CallPlace {
 }
 
 /**
- * What became of a call for its caller. `left`: the caller did not stay; `lost`: the connection
- * ended without an end of the answer; `turned-away`: the gateway could take no call at all.
+ * How a call ended for its caller. `left`: the caller left; `lost`: the connection ended before the
+ * answer did; `turned-away`: the gateway could not take the call.
  */
 export type Saw = "completed" | "failed" | "left" | "lost" | "turned-away";
 
@@ -25,13 +25,13 @@ export interface SeenCall extends PlannedCall {
   readonly status: number;
   /** Pieces of text that were read. */
   readonly pieces: number;
-  /** What the answer said of its tokens. */
+  /** The tokens in the answer. */
   readonly usage: { readonly input: number; readonly output: number } | undefined;
 }
 
 type Answer = Pick<SeenCall, "saw" | "status" | "pieces" | "usage">;
 
-/** Makes the call as planned, and says what came of it. Never rejects. */
+/** Makes the call as planned and returns its outcome. Never rejects. */
 export async function makeCall(planned: PlannedCall, place: CallPlace): Promise<SeenCall> {
   const { keyId } = place;
   const common = { ...planned, keyId, sentAt: Date.now() };
@@ -51,7 +51,7 @@ export async function makeCall(planned: PlannedCall, place: CallPlace): Promise<
     return { ...common, id, saw, status: 0, pieces: 0, usage: undefined };
   } finally {
     clearTimeout(timer);
-    // A call that was left must reach the gateway before the next one of the key does.
+    // A call whose caller left must reach the gateway before the key's next one does.
     if (leaving.signal.aborted) await Bun.sleep(3);
   }
 }
@@ -81,7 +81,7 @@ async function read(
   return { saw: "completed", status, pieces: 0, usage: usageIn(body) };
 }
 
-/** Of a gateway that could not note the call down, that was ending, or that had no time for it. */
+/** Errors of a gateway that could not record the call, was ending, or had no time for it. */
 const unnoted = /cannot record usage|shutting down|too much to do/;
 
 function refusal(status: number, text: string): Answer {
@@ -89,7 +89,7 @@ function refusal(status: number, text: string): Answer {
   return { saw, status, pieces: 0, usage: undefined };
 }
 
-/** As much of the answer as the caller stays for. */
+/** The part of the answer for which the caller stays. */
 async function readText(
   response: Response,
   { leaving: when }: PlannedCall,
@@ -106,7 +106,7 @@ async function readText(
       if (when === "midway" && firstWord.test(text)) leaving.abort();
     }
   } catch {
-    // Whether it is whole shows in what came.
+    // The received text shows whether it is whole.
   }
   return text;
 }
@@ -114,7 +114,7 @@ async function readText(
 const firstWord = /"content":"[^"]/;
 
 function streamed(text: string, leaving: AbortController): Answer {
-  // What comes last may be half a frame.
+  // The last frame may be incomplete.
   const { chunks, isDone } = parseStream(text.slice(0, text.lastIndexOf("\n\n") + 2));
   const pieces = chunks.filter((chunk) => chunk.choices?.[0]?.delta.content).length;
   const told = chunks.find((chunk) => chunk.usage);

@@ -2,7 +2,7 @@ import { appendFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** A file system in memory, of its own for one test. */
+/** An in-memory file system for one test. */
 export interface SmallDisk extends Disposable {
   readonly path: string;
   /** Leaves no byte free. */
@@ -53,7 +53,7 @@ function isMounter(): boolean {
   return mounted.exitCode === 0;
 }
 
-/** Lets no file of a process grow beyond so many bytes; undefined: as far as it may at most. */
+/** Limits the size of a process' files; undefined: to the maximum. */
 export function limitFileSize(pid: number, bytes?: number): void {
   run("prlimit", "--pid", String(pid), `--fsize=${bytes ?? "unlimited"}:`);
 }
@@ -64,8 +64,8 @@ function run(...command: readonly string[]): void {
 }
 
 /**
- * Lets the writes of a process to these files fail as on a disk that was made read-only, until the
- * result is called.
+ * Makes the writes of a process to these files fail as on a read-only disk, until the result is
+ * called.
  */
 export async function makeReadOnly(
   pid: number,
@@ -77,7 +77,7 @@ export async function makeReadOnly(
   const files = paths.flatMap((path) => ["-P", path]);
   const stdio = { stdin: "ignore", stdout: "ignore", stderr: "pipe" } as const;
   const child = Bun.spawn(["strace", ...place, ...faults, ...files], stdio);
-  // It says so once it holds the process.
+  // Printed once it holds the process.
   await child.stderr.getReader().read();
   return async () => {
     child.kill("SIGINT");

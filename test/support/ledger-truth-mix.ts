@@ -5,7 +5,7 @@ import { simulatorUpstream, targetAt, upstreamKinds, type UpstreamKind } from ".
 /** When the caller of a call leaves: not at all, before the answer begins, or in the middle of it. */
 export type Leaving = "never" | "before" | "midway";
 
-/** A call that is to be made, told from all others by its mark. */
+/** A planned call, identified by its mark. */
 export interface PlannedCall {
   readonly mark: string;
   readonly part: string;
@@ -16,7 +16,7 @@ export interface PlannedCall {
   readonly leaving: Leaving;
   /** How long a caller that leaves before the answer waits. */
   readonly patienceMs: number;
-  /** Whether each attempt is one request, whatever the upstream. */
+  /** Whether each attempt is one request at any upstream. */
   readonly isOneRequest: boolean;
 }
 
@@ -73,7 +73,7 @@ export const wholeMix: readonly MixPart[] = [
   { name: "retried embeddings", share: 4, alias: "retried-vectors", ...vectors },
 ];
 
-/** Streams that go on for as long as anybody reads. */
+/** Streams that continue as long as they are read. */
 export const longStreams: readonly MixPart[] = [
   { name: "long stream", share: 1, alias: "chat", isStreamed: true, tokens: [2_000, 3_000] },
 ];
@@ -155,7 +155,7 @@ function modelsBehind(kind: UpstreamKind): readonly string[] {
   ]);
 }
 
-/** What refuses has a second target, at the other kind of upstream. */
+/** A failing upstream has a second target, at the other kind of upstream. */
 function targets(kind: UpstreamKind, fault: string, family: string): string {
   const first = targetAt(kind, { model: `fault-${fault}`, family }, `upstream: to-${kind}`);
   if (fault !== "overloaded-503") return `[${first}]`;

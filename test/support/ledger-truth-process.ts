@@ -18,7 +18,7 @@ import { testPeppers } from "./test-peppers.ts";
 
 export interface ProcessBenchOptions {
   readonly keys: number;
-  /** Of each key; default: one that holds nothing back. */
+  /** Of each key; default: without effective limits. */
   readonly plan?: KeyPlan;
   readonly simulator?: SimulatorOptions;
   /** Default: `data` in the bench's folder. */
@@ -34,7 +34,7 @@ export interface StoredLedger {
   readonly rollUps: Readonly<Record<string, LedgerSums>>;
 }
 
-/** Gateways that are processes, one after the other on the same data; the upstream outlives them. */
+/** Successive gateway processes on the same data; the upstream outlives them. */
 export class ProcessBench implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), "sluice-truth-"));
   readonly configPath = join(this.folder, "sluice.yaml");
@@ -68,12 +68,12 @@ export class ProcessBench implements AsyncDisposable {
     return bench;
   }
 
-  /** `options` are further ones of the command line. */
+  /** `options` are further options of the command line. */
   serve(...options: readonly string[]): Promise<ServingProcess> {
     return startServing(["--config", this.configPath, ...options]);
   }
 
-  /** Callers with these keys, who call one after the other for as long as there are calls. */
+  /** Callers with these keys, each with one call after the other while there are calls. */
   async call(
     { dataUrl }: ServingProcess,
     keys: { readonly from: number; readonly count: number },
@@ -94,7 +94,7 @@ export class ProcessBench implements AsyncDisposable {
     );
   }
 
-  /** A single call with the first key, which is not noted down. */
+  /** A single call with the first key, which is not recorded. */
   fetch(
     { dataUrl }: Pick<ServingProcess, "dataUrl">,
     { path, body }: Pick<PlannedCall, "path" | "body">,
@@ -111,7 +111,7 @@ export class ProcessBench implements AsyncDisposable {
     return until("no call is open", () => this.simulator.openCalls === 0);
   }
 
-  /** What the database holds; no gateway may run. */
+  /** The content of the database; no gateway may run. */
   async stored(): Promise<StoredLedger> {
     const peppers = testPeppers();
     const { reports, connection } = openStores(this.database, systemClock, { peppers });
@@ -143,7 +143,7 @@ export async function until(what: string, isSo: () => boolean | Promise<boolean>
   }
 }
 
-/** Until the database has all that the gateway knows, and the spool is empty. */
+/** Until the database has all rows of the gateway, and the spool is empty. */
 export function untilStored({ adminUrl }: ServingProcess): Promise<void> {
   return until("the spool is empty", async () => {
     const metrics = await (await fetch(`${adminUrl}/metrics`)).text();

@@ -9,24 +9,24 @@ export interface LedgerEvidence {
   readonly truth: readonly TruthEntry[];
 }
 
-/** What the ledger says against what callers and the upstream saw. */
+/** The ledger compared with what callers and the upstream saw. */
 export interface LedgerReport {
   readonly calls: number;
   readonly rows: number;
-  /** Rows that some call should have and does not. */
+  /** Rows that are missing for a call. */
   readonly missing: number;
-  /** Rows beyond the one that each call may have. */
+  /** Rows beyond the one of each call. */
   readonly extra: number;
-  /** Rows whose outcome or status is not what the caller saw. */
+  /** Rows whose outcome or status is not the caller's. */
   readonly wrongEnds: number;
-  /** Rows whose tokens are not what they can be. */
+  /** Rows with impossible tokens. */
   readonly wrongTokens: number;
-  /** Calls whose tokens had to be, and are, exactly what the upstream told. */
+  /** Calls whose tokens had to be, and are, exactly the upstream's. */
   readonly exact: number;
-  /** Whole answers without counts: how far the ledger's are from the truth, as a share of it. */
+  /** Whole answers without counts: the relative errors of the ledger's estimates. */
   readonly uncounted: { readonly calls: number; readonly input: number; readonly output: number };
   readonly outcomes: Readonly<Record<string, number>>;
-  /** The first of each that is wrong, for people. */
+  /** The first errors of each kind, as text. */
   readonly problems: readonly string[];
 }
 
@@ -35,8 +35,8 @@ const shownProblems = 20;
 const clockDriftMs = 5;
 
 /**
- * Holds the ledger against callers and upstream. A key's calls must have been made, and be listed,
- * one after the other: so a row finds its call though the caller never learned the call's id.
+ * Compares the ledger with callers and upstream. The calls of a key must be made, and listed, one
+ * after the other: so a row finds its call even if the caller has no id of it.
  */
 export function checkLedger(evidence: LedgerEvidence): LedgerReport {
   return new LedgerCheck(evidence).report();
@@ -99,7 +99,7 @@ class LedgerCheck {
     this.#checkNameless(nameless, [...byId.values()].flat());
   }
 
-  /** Calls whose callers saw no answer begin: each row is of the last one before it that fits. */
+  /** Calls without an answer: each row belongs to the last fitting call before it. */
   #checkNameless(calls: readonly SeenCall[], rows: readonly UsageRecord[]): void {
     const unclaimed = new Set(calls);
     const inOrder = rows.toSorted((one, other) => one.startedAt - other.startedAt);
@@ -126,7 +126,7 @@ class LedgerCheck {
   #checkCall(call: SeenCall, row: UsageRecord | undefined): void {
     const truths = this.#truths(call);
     if (call.saw === "turned-away") {
-      // The first one finds out, and is noted down like any failure once that can be done.
+      // The first such call is recorded like any failure once that is possible.
       const isFinder = row?.outcome === "failed" && row.attempts === 0 && row.inputTokens === 0;
       if (row !== undefined && !isFinder) this.#note("extra", describeRow(row));
       if (truths.length > 0) this.#note("missing", `${describe(call)} was sent upstream`);
@@ -162,7 +162,7 @@ class LedgerCheck {
     }
     if (outcome === "failed" && call.pieces === 0) {
       const isFree = input === 0 && output === 0;
-      // What was delivered may have been lost on its way, like all the rest.
+      // Delivered pieces may have been lost in transit, like the rest.
       if (isFree || call.saw === "failed") return isFree;
     }
     const leastOutput = call.pieces > 0 && outcome !== "interrupted" ? 1 : 0;
@@ -234,7 +234,7 @@ function describeTruth(truth: TruthEntry): string {
   return `truth ${JSON.stringify(told)}`;
 }
 
-/** Sums of the ledger, whichever way they are reached. */
+/** Sums of the ledger, from rows or roll-ups. */
 export interface LedgerSums {
   readonly calls: number;
   readonly failedCalls: number;
@@ -267,7 +267,7 @@ export function sumRows(rows: readonly UsageRecord[]): Readonly<Record<string, L
   return Object.fromEntries(sums.toSorted(([one], [other]) => (one < other ? -1 : 1)));
 }
 
-/** The same out of the roll-ups. */
+/** The same from the roll-ups. */
 export async function sumRollUps(
   reports: Pick<UsageReports, "totals">,
 ): Promise<Readonly<Record<string, LedgerSums>>> {

@@ -22,7 +22,7 @@ interface Reservation {
   readonly charges: readonly { readonly scope: LimitsOfId; readonly charge: Charge }[];
 }
 
-/** All that a scope was ever charged, and what it owes. */
+/** All charges of a scope, and its debt. */
 class Account {
   readonly charges: Charge[] = [];
   debt = 0;
@@ -34,7 +34,7 @@ class Account {
     this.#slot = slot;
   }
 
-  /** Second by second, what is free pays what is owed. */
+  /** Each second, free tokens pay the debt. */
   advance(slot: number): void {
     while (this.#slot < slot) {
       this.#slot += 1;
@@ -58,7 +58,7 @@ class Account {
     this.charges.push({ slot: this.#slot, requests: 0, tokens, isAdded: true });
   }
 
-  /** Those of longest ago first; then what is owed. */
+  /** Oldest charges first, then the debt. */
   refundAdded(tokens: number, sinceSlot: number): void {
     let left = tokens;
     for (const charge of this.counted()) {
@@ -94,8 +94,8 @@ class Account {
 }
 
 /**
- * The rules of the limiter in their plainest form, slow and without bounds: a list of all charges
- * ever made, summed anew for every question. Written apart from the real one, to compare with it.
+ * The rules of the limiter in their plainest form, slow and unbounded: a list of all charges,
+ * summed for every decision. Written independently of the real one, to compare with it.
  */
 export class LimitModel {
   readonly #reservationTtlMs: number;
@@ -247,7 +247,7 @@ export class LimitModel {
     return [...bySlot.values()].filter(({ requests, tokens }) => requests > 0 || tokens > 0);
   }
 
-  /** Tries one second after the other until each scope has room: the longest of their waits. */
+  /** Tries each second until each scope has room: the longest of their waits. */
   #waitMs(scopes: readonly LimitsOfId[], tokens: number, nowMs: number): number {
     const first = slotAt(nowMs);
     const waits = scopes.map((scope) => {

@@ -1,17 +1,17 @@
 import type { LimitScope, LimitWindow } from "../../src/domain/limits/limit-scope.ts";
 
-/** The limits of one id in one sort of window, as a customer would say them. */
+/** The limits of one id in one kind of window. */
 export interface LimitsOfId {
   readonly id: string;
   readonly window: LimitWindow;
-  /** In all of the window. */
+  /** For the whole window. */
   readonly requests: number;
   readonly tokens: number;
   readonly overrunFactor: number;
   readonly isShared: boolean;
 }
 
-/** In the order in which their ids come. */
+/** In the order of their ids. */
 export function limitsById(scopes: readonly LimitScope[]): readonly LimitsOfId[] {
   const byName = new Map<string, LimitsOfId>();
   for (const { id, window, unit, limit, overrunFactor = Infinity, isShared = false } of scopes) {

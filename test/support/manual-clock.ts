@@ -1,6 +1,6 @@
 import { systemClock, type Clock } from "../../src/domain/clock.ts";
 
-/** A clock that moves only when told to. What is scheduled waits for real time. */
+/** A clock that only the test moves. Scheduled functions wait for real time. */
 export class ManualClock implements Clock {
   #wallMs: number;
   #monotonicMs: number;
@@ -22,7 +22,7 @@ export class ManualClock implements Clock {
     return systemClock.schedule(run, delayMs);
   }
 
-  /** Lets time pass on both clocks. */
+  /** Advances both clocks. */
   advance(durationMs: number): void {
     if (!(durationMs >= 0)) throw new RangeError("time does not run backwards");
     this.#wallMs += durationMs;

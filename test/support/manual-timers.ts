@@ -1,18 +1,18 @@
 import type { Clock } from "../../src/domain/clock.ts";
 
-/** Timers that fire only when the test lets time pass. */
+/** Timers that fire only when the test advances the time. */
 export class ManualTimers implements Pick<Clock, "schedule"> {
   #nowMs = 0;
   readonly #waiting = new Map<() => void, number>();
 
   schedule(run: () => void, delayMs: number): () => void {
-    // Of its own, so that one function may be scheduled twice.
+    // A new object, so that one function may be scheduled twice.
     const once = (): void => run();
     this.#waiting.set(once, this.#nowMs + delayMs);
     return () => void this.#waiting.delete(once);
   }
 
-  /** Fires what is due by then, in its order. */
+  /** Fires due timers in order. */
   advance(durationMs: number): void {
     const end = this.#nowMs + durationMs;
     for (;;) {

@@ -1,6 +1,6 @@
 import { sizeOfReply, type KeptReply, type ReplyStore } from "../../src/store/store.ts";
 
-/** Replies that end with the process. */
+/** Replies in memory. */
 export class MemoryReplyStore implements ReplyStore {
   readonly #replies = new Map<string, KeptReply>();
   readonly #isErased: (accountId: string) => boolean;
@@ -34,7 +34,7 @@ export class MemoryReplyStore implements ReplyStore {
     return Promise.resolve(old.length);
   }
 
-  /** Of the account that has most, of those that have more than the new reply. */
+  /** The account with most replies, if it has more than the new reply's account. */
   #oldestOfLargest(added: KeptReply): KeptReply | undefined {
     const shares = Map.groupBy(this.#byAge(), ({ accountId }) => accountId);
     const largest = [...shares.values()]

@@ -5,7 +5,7 @@ import type { GatewayError } from "../../src/domain/errors/gateway-error.ts";
 import type { Dialect } from "../../src/edge/dialect.ts";
 import type { AppOverrides } from "../../src/process/wiring/app-interface.ts";
 
-/** A dialect in the manner of Anthropic's: another credential, other errors, other frames. */
+/** A dialect similar to Anthropic's: another credential, other errors, other frames. */
 const notes: Dialect = {
   credential: {
     read: (headers) => headers.get("x-api-key") ?? "",
@@ -54,7 +54,7 @@ const surface: ChatSurface = {
   }),
 };
 
-/** `POST /v1/notes` beside the other endpoints. */
+/** `POST /v1/notes` in addition to the other endpoints. */
 export const withNotes: AppOverrides = {
   surfaces: (parts) => [
     {

@@ -8,7 +8,7 @@ export type RotatedKey = z.infer<typeof rotatedKeySchema>;
 
 export const bearer = (text: string) => ({ headers: { authorization: `Bearer ${text}` } });
 
-/** The operator of a gateway, with what tests of keys do to them. */
+/** The operator of a gateway, with the changes to keys that tests make. */
 export class Operator {
   readonly #gateway: TestGateway;
 
@@ -16,7 +16,7 @@ export class Operator {
     this.#gateway = gateway;
   }
 
-  /** A rotation under an `Idempotency-Key`, and whether its answer was an earlier one's. */
+  /** A rotation with an `Idempotency-Key`, and whether its answer was replayed. */
   async rotateOnce(keyId: string, wish: object, idempotencyKey: string) {
     const local = await readLocalAccess(this.#gateway.config.dataDir);
     const response = await fetch(`${this.#gateway.adminUrl}/admin/v1/keys/${keyId}/rotate`, {
@@ -42,7 +42,7 @@ export class Operator {
     return this.#read(keySchema, `/admin/v1/keys/${keyId}`);
   }
 
-  /** Changes a key, application or account from the revision that it has now. */
+  /** Changes a key, application or account at its current revision. */
   async change(path: string, fields: object): Promise<number> {
     const { revision } = await this.#read(z.object({ revision: z.int() }), path);
     const response = await this.#gateway.admin("PATCH", path, { revision, ...fields });

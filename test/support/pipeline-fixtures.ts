@@ -170,7 +170,7 @@ export function adapterOf(
   };
 }
 
-/** The services of a real pipeline, with a record of what it reports. */
+/** The services of a real pipeline, with a record of its reports. */
 export interface TestPipeline {
   readonly services: PipelineServices;
   readonly records: readonly UsageRecord[];
@@ -217,7 +217,7 @@ export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline
   return { services, records: ledger.closed, failures, running, placesAt };
 }
 
-/** Targets without a past, and room for every call. */
+/** Targets without a history, and room for every call. */
 function routingOf(clock: Clock, limits: LimitStore): RoutingServices {
   const nothing = (): undefined => undefined;
   const events = {
@@ -237,7 +237,7 @@ function routingOf(clock: Clock, limits: LimitStore): RoutingServices {
   });
 }
 
-/** The error that a call ends with for its caller; throws when there is none. */
+/** The error of a call for its caller; throws when there is none. */
 export async function gatewayErrorOf(promise: Promise<unknown>): Promise<GatewayError> {
   const error = await promise.then(
     () => undefined,

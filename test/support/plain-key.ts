@@ -1,6 +1,6 @@
 import type { Key } from "../../src/domain/keys/key.ts";
 
-/** A key of the plan `standard` with no bounds of its own; tests name what they are about. */
+/** A key of the plan `standard` without effective limits; tests set what they are about. */
 export function plainKey(values: Partial<Key> = {}): Key {
   return {
     id: "key_a",

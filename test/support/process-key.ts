@@ -13,8 +13,8 @@ export type KeyPlan = Pick<NewKey, "plan" | "limits">;
 const unheld: KeyPlan = { plan: "enterprise", limits: unlimited };
 
 /**
- * A key in the database of a gateway that runs on this configuration; unless a plan is named, no
- * limit holds it back.
+ * A key in the database of a gateway with this configuration; without effective limits unless a
+ * plan is named.
  */
 export async function createKeyOf(configPath: string, plan?: KeyPlan): Promise<string> {
   const [key] = await createKeysOf(configPath, 1, plan);
@@ -26,7 +26,7 @@ interface ProcessKey {
   readonly text: string;
 }
 
-/** Several of them, of one account. */
+/** Several keys of one account. */
 export function createKeysOf(
   configPath: string,
   count: number,
@@ -36,7 +36,7 @@ export function createKeysOf(
   return createKeysOfAccounts(configPath, accounts, plan);
 }
 
-/** A key for each time that an account is named. */
+/** A key for each name of an account. */
 export async function createKeysOfAccounts(
   configPath: string,
   accounts: readonly string[],

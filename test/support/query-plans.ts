@@ -1,12 +1,12 @@
 import type { SqliteConnection } from "../../src/store/sqlite/connection/connection.ts";
 
-/** The plan of a statement that was run, a line for each of its steps. */
+/** The plan of a statement that was run, one line for each step. */
 export interface QueryPlan {
   readonly sql: string;
   readonly steps: readonly string[];
 }
 
-/** How SQLite goes about each statement that `work` runs on the connection, and that needs a plan. */
+/** SQLite's plan of each statement that `work` runs on the connection. */
 export async function plansOf(
   connection: SqliteConnection,
   work: () => Promise<unknown>,
@@ -15,7 +15,7 @@ export async function plansOf(
   const database = await connection.use((opened) => opened);
   const query = database.query.bind(database);
   database.query = (sql: string) => {
-    // Finalized: SQLite commits nothing while it takes another statement for one in progress.
+    // Finalized: SQLite does not commit while another statement seems to be in progress.
     using explain = database.prepare<{ detail: string }, []>(`EXPLAIN QUERY PLAN ${sql}`);
     const steps = explain.all();
     const isLook = sql.includes("sqlite_schema");

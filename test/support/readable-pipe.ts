@@ -1,13 +1,13 @@
 import { closeSync, constants, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 
-/** A pipe of which this test holds the reading end. */
+/** A pipe with this test at the reading end. */
 export class ReadablePipe implements Disposable {
   readonly path: string;
   #reader: number | undefined;
   #text = "";
 
-  /** In a folder that goes with the test. */
+  /** In a folder that is deleted with the test. */
   constructor(folder: string) {
     this.path = join(folder, "pipe");
     if (Bun.spawnSync(["mkfifo", this.path]).exitCode !== 0) throw new Error("mkfifo failed");

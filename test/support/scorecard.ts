@@ -1,21 +1,21 @@
 import { appendFileSync } from "node:fs";
 
-/** One promise as a test found it kept or not. */
+/** The result of a test for one promise. */
 export interface ScorecardLine {
-  /** What tells this check from the others: its number, or a short word. */
+  /** The check's number or a short word, unique within the promise. */
   readonly check: number | string;
   readonly name: string;
   /** What was measured. */
   readonly value: number | string;
-  /** What it is held against, with its unit and direction: `<= 50 ms`. */
+  /** The required value, with its unit and direction: `<= 50 ms`. */
   readonly limit: number | string;
   readonly isMet: boolean;
 }
 
 /**
  * Prints a line, and adds it as JSON to the file that SLUICE_SCORECARD names, from which
- * `scripts/scorecard.ts` makes its table. It asserts nothing: report first, so that a line that is
- * not met is on the card too, and expect then.
+ * `scripts/scorecard.ts` makes its table. It asserts nothing: report before `expect`, so that a
+ * line that is not met is on the card too.
  */
 export function report(line: ScorecardLine): void {
   const { name, value, limit, isMet } = line;

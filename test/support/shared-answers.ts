@@ -14,12 +14,12 @@ export function frame(text: string): string {
   return `data: {"id":"${text}"}\n\n`;
 }
 
-/** A stream of frames that come when the test says so. */
+/** A stream whose frames the test sends. */
 export class SteppedFrames implements AnswerFrames {
   ending: AnswerFrames["ending"];
-  /** How often it was told to stop. */
+  /** How often it was cancelled. */
   cancels = 0;
-  /** How often it was asked for more. */
+  /** How often it was pulled. */
   asked = 0;
   readonly #frames: string[];
   #allowed = 0;
@@ -49,19 +49,19 @@ export class SteppedFrames implements AnswerFrames {
     this.#waiting?.();
   }
 
-  /** Lets some more frames come. */
+  /** Sends some more frames. */
   allow(count = 1): void {
     this.#allowed += count;
     this.#waiting?.();
   }
 }
 
-/** Lets everything happen that waits for nothing but its turn. */
+/** Lets all pending callbacks run. */
 export async function settle(): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** A shared call over frames that the test controls, and what became of it. */
+/** A shared call over frames that the test sends, and its state. */
 export class SharedBench {
   readonly memory = new AnswerMemory(() => this.memoryLimitBytes);
   readonly kept: (KeptAnswer | undefined)[] = [];
@@ -103,7 +103,7 @@ export class SharedBench {
   }
 }
 
-/** One who shares a call: what it has got so far. */
+/** One caller of a shared call: what it has received. */
 export class Caller {
   text = "";
   hasEnded = false;
@@ -117,7 +117,7 @@ export class Caller {
     this.reader = call.join({ signal, options, receivedAt: 0, dialect: openAi });
   }
 
-  /** Takes what comes next. */
+  /** Reads the next frame. */
   async read(): Promise<string | undefined> {
     const text = await this.reader.next();
     if (text === undefined) this.hasEnded = true;

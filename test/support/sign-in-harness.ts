@@ -21,15 +21,15 @@ import { testPeppers } from "./test-peppers.ts";
 
 export const testPassword = "nine purple lamps hum";
 
-/** What a test of signing in may set; the rest is as in production. */
+/** The settings of a test of signing in; the rest is as in production. */
 export interface SignInOptions {
   readonly settings?: Partial<AdminSettings>;
   readonly sso?: SsoSettings;
   readonly publicUrl?: string;
   readonly localToken?: string;
-  /** Of a gateway that ended: this one is its next start. */
+  /** A gateway that has ended: this one is its next start. */
   readonly store?: SqlControlStore;
-  /** Beside those of signing in. */
+  /** In addition to those of signing in. */
   readonly routes?: readonly Route[];
 }
 
@@ -173,7 +173,7 @@ export class TestBrowser {
     this.#address = address;
   }
 
-  /** `undefined` as a header's value would be sent as a text: leave such a header out. */
+  /** `undefined` as a header's value would be sent as a text: omit such a header. */
   async send(path: string, { method = "GET", body, headers = {} }: BrowserRequest = {}) {
     const { publicUrl } = this.#harness;
     const sent = new Headers({

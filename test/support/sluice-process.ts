@@ -25,9 +25,9 @@ export async function runSluice(
 
 /** A gateway in a process of its own, reachable once this resolves. */
 export interface ServingProcess extends AsyncDisposable {
-  /** Whom signals go to: the supervisor, unless it runs `--unsupervised`. */
+  /** The target of signals: the supervisor, unless it runs `--unsupervised`. */
   readonly pid: number;
-  /** Who serves: the worker of the moment, or the process itself. */
+  /** The serving process: the current worker, or the process itself. */
   readonly workerPid: number;
   readonly dataUrl: string;
   readonly adminUrl: string;
@@ -49,7 +49,7 @@ export async function startServing(
     const decoder = new TextDecoder();
     for await (const chunk of stream) {
       text += decoder.decode(chunk, { stream: true });
-      // The log of a long run is too long to be searched at each of its lines.
+      // The log of a long run is too long to search at each of its lines.
       if (isListening) continue;
       const found = /listening data=(\S+) admin=(\S+)/.exec(text);
       if (found === null) continue;
@@ -76,13 +76,13 @@ export async function startServing(
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
       await child.exited;
-      // Ends when the worker has, which holds the other ends of the streams.
+      // Ends with the worker, which holds the other ends of the streams.
       await collecting;
     },
   };
 }
 
-/** The one that was started first: of a gateway's, the worker. Undefined without any. */
+/** The child that was started first: a gateway's worker. Undefined without any. */
 export function childOf(pid: number): number | undefined {
   return childrenOf(pid)[0];
 }

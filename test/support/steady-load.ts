@@ -1,12 +1,12 @@
 import { chatOf } from "./bodies.ts";
 import type { TestGateway } from "./gateway.ts";
 
-/** Calls that come at a pace of their own, however long they take. */
+/** Calls at a fixed pace, independent of their duration. */
 export interface SteadyLoad {
   readonly key: string;
   readonly perSecond: number;
   readonly body: string;
-  /** Calls under way at once; further ones are left out, so that a slow machine is not buried. */
+  /** Most calls under way; more are skipped, so that a slow machine is not overloaded. */
   readonly mostAtOnce: number;
   readonly onCall?: () => void;
 }
@@ -16,15 +16,15 @@ export interface LoadCall {
   readonly id: string | null;
   readonly status: number;
   readonly servedBy: string | null;
-  /** In the queue of the pool. */
+  /** Its position in the queue of the pool. */
   readonly waitedMs: number;
-  /** As the answer says it; 0 for a failure. */
+  /** From the answer; 0 for a failure. */
   readonly tokens: number;
 }
 
 const tickMs = 10;
 
-/** Sends one call after the other at its pace until it is over; resolves when the last has ended. */
+/** Sends calls at the pace until the time is over; resolves when the last has ended. */
 export async function sendSteadily(
   gateway: Pick<TestGateway, "post">,
   { key, perSecond, body, mostAtOnce, onCall }: SteadyLoad,
@@ -33,7 +33,7 @@ export async function sendSteadily(
   const calls: LoadCall[] = [];
   const running = new Set<Promise<void>>();
   const startedAt = performance.now();
-  // Loads that begin together do not send together.
+  // Loads that begin together do not send at the same time.
   let due = Math.random();
   while (!isOver()) {
     const elapsedMs = performance.now() - startedAt;

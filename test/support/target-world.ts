@@ -16,7 +16,7 @@ export const up = targetOf("up");
 
 export type End = "ok" | "left" | UpstreamFailureKind | UpstreamFailureDetails;
 
-/** The health of one target, with a clock that moves only when told to. */
+/** The health of one target, with a clock that only the test moves. */
 export function start() {
   const clock = new ManualClock();
   const ejected: EjectedTarget[] = [];
@@ -29,7 +29,7 @@ export function start() {
   });
   const tryBegin = (terms: Partial<AttemptTerms> = {}): AttemptWatch | undefined =>
     health.tryBegin(up, { key: "k", isStreamed: true, ...terms });
-  /** As the last resort, so that ejections keep nobody out. */
+  /** As the last resort, so ejections do not matter. */
   const begin = (key = "k"): AttemptWatch => {
     const watch = tryBegin({ key, hasToServe: true });
     if (watch === undefined) throw new Error("the target takes no attempt");

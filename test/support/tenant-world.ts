@@ -18,7 +18,7 @@ import { ManualClock } from "./manual-clock.ts";
 import { callerOf, callOf, modelOf, snapshotOf } from "./pipeline-fixtures.ts";
 import { testPeppers } from "./test-peppers.ts";
 
-/** What somebody asks for. */
+/** A caller's request. */
 export interface Asking {
   readonly bodyBytes: number;
   readonly cap: number | undefined;
@@ -37,26 +37,26 @@ interface RunningCall {
 
 export interface WorldOptions {
   readonly accounts: number;
-  /** Each account may have so many at once. */
+  /** Most calls at once of each account. */
   readonly keysOfAccount: number;
   readonly limits: Limits;
   readonly terms: Pick<Plan, "uncapped" | "overrunFactor">;
 }
 
-/** How the count comes that an upstream says at the end, if it says one. */
+/** How the upstream's final count comes, if there is one. */
 export type Said = "right" | "nothing" | "too-little" | "far-too-much";
 
 export const mostOutputTokens = 1_200;
 
 /**
  * Tenants of one gateway: keys in a real database, real admission, meters and ledger rows, and a
- * process that may end and begin again on what the database has.
+ * process that may end and start again with the database.
  */
 export class TenantWorld implements AsyncDisposable {
   readonly clock = new ManualClock({ monotonicMs: 7_250 });
-  /** What each step brought, by account. */
+  /** The results of each step, by account. */
   readonly outcomes: unknown[][];
-  /** Tokens that upstreams said beyond what a call could have used, by account. */
+  /** Tokens reported by upstreams beyond what a call could have used, by account. */
   readonly lies: number[];
   readonly #options: WorldOptions;
   readonly #stores = openStores(":memory:", this.clock, { peppers: testPeppers() });
@@ -121,7 +121,7 @@ export class TenantWorld implements AsyncDisposable {
     }
   }
 
-  /** The upstream of a call writes on, as far as it may. */
+  /** The upstream of a call continues to write up to its limit. */
   write(account: number, index: number, tokens: number): void {
     const call = this.#pick(account, index);
     if (call === undefined) return;
@@ -163,7 +163,7 @@ export class TenantWorld implements AsyncDisposable {
     await this.#issue(account);
   }
 
-  /** Begins many calls at once, has their upstreams write all they may, and ends them one by one. */
+  /** Begins many calls at once, lets their upstreams write their most, and ends them one by one. */
   async rush(account: number, calls: number, asking: Asking): Promise<void> {
     for (let call = 0; call < calls; call += 1) await this.ask(account, call, asking);
     const own = this.#running.filter((call) => call.account === account);
@@ -173,7 +173,7 @@ export class TenantWorld implements AsyncDisposable {
     }
   }
 
-  /** The process is killed and begins again: calls under way are interrupted. */
+  /** The process is killed and starts again: calls under way are interrupted. */
   async crash(): Promise<void> {
     const open = this.#ledger.opened.filter(
       ({ id }) => !this.#ledger.closed.some((row) => row.id === id),
@@ -273,7 +273,7 @@ export class TenantWorld implements AsyncDisposable {
     const rows = this.#ledger.closed.slice(this.#storedRows);
     this.#storedRows = this.#ledger.closed.length;
     if (rows.length === 0) return;
-    // What was admitted was attempted too, which these tests leave out.
+    // Admitted calls have attempts, which these tests leave out.
     await this.#stores.usage.insert(
       rows.map((row) => (row.reservedTokens === undefined ? row : { ...row, attempts: 1 })),
     );

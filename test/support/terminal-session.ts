@@ -3,10 +3,10 @@ import { until } from "./ledger-truth-process.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** As somebody types it in the folder of the program. */
+/** As typed in the folder of the program. */
 export const serveCommand = [process.execPath, "src/main.ts", "serve"];
 
-/** A gateway in front of a terminal of its own, started as a shell or npm does. */
+/** A gateway in the foreground of a terminal, started like by a shell or npm. */
 export class TerminalSession implements AsyncDisposable {
   readonly #child: ReturnType<typeof Bun.spawn>;
   #text = "";
@@ -19,7 +19,7 @@ export class TerminalSession implements AsyncDisposable {
     });
   }
 
-  /** Everything that was shown. */
+  /** Everything that was printed. */
   get text(): string {
     return this.#text;
   }
@@ -35,12 +35,12 @@ export class TerminalSession implements AsyncDisposable {
     return { dataUrl, adminUrl };
   }
 
-  /** A letter together with the control key. */
+  /** A letter with the control key. */
   pressControl(letter: "C" | "S" | "Q"): void {
     this.#child.terminal?.write(String.fromCharCode(letter.charCodeAt(0) - 64));
   }
 
-  /** To every process that runs in front of the terminal, as an init system does. */
+  /** To every process in the foreground of the terminal, as an init system does. */
   signalGroup(name: NodeJS.Signals): void {
     process.kill(-this.#child.pid, name);
   }

@@ -1,6 +1,6 @@
 import { expiration } from "./credential-sources.ts";
 
-/** A role of the token service, and whom it trusts for what. */
+/** A role of the token service, with its trust policy. */
 export interface TrustedRole {
   readonly roleArn: string;
   readonly externalId?: string;
@@ -12,13 +12,13 @@ export interface TrustedRole {
 
 export interface TokenServiceOptions {
   readonly roles: readonly TrustedRole[];
-  /** Access key ids that are known; undefined: all. */
+  /** Access key ids that exist; undefined: all. */
   readonly callers?: readonly string[];
-  /** Told of each set of credentials. */
+  /** Called with each set of credentials. */
   readonly onIssued?: (count: number, session: URLSearchParams) => void;
 }
 
-/** Requests for roles as they came, with who signed them. */
+/** Requests for roles as they came, with their signers. */
 export interface Session {
   readonly signer: string;
   readonly region: string;
@@ -27,8 +27,8 @@ export interface Session {
 
 /**
  * `AssumeRole` of the provider's token service, with the refusals of its documentation: the
- * signature must be for `sts`, the role must trust the caller's external id and tags, and
- * durations have their bounds; a role that assumes a role has it for an hour at most.
+ * signature must be for `sts`, the role must trust the caller's external id and tags, and durations
+ * have their bounds; a role that assumes a role has it for an hour at most.
  */
 export class TokenService implements AsyncDisposable {
   readonly sessions: Session[] = [];

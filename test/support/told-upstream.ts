@@ -1,4 +1,4 @@
-/** One streamed answer, whose events are sent when the test says so. */
+/** One streamed answer whose events the test sends. */
 export class ToldStream {
   readonly #controller: ReadableStreamDefaultController<Uint8Array>;
   isAborted = false;
@@ -37,7 +37,7 @@ export class ToldStream {
   }
 }
 
-/** A real upstream that streams what the test tells it to, when it tells it to. */
+/** A real upstream whose streams the test writes. */
 export class ToldUpstream {
   readonly #server: Bun.Server<undefined>;
   /** One for each request, in the order they came. */

@@ -1,19 +1,19 @@
 import { connect, type Socket } from "node:net";
 
-/** A port of this machine that answers no connection attempt, as a host behind a dead link. */
+/** A port of this machine that answers no connection attempt, like a host behind a dead link. */
 export interface UnreachablePort extends AsyncDisposable {
   readonly port: number;
 }
 
-/** Listens and then never runs again, so that nobody takes a connection from its queue. */
+/** Listens and then never runs again, so that no connection is accepted from its queue. */
 const listener =
   "const { port } = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });" +
   "require('node:fs').writeSync(1, port + '\\n'); Bun.sleepSync(600_000);";
 
-/** More than any queue of the runtime or of the system holds. */
+/** More than any queue of the runtime or of the system has room for. */
 const mostConnections = 5_000;
 
-/** Fills the queue of a listener; the system then ignores whoever else wants to connect. */
+/** Fills the queue of a listener; the system then ignores further connections. */
 export async function openUnreachablePort(): Promise<UnreachablePort> {
   const child = Bun.spawn([process.execPath, "-e", listener], { stdout: "pipe" });
   const sockets: Socket[] = [];
@@ -37,7 +37,7 @@ export async function openUnreachablePort(): Promise<UnreachablePort> {
   }
 }
 
-/** A connection over loopback that takes longer than this does not come at all. */
+/** A connection over loopback that takes longer than this never succeeds. */
 const patienceMs = 300;
 
 function opens(socket: Socket): Promise<boolean> {

@@ -16,7 +16,7 @@ test("one account alone may have four fifths at once, and the rest as time passe
   expect(shares.waitMs(wish("a", 80_000), 61_000)).toBe(0);
 });
 
-test("who has had less than a share waits for nothing", () => {
+test("an account with less than its share does not wait", () => {
   const shares = new AccountShares(0);
   shares.charge("a", 90_000, 0);
   expect(shares.isLight(wish("b", 33_333), 0)).toBe(true);
@@ -27,7 +27,7 @@ test("who has had less than a share waits for nothing", () => {
   expect(shares.isLight(wish("b", 334), 61_000)).toBe(true);
 });
 
-test("what was not used is no part of a share", () => {
+test("tokens that were not used do not count", () => {
   const shares = new AccountShares(0);
   const slot = shares.charge("a", 90_000, 0);
   expect(shares.waitMs(wish("a", 10_000), 0)).toBeGreaterThan(0);
@@ -36,14 +36,14 @@ test("what was not used is no part of a share", () => {
   expect(shares.isLight(wish("a", 20_000), 0)).toBe(true);
 });
 
-test("a request as large as all of it is for nobody else to wait for when nothing is used", () => {
+test("a request for all tokens does not wait when none are used", () => {
   const shares = new AccountShares(0);
   expect(shares.waitMs(wish("a", tokensPerMinute), 0)).toBe(0);
   expect(shares.waitMs(wish("a", tokensPerMinute + 1), 0)).toBe(0);
   expect(shares.waitMs({ accountId: "a", tokens: 1, tokensPerMinute: 0 }, 0)).toBe(0);
 });
 
-test("nobody waits longer than until what was used is back, and time alone ends every wait", () => {
+test("no account waits longer than until used tokens are back, and time alone ends every wait", () => {
   const step = fc.record({
     accountId: fc.constantFrom("a", "b", "c", "d"),
     tokens: fc.nat(60_000),

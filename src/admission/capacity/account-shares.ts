@@ -2,25 +2,25 @@ import { AgingMap } from "../../domain/limits/aging-map.ts";
 import { SlidingSum } from "../../domain/limits/sliding-sum.ts";
 import { countedSlots, slotAt, slotLifeMs, slotMs } from "../../domain/limits/slots.ts";
 
-/** Who wants how much of how many tokens per minute. */
+/** An account's request for some of a pool's tokens per minute. */
 export interface ShareRequest {
   readonly accountId: string;
   readonly tokens: number;
   readonly tokensPerMinute: number;
 }
 
-/** Share of a minute's tokens that heavy accounts leave to light ones for as long as it lasts. */
+/** Share of a minute's tokens that heavy accounts leave to light ones. */
 const keptShare = 0.2;
 const countedMs = countedSlots * slotMs;
-/** Of accounts beyond these nobody knows what they used; they count as light. */
+/** The usage of further accounts is not counted: they are light. */
 const mostAccounts = 10_000;
 
 /**
- * Who used how much of a pool's tokens in the last minute. The tokens of a minute can be used up in
- * its first second, and then nobody has any until a minute later. So an account that has had more
- * than its share leaves some to the others, ever less the sooner what was used comes back. It loses
- * nothing by that: the last of it is free to all just before more is. Counts what this process
- * granted, and decides about turns alone: the bound is the limit store's.
+ * The usage of a pool's tokens by account in the last minute. The tokens of a minute can be used up
+ * in its first second, with none left until a minute later. So an account with more than its share
+ * leaves some to the others, less as used tokens come back sooner, and loses nothing by that: all
+ * accounts may use the last of them just before more come back. Counts what this process granted,
+ * and decides only about turns: the limit store has the bound.
  */
 export class AccountShares {
   readonly #all: SlidingSum;
@@ -42,21 +42,21 @@ export class AccountShares {
     return used + tokens <= tokensPerMinute / (accounts + 1);
   }
 
-  /** Until the request leaves enough to the others; 0: it does now. */
+  /** The time until the request leaves enough to the others; 0: it does now. */
   waitMs(request: ShareRequest, nowMs: number): number {
     const { tokens, tokensPerMinute } = request;
-    // What never fits is for the store to say.
+    // The store refuses requests that never fit.
     if (tokens > tokensPerMinute || this.isLight(request, nowMs)) return 0;
     const used = this.#all.sum;
     const spare = tokensPerMinute - used - tokens;
-    // What comes back later is what the others have to live on until then.
+    // The others have only these tokens until more come back.
     const kept = Math.min(Math.ceil(tokensPerMinute * keptShare), used);
     if (spare >= kept || kept === 0) return 0;
     const untilBackMs = slotLifeMs(this.#all.slotFreeing(kept), nowMs);
     return Math.max(0, untilBackMs - countedMs * (Math.max(0, spare) / kept));
   }
 
-  /** Counts what was granted; says in which slot, for `adjust`. */
+  /** Counts granted tokens; returns their slot, for `adjust`. */
   charge(accountId: string, tokens: number, nowMs: number): number {
     this.#advance(nowMs);
     this.#all.add(tokens);
@@ -69,7 +69,7 @@ export class AccountShares {
     return this.#slot;
   }
 
-  /** Corrects what was granted by how much less, or more, was used. */
+  /** Corrects granted tokens by the difference to the used ones. */
   adjust(accountId: string, difference: number, slot: number): void {
     this.#all.change(slot, difference);
     this.#accounts.peek(accountId)?.change(slot, difference);

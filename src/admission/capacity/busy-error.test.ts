@@ -21,7 +21,7 @@ test.each([
   expect(error.explanation).toMatchObject({ rule, keyId: "key_a", model: "alpha-sonnet-4" });
 });
 
-test("who waited is told where and how long", () => {
+test("a call that waited gets its position and wait", () => {
   const { headers } = errorOf({ busy: "deadline", position: 7, waitedMs: 2_000.4 });
   expect(headers).toMatchObject({
     "x-sluice-queue-position": "7",
@@ -29,7 +29,7 @@ test("who waited is told where and how long", () => {
   });
 });
 
-test("who can never have a place is told not to come back, and why", () => {
+test("a call that can never have a place gets no time to retry, and the reason", () => {
   const large = errorOf({ busy: "tokens", retryAfterMs: Infinity });
   expect(large.headers).toEqual({ "x-should-retry": "false" });
   expect(large.message).toContain("as large as this one");

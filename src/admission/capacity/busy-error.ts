@@ -6,7 +6,7 @@ import type { Call } from "../../snapshot/call.ts";
 import { whyEnded } from "../../domain/waiting/why-ended.ts";
 import type { BusyPool, BusyReason } from "./place.ts";
 
-/** What a caller hears when no place was found, or none in time. */
+/** The answer to a caller when there is no place, or none in time. */
 export function busyError(
   busy: BusyPool,
   { call, model }: { readonly call: Call; readonly model: Model },

@@ -24,7 +24,7 @@ describe("an upstream without a pool", () => {
     expect(world.store.scopeCount).toBe(0);
   });
 
-  test("takes back a place once, however often it is left", () => {
+  test("takes back a place once, even if it is left twice", () => {
     const world = new CapacityWorld({ upstreams: [upstream] });
     const place = placeOf(world.tryAsk({}, atUpstream.at));
     placeOf(world.tryAsk({}, atUpstream.at));
@@ -34,10 +34,10 @@ describe("an upstream without a pool", () => {
     expect(world.tryAsk({}, atUpstream.at)).toMatchObject({ busy: "full" });
   });
 
-  test("that gets more places lets those in who wait, and with fewer cuts nobody", () => {
+  test("that gets more places serves waiting calls, and with fewer cuts no call", () => {
     const world = new CapacityWorld({ upstreams: [upstream] });
     const held = [1, 2].map(() => placeOf(world.ask({}, atUpstream)));
-    const waiting = world.ask({}, { ...atUpstream, patienceMs: 60_000 });
+    const waiting = world.ask({}, { ...atUpstream, waitMs: 60_000 });
     world.reload([], [upstreamOf("up", { maxInFlight: 3 })]);
     world.pass(0);
     expect(isServed(waiting)).toBe(true);
@@ -51,7 +51,7 @@ describe("an upstream without a pool", () => {
 });
 
 describe("the places of a pool", () => {
-  test("are for guarantees all, and for others those that are not held back", () => {
+  test("are all for guarantees, and for others except the reserved ones", () => {
     const world = new CapacityWorld();
     world.sell(50);
     // 50 units hold 50,848 of 100,000 tokens, so 6 of 10 places.
@@ -68,10 +68,10 @@ describe("the places of a pool", () => {
     expect(world.tryAsk({ tokens: 1 })).toMatchObject({ busy: "full" });
   });
 
-  test("of a dedicated pool are for guarantees alone, and nobody else waits for one", () => {
+  test("of a dedicated pool are only for guarantees, and no other call waits for one", () => {
     const world = new CapacityWorld({ pools: [{ ...plainPool, kind: "dedicated" }] });
     for (const capacityClass of ["spillover", "on-demand"] as const) {
-      const asked = world.ask({ capacityClass }, { patienceMs: 10_000 });
+      const asked = world.ask({ capacityClass }, { waitMs: 10_000 });
       expect(asked.result).toMatchObject({ busy: "full", retryAfterMs: Infinity });
     }
     placeOf(world.ask({ capacityClass: "provisioned" }));
@@ -97,9 +97,9 @@ describe("the places that units guarantee to a key", () => {
     return world;
   }
 
-  test("are there at once, though another key has taken all that it could get", () => {
+  test("are free at once, though another key has taken all that it could get", () => {
     const world = worldOfTwo();
-    // One place is its own, nine are nobody's, ten are the other's.
+    // One place is its own, nine are unsold, ten are the other's.
     const taken = Array.from({ length: 40 }, () => world.ask(small)).filter(isServed);
     expect(taken).toHaveLength(10);
     expect(world.tryAsk({ tokens: 1 })).toMatchObject({ busy: "full" });
@@ -108,10 +108,10 @@ describe("the places that units guarantee to a key", () => {
     expect(world.held("provisioned")).toBe(20);
   });
 
-  test("are nobody else's to wait for, and nobody waits behind others for them", () => {
+  test("are no other key's to wait for, and no call waits behind others for them", () => {
     const world = worldOfTwo();
     for (let count = 0; count < 10; count += 1) placeOf(world.tryAsk(small));
-    const waiting = world.ask(small, { patienceMs: 60_000 });
+    const waiting = world.ask(small, { waitMs: 60_000 });
     const own = placeOf(world.tryAsk(large));
     own.leave();
     world.pass(1_000);
@@ -119,10 +119,10 @@ describe("the places that units guarantee to a key", () => {
     expect(isServed(world.ask(large))).toBe(true);
   });
 
-  test("follow the units that are sold: given back they are everybody's", () => {
+  test("follow the units that are sold: given back they are open to all", () => {
     const world = worldOfTwo();
     for (let count = 0; count < 10; count += 1) placeOf(world.tryAsk(small));
-    const waiting = world.ask(small, { patienceMs: 60_000 });
+    const waiting = world.ask(small, { waitMs: 60_000 });
     world.sell(0, { key: "large" });
     world.capacity.unitsChanged();
     world.pass(0);
@@ -132,14 +132,14 @@ describe("the places that units guarantee to a key", () => {
     world.capacity.unitsChanged();
     expect(world.held("provisioned")).toBe(11);
     for (let count = 0; count < 9; count += 1) placeOf(world.tryAsk(large));
-    const last = world.ask(large, { patienceMs: 60_000 });
+    const last = world.ask(large, { waitMs: 60_000 });
     expect(last.result).toBeUndefined();
     placeOf(waiting).leave();
     world.pass(0);
     expect(isServed(last)).toBe(true);
   });
 
-  test("leave one place to whoever comes where more units are sold than there are", () => {
+  test("leave one place to other calls where more units are sold than there are", () => {
     const world = new CapacityWorld({ pools: [{ ...plainPool, maxInFlight: 2 }] });
     world.sell(200, { key: "large" });
     placeOf(world.tryAsk(small));
@@ -153,7 +153,7 @@ describe("the places that units guarantee to a key", () => {
     const hold = (place: Place): void => {
       world.time.schedule(() => place.leave(), 120);
     };
-    const how = { patienceMs: 2_000, onPlace: hold };
+    const how = { waitMs: 2_000, onPlace: hold };
     const burst = Array.from({ length: 400 }, () => world.ask(small, how));
     const calls = Array.from({ length: 32 }, () => world.ask(large, how));
     world.pass(10_000);
@@ -208,7 +208,7 @@ describe("the tokens of a pool", () => {
     placeOf(world.tryAsk({ tokens: 30_000 }));
     world.sell(70);
     expect(world.tryAsk({ tokens: 1 })).toMatchObject({ busy: "tokens" });
-    const waiting = world.ask({ tokens: 1_000 }, { patienceMs: 50_000 });
+    const waiting = world.ask({ tokens: 1_000 }, { waitMs: 50_000 });
     world.pass(10);
     expect(waiting.result).toBeUndefined();
     world.sell(0);
@@ -217,13 +217,13 @@ describe("the tokens of a pool", () => {
     expect(isServed(waiting)).toBe(true);
   });
 
-  test("which nobody could ever have keep nobody waiting, neither at first nor later", () => {
+  test("that no call could ever have keep no call waiting, neither at first nor later", () => {
     const world = new CapacityWorld();
-    const huge = world.ask({ tokens: 100_001 }, { patienceMs: 60_000 });
+    const huge = world.ask({ tokens: 100_001 }, { waitMs: 60_000 });
     expect(huge.result).toMatchObject({ busy: "tokens", retryAfterMs: Infinity });
     placeOf(world.tryAsk({ tokens: 79_000 }));
-    const large = world.ask({ tokens: 50_000 }, { patienceMs: 500_000 });
-    const small = world.ask({ tokens: 40_000, accountId: "other" }, { patienceMs: 500_000 });
+    const large = world.ask({ tokens: 50_000 }, { waitMs: 500_000 });
+    const small = world.ask({ tokens: 40_000, accountId: "other" }, { waitMs: 500_000 });
     expect([large.result, small.result]).toEqual([undefined, undefined]);
     world.reload([{ ...plainPool, tokensPerMinute: 40_000 }]);
     world.pass(61_000);
@@ -233,10 +233,10 @@ describe("the tokens of a pool", () => {
 });
 
 describe("the queue of a pool", () => {
-  test("serves as soon as a place is given back, and tells position and wait", () => {
+  test("serves as soon as a place is given back, and returns position and wait", () => {
     const world = new CapacityWorld({ pools: [{ ...plainPool, maxInFlight: 1 }] });
     const holder = placeOf(world.ask());
-    const waiting = [1, 2].map(() => world.ask({}, { patienceMs: 5_000 }));
+    const waiting = [1, 2].map(() => world.ask({}, { waitMs: 5_000 }));
     world.pass(1_200);
     holder.leave();
     world.pass(0);
@@ -248,10 +248,10 @@ describe("the queue of a pool", () => {
     expect(world.waits.map(({ outcome }) => outcome)).toEqual(["served", "deadline"]);
   });
 
-  test("serves when tokens come back with time, or from who used less than was reserved", () => {
+  test("serves when tokens come back with time, or from a call that used less than reserved", () => {
     const world = new CapacityWorld();
     const holder = placeOf(world.ask({ tokens: 90_000 }));
-    const waiting = [20_000, 40_000].map((tokens) => world.ask({ tokens }, { patienceMs: 90_000 }));
+    const waiting = [20_000, 40_000].map((tokens) => world.ask({ tokens }, { waitMs: 90_000 }));
     world.pass(5_000);
     expect(waiting.map(isServed)).toEqual([false, false]);
     holder.settle(60_000);
@@ -263,10 +263,10 @@ describe("the queue of a pool", () => {
     expect(waiting.map(isServed)).toEqual([true, true]);
   });
 
-  test("lets nobody pass who comes later and wants less, but a guarantee", () => {
+  test("lets only a guarantee pass, not a smaller call that comes later", () => {
     const world = new CapacityWorld();
     placeOf(world.ask({ tokens: 90_000 }));
-    world.ask({ tokens: 20_000 }, { patienceMs: 90_000 });
+    world.ask({ tokens: 20_000 }, { waitMs: 90_000 });
     expect(world.tryAsk({ tokens: 1 })).toMatchObject({ busy: "tokens" });
     placeOf(world.tryAsk({ capacityClass: "provisioned", tokens: 20_000 }));
   });
@@ -274,18 +274,18 @@ describe("the queue of a pool", () => {
   test("gives a place that comes free to a guarantee first", () => {
     const world = new CapacityWorld({ pools: [{ ...plainPool, maxInFlight: 2 }] });
     const holders = [1, 2].map(() => placeOf(world.ask()));
-    const open = world.ask({}, { patienceMs: 5_000 });
-    const guaranteed = world.ask({ capacityClass: "provisioned" }, { patienceMs: 5_000 });
+    const open = world.ask({}, { waitMs: 5_000 });
+    const guaranteed = world.ask({ capacityClass: "provisioned" }, { waitMs: 5_000 });
     holders[0]?.leave();
     world.pass(0);
     expect([isServed(open), isServed(guaranteed)]).toEqual([false, true]);
     expect(placeOf(guaranteed).position).toBe(1);
   });
 
-  test("is left at once by a caller that leaves, who takes no place with them", () => {
+  test("is left at once by a caller that leaves, without a place", () => {
     const world = new CapacityWorld({ pools: [{ ...plainPool, maxInFlight: 1 }] });
     const holder = placeOf(world.ask());
-    const [gone, next] = [1, 2].map(() => world.ask({}, { patienceMs: 5_000 }));
+    const [gone, next] = [1, 2].map(() => world.ask({}, { waitMs: 5_000 }));
     gone?.leave();
     world.pass(0);
     expect(gone?.result).toMatchObject({ busy: "left" });
@@ -296,18 +296,18 @@ describe("the queue of a pool", () => {
     expect(world.held("on-demand")).toBe(1);
   });
 
-  test("frees those behind when the one for whom all waited has gone", () => {
+  test("serves the calls behind when the first one has left", () => {
     const world = new CapacityWorld();
     placeOf(world.ask({ tokens: 70_000 }));
-    const large = world.ask({ tokens: 40_000 }, { patienceMs: 50_000 });
-    const small = world.ask({ tokens: 5_000 }, { patienceMs: 50_000 });
+    const large = world.ask({ tokens: 40_000 }, { waitMs: 50_000 });
+    const small = world.ask({ tokens: 5_000 }, { waitMs: 50_000 });
     expect(small.result).toBeUndefined();
     large.leave();
     world.pass(0);
     expect(isServed(small)).toBe(true);
   });
 
-  test("takes nobody who has no patience", () => {
+  test("takes no call whose wait is 0", () => {
     const world = new CapacityWorld({ pools: [{ ...plainPool, maxInFlight: 1 }] });
     placeOf(world.ask());
     expect(world.ask().result).toMatchObject({ busy: "full", waitedMs: 0 });
@@ -315,37 +315,37 @@ describe("the queue of a pool", () => {
     expect(world.waits).toEqual([]);
   });
 
-  test("turns away who comes when it is full", () => {
+  test("refuses calls when it is full", () => {
     const world = new CapacityWorld({ queueLimit: 1, pools: [{ ...plainPool, maxInFlight: 1 }] });
     placeOf(world.ask());
-    const first = world.ask({}, { patienceMs: 5_000 });
-    const second = world.ask({}, { patienceMs: 5_000 });
+    const first = world.ask({}, { waitMs: 5_000 });
+    const second = world.ask({}, { waitMs: 5_000 });
     expect(second.result).toMatchObject({ busy: "queue-full", position: 2, waitedMs: 0 });
     expect(first.result).toBeUndefined();
   });
 });
 
 describe("an account that has had more than its share", () => {
-  test("waits while lighter ones pass, also those that did not wait, but never its own calls", () => {
+  test("waits while lighter ones pass, even new ones, but never its own calls", () => {
     const world = new CapacityWorld();
     placeOf(world.tryAsk({ accountId: "heavy", tokens: 85_000 }));
-    const heavy = world.ask({ accountId: "heavy", tokens: 10_000 }, { patienceMs: 60_000 });
+    const heavy = world.ask({ accountId: "heavy", tokens: 10_000 }, { waitMs: 60_000 });
     expect(heavy.result).toBeUndefined();
     placeOf(world.tryAsk({ accountId: "light", tokens: 1_000 }));
     expect(world.tryAsk({ accountId: "heavy", tokens: 0 })).toMatchObject({ busy: "tokens" });
-    const late = world.ask({ accountId: "heavy", tokens: 0 }, { patienceMs: 60_000 });
+    const late = world.ask({ accountId: "heavy", tokens: 0 }, { waitMs: 60_000 });
     expect([heavy.result, late.result]).toEqual([undefined, undefined]);
-    const waiting = world.ask({ accountId: "other", tokens: 1_000 }, { patienceMs: 60_000 });
+    const waiting = world.ask({ accountId: "other", tokens: 1_000 }, { waitMs: 60_000 });
     expect(isServed(waiting)).toBe(true);
     world.pass(61_000);
     expect([isServed(heavy), isServed(late)]).toEqual([true, true]);
   });
 });
 
-test("who is served leaves no timer behind", () => {
+test("a served call leaves no timer behind", () => {
   const world = new CapacityWorld({ pools: [{ ...plainPool, maxInFlight: 1 }] });
   const holder = placeOf(world.ask());
-  const waiting = world.ask({}, { patienceMs: 60_000 });
+  const waiting = world.ask({}, { waitMs: 60_000 });
   holder.leave();
   world.pass(0);
   expect(isServed(waiting)).toBe(true);
@@ -367,17 +367,17 @@ describe("a store that answers later", () => {
       settle: (callId, tokens) => store.settle(callId, tokens),
     });
 
-  test("serves one after the other, and gives back what a caller leaves behind", () => {
+  test("serves one after the other, and gives back the place of a caller that leaves", () => {
     const world = new CapacityWorld({ wrap: slowly(10) });
     const first = world.ask({ tokens: 60_000 });
     world.pass(10);
     const waiting = [30_000, 30_000].map((tokens) =>
-      world.ask({ tokens, accountId: "other" }, { patienceMs: 90_000 }),
+      world.ask({ tokens, accountId: "other" }, { waitMs: 90_000 }),
     );
     world.pass(100);
     expect([isServed(first), ...waiting.map(isServed)]).toEqual([true, true, false]);
     placeOf(first).settle(0);
-    // The store is being asked for the second one when it leaves.
+    // The request to the store for the second one is pending when it leaves.
     world.pass(5);
     waiting[1]?.leave();
     world.pass(20);
@@ -396,18 +396,18 @@ describe("a store that answers later", () => {
     useElsewhere(world, 60_000);
     const [first] = [1, 2].map(() => world.ask({ tokens: 1 }));
     world.pass(10);
-    const large = world.ask({ tokens: 50_000 }, { patienceMs: 60_000 });
+    const large = world.ask({ tokens: 50_000 }, { waitMs: 60_000 });
     if (first !== undefined) placeOf(first).leave();
     // The place is held for the large one until the store has answered.
     world.pass(5);
-    const guaranteed = world.ask({ capacityClass: "provisioned" }, { patienceMs: 60_000 });
+    const guaranteed = world.ask({ capacityClass: "provisioned" }, { waitMs: 60_000 });
     expect(guaranteed.result).toBeUndefined();
     world.pass(5);
     expect(large.result).toBeUndefined();
     expect(isServed(guaranteed)).toBe(true);
   });
 
-  test("is asked again at once when its answer was old before it came", () => {
+  test("is asked again at once when its answer was outdated on arrival", () => {
     let answers = 0;
     const world = new CapacityWorld({
       wrap: (store, time) => ({
@@ -423,7 +423,7 @@ describe("a store that answers later", () => {
     useElsewhere(world, 60_000);
     const holder = world.ask({ tokens: 20_000 });
     world.pass(10);
-    const waiting = world.ask({ tokens: 40_000 }, { patienceMs: 60_000 });
+    const waiting = world.ask({ tokens: 40_000 }, { waitMs: 60_000 });
     // Refused at first, and asked for again from the queue.
     world.pass(15);
     placeOf(holder).settle(0);
@@ -449,7 +449,7 @@ function useElsewhere({ store }: CapacityWorld, tokens: number): void {
   store.acquire({ callId: "elsewhere", scopes: [scope], tokens });
 }
 
-test("what is neither configured nor in use any more is forgotten", () => {
+test("pools and upstreams that are neither configured nor in use are removed", () => {
   const world = new CapacityWorld();
   const place = placeOf(world.ask());
   world.reload([]);

@@ -33,7 +33,7 @@ export interface PoolView extends PoolName {
 
 type Where = Pick<Candidate, "target" | "upstream">;
 
-/** A gate and what its bounds are read from: the newest that is known of it. */
+/** A gate and the newest configuration of its pool. */
 interface PoolEntry {
   readonly gate: PoolGate;
   source: Pool;
@@ -41,16 +41,16 @@ interface PoolEntry {
 
 interface UpstreamEntry {
   readonly places: UpstreamPlaces;
-  /** For answers that are read on for nobody. */
+  /** For answers that are drained after their callers have left. */
   readonly readingOn: UpstreamPlaces;
-  /** Of its targets that name no pool; undefined until one is tried. */
+  /** The gate of its targets without a pool; undefined until one is tried. */
   gate: PoolGate | undefined;
   draining: Draining | undefined;
 }
 
 /**
- * The places of all pools and upstreams. One for the process: a reload changes bounds and cuts nobody. Whoever
- * replaces the snapshot says so with `follow`.
+ * The places of all pools and upstreams, for the process: a reload changes bounds and cuts no call.
+ * Call `follow` for each new snapshot.
  */
 export class Capacity implements CapacityGate {
   readonly #options: CapacityOptions;
@@ -62,7 +62,7 @@ export class Capacity implements CapacityGate {
     this.#options = options;
   }
 
-  /** A place at once, or none. A promise only where a limit store answers with one. */
+  /** A place at once, or none. A promise only if the limit store returns one. */
   tryEnter(
     where: Where,
     request: PlaceRequest,
@@ -93,7 +93,7 @@ export class Capacity implements CapacityGate {
     return entry.draining;
   }
 
-  /** From now on the bounds are those of this snapshot. Forgets what it no longer has. */
+  /** Sets the bounds of this snapshot, and removes unused pools and upstreams that it lacks. */
   follow(snapshot: Snapshot): void {
     this.#newest = snapshot;
     for (const [name, entry] of this.#upstreams) {
@@ -110,7 +110,7 @@ export class Capacity implements CapacityGate {
     for (const { gate } of this.#pools.values()) gate.serve();
   }
 
-  /** Lets those who wait in at once after units of a pool were sold or given back. */
+  /** Serves waiting calls at once after units of a pool were sold or given back. */
   unitsChanged(): void {
     for (const { gate } of this.#pools.values()) gate.serve();
   }
@@ -124,7 +124,7 @@ export class Capacity implements CapacityGate {
     ];
   }
 
-  /** What is known of an upstream. */
+  /** The state of an upstream. */
   at(called: Upstream, snapshot?: Snapshot): UpstreamEntry {
     if (this.#newest === undefined && snapshot !== undefined) this.follow(snapshot);
     return this.#upstreams.get(called.name) ?? this.#addUpstream(called);
@@ -134,7 +134,7 @@ export class Capacity implements CapacityGate {
     if (target.pool !== undefined) {
       const known = this.#pools.get(target.pool);
       if (known !== undefined) return known.gate;
-      // A call goes on with the snapshot it began with, which may have what the newest has not.
+      // A call keeps the snapshot it began with, which may have pools that the newest lacks.
       const pool = this.#newest?.pools.get(target.pool) ?? snapshot.pools.get(target.pool);
       if (pool !== undefined) return this.#addPool(pool);
     }

@@ -1,14 +1,14 @@
 import type { Clock } from "../../domain/clock.ts";
 
-/** How often those who wait are looked at though nothing seems to have happened. */
+/** How often the queue is served without an event. */
 const pollMs = 1_000;
 const leastPollMs = 5;
 
-/** Tokens come back with time, and bounds change, without anybody leaving: looks again for those. */
+/** Serves the queue again for tokens that come back with time and for changed bounds. */
 export class GatePoll {
   readonly #clock: Clock;
   readonly #look: () => void;
-  /** When the tokens that were refused last are free; monotonic. */
+  /** When the tokens that were last refused are free; monotonic. */
   #tokensAt = 0;
   #cancel: (() => void) | undefined;
 
@@ -17,7 +17,7 @@ export class GatePoll {
     this.#look = look;
   }
 
-  /** What is left of that time; 0 or less when it is over. */
+  /** The rest of the time until then; 0 or less when it is over. */
   get tokensWaitMs(): number {
     return this.#tokensAt - this.#clock.monotonic();
   }
@@ -26,7 +26,7 @@ export class GatePoll {
     this.#tokensAt = this.#clock.monotonic() + waitMs;
   }
 
-  /** In place of what was planned before. */
+  /** Replaces the earlier plan. */
   plan(isNeeded: boolean): void {
     this.#cancel?.();
     this.#cancel = undefined;

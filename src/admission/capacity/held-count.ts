@@ -2,7 +2,7 @@ import type { CapacityClass } from "../../domain/usage/usage.ts";
 import type { PlaceHolder } from "./place.ts";
 import type { PoolBounds } from "./pool-bounds.ts";
 
-/** How many places of a pool are held: by class, and within guarantees by key. */
+/** Counts the held places of a pool: by class, and within guarantees by key. */
 export class HeldCount {
   readonly #counts: Record<CapacityClass, number> = {
     provisioned: 0,
@@ -15,7 +15,7 @@ export class HeldCount {
     return this.#counts[capacityClass];
   }
 
-  /** Within its guarantee. */
+  /** The places of a key within its guarantee. */
   ofKey(keyId: string): number {
     return this.#keys.get(keyId) ?? 0;
   }
@@ -37,12 +37,12 @@ export class HeldCount {
     else this.#keys.set(keyId, held);
   }
 
-  /** Whether the next place would be one of those that the key's units guarantee. */
+  /** Whether the next place is one that the key's units guarantee. */
   isWithinOwn({ capacityClass, keyId }: PlaceHolder, { ownPlaces }: PoolBounds): boolean {
     return capacityClass === "provisioned" && this.ofKey(keyId) < ownPlaces(keyId);
   }
 
-  /** More may be held than there are places, after these became fewer. */
+  /** More places may be held than there are, after a reload. */
   hasFree(holder: PlaceHolder, bounds: PoolBounds): boolean {
     if (this.all >= bounds.places) return false;
     if (this.isWithinOwn(holder, bounds)) return true;
@@ -52,7 +52,7 @@ export class HeldCount {
     return spare > bounds.keptPlaces || spare > this.#unusedOwn(bounds);
   }
 
-  /** Places that units guarantee and whose keys do not use them now. */
+  /** Guaranteed places that their keys do not use now. */
   #unusedOwn({ keptPlaces, ownPlaces }: PoolBounds): number {
     let unused = keptPlaces;
     for (const [keyId, held] of this.#keys) unused -= Math.min(held, ownPlaces(keyId));

@@ -3,15 +3,15 @@ import type { Reservation } from "./pool-tokens.ts";
 import { RequestPlaces } from "../places/request-places.ts";
 import type { UpstreamPlaces } from "../places/upstream-places.ts";
 
-/** The pool that gave a place, as the place sees it. */
+/** The pool that gave a place. */
 export interface PlaceKeeper {
-  /** Whether it is held to the places that others have at upstreams. */
+  /** Whether the limits of upstreams apply to the holder. */
   isBound(holder: PlaceHolder): boolean;
   settle(reservation: Reservation, usedTokens: number): void;
   takeBack(holder: PlaceHolder): void;
 }
 
-/** A place at a pool, and those at the upstream of its requests, of which the first was taken. */
+/** A place at a pool, and its requests' places at the upstream, of which the first was taken. */
 export class HeldPlace extends RequestPlaces implements Place {
   readonly #keeper: PlaceKeeper;
   readonly #holder: PlaceHolder;
@@ -23,7 +23,7 @@ export class HeldPlace extends RequestPlaces implements Place {
   constructor(keeper: PlaceKeeper, holder: PlaceHolder, upstream: UpstreamPlaces) {
     super(upstream, keeper.isBound(holder), 1);
     this.#keeper = keeper;
-    // What asked for the place knows more, and a stream lives long.
+    // A stream is long: the rest of the request must not stay in memory.
     this.#holder = { capacityClass: holder.capacityClass, keyId: holder.keyId };
   }
 
@@ -35,7 +35,7 @@ export class HeldPlace extends RequestPlaces implements Place {
     return this.#position;
   }
 
-  /** Tokens that were granted with it. */
+  /** Sets the tokens that were granted with it. */
   reserved(reservation: Reservation | undefined): this {
     this.#reservation = reservation;
     return this;

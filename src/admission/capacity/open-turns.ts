@@ -3,55 +3,55 @@ import type { PlaceRequest } from "./place.ts";
 import type { PoolTokens } from "./pool-tokens.ts";
 import type { Waiter } from "./waiter.ts";
 
-/** Whose turn it is among calls without a guarantee, where tokens may be scarce. */
+/** Picks the next call without a guarantee when tokens may be scarce. */
 export class OpenTurns {
   readonly #queue: FairQueue<Waiter>;
   readonly #tokens: PoolTokens;
-  #courtesyMs = 0;
-  #isHeldUp = false;
+  #yieldMs = 0;
+  #isUpstreamFull = false;
 
   constructor(queue: FairQueue<Waiter>, tokens: PoolTokens) {
     this.#queue = queue;
     this.#tokens = tokens;
   }
 
-  /** How long the one whose turn it was last had to wait to leave enough to lighter accounts. */
-  get courtesyMs(): number {
-    return this.#courtesyMs;
+  /** How long the last call in turn has to wait to leave enough to lighter accounts. */
+  get yieldMs(): number {
+    return this.#yieldMs;
   }
 
-  /** Whether the pool had room for those who wait, and their upstreams had none. */
-  get isHeldUp(): boolean {
-    return this.#isHeldUp;
+  /** Whether the pool had room for the waiting calls, but their upstreams had none. */
+  get isUpstreamFull(): boolean {
+    return this.#isUpstreamFull;
   }
 
-  /** Nobody's turn: the pool itself has no room. */
+  /** Called when the pool itself has no room. */
   stop(): void {
-    this.#isHeldUp = false;
+    this.#isUpstreamFull = false;
   }
 
   /**
-   * Whose turn it is of those who may enter; where that one has to leave some to lighter ones, the
-   * first of these.
+   * The call in turn that may enter, or the first of a lighter account if that call has to leave
+   * tokens to lighter accounts.
    */
   next(openTokens: number | undefined, mayEnter: (waiter: Waiter) => boolean): Waiter | undefined {
-    this.#courtesyMs = 0;
+    this.#yieldMs = 0;
     const first = this.#queue.firstOpen();
     const next = first === undefined || mayEnter(first) ? first : this.#queue.findAnyOpen(mayEnter);
-    this.#isHeldUp = first !== undefined && next === undefined;
+    this.#isUpstreamFull = first !== undefined && next === undefined;
     if (next === undefined || openTokens === undefined) return next;
-    const courtesyMs = this.#tokens.courtesyMs(next.request, openTokens);
-    if (courtesyMs === 0) return next;
+    const yieldMs = this.#tokens.yieldMs(next.request, openTokens);
+    if (yieldMs === 0) return next;
     const light = this.#queue.findOpen(
       (waiter) => mayEnter(waiter) && this.#tokens.isLight(waiter.request, openTokens),
     );
-    if (light === undefined) this.#courtesyMs = courtesyMs;
+    if (light === undefined) this.#yieldMs = yieldMs;
     return light;
   }
 
-  /** Whether a newcomer is one for whom those who wait leave something; never before its own. */
+  /** Whether a newcomer of a lighter account may pass the queue; it never passes its own calls. */
   mayPass(request: PlaceRequest, openTokens: number | undefined): boolean {
-    if (this.#courtesyMs === 0 || openTokens === undefined) return false;
+    if (this.#yieldMs === 0 || openTokens === undefined) return false;
     const { capacityClass, accountId } = request;
     if (capacityClass === "provisioned" || this.#queue.hasOpen(accountId)) return false;
     return this.#tokens.isLight(request, openTokens);

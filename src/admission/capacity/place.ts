@@ -4,53 +4,53 @@ import type { RequestPlaces, RequestTerms } from "../places/request-places.ts";
 import type { UpstreamPlaces } from "../places/upstream-places.ts";
 import type { Snapshot, Upstream } from "../../snapshot/snapshot.ts";
 
-/** For whom a place is. */
+/** The key and class of a place. */
 export interface PlaceHolder {
-  /** `provisioned` only at the pool whose units the key has: elsewhere it is a guest. */
+  /** `provisioned` only at the pool of the key's units. */
   readonly capacityClass: CapacityClass;
   readonly keyId: string;
 }
 
-/** What a call wants of the pool of a target. */
+/** A call's request for a place at the pool of a target. */
 export interface PlaceRequest extends PlaceHolder {
   readonly callId: string;
   readonly accountId: string;
-  /** Reserved for the call. */
+  /** The call's reservation. */
   readonly tokens: number;
 }
 
 /**
- * What a call holds while an attempt of it runs: a place at the pool, and at the upstream one for
- * each of its requests. Each of its ends counts once.
+ * The place of a running attempt at the pool, with one at the upstream for each of its requests.
+ * Each method that ends it takes effect once.
  */
 export interface Place extends Pick<RequestPlaces, "extend" | "tryOpen" | "whenOpen" | "close"> {
   readonly waitedMs: number;
-  /** In the queue, from 1, when it had to wait. */
+  /** Its position in the queue, from 1, if it waited. */
   readonly position: number | undefined;
-  /** Replaces the reservation by what was used. */
+  /** Replaces the reservation by the used tokens. */
   settle(tokens: number): void;
-  /** What was not settled by then has used nothing. */
+  /** Settles to 0 if it was not settled before. */
   leave(): void;
 }
 
 /**
- * Why there is no place: all are taken, those of the class or all; the tokens of the minute are
- * used up; too many wait already; the time to wait is over; the caller left.
+ * Why there is no place: all places of the class are taken; the tokens of the minute are used up;
+ * the queue is full; the wait timed out; the caller left.
  */
 export type BusyReason = "full" | "tokens" | "queue-full" | "deadline" | "left";
 
 export interface BusyPool {
   readonly busy: BusyReason;
-  /** When another try may do better; `Infinity`: never, at this pool. */
+  /** When a retry may succeed; `Infinity`: never, at this pool. */
   readonly retryAfterMs: number;
-  /** In the queue, from 1, when it waited. */
+  /** Its position in the queue, from 1, if it waited. */
   readonly position: number | undefined;
   readonly waitedMs: number;
 }
 
 export type EnterResult = { readonly place: Place } | BusyPool;
 
-/** Of one that did not wait. */
+/** The result for a call that did not wait. */
 export function busy(reason: BusyReason, retryAfterMs: number): BusyPool {
   return { busy: reason, retryAfterMs, position: undefined, waitedMs: 0 };
 }
@@ -58,20 +58,20 @@ export function busy(reason: BusyReason, retryAfterMs: number): BusyPool {
 /** How a call waits for a place. */
 export interface PlaceWait extends PlaceRequest {
   readonly snapshot: Snapshot;
-  /** Takes the call out of the queue at once. */
+  /** Removes the call from the queue at once. */
   readonly signal: AbortSignal;
-  readonly patienceMs: number;
+  readonly waitMs: number;
 }
 
-/** Answers of one upstream that are read on after their callers have left. */
+/** How answers of one upstream are drained after their callers have left. */
 export interface Draining {
-  /** For one answer. */
+  /** The timeout of one answer. */
   readonly timeoutMs: number;
-  /** Taken while one is read on; without a free one it is aborted. */
+  /** One is taken for each drained answer; without a free one the answer is aborted. */
   readonly places: Pick<UpstreamPlaces, "tryTake" | "giveBack">;
 }
 
-/** Places at the pools of targets, and at their upstreams; a target without a pool belongs to its upstream's own. */
+/** Places at the pools of targets and at their upstreams; each upstream has a pool of its own. */
 export interface CapacityGate {
   /** Synchronous for targets without a pool. */
   tryEnter(
@@ -80,7 +80,7 @@ export interface CapacityGate {
     snapshot: Snapshot,
   ): EnterResult | Promise<EnterResult>;
   enter(candidate: Pick<Candidate, "target" | "upstream">, wait: PlaceWait): Promise<EnterResult>;
-  /** Of a request that is part of no attempt. */
+  /** The places of a request outside any attempt. */
   requestPlaces(upstream: Upstream, terms: RequestTerms): RequestPlaces;
   /** Undefined: a stream whose caller has left is aborted. */
   draining(upstream: Upstream): Draining | undefined;

@@ -8,29 +8,29 @@ import {
   type UnitHoldings,
 } from "../../domain/limits/capacity.ts";
 
-/** What a pool can take. Asked anew for every decision, so that changes hold at once. */
+/** The bounds of a pool. Read for every decision, so that changes apply at once. */
 export interface PoolBounds {
   /** Calls at once, of all classes. */
   readonly places: number;
-  /** Of these, calls without a guarantee. */
+  /** Most calls at once without a guarantee. */
   readonly openPlaces: number;
-  /** Of all, those that units guarantee to their keys, all keys together. */
+  /** Places that units guarantee to all keys together. */
   readonly keptPlaces: number;
-  /** Of these, those of one key. */
+  /** Places that its units guarantee to one key. */
   readonly ownPlaces: (keyId: string) => number;
-  /** Tokens per minute of calls without a guarantee; undefined: nobody counts them. */
+  /** Tokens per minute of calls without a guarantee; undefined: they are not counted. */
   readonly openTokens: number | undefined;
-  /** Whether it takes calls with a guarantee alone. */
+  /** Whether it takes only calls with a guarantee. */
   readonly isDedicated: boolean;
 }
 
-/** Units of pools that live keys have. Asked for every decision. */
+/** Units of pools that live keys have. Read for every decision. */
 export interface PoolUnits {
   readonly holdings: (pool: string) => UnitHoldings;
   readonly unitsOf: (pool: string, keyId: string) => number;
 }
 
-/** Of a configured pool. */
+/** The bounds of a configured pool. */
 export function boundsOfPool(pool: Pool, units: PoolUnits): PoolBounds {
   const holdings = units.holdings(pool.name);
   const soldUnits = unitsIn(holdings);
@@ -44,7 +44,7 @@ export function boundsOfPool(pool: Pool, units: PoolUnits): PoolBounds {
   };
 }
 
-/** Of all targets of an upstream that name no pool: what the upstream has is for everybody. */
+/** The bounds of all targets of an upstream without a pool: only the upstream's limit applies. */
 export const boundsOfUpstream: PoolBounds = {
   places: Infinity,
   openPlaces: Infinity,

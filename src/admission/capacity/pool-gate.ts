@@ -22,18 +22,18 @@ import { Waiter, type Waited } from "./waiter.ts";
 export interface PoolGateOptions {
   readonly clock: Clock;
   readonly limits: TokenLimits;
-  /** In which tokens of calls without a guarantee are counted. */
+  /** The scope of the tokens of calls without a guarantee. */
   readonly scopeId: string;
   readonly bounds: () => PoolBounds;
   readonly unitsOf: (keyId: string) => number;
-  /** Whether calls within guarantees are not held to the places that others have at upstreams. */
+  /** Whether the limits of upstreams do not apply to calls within guarantees. */
   readonly passesUpstreams: boolean;
-  /** Most that wait in one lane of the queue. */
+  /** Most calls in one lane of the queue. */
   readonly queueLimit: () => number;
   readonly onWaited: (waited: Waited) => void;
 }
 
-/** One pool: who holds its places, and who waits for one. */
+/** One pool: the calls that hold its places, and the calls that wait for one. */
 export class PoolGate {
   readonly #options: PoolGateOptions;
   readonly #queue: FairQueue<Waiter>;
@@ -57,9 +57,9 @@ export class PoolGate {
   readonly #pace = new LeavePace();
   #isServing = false;
   #hasToServeAgain = false;
-  /** Whether the store is being asked for the tokens of who is first. */
+  /** Whether a request for the first call's tokens is pending at the store. */
   #isAsking = false;
-  /** Something happened since that may change the answer. */
+  /** Whether an event since that request may change the answer. */
   #isAnswerOld = false;
   readonly #poll: GatePoll;
 
@@ -84,7 +84,7 @@ export class PoolGate {
     return this.#places.held.all === 0 && !this.#hasWaiting();
   }
 
-  /** A place now or not at all; nobody overtakes who waits for the same. */
+  /** A place now, or none; no call overtakes calls that wait for the same places. */
   tryEnter(request: PlaceRequest, upstream: UpstreamPlaces): EnterResult | Promise<EnterResult> {
     const bounds = this.#options.bounds();
     const { capacityClass } = request;
@@ -102,18 +102,18 @@ export class PoolGate {
 
   /** As `tryEnter`, but waits for its turn. */
   async enter(wait: PlaceWait, upstream: UpstreamPlaces): Promise<EnterResult> {
-    const { signal, patienceMs } = wait;
+    const { signal, waitMs } = wait;
     if (signal.aborted) return busy("left", 0);
     const entered = await this.tryEnter(wait, upstream);
     if (signal.aborted) {
       if ("place" in entered) entered.place.leave();
       return busy("left", 0);
     }
-    if ("place" in entered || patienceMs <= 0 || entered.retryAfterMs === Infinity) return entered;
+    if ("place" in entered || waitMs <= 0 || entered.retryAfterMs === Infinity) return entered;
     return this.#wait(wait, upstream);
   }
 
-  /** Lets in whoever can be: after a place was given back, or bounds may have changed. */
+  /** Serves waiting calls, after a place was given back or bounds may have changed. */
   serve(): void {
     this.#hasToServeAgain = true;
     if (this.#isServing) return;
@@ -134,10 +134,10 @@ export class PoolGate {
   #isOthersTurn(request: PlaceRequest, bounds: PoolBounds): boolean {
     const { capacityClass, keyId } = request;
     if (this.#queue.countBefore(capacityClass) === 0) return false;
-    // Those who wait for other upstreams lose nothing.
-    if (this.#turns.isHeldUp && this.#queue.count("provisioned") === 0) return false;
+    // The waiting calls wait only for places at other upstreams.
+    if (this.#turns.isUpstreamFull && this.#queue.count("provisioned") === 0) return false;
     if (capacityClass !== "provisioned") return !this.#turns.mayPass(request, bounds.openTokens);
-    // Nobody else can have the places of a key.
+    // No other key can have the places of a key.
     return this.#queue.hasProvisioned(keyId) || !this.#places.held.isWithinOwn(request, bounds);
   }
 
@@ -161,7 +161,7 @@ export class PoolGate {
     const waitedMs = this.#options.clock.monotonic() - waiter.since;
     waiter.end({ busy: reason, retryAfterMs, position: waiter.position, waitedMs });
     this.#options.onWaited({ capacityClass: waiter.capacityClass, waitedMs, outcome: reason });
-    // It may have been the one for whom all others waited.
+    // All others may have waited behind it.
     this.serve();
   }
 
@@ -177,14 +177,14 @@ export class PoolGate {
     }
   }
 
-  /** In turn, as long as there are places and tokens. One question to the store at a time. */
+  /** In turn, as long as there are places and tokens. One request to the store at a time. */
   #serveOpen(bounds: PoolBounds): void {
     this.#isAnswerOld = this.#isAsking;
     this.#turns.stop();
     while (!this.#isAsking && this.#queue.count("provisioned") === 0) {
       const waiter = this.#turns.next(bounds.openTokens, this.#places.mayEnter);
       if (waiter === undefined) {
-        this.#poll.tokensFreeIn(this.#turns.courtesyMs);
+        this.#poll.tokensFreeIn(this.#turns.yieldMs);
         return;
       }
       if (bounds.isDedicated) {
@@ -226,7 +226,7 @@ export class PoolGate {
     );
   }
 
-  /** Whether it is the next one's turn. */
+  /** Returns whether it is the next call's turn. */
   #decide(waiter: Waiter, reservation: Reservation, decision: LimitDecision): boolean {
     if (decision.isAdmitted) {
       this.#tokens.granted(reservation);
@@ -238,12 +238,12 @@ export class PoolGate {
       this.#poll.tokensFreeIn(decision.freeAfterMs);
       return waiter.isOver;
     }
-    // What never fits must not keep others waiting.
+    // A request that never fits must not keep others waiting.
     this.#turnAway(waiter, "tokens", Infinity);
     return true;
   }
 
-  /** Hands over a place that was taken for somebody; if they have just gone, it is given back. */
+  /** Hands over a place that was taken for a call; if the call has just left, it is given back. */
   #grant(waiter: Waiter, reservation: Reservation | undefined): void {
     const { request, upstream, position } = waiter;
     const waitedMs = this.#options.clock.monotonic() - waiter.since;
@@ -259,8 +259,8 @@ export class PoolGate {
     { request, upstream }: Pick<Waiter, "request" | "upstream">,
     tokensPerMinute: number,
   ): EnterResult | Promise<EnterResult> {
-    const courtesyMs = this.#tokens.courtesyMs(request, tokensPerMinute);
-    if (courtesyMs > 0) return busy("tokens", courtesyMs);
+    const yieldMs = this.#tokens.yieldMs(request, tokensPerMinute);
+    if (yieldMs > 0) return busy("tokens", yieldMs);
     this.#places.take(request, upstream);
     const reservation = this.#tokens.newReservation(request);
     const finish = (decision: LimitDecision): EnterResult => {
@@ -269,7 +269,7 @@ export class PoolGate {
         return { place: this.#places.place(request, upstream).reserved(reservation) };
       }
       this.#places.giveBack(request, upstream);
-      // While the store was asked, somebody may have come to wait for this place.
+      // A call may have come to wait for this place in the meantime.
       if (asked instanceof Promise) this.serve();
       return busy("tokens", decision.retryAfterMs ?? Infinity);
     };
@@ -286,7 +286,7 @@ export class PoolGate {
     return this.#queue.countBefore("on-demand") > 0;
   }
 
-  /** There is a place, but it is somebody else's turn. */
+  /** There is a place, but it is another call's turn. */
   #othersFirst(): EnterResult {
     const waitMs = this.#poll.tokensWaitMs;
     return waitMs > 0 ? busy("tokens", waitMs) : busy("full", this.#retryAfterMs());

@@ -5,7 +5,7 @@ import type { PlaceHolder } from "./place.ts";
 
 export interface PoolPlacesOptions {
   readonly keeper: PlaceKeeper;
-  /** There is room again for one of those who could not enter. */
+  /** Called when an upstream without room has room again. */
   readonly onRoom: () => void;
 }
 
@@ -14,7 +14,7 @@ interface Wanted {
   readonly upstream: UpstreamPlaces;
 }
 
-/** The places of one pool, each of which is taken together with one at the upstream of a target. */
+/** The places of one pool, each of which is taken together with one at a target's upstream. */
 export class PoolPlaces {
   readonly held = new HeldCount();
   readonly #options: PoolPlacesOptions;
@@ -27,14 +27,14 @@ export class PoolPlaces {
     return upstream.free > 0 || !this.#options.keeper.isBound(holder);
   }
 
-  /** Whether there is room for one who waits; looks again when there may be. */
+  /** Whether a waiting call has room at its upstream; if not, `onRoom` is called when it may. */
   readonly mayEnter = ({ request, upstream }: Wanted): boolean => {
     if (this.hasUpstream(request, upstream)) return true;
     upstream.whenFree(this.#options.onRoom);
     return false;
   };
 
-  /** One that is taken becomes a `place`, or is given back. */
+  /** Each place that is taken becomes a `place`, or is given back. */
   take(holder: PlaceHolder, upstream: UpstreamPlaces): void {
     this.held.take(holder);
     upstream.take();

@@ -3,9 +3,9 @@ import type { LimitDecision, TokenLimits } from "../../store/store.ts";
 import { AccountShares } from "./account-shares.ts";
 import type { PlaceRequest } from "./place.ts";
 
-/** Tokens of a pool's minute that a call was promised. */
+/** Tokens of a pool's minute that are reserved for a call. */
 export interface Reservation {
-  /** Names it in the limit store. */
+  /** Its id in the limit store. */
   readonly id: string;
   readonly accountId: string;
   readonly tokens: number;
@@ -16,11 +16,11 @@ export interface Reservation {
 export interface PoolTokensOptions {
   readonly clock: Pick<Clock, "monotonic">;
   readonly limits: TokenLimits;
-  /** In which the store counts them. */
+  /** The store's scope of the tokens. */
   readonly scopeId: string;
 }
 
-/** The tokens of a pool that are not held back for guarantees. */
+/** The tokens of a pool that are not reserved for guarantees. */
 export class PoolTokens {
   readonly #options: PoolTokensOptions;
   readonly #shares: AccountShares;
@@ -36,20 +36,20 @@ export class PoolTokens {
     return this.#shares.isLight({ accountId, tokens, tokensPerMinute }, now);
   }
 
-  /** How long a request has to wait so that enough is left for lighter accounts; 0: not at all. */
-  courtesyMs({ accountId, tokens }: PlaceRequest, tokensPerMinute: number): number {
+  /** How long a request has to wait so that enough is left for lighter accounts. */
+  yieldMs({ accountId, tokens }: PlaceRequest, tokensPerMinute: number): number {
     const now = this.#options.clock.monotonic();
     return this.#shares.waitMs({ accountId, tokens, tokensPerMinute }, now);
   }
 
-  /** Each its own id: a call may come to several pools, and to one several times. */
+  /** Each has its own id: a call may ask several pools, and one pool several times. */
   newReservation({ callId, accountId, tokens }: PlaceRequest): Reservation {
     this.#reservations += 1;
     const id = `${callId}/${this.#options.scopeId}/${this.#reservations}`;
     return { id, accountId, tokens, slot: undefined };
   }
 
-  /** Fails later, if at all, so that whoever gives a place back never sees it. */
+  /** Errors are always rejections, so that giving back a place never throws. */
   ask(
     { id: callId, tokens }: Reservation,
     tokensPerMinute: number,
@@ -65,13 +65,13 @@ export class PoolTokens {
     }
   }
 
-  /** The store has granted it. */
+  /** Called when the store has granted it. */
   granted(reservation: Reservation): void {
     const { accountId, tokens } = reservation;
     reservation.slot = this.#shares.charge(accountId, tokens, this.#options.clock.monotonic());
   }
 
-  /** What cannot be settled ages out by itself. */
+  /** A reservation whose settling fails expires in the store. */
   settle({ id, accountId, tokens, slot }: Reservation, usedTokens: number): void {
     Promise.resolve(this.#options.limits.settle(id, usedTokens)).catch(() => undefined);
     if (slot !== undefined) this.#shares.adjust(accountId, usedTokens - tokens, slot);

@@ -3,7 +3,7 @@ import type { CapacityClass } from "../../domain/usage/usage.ts";
 import type { BusyReason, EnterResult, PlaceRequest, PlaceWait } from "./place.ts";
 import type { UpstreamPlaces } from "../places/upstream-places.ts";
 
-export type Patience = Pick<PlaceWait, "signal" | "patienceMs">;
+export type WaitEnd = Pick<PlaceWait, "signal" | "waitMs">;
 
 /** How a wait in a queue ended. */
 export interface Waited {
@@ -15,13 +15,13 @@ export interface Waited {
 export interface WaiterParts {
   readonly request: PlaceRequest;
   readonly upstream: UpstreamPlaces;
-  /** In the queue, from 1. */
+  /** Its position in the queue, from 1. */
   readonly position: number;
   /** Monotonic milliseconds. */
   readonly since: number;
 }
 
-/** A call that waits for a place; it ends once, with the place or without. */
+/** A call that waits for a place; it ends once, with or without a place. */
 export class Waiter {
   readonly request: PlaceRequest;
   readonly upstream: UpstreamPlaces;
@@ -64,14 +64,14 @@ export class Waiter {
     return this.#isOver;
   }
 
-  /** Tells when its patience is at an end or its caller has left, unless it is over before. */
+  /** Calls `onGone` after the timeout or when the caller leaves, unless it is over before. */
   watch(
-    { signal, patienceMs }: Patience,
+    { signal, waitMs }: WaitEnd,
     clock: Pick<Clock, "schedule">,
     onGone: (reason: "left" | "deadline") => void,
   ): void {
     const onAbort = (): void => onGone("left");
-    const cancel = clock.schedule(() => onGone("deadline"), patienceMs);
+    const cancel = clock.schedule(() => onGone("deadline"), waitMs);
     signal.addEventListener("abort", onAbort, { once: true });
     this.#disarm = () => {
       cancel();
@@ -80,14 +80,14 @@ export class Waiter {
   }
 
   end(result: EnterResult): void {
-    if (this.#goesOver()) this.#resolve(result);
+    if (this.#finish()) this.#resolve(result);
   }
 
   fail(error: unknown): void {
-    if (this.#goesOver()) this.#reject(error);
+    if (this.#finish()) this.#reject(error);
   }
 
-  #goesOver(): boolean {
+  #finish(): boolean {
     if (this.#isOver) return false;
     this.#isOver = true;
     this.#disarm?.();

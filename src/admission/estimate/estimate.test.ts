@@ -45,7 +45,7 @@ test("the ratio follows what the upstream counts, and stays an upper bound of mo
   expect(inputTokens).toBeLessThan(2_100);
 });
 
-test("no count teaches a ratio that no tokenizer reaches, nor one below the first", () => {
+test("the learned ratio stays between the first one and the most of any tokenizer", () => {
   const after = (inputTokens: number): number => {
     const learning = estimator();
     for (let index = 0; index < 500; index += 1) {
@@ -57,7 +57,7 @@ test("no count teaches a ratio that no tokenizer reaches, nor one below the firs
   expect(after(2 ** 40)).toBe(3_000);
 });
 
-test("what was learned is forgotten a day after the last lesson, and not before", () => {
+test("what was learned is forgotten a day after the last update, and not before", () => {
   const learning = estimator();
   for (let index = 0; index < 500; index += 1) {
     learning.learn(subject, { size, output: uncapped, usage: usageOf(2_000, 50) });
@@ -101,7 +101,7 @@ const step = fc.record({
   waitHours: fc.constantFrom(0, 0, 0, 1, 13, 25, 50),
 });
 
-test("whatever one account does, another's estimates stay as they would be without it", () => {
+test("no account changes another's estimates", () => {
   const own = fc.array(fc.tuple(fc.array(step, { maxLength: 5 }), step), { maxLength: 20 });
   const property = fc.property(own, (rounds) => {
     const alone = estimator();
@@ -252,7 +252,7 @@ test("estimates are whole numbers, as the limiter demands", () => {
   for (const value of Object.values(estimate)) expect(Number.isInteger(value)).toBe(true);
 });
 
-test("answers that end at the plan's cap make the next one longer, and others under it do not lie", () => {
+test("answers that end at the plan's cap make the next one longer, and others under it are exact", () => {
   const estimator = new TokenEstimator({ defaultOutputTokens: 1_024, nowMs: 0 });
   const model = modelOf({ maxOutputTokens: 64_000 });
   const subject = { accountId: "acct_a", keyId: "key_a", model, nowMs: 0 };
@@ -268,7 +268,7 @@ test("answers that end at the plan's cap make the next one longer, and others un
   for (let count = 0; count < 30; count += 1) answer(expected() - 1);
   const grown = expected();
   expect(grown).toBeGreaterThan(start);
-  // Of several choices nobody knows which of them was cut.
+  // Which of several choices was cut is unknown.
   for (let count = 0; count < 50; count += 1) answer(300, 2);
   expect(expected()).toBe(grown);
 });

@@ -5,10 +5,10 @@ import type { TokenUsage } from "../../domain/usage/usage.ts";
 import { AgingMap } from "../../domain/limits/aging-map.ts";
 import { QuantileEstimator } from "../../domain/limits/quantile.ts";
 
-/** How large the input of a call is, found without reading its text. */
+/** The size of the input of a call, measured without reading its text. */
 export interface InputSize {
   readonly textBytes: number;
-  /** A generous guess for images, sounds and files, whose bytes say little about tokens. */
+  /** A generous guess for images, sounds and files, whose tokens hardly depend on their bytes. */
   readonly attachmentTokens: number;
 }
 
@@ -19,31 +19,31 @@ export interface OutputExpectation {
 }
 
 export interface TokenEstimate {
-  /** Rarely below the truth: what admission reserves, and what is billed if no upstream counts. */
+  /** Rarely too low: admission reserves it, and it is billed if no upstream counts. */
   readonly inputTokens: number;
   readonly outputTokens: number;
 }
 
 /**
- * English, code and most CJK text take fewer. A key starts here and never gets below, so that text
- * that takes few tokens does not lower what other text reserves and pays.
+ * English, code and most CJK text take fewer. A key starts here and never goes below, so text with
+ * few tokens does not lower what other text reserves and pays.
  */
 const leastTokensPerByte = 1 / 3;
-/** Tokenizers fall back to a token a byte for what they do not know. */
+/** Tokenizers fall back to a token a byte for unknown text. */
 const mostTokensPerByte = 1;
-/** What a large image takes at most of the common models. */
+/** Most tokens of a large image at the common models. */
 const tokensPerImage = 1_600;
-/** Cohere's models read larger images in full: some 160 pixels a token, up to 2.5 million pixels. */
+/** Cohere's models read large images in full: some 160 pixels a token, up to 2.5 million pixels. */
 const tokensPerEmbeddedImage = 16_000;
 /** A page of a document is some 50 kB and 2,000 tokens, a minute of speech 500 kB and 1,000. */
 const attachmentBytesPerToken = 25;
-/** Short answers so far promise nothing about the next one. */
+/** Short answers so far do not mean that the next one is short. */
 const leastExpectedOutput = 256;
 const learnedLifetimeMs = 24 * 3_600_000;
-/** Pairs of a key and a model of one account; those that taught something last are kept. */
+/** Pairs of a key and a model of one account; the most recently updated ones are kept. */
 const mostLearnedPerAccount = 4_096;
 
-/** Bytes of the body that are text, in time that depends on the number of parts, not on their length. */
+/** Bytes of the body that are text, in time linear in the number of parts, not in their length. */
 export function measureChatInput(request: ChatRequest, bodyBytes: number): InputSize {
   let attachmentTokens = 0;
   let attachmentBytes = 0;
@@ -106,8 +106,8 @@ function measureAttachment(part: ContentPart): Attachment {
 }
 
 /**
- * Whatever is not known to be a binary document is text, so that no plan is cheated by wrapping a
- * prompt in a file: upstreams read most kinds of file as the text they hold.
+ * Anything but a known binary document counts as text, so that wrapping a prompt in a file does not
+ * get around a plan: upstreams read most kinds of file as text.
  */
 function measureFile(data: unknown, filename: unknown): Attachment {
   if (typeof data !== "string") return measureBinary(0);
@@ -127,14 +127,14 @@ const longestMediaType = 200;
 const longestExtension = 10;
 const mediaTypePattern = /^data:\s*([^;,]*?)\s*[;,]/i;
 const textMediaTypes = /^(?:text\/|application\/(?:json|xml)$)/i;
-/** PDF and what offices write: only what no upstream takes for text, whatever the file's name. */
+/** PDF and office formats: only formats that no upstream reads as text under any file name. */
 const documentMediaTypes =
   /^application\/(?:pdf|msword|vnd\.ms-excel|vnd\.openxmlformats-officedocument\.(?:wordprocessingml\.document|spreadsheetml\.sheet))$/i;
 const documentExtensions = /\.(?:pdf|docx?|xlsx?|pptx?)$/i;
 
-/** What the answers to one key from one model have taught. */
+/** What was learned from the answers of one model to one key. */
 interface Learned {
-  /** Tokens of a byte of input; few calls have more. */
+  /** Input tokens per byte; few calls have more. */
   readonly ratio: QuantileEstimator;
   /** Tokens of an answer without a cap; few answers have more. */
   readonly output: QuantileEstimator;
@@ -143,9 +143,8 @@ interface Learned {
 }
 
 /**
- * Guesses tokens from bytes, and gets better with every count an upstream reports. What it learns is
- * kept for each key and model apart, and forgotten by rules of their account alone: nothing that one
- * account does changes an estimate of another.
+ * Estimates tokens from bytes, and improves with every count an upstream reports. What it learns is
+ * kept for each key and model, bounded for each account: no account changes another's estimates.
  */
 export class TokenEstimator {
   readonly #accounts: AgingMap<Map<string, Learned>>;
@@ -166,19 +165,19 @@ export class TokenEstimator {
   }
 
   /**
-   * Learns from the counts of a whole answer. An answer under a cap says nothing about answers
-   * without one, so a key cannot train its own reservations down with tiny caps. The input of
-   * several choices says nothing about tokens a byte: some upstreams count it once for each choice.
+   * Learns from the counts of a whole answer. Answers under a cap are ignored for lengths, so a key
+   * cannot train its own reservations down with tiny caps. The input of several choices is ignored
+   * for tokens a byte: some upstreams count it once for each choice.
    */
   learn(subject: Subject, { size, output, outputCap, usage }: Observation): void {
     const isReadOnce = output.choices === 1 && size.attachmentTokens === 0;
-    const tellsRatio = isReadOnce && size.textBytes > 0 && usage.inputTokens > 0;
+    const hasRatio = isReadOnce && size.textBytes > 0 && usage.inputTokens > 0;
     const isKnown = outputCap === undefined || output.choices === 1;
-    const tellsLength = output.cap === undefined && isKnown && usage.outputTokens > 0;
-    if (!tellsRatio && !tellsLength) return;
+    const hasLength = output.cap === undefined && isKnown && usage.outputTokens > 0;
+    if (!hasRatio && !hasLength) return;
     const learned = this.#keep(subject);
-    if (tellsRatio) learned.ratio.observe(usage.inputTokens / size.textBytes);
-    if (tellsLength) learned.output.observe(lengthOf(usage, output, outputCap));
+    if (hasRatio) learned.ratio.observe(usage.inputTokens / size.textBytes);
+    if (hasLength) learned.output.observe(lengthOf(usage, output, outputCap));
   }
 
   #expectOutput(
@@ -193,14 +192,14 @@ export class TokenEstimator {
     return output.choices * Math.ceil(Math.min(expected, maxOutputTokens));
   }
 
-  /** The map forgets when others use it, but never too early: the lifetime is looked at here. */
+  /** The map forgets late, and only when it is used: the exact lifetime is checked here. */
   #learnedOf(subject: Subject): Learned | undefined {
     const learned = this.#accounts.peek(subject.accountId)?.get(nameOf(subject));
     const isFresh = learned !== undefined && subject.nowMs - learned.at < learnedLifetimeMs;
     return isFresh ? learned : undefined;
   }
 
-  /** What is known of the subject, as what was taught last of its account. */
+  /** The values of the subject, which becomes the most recent one of its account. */
   #keep(subject: Subject): Learned {
     this.#accounts.advance(subject.nowMs);
     const known = this.#learnedOf(subject) ?? this.#newLearned();
@@ -231,7 +230,7 @@ const ratioOptions = {
   maximum: mostTokensPerByte,
 };
 
-/** An answer that ended at the plan's cap would have been longer: how much nobody knows. */
+/** An answer that ended at the plan's cap would have been longer, by an unknown amount. */
 function lengthOf(
   { outputTokens }: TokenUsage,
   { choices }: OutputExpectation,
@@ -247,12 +246,12 @@ const nearlyCut = 0.95;
 export interface Observation {
   readonly size: InputSize;
   readonly output: OutputExpectation;
-  /** Of one choice, where the plan set it. */
+  /** The cap of one choice, if the plan set it. */
   readonly outputCap?: number | undefined;
   readonly usage: TokenUsage;
 }
 
-/** Whose answers are estimated; texts and lengths differ by key and by model. */
+/** What estimates are kept for; texts and lengths differ by key and by model. */
 export interface Subject {
   readonly accountId: string;
   readonly keyId: string;

@@ -4,7 +4,7 @@ import * as cl100k from "gpt-tokenizer/encoding/cl100k_base";
 import * as o200k from "gpt-tokenizer/encoding/o200k_base";
 import { fewestTokens, ReadTexts } from "./fewest-tokens.ts";
 
-/** Real tokenizers with large vocabularies: those that need the fewest tokens. */
+/** Real tokenizers with large vocabularies, which need the fewest tokens. */
 const tokenizers = [
   { name: "cl100k", size: 100_256, ...cl100k },
   { name: "o200k", size: 199_998, ...o200k },
@@ -43,7 +43,7 @@ test.each(Object.entries(texts))("%s has no fewer tokens than are promised", (_n
 const withoutIdeographs = (text: string): string =>
   text.replaceAll(/[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af]/g, "");
 
-test("no token of a vocabulary is promised to be more than one", () => {
+test("no token of a vocabulary counts as more than one", () => {
   for (const { decode, size } of tokenizers) {
     const wrong = Array.from({ length: size }, (_, token) => withoutIdeographs(decode([token])))
       .filter((text) => fewestTokens(text) > 1)
@@ -52,7 +52,7 @@ test("no token of a vocabulary is promised to be more than one", () => {
   }
 });
 
-test("no text of a vocabulary's own tokens has fewer than are promised", () => {
+test("no text of a vocabulary's own tokens has fewer than the estimate", () => {
   for (const { decode, encode, size } of tokenizers) {
     const token = fc.integer({ min: 0, max: size - 1 });
     const property = fc.property(fc.array(token, { maxLength: 40 }), (tokens) => {
@@ -63,14 +63,14 @@ test("no text of a vocabulary's own tokens has fewer than are promised", () => {
   }
 });
 
-test("of running text at least a quarter of its tokens are found", () => {
+test("at least a quarter of the tokens of running text are found", () => {
   for (const text of [prose, code, chinese]) {
     const long = text.repeat(50);
     expect(fewestTokens(long)).toBeGreaterThan(o200k.encode(long).length / 4);
   }
 });
 
-test("spaces and marks may cost next to nothing, so they promise nothing", () => {
+test("spaces and marks may cost next to nothing, so they count as 0", () => {
   expect(fewestTokens(" ".repeat(100_000) + "\n".repeat(100_000) + "-".repeat(100_000))).toBe(0);
 });
 
@@ -79,12 +79,12 @@ test("several texts count together, or the longest of them alone", () => {
   expect([read.sumFor(4), read.mostFor(4)]).toEqual([5, 3]);
 });
 
-test("texts that are shorter than the limit are not looked at", () => {
+test("texts that are shorter than the limit are not scanned", () => {
   const read = new ReadTexts(["one two three", "four five"]);
   expect([read.sumFor(22), read.mostFor(13)]).toEqual([0, 0]);
 });
 
-test("of very long texts only the beginning is looked at", () => {
+test("only the beginning of very long texts is scanned", () => {
   const read = new ReadTexts([" ".repeat(4_000_000), "word ".repeat(1_000)]);
   expect(read.sumFor(10)).toBe(0);
   expect(new ReadTexts(["word ".repeat(1_000_000)]).sumFor(10)).toBe(800_000);

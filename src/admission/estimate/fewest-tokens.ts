@@ -1,7 +1,7 @@
-/** Of one request; some 20 ms are spent on so many. What is beyond promises nothing. */
+/** Most characters of one request that are scanned, in some 20 ms. The rest counts as no tokens. */
 const mostScannedCharacters = 4_000_000;
 
-/** Texts that a model reads, and how many tokens they have at least. */
+/** The fewest tokens of texts that a model reads. */
 export class ReadTexts {
   readonly #texts: readonly string[];
   readonly #fewest: number[] = [];
@@ -11,14 +11,14 @@ export class ReadTexts {
     this.#texts = texts;
   }
 
-  /** Of all together. What cannot have more tokens than `limit` is not looked at, and tells 0. */
+  /** The sum of all texts; 0, without a scan, if they cannot have more tokens than `limit`. */
   sumFor(limit: number): number {
     const characters = this.#texts.reduce((sum, { length }) => sum + length, 0);
     if (characters <= limit) return 0;
     return this.#texts.reduce((sum, _, index) => sum + this.#fewestOf(index), 0);
   }
 
-  /** Of the one that has the most; else as above. */
+  /** The text with most tokens; texts that cannot have more than `limit` count as 0. */
   mostFor(limit: number): number {
     return this.#texts.reduce(
       (most, { length }, index) => (length <= limit ? most : Math.max(most, this.#fewestOf(index))),
@@ -39,14 +39,13 @@ export class ReadTexts {
 
 /** The longest tokens of letters and digits have some 40. */
 const longestWordToken = 64;
-/** Tokenizers that know Chinese best take two or less in a running text. */
+/** Tokenizers that are best at Chinese take two or less in a running text. */
 const ideographsPerToken = 4;
 
 /**
- * Fewer tokens than this no tokenizer in use makes of a text: a token for each word, and one for
- * four ideographs. Words are what stands between spaces, line ends and marks, which all tokenizers
- * part from what follows; spaces and marks themselves may belong to a word's token. One pass over
- * the text without memory of it.
+ * No tokenizer in use makes fewer tokens of a text: a token for each word, and one for four
+ * ideographs. Words are separated by spaces, line ends and marks, at which all tokenizers split;
+ * spaces and marks themselves may belong to a word's token. One pass in constant memory.
  */
 export function fewestTokens(text: string): number {
   let words = 0;
@@ -65,10 +64,10 @@ export function fewestTokens(text: string): number {
   return words + Math.floor(ideographs / ideographsPerToken);
 }
 
-/** Within a word it does not part it. */
+/** An apostrophe does not split a word. */
 const apostrophe = 39;
 
-/** Letters and digits; of alphabets beyond ASCII everything, for their marks are many. */
+/** Letters and digits; beyond ASCII all characters of alphabets, which have many marks. */
 function isOfWord(code: number): boolean {
   if (code >= 128) return code >= 0xc0 && code < 0x2000;
   const letter = code | 32;

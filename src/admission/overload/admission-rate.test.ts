@@ -3,7 +3,7 @@ import { AdmissionRate } from "./admission-rate.ts";
 
 const targetMs = 100;
 
-/** Calls that arrive evenly while the rate is set anew every 50 ms; how many were admitted. */
+/** Calls that arrive evenly while the rate is updated every 50 ms; how many were admitted. */
 function pass(
   rate: AdmissionRate,
   {
@@ -25,12 +25,12 @@ function pass(
   return admitted;
 }
 
-test("everybody is admitted while the delay is below its target", () => {
+test("all calls are admitted while the delay is below its target", () => {
   const rate = new AdmissionRate();
   expect(pass(rate, { from: 0, seconds: 5, perSecond: 1_000, delayMs: 99 })).toBe(5_000);
 });
 
-test("a delay at its target keeps the rate of before, however many more come", () => {
+test("a delay at its target keeps the previous rate, however many more calls come", () => {
   const rate = new AdmissionRate();
   pass(rate, { from: 0, seconds: 5, perSecond: 1_000, delayMs: 50 });
   rate.update({ now: 5_000, delayMs: 101, targetMs });
@@ -49,7 +49,7 @@ test("a delay beyond its target lowers the rate, and an idle loop raises it fast
   expect(high).toBeGreaterThan(2.5 * low);
 });
 
-test("calls that go on whatever the rate are part of what could be done before", () => {
+test("calls that are admitted without the limit count for the previous rate", () => {
   const rate = new AdmissionRate();
   for (let at = 50; at <= 5_000; at += 50) {
     for (let call = 0; call < 50; call += 1) rate.count();
@@ -59,7 +59,7 @@ test("calls that go on whatever the rate are part of what could be done before",
   expect(Math.abs(admitted / 10_000 - 1)).toBeLessThan(0.05);
 });
 
-test("a few calls a second get through whatever the delay is", () => {
+test("a few calls a second are admitted at any delay", () => {
   const rate = new AdmissionRate();
   pass(rate, { from: 0, seconds: 120, perSecond: 1_000, delayMs: 5_000 });
   expect(rate.isExhausted).toBe(true);
@@ -68,7 +68,7 @@ test("a few calls a second get through whatever the delay is", () => {
   expect(admitted).toBeLessThan(200);
 });
 
-test("without a refusal for a second nobody is held back any more", () => {
+test("without a refusal for a second the rate is no longer limited", () => {
   const rate = new AdmissionRate();
   pass(rate, { from: 0, seconds: 5, perSecond: 1_000, delayMs: 50 });
   pass(rate, { from: 5_000, seconds: 5, perSecond: 5_000, delayMs: 110 });
@@ -76,7 +76,7 @@ test("without a refusal for a second nobody is held back any more", () => {
   expect(pass(rate, { from: 11_100, seconds: 0.05, perSecond: 100_000, delayMs: 20 })).toBe(5_000);
 });
 
-test("a loop that is far behind admits nobody, but only where calls are held back already", () => {
+test("a loop that is far behind admits no calls, but only if the rate is already limited", () => {
   const rate = new AdmissionRate();
   const late = { isImportant: true, isLate: true };
   expect(rate.admits({ now: 0, ...late })).toBe(true);

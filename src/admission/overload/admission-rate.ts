@@ -1,8 +1,8 @@
-/** What is known each time the rate is set anew. */
+/** The input of one update of the rate. */
 export interface DelaySample {
   /** Monotonic milliseconds. */
   readonly now: number;
-  /** How long the event loop keeps everybody waiting. */
+  /** The delay of the event loop. */
   readonly delayMs: number;
   readonly targetMs: number;
 }
@@ -10,62 +10,61 @@ export interface DelaySample {
 export interface ArrivingCall {
   /** Monotonic milliseconds. */
   readonly now: number;
-  /** Others leave half a burst to those that are. */
+  /** Less important calls leave half a burst to important ones. */
   readonly isImportant: boolean;
-  /** Whether the loop is far behind as it is. */
+  /** Whether the loop is already far behind. */
   readonly isLate: boolean;
 }
 
-/** Change of the rate's logarithm at a delay of twice the target, against one at the target. */
+/** Change of the rate's logarithm at a delay of twice the target, relative to one at the target. */
 const proportionalGain = 0.2;
-/** The same, for each second that it lasts. */
+/** The same, for each second of such a delay. */
 const integralGainPerSecond = 0.2;
-/** In targets. One bad moment must not refuse everybody. */
+/** In targets. One long delay must not refuse all calls. */
 const largestError = 2;
-/** How fast the rate grows while the loop is idle and calls are refused all the same. */
+/** How fast the rate grows while the loop is idle but calls are refused. */
 const idleGainPerSecond = 1;
-/** A loop that stood still for long tells no more than one that stood still for this long. */
+/** A longer pause of the loop counts as this long. */
 const longestStepMs = 250;
-/** Over which time the rate of admissions is averaged. */
+/** The time over which the rate of admissions is averaged. */
 const averagedMs = 1_000;
-/** So many calls a second always get through: they tell when the load is gone. */
+/** So many calls a second are always admitted, to detect the end of the load. */
 const smallestRate = 10;
-/** What may be admitted at once, as time at the full rate. */
+/** The burst that may be admitted at once, as time at the full rate. */
 const burstMs = 100;
-/** Without a refusal for so long there is nothing to hold back any more. */
+/** Without a refusal for this long the rate is no longer limited. */
 const calmMs = 1_000;
 /** Less important calls are admitted only while at least this part of a burst is left. */
 const keptForOthers = 0.5;
 
 /**
- * How many calls a second are admitted so that the delay of the event loop stays near its target: a
- * proportional-integral controller, which begins at what was admitted when the delay began. A rate
- * and not a share: a loop that falls behind finds many calls at once, and a share of them would
- * make it fall behind again.
+ * Limits calls a second so that the delay of the event loop stays near its target: a
+ * proportional-integral controller that starts at the rate at which the delay began. A rate and not
+ * a share: a loop that is behind gets many calls at once, and a share of them would delay it again.
  */
 export class AdmissionRate {
-  /** Undefined while everybody is admitted. */
+  /** Undefined while all calls are admitted. */
   #rate: number | undefined;
   #tokens = 0;
   #filledAt = 0;
   #updatedAt = 0;
   #refusedAt = 0;
   #error = 0;
-  /** Since the rate was set before. */
+  /** Calls since the last update. */
   #admitted = 0;
   #averageRate = 0;
 
-  /** Whether as little is admitted as can be, so that nothing is left to be held back. */
+  /** Whether the rate is at its minimum. */
   get isExhausted(): boolean {
     return this.#rate === smallestRate;
   }
 
-  /** Counts a call that goes on whatever the rate. */
+  /** Counts a call that is admitted without the limit. */
   count(): void {
     this.#admitted += 1;
   }
 
-  /** True when a call may go on. */
+  /** Whether a call is admitted. */
   admits(call: ArrivingCall): boolean {
     if (this.#rate !== undefined && (call.isLate || !this.#takeToken(this.#rate, call))) {
       this.#refusedAt = call.now;
@@ -75,7 +74,7 @@ export class AdmissionRate {
     return true;
   }
 
-  /** To be called many times a second. */
+  /** Call many times a second. */
   update({ now, delayMs, targetMs }: DelaySample): void {
     const sinceMs = Math.max(1, now - this.#updatedAt);
     this.#updatedAt = now;
@@ -100,7 +99,7 @@ export class AdmissionRate {
   }
 
   #growth(targets: number, sinceMs: number, now: number): number {
-    // Nobody asks for more: that the loop is idle says nothing of what it could do.
+    // Without refusals an idle loop is no sign that it could do more.
     if (targets < 1 && this.#refusedAt < now - sinceMs) return 1;
     const seconds = Math.min(sinceMs, longestStepMs) / 1_000;
     const idle = Math.max(0, 1 - 2 * targets);

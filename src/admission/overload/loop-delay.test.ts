@@ -17,7 +17,7 @@ test("a single pause is no standing delay, two in a row are the shorter one", ()
   }
 });
 
-test("the longest delay is told for five to ten seconds, and then no more", () => {
+test("the longest delay is reported for five to ten seconds", () => {
   const delay = new LoopDelay();
   delay.add(0, 5_000);
   delay.add(400, 6_000);

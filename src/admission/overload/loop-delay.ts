@@ -1,7 +1,7 @@
-/** Each of two spans of time that the longest delay is looked for in. */
+/** The longest delay is taken over the current and the previous span. */
 const spanMs = 5_000;
 
-/** How late things run on the event loop, by samples of a timer. */
+/** The delay of the event loop, by samples of a timer. */
 export class LoopDelay {
   #last = 0;
   #standing = 0;
@@ -10,8 +10,7 @@ export class LoopDelay {
   #longestBefore = 0;
 
   /**
-   * What has been waited for lately, whatever came: the shorter of the last two samples. A single
-   * pause, as for a collection of garbage, is no load.
+   * The shorter of the last two samples: a single pause, as for garbage collection, is not load.
    */
   get standingMs(): number {
     return this.#standing;
@@ -24,7 +23,7 @@ export class LoopDelay {
     this.#longest = Math.max(this.#longest, delayMs);
   }
 
-  /** Of the last five to ten seconds. */
+  /** The longest delay of the last five to ten seconds. */
   longestMs(now: number): number {
     this.#turn(now);
     return Math.max(this.#longest, this.#longestBefore);

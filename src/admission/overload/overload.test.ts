@@ -22,7 +22,7 @@ interface SimulatedLoad {
   readonly rates: Partial<ByClass>;
 }
 
-/** What a call and a refusal keep the loop busy for: so 2,500 calls a second are all it can do. */
+/** Loop time of a call and of a refusal: 2,500 calls a second are the most. */
 const callMs = 0.4;
 const refusalMs = 0.04;
 const capacity = 1_000 / callMs;
@@ -30,7 +30,7 @@ const upstreamMs = 5;
 
 /**
  * A process whose event loop takes time for what it does: each turn reads what has come, decides,
- * and goes on with calls whose upstream has answered. Time is simulated, so that every run is the
+ * and continues calls whose upstream has answered. Time is simulated, so that every run is the
  * same.
  */
 class SimulatedProcess {
@@ -125,7 +125,7 @@ class SimulatedProcess {
 }
 
 describe("the loop's delay", () => {
-  test("refuses nobody while there is time, nor after a single pause", () => {
+  test("refuses no calls while there is time, nor after a single pause", () => {
     const process = new SimulatedProcess();
     process.run({ seconds: 10, rates: { "on-demand": capacity * 0.8 } });
     expect(process.refused).toEqual(none);
@@ -152,7 +152,7 @@ describe("the loop's delay", () => {
     expect(Math.max(...answered) - Math.min(...answered)).toBeLessThan(capacity * 0.15);
   });
 
-  test("lets everybody in again within five seconds of the end of the load", () => {
+  test("admits all calls again within five seconds of the end of the load", () => {
     const process = new SimulatedProcess();
     process.run({ seconds: 20, rates: { "on-demand": capacity * 3 } });
     expect(process.changes).toEqual([true]);
@@ -191,7 +191,7 @@ describe("the loop's delay", () => {
     // Turns end at 1,024 connections here, so the delay never is many times its target.
     expect(Math.max(...longest)).toBeLessThan(8 * settings.loopDelayMs);
     expect(process.refused.provisioned).toBe(0);
-    // Only where each turn takes so long that nothing else is left to refuse.
+    // Only if each turn takes so long that all other classes are refused.
     for (let turn = 0; turn < 20; turn += 1) {
       process.pause(15 * settings.loopDelayMs);
       process.run({ seconds: 0.01, rates: { provisioned: capacity } });
@@ -304,7 +304,7 @@ describe("the number of calls under way", () => {
     }
   });
 
-  test("refuses a key with units before its body is read when there is no room for anybody", () => {
+  test("refuses a key with units before its body is read when there is no room for any class", () => {
     let calls = 1_000;
     const guard = new OverloadGuard({
       clock: { monotonic: () => 0, schedule: () => () => undefined },

@@ -11,49 +11,49 @@ export interface OverloadOptions {
   readonly clock: Pick<Clock, "monotonic" | "schedule">;
   /** From 0 to 1. */
   readonly random: () => number;
-  /** Read anew each time: a reload changes them. */
+  /** Read each time: a reload changes them. */
   readonly settings: () => OverloadSettings;
   /** Calls under way, the one that is decided about included. */
   readonly callsUnderWay: () => number;
   readonly events: OverloadObserver;
 }
 
-/** Who keeps the log and the metrics. */
+/** Receives events for the log and the metrics. */
 export interface OverloadObserver {
-  /** Given once, to ask for the longest delay of the event loop lately. */
+  /** Called once, with a reader of the longest recent delay of the event loop. */
   measureDelay(delayMs: () => number): void;
   callRefused(capacityClass: CapacityClass): void;
-  /** Told when the guard begins to refuse, and when it has refused nothing for a while. */
+  /** Called when the guard begins to refuse, and when it has refused nothing for a while. */
   changed(isShedding: boolean): void;
 }
 
 /** How often the event loop's delay is measured. */
 const measureMs = 20;
-/** How often the rate of admissions is set anew. */
+/** How often the rate of admissions is updated. */
 const controlMs = 50;
 /**
- * A loop that is behind by so many targets right now admits nobody while calls are held back, and
- * answers those it refuses only when it has come round.
+ * A loop that is behind by so many targets admits no calls while the rate is limited, and answers
+ * refused calls only after its current turn.
  */
 const lateTargets = 2;
-/** Delays of this many targets, and growing from there, refuse provisioned calls too. */
+/** From a delay of this many targets on, provisioned calls are refused too. */
 const provisionedFromTargets = 8;
 const largestShare = 0.98;
-/** What of the most calls at once is open to each class: the rest is kept for more important ones. */
+/** Share of the most calls at once that each class may use: the rest is for more important ones. */
 const roomOf: Readonly<Record<CapacityClass, number>> = {
   spillover: 0.8,
   "on-demand": 0.9,
   provisioned: 1,
 };
-/** With no more calls under way than these, whatever delays the loop is something else. */
+/** With no more calls under way than these, the cause of a delay is not the calls. */
 const harmlessCalls = 32;
-/** Without a refusal for so long, the overload is over. */
+/** Without a refusal for this long, the overload is over. */
 const calmMs = 5_000;
 
 /**
- * Keeps the process at work that it can finish. Beyond that, it refuses calls at the door, where
- * they cost least, in the order of their classes: spillover first, then on-demand, provisioned last
- * and only when nothing else helps. `start` it, and `stop` it when the process ends.
+ * Limits the process to work that it can finish. Further calls are refused on arrival, where they
+ * cost least, in the order of their classes: spillover first, then on-demand, provisioned last and
+ * only when nothing else helps. `start` it, and `stop` it when the process ends.
  */
 export class OverloadGuard {
   readonly #options: OverloadOptions;
@@ -67,7 +67,7 @@ export class OverloadGuard {
   #refusedAt = Number.NEGATIVE_INFINITY;
   #isShedding = false;
   #cancel: (() => void) | undefined;
-  /** Of the event loop, for those who wait for its end. */
+  /** The current turn of the event loop, for answers that wait for its end. */
   #turn: PromiseWithResolvers<void> | undefined;
 
   constructor(options: OverloadOptions) {
@@ -89,23 +89,23 @@ export class OverloadGuard {
   }
 
   /**
-   * Decides before the body of a call is read. Calls of keys without units are on-demand for sure;
-   * of others it is only known that they may be provisioned.
+   * Decides before the body of a call is read. Calls of keys without units are on-demand; others
+   * may be provisioned.
    */
   refusesUnread(key: Pick<Key, "provisionedUnits">): boolean {
     if (key.provisionedUnits === 0) return this.#refuses("on-demand");
     return !this.#hasRoom("provisioned") && this.#refuse("provisioned");
   }
 
-  /** Decides about a call whose key has units, once its class is known; others were let in. */
+  /** Decides about a call whose key has units, once its class is known; others pass. */
   refusesAdmitted(key: Pick<Key, "provisionedUnits">, capacityClass: CapacityClass): boolean {
     return key.provisionedUnits > 0 && this.#refuses(capacityClass);
   }
 
   /**
-   * What the answer to a caller that is refused has to wait for; undefined: nothing. Whoever is
-   * answered may ask again at once, and the runtime goes on with connections that ask before it
-   * turns to anything else: a loop that is late would do nothing but refuse.
+   * What the answer to a refused call has to wait for; undefined: nothing. An answered caller may
+   * retry at once, and the runtime serves such connections before anything else: a late loop would
+   * do nothing but refuse.
    */
   get answersAfter(): Promise<void> | undefined {
     if (!this.#isLate(this.#options.clock.monotonic())) return undefined;
@@ -113,7 +113,7 @@ export class OverloadGuard {
     return this.#turn.promise;
   }
 
-  /** 503, to come back in a second or two. */
+  /** 503, with a retry in a second or two. */
   refusal(): GatewayError {
     return overloaded(this.#options.random());
   }
@@ -140,7 +140,7 @@ export class OverloadGuard {
     return this.#rate.admits({ now, isImportant, isLate: this.#isLate(now) });
   }
 
-  /** So few cannot be what keeps the loop busy; refusing them would help nobody. */
+  /** So few calls cannot be what keeps the loop busy; refusing them would not help. */
   get #areFew(): boolean {
     return this.#options.callsUnderWay() <= harmlessCalls;
   }
@@ -189,7 +189,7 @@ export class OverloadGuard {
     const delayMs = this.#delay.standingMs;
     const targetMs = this.#options.settings().loopDelayMs;
     this.#rate.update({ now, delayMs, targetMs });
-    // Only where nothing else is left to be refused.
+    // Only when the calls of all other classes are already refused.
     const beyond = this.#rate.isExhausted ? delayMs / targetMs / provisionedFromTargets - 1 : 0;
     this.#provisionedShare = Math.min(largestShare, Math.max(0, beyond));
     if (this.#isShedding && now - this.#refusedAt >= calmMs) this.#change(false);

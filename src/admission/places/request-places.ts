@@ -4,29 +4,29 @@ import type { UpstreamPlaces } from "./upstream-places.ts";
 /** How a request waits for a place. */
 export interface RequestWait {
   readonly callerSignal: AbortSignal;
-  readonly patienceMs: number;
+  readonly waitMs: number;
   readonly clock: Pick<Clock, "schedule">;
 }
 
-/** Whether the limit of the upstream holds for it: not for what was sold, nor for probes. */
+/** Whether the limit of the upstream applies: it does not within guarantees, nor to probes. */
 export interface RequestTerms {
   readonly isBound: boolean;
 }
 
 /**
- * The places at an upstream that the requests of one attempt have. One is its own for as long as it
- * runs; more are taken where parts of a call run at once, and given back one by one.
+ * The places of one attempt's requests at an upstream. One is held while the attempt runs; more are
+ * taken where parts of a call run at once, and given back one by one.
  */
 export class RequestPlaces {
   readonly #upstream: UpstreamPlaces;
   readonly #isBound: boolean;
   #taken: number;
-  /** Of these, what it keeps though no request is under way. */
+  /** Of these, how many are kept while no request is under way. */
   #kept: number;
   #open = 0;
   #waiting: Set<() => void> | undefined;
 
-  /** `taken`: places that were taken for it and that it keeps, one or none. */
+  /** `taken`: places that were already taken for it and are kept, one or none. */
   constructor(upstream: UpstreamPlaces, isBound: boolean, taken: 0 | 1) {
     this.#upstream = upstream;
     this.#isBound = isBound;
@@ -34,13 +34,13 @@ export class RequestPlaces {
     this.#kept = taken;
   }
 
-  /** Takes places for so many requests at once, as far as there are any; how many it has then. */
+  /** Takes free places for `count` requests at once; returns how many may run. */
   extend(count: number): number {
     while (this.#taken < count && this.#upstream.tryTake()) this.#taken += 1;
     return Math.max(1, this.#taken);
   }
 
-  /** False when there is none now. Each that is opened must be closed once. */
+  /** False when there is no place now. Each that is opened must be closed once. */
   tryOpen(): boolean {
     if (this.#open >= this.#taken) {
       if (!this.#isBound) this.#upstream.take();
@@ -51,12 +51,12 @@ export class RequestPlaces {
     return true;
   }
 
-  /** As `tryOpen`, once there is a place; false when the time is over or the signal has fired. */
-  whenOpen({ callerSignal, patienceMs, clock }: RequestWait): Promise<boolean> {
+  /** Waits for a place; false after the timeout, or when the signal has fired. */
+  whenOpen({ callerSignal, waitMs, clock }: RequestWait): Promise<boolean> {
     return new Promise((resolve) => {
       const end = (isOpen: boolean): void => {
         cancel();
-        callerSignal.removeEventListener("abort", giveUp);
+        callerSignal.removeEventListener("abort", stop);
         this.#waiting?.delete(look);
         this.#upstream.forget(look);
         resolve(isOpen);
@@ -65,9 +65,9 @@ export class RequestPlaces {
         if (this.tryOpen()) end(true);
         else this.#upstream.whenFree(look);
       };
-      const giveUp = (): void => end(false);
-      const cancel = clock.schedule(giveUp, patienceMs);
-      callerSignal.addEventListener("abort", giveUp, { once: true });
+      const stop = (): void => end(false);
+      const cancel = clock.schedule(stop, waitMs);
+      callerSignal.addEventListener("abort", stop, { once: true });
       this.#waiting ??= new Set();
       this.#waiting.add(look);
       this.#upstream.whenFree(look);
@@ -85,7 +85,7 @@ export class RequestPlaces {
     }
   }
 
-  /** Keeps none any more: those of requests that are still under way go when they end. */
+  /** Gives back the kept place; places of requests under way are given back when they end. */
   release(): void {
     this.#kept = 0;
     while (this.#taken > this.#open) {

@@ -14,11 +14,11 @@ const forever = new AbortController().signal;
 /** Longer than any test. */
 const longMs = 60_000;
 
-function patient(callerSignal: AbortSignal, patienceMs = longMs): RequestWait {
-  return { callerSignal, patienceMs, clock: systemClock };
+function waitOf(callerSignal: AbortSignal, waitMs = longMs): RequestWait {
+  return { callerSignal, waitMs, clock: systemClock };
 }
 
-/** The places of an attempt that has its first. */
+/** The places of an attempt with its first place. */
 function attemptAt(upstream: UpstreamPlaces, isBound = true): RequestPlaces {
   upstream.take();
   return new RequestPlaces(upstream, isBound, 1);
@@ -51,13 +51,13 @@ describe("the requests of one attempt", () => {
     expect(upstream.count).toBe(1);
   });
 
-  test("wait for each other, longest first, whoever else takes places", async () => {
+  test("wait for each other in order of arrival while others take places", async () => {
     const upstream = new UpstreamPlaces(1);
     const attempt = attemptAt(upstream);
     attempt.tryOpen();
     const order: string[] = [];
-    const first = attempt.whenOpen(patient(forever)).then(() => order.push("first"));
-    const second = attempt.whenOpen(patient(forever)).then(() => order.push("second"));
+    const first = attempt.whenOpen(waitOf(forever)).then(() => order.push("first"));
+    const second = attempt.whenOpen(waitOf(forever)).then(() => order.push("second"));
     attempt.close();
     expect(upstream.tryTake()).toBe(false);
     await first;
@@ -67,13 +67,13 @@ describe("the requests of one attempt", () => {
     expect(upstream.count).toBe(1);
   });
 
-  test("that give up waiting, for lack of time or of interest, take no place later", async () => {
+  test("that stop waiting, by timeout or signal, take no place later", async () => {
     const upstream = new UpstreamPlaces(1);
     upstream.take();
     const single = new RequestPlaces(upstream, true, 0);
     const leaving = new AbortController();
-    const left = single.whenOpen(patient(leaving.signal));
-    const late = single.whenOpen(patient(forever, 1));
+    const left = single.whenOpen(waitOf(leaving.signal));
+    const late = single.whenOpen(waitOf(forever, 1));
     leaving.abort();
     expect(await Promise.all([left, late])).toEqual([false, false]);
     upstream.giveBack();
@@ -85,14 +85,14 @@ describe("the requests of one attempt", () => {
     const single = new RequestPlaces(upstream, true, 0);
     expect([single.tryOpen(), upstream.count]).toEqual([true, 1]);
     const next = new RequestPlaces(upstream, true, 0);
-    const waiting = next.whenOpen(patient(forever));
+    const waiting = next.whenOpen(waitOf(forever));
     single.close();
     expect([await waiting, upstream.count]).toEqual([true, 1]);
     next.close();
     expect(upstream.count).toBe(0);
   });
 
-  test("are not held to a limit that others have reached where they were sold", () => {
+  test("are not bound by a limit that others have reached within guarantees", () => {
     const upstream = new UpstreamPlaces(1);
     upstream.take();
     const sold = attemptAt(upstream, false);
@@ -102,7 +102,7 @@ describe("the requests of one attempt", () => {
 
 describe("a pool at several upstreams", () => {
   const upstreams = [upstreamOf("up", { maxInFlight: 1 }), upstreamOf("other")];
-  const patience = { patienceMs: longMs };
+  const timeout = { waitMs: longMs };
 
   test("takes the places of both in one step, and gives both back", () => {
     const world = new CapacityWorld({ pools: [plainPool], upstreams });
@@ -114,18 +114,18 @@ describe("a pool at several upstreams", () => {
     expect([world.held("on-demand"), world.requestsAt("up")]).toEqual([0, 0]);
   });
 
-  test("lets nobody wait for an upstream that they do not want", () => {
+  test("lets no call wait for the upstream of another", () => {
     const world = new CapacityWorld({ pools: [plainPool], upstreams });
     const held = placeOf(world.ask());
-    const waiting = world.ask({}, patience);
-    const passing = world.ask({}, { ...patience, upstream: "other" });
+    const waiting = world.ask({}, timeout);
+    const passing = world.ask({}, { ...timeout, upstream: "other" });
     expect([isServed(waiting), isServed(passing)]).toEqual([false, true]);
     held.leave();
     world.pass(0);
     expect(isServed(waiting)).toBe(true);
   });
 
-  test("is passed by within guarantees, which its upstreams' other calls cannot hold up", () => {
+  test("is passed within guarantees, which other calls at its upstreams cannot delay", () => {
     const world = new CapacityWorld({ pools: [plainPool], upstreams });
     world.sell(50);
     placeOf(world.ask({ accountId: "other" }));
@@ -133,11 +133,11 @@ describe("a pool at several upstreams", () => {
     expect(world.requestsAt("up")).toBe(2);
   });
 
-  test("and one of its upstream's own take turns at its places", () => {
+  test("and the upstream's own calls take turns at its places", () => {
     const world = new CapacityWorld({ pools: [plainPool], upstreams });
     const held = placeOf(world.ask({}, { at: "upstream:up" }));
-    const inPool = world.ask({}, patience);
-    const ofUpstream = world.ask({}, { at: "upstream:up", ...patience });
+    const inPool = world.ask({}, timeout);
+    const ofUpstream = world.ask({}, { at: "upstream:up", ...timeout });
     held.leave();
     world.pass(0);
     expect([isServed(inPool), isServed(ofUpstream)]).toEqual([true, false]);

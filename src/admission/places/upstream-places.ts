@@ -1,11 +1,11 @@
 /**
- * Requests that are under way at an upstream at once, up to a limit that a reload may change. It
- * knows who waits, and keeps no queue of its own.
+ * The places of an upstream: requests under way at once, up to a limit that a reload may change.
+ * Calls wait in the queues of pools; callbacks are called here when a place is free.
  */
 export class UpstreamPlaces {
   #limit: number;
   #count = 0;
-  /** What looks again when a place is free, longest first. */
+  /** Called when a place is free, in order of arrival. */
   readonly #waiting = new Set<() => void>();
 
   constructor(limit: number) {
@@ -36,7 +36,7 @@ export class UpstreamPlaces {
     return true;
   }
 
-  /** For what was sold, which is not held to the places that others have taken. */
+  /** For calls within guarantees and probes, to which the limit does not apply. */
   take(): void {
     this.#count += 1;
   }
@@ -46,7 +46,7 @@ export class UpstreamPlaces {
     this.#lookAgain();
   }
 
-  /** Runs something once, when there is a place, until it is told to forget it. */
+  /** Calls `look` once when a place is free, unless `forget` is called before. */
   whenFree(look: () => void): void {
     this.#waiting.add(look);
   }
@@ -56,7 +56,7 @@ export class UpstreamPlaces {
   }
 
   #lookAgain(): void {
-    // Who finds that it cannot enter yet waits again, behind the others.
+    // A callback that cannot use the place waits again, behind the others.
     for (let looks = this.#waiting.size; looks > 0 && this.free > 0; looks -= 1) {
       const [look] = this.#waiting;
       if (look === undefined) return;

@@ -17,7 +17,7 @@ function idsOf(refusals: readonly Refusal[]): readonly string[] {
   return refusals.map(({ id }) => id);
 }
 
-test("a refusal is found by its request, whoever it was", () => {
+test("a refusal is found by its request id, of any caller", () => {
   const log = new RefusalLog();
   const ofKey = refusalOf(1, { keyId: "key_a" });
   const ofStranger = refusalOf(2, { publicId: "aaaaaaaa" });
@@ -55,7 +55,7 @@ test("of each key the last twenty are kept, and one key's many do not push out a
   expect(idsOf(log.list({ keyId: "key_loud" }, 100)).at(-1)).toBe("req_14981");
 });
 
-test("strangers with made-up ids do not push out what was refused to keys", () => {
+test("unknown callers with made-up ids do not push out refusals of keys", () => {
   const log = new RefusalLog();
   log.record(refusalOf(0, { keyId: "key_a" }));
   for (let at = 1; at <= 12_000; at += 1) log.record(refusalOf(at, { publicId: `id${at}` }));
@@ -64,7 +64,7 @@ test("strangers with made-up ids do not push out what was refused to keys", () =
   expect(log.find("req_12000")?.id).toBe("req_12000");
 });
 
-test("strangers do not push out what was refused to somebody who is signed in", () => {
+test("unknown callers do not push out refusals of signed-in users", () => {
   const log = new RefusalLog();
   log.record(refusalOf(0, { accountId: "acct_a" }));
   for (let at = 1; at <= 100; at += 1) log.record(refusalOf(at));
@@ -72,7 +72,7 @@ test("strangers do not push out what was refused to somebody who is signed in", 
   expect(log.size).toBe(21);
 });
 
-test("an id that comes again takes the place of the first one", () => {
+test("a repeated id replaces the first one", () => {
   const log = new RefusalLog();
   log.record(refusalOf(1, { keyId: "key_a" }));
   log.record(refusalOf(2, { keyId: "key_a" }));
@@ -81,14 +81,14 @@ test("an id that comes again takes the place of the first one", () => {
   expect(idsOf(log.list({}, 100))).toEqual(["req_2", "req_1"]);
 });
 
-describe("whatever comes in", () => {
+describe("any sequence of refusals", () => {
   const subject = fc.oneof(
     fc.constantFrom("a", "b", "c", "d").map((name) => ({ keyId: `key_${name}` })),
     fc.constantFrom("a", "b", "c").map((name) => ({ publicId: name })),
     fc.constant({}),
   );
 
-  test("the log holds what a plain list of the same bounds holds", () => {
+  test("the log is the same as a plain list with the same bounds", () => {
     fc.assert(
       fc.property(fc.array(subject, { maxLength: 200 }), (subjects) => {
         const bounds = { perSubject: 3, limit: 10 };
@@ -116,7 +116,7 @@ function isOfKey({ explanation }: Refusal): boolean {
   return explanation.keyId !== undefined;
 }
 
-/** The same rules, said with filters over everything at each step. */
+/** The same rules, as filters over all refusals at each step. */
 function plainList(
   refusals: readonly Refusal[],
   { perSubject, limit }: { perSubject: number; limit: number },

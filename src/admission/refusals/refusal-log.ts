@@ -2,7 +2,7 @@ import type { Refusal } from "../../domain/errors/refusal.ts";
 import { RefusalQueue } from "./refusal-queue.ts";
 
 export interface RefusalLogOptions {
-  /** Kept of one key, of one public id that nobody has, or of who signed in for one account. */
+  /** Kept for one key, one unknown public id, or the signed-in users of one account. */
   readonly perSubject: number;
   /** Kept in all. */
   readonly limit: number;
@@ -16,8 +16,8 @@ export interface RefusalFilter {
 export const refusalLogDefaults: RefusalLogOptions = { perSubject: 20, limit: 10_000 };
 
 /**
- * The last refusals, in bounded memory. Strangers have a fifth of the room: anybody can make up
- * public ids, and that must not push out what was refused to real keys.
+ * The last refusals, in bounded memory. Unknown callers have a fifth of the room: public ids can be
+ * made up, and must not push out the refusals of real keys.
  */
 export class RefusalLog {
   readonly #ofKeys: RefusalQueue;
@@ -33,7 +33,7 @@ export class RefusalLog {
     return this.#ofKeys.size + this.#ofStrangers.size;
   }
 
-  /** Takes the same time however much is kept. */
+  /** Takes constant time. */
   record(refusal: Refusal): void {
     const { keyId, publicId, accountId } = refusal.explanation;
     if (keyId !== undefined) this.#ofKeys.add(keyId, refusal);

@@ -3,8 +3,8 @@ import type { Refusal } from "../../domain/errors/refusal.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 
 /**
- * What is kept of a stream that the gateway itself has ended, such as when its key was revoked: its
- * answer had begun, so no refused request tells of it. Undefined for what the upstream did.
+ * The refusal that is kept for a stream that the gateway itself has ended, for example because its
+ * key was revoked. Undefined if the answer had not begun, or if the upstream ended it.
  */
 export function refusalOfStream(
   record: UsageRecord,

@@ -8,8 +8,8 @@ interface Entry {
 }
 
 /**
- * Refusals in the order they came, linked, so that any of them leaves in one step: the oldest of
- * all when there are too many, the oldest of a subject when that has had its share.
+ * Refusals in order of arrival, in a linked list, so that any is removed in constant time: the
+ * oldest of all when there are too many, or the oldest of a subject that has its share.
  */
 export class RefusalQueue {
   readonly #perSubject: number;
@@ -42,7 +42,7 @@ export class RefusalQueue {
     return this.#byId.get(id)?.refusal;
   }
 
-  /** Of one subject, newest first. */
+  /** The refusals of one subject, newest first. */
   of(subject: string): readonly Refusal[] {
     return (this.#bySubject.get(subject) ?? []).map(({ refusal }) => refusal).toReversed();
   }

@@ -243,7 +243,7 @@ export class CandidateTurns {
       ...this.#wish(candidate),
       snapshot: call.snapshot,
       signal: call.signal,
-      patienceMs: waitMs,
+      waitMs,
     });
     this.#busy = undefined;
     const attempt = this.#enter(candidate, entered);

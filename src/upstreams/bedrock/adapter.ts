@@ -144,13 +144,13 @@ function asItIs(answer: WholeAnswer): WholeAnswer {
   return answer;
 }
 
-/** Serialized once: the bytes that are signed are the bytes that are sent. */
+/** Serialized once: the signed bytes are the sent bytes. */
 function post(url: string, body: string): UpstreamRequest {
   return { url, method: "POST", headers, body };
 }
 
 const headers = { "content-type": "application/json", "accept-encoding": "identity" };
-/** Embedding models choose the form of their answer by it. */
+/** The form of an embedding model's answer depends on `accept`. */
 const invokeHeaders = { ...headers, accept: "application/json" };
 
 function embeddingWire({ model }: TargetModel, identifier: string): EmbeddingWire {

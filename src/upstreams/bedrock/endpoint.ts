@@ -14,7 +14,7 @@ export function endpointOf({
   return `https://${service}.${region}.${domainOf(region)}`;
 }
 
-/** Regions whose names begin so lie in partitions with domains of their own. */
+/** Regions with these prefixes are in partitions with domains of their own. */
 const partitionDomains: readonly (readonly [prefix: string, domain: string])[] = [
   ["cn-", "amazonaws.com.cn"],
   ["eusc-", "amazonaws.eu"],
@@ -34,7 +34,7 @@ export function encodePathSegment(text: string): string {
   return encodeURIComponent(text).replaceAll(/[!'()*]/g, percentEncode);
 }
 
-/** One ASCII character, such as those that RFC 3986 reserves and `encodeURIComponent` lets be. */
+/** One ASCII character that `encodeURIComponent` does not encode, such as `!`. */
 export function percentEncode(character: string): string {
   return `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
 }

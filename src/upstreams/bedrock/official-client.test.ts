@@ -45,7 +45,7 @@ afterAll(async () => {
 
 const request = { modelId: "m", messages: [{ role: "user" as const, content: [{ text: "x" }] }] };
 
-/** What an answer says, in terms of neither wire. */
+/** The content of an answer, in terms of neither wire. */
 interface Said {
   text: string;
   reasoning: string;
@@ -117,7 +117,7 @@ function addEvent(event: ChatEvent, said: Said): void {
   said.outputTokens = event.usage.outputTokens;
 }
 
-/** The client knows no empty arguments, and counts the cache's tokens apart. */
+/** The client has no empty arguments, and counts the cache's tokens apart. */
 function comparable(said: Said): Said {
   const calls = said.calls.map((call) => ({
     ...call,
@@ -141,7 +141,7 @@ const streams = (goldenStreams as unknown as readonly GoldenStream[]).filter(
 
 for (const { name, frames, ending } of streams) {
   const hasFailure = frames.some(([kind]) => kind === "exception" || kind === "error");
-  // The client reads on behind the end, and takes streams without their stop for whole.
+  // The client reads past the end, and accepts streams without a stop as whole.
   if (hasFailure === (ending === "done")) continue;
 
   test(`the provider's own client reads the same from the golden stream: ${name}`, async () => {

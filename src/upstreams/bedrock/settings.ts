@@ -2,17 +2,17 @@ import type { Secret } from "../../domain/keys/secret.ts";
 import type { Capabilities } from "./config/capabilities.ts";
 import type { ModelFamily } from "./models/model-families.ts";
 
-/** How one region of the provider is reached, and what is known of the models called there. */
+/** How one region of the provider is reached, and the settings of the models called there. */
 export interface BedrockSettings {
   readonly region: string;
-  /** Replaces the address that follows from the region; no slash behind. */
+  /** Replaces the address derived from the region; without a slash at the end. */
   readonly endpoint: string | undefined;
-  /** Whether the address that follows from the region is the FIPS one. */
+  /** Whether the address derived from the region is the FIPS one. */
   readonly useFips: boolean;
   readonly credentials: BedrockCredentials;
-  /** Whether tokens may be counted without an answer; the provider has a permission for it. */
+  /** Whether tokens may be counted without an answer, for which the provider has a permission. */
   readonly countsTokens: boolean;
-  /** By alias, then by the provider's identifier; targets without settings are not in it. */
+  /** By alias, then by the provider's identifier; targets without settings are missing. */
   readonly models: ReadonlyMap<string, ReadonlyMap<string, BedrockModelSettings>>;
 }
 
@@ -38,11 +38,11 @@ export interface AssumedRole {
   readonly externalId: string | undefined;
   readonly sessionName: string;
   readonly sessionTags: Readonly<Record<string, string>>;
-  /** Of one set of credentials; undefined: what the provider gives. */
+  /** Validity of one set of credentials; undefined: the provider's default. */
   readonly durationMs: number | undefined;
 }
 
-/** What embeddings may be for, in Cohere's words. */
+/** The purposes of embeddings, in Cohere's terms. */
 export const inputTypes = [
   "search_document",
   "search_query",
@@ -51,25 +51,25 @@ export const inputTypes = [
 ] as const;
 export type InputType = (typeof inputTypes)[number];
 
-/** What the operator says of one model at one target. */
+/** The operator's settings of one model at one target. */
 export interface BedrockModelSettings {
   /** Undefined: read from the identifier, which an ARN does not allow. */
   readonly family: ModelFamily | undefined;
-  /** The identifier of the model behind one that hides it, such as that of an application profile. */
+  /** The identifier of the model behind one that hides it, such as an application profile's. */
   readonly baseModel?: string | undefined;
   /** The alias' own limit of one answer; the model's may be lower. */
   readonly maxOutputTokens: number | undefined;
-  /** The cap of answers whose caller gives none; undefined: as much as the model can write. */
+  /** The cap of answers whose caller sets none; undefined: as much as the model can write. */
   readonly defaultOutputTokens: number | undefined;
   /** Differences from the family's capabilities. */
   readonly capabilities: Partial<Capabilities>;
-  /** Drops fields that the model cannot honour, where callers would else get 400. */
+  /** Drops fields that the model cannot honour, where callers would otherwise get 400. */
   readonly dropUnsupported: boolean;
-  /** Whether conversations that the provider would refuse for their turns are completed. */
+  /** Whether conversations whose turns the provider would refuse are completed. */
   readonly conversation: "repair" | "strict";
-  /** Whether cache points are put beside those of callers, who have put none. */
+  /** Whether cache points are added for callers that send none. */
   readonly promptCache: "auto" | "as_sent";
-  /** Refuses answers without the form that `response_format` asks for. */
+  /** Refuses answers without the form that `response_format` requires. */
   readonly validateAnswers: boolean;
   readonly guardrail: Guardrail | undefined;
   /** At most 16 pairs, for the provider's invocation logs. */
@@ -78,13 +78,13 @@ export interface BedrockModelSettings {
   readonly latency: "standard" | "optimized" | undefined;
   /** Merged into `additionalModelRequestFields`. */
   readonly additionalFields: Readonly<Record<string, unknown>>;
-  /** What embeddings are for where the caller does not say; only Cohere's and Nova's models ask. */
+  /** The purpose of embeddings if the caller sets none, for Cohere's and Nova's models. */
   readonly inputType: InputType;
-  /** Whether Cohere's and Nova's embedding models shorten inputs that are too long. */
+  /** Whether Cohere's and Nova's embedding models truncate inputs that are too long. */
   readonly truncate: "none" | "start" | "end";
 }
 
-/** Of a target of which the operator says nothing but its identifier. */
+/** For a target that has only an identifier. */
 export const defaultModelSettings: BedrockModelSettings = {
   family: undefined,
   maxOutputTokens: undefined,

@@ -35,7 +35,7 @@ const anyItem = fc.record({
 });
 
 describe("fair queue", () => {
-  test("serves whoever has a guarantee before all others, in the order in which they came", () => {
+  test("serves calls within guarantees before all others, in order of arrival", () => {
     const queue = new FairQueue<Item>(() => 100, oneUnit);
     const items = [
       itemOf("a"),
@@ -48,7 +48,7 @@ describe("fair queue", () => {
     expect(places).toEqual([1, 3, 0, 2]);
   });
 
-  test("keeps the order in which an account's calls came, whatever else happens", () => {
+  test("keeps the calls of an account in order of arrival", () => {
     fc.assert(
       fc.property(fc.array(anyItem, { maxLength: 80 }), (drawn) => {
         const queue = new FairQueue<Item>(() => 1_000, oneUnit);
@@ -66,7 +66,7 @@ describe("fair queue", () => {
     );
   });
 
-  test("gives accounts that always have something waiting the same share of tokens", () => {
+  test("gives accounts that always have waiting calls the same share of tokens", () => {
     const sizes = fc.integer({ min: leastCostTokens, max: 20_000 });
     fc.assert(
       fc.property(fc.array(sizes, { minLength: 2, maxLength: 8 }), (accounts) => {
@@ -84,7 +84,7 @@ describe("fair queue", () => {
           servedTokens[Number(item.accountId)] =
             (servedTokens[Number(item.accountId)] ?? 0) + item.tokens;
         }
-        // Nobody is ahead by more than one turn and one call.
+        // No account is ahead by more than one turn and one call.
         const largestLead = quantumTokens + 2 * Math.max(...accounts);
         expect(total - Math.min(...servedTokens)).toBeLessThanOrEqual(largestLead);
       }),
@@ -110,7 +110,7 @@ describe("fair queue", () => {
     expect(firstHalf.filter(({ accountId }) => accountId === "tiny")).toHaveLength(50 + 2);
   });
 
-  test("keeps who was named first until it is served or has gone", () => {
+  test("keeps the first call until it is served or removed", () => {
     const queue = new FairQueue<Item>(() => 100, oneUnit);
     const large = itemOf("a", 100_000);
     queue.add(large);
@@ -121,7 +121,7 @@ describe("fair queue", () => {
     expect(queue.firstOpen()?.accountId).toBe("b");
   });
 
-  test("never holds more than its limit in a lane, and loses nobody", () => {
+  test("never has more than its limit in a lane, and loses no call", () => {
     fc.assert(
       fc.property(
         fc.array(fc.record({ item: anyItem, isTaken: fc.boolean(), limit: fc.nat(6) }), {
@@ -132,7 +132,7 @@ describe("fair queue", () => {
           const queue = new FairQueue<Item>(() => limit, oneUnit);
           const waiting = new Set<Item>();
           for (const { item: drawn, isTaken, limit: nextLimit } of steps) {
-            // A limit that is lowered turns nobody away by itself.
+            // Lowering the limit displaces no call.
             limit = Math.max(limit - 1, nextLimit);
             const item = itemOf(drawn.account, drawn.tokens, drawn.capacityClass);
             const before = { open: openCountOf(queue), provisioned: queue.count("provisioned") };
@@ -162,7 +162,7 @@ describe("fair queue", () => {
 });
 
 describe("a full queue", () => {
-  test("turns spilled calls away first, then those of the account that has most waiting", () => {
+  test("displaces spilled calls first, then calls of the account with most waiting", () => {
     const queue = new FairQueue<Item>(() => 4, oneUnit);
     const spilled = [itemOf("a", 500, "spillover"), itemOf("b", 500, "spillover")];
     for (const item of [itemOf("a"), ...spilled, itemOf("a")]) queue.add(item);
@@ -174,7 +174,7 @@ describe("a full queue", () => {
     expect(queue.add(late)).toBe(late);
   });
 
-  test("of calls on demand takes no spilled one, and a guarantee takes nobody else's room", () => {
+  test("of calls on demand takes no spilled one, and a guarantee displaces no other class", () => {
     const queue = new FairQueue<Item>(() => 2, oneUnit);
     const spilled = itemOf("b", 500, "spillover");
     for (const item of [itemOf("a"), itemOf("a")]) queue.add(item);
@@ -197,7 +197,7 @@ describe("a full queue", () => {
     expect(queue.add(another)).toBe(another);
   });
 
-  test("with a limit of none lets nobody wait", () => {
+  test("with a limit of 0 lets no call wait", () => {
     const queue = new FairQueue<Item>(() => 0, oneUnit);
     for (const capacityClass of ["provisioned", "spillover", "on-demand"] as const) {
       const item = itemOf("a", 500, capacityClass);

@@ -1,41 +1,41 @@
 import type { CapacityClass } from "../../../domain/usage/usage.ts";
 import { ProvisionedLane, type GuaranteedWaiting, type LaneTurn } from "./provisioned-lane.ts";
 
-/** Who waits: what its turn depends on. */
+/** What the turn of a waiting call depends on. */
 export interface Waiting extends GuaranteedWaiting {
   readonly capacityClass: CapacityClass;
   readonly accountId: string;
   readonly tokens: number;
 }
 
-/** Tokens that an account may have served in its turn before the next one has its own. */
+/** Tokens by which the deficit of an account grows in its turn. */
 export const quantumTokens = 1_000;
-/** A call takes a place as well, however small it is. */
+/** A small call takes a place too. */
 export const leastCostTokens = 250;
 
 interface Account<Item> {
-  /** First come, first served. */
+  /** Served in order of arrival. */
   readonly items: Set<Item>;
   spilledCount: number;
-  /** Tokens that it may still have served in this turn. */
+  /** Its deficit: tokens that it may still be served in this turn. */
   credit: number;
   hadItsTurn: boolean;
 }
 
 /**
- * Those who wait for a pool. Provisioned ones are in front of all, in a lane of their own. The
- * others take turns by account: deficit round robin, with tokens as the cost, so that an
- * account gets no more by sending more. Each of the two lanes has the same limit.
+ * The queue of a pool. Provisioned calls come first, in a lane of their own. The others take turns
+ * by account: deficit round robin with tokens as the cost, so that an account gets no more by
+ * sending more. Both lanes have the same limit.
  */
 export class FairQueue<Item extends Waiting> {
   readonly #provisioned: ProvisionedLane<Item>;
-  /** The account whose turn it is comes first. */
+  /** The first account has its turn. */
   readonly #turns = new Set<Account<Item>>();
   readonly #accounts = new Map<string, Account<Item>>();
   readonly #limit: () => number;
   #openCount = 0;
   #spilledCount = 0;
-  /** Whose turn it is; nobody else's until it has gone. */
+  /** The call whose turn it is, until it is served or removed. */
   #chosen: Item | undefined;
 
   constructor(limit: () => number, unitsOf: (keyId: string) => number) {
@@ -49,23 +49,23 @@ export class FairQueue<Item extends Waiting> {
     return this.#openCount - this.#spilledCount;
   }
 
-  /** How many wait in front of who would come now, if all took their turns as they came. */
+  /** How many calls would wait ahead of a newcomer, in order of arrival. */
   countBefore(capacityClass: CapacityClass): number {
     const open = capacityClass === "provisioned" ? 0 : this.#openCount;
     return this.#provisioned.size + open;
   }
 
-  /** Whether calls of a key within its guarantee wait. */
+  /** Whether calls within the guarantee of a key wait. */
   hasProvisioned(keyId: string): boolean {
     return this.#provisioned.has(keyId);
   }
 
-  /** Whether calls of an account without a guarantee wait. */
+  /** Whether calls of an account wait without a guarantee. */
   hasOpen(accountId: string): boolean {
     return this.#accounts.has(accountId);
   }
 
-  /** Returns who has to go for it, which may be the newcomer itself; undefined: all have room. */
+  /** Returns the call that is displaced, possibly the newcomer; undefined if all have room. */
   add(item: Item): Item | undefined {
     if (item.capacityClass === "provisioned") return this.#provisioned.add(item, this.#limit());
     let displaced: Item | undefined;
@@ -78,7 +78,7 @@ export class FairQueue<Item extends Waiting> {
     return displaced;
   }
 
-  /** Who left without having been served, or was served for nothing. */
+  /** Removes a call that leaves without being served. */
   remove(item: Item): boolean {
     if (this.#provisioned.remove(item)) return true;
     const account = this.#accounts.get(item.accountId);
@@ -96,12 +96,12 @@ export class FairQueue<Item extends Waiting> {
     return true;
   }
 
-  /** Whose turn it is within guarantees, of those who may enter. */
+  /** The next call within a guarantee that may enter. */
   nextProvisioned(turn: LaneTurn<Item>): Item | undefined {
     return this.#provisioned.next(turn);
   }
 
-  /** Whose turn it is among the others; the same one until it is served or removed. */
+  /** The call without a guarantee whose turn it is, the same until it is served or removed. */
   firstOpen(): Item | undefined {
     if (this.#chosen !== undefined || this.#turns.size === 0) return this.#chosen;
     for (let turns = 0; ; turns += 1) {
@@ -123,7 +123,7 @@ export class FairQueue<Item extends Waiting> {
     }
   }
 
-  /** The first for which something holds, whoever's turn it is. */
+  /** The first call without a guarantee for which `holds` is true, in any turn. */
   findAnyOpen(holds: (item: Item) => boolean): Item | undefined {
     for (const { items } of this.#turns) {
       for (const item of items) if (holds(item)) return item;
@@ -131,7 +131,7 @@ export class FairQueue<Item extends Waiting> {
     return undefined;
   }
 
-  /** The first of its account for which something holds, whoever's turn it is. */
+  /** As `findAnyOpen`, but only among the first calls of accounts. */
   findOpen(holds: (item: Item) => boolean): Item | undefined {
     for (const { items } of this.#turns) {
       const item = firstOf(items);
@@ -140,7 +140,7 @@ export class FairQueue<Item extends Waiting> {
     return undefined;
   }
 
-  /** It got its place: its account pays, and one that was let pass has its next turn last. */
+  /** The call got a place: its account pays, and has its next turn last if it was out of turn. */
   served(item: Item): void {
     const account = this.#accounts.get(item.accountId);
     const hasPassed = this.#chosen !== item;
@@ -164,7 +164,7 @@ export class FairQueue<Item extends Waiting> {
     account.spilledCount += 1;
   }
 
-  /** A whole round served nobody: as many rounds as change nothing are had at once. */
+  /** After a round that served no call, the further rounds that would serve none are skipped. */
   #skipIdleRounds(): void {
     let rounds = Infinity;
     for (const { items, credit } of this.#turns) {
@@ -177,8 +177,8 @@ export class FairQueue<Item extends Waiting> {
   }
 
   /**
-   * Who goes when the lane is full: spilled calls before others, and of these the youngest of the
-   * account that has most waiting. Undefined when nobody is less than the newcomer.
+   * The call to displace when the lane is full: spilled calls before others, and of these the
+   * youngest of the account with most waiting. Undefined when the newcomer itself is displaced.
    */
   #leastOf(newcomer: Item): Item | undefined {
     const isSpilled = newcomer.capacityClass === "spillover";

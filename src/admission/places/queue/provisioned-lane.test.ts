@@ -19,7 +19,7 @@ function fill(lane: ProvisionedLane<Item>, keyId: string, count: number, limit =
   return items;
 }
 
-/** Whom the lane serves when so many places come free one by one and none is given back. */
+/** The keys that are served when so many places become free one by one and none is given back. */
 function served(lane: ProvisionedLane<Item>, places: number): string[] {
   const held = new Map<string, number>();
   const keys: string[] = [];
@@ -33,7 +33,7 @@ function served(lane: ProvisionedLane<Item>, places: number): string[] {
   return keys;
 }
 
-test("keys get places by their units, whoever waits with more calls or came first", () => {
+test("keys get places by their units, not by waiting calls or order of arrival", () => {
   const lane = laneOf();
   fill(lane, "small", 400);
   fill(lane, "large", 100);
@@ -55,7 +55,7 @@ test("keys with as many places take turns, so that one place is shared as well",
   expect(turns).toEqual(["small", "large", "small", "large", "small", "large"]);
 });
 
-test("who may not enter keeps nobody of another key waiting, and its own order", () => {
+test("a call that may not enter delays no other key, and keeps its own order", () => {
   const lane = laneOf();
   const [first] = fill(lane, "large", 2);
   const [other] = fill(lane, "small", 2);
@@ -65,7 +65,7 @@ test("who may not enter keeps nobody of another key waiting, and its own order",
   expect(lane.next({ heldBy, mayEnter: () => true })).toBe(first);
 });
 
-test("a full lane turns away the youngest of the key that has most waiting for its units", () => {
+test("a full lane displaces the youngest call of the key with most waiting for its units", () => {
   const lane = laneOf();
   const many = fill(lane, "small", 5);
   const [late] = [{ keyId: "large", number: 0 }];
@@ -77,7 +77,7 @@ test("a full lane turns away the youngest of the key that has most waiting for i
   expect(lane.size).toBe(5);
 });
 
-test("nobody is lost or counted twice, whatever happens", () => {
+test("no call is lost or counted twice in any order of events", () => {
   const step = fc.record({
     keyId: fc.constantFrom("small", "large", "none"),
     does: fc.constantFrom("add", "add", "next", "leave"),

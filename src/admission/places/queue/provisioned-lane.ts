@@ -1,4 +1,4 @@
-/** Who waits within a guarantee: what its turn depends on. */
+/** What the turn of a call within a guarantee depends on. */
 export interface GuaranteedWaiting {
   readonly keyId: string;
 }
@@ -9,13 +9,13 @@ export interface LaneTurn<Item> {
 }
 
 /**
- * Those who wait within a guarantee: in the order in which they came within one key, and among keys
- * the one first that has the fewest places for its units, so that a key gets no more by sending more.
+ * The queue of calls within guarantees: calls of a key are in order of arrival, and the key with
+ * the fewest places for its units comes first, so that a key gets no more by sending more.
  */
 export class ProvisionedLane<Item extends GuaranteedWaiting> {
-  /** The key of which one went longest ago comes first. */
+  /** The key whose last call left longest ago comes first. */
   readonly #keys = new Map<string, Set<Item>>();
-  /** Of the pool, that a key has. */
+  /** A key's units of the pool. */
   readonly #unitsOf: (keyId: string) => number;
   #size = 0;
 
@@ -31,7 +31,7 @@ export class ProvisionedLane<Item extends GuaranteedWaiting> {
     return this.#keys.has(keyId);
   }
 
-  /** Returns who has to go for it, which may be the newcomer itself; undefined: all have room. */
+  /** Returns the call that is displaced, possibly the newcomer; undefined if all have room. */
   add(item: Item, limit: number): Item | undefined {
     let displaced: Item | undefined;
     if (this.#size >= limit) {
@@ -55,7 +55,7 @@ export class ProvisionedLane<Item extends GuaranteedWaiting> {
     return true;
   }
 
-  /** Whose turn it is of those who may enter; undefined: nobody may. */
+  /** The next call that may enter; undefined if none may. */
   next({ heldBy, mayEnter }: LaneTurn<Item>): Item | undefined {
     let next: Item | undefined;
     let least = Infinity;
@@ -68,7 +68,7 @@ export class ProvisionedLane<Item extends GuaranteedWaiting> {
     return next;
   }
 
-  /** The youngest of the key that has most waiting for its units, if that is another's. */
+  /** The youngest call of the key with most waiting for its units, if that is another key. */
   #leastOf({ keyId: newKeyId }: Item): Item | undefined {
     let most = this.#perUnit((this.#keys.get(newKeyId)?.size ?? 0) + 1, newKeyId);
     let least: Item | undefined;

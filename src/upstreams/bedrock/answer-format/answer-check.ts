@@ -3,10 +3,10 @@ import type { UpstreamFailureDetails } from "../../../domain/errors/upstream-fai
 import { isObject } from "../../shared/json-fields.ts";
 import { failedKeyword, tooMuch } from "./schema-check.ts";
 
-/** What is wrong with the text of a whole answer, without a word of it; undefined for nothing. */
+/** Describes what is wrong with a whole answer, without quoting it; undefined if nothing is. */
 export type AnswerCheck = (text: string) => UpstreamFailureDetails | undefined;
 
-/** The check of answers to a request; undefined for one that asks for no form. */
+/** The check of answers to a request; undefined for one that requires no form. */
 export function answerCheckOf(request: ChatRequest): AnswerCheck | undefined {
   const format = request.response_format ?? undefined;
   switch (format?.type) {

@@ -23,7 +23,7 @@ function decode(...content: object[]) {
   return decodeConverse({ headers: new Headers(), body: bytes }, context).choices[0];
 }
 
-/** What a stream says of tools that are called one after the other. */
+/** The events of tools that are called one after the other. */
 function streamed(...names: string[]) {
   return streamedUntil([], ...names);
 }
@@ -93,7 +93,7 @@ test("of two answers the first one counts", () => {
   expect(streamed("answer", "answer")).toEqual(['{"from":"answer"}', "stop"]);
 });
 
-test("stop sequences end words, and words alone: those that an answer replaces do not count", () => {
+test("stop sequences end only text, and not text that an answer replaces", () => {
   expect(streamedUntil(["me"], "answer")).toEqual(['{"from":"answer"}', "stop"]);
   expect(streamedUntil(["from"], "answer")).toEqual(['{"from":"answer"}', "stop"]);
   expect(streamedUntil(["me"], "look")).toEqual(["Let ", "stop"]);

@@ -1,5 +1,5 @@
 /**
- * A constraint of a JSON schema in words, for a model that cannot be held to it. Source of the
+ * A constraint of a JSON schema in words, for a model that does not enforce it. Source of the
  * keywords: JSON Schema 2020-12, "Validation".
  */
 export function constraintWords(keyword: string, value: unknown): string {
@@ -14,13 +14,13 @@ export function constraintWords(keyword: string, value: unknown): string {
   return `fits the JSON schema ${JSON.stringify({ [keyword]: value })}`;
 }
 
-/** A description with constraints behind it. */
+/** A description with constraints after it. */
 export function withWords(description: string | undefined, words: readonly string[]): string {
-  const told = words.join("; ");
+  const joined = words.join("; ");
   if (description === undefined || description.trim() === "") {
-    return told.charAt(0).toUpperCase() + told.slice(1);
+    return joined.charAt(0).toUpperCase() + joined.slice(1);
   }
-  return `${description} (${told})`;
+  return `${description} (${joined})`;
 }
 
 const numberWords: Readonly<Record<string, ((number: string) => string) | undefined>> = {

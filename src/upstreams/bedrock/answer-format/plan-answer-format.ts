@@ -8,11 +8,11 @@ import type { TextFormat } from "../encode/converse-body.ts";
 import { invalidRequest } from "../failures/refusal.ts";
 import { readOffers, type Offer } from "../tools/tool-offers.ts";
 
-/** How the form of an answer that the caller asked for is asked for here. */
+/** How the form of an answer that the caller requires is requested here. */
 export type AnswerFormat =
   | { readonly kind: "free" }
   | { readonly kind: "field"; readonly textFormat: TextFormat }
-  /** A tool whose input is the answer. The model must call it, or one of the caller's beside it. */
+  /** A tool whose input is the answer. The model must call it, or one of the caller's tools. */
   | { readonly kind: "tool"; readonly offer: Offer }
   | { readonly kind: "instruction"; readonly text: string };
 
@@ -25,12 +25,12 @@ export function planAnswerFormat(
 ): AnswerFormat {
   const format = request.response_format ?? undefined;
   if (format === undefined || format.type === "text") return free;
-  // The provider knows no such mode: without a schema there is nothing to hold the model to.
+  // The provider has no such mode: without a schema there is nothing to enforce.
   if (format.type === "json_object") return { kind: "instruction", text: jsonInstruction };
   const planned = planSchema(format, request, model);
   if (planned !== undefined) return planned;
   const inWords: AnswerFormat = { kind: "instruction", text: schemaInstruction(schemaOf(format)) };
-  // The schema is kept all the same: an answer that breaks it is none.
+  // The schema is kept anyway: an answer that violates it is not one.
   if (model.settings.validateAnswers) return inWords;
   adjustments.dropOrRefuse(
     "response_format",
@@ -41,7 +41,7 @@ export function planAnswerFormat(
   return inWords;
 }
 
-/** Undefined where the model cannot be held to the schema. */
+/** Undefined where the model cannot enforce the schema. */
 function planSchema(
   format: Schema,
   request: ChatRequest,
@@ -52,7 +52,7 @@ function planSchema(
   const description = descriptionOf(wanted);
   const canForce = capabilities.tools && capabilities.toolChoice;
   const held = capabilities.jsonSchema ? providerSchema(schema) : undefined;
-  // Where no tool can take its place, the provider says what it does not take.
+  // Where no tool can replace it, the provider's refusal explains what it does not take.
   if (held !== undefined || (capabilities.jsonSchema && !canForce)) {
     const jsonSchema = {
       schema: JSON.stringify(held ?? schema),
@@ -63,7 +63,7 @@ function planSchema(
   }
   if (canForce) {
     const { list, choice } = readOffers(request);
-    // An answer that must be a call of the caller's tools has no text to give a form to.
+    // An answer that must be a call of the caller's tools has no text.
     if (list.length > 0 && (choice.type === "any" || choice.type === "named")) return free;
     const beside = choice.type === "none" ? [] : list;
     return { kind: "tool", offer: answerOffer({ name: wanted.name, schema, description }, beside) };
@@ -101,7 +101,7 @@ function answerOffer({ name, schema, description }: Wanted, beside: readonly Off
     description: [description, ...(description === undefined || beside.length > 0 ? [use] : [])]
       .filter((text) => text !== undefined)
       .join("\n\n"),
-    // A reference alone says nothing of its type, and a tool's input must.
+    // A reference alone has no type, and a tool's input must have one.
     schema: { type: "object", ...schema },
     isStrict: false,
     sent: {},

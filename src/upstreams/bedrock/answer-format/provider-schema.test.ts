@@ -41,7 +41,7 @@ test("names of properties are no keywords, and data is no schema", () => {
   expect(providerSchema(schema)).toEqual(schema);
 });
 
-test("keywords whose values are none are told as they are", () => {
+test("keywords with invalid values are described as they are", () => {
   const value = { toString: 1 };
   expect(providerSchema({ ...text, pattern: value, format: value })).toEqual({
     ...text,

@@ -3,11 +3,10 @@ import { constraintWords, withWords } from "./constraint-words.ts";
 import { isRecursive, mapKeywords } from "./schema-parts.ts";
 
 /**
- * The part of a JSON schema that the provider holds an answer to while it is written. Constraints
- * that it refuses stand in descriptions instead, and objects of which the schema does not say
- * whether they are open are closed. Undefined for a schema that would mean something else then:
- * one that is part of itself, or has objects with free names, values of any kind, or several parts
- * that must all fit.
+ * The part of a JSON schema that the provider enforces while an answer is written. Constraints that
+ * it refuses are put into descriptions, and objects that the schema leaves open are closed.
+ * Undefined for a schema whose meaning would change: one that is part of itself, or has objects
+ * with free names, values of any kind, or several parts that must all fit.
  *
  * Source: "JSON Schema limitations" of the model's documents on structured outputs.
  */
@@ -31,10 +30,10 @@ function narrowed(value: unknown): JsonObject {
   if ("anyOf" in schema && "oneOf" in schema) throw new Inexpressible("two lists of alternatives");
   const kept = new Map<string, unknown>();
   const words: string[] = [];
-  for (const [keyword, said] of Object.entries(schema)) {
-    const { isKept, isTold = !isKept, as = said, under = keyword } = read(keyword, said);
+  for (const [keyword, value] of Object.entries(schema)) {
+    const { isKept, isDescribed = !isKept, as = value, under = keyword } = read(keyword, value);
     if (isKept) kept.set(under, as);
-    if (isTold) words.push(constraintWords(keyword, said));
+    if (isDescribed) words.push(constraintWords(keyword, value));
   }
   if (!kindKeywords.some((keyword) => kept.has(keyword))) {
     throw new Inexpressible("a value of any kind");
@@ -46,21 +45,21 @@ function narrowed(value: unknown): JsonObject {
   return Object.fromEntries(kept);
 }
 
-/** What becomes of one keyword: kept, told in words, or both. */
+/** How one keyword is handled: kept, described in words, or both. */
 interface Reading {
   readonly isKept: boolean;
-  readonly isTold?: boolean;
+  readonly isDescribed?: boolean;
   /** The value, and the keyword, where they change. */
   readonly as?: unknown;
   readonly under?: string;
 }
 
 const keep: Reading = { isKept: true };
-const tell: Reading = { isKept: false };
+const describe: Reading = { isKept: false };
 
 function read(keyword: string, value: unknown): Reading {
   if (mapKeywords.has(keyword)) return { isKept: true, as: narrowedMap(value) };
-  if (refused.has(keyword)) return tell;
+  if (refused.has(keyword)) return describe;
   switch (keyword) {
     case "items":
       return { isKept: true, as: narrowed(value) };
@@ -69,7 +68,7 @@ function read(keyword: string, value: unknown): Reading {
     case "oneOf":
       return {
         isKept: true,
-        isTold: true,
+        isDescribed: true,
         as: (listOf(value) ?? []).map(narrowed),
         under: "anyOf",
       };
@@ -89,11 +88,13 @@ function read(keyword: string, value: unknown): Reading {
       throw new Inexpressible("an object with free names");
     case "minItems":
       if (value === 0 || value === 1) return keep;
-      return typeof value === "number" && value > 1 ? { isKept: true, isTold: true, as: 1 } : tell;
+      return typeof value === "number" && value > 1
+        ? { isKept: true, isDescribed: true, as: 1 }
+        : describe;
     case "format":
-      return formats.has(textOf(value) ?? "") ? keep : tell;
+      return formats.has(textOf(value) ?? "") ? keep : describe;
     case "pattern":
-      return isSimplePattern(textOf(value) ?? "") ? keep : tell;
+      return isSimplePattern(textOf(value) ?? "") ? keep : describe;
     default:
       return keep;
   }
@@ -104,7 +105,7 @@ function narrowedMap(value: unknown): JsonObject {
   return Object.fromEntries(entries.map(([name, schema]) => [name, narrowed(schema)]));
 }
 
-/** A single part says the same without `allOf`, within which references are refused. */
+/** A single part means the same without `allOf`, within which references are refused. */
 function withoutAllOf(schema: JsonObject): JsonObject {
   const { allOf, ...rest } = schema;
   if (allOf === undefined) return schema;
@@ -134,7 +135,7 @@ function isCompound(value: unknown): boolean {
   return typeof value === "object" && value !== null;
 }
 
-/** One of these says what kind of value is meant. */
+/** One of these gives the kind of the value. */
 const kindKeywords = ["type", "enum", "const", "anyOf", "$ref", "properties"] as const;
 
 const refused: ReadonlySet<string> = new Set([
@@ -182,8 +183,8 @@ const formats: ReadonlySet<string> = new Set([
 const largestRepetition = 100;
 
 /**
- * Whether an expression has nothing but what the documents name as supported: classes, plain
- * groups, `\d`, `\w`, `\s`, escaped signs, and repetitions that are small.
+ * Whether an expression contains only what the documents name as supported: classes, plain groups,
+ * `\d`, `\w`, `\s`, escaped signs, and small repetitions.
  */
 function isSimplePattern(pattern: string): boolean {
   if (pattern === "" || /\(\?|\\[^dws\W_]|[*+?}][?+]/.test(pattern)) return false;

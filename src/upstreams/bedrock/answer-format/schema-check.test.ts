@@ -6,7 +6,7 @@ const tree = {
   $defs: { node: { type: "object", properties: { next: { $ref: "#/$defs/node" } } } },
 };
 
-/** A schema, values that match it, and values that do not, each with the keyword that says so. */
+/** A schema, values that match it, and values that do not, each with the failing keyword. */
 const cases: readonly (readonly [
   object,
   readonly unknown[],
@@ -113,7 +113,7 @@ const cases: readonly (readonly [
       [2, "if"],
     ],
   ],
-  // What is no name says nothing.
+  // Invalid names have no effect.
   [{ required: [{ toString: 1 }], dependentRequired: { a: [{ toString: 1 }] } }, [{ a: 1 }], []],
   [tree, [{}, { next: { next: {} } }], [[{ next: { next: 1 } }, "type"]]],
   [

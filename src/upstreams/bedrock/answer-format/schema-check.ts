@@ -1,22 +1,22 @@
 import { isObject, listOf, numberOf, objectOf, type JsonObject } from "../../shared/json-fields.ts";
 import { referenced } from "./schema-parts.ts";
 
-/** Steps of one check: the schema is the caller's, and some take time that doubles with each line. */
+/** Steps of one check: the schema is the caller's, and the time of some doubles with each line. */
 const mostSteps = 500_000;
-/** Of schemas within schemas, references followed. */
+/** Depth of schemas within schemas, references followed. */
 const mostDepth = 256;
 /** Characters of a text that one step reads. */
 const charactersPerStep = 64;
 /** Characters of a reference that one step follows. */
 const referenceCharactersPerStep = 8;
 
-/** What is said of a value in place of a keyword when its check takes too many steps. */
+/** The result in place of a keyword when a check takes too many steps. */
 export const tooMuch = "more than can be checked";
 
 /**
- * The keyword of a JSON schema (2020-12) that a value fails; undefined when it matches. Expressions
- * and formats are not checked: an expression can take any time, and formats are annotations.
- * Nor are references out of the schema, `$dynamicRef`, and what is `unevaluated`.
+ * The keyword of a JSON schema (2020-12) that a value fails; undefined when it matches. Not
+ * checked: expressions, which can take any time, formats, which are annotations, references out of
+ * the schema, `$dynamicRef`, and `unevaluated` keywords.
  */
 export function failedKeyword(value: unknown, schema: JsonObject): string | undefined {
   try {
@@ -31,7 +31,7 @@ class TooMuch extends Error {
   override readonly name = "TooMuch";
 }
 
-/** Keywords that fail because one part does, which says more. */
+/** Keywords that fail because one of their parts does; the part's keyword is reported. */
 const partKeywords: ReadonlySet<string> = new Set([
   "$ref",
   "allOf",
@@ -50,7 +50,7 @@ type Check = (
 class SchemaCheck {
   readonly #root: JsonObject;
   #steps = 0;
-  /** The keyword that the part which was looked at last has failed. */
+  /** The keyword that the part checked last has failed. */
   #failedPart: string | undefined;
 
   constructor(root: JsonObject) {
@@ -119,7 +119,7 @@ class SchemaCheck {
     uniqueItems: (list, isWanted) => isWanted !== true || this.#isUnique(listOf(list) ?? []),
     prefixItems: (list, parts, { depth }) => this.#fitsTuple(list, parts, depth),
     items: (list, part, { schema, depth }) => {
-      // Before 2020-12 a tuple stood here.
+      // Before 2020-12 a tuple was written here.
       if (Array.isArray(part)) return this.#fitsTuple(list, part, depth);
       const start = listOf(schema["prefixItems"])?.length ?? 0;
       return (listOf(list) ?? []).slice(start).every((item) => this.#fits(item, part, depth));
@@ -140,7 +140,7 @@ class SchemaCheck {
           !isObject(value) || !Object.hasOwn(value, name) || this.#fits(value[name], part, depth),
       ),
     additionalProperties: (value, part, { schema, depth }) => {
-      // Names are matched by expressions there.
+      // The names are matched by expressions.
       if (!isObject(value) || isObject(schema["patternProperties"])) return true;
       const known = objectOf(schema["properties"]) ?? {};
       return Object.entries(value).every(
@@ -250,7 +250,7 @@ function hasFields(value: JsonObject, names: unknown): boolean {
   );
 }
 
-/** Of a list or an object: how many values are in it. */
+/** How many values a list or an object has. */
 function extentOf(value: unknown): number {
   return listOf(value)?.length ?? sizeOf(value) ?? 0;
 }

@@ -1,6 +1,6 @@
 import { isObject, listOf, objectOf, type JsonObject } from "../../shared/json-fields.ts";
 
-/** Keywords whose value is schemas by name. The names are the caller's, and no keywords. */
+/** Keywords whose value is schemas by name. The names are the caller's, not keywords. */
 export const mapKeywords: ReadonlySet<string> = new Set(["properties", "$defs", "definitions"]);
 
 /** The schemas directly within a schema, its references not followed. */
@@ -14,7 +14,7 @@ export function childrenOf(schema: JsonObject): readonly unknown[] {
   return [...lists, ...named, schema["items"], schema["additionalProperties"]];
 }
 
-/** What a reference such as `#/$defs/place` names in `root`; undefined outside it. */
+/** The value in `root` of a reference such as `#/$defs/place`; undefined outside it. */
 export function referenced(root: JsonObject, reference: string): unknown {
   if (!reference.startsWith("#")) return undefined;
   let place: unknown = root;
@@ -48,7 +48,7 @@ export function isRecursive(root: JsonObject): boolean {
   return false;
 }
 
-/** A schema is entered before its parts and left behind them. */
+/** A schema is entered before its parts and left after them. */
 interface Visit {
   readonly schema: JsonObject;
   readonly isLeaving: boolean;
@@ -62,7 +62,7 @@ function ownValue(place: unknown, name: string): unknown {
   return isObject(place) && Object.hasOwn(place, name) ? place[name] : undefined;
 }
 
-/** A step that is no sound percent-encoding stands for itself. */
+/** A step that is not valid percent-encoding is taken literally. */
 function decoded(step: string): string {
   try {
     return decodeURIComponent(step);

@@ -3,9 +3,9 @@ import type { Capabilities } from "../config/capabilities.ts";
 import { listsOf, type PromptBlock, type PromptBlocks } from "./prompt-blocks.ts";
 
 /**
- * Puts the cache points that most conversations gain from: behind the tools, behind the
- * instructions, and behind the last two turns of the user, so that the next request finds what this
- * one wrote. None where the caller has put some, and none that would surely be too early to count.
+ * Adds the cache points that help most conversations: after the tools, after the instructions, and
+ * after the last two turns of the user, so that the next request finds what this one wrote. Adds
+ * none where the caller has some, and none that is surely too early to have an effect.
  */
 export function addCachePoints(
   prompt: PromptBlocks,
@@ -29,10 +29,10 @@ export function addCachePoints(
   }
 }
 
-/** Texts have more bytes for each token, so that no point is left out that would count. */
+/** Texts have more bytes for each token, so no point that has an effect is left out. */
 const fewestBytesOfToken = 2;
 
-/** Of what the model reads of it. A picture or a file counts as many tokens, whatever its size. */
+/** Size of what the model reads. All images and files count as the same number of tokens. */
 function bytesOf(block: PromptBlock): number {
   if ("text" in block) return Buffer.byteLength(block.text);
   if ("toolResult" in block) {

@@ -5,8 +5,8 @@ import type { PromptBlock } from "./prompt-blocks.ts";
 const mostCachePoints = 4;
 
 /**
- * Takes the earliest points away where there are too many: later ones cover more of the prompt. And
- * no point may last longer than one before it, so an hour behind five minutes is five minutes.
+ * Removes the earliest points where there are too many: later ones cover more of the prompt. No
+ * point may last longer than one before it, so an hour after five minutes becomes five minutes.
  */
 export function limitCachePoints(lists: readonly PromptBlock[][]): void {
   removeEarliest(lists);
@@ -25,7 +25,7 @@ function removeEarliest(lists: readonly PromptBlock[][]): void {
   for (const list of lists) for (const block of list) if ("cachePoint" in block) excess += 1;
   for (const list of lists) {
     if (excess <= 0) return;
-    // Moved up in place: each removal for itself would move all that follows.
+    // Moved up in place: removing each one separately would move all that follow every time.
     let keptLength = 0;
     for (const block of list) {
       if (excess > 0 && "cachePoint" in block) {

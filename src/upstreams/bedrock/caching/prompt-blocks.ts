@@ -1,6 +1,6 @@
 import type { ContentBlock, SystemBlock, ToolEntry, Turn } from "../encode/converse-body.ts";
 
-/** What a model reads, in the order in which the provider does: the lists can be added to. */
+/** The blocks that a model reads, in the provider's order; blocks can be added to the lists. */
 export interface PromptBlocks {
   readonly tools: ToolEntry[];
   readonly system: SystemBlock[];

@@ -5,7 +5,7 @@ import type { AssumedRole } from "../settings.ts";
 const mostTags = 50;
 const tagCharacters = "letters, digits, spaces or any of '_.:/=+-@'";
 
-/** Bounds are those of the provider's `AssumeRole`. */
+/** The bounds are those of the provider's `AssumeRole`. */
 export const assumedRoleSchema = z
   .strictObject({
     role_arn: z
@@ -59,7 +59,7 @@ export const assumedRoleSchema = z
   .optional()
   .describe("Role that the credentials of the upstream, keys or chain, are exchanged for.");
 
-/** The provider's token service tells names that differ in case alone not apart, and refuses them. */
+/** The provider's token service refuses names that differ only in case. */
 function differInMoreThanCase(tags: Readonly<Record<string, string>>): boolean {
   const names = Object.keys(tags);
   return new Set(names.map((name) => name.toLowerCase())).size === names.length;

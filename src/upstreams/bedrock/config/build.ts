@@ -14,8 +14,8 @@ type Sections = typeof targetSections;
 type Target = FileTarget<Sections>;
 
 /**
- * An upstream in several regions becomes one for each, so that all that is known of upstreams
- * (health, ejection, places, retry budgets, metrics) holds for regions.
+ * An upstream in several regions becomes one for each, so health, ejection, places, retry budgets
+ * and metrics are kept by region.
  */
 export function buildUpstreams({
   name,

@@ -2,9 +2,9 @@ import { z } from "zod";
 import { flag, requiredWholeNumber, wholeNumber } from "../../../settings/values.ts";
 
 /**
- * What a chat model takes: a request that needs more is refused, or loses the field if allowed. One
- * line is a capability: how the file says it, and what most models of the provider have. Every
- * difference from that in the table of families was refused by a model.
+ * What a chat model takes: a request that needs more is refused, or loses the field if allowed.
+ * Each capability has its schema in the file and the value for most models of the provider. Every
+ * difference in the table of families comes from a model's refusal.
  */
 const shape = {
   system: flag("Takes instructions of their own; else they stand before the first words.", true),
@@ -14,7 +14,7 @@ const shape = {
     true,
   ),
   toolChoice: flag("Takes that some tool must be called.", true),
-  /** Else one tool of several is offered alone. */
+  /** Otherwise one tool of several is offered alone. */
   namedToolChoice: flag("Takes the name of the tool that must be called.", true),
   toolResultsWithText: flag("Takes tool results and words of the user in one turn.", true),
   singleToolCalls: flag("Takes `parallel_tool_calls: false`.", false),
@@ -26,8 +26,8 @@ const shape = {
   prefill: flag("Takes a conversation that ends with the assistant's words.", false),
   images: flag("Takes images.", false),
   toolResultImages: flag("Takes images in results of tools.", false),
-  // The provider leaves both to the models. Claude's numbers, which are the best known: others that
-  // take less refuse themselves, and an operator can allow more.
+  // The provider leaves both to the models. The numbers are Claude's, which are the best known:
+  // models that take less refuse by themselves, and an operator can allow more.
   maxImages: wholeNumber({
     about: "Most images of one request.",
     min: 1,
@@ -42,10 +42,10 @@ const shape = {
   }),
   documents: flag("Takes documents.", true),
   promptCaching: flag("Takes points up to which a prompt may be cached.", false),
-  /** Instead of five minutes. */
+  /** In place of five minutes. */
   promptCacheHour: flag("Keeps prompts for an hour if asked to.", false),
   promptCacheTools: flag("Takes such points among the tools.", true),
-  /** A point that comes earlier does nothing. Of a family, the number of the model with the lowest. */
+  /** An earlier point has no effect. For a family, the number of the model with the lowest. */
   promptCacheMinTokens: wholeNumber({
     about: "Fewest tokens of a prompt that the model keeps.",
     min: 0,
@@ -62,10 +62,10 @@ const shape = {
     .enum(["omit", "disabled", "between-tools", "never"])
     .prefault("omit")
     .describe("How the model is kept from thinking: by not asking for it, by a type, or never."),
-  /** Which stands between `high` and `max`. */
+  /** An effort between `high` and `max`. */
   xhighEffort: flag("Takes the effort `xhigh`.", false),
   omitsThoughts: flag("Leaves thoughts out unless a summary of them is asked for.", false),
-  /** Asked for where the caller gives no cap; undefined where the model's configuration alone says. */
+  /** The cap if the caller sets none; undefined where only the model's configuration sets one. */
   maxOutputTokens: requiredWholeNumber({
     about: "Most tokens of one answer that the model takes; callers who ask for more get 400.",
     min: 1,
@@ -80,12 +80,12 @@ const capabilities = z.object(shape);
 
 export type Capabilities = Readonly<z.output<typeof capabilities>>;
 
-/** What most models of the provider take. */
+/** The values for most models of the provider. */
 export const usualCapabilities: Capabilities = capabilities.parse({});
 
 const keys = capabilities.keyof().options.map((name) => [name, keyOf(name)] as const);
 
-/** Only what the file says: the rest is the family's. */
+/** Only what the file sets: the rest is the family's. */
 export const capabilitiesSchema = z
   .strictObject(
     Object.fromEntries(

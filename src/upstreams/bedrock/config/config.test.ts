@@ -197,7 +197,7 @@ describe("an upstream of kind bedrock", () => {
     expect(refuse({ upstream })).toContain(`upstreams.aws.${message}`);
   });
 
-  test("has all contradictions told at once, and no secret with them", () => {
+  test("has all contradictions reported at once, and no secret with them", () => {
     const message = refuse({ upstream: "api_key: ${KEY}, session_token: ${KEY}, profile: p" });
     expect(message).toStartWith("sluice.yaml: 3 problems");
     expect(message).not.toContain(env.KEY);
@@ -205,7 +205,7 @@ describe("an upstream of kind bedrock", () => {
 });
 
 describe("a chat target's section", () => {
-  test("is all default where it says nothing", () => {
+  test("has only defaults where it is empty", () => {
     const { settings, config } = read({ chat: "bedrock: {}" });
     expect(modelSettings(settings, "chat-a")).toEqual({
       family: undefined,
@@ -332,7 +332,7 @@ describe("a chat target's section", () => {
   });
 });
 
-test("the alias' own limit of an answer goes along, also where the target says nothing", () => {
+test("the alias' own limit of an answer is kept, also without a section of the target", () => {
   const text = fileText().replace(
     "context_window: 1000",
     "context_window: 1000, max_output_tokens: 123",
@@ -344,7 +344,7 @@ test("the alias' own limit of an answer goes along, also where the target says n
 });
 
 describe("an embedding target's section", () => {
-  test("says what embeddings are for and where inputs are cut", () => {
+  test("sets the purpose of embeddings and how inputs are truncated", () => {
     const model = 'model: "cohere.embed-english-v3", bedrock: {';
     const { settings } = read({ embedding: `${model} input_type: search_query, truncate: end }` });
     expect(modelSettings(settings, "embed-a")).toMatchObject({
@@ -394,7 +394,7 @@ describe("a target at an upstream of kind bedrock", () => {
     read({ embedding: "model: new.embed-v9, bedrock: { family: cohere-embed-v4 }" });
   });
 
-  test("is refused for a model of the other kind, whatever family is given", () => {
+  test("is refused for a model of the other kind, with any family", () => {
     const titan = '"amazon.titan-embed-text-v2:0"';
     const llama = '"meta.llama3-1-70b-instruct-v1:0"';
     expect(refuse({ chat: `model: ${titan}` })).toContain(

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { TargetPlace, WrittenTarget } from "../../kind.ts";
 import { fitToRegion, regionOfArn } from "../regions/fit-to-region.ts";
 
-/** What is said of where an upstream is: `regions` of one that is in several. */
+/** Where an upstream is: `regions` for one that is in several. */
 interface UpstreamRegions {
   readonly region?: string | undefined;
   readonly regions?: readonly string[] | undefined;
@@ -16,11 +16,11 @@ export interface PlacedName {
   readonly isOneOfSeveral: boolean;
 }
 
-/** What a target says of its model, as far as it could be read. */
+/** A target's model, as far as it could be read. */
 export interface PlacedModel {
   readonly model: string;
   readonly family?: string | undefined;
-  /** By region, where it is another than what follows from `model`. */
+  /** By region, where it differs from what follows from `model`. */
   readonly identifiers: Readonly<Record<string, string>>;
   /** ARNs by the environment whose calls use them. */
   readonly profiles: Readonly<Record<string, readonly string[]>>;
@@ -59,7 +59,7 @@ const sectionOutline = z
   })
   .catch(nothing);
 
-/** A target and where its upstream is, whatever else is wrong with them. */
+/** A target and where its upstream is, even if other parts of them are wrong. */
 export function outlineOf({ model, section, upstream }: WrittenTarget): {
   readonly target: PlacedModel;
   readonly upstreams: readonly PlacedName[];
@@ -68,13 +68,13 @@ export function outlineOf({ model, section, upstream }: WrittenTarget): {
   return { target, upstreams: placedNames(upstream.name, upstreamOutline.parse(upstream.fields)) };
 }
 
-/** An upstream in several regions is one upstream for each, which `@` and the region name. */
+/** An upstream in several regions is one upstream for each, named with `@` and the region. */
 export function placedNames(name: string, { region, regions }: UpstreamRegions): PlacedName[] {
   if (regions === undefined) return [{ name, region, isOneOfSeveral: false }];
   return regions.map((each) => ({ name: `${name}@${each}`, region: each, isOneOfSeveral: true }));
 }
 
-/** Where a target serves: in every region of its upstream that knows the model. */
+/** Where a target serves: in every region of its upstream that has the model. */
 export function placesIn(target: PlacedModel, upstreams: readonly PlacedName[]): readonly Place[] {
   return upstreams.flatMap(({ name, region, isOneOfSeveral }, turn) => {
     const model = isOneOfSeveral ? modelIn(region, target) : target.model;
@@ -88,7 +88,7 @@ function modelIn(region: string | undefined, target: PlacedModel): string | unde
   return target.identifiers[region] ?? fitToRegion(target.model, region);
 }
 
-/** The one ARN of each environment that is good in the region. */
+/** The one ARN of each environment that is valid in the region. */
 function profilesIn(region: string | undefined, { profiles }: PlacedModel): Place["modelFor"] {
   const found = Object.entries(profiles).flatMap(([environment, arns]) => {
     const arn = arns.find((each) => regionOfArn(each) === region);

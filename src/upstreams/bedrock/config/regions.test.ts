@@ -95,7 +95,7 @@ describe("an upstream in several regions", () => {
     );
   });
 
-  test("knows in every region what the operator says of the model", () => {
+  test("has the operator's settings of the model in every region", () => {
     const { upstream } = read({
       upstream: "regions: [us-east-1, eu-central-1]",
       targets: `{ upstream: aws, model: us.new.model, bedrock: { family: nova } }`,

@@ -10,7 +10,7 @@ interface TargetFacts extends PlacedModel, TargetContext {
   readonly upstreams: readonly PlacedName[];
 }
 
-/** Whether a target's model is known where it must be, and good where its upstream is. */
+/** Checks that a target's model is known where it must be, and valid where its upstream is. */
 export function targetProblems(
   written: WrittenTarget,
   context: TargetContext,
@@ -20,7 +20,7 @@ export function targetProblems(
   return [...familyProblems(facts), ...placeProblems(facts)];
 }
 
-/** Whether the model's family is known where it must be, and fits the alias. */
+/** Checks that the model's family is known where it must be, and fits the alias. */
 function familyProblems(target: TargetFacts): readonly SettingProblem[] {
   const { model, modelKind, family } = target;
   const path = [...target.path, "model"];
@@ -50,7 +50,7 @@ function article(kind: "chat" | "embedding"): string {
   return kind === "chat" ? "a chat" : "an embedding";
 }
 
-/** Whether a target's identifiers are good in the regions of its upstream. */
+/** Checks that a target's identifiers are valid in the regions of its upstream. */
 function placeProblems(target: TargetFacts): readonly SettingProblem[] {
   const regions = target.upstreams.flatMap(({ region }) => region ?? []);
   if (regions.length === 0) return [];

@@ -5,7 +5,7 @@ import { flag, identifier, requiredWholeNumber, text } from "../../../settings/v
 import { capabilitiesSchema } from "./capabilities.ts";
 import { regionName } from "./places.ts";
 
-/** What an operator says of one model at one target of kind `bedrock`. */
+/** The section of a target of kind `bedrock` for its model. */
 
 const familyMeta = {
   title: "family",
@@ -20,7 +20,7 @@ const profileArn = z
     "must be the ARN of an application inference profile",
   );
 
-/** Under which other identifiers the target's model is called. */
+/** The other identifiers of the target's model. */
 const callFields = {
   identifiers: z
     .record(regionName("Region."), text("Identifier."))
@@ -45,7 +45,7 @@ const guardrailSchema = z
   .strictObject({
     identifier: z
       .string()
-      // It is sent in a header too.
+      // Also sent in a header.
       .regex(/^[\x21-\x7e]{1,2048}$/, "must be the identifier or the ARN of a guardrail")
       .describe("Identifier or ARN of the guardrail."),
     version: z

@@ -4,7 +4,7 @@ import { invalidRequest } from "../failures/refusal.ts";
 /** The provider's limit for one turn. */
 const mostDocuments = 5;
 
-/** Counts the attachments of one request as they are added, so that too many end its encoding. */
+/** Counts the attachments of one request as they are added, so that too many stop the encoding. */
 export class AttachmentLimits {
   readonly #maxImages: number;
   #imageCount = 0;
@@ -15,7 +15,7 @@ export class AttachmentLimits {
     this.#maxImages = maxImages;
   }
 
-  /** To be called with each block and the turn that holds it; `place` is the part's path. */
+  /** Called with each block and its turn; `place` is the part's path. */
   count(block: ContentBlock, turn: Turn | undefined, place: string): void {
     if ("image" in block) this.#countImage(place);
     else if ("document" in block) this.#countDocument(turn, place);

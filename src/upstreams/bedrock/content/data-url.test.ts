@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { byteLengthOf, parseDataUrl } from "./data-url.ts";
 
-test("media type and data are told apart", () => {
+test("media type and data are separated", () => {
   expect(parseDataUrl("data:image/PNG;name=a.png;base64,AAAA")).toEqual({
     mediaType: "image/png",
     base64: "AAAA",

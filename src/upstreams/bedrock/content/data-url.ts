@@ -1,11 +1,11 @@
-/** What a `data:` address holds. */
+/** The content of a `data:` address. */
 export interface DataUrl {
-  /** In lower case and without parameters; empty when the address names none. */
+  /** In lower case and without parameters; empty when the address has none. */
   readonly mediaType: string;
   readonly base64: string;
 }
 
-/** Undefined for anything that is no `data:` address with sound and not empty data. */
+/** Undefined for anything but a `data:` address with valid data that is not empty. */
 export function parseDataUrl(url: string): DataUrl | undefined {
   const comma = url.indexOf(",");
   if (comma < 0 || !/^data:/i.test(url)) return undefined;
@@ -18,14 +18,14 @@ export function parseDataUrl(url: string): DataUrl | undefined {
 }
 
 /**
- * The text itself if it is base64 of at least one byte. To be known here: the provider answers to
- * other texts as if its own client were broken.
+ * The text itself if it is base64 of at least one byte. Checked here because the provider's answer
+ * to other texts blames its own client.
  */
 export function soundBase64(text: string): string | undefined {
   return text.length > 0 && text.length % 4 === 0 && base64Text.test(text) ? text : undefined;
 }
 
-/** Bytes that base64 text stands for. */
+/** How many bytes a base64 text encodes. */
 export function byteLengthOf(base64: string): number {
   const padding = base64.endsWith("==") ? 2 : base64.endsWith("=") ? 1 : 0;
   return (base64.length / 4) * 3 - padding;

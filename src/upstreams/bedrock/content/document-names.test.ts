@@ -17,7 +17,7 @@ test("counts pass over names that are taken", () => {
   );
 });
 
-test("a name that comes back very often is told apart each time without counting anew", () => {
+test("a name that is repeated very often becomes unique each time without counting anew", () => {
   const names = new DocumentNames();
   const sent = new Set<string>();
   for (let count = 0; count < 200_000; count += 1) sent.add(names.nameFor("a.txt"));

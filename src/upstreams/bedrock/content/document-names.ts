@@ -4,7 +4,7 @@
  */
 export class DocumentNames {
   readonly #used = new Set<string>();
-  /** The count that a name without one had last: callers may repeat one name very often. */
+  /** The last count of a name without one: callers may repeat one name very often. */
   readonly #counts = new Map<string, number>();
 
   /** The name under which the model sees a file. Its extension is the document's format. */

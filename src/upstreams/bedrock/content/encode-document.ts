@@ -13,7 +13,7 @@ export interface DocumentContext {
   readonly names: DocumentNames;
 }
 
-/** A document from the `file` of a part: its data inline, its kind by media type or file name. */
+/** A document from the inline `file` of a part; the media type or file name has its format. */
 export function encodeDocument(
   file: JsonObject,
   { model, names }: DocumentContext,
@@ -51,7 +51,7 @@ export function encodeDocument(
   };
 }
 
-/** Base64 without an address around it is common too. */
+/** Plain base64, without a `data:` address, is common too. */
 function read(fileData: string): DataUrl | undefined {
   if (/^data:/i.test(fileData)) return parseDataUrl(fileData);
   const base64 = soundBase64(fileData);
@@ -64,7 +64,7 @@ function formatOf(mediaType: string, filename: string): DocumentFormat | undefin
   return byMediaType.get(mediaType) ?? byExtension.get(extension) ?? ofText(mediaType);
 }
 
-/** Source code and the like: the model reads it as it is. */
+/** Source code and similar text: the model reads it as it is. */
 function ofText(mediaType: string): DocumentFormat | undefined {
   return mediaType.startsWith("text/") || mediaType === "application/json" ? "txt" : undefined;
 }
@@ -82,7 +82,7 @@ const byMediaType: ReadonlyMap<string, DocumentFormat> = new Map<string, Documen
   ["text/markdown", "md"],
 ]);
 
-/** Plain text is told by its extension first: Markdown and CSV often come as plain text. */
+/** The extension decides first for plain text: Markdown and CSV often come as plain text. */
 const byExtension: ReadonlyMap<string, DocumentFormat> = new Map<string, DocumentFormat>([
   ["pdf", "pdf"],
   ["csv", "csv"],

@@ -4,7 +4,7 @@ import { byteLengthOf, parseDataUrl } from "./data-url.ts";
 import { imageFormatOf } from "./image-format.ts";
 import { invalidRequest, unsupported } from "../failures/refusal.ts";
 
-/** An image from its `data:` address. Other addresses are not read here. */
+/** An image from its `data:` address. Other addresses are not fetched here. */
 export function encodeImage(
   url: string,
   { capabilities }: BedrockModel,

@@ -6,8 +6,7 @@ import { encodeImage } from "./encode-image.ts";
 import { unsupported } from "../failures/refusal.ts";
 
 /**
- * One part of what the user or a tool sent; undefined when it says nothing. `place` is the part's
- * path.
+ * One part of a user's or a tool's message; undefined if it is empty. `place` is the part's path.
  */
 export function encodeInputPart(
   part: ContentPart,

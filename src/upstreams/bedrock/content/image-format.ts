@@ -4,8 +4,8 @@ import type { DataUrl } from "./data-url.ts";
 export type { ImageFormat };
 
 /**
- * Undefined for images of other formats. The bytes decide: a model refuses an image whose label is
- * wrong, and labels often are.
+ * Undefined for images of other formats. The bytes decide: labels are often wrong, and a model
+ * refuses an image with a wrong label.
  */
 export function imageFormatOf({ base64, mediaType }: DataUrl): ImageFormat | undefined {
   return formatOfBytes(base64) ?? formatsByType.get(mediaType);
@@ -16,7 +16,7 @@ function formatOfBytes(base64: string): ImageFormat | undefined {
   return isWebp ? "webp" : firstBytes.find(([start]) => base64.startsWith(start))?.[1];
 }
 
-/** Signatures in base64, as far as whole characters of it depend on them alone. */
+/** Signatures in base64, up to the last character that depends on them alone. */
 const firstBytes: readonly (readonly [string, ImageFormat])[] = [
   ["iVBORw0KGg", "png"],
   ["/9j/", "jpeg"],

@@ -13,7 +13,7 @@ const keys = { AWS_ACCESS_KEY_ID: "AKIA1", AWS_SECRET_ACCESS_KEY: "s" };
 
 interface Case {
   readonly trusted?: Omit<TrustedRole, "roleArn">;
-  /** What the upstream says of the role, beyond the defaults. */
+  /** The upstream's settings of the role, beyond the defaults. */
   readonly role?: object;
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -87,7 +87,7 @@ test.each([
     "1 hour session limit",
   ],
 ] satisfies [string, Case, string][])(
-  "a refusal for %s is told with the provider's words and what to change",
+  "a refusal for %s is reported with the provider's message and what to change",
   async (_, each, words) => {
     const { loaded } = await assume(each);
     const failure = loaded[0]?.failure;
@@ -98,7 +98,7 @@ test.each([
   },
 );
 
-test("without credentials to assume the role with, the chain's own words are told", async () => {
+test("without credentials to assume the role with, the chain's own message is reported", async () => {
   const { loaded, sessions } = await assume({ env: {} });
   expect(loaded[0]?.failure?.message).toStartWith("no credentials for the provider (");
   expect(sessions).toEqual([]);

@@ -5,15 +5,15 @@ import { credentialFailure } from "./credential-failure.ts";
 
 export interface AssumeRoleOptions {
   readonly role: AssumedRole;
-  /** Whose token service is asked. */
+  /** The region whose token service is called. */
   readonly region: string;
-  /** Brings what the role is assumed with; asked each time, so that its renewal is seen. */
+  /** Loads the credentials to assume the role with, anew each time. */
   readonly base: LoadCredentials;
 }
 
 /**
  * Temporary credentials of a role, by `AssumeRole` of the provider's token service. Its client is
- * large, so it is loaded at the first need.
+ * large, so it is loaded on first use.
  */
 export function assumeRole({ role, region, base }: AssumeRoleOptions): LoadCredentials {
   return async () => {
@@ -35,7 +35,7 @@ export function assumeRole({ role, region, base }: AssumeRoleOptions): LoadCrede
   };
 }
 
-/** The request as the token service's API takes it; undefined members are not sent. */
+/** The request in the token service's API; undefined members are not sent. */
 function paramsOf(role: AssumedRole) {
   const { roleArn, externalId, sessionName, sessionTags, durationMs } = role;
   const tags = Object.entries(sessionTags).map(([Key, Value]) => ({ Key, Value }));

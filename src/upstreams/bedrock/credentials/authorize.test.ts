@@ -47,7 +47,7 @@ function chained(clock: ManualClock) {
   const load = async () => {
     loads += 1;
     const keyId = `K${loads}`;
-    // As far away as a network would be.
+    // Asynchronous, as over a network.
     for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
     return credentials(keyId, clock.now() + 60 * minute);
   };
@@ -132,7 +132,7 @@ describe("the chain", () => {
       }),
     );
     expect(new Set(retried.map(keyOf))).toEqual(new Set(["K2"]));
-    // A refusal that was long under way says nothing about the new credentials.
+    // A late refusal is not about the new credentials.
     for (const each of sent) {
       authorizer.noteFailure(refusal(clock.now()), each, "stale-credential");
     }
@@ -192,7 +192,7 @@ describe("a clock that is wrong", () => {
     expect(loads()).toBe(2);
   });
 
-  test("cannot be told from a refusal without a date: the credentials are renewed", async () => {
+  test("cannot be recognized in a refusal without a date: the credentials are renewed", async () => {
     const clock = new ManualClock();
     const { authorizer, authorize, loads } = chained(clock);
     const answer = { ...refusal(0), headers: new Headers({ date: "soon" }) };

@@ -8,17 +8,17 @@ import type { AwsCredentials, LoadCredentials } from "./credentials.ts";
 import type { BedrockCredentials, BedrockSettings } from "../settings.ts";
 import { readSignature, RequestSigner } from "./sign.ts";
 
-/** Adds the credential to requests, and learns from their refusal. */
+/** Adds the credential to requests, and learns from refusals of it. */
 export interface Authorizer {
   /** Rejects with `UpstreamFailure` `bad-credential`, or the signal's reason. */
   authorize(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamRequest>;
-  /** `request` is the one that was sent. After `stale-credential` the next is signed afresh. */
+  /** `request` is the one that was sent. After `stale-credential` the next is signed anew. */
   noteFailure(answer: FailedAnswer, request: UpstreamRequest, kind: UpstreamFailureKind): void;
 }
 
 export type AuthorizerSettings = Pick<BedrockSettings, "region" | "credentials">;
 
-/** `load` takes the place of the provider's standard chain. */
+/** `load` replaces the provider's standard chain. */
 export function createAuthorizer(
   { region, credentials }: AuthorizerSettings,
   { clock, onTrouble }: Pick<AdapterServices, "clock" | "onTrouble">,
@@ -55,7 +55,7 @@ interface LoaderOptions {
   readonly chain: LoadCredentials | undefined;
 }
 
-/** What the operator names, or the role that is assumed with it. */
+/** The operator's credentials, or the role that is assumed with them. */
 function loaderOf({ region, credentials, chain }: LoaderOptions): LoadCredentials {
   const base =
     credentials.source === "static"

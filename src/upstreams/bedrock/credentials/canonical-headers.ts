@@ -1,4 +1,4 @@
-/** What signing adds to a request's own headers; the token only where credentials have one. */
+/** The headers that signing adds; the token only if the credentials have one. */
 export interface AddedHeaders {
   readonly host: string;
   readonly "x-amz-content-sha256": string;
@@ -7,15 +7,15 @@ export interface AddedHeaders {
 }
 
 export interface CanonicalHeaders {
-  /** Names in order, parted by semicolons. */
+  /** Names in order, separated by semicolons. */
   readonly signedNames: string;
-  /** A line a header, each with its line end. */
+  /** One line for each header, each with its line end. */
   readonly lines: string;
 }
 
 /**
- * Puts headers into the form that is signed: names in lower case, in order, values trimmed. What
- * an adapter sends is made from few constant sets of headers, so the work on each set is kept.
+ * Puts headers into the form that is signed: names in lower case, in order, values trimmed. An
+ * adapter sends few constant sets of headers, so the result for each set is kept.
  */
 export class CanonicalHeadersWriter {
   readonly #forms = new WeakMap<Headers, Form>();
@@ -47,7 +47,7 @@ interface Form {
   readonly pieces: readonly (string | { readonly name: keyof AddedHeaders })[];
 }
 
-/** Headers that proxies on the way rewrite. */
+/** Headers that proxies rewrite. */
 const unsignedHeaders: ReadonlySet<string> = new Set(["accept-encoding", "user-agent"]);
 
 const alwaysAdded = ["host", "x-amz-content-sha256", "x-amz-date"] as const;

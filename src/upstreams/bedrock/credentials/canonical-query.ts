@@ -2,8 +2,7 @@ import { encodePathSegment } from "../endpoint.ts";
 
 /**
  * Puts the query of an address (with or without its `?`) into the form that Signature Version 4
- * signs: names and values encoded alike, whatever encoding they came in, sorted by name and then
- * by value.
+ * signs: names and values in one encoding, sorted by name and then by value.
  */
 export function canonicalQuery(search: string): string {
   return search
@@ -30,17 +29,17 @@ function encode(text: string): string {
   return encodePathSegment(decode(text));
 }
 
-/** A `+` is a plus: only forms of browsers mean a space by it. */
+/** A `+` is a plus: only browsers' forms use it for a space. */
 function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // A percent sign that encodes nothing stands for itself.
+    // A percent sign that encodes nothing is taken literally.
     return text;
   }
 }
 
-/** By the characters' codes: all are ASCII here. */
+/** By character code: all characters are ASCII here. */
 function compare(one: string, other: string): number {
   if (one === other) return 0;
   return one < other ? -1 : 1;

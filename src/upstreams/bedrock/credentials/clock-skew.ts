@@ -1,9 +1,9 @@
 import type { Clock } from "../../../domain/clock.ts";
 
-/** The provider refuses signatures that are five minutes off; what is near that is corrected. */
+/** The provider refuses signatures that are five minutes off; a skew near that is corrected. */
 const toleranceMs = 4 * 60_000;
 
-/** The provider's time: the clock of this machine, corrected by what refused requests tell. */
+/** The provider's time: this machine's clock, corrected by the dates of refusals. */
 export class ClockSkew {
   readonly #clock: Clock;
   #offsetMs = 0;
@@ -18,7 +18,7 @@ export class ClockSkew {
 
   /**
    * Learns from the `date` of an answer to a request whose signature was refused. True when the
-   * time it was signed with explains the refusal; a request like it is then signed right.
+   * time it was signed with explains the refusal, so the request can be signed again and repeated.
    */
   explains(date: string | null, signedAtMs: number): boolean {
     const theirsMs = Date.parse(date ?? "");

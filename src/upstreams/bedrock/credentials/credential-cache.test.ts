@@ -156,7 +156,7 @@ test("credentials without an end are read again after 15 minutes, in the backgro
 });
 
 describe("without credentials", () => {
-  test("every caller gets the reason, and the source is left alone for a second", async () => {
+  test("every caller gets the reason, and the source is not called for a second", async () => {
     const { clock, source, keyId } = setUp();
     const waiting = Promise.all([reasonOf(keyId()), reasonOf(keyId())]);
     source.fail("nothing here");
@@ -186,7 +186,7 @@ describe("without credentials", () => {
     expect(await replaced).toBe("K2");
   });
 
-  test("whatever a source throws becomes a failure of the upstream", async () => {
+  test("any error of a source becomes a failure of the upstream", async () => {
     const cache = new CredentialCache({
       load: () => Promise.reject(new TypeError("odd")),
       nowMs: () => 0,
@@ -246,7 +246,7 @@ describe("refused credentials", () => {
     expect(source.loads).toBe(2);
   });
 
-  test("are told apart by their session token too", async () => {
+  test("are distinguished by their session token too", async () => {
     const { source, cache, keyId } = await withKey("K1");
     cache.refuse({ accessKeyId: "K1", sessionToken: "of others" });
     expect(await keyId()).toBe("K1");

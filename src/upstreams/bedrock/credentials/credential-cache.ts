@@ -8,26 +8,26 @@ export interface CredentialCacheOptions {
   /** The provider's time, in which credentials expire. */
   readonly nowMs: () => number;
   readonly monotonicMs: () => number;
-  /** Told of every fetch that fails, also while older credentials still serve. */
+  /** Called for every fetch that fails, also while older credentials are still valid. */
   readonly onLoadFailed: (failure: UpstreamFailure) => void;
 }
 
-/** Nearer to their end than this, others are fetched while these still serve. */
+/** This long before they expire, credentials are replaced while they are still used. */
 const refreshAheadMs = 5 * 60_000;
-/** Credentials without an end may lie in a file that somebody rotates. */
+/** Credentials without an expiry may come from a file that is rotated. */
 const rereadAfterMs = 15 * 60_000;
-/** Between two tries while calls can be served without. */
+/** Between two fetches while calls still have credentials. */
 const backgroundFloorMs = 30_000;
-/** Between two tries while calls fail without. */
+/** Between two fetches while calls fail without credentials. */
 const blockingFloorMs = 1_000;
 /** Until credentials that replaced refused ones and are refused too are replaced in turn. */
 const replacementFloorMs = 10_000;
-/** A source that has not answered by then is asked anew. */
+/** A source that has not answered by then is called again. */
 const loadLimitMs = 60_000;
 
 /**
- * One set of credentials for all calls: fetched once however many wait, replaced in the background
- * before it ends, kept as long as it is valid when no other can be had.
+ * One set of credentials for all calls: fetched once for all waiting calls, replaced in the
+ * background before it expires, and kept while it is valid if no other can be fetched.
  */
 export class CredentialCache {
   readonly #options: CredentialCacheOptions;
@@ -42,8 +42,8 @@ export class CredentialCache {
   }
 
   /**
-   * Waits only when there are no valid credentials at hand. Rejects with `UpstreamFailure`
-   * `bad-credential`, or the signal's reason; the fetch goes on for others then.
+   * Waits only when there are no valid credentials. Rejects with `UpstreamFailure`
+   * `bad-credential`, or the signal's reason; the fetch then continues for other calls.
    */
   async get(signal: AbortSignal): Promise<AwsCredentials> {
     const atHand = this.#valid();
@@ -54,7 +54,7 @@ export class CredentialCache {
     signal.throwIfAborted();
     if (this.#failure === undefined || this.#sinceTry() >= blockingFloorMs) {
       await abortable(this.#refresh(), signal);
-      // Given up for a newer fetch: that one tells.
+      // Superseded by a newer fetch, which reports its own failure.
       while (this.#loading !== undefined) await abortable(this.#loading.ended, signal);
     }
     const fetched = this.#valid();
@@ -62,7 +62,7 @@ export class CredentialCache {
     throw this.#failure ?? new UpstreamFailure(nothingLoaded);
   }
 
-  /** The provider refused what these signed. Others' refusals, that came too late, are ignored. */
+  /** The provider refused these credentials. A late refusal of older ones is ignored. */
   refuse(signedBy: Pick<Signature, "accessKeyId" | "sessionToken">): void {
     const held = this.#held;
     if (held === undefined) return;
@@ -79,8 +79,8 @@ export class CredentialCache {
     if (held === undefined || held.isRefused) return undefined;
     const { expiresAtMs } = held.credentials;
     if (expiresAtMs === undefined || this.#options.nowMs() < expiresAtMs) return held.credentials;
-    // What looks expired when it comes is tried: it may be our clock that is wrong, which only the
-    // answer to a request can tell.
+    // New credentials that look expired are used: our clock may be wrong, which only the answer to
+    // a request can show.
     const ageMs = this.#options.monotonicMs() - held.loadedAtMs;
     return ageMs < blockingFloorMs ? held.credentials : undefined;
   }
@@ -95,7 +95,7 @@ export class CredentialCache {
     return this.#options.monotonicMs() - this.#triedAtMs;
   }
 
-  /** Resolves when the fetch under way has ended, well or not, or is given up for a newer one. */
+  /** Resolves when the current fetch has ended in any way, or is superseded by a newer one. */
   #refresh(): Promise<void> {
     const startedAtMs = this.#options.monotonicMs();
     const running = this.#loading;
@@ -141,7 +141,7 @@ interface Held {
   readonly credentials: AwsCredentials;
   readonly loadedAtMs: number;
   isRefused: boolean;
-  /** They came, perhaps unchanged, after a refusal. */
+  /** Set when credentials came, perhaps unchanged, after a refusal. */
   readonly isReplacement: boolean;
 }
 

@@ -111,7 +111,7 @@ test("a profile's keys are found beside those of others, and again after a rotat
   ]);
 });
 
-test("a chain that finds nothing says what the operator can set", async () => {
+test("a chain that finds nothing names what the operator can set", async () => {
   const [first, second] = await home.loadTwice({ env: {} });
   expect(first?.failure?.kind).toBe("bad-credential");
   expect(first?.failure?.message).toContain("no credentials for the provider (");
@@ -122,7 +122,7 @@ test("a chain that finds nothing says what the operator can set", async () => {
   expect(second).toEqual(first);
 });
 
-test("a profile that is not there is told", async () => {
+test("a missing profile is reported", async () => {
   const [first] = await home.loadTwice({ env: {}, profile: "teem" });
   expect(first?.failure?.kind).toBe("bad-credential");
   expect(first?.failure?.message).toEndWith(

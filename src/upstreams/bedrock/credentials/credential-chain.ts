@@ -7,25 +7,25 @@ import type { LoadCredentials } from "./credentials.ts";
 type Chain = ReturnType<typeof fromNodeProviderChain>;
 
 export interface ChainOptions {
-  /** Of the shared configuration files; undefined: the process environment decides. */
+  /** The profile of the shared configuration files; undefined: as in the process environment. */
   readonly profile: string | undefined;
-  /** Where roles are assumed, unless environment or profile say otherwise. */
+  /** The region in which roles are assumed, unless environment or profile have one. */
   readonly region: string;
 }
 
 /**
  * The provider's standard chain: environment, profile (with single sign-on, roles and processes),
- * web identity, container, instance. Its package is large, so it is loaded at the first need.
+ * web identity, container, instance. Its package is large, so it is loaded on first use.
  */
 export function credentialChain(options: ChainOptions): LoadCredentials {
   let chain: Chain | undefined;
-  // As clients of the provider tell it. Single sign-on has a region of its own, which
+  // As the provider's clients configure it. Single sign-on has a region of its own, which
   // `clientConfig` would override.
   const callerClientConfig = { region: () => Promise.resolve(options.region) };
   return async () => {
     try {
       chain ??= await openChain(options);
-      // The chain keeps what it found, for ever if that has no end; the cache here decides instead.
+      // The chain keeps credentials without an expiry for ever; the cache here decides instead.
       return readIdentity(await chain({ forceRefresh: true, callerClientConfig }));
     } catch (error) {
       throw noCredentials(error, options);

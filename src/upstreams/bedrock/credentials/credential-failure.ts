@@ -1,7 +1,7 @@
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { cleanMessage } from "../../shared/clean-message.ts";
 
-/** No credentials: what happened, the words of whoever refused, and what the operator can do. */
+/** No credentials: what happened, the message of the refusal, and what the operator can do. */
 export function credentialFailure(
   what: string,
   { error, advice }: { readonly error: unknown; readonly advice: string },

@@ -1,13 +1,13 @@
 import type { Secret } from "../../../domain/keys/secret.ts";
 
-/** What requests are signed with. Never changed: others take its place. */
+/** What requests are signed with. Immutable: new credentials replace them. */
 export interface AwsCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: Secret;
   readonly sessionToken: Secret | undefined;
-  /** Milliseconds since the Unix epoch; undefined when no end is known. */
+  /** Milliseconds since the Unix epoch; undefined when they have no known expiry. */
   readonly expiresAtMs: number | undefined;
 }
 
-/** Asks the outside for credentials, past every cache. Rejects when there are none. */
+/** Loads credentials without any cache. Rejects when there are none. */
 export type LoadCredentials = () => Promise<AwsCredentials>;

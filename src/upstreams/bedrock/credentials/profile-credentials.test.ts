@@ -86,7 +86,7 @@ test("single sign-on is asked in its own region, not in the upstream's", async (
   expect(first?.failure?.message).toContain("asked portal.sso.eu-central-1.amazonaws.com");
 });
 
-test("a sign-in that has ended is told", async () => {
+test("a sign-in that has ended is reported", async () => {
   await home.write(".aws/config", ssoProfile);
   await signIn("corp", { ...signedIn, expiresAt: "2020-01-01T00:00:00Z" });
   const [first] = await home.loadTwice({ profile: "team" });

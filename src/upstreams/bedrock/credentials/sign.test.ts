@@ -30,7 +30,7 @@ interface Case {
   readonly region?: string;
   readonly endpoint?: string;
   readonly token?: string;
-  /** What stands behind the path, decoded. */
+  /** The query, decoded. */
   readonly query?: Query;
   readonly command: SdkCommand;
 }
@@ -300,7 +300,7 @@ test("who signed a request and when can be read from it", () => {
 test("a kept signing key is never used for other credentials, another day or another region", () => {
   const known = ["a", "b", "a"].map((secret, index) => ({
     ...credentialsOf(index === 2 ? "token" : undefined),
-    // The same key id, so that only the secret tells them apart.
+    // The same key id, so that only the secret differs.
     secretAccessKey: new Secret(secret),
   }));
   const step = fc.record({

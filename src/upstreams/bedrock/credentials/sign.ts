@@ -19,7 +19,7 @@ export class RequestSigner {
     this.#region = region;
   }
 
-  /** The request with its signature. The body is sent as it is given: its bytes are signed. */
+  /** The request with its signature. The body is sent unchanged: its bytes are signed. */
   sign(request: UpstreamRequest, credentials: AwsCredentials, nowMs: number): UpstreamRequest {
     const { host, path, query } = this.#placeOf(request.url);
     const time = this.#timeAt(nowMs);
@@ -61,7 +61,7 @@ export class RequestSigner {
     return this.#time.text;
   }
 
-  /** The key holds for a day and one set of credentials, compared by identity, so never mixed up. */
+  /** The signing key of one day and one set of credentials, compared by identity. */
   #keyOf(credentials: AwsCredentials, day: string): Buffer {
     const last = this.#key;
     if (last?.credentials === credentials && last.day === day) return last.key;
@@ -74,7 +74,7 @@ export class RequestSigner {
 export interface Signature {
   readonly accessKeyId: string;
   readonly sessionToken: string | undefined;
-  /** By the clock of the signer, to the second. */
+  /** In the signer's time, to the second. */
   readonly signedAtMs: number;
 }
 
@@ -93,10 +93,10 @@ interface SigningKey {
 }
 
 const algorithm = "AWS4-HMAC-SHA256";
-/** The name in signatures, which is not that of the host. */
+/** The service name in signatures, which differs from the host's. */
 const service = "bedrock";
 
-/** Far more than a configuration names; what is beyond is worked out anew. */
+/** Far more than a configuration has; beyond it, values are computed each time. */
 const mostPlaces = 10_000;
 
 interface Place {
@@ -116,7 +116,7 @@ function readTime(text: string): number {
   );
 }
 
-/** The path as it is on the wire, where identifiers are encoded already, encoded once more. */
+/** The path as sent, in which identifiers are already encoded, encoded once more. */
 function canonicalPath(pathname: string): string {
   return pathname.replaceAll(/\/{2,}/g, "/").replaceAll(/[^A-Za-z0-9._~/-]/g, percentEncode);
 }

@@ -21,21 +21,21 @@ import {
   type ToolInput,
 } from "../tools/streamed-tool-input.ts";
 
-/** What the service says of a whole answer, beside its content. */
+/** What the service reports about a whole answer, apart from its content. */
 interface AnswerEnd {
-  /** Of its guardrail. */
+  /** The outcome of its guardrail. */
   readonly trace?: unknown;
   readonly usage?: TokenUsage | undefined;
 }
 
-/** The service gives one choice; of more, each comes from a request of its own. */
+/** The service gives one choice; of several, each comes from its own request. */
 const choice = 0;
-/** Largest text that is held back or kept, characters; the models' longest answers are far shorter. */
+/** Largest text that is held back or kept, in characters; the longest answers are far shorter. */
 const longestHeldText = 4 * 1024 * 1024;
 
 /**
- * Says an answer's content as events, in the terms of the caller's request: whole answers and
- * streamed ones alike.
+ * Turns an answer's content into events, in the terms of the caller's request, for whole and
+ * streamed answers alike.
  */
 export class AnswerEvents {
   readonly #context: AnswerContext;
@@ -49,7 +49,7 @@ export class AnswerEvents {
   #hasFunctionCall = false;
   #hasAnswerCall = false;
   #heldText = "";
-  /** What the caller got, where it is to be checked. */
+  /** The text sent to the caller, if it is to be checked. */
   #saidText = "";
 
   constructor(context: AnswerContext, onUnknownStopReason: OnUnknownStopReason) {
@@ -58,7 +58,7 @@ export class AnswerEvents {
     this.#cutter = new StopCutter(context.stopSequences);
   }
 
-  /** The events since it was last asked. */
+  /** The events since the last call. */
   take(): readonly ChatEvent[] {
     const events = this.#events;
     this.#hasSpoken = this.hasSpoken;
@@ -71,18 +71,18 @@ export class AnswerEvents {
     return this.#hasSpoken || this.#events.length > 0;
   }
 
-  /** Whether a stop sequence ended the answer: whatever comes after it is left out. */
+  /** Whether a stop sequence ended the answer: anything after it is left out. */
   get isCut(): boolean {
     return this.#cutter.isCut;
   }
 
   /**
-   * Where a tool's input is the answer, words beside it would spoil it: they are held back until
+   * Where a tool's input is the answer, text beside it would spoil it: the text is held back until
    * it is clear that the model did not use that tool.
    */
   text(text: string): void {
     if (this.#context.answerTool === undefined) {
-      this.#say(this.#cutter.push(text));
+      this.#emitText(this.#cutter.push(text));
       return;
     }
     if (this.#hasAnswerCall) return;
@@ -95,7 +95,7 @@ export class AnswerEvents {
     this.#events.push({ type: "reasoning-delta", choice, text });
   }
 
-  #say(text: string): void {
+  #emitText(text: string): void {
     if (text === "") return;
     this.#events.push({ type: "text-delta", choice, text });
     if (this.#context.check === undefined) return;
@@ -103,7 +103,7 @@ export class AnswerEvents {
     if (this.#saidText.length > longestHeldText) throw brokenAnswer("the answer is too long");
   }
 
-  /** What the model wants back of its thoughts, if anything. */
+  /** What the model needs back of its thoughts, if anything. */
   reasoningBlock(block: ReasoningBlock | undefined): void {
     if (block === undefined || this.isCut) return;
     const content = this.#context.thoughtSeal.seal(block);
@@ -111,9 +111,9 @@ export class AnswerEvents {
     this.#thoughtCount += 1;
   }
 
-  /** Begins a tool call; returns where its input goes. Throws `UpstreamFailure` for a nameless one. */
+  /** Begins a tool call; returns its input. Throws `UpstreamFailure` if it is nameless. */
   toolUse(toolUse: JsonObject): ToolInput {
-    // The service runs such a tool itself and goes on.
+    // The service runs such a tool itself and continues.
     if (toolUse["type"] === "server_tool_use" || this.isCut) return ignoredInput;
     const id = nonEmpty(toolUse["toolUseId"]);
     const sentName = nonEmpty(toolUse["name"]);
@@ -121,7 +121,7 @@ export class AnswerEvents {
       throw brokenAnswer("a tool call has no id or no name");
     }
     if (sentName === this.#context.answerTool) return this.#startAnswer();
-    this.#say(this.#restOfText());
+    this.#emitText(this.#restOfText());
     if (this.isCut) return ignoredInput;
     const name = this.#context.toolNames.get(sentName) ?? sentName;
     if (this.#context.usesFunctions) return this.#startFunctionCall(name);
@@ -134,8 +134,8 @@ export class AnswerEvents {
   }
 
   /**
-   * Throws `UpstreamFailure` when the reason is none for a whole answer, or the answer has not the
-   * form that was asked for.
+   * Throws `UpstreamFailure` when the reason is not one of a whole answer, or the answer does not
+   * have the required form.
    */
   finish(stopReason: string | undefined, { trace, usage }: AnswerEnd = {}): void {
     const guardrail = guardrailOutcome(stopReason, trace);
@@ -143,12 +143,12 @@ export class AnswerEvents {
     const onUnknown = this.#onUnknownStopReason;
     const reason = this.isCut && !isFiltered(stopReason) ? "stop_sequence" : stopReason;
     const finishReason = readStopReason(reason, this.#callsFinish(), onUnknown);
-    this.#say(rest);
-    // One that was cut or filtered is known not to be whole, and a call is not the answer yet.
+    this.#emitText(rest);
+    // An answer that was cut or filtered is incomplete, and a call is not the answer yet.
     const isWhole = finishReason === "stop" && reason !== "stop_sequence";
     const problem = isWhole ? this.#context.check?.(this.#saidText) : undefined;
     if (problem !== undefined) {
-      // As the first event it would keep other targets from being asked.
+      // As the first event it would keep other targets from being tried.
       if (this.hasSpoken) this.#countUsage(usage);
       throw new UpstreamFailure({ ...problem, usage });
     }
@@ -170,7 +170,7 @@ export class AnswerEvents {
     return this.#callCount > 0 ? "tool_calls" : undefined;
   }
 
-  /** What was held back and belongs to the answer, up to a stop sequence. */
+  /** The held text that belongs to the answer, up to a stop sequence. */
   #restOfText(): string {
     const text = this.#heldText;
     this.#heldText = "";
@@ -178,14 +178,14 @@ export class AnswerEvents {
   }
 
   /**
-   * A second answer behind the first would make both unreadable, and one behind a call of the
-   * caller's own tools is none yet.
+   * A second answer after the first would make both unreadable, and an answer after a call of the
+   * caller's own tools is not one yet.
    */
   #startAnswer(): ToolInput {
     if (this.#hasAnswerCall || this.#callsFinish() !== undefined) return ignoredInput;
     this.#heldText = "";
     this.#hasAnswerCall = true;
-    return new JsonInput((text) => this.#say(text));
+    return new JsonInput((text) => this.#emitText(text));
   }
 
   /** The deprecated form has room for one call. */

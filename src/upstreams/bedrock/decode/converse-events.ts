@@ -10,8 +10,8 @@ import { wholeThought } from "../thinking/streamed-thought.ts";
 import { readUsage } from "./usage.ts";
 
 /**
- * The events that a stream of a whole Converse answer would have brought, each block in one piece.
- * Throws `UpstreamFailure` for JSON that is no whole answer.
+ * The events that a stream of a whole Converse answer would have had, each block in one piece.
+ * Throws `UpstreamFailure` for JSON that is not a whole answer.
  */
 export function converseEvents(
   { json, headers }: WholeText,
@@ -32,7 +32,7 @@ export function converseEvents(
   }
 }
 
-/** A model that calls the caller's tools is not done, whatever it gives as its answer beside them. */
+/** A model that calls the caller's tools is not done, even if it also gives an answer. */
 function withoutAnswerBesideCalls(
   content: readonly unknown[],
   answerTool: string | undefined,
@@ -62,7 +62,7 @@ function readAnswer(
   return answer.take();
 }
 
-/** A block has one of these fields; kinds of content that chat has no place for are left out. */
+/** A block has one of these fields; kinds of content that chat does not have are left out. */
 function readBlock(block: JsonObject, answer: AnswerEvents): void {
   const { text, toolUse, reasoningContent, citationsContent } = block;
   if (typeof text === "string") answer.text(text);
@@ -71,7 +71,7 @@ function readBlock(block: JsonObject, answer: AnswerEvents): void {
     answer.reasoning(textOf(objectOf(reasoningContent["reasoningText"])?.["text"]) ?? "");
     answer.reasoningBlock(wholeThought(reasoningContent));
   }
-  // Where sources are cited, the text stands here instead.
+  // Where sources are cited, the text is here.
   if (isObject(citationsContent)) readCitedText(citationsContent, answer);
   if (toolUse === undefined || toolUse === null) return;
   if (!isObject(toolUse)) throw brokenAnswer("a tool call of the answer is none");

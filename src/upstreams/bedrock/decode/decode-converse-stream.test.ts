@@ -48,7 +48,7 @@ function decode(
 const bytewise = (bytes: Uint8Array): Uint8Array[] =>
   Array.from(bytes, (_, at) => bytes.subarray(at, at + 1));
 
-/** Fields that are undefined are not told from absent ones: JSON cannot say them. */
+/** Undefined fields count as absent: JSON cannot have them. */
 function expectDecoded(decoded: Decoded, { events, ending }: Omit<GoldenStream, "frames">): void {
   expect(decoded.events).toEqual([...events]);
   expect(decoded.ending).toBe(ending);
@@ -143,7 +143,7 @@ test("a stream cut short at any byte before the end of its stop is broken, and h
   expect(wrongEnds).toEqual([]);
 });
 
-test("a bit flipped at any byte breaks the stream, and no event of its frame or behind it is told", () => {
+test("a bit flipped at any byte breaks the stream, and no event of its frame or after it is emitted", () => {
   let start = 0;
   for (const [position, fixture] of tenFrames.entries()) {
     const frame = frameOf(fixture);
@@ -202,7 +202,7 @@ for (const [name, kind, body] of streamExceptions) {
   });
 }
 
-test("an exception says what the service said, without what tells about the operator", () => {
+test("an exception has the service's message, without anything about the operator", () => {
   const message =
     "The model returned the following errors: arn:aws:bedrock:us-east-1:123456789012:x is bad";
   const { failure } = decode([frameOf(["exception", "validationException", { message }])]);
@@ -219,13 +219,13 @@ test("an exception is known by its name when its body is empty or no JSON", () =
   }
 });
 
-test("events before a failure in the same piece are told", () => {
+test("events before a failure in the same piece are emitted", () => {
   const { events, ending } = decode([Buffer.concat([streamOf([text("a")]), Buffer.alloc(20, 7)])]);
   expect(events).toEqual([{ type: "text-delta", choice: 0, text: "a" }]);
   expect(ending).toBe("broken-answer");
 });
 
-test("what is no event stream at all is broken: JSON, a page, nothing, other bytes", () => {
+test("anything but an event stream is broken: JSON, a page, nothing, other bytes", () => {
   const bodies = ["", "{}", '{"output":{}}', "<html></html>", "data: {}\n\n"];
   for (const body of bodies) {
     const decoded = decode([Buffer.from(body)]);

@@ -27,8 +27,8 @@ import { readUsage } from "./usage.ts";
 
 /**
  * Reads a ConverseStream, or the stream of an imported model, as events. The finish is held back
- * until the metadata behind it or the end of the body, so that an exception in between never follows
- * an answer that looked whole.
+ * until the metadata after it or the end of the body, so an exception in between never follows an
+ * answer that looked whole.
  */
 export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
   readonly #frames = new FrameReader();
@@ -36,9 +36,9 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
   readonly #jsonBody = new JsonBody();
   readonly #malformed: MalformedEvents;
   readonly #answer: AnswerEvents;
-  /** Inputs of tools that are not whole yet, by the service's index of the block. */
+  /** Tool inputs that are incomplete, by the service's index of the block. */
   readonly #toolInputs = new Map<number | undefined, ToolInput>();
-  /** Thoughts that are not whole yet, in the same way. */
+  /** Thoughts that are incomplete, in the same way. */
   readonly #thoughts = new Map<number | undefined, StreamedThought>();
   #stopReason: string | undefined;
   #modelFields: unknown;
@@ -121,7 +121,7 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
       case "event":
         return this.#readEvent(frame);
       case "exception":
-        // The name says enough where the body says nothing.
+        // The name is enough where the body is empty.
         throw exceptionFailure(exceptionType, parseObject(frame.payload) ?? {});
       case "error":
         throw exceptionFailure(errorCode, { message: errorMessage });
@@ -129,7 +129,7 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
     }
   }
 
-  /** Events that are not known, like the start of a message, change nothing. */
+  /** Unknown events, like the start of a message, change nothing. */
   #readEvent(frame: Frame): void {
     const { eventType } = frame.headers;
     switch (eventType) {
@@ -150,7 +150,7 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
     }
   }
 
-  /** Of an imported model's stream, which has no other events. */
+  /** A chunk of an imported model's stream, which has no other events. */
   #readChunk(chunk: JsonObject | undefined): void {
     const events = chunk && eventsOfChunk(chunk);
     if (events === undefined) return this.#skip(chunk);
@@ -175,14 +175,14 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
     }
   }
 
-  /** Before any content another target can still answer; a call with a hole in it could do harm. */
+  /** Before any content another target can still answer; an incomplete tool call could do harm. */
   #skip(event: JsonObject | undefined): void {
     const failure = event && failureInAnswer(event);
     if (failure !== undefined) throw failure;
     this.#malformed.skip({ mayGoOn: this.#answer.hasSpoken && this.#toolInputs.size === 0 });
   }
 
-  /** Citations and kinds of content yet unknown are left out. */
+  /** Citations and unknown kinds of content are left out. */
   #readDelta(event: JsonObject): void {
     const delta = objectOf(event["delta"]) ?? {};
     const { text, toolUse, reasoningContent } = delta;
@@ -224,7 +224,7 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
     this.#serviceTier = textOf(objectOf(event["serviceTier"])?.["type"]);
   }
 
-  /** The caller has all of the answer; what the upstream would still say is not waited for. */
+  /** The caller has all of the answer; the rest of the upstream's stream is not awaited. */
   #finishEarly(): void {
     this.#answer.finish("stop_sequence");
     this.#isDone = true;
@@ -254,7 +254,7 @@ function exceptionFailure(name: string | undefined, body: JsonObject): UpstreamF
   return new UpstreamFailure(failureOfException({ name, body }));
 }
 
-/** Of an answer that is a JSON object where a stream was asked for. */
+/** The failure of an answer that is a JSON object in place of a stream. */
 function failureOfBody(json: string): UpstreamFailure {
   const body = parseObject(json);
   const failure = body && failureInAnswer(body);

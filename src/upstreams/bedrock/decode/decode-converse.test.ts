@@ -64,7 +64,7 @@ function replay(pieces: readonly Uint8Array[], context = plain): Replayed {
   return { events, failure: decoder.failure?.details.kind, isDone: decoder.isDone };
 }
 
-/** What the events say, put together by other means than the decoder's. */
+/** The content of the events, joined independently of the decoder. */
 function told(events: readonly ChatEvent[]): object {
   const join = (type: string): string =>
     events.map((event) => (event.type === type && "text" in event ? event.text : "")).join("");

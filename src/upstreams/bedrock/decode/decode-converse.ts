@@ -13,7 +13,7 @@ import type { AnswerContext } from "../encode/answer-context.ts";
 import { converseEvents } from "./converse-events.ts";
 import type { OnUnknownStopReason } from "./stop-reason.ts";
 
-/** Reads a whole Converse answer. Throws `UpstreamFailure` for what is none. */
+/** Reads a whole Converse answer. Throws `UpstreamFailure` for anything else. */
 export function decodeConverse(
   { headers, body }: WholeAnswer,
   context: AnswerContext,

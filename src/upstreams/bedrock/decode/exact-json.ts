@@ -2,9 +2,9 @@ import { isObject, type JsonObject } from "../../shared/json-fields.ts";
 import { brokenAnswer } from "./broken-answer.ts";
 
 /**
- * Parses a body that should be a JSON object. Integers that no number holds exactly, such as the
- * ids that models pass to tools, become values that `JSON.stringify` writes as they were.
- * Throws for anything else.
+ * Parses a body that should be a JSON object. Integers that a number cannot represent exactly, such
+ * as ids that models pass to tools, become values that `JSON.stringify` writes unchanged. Throws
+ * for anything else.
  */
 export function parseExactly(text: string): JsonObject {
   const value: unknown = manyDigits.test(text) ? JSON.parse(text, keepInteger) : JSON.parse(text);
@@ -13,7 +13,7 @@ export function parseExactly(text: string): JsonObject {
   throw brokenAnswer("the upstream's answer is no JSON object");
 }
 
-/** Fewer digits always fit a number. */
+/** Integers with fewer digits are always exact. */
 const manyDigits = /\d{16}/;
 
 function keepInteger(_key: string, value: unknown, context?: { readonly source: string }): unknown {

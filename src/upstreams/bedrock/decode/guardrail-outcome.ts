@@ -2,9 +2,9 @@ import type { GuardrailOutcome } from "../../../domain/chat/chat.ts";
 import { isObject, objectOf } from "../../shared/json-fields.ts";
 
 /**
- * What a guardrail did to an answer; undefined when it let it pass. Only the `trace` tells blocking
- * and masking apart, and the provider sends one only where the target asks for it. Nothing else of
- * it is read: it quotes what it found.
+ * What a guardrail did to an answer; undefined when it let it pass. Only the `trace` distinguishes
+ * blocking from masking, and the provider sends one only if the target asks for it. The rest of it
+ * is not read, since it quotes the answer.
  */
 export function guardrailOutcome(
   stopReason: string | undefined,

@@ -6,12 +6,12 @@ import { answerFailure, brokenAnswer } from "./broken-answer.ts";
 import { converseEvents } from "./converse-events.ts";
 import type { OnUnknownStopReason } from "./stop-reason.ts";
 
-/** Largest whole answer that is replayed; a model's longest are far below. */
+/** Largest whole answer that is replayed; the longest answers are far shorter. */
 const replayLimitBytes = 64 * 1024 * 1024;
-/** Length of the pieces, characters: small enough to be read as they come, large enough to be few. */
+/** Length of the pieces in characters: small enough to be read as they come, and few. */
 const pieceCharacters = 512;
 
-/** Gives the whole answer of a model that cannot stream what was asked as if it had streamed it. */
+/** Streams the whole answer of a model that cannot stream what was asked. */
 export class WholeAnswerReplay implements StreamDecoder<ChatEvent> {
   readonly #context: AnswerContext;
   readonly #onUnknownStopReason: OnUnknownStopReason;
@@ -82,7 +82,7 @@ function inPieces(event: ChatEvent): readonly ChatEvent[] {
   }
 }
 
-/** Characters that take two places stay whole. */
+/** Surrogate pairs are not split. */
 function cut(text: string): readonly string[] {
   const pieces: string[] = [];
   for (let start = 0; start < text.length;) {

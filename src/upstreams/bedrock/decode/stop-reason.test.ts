@@ -10,7 +10,7 @@ function wholeAnswer(stopReason: string): Uint8Array {
   return new TextEncoder().encode(JSON.stringify({ output: { message }, stopReason }));
 }
 
-test("every way of reading an answer tells of a reason that is not known, and of no other", () => {
+test("every way of reading an answer reports an unknown reason, and no other", () => {
   const told: string[] = [];
   const onUnknown = (reason: string): void => void told.push(reason);
   for (const stopReason of ["end_turn", "tool_use", "max_tokens", "content_filtered", "pause"]) {
@@ -27,7 +27,7 @@ test("every way of reading an answer tells of a reason that is not known, and of
   expect(told).toEqual(["pause", "pause", "pause"]);
 });
 
-test("the operator is told of each unknown reason once", () => {
+test("each unknown reason is reported to the operator once", () => {
   const troubles: string[] = [];
   const report = unknownStopReasonReport((what) => troubles.push(what));
   for (const reason of ["pause_turn", "tired", "pause_turn", "tired"]) report(reason);

@@ -2,17 +2,16 @@ import type { FinishReason } from "../../../domain/chat/chat.ts";
 import { cleanCode } from "../../shared/clean-message.ts";
 import { brokenAnswer } from "./broken-answer.ts";
 
-/** How calls of an answer end it; undefined when it has none that the caller must answer. */
+/** How an answer's calls end it; undefined when it has none that the caller must answer. */
 export type CallsFinish = "tool_calls" | "function_call" | undefined;
 
-/** Told of a reason that the service's model does not have yet, as the service wrote it. */
+/** Called with a reason that the service's model does not have yet, as the service wrote it. */
 export type OnUnknownStopReason = (stopReason: string) => void;
 
 /**
  * OpenAI's reason for one of the service model's `stopReason`s. Agents end on `stop`, so an answer
- * with a call that must be answered never says it; nor does one without a call say the contrary.
- * Throws `UpstreamFailure` for the reasons that mean a failure, and for none: such an answer is no
- * answer.
+ * with a call that must be answered never has it, and one without a call never has `tool_calls`.
+ * Throws `UpstreamFailure` for a missing reason and for reasons that mean a failure.
  */
 export function readStopReason(
   stopReason: string | undefined,
@@ -36,28 +35,28 @@ export function readStopReason(
     case "stop_sequence":
     case "tool_use":
       return callsFinish ?? "stop";
-    // Reasons that are added later must not lose callers their answers.
+    // Callers must not lose their answers because of a new reason.
     default:
       onUnknown(stopReason);
       return callsFinish ?? "stop";
   }
 }
 
-/** Whether the answer is not what the model wrote. */
+/** Whether the answer is not the model's own. */
 export function isFiltered(stopReason: string | undefined): boolean {
   return stopReason === "guardrail_intervened" || stopReason === "content_filtered";
 }
 
-/** An upstream that makes reasons up must not fill the log. */
+/** An upstream that invents reasons must not fill the log. */
 const mostReports = 32;
 
-/** Tells the operator of each unknown reason once. */
+/** Reports each unknown reason to the operator once. */
 export function unknownStopReasonReport(onTrouble: (what: string) => void): OnUnknownStopReason {
-  const told = new Set<string>();
+  const reported = new Set<string>();
   return (stopReason) => {
     const name = cleanCode(stopReason) ?? "one that is no name";
-    if (told.has(name) || told.size >= mostReports) return;
-    told.add(name);
+    if (reported.has(name) || reported.size >= mostReports) return;
+    reported.add(name);
     onTrouble(
       `an answer ended for a reason that is not known here, and was taken as finished: ${name}`,
     );

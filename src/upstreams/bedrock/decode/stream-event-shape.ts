@@ -5,8 +5,8 @@ export type KnownEvent =
   "contentBlockDelta" | "contentBlockStart" | "contentBlockStop" | "messageStop" | "metadata";
 
 /**
- * Whether an event has the shape that the service's model gives it, as far as it is read. Fields
- * and kinds of content that are not known do no harm.
+ * Whether the fields of an event that are read have the shape in the service's model. Unknown
+ * fields and kinds of content do no harm.
  */
 export function hasProperShape(type: KnownEvent, event: JsonObject): boolean {
   switch (type) {

@@ -30,7 +30,7 @@ test("any text comes back, however its JSON is written and cut", () => {
   );
 });
 
-test("escaped halves of one character are told together", () => {
+test("escaped surrogates of one character are emitted together", () => {
   const json = '{"input":"a\\ud83d\\udc4bb\\ud83dc"}';
   const whole = read(json.split(""));
   expect(whole.join("")).toBe("a👋b\ud83dc");

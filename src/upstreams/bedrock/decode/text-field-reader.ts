@@ -2,16 +2,16 @@ import { objectOf, textOf } from "../../shared/json-fields.ts";
 import { textToolField } from "../encode/answer-context.ts";
 import { brokenAnswer } from "./broken-answer.ts";
 
-/** How the JSON of an object begins whose only field is the text. */
+/** The beginning of the JSON of an object whose only field is the text. */
 const opening = new RegExp(`^\\s*\\{\\s*"${textToolField}"\\s*:\\s*"`);
-/** From here on the JSON cannot begin so any more. */
+/** From this length on, JSON cannot be such a beginning any more. */
 const longestOpening = 256;
 /** Largest JSON of another form that is collected to be read as a whole. */
 const longestOtherJson = 4 * 1024 * 1024;
 
 /**
- * Reads the free text out of `{"input": "..."}` while the pieces of that JSON come, so that a long
- * text streams. JSON of another form is the model's mistake: it becomes the text itself.
+ * Reads the free text out of `{"input": "..."}` while the pieces of that JSON come, so a long text
+ * streams. JSON of another form is the model's mistake and becomes the text itself.
  */
 export class TextFieldReader {
   #state: "before" | "inside" | "after" | "other" = "before";
@@ -28,7 +28,7 @@ export class TextFieldReader {
     return "";
   }
 
-  /** What was held back. A text that was cut short is as long as it is. */
+  /** The text that was held back. A text that was cut short stays cut. */
   end(): string {
     const isWaiting = this.#state === "before" || this.#state === "other";
     const json = this.#json;
@@ -53,7 +53,7 @@ export class TextFieldReader {
   }
 }
 
-/** How far the string goes on: to its closing quote, or to an escape that is not whole yet. */
+/** Where the readable part of the string ends: at its closing quote or an incomplete escape. */
 function readableLength(json: string): number {
   let at = 0;
   while (at < json.length) {
@@ -68,7 +68,7 @@ function readableLength(json: string): number {
   return at;
 }
 
-/** Escaped halves of one character stay together: not every client can join them again. */
+/** Escaped surrogates of one character stay together: not every client can join them again. */
 function escapeWidth(json: string, at: number): number {
   if (json.charAt(at + 1) !== "u") return 2;
   const isFirstHalf = /^\\u[dD][89abAB]/.test(json.slice(at, at + 4));
@@ -76,7 +76,7 @@ function escapeWidth(json: string, at: number): number {
   return isFirstHalf && "\\u".startsWith(next) ? 12 : 6;
 }
 
-/** Models write line breaks into strings as they are, which JSON does not allow. */
+/** Models write unescaped line breaks into strings, which JSON does not allow. */
 function unescaped(text: string): string {
   const valid = text.replaceAll(/\p{Cc}/gu, (control) => JSON.stringify(control).slice(1, -1));
   try {

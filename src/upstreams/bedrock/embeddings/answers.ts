@@ -5,7 +5,7 @@ import { countOf, isNumbers, parseObject, type JsonObject } from "../../shared/j
 import { brokenAnswer } from "../decode/broken-answer.ts";
 import { failureInAnswer } from "../failures/read-failure.ts";
 
-/** An object with this field, or the failure that it tells instead. */
+/** An object with this field, or the failure that it contains instead. */
 export function parseAnswer({ headers, body }: WholeAnswer, field: string): JsonObject {
   const answer = parseObject(body);
   if (answer === undefined) throw brokenAnswer("the answer is not JSON");
@@ -15,10 +15,10 @@ export function parseAnswer({ headers, body }: WholeAnswer, field: string): Json
   return answer;
 }
 
-/** Cohere's and Nova's models tell their token count in this header only. */
+/** Cohere's and Nova's models report their token count only in this header. */
 const tokenCountHeader = "x-amzn-bedrock-input-token-count";
 
-/** A result of these vectors, whose tokens the body tells, or else the header. */
+/** A result of these vectors, with the token count from the body or else the header. */
 export function resultOf(
   vectors: readonly unknown[],
   { headers }: WholeAnswer,

@@ -74,7 +74,7 @@ function mixedFields(request: EmbeddingRequest, settings: InputSettings): object
   };
 }
 
-/** This provider wants the address itself where Cohere's own API has an object around it. */
+/** This provider takes the address itself where Cohere's own API has an object around it. */
 function encodePart(part: ReadPart): object {
   return "text" in part
     ? { type: "text", text: part.text }
@@ -87,7 +87,7 @@ function dataUrlOf({ format, base64 }: ReadImage): string {
 
 function decode(whole: WholeAnswer): EmbeddingResult {
   const { embeddings } = parseAnswer(whole, "embeddings");
-  // A list, or lists by type: which of the two depends on version and on what was asked.
+  // A list, or lists by type, depending on the version and the request.
   const vectors = listOf(isObject(embeddings) ? embeddings["float"] : embeddings);
   if (vectors === undefined) throw brokenAnswer("the answer has no vectors");
   return resultOf(vectors, whole);

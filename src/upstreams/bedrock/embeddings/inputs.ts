@@ -9,12 +9,12 @@ import { byteLengthOf, parseDataUrl } from "../content/data-url.ts";
 import { imageFormatOf, type ImageFormat } from "../content/image-format.ts";
 import { invalidRequest, unsupported } from "../failures/refusal.ts";
 
-/** What one vector is made of, as the provider's models take it. */
+/** The content of one vector, as the provider's models take it. */
 export interface ReadInput {
-  /** All texts of the input, a line each; empty without text. */
+  /** All texts of the input, one on each line; empty without text. */
   readonly text: string;
   readonly images: readonly ReadImage[];
-  /** In the caller's order; texts that are empty are left out. */
+  /** In the caller's order, without empty texts. */
   readonly parts: readonly ReadPart[];
 }
 
@@ -25,14 +25,14 @@ export interface ReadImage {
   readonly base64: string;
 }
 
-/** What a family takes of images. */
+/** The images that a family takes. */
 export interface ImageRules {
   readonly formats: readonly ImageFormat[];
-  /** Of one image, decoded. */
+  /** Most bytes of one image, decoded. */
   readonly maxBytes: number;
 }
 
-/** Texts for a model that takes nothing else. Throws `UpstreamFailure` for images. */
+/** Texts for a model that takes only texts. Throws `UpstreamFailure` for images. */
 export function textsOf({ inputs }: EmbeddingRequest): readonly string[] {
   return inputs.map((input) => {
     const { text } = readParts(partsOf(input), undefined);
@@ -40,12 +40,12 @@ export function textsOf({ inputs }: EmbeddingRequest): readonly string[] {
   });
 }
 
-/** Inputs for a model that takes images too. Throws `UpstreamFailure` for images it does not take. */
+/** Inputs for a model that takes images too. Throws `UpstreamFailure` for other images. */
 export function inputsOf({ inputs }: EmbeddingRequest, rules: ImageRules): readonly ReadInput[] {
   return inputs.map((input) => readParts(partsOf(input), rules));
 }
 
-/** Whether an input has an image, without a look at the image. */
+/** Whether an input has an image, without reading the image. */
 export function hasImage(input: EmbeddingInput): boolean {
   if (typeof input === "string") return isImageText(input);
   return isContent(input) && input.content.some(({ type }) => type === "image_url");

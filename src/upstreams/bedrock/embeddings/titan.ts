@@ -44,7 +44,7 @@ export const titanImage: EmbeddingWire = {
   decode,
 };
 
-/** The provider names no other formats, and 25 MB as the most. */
+/** The provider names no other formats, and a limit of 25 MB. */
 const titanImages = { formats: ["png", "jpeg"], maxBytes: 25_000_000 } as const;
 
 function titanInput(request: EmbeddingRequest): object {

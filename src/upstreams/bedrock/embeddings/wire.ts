@@ -3,7 +3,7 @@ import type { WholeAnswer } from "../../adapter.ts";
 import { invalidRequest, unsupported } from "../failures/refusal.ts";
 import { inputTypes, type BedrockModelSettings, type InputType } from "../settings.ts";
 
-/** How one family of embedding models is asked through InvokeModel. */
+/** How one family of embedding models is called through InvokeModel. */
 export interface EmbeddingWire {
   /** Most inputs of one request. */
   batchLimit(request: EmbeddingRequest): number;
@@ -14,7 +14,7 @@ export interface EmbeddingWire {
 
 export type InputSettings = Pick<BedrockModelSettings, "inputType" | "truncate">;
 
-/** The caller's word for what the vectors are for, else the operator's. */
+/** The purpose of the vectors: the caller's, or else the operator's. */
 export function inputTypeOf(request: EmbeddingRequest, settings: InputSettings): InputType {
   const asked = request.inputType;
   if (asked === undefined) return settings.inputType;

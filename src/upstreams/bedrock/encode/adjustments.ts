@@ -2,7 +2,7 @@ import type { AdjustedFields } from "../../../domain/chat/adjusted-fields.ts";
 import { unsupported } from "../failures/refusal.ts";
 import type { BedrockModelSettings } from "../settings.ts";
 
-/** Collects what of one request is not sent as the caller wrote it. */
+/** Collects which fields of one request are not sent as the caller wrote them. */
 export class Adjustments {
   readonly #dropsUnsupported: boolean;
   readonly #fields = new Map<string, string | number>();
@@ -15,14 +15,14 @@ export class Adjustments {
     return this.#fields;
   }
 
-  /** A field goes as something else, whatever the operator says of unsupported ones. */
+  /** Changes a field, independent of the operator's setting for unsupported ones. */
   sendAs(field: string, sent: string | number): void {
     this.#fields.set(field, sent);
   }
 
   /**
-   * The model cannot honour a field: it goes as something else or, by default, not at all, where the
-   * operator allows it. Otherwise throws `unsupported` with `message`, which says what to change.
+   * The model cannot honour a field: it is changed or, by default, dropped if the operator allows
+   * it. Otherwise throws `unsupported` with `message`, which explains what to change.
    */
   dropOrRefuse(field: string, message: string, sent: string | number = "dropped"): void {
     if (!this.#dropsUnsupported) throw unsupported(field, message);

@@ -4,28 +4,28 @@ import type { BedrockModel } from "../models/bedrock-model.ts";
 import { stopsOf } from "./encode-inference.ts";
 import type { ThoughtSeal } from "../thinking/thought-seal.ts";
 
-/** What reading an answer needs to know of the request that it answers. */
+/** The parts of a request that reading its answer depends on. */
 export interface AnswerContext {
-  /** Names of tools as the caller wrote them, by the names that were sent; equal ones are left out. */
+  /** The caller's names of tools by the names that were sent, where they differ. */
   readonly toolNames: ReadonlyMap<string, string>;
   /** Tools, by sent name, whose input is the text of their one field `input`. */
   readonly textTools: ReadonlySet<string>;
   /**
-   * The tool, by sent name, whose input is the JSON text the caller asked for as the answer; alone,
-   * or beside the caller's own.
+   * The tool, by sent name, whose input is the JSON text that the caller wants as the answer;
+   * alone, or in addition to the caller's own.
    */
   readonly answerTool: string | undefined;
   /** The caller used the deprecated `functions`; a call is answered as `function_call`. */
   readonly usesFunctions: boolean;
   /** Of the model that answers. */
   readonly thoughtSeal: ThoughtSeal;
-  /** Where the text of the answer ends, as far as the model was not told. */
+  /** The end of the answer's text, for stop sequences that were not sent to the model. */
   readonly stopSequences: readonly string[];
-  /** Of the text of an answer that ended by itself; undefined where nothing is checked. */
+  /** The check of an answer that was not cut; undefined if there is none. */
   readonly check: AnswerCheck | undefined;
 }
 
-/** What a request without tools needs to be answered; one with tools adds them. */
+/** The context of a request without tools; one with tools adds them. */
 export function answerContextOf(request: ChatRequest, model: BedrockModel): AnswerContext {
   return {
     toolNames: new Map(),
@@ -38,5 +38,5 @@ export function answerContextOf(request: ChatRequest, model: BedrockModel): Answ
   };
 }
 
-/** The `input` field of a tool that stands for a caller's tool of free text. */
+/** The `input` field of a tool that replaces a caller's tool of free text. */
 export const textToolField = "input";

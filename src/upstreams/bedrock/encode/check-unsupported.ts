@@ -3,8 +3,8 @@ import { isObject, listOf } from "../../shared/json-fields.ts";
 import type { Adjustments } from "./adjustments.ts";
 
 /**
- * Drops or refuses the fields that change the answer and that the provider has nothing for. Values that ask
- * for nothing pass. Hints, such as `seed`, `user`, `store` or `verbosity`, are not looked at: the
+ * Drops or refuses the fields that change the answer and have no equivalent at the provider. Values
+ * without effect pass. Hints, such as `seed`, `user`, `store` or `verbosity`, are ignored: the
  * answer without them is an answer to the same question.
  */
 export function checkUnsupported(request: ChatRequest, adjustments: Adjustments): void {

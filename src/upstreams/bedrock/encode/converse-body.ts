@@ -8,7 +8,7 @@ export interface ConverseBody {
   readonly toolConfig?: ToolConfig;
   readonly guardrailConfig?: GuardrailConfig;
   readonly additionalModelRequestFields?: JsonObject;
-  /** JSON pointers into the model's own answer: what Converse shall repeat of it. */
+  /** JSON pointers into the model's own answer: what Converse should repeat of it. */
   readonly additionalModelResponseFieldPaths?: readonly string[];
   readonly requestMetadata?: Readonly<Record<string, string>>;
   readonly performanceConfig?: { readonly latency: "standard" | "optimized" };
@@ -64,7 +64,7 @@ export interface ReasoningContentBlock {
     | { readonly redactedContent: string };
 }
 
-/** What a tool can give back. */
+/** The content of a tool result. */
 export type ResultBlock = TextBlock | ImageBlock | DocumentBlock;
 
 export type ContentBlock =

@@ -27,11 +27,11 @@ export interface ConversationContext {
   readonly names: ToolNames;
   /** Whether the request lets the model call tools. */
   readonly offersTools: boolean;
-  /** Stands behind the caller's own instructions. */
+  /** Added after the caller's own instructions. */
   readonly instruction: string | undefined;
 }
 
-/** Messages as the provider's turns, their instructions apart. */
+/** Converts messages to the provider's turns and separate instructions. */
 export function encodeConversation(
   messages: readonly ChatMessage[],
   context: ConversationContext,
@@ -51,7 +51,7 @@ class ConversationEncoder {
   readonly #attachments: DocumentContext;
   readonly #limits: AttachmentLimits;
   readonly #isRepaired: boolean;
-  /** Where in the system the last instruction begins, if the assistant has said nothing since. */
+  /** The index in the system of the last instruction, if no assistant message follows it. */
   #lastInstruction: number | undefined;
 
   constructor(context: ConversationContext) {
@@ -99,11 +99,11 @@ class ConversationEncoder {
     if (instruction !== undefined) system.push({ text: instruction });
     finishTurns(turns, model.capabilities);
     if (model.capabilities.system) return { system, turns: withFirstWords(turns, []) };
-    // Without instructions of their own, they are the first words that the model reads.
+    // Without instructions of their own, they come first.
     return { system: [], turns: withFirstWords(turns, system) };
   }
 
-  /** Wherever they stand: the provider takes instructions for the whole conversation only. */
+  /** Instructions at any place: the provider takes them only for the whole conversation. */
   #addInstructions(message: ChatMessage): void {
     const begin = this.#system.length;
     for (const part of partsOf(message)) {
@@ -138,7 +138,7 @@ class ConversationEncoder {
   #checkResultPart(part: ContentPart, place: string): void {
     const { model, offersTools } = this.#context;
     const { images, toolResultImages } = model.capabilities;
-    // Where results are told in words, their images are the user's.
+    // Where results are written as text, their images are the user's.
     if (part.type !== "image_url" || !images || toolResultImages || !offersTools) return;
     throw unsupported(
       place,
@@ -162,7 +162,7 @@ class ConversationEncoder {
     else if (this.#isRepaired) this.#turns.addSilence();
   }
 
-  /** Thoughts come first, and only with something that was said or done upon them. */
+  /** Thoughts come first, and only if text or calls follow them. */
   #addAssistant(message: ChatMessage, place: string): void {
     const words = this.#wordsOf(message);
     const calls = message.tool_calls ?? [];
@@ -194,7 +194,7 @@ class ConversationEncoder {
     if (!isSilent) this.#mark(message);
   }
 
-  /** The parts that say something. */
+  /** The parts that are not empty. */
   #wordsOf(message: ChatMessage): readonly ContentPart[] {
     const refusal = nonEmpty(message["refusal"]);
     const parts: readonly ContentPart[] =
@@ -204,7 +204,7 @@ class ConversationEncoder {
     return parts.filter((part) => !isBlank(textOfPart(part)));
   }
 
-  /** Puts the cache point that a message or a part wants behind what came last of it. */
+  /** Adds the cache point that a message or a part wants after its last block. */
   #mark(holder: ChatMessage | ContentPart): void {
     this.#turns.addCachePoint(this.#pointOf(holder));
   }
@@ -227,7 +227,7 @@ function partsOf({ content }: ChatMessage): readonly ContentPart[] {
   return typeof content === "string" ? [{ type: "text", text: content }] : content;
 }
 
-/** Messages that are not the user's hold no other parts. */
+/** Messages that are not the user's have no other parts. */
 function textOfPart(part: ContentPart): TextBlock["text"] {
   if (part.type === "text") return part.text;
   return part.type === "refusal" ? part.refusal : "";

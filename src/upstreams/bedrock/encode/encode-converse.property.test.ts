@@ -232,7 +232,7 @@ test("any conversation becomes a body that the provider takes, or fails by the n
     checkNothingLost(sample, result);
   });
   fc.assert(property, { numRuns: 1_500 });
-  // Neither outcome may be the only one that was tried.
+  // Both outcomes must have been tried.
   expect(encoded).toBeGreaterThan(200);
   expect(refused).toBeGreaterThan(50);
 });
@@ -257,7 +257,7 @@ function encodeOrRefuse(sample: Sample): CheckedBody | undefined {
   }
 }
 
-/** Every word of the callers' messages that is no tool's arrives, once and in its order. */
+/** Every word of the callers' messages, except tools', arrives once and in order. */
 function checkNothingLost({ request }: Sample, { body }: CheckedBody): void {
   for (const role of ["user", "assistant"] as const) {
     const arrived = body.messages

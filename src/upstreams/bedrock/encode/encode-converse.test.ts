@@ -79,7 +79,7 @@ function withImages(count: number, url = pixel): ChatRequest {
   return { model: "m", messages };
 }
 
-test("a request may hold 100 images, or as many as the operator says of the model", () => {
+test("a request may have 100 images, or as many as the operator sets for the model", () => {
   const options = { isStreamed: false };
   expect(encodeConverse(withImages(100), claude, options).body).toContain('"image"');
   expect(() => encodeConverse(withImages(101), claude, options)).toThrow(
@@ -93,7 +93,7 @@ test("a request may hold 100 images, or as many as the operator says of the mode
   expect(encodeConverse(withImages(5_000), wide, options).body).toContain('"image"');
 });
 
-test("an image may have 5 MiB, or as many bytes as the operator says of the model", () => {
+test("an image may have 5 MiB, or as many bytes as the operator sets for the model", () => {
   const options = { isStreamed: false };
   const ofBytes = (byteLength: number) =>
     withImages(1, `data:image/png;base64,${Buffer.alloc(byteLength).toString("base64")}`);

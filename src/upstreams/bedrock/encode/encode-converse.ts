@@ -30,9 +30,9 @@ export interface EncodedConverse {
 }
 
 /**
- * The body of `POST /model/{id}/converse`, or of `/converse-stream`, and what reading the answer
- * needs. Throws `UpstreamFailure` `unsupported` or `invalid-request` that name the caller's field.
- * `n` is not read: each choice is a request of its own.
+ * The body of `POST /model/{id}/converse`, or of `/converse-stream`, and the context for reading
+ * the answer. Throws `UpstreamFailure` `unsupported` or `invalid-request` that name the caller's
+ * field. `n` is ignored: each choice has its own request.
  */
 export function encodeConverse(
   request: ChatRequest,
@@ -84,7 +84,7 @@ function tellEffort(
   if (isOther) adjustments.sendAs("reasoning_effort", effort);
 }
 
-/** What the model reads of a request, thoughts of its own aside. Throws as `encodeConverse` does. */
+/** What the model reads of a request, without its own thoughts. Throws as `encodeConverse` does. */
 export function encodeContent(
   request: ChatRequest,
   model: BedrockModel,
@@ -93,7 +93,7 @@ export function encodeContent(
   return contentOf(encodeParts(request, model, adjustments), { keepsThoughts: false });
 }
 
-/** Whether a streamed answer must be asked for whole: some models stream no tool calls. */
+/** Whether a streamed answer must be requested whole: some models stream no tool calls. */
 export function answersAsWhole(request: ChatRequest, model: BedrockModel): boolean {
   if (model.capabilities.streamingTools || !model.capabilities.tools) return false;
   if (mayCallTools(request)) return true;
@@ -110,7 +110,7 @@ interface Parts {
 function encodeParts(request: ChatRequest, model: BedrockModel, adjustments: Adjustments): Parts {
   const format = planAnswerFormat(request, model, adjustments);
   const names = new ToolNames();
-  // Before the history, so that it is not the offered names that give way to alike ones.
+  // Before the history, so that a clash changes the names in the history, not the offered ones.
   const tools = encodeTools(request, model, { names, format, adjustments });
   const conversation = encodeConversation(request.messages, {
     model,
@@ -146,7 +146,7 @@ interface Plans {
   readonly adjustments: Adjustments;
 }
 
-/** The operator's fields stand above the caller's: who pays for the model knows what it takes. */
+/** The operator's fields override the caller's, since the operator pays for the model. */
 function additionalFields(
   request: ChatRequest,
   { capabilities, family, settings }: BedrockModel,
@@ -154,7 +154,7 @@ function additionalFields(
 ): JsonObject {
   const topK = capabilities.topK ? numberOf(request["top_k"]) : undefined;
   if (topK !== undefined && reasoning.isThinking) adjustments.sendAs("top_k", "dropped");
-  // What the operator says of thinking is part of the plan already, where it can be had.
+  // The operator's settings of thinking are already in the plan, if they apply.
   const { thinking: _planned, reasoningConfig, ...others } = settings.additionalFields;
   const isPlanned = reasoningConfig === undefined || capabilities.reasoning === "nova-effort";
   const configured = isPlanned ? others : { ...others, reasoningConfig };
@@ -169,7 +169,7 @@ type OperatorFields = Pick<
   "guardrailConfig" | "requestMetadata" | "performanceConfig" | "serviceTier"
 >;
 
-/** Request metadata is the operator's alone: it ends up in the operator's logs. */
+/** Request metadata is the operator's alone: it is written to the operator's logs. */
 function operatorFields(
   request: ChatRequest,
   settings: BedrockModel["settings"],
@@ -186,8 +186,8 @@ function operatorFields(
 }
 
 /**
- * The operator's tier, else the caller's. `auto` and `default` are what happens anyway; `scale` is
- * bought at OpenAI and nowhere else.
+ * The operator's tier, else the caller's. `auto` and `default` are what happens anyway, and `scale`
+ * exists only at OpenAI.
  */
 export function serviceTierOf(
   { service_tier: wanted }: ChatRequest,

@@ -4,16 +4,16 @@ import type { BedrockModel } from "../models/bedrock-model.ts";
 import { isBlank } from "./blank-text.ts";
 import type { InferenceConfig } from "./converse-body.ts";
 
-/** Where neither the caller nor the model's configuration says. */
+/** The default where neither the caller nor the model's configuration sets a cap. */
 const usualMaxTokens = 4_096;
 
 /**
  * The cap of the answer: without one some models stop after 512 tokens. The provider reserves it
  * from the operator's quota until the answer is whole, so the operator can choose a lower one than
- * the model's for callers who give none.
+ * the model's for callers who set none.
  *
- * A caller's cap is sent as it is, or refused; where the operator allows it, it is lowered and the
- * caller told. Where only the table says that the model writes less, the provider decides, which
+ * A caller's cap is sent unchanged or refused; if the operator allows it, it is lowered and the
+ * caller is informed. If only the table has a lower limit of the model, the provider decides, which
  * names its limit when it refuses.
  */
 export function maxTokensOf(
@@ -70,19 +70,19 @@ function samplingOf(request: ChatRequest, model: BedrockModel, adjustments: Adju
   if (temperature === undefined) return topP === undefined ? {} : { topP };
   if (topP === undefined) return { temperature };
   if (model.capabilities.topPWithTemperature) return { temperature, topP };
-  // One of the two has to go. OpenAI's default of 1 says nothing, and clients send it unasked.
+  // One of the two has to be dropped. OpenAI's default of 1 has no effect, and clients send it.
   if (request.temperature === 1 && topP < 1) return { topP };
   if (topP < 1) adjustments.sendAs("top_p", "dropped");
   return { temperature };
 }
 
-/** Models choose for themselves while they think. A value of 1 asks for nothing. */
+/** Sampling cannot be chosen while a model thinks. A value of 1 has no effect. */
 function tellDroppedSampling({ temperature, topP }: Sampling, adjustments: Adjustments): void {
   if (temperature !== undefined && temperature < 1) adjustments.sendAs("temperature", "dropped");
   if (topP !== undefined && topP < 1) adjustments.sendAs("top_p", "dropped");
 }
 
-/** OpenAI's scale ends at 2 and this one at 1; what lies above is as free as it gets here. */
+/** OpenAI's scale ends at 2 and this one at 1, the largest value that can be sent. */
 function temperatureOf(
   request: ChatRequest,
   model: BedrockModel,
@@ -114,11 +114,11 @@ function dropUnlessDefault(field: string, value: number, adjustments: Adjustment
   adjustments.dropOrRefuse(field, `This model does not take ${field}. Leave it out or send 1.`);
 }
 
-/** Where the answer is to end. */
+/** The stop sequences of an answer. */
 export interface Stops {
-  /** What the model is told. */
+  /** Those that are sent to the model. */
   readonly sent: readonly string[];
-  /** What the gateway looks for in the text itself. */
+  /** Those that the gateway finds in the text itself. */
   readonly kept: readonly string[];
 }
 

@@ -1,7 +1,7 @@
 import type { Turn } from "./converse-body.ts";
 import { invalidRequest, unsupported } from "../failures/refusal.ts";
 
-/** Checks and completes what only shows once all messages are turns. */
+/** Checks and completes what depends on all turns. */
 export function finishTurns(
   turns: readonly Turn[],
   { prefill }: { readonly prefill: boolean },
@@ -22,7 +22,7 @@ export function finishTurns(
   for (const turn of turns) finishDocuments(turn);
 }
 
-/** The last turn is the assistant's: the model goes on from its words. */
+/** The last turn is the assistant's: the model continues its text. */
 function finishPrefill(turn: Turn, isAllowed: boolean): void {
   if (!isAllowed) {
     throw unsupported(

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from "../../shared/json-fields.ts";
 
-/** Both objects in one, objects within them too. Where both say something, the second one counts. */
+/** Merges two objects, and objects within them. The second one overrides values. */
 export function mergeFields(first: JsonObject, second: JsonObject): JsonObject {
   const merged: Record<string, unknown> = { ...first };
   for (const [name, value] of Object.entries(second)) {

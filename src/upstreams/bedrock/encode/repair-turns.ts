@@ -1,21 +1,21 @@
 import type { SystemBlock, TextBlock, Turn } from "./converse-body.ts";
 
-/** Stands where the provider wants a turn of the user and the caller has no words for one. */
+/** The text of a turn of the user that the provider requires and the caller does not have. */
 export const noMessage: TextBlock = { text: "(no message)" };
 
 export interface UnfinishedConversation {
   readonly system: SystemBlock[];
   readonly turns: Turn[];
-  /** Where in `system` the last instruction begins, if the assistant has said nothing since. */
+  /** The index in `system` of the last instruction, if no assistant message follows it. */
   readonly lastInstruction: number | undefined;
-  /** Whether the user has spoken last, without words. */
+  /** Whether the last message is an empty one of the user. */
   readonly isUserSilent: boolean;
 }
 
 /**
- * Makes of what OpenAI takes a conversation that begins and, unless the assistant is to go on, ends
- * with the user: an instruction behind all turns becomes the user's turn, else silence becomes one.
- * The first turn is left empty where the assistant begins; see `withFirstWords`.
+ * Makes a conversation begin with the user and, unless the assistant continues, end with the user:
+ * an instruction after all turns becomes the user's turn, or else a placeholder does. The first
+ * turn is left empty where the assistant begins; see `withFirstWords`.
  */
 export function repairTurns(conversation: UnfinishedConversation): void {
   const { system, turns, lastInstruction, isUserSilent } = conversation;
@@ -29,7 +29,7 @@ export function repairTurns(conversation: UnfinishedConversation): void {
   if (turns[0]?.role !== "user") turns.unshift({ role: "user", content: [] });
 }
 
-/** The turns with `words` before all others; a first turn that stays empty says that it is. */
+/** The turns after `words`; a first turn that stays empty gets a placeholder. */
 export function withFirstWords(
   turns: readonly Turn[],
   words: readonly SystemBlock[],

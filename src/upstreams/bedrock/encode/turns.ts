@@ -2,8 +2,8 @@ import { noMessage } from "./repair-turns.ts";
 import type { CachePoint, ContentBlock, TextBlock, Turn } from "./converse-body.ts";
 
 /**
- * Turns of a conversation as the provider wants them: user and assistant alternate, and none is
- * empty. Blocks are added in the order of the messages; blocks of one role in a row are one turn.
+ * The turns of a conversation in the provider's form: user and assistant alternate, and none is
+ * empty. Blocks are added in the order of the messages; successive blocks of one role are one turn.
  */
 export class Turns {
   readonly list: Turn[] = [];
@@ -18,12 +18,12 @@ export class Turns {
     return this.list.at(-1);
   }
 
-  /** Whether the user has spoken last, without words. */
+  /** Whether the last message is an empty one of the user. */
   get isUserSilent(): boolean {
     return this.#isUserSilent;
   }
 
-  /** A message of the user without words: it keeps what the assistant says around it apart. */
+  /** An empty message of the user: it separates the assistant's messages around it. */
   addSilence(): void {
     this.#isUserSilent = true;
   }
@@ -42,12 +42,12 @@ export class Turns {
       last.content.push(block);
       return;
     }
-    // Some models refuse words beside results. The user's words stay the user's this way; within a
-    // result they would pass for what a tool said.
+    // Some models refuse text beside results. Within a result, the user's text would be taken for
+    // the tool's.
     this.list.push({ role: "assistant", content: [between] }, { role, content: [block] });
   }
 
-  /** Marks that the prompt may be kept up to the block that was added last. */
+  /** Marks that the prompt may be cached up to the block that was added last. */
   addCachePoint(point: CachePoint | undefined): void {
     const content = this.last?.content;
     const block = content?.at(-1);

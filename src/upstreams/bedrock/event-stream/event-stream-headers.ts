@@ -1,7 +1,7 @@
 import type { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { brokenAnswer } from "../decode/broken-answer.ts";
 
-/** The headers of a frame that mean something; those of other types than text count as absent. */
+/** The headers of a frame that are used; headers of other types than text count as absent. */
 export interface FrameHeaders {
   /** `event`, `exception` (one that the service models) or `error` (of the transport). */
   readonly messageType: string | undefined;
@@ -12,14 +12,14 @@ export interface FrameHeaders {
 }
 
 /**
- * Reads the headers of frames. Those of one stream are nearly always the same bytes as the frame's
- * before, which is quicker to see than to read them again.
+ * Reads the headers of frames. In one stream they are nearly always the same bytes as the previous
+ * frame's, and comparing them is faster than reading them again.
  */
 export class FrameHeaderReader {
   #lastBytes: Uint8Array = new Uint8Array(0);
   #last: FrameHeaders = headersOf(new Map());
 
-  /** Throws `UpstreamFailure` when the headers do not fill their place exactly. */
+  /** Throws `UpstreamFailure` when the headers do not have exactly the declared length. */
   read(bytes: Uint8Array, start: number, end: number): FrameHeaders {
     if (this.#isSame(bytes, start, end)) return this.#last;
     this.#last = headersOf(readTexts(bytes, start, end));

@@ -146,7 +146,7 @@ test("a wrong checksum of the prelude is found, even when that of the frame allo
   expect(read(frame)).toEqual({ frames: [], failure: "broken-answer" });
 });
 
-test("frames before a damaged one are given out, those behind it are not", () => {
+test("frames before a damaged one are returned, frames after it are not", () => {
   const damaged = Buffer.from(stream);
   const first = frames[0]?.length ?? 0;
   const second = frames[1]?.length ?? 0;
@@ -196,7 +196,7 @@ test("lengths that cannot be are refused before anything is read or kept for the
   }
 });
 
-test("a frame takes memory as its bytes come, whatever length it claims", () => {
+test("a frame takes memory as its bytes come, not by its declared length", () => {
   const claimedBytes = 16 * 1024 * 1024;
   const readers = Array.from({ length: 200 }, () => new FrameReader());
   Bun.gc(true);

@@ -15,29 +15,29 @@ const checksumBytes = 4;
 const leastFrameBytes = preludeBytes + checksumBytes;
 /** Largest frame that is read: the format's own limit for a message. */
 const mostFrameBytes = 16 * 1024 * 1024;
-/** Room for a frame that comes in pieces; nearly all are smaller and never need more. */
+/** Room for a frame that comes in pieces; nearly all are smaller. */
 const leastRoomBytes = 4 * 1024;
 
 /**
- * Cuts a byte stream into frames, whatever the split, and checks both checksums of each. A frame
- * that lies within one piece of the network is not copied; of a larger one, no more memory is
- * taken than a small multiple of what has come, whatever length it claims.
+ * Cuts a byte stream into frames, however it is split, and checks both checksums of each. A frame
+ * within one piece of the network is not copied; for a larger one, the memory is at most a small
+ * multiple of the received bytes, independent of the declared length.
  */
 export class FrameReader {
   readonly #headers = new FrameHeaderReader();
-  /** The bytes so far of the frame that is not whole yet. */
+  /** The received bytes of the incomplete frame. */
   #kept = new Uint8Array(0);
   #keptBytes = 0;
-  /** How many bytes of it must come before it can be read on: its prelude, then all. */
+  /** How many bytes of it are needed to continue: its prelude, then all. */
   #neededBytes = preludeBytes;
   #failure: UpstreamFailure | undefined;
 
-  /** Set once the bytes are no frames, for good. */
+  /** Set for good once the bytes are not frames. */
   get failure(): UpstreamFailure | undefined {
     return this.#failure;
   }
 
-  /** The frames that these bytes complete, up to the first that is damaged. Does not throw. */
+  /** The frames that these bytes complete, up to the first damaged one. Does not throw. */
   push(bytes: Uint8Array): readonly Frame[] {
     const frames: Frame[] = [];
     if (this.#failure !== undefined) return frames;
@@ -57,7 +57,7 @@ export class FrameReader {
     if (this.#keptBytes > 0) this.#failure ??= brokenAnswer("the stream ended within a frame");
   }
 
-  /** Reads a frame where it lies, or keeps what has come of it; returns where the next begins. */
+  /** Reads a frame in place, or keeps its received bytes; returns where the next begins. */
   #begin(bytes: Uint8Array, start: number, frames: Frame[]): number {
     const availableBytes = bytes.length - start;
     this.#neededBytes = preludeBytes;
@@ -82,7 +82,7 @@ export class FrameReader {
       return end;
     }
     frames.push(this.#readFrame(this.#kept, 0, this.#keptBytes));
-    // The frame lives on in the old buffer.
+    // The frame still uses the old buffer.
     this.#kept = new Uint8Array(0);
     this.#keptBytes = 0;
     return end;
@@ -112,7 +112,7 @@ export class FrameReader {
   }
 }
 
-/** The length that a frame's prelude claims, once the prelude is known to be sound. */
+/** The length in a frame's prelude, once the prelude is verified. */
 function readFrameLength(bytes: Uint8Array, start: number): number {
   const frameBytes = readUint32(bytes, start);
   const headersBytes = readUint32(bytes, start + 4);
@@ -124,7 +124,7 @@ function readFrameLength(bytes: Uint8Array, start: number): number {
   return frameBytes;
 }
 
-/** CRC-32 (IEEE) of the bytes from `start` stands at `end`. */
+/** The CRC-32 (IEEE) of the bytes from `start` is at `end`. */
 function checkSum(bytes: Uint8Array, start: number, end: number): void {
   if (crc32(bytes.subarray(start, end)) !== readUint32(bytes, end)) {
     throw brokenAnswer("a frame fails its checksum");

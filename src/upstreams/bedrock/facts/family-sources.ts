@@ -1,23 +1,23 @@
 import type { ChatFamily } from "../models/model-families.ts";
 
-/** Where the row of a family in `family-capabilities.ts` comes from. */
+/** The source of a family's row in `family-capabilities.ts`. */
 export interface FamilySource {
   readonly source: string;
   /** When it was read, `YYYY-MM-DD`. */
   readonly asOf: string;
   /**
-   * `documented`: the provider's page says so. `measured`: others report what the service itself
-   * accepted and refused. `reported`: pages or projects that do not say how they know.
+   * `documented`: on the provider's page. `measured`: others report what the service itself
+   * accepted and refused. `reported`: by pages or projects that do not name their source.
    */
   readonly basis: "documented" | "measured" | "reported";
-  /** What the source says beyond the row, or where sources disagree. */
+  /** What the source has beyond the row, or where sources disagree. */
   readonly note?: string;
 }
 
 const userGuide = "https://docs.aws.amazon.com/bedrock/latest/userguide/";
 const asOf = "2026-11-23";
 
-/** By the model card of the family's best known model. */
+/** From the model card of the family's best known model. */
 function card(page: string, note?: string): FamilySource {
   const source = `${userGuide}model-card-${page}.html`;
   return { source, asOf, basis: "documented", ...(note !== undefined && { note }) };

@@ -1,6 +1,6 @@
 import { foundationModelOf } from "../models/model-families.ts";
 
-/** When the provider takes a model away, by its own pages. */
+/** When the provider ends a model, by its own pages. */
 export interface EndOfLife {
   /** The foundation model's identifier. */
   readonly model: string;
@@ -11,12 +11,12 @@ export interface EndOfLife {
   readonly asOf: string;
 }
 
-/** What is known of the end of the model that an identifier or an ARN names; most have none yet. */
+/** The end of the model that an identifier or an ARN names; most have none yet. */
 export function endOfLifeOf(identifier: string): EndOfLife | undefined {
   const named = namedByArn.exec(identifier)?.[1] ?? identifier;
   const model = foundationModelOf(named);
   if (model === undefined) return undefined;
-  // A size of its context window may stand behind: `...-v1:0:200k`.
+  // The size of its context window may follow: `...-v1:0:200k`.
   return endsOfLife.find((end) => model === end.model || model.startsWith(`${end.model}:`));
 }
 
@@ -27,9 +27,9 @@ const lifecyclePage =
 const haikuCard =
   "https://docs.aws.amazon.com/bedrock/latest/userguide/model-card-anthropic-claude-3-5-haiku.html";
 
-/** Models that are gone or announced to go. Ends that are only "no sooner than" are not here. */
+/** Models that have ended or will end. Ends that are only "no sooner than" are not here. */
 export const endsOfLife: readonly EndOfLife[] = [
-  // The page as of autumn 2026. It forgets models some months after their end.
+  // The page as of autumn 2026. It drops models some months after their end.
   ...ends("2026-10-08", lifecyclePage, {
     "ai21.jamba-1-5-large-v1:0": "2026-11-26",
     "ai21.jamba-1-5-mini-v1:0": "2026-11-26",

@@ -4,7 +4,7 @@ import { checkWarnings, configWarnings } from "../../../config/problems/warnings
 
 const now = Date.parse("2026-11-23T12:00:00Z");
 
-/** Warnings of a file whose one alias has this target, as its check tells them. */
+/** Warnings in the check of a file whose one alias has this target. */
 function warningsFor(
   target: string,
   limit = "max_output_tokens: 4096,",
@@ -25,7 +25,7 @@ const long = "max_output_tokens: 128000,";
 const account = "arn:aws:bedrock:us-east-1:123456789012";
 
 describe("the end of a model's life", () => {
-  test("is told of a model that is gone, behind whatever profile or ARN names it", () => {
+  test("is given for a model that has ended, behind any profile or ARN", () => {
     for (const model of [
       "us.anthropic.claude-3-5-haiku-20241022-v1:0",
       "anthropic.claude-3-5-haiku-20241022-v1:0:200k",
@@ -42,7 +42,7 @@ describe("the end of a model's life", () => {
     }
   });
 
-  test("is told within 90 days, and not before", () => {
+  test("is given within 90 days, and not before", () => {
     const opus = warningsFor(
       "model: us.anthropic.claude-opus-4-1-20250805-v1:0",
       "max_output_tokens: 32000,",
@@ -80,7 +80,7 @@ models:
     return checkWarnings(result.config, now);
   };
 
-  test("is told of once, by the name that the file has", () => {
+  test("is given once, with the name in the file", () => {
     expect(warningsOf("us.anthropic.claude-3-5-haiku-20241022-v1:0")).toEqual([
       expect.stringContaining(
         "us.anthropic.claude-3-5-haiku-20241022-v1:0 reached its end of life",
@@ -94,7 +94,7 @@ models:
 });
 
 describe("a model that is not known", () => {
-  test("is told, until the operator says something of it", () => {
+  test("is given until the operator configures it", () => {
     expect(warningsFor("model: acme.chat-1")).toEqual([
       expect.stringContaining("acme.chat-1 is not known here"),
     ]);
@@ -105,7 +105,7 @@ describe("a model that is not known", () => {
 });
 
 describe("max_output_tokens", () => {
-  test("above what the model writes is told with where that is known from", () => {
+  test("above what the model writes is a warning with its source", () => {
     const [warning, ...others] = warningsFor("model: us.meta.llama3-3-70b-instruct-v1:0", long);
     expect(warning).toContain("models.chat-a.max_output_tokens is 128000, but");
     expect(warning).toContain("writes at most 4096");
@@ -113,7 +113,7 @@ describe("max_output_tokens", () => {
     expect(others).toEqual([]);
   });
 
-  test("above what the operator says of the model is told too", () => {
+  test("above the operator's setting of the model is a warning too", () => {
     const target =
       "model: us.anthropic.claude-opus-4-6-v1, bedrock: { capabilities: { max_output_tokens: 9000 } }";
     expect(warningsFor(target, long)).toEqual([
@@ -121,7 +121,7 @@ describe("max_output_tokens", () => {
     ]);
   });
 
-  test("far below what the model writes is told, and a chosen lower one is not", () => {
+  test("far below what the model writes is a warning, and a chosen lower one is not", () => {
     const opus = "model: us.anthropic.claude-opus-4-6-v1";
     expect(warningsFor(opus, "max_output_tokens: 15000,")).toEqual([
       expect.stringContaining("max_output_tokens is 15000, though"),
@@ -130,7 +130,7 @@ describe("max_output_tokens", () => {
     expect(warningsFor(opus, long)).toEqual([]);
   });
 
-  test("that is not set is told where the model writes more", () => {
+  test("that is not set is a warning where the model writes more", () => {
     expect(warningsFor("model: us.anthropic.claude-opus-4-6-v1", "")).toEqual([
       expect.stringContaining("is not set, so it is 4096, though"),
     ]);
@@ -138,7 +138,7 @@ describe("max_output_tokens", () => {
   });
 });
 
-test("at the start only what will fail is told: the rest may be meant as it is", () => {
+test("at the start only models that will fail are warned about: the rest may be intended", () => {
   const limit = "max_output_tokens: 200000,";
   const haiku = "model: us.anthropic.claude-3-5-haiku-20241022-v1:0";
   expect(warningsFor(haiku, limit)).toHaveLength(2);

@@ -14,12 +14,12 @@ interface ConfiguredModel {
 }
 
 const dayMs = 24 * 3_600_000;
-/** Less than the six months of notice that the provider gives, and enough to move. */
+/** Less than the provider's notice of six months, and enough to move. */
 const noticeDays = 90;
 /** An alias that allows less than this share of what its model writes may be a mistake. */
 const smallShare = 1 / 8;
 
-/** Models that the provider ends, or has ended. `now`: wall clock, ms. */
+/** Warnings of models that the provider ends, or has ended. `now`: wall clock, ms. */
 export function endingModels(
   settings: BedrockSettings,
   served: ServedModels,
@@ -28,7 +28,7 @@ export function endingModels(
   return writtenModels(settings, served).flatMap((model) => lifecycleWarning(model, now) ?? []);
 }
 
-/** What is known here better than the operator says, or not known at all. */
+/** Warnings of models that are unknown here, or that the operator describes wrongly. */
 export function doubtfulModels(settings: BedrockSettings, served: ServedModels): readonly string[] {
   return writtenModels(settings, served)
     .flatMap((written) => [unknownWarning(written), outputWarning(written)])
@@ -47,7 +47,7 @@ function writtenModels(settings: BedrockSettings, served: ServedModels): Configu
   });
 }
 
-/** As the operator wrote the model, whatever profile or region stands before it. */
+/** As the operator wrote the model, behind any prefix of a profile or region. */
 function writtenIdentifier(identifier: string, { baseModel }: BedrockModelSettings): string {
   if (baseModel === undefined) return identifier;
   const own = foundationModelOf(identifier);
@@ -70,8 +70,8 @@ function lifecycleWarning({ model, identifier }: ConfiguredModel, now: number): 
 }
 
 function unknownWarning({ model, identifier, settings }: ConfiguredModel): string | undefined {
-  const isTold = settings.family !== undefined || Object.keys(settings.capabilities).length > 0;
-  if (model.kind !== "chat" || isTold || familyOf(identifier) !== undefined) return undefined;
+  const isSet = settings.family !== undefined || Object.keys(settings.capabilities).length > 0;
+  if (model.kind !== "chat" || isSet || familyOf(identifier) !== undefined) return undefined;
   return (
     `${nameOf(model)}: ${identifier} is not known here: nothing is refused before it is sent, and ` +
     "4096 tokens are asked for where a caller sets no cap. Set bedrock.family or " +

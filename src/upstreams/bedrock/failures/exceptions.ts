@@ -5,7 +5,7 @@ import { cleanCode, cleanMessage } from "../../shared/clean-message.ts";
 import { nonEmpty, numberOf, type JsonObject } from "../../shared/json-fields.ts";
 import { kindOfValidation, saysOverflow } from "./validation-texts.ts";
 
-/** What the service said, before or within an answer. */
+/** The service's error, before or within an answer. */
 export interface ServiceException {
   /** `ThrottlingException`, `throttlingException`; undefined when nothing names it. */
   readonly name: string | undefined;
@@ -15,8 +15,8 @@ export interface ServiceException {
 }
 
 /**
- * Says what an exception means: by its name where it is known, else by the status, by words of its
- * message only where one name or status covers several meanings.
+ * Classifies an exception: by its name where it is known, else by the status, and by its message
+ * only where one name or status has several meanings.
  */
 export function failureOfException({
   name,
@@ -38,11 +38,11 @@ export function failureOfException({
   };
 }
 
-/** A model that is being loaded is asked again in about a second, as the provider's SDKs do. */
+/** A model that is being loaded is retried in about a second, as the provider's SDKs do. */
 const modelNotReadyMs = 1_000;
 
 interface ReadException {
-  /** In small letters, without `exception`. */
+  /** In lower case, without `exception`. */
   readonly shortName: string | undefined;
   readonly status: number | undefined;
   readonly message: string;
@@ -75,7 +75,7 @@ const kindsByName: ReadonlyMap<string, UpstreamFailureKind> = new Map([
   ["resourcenotfound", "unknown-model"],
   ["ftuformnotfilled", "unknown-model"],
   ["accessdenied", "bad-credential"],
-  // The gateway's own mistakes.
+  // Mistakes of the gateway itself.
   ["conflict", "unavailable"],
   ["unknownoperation", "unavailable"],
   ["serialization", "unavailable"],
@@ -84,7 +84,7 @@ const kindsByName: ReadonlyMap<string, UpstreamFailureKind> = new Map([
   ["invalidsignature", "stale-credential"],
   ["signaturedoesnotmatch", "stale-credential"],
   ["requesttimetooskewed", "stale-credential"],
-  // Also said of credentials that were replaced; asking the source once more settles which.
+  // Also sent for credentials that were replaced; loading them once more settles which.
   ["unrecognizedclient", "stale-credential"],
   ["invalidclienttokenid", "stale-credential"],
   ["incompletesignature", "stale-credential"],
@@ -126,7 +126,7 @@ function kindByStatus({ shortName, status, message }: ReadException): UpstreamFa
   }
 }
 
-/** Of answers that have neither name nor status. */
+/** For answers that have neither name nor status. */
 const throttleTexts = /too many requests|rate limit|throttl|too many tokens, please wait/i;
 
 function withoutPreamble(message: string): string {

@@ -36,7 +36,7 @@ test.each([
   ],
   ["ExpiredTokenException", "The security token is expired.", "expired"],
   ["InvalidSignatureException", "The signature does not match.", "clock"],
-])("after %s '%s' the operator is told what to change", (name, message, words) => {
+])("after %s '%s' the operator gets a hint what to change", (name, message, words) => {
   expect(hintOf(name, message)).toContain(words);
 });
 

@@ -1,6 +1,6 @@
 import type { UpstreamFailureKind } from "../../../domain/errors/failure-kind.ts";
 
-/** What an operator has to change, where the provider's exception and words tell; for the log. */
+/** What an operator has to change, if the provider's exception and message show it; for the log. */
 export function hintFor(
   kind: UpstreamFailureKind,
   { shortName, message }: { readonly shortName: string | undefined; readonly message: string },
@@ -50,7 +50,7 @@ const accessHints: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** `ValidationException` is said only to callers whose signature was accepted. */
+/** Only callers whose signature was accepted get `ValidationException`. */
 function usualAccessHint(shortName: string | undefined): string {
   return shortName === "accessdenied" || shortName === "validation" ? accessHint : credentialHint;
 }

@@ -105,7 +105,7 @@ const rows: readonly Row[] = [
     "The provided model doesn't support on-demand throughput.",
     "unknown-model",
   ],
-  // The operator's account, whatever the caller sent.
+  // About the operator's account, not the request.
   ["ValidationException", 400, "Operation not allowed", "bad-credential"],
   [
     "ValidationException",
@@ -145,7 +145,7 @@ const rows: readonly Row[] = [
       "provided.",
     "bad-credential",
   ],
-  // Words of a caller that are repeated say nothing about the operator.
+  // Quoted words of a caller are not about the operator.
   [
     "ValidationException",
     400,
@@ -178,7 +178,7 @@ const rows: readonly Row[] = [
     "This model version has reached the end of its life.",
     "unknown-model",
   ],
-  // The operator's guardrail, of which callers know nothing.
+  // The operator's guardrail, which callers cannot see.
   [
     "ValidationException",
     400,
@@ -267,7 +267,7 @@ test("the header's name wins over the body's", () => {
   expect(failureOf({ ...answer, body }).kind).toBe("throttled");
 });
 
-test("an operation that the front end does not know is named in a form of its own", () => {
+test("an operation unknown to the front end is named in its own form", () => {
   const body = {
     Output: { __type: "com.amazon.coral.service#UnknownOperationException" },
     Version: "1.0",
@@ -317,7 +317,7 @@ test("without a name the status speaks", () => {
   }
 });
 
-test("without a name the text tells what shares a status", () => {
+test("without a name the text distinguishes errors of one status", () => {
   const kindOf = (status: number, message: string): string =>
     failureOf({ status, body: { message } }).kind;
   expect(kindOf(403, "The security token included in the request is expired")).toBe(
@@ -329,7 +329,7 @@ test("without a name the text tells what shares a status", () => {
   );
 });
 
-test("the preamble of the model's own words is left out, and what tells about the operator", () => {
+test("the preamble of the model's own message is removed, and anything about the operator", () => {
   const message =
     "The model returned the following errors: messages.0: no access to " +
     "arn:aws:bedrock:us-east-1:123456789012:provisioned-model/abc for 123456789012";
@@ -351,7 +351,7 @@ test("an exception without words is named", () => {
   expect(message).toBe("the model's upstream answered ThrottlingException and gave no reason");
 });
 
-test("a wait that the answer asks for is told, and one second for a model that is not ready", () => {
+test("a wait that the answer asks for is kept, and is one second for a model that is not ready", () => {
   const notReady = exceptionOf("ModelNotReadyException", 429, "Not ready.");
   expect(failureOf(notReady).retryAfterMs).toBe(1_000);
   const headers = { ...notReady.headers, "retry-after": "7" };

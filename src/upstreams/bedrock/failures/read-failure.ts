@@ -10,7 +10,7 @@ import { failureOfException } from "./exceptions.ts";
 
 export const requestIdHeader = "x-amzn-requestid";
 
-/** Says what a non-2xx answer of the service, or of a front end before it, means. */
+/** Classifies a non-2xx answer of the service, or of a front end before it. */
 export function createReadFailure(clock: Clock): (answer: FailedAnswer) => UpstreamFailureDetails {
   return ({ status, headers, body }) => {
     const error = parseError(body);
@@ -20,7 +20,7 @@ export function createReadFailure(clock: Clock): (answer: FailedAnswer) => Upstr
   };
 }
 
-/** The failure that a 2xx answer without what was asked for tells; undefined when it tells none. */
+/** The failure in a 2xx answer without the expected field; undefined when it has none. */
 export function failureInAnswer(body: JsonObject, headers?: Headers): UpstreamFailure | undefined {
   const name = readName(headers, body);
   const hasWords = nonEmpty(body["message"]) ?? nonEmpty(body["Message"]);
@@ -28,7 +28,7 @@ export function failureInAnswer(body: JsonObject, headers?: Headers): UpstreamFa
   return new UpstreamFailure(failureOfException({ name, body }));
 }
 
-/** What is no JSON object (a proxy's page, nothing at all) has no words worth repeating. */
+/** A body that is not a JSON object (a proxy's page, an empty one) has no useful message. */
 function parseError(body: Uint8Array): JsonObject {
   return parseObject(body) ?? {};
 }

@@ -1,8 +1,8 @@
 import type { UpstreamFailureKind } from "../../../domain/errors/failure-kind.ts";
 
 /**
- * `ValidationException` is the name of most refusals; only the text tells them apart. `message` is
- * without the preamble that the provider puts before a model's own words.
+ * `ValidationException` is the name of most refusals; only the text distinguishes them. `message`
+ * is without the preamble that the provider puts before a model's own message.
  */
 export function kindOfValidation(message: string): UpstreamFailureKind {
   if (identifierTexts.test(message) || guardrailTexts.test(message)) return "unknown-model";
@@ -30,9 +30,9 @@ const identifierTexts = anyOf(
 const guardrailTexts = /guardrail (?:identifier|version)|guardrail(?:Config|Identifier|Version)\b/i;
 
 /**
- * What the operator's account may not do, though the request is sound. Only at the begin: what comes
- * later in a message may be a caller's words. All are from reports; the provider documents none as a
- * validation error.
+ * What the operator's account may not do, though the request is valid. Only matched at the
+ * beginning: the rest of a message may quote a caller. All are from reports; the provider documents
+ * none as a validation error.
  */
 const accountTexts = anyOf(
   "^operation not allowed\\b",

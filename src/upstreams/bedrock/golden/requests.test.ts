@@ -15,9 +15,9 @@ interface GoldenRequest {
   /** The whole body, or the failure. */
   readonly body?: unknown;
   readonly failure?: { readonly kind: string; readonly param: string; readonly says: string };
-  /** What the caller is told of it. */
+  /** The adjustments that the caller is informed of. */
   readonly adjusted?: Readonly<Record<string, string | number>>;
-  /** What reading the answer needs beyond nothing. */
+  /** The context for reading the answer, without defaults. */
   readonly context?: {
     readonly toolNames?: Readonly<Record<string, string>>;
     readonly textTools?: readonly string[];

@@ -68,7 +68,7 @@ test("what Converse has in its body goes into headers", () => {
   expect(encode("imported-qwen", {}).headers).toEqual({});
 });
 
-test("what does not fit into a prompt stays refused, whatever the operator says", () => {
+test("fields that a prompt cannot express stay refused under any settings", () => {
   const settings = { capabilities: { tools: true, jsonSchema: true, images: true } };
   const tools = [{ type: "function", function: { name: "f" } }] as const;
   expect(() => encode("imported-qwen", { tools }, settings)).toThrow("tools");

@@ -1,10 +1,10 @@
 import type { ImportedFamily, ModelFamily } from "../models/model-families.ts";
 import { llamaPrompt, mistralPrompt, qwenPrompt, type PromptTemplate } from "./prompt-template.ts";
 
-/** How one family of imported models is asked through InvokeModel. */
+/** How one family of imported models is called through InvokeModel. */
 export interface ImportedWire {
   readonly prompt: PromptTemplate;
-  /** The field of the cap; its name also chooses the form of the answer. */
+  /** The field of the cap; its name also determines the form of the answer. */
   readonly capField: "max_gen_len" | "max_tokens";
 }
 

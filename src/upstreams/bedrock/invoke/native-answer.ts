@@ -10,8 +10,8 @@ import {
 import type { KnownEvent } from "../decode/stream-event-shape.ts";
 
 /**
- * A whole answer of InvokeModel as the Converse answer that it would have been. What has none of the
- * known forms stays as it is: it tells a failure, or is none of an answer.
+ * Converts a whole answer of InvokeModel to the Converse answer it would have been. An answer in no
+ * known form stays unchanged: it contains a failure, or is invalid.
  */
 export function asConverse({ headers, body }: WholeAnswer): WholeAnswer {
   const native = parseObject(body);
@@ -26,8 +26,8 @@ export function asConverse({ headers, body }: WholeAnswer): WholeAnswer {
 }
 
 /**
- * The events of ConverseStream that one chunk of InvokeModelWithResponseStream stands for; undefined
- * when its payload makes no sense.
+ * The events of ConverseStream for one chunk of InvokeModelWithResponseStream; undefined when its
+ * payload is invalid.
  */
 export function eventsOfChunk(
   payload: JsonObject,
@@ -48,7 +48,7 @@ export function eventsOfChunk(
 
 interface Piece {
   readonly text: string;
-  /** In Converse's words; undefined until the answer is whole. */
+  /** Converse's name; undefined until the answer is whole. */
   readonly stopReason: string | undefined;
 }
 
@@ -66,7 +66,7 @@ function readPiece(native: JsonObject): Piece | undefined {
   const text = textOf(choice["text"]) ?? textOf(message?.["content"]);
   // OpenAI's form has a `stop_reason` too, which may be the number of a token.
   const reason = choice["finish_reason"] ?? choice["stop_reason"];
-  // The last part of a stream may have a reason and nothing else.
+  // The last part of a stream may have only a reason.
   if (text === undefined && typeof reason !== "string") return undefined;
   return pieceOf(native, text ?? "", reason);
 }
@@ -106,7 +106,7 @@ function usageOfMetrics(native: JsonObject): JsonObject | undefined {
   return metrics && usageOf(metrics["inputTokenCount"], metrics["outputTokenCount"]);
 }
 
-/** Mistral's form has no counts of its own. */
+/** Mistral's form has no counts. */
 function usageOfHeaders(headers: Headers): JsonObject | undefined {
   return usageOf(
     headers.get("x-amzn-bedrock-input-token-count") ?? undefined,

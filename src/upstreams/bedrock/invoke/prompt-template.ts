@@ -1,4 +1,4 @@
-/** Who speaks in a conversation of texts, and what. */
+/** The role and the text of one turn. */
 export interface SpokenTurn {
   readonly role: "user" | "assistant";
   readonly text: string;
@@ -7,14 +7,14 @@ export interface SpokenTurn {
 export interface SpokenConversation {
   /** Empty without instructions. */
   readonly system: string;
-  /** Begins with the user; user and assistant alternate. Words of the assistant at the end go on. */
+  /** User and assistant alternate, the user first. The model continues a last assistant turn. */
   readonly turns: readonly SpokenTurn[];
 }
 
 /**
- * Writes a conversation as the one text that a model was trained on. Whatever looks like one of the
- * template's own tokens in what somebody said is broken by a space, so that no text can end its turn
- * or begin another.
+ * Writes a conversation as the one text that a model was trained on. Text in a message that looks
+ * like one of the template's own tokens is broken by a space, so no message can end its turn or
+ * begin another.
  */
 export type PromptTemplate = (conversation: SpokenConversation) => string;
 
@@ -38,7 +38,7 @@ export const qwenPrompt: PromptTemplate = ({ system, turns }) => {
 
 /**
  * Mistral and Mixtral of the first versions, whose tokens later ones keep. It has no place for
- * instructions: they stand before the user's first words.
+ * instructions: they go before the user's first message.
  */
 export const mistralPrompt: PromptTemplate = ({ system, turns }) => {
   const texts = turns.map(({ role, text }, index) => {
@@ -50,7 +50,7 @@ export const mistralPrompt: PromptTemplate = ({ system, turns }) => {
   return `<s>${texts.join("")}`;
 };
 
-/** All turns, each ended but for words of the assistant that are to go on. */
+/** All turns, each ended except a last assistant turn that is to be continued. */
 function joinTurns(
   turns: readonly SpokenTurn[],
   write: (role: SpokenTurn["role"], text: string) => string,
@@ -64,7 +64,7 @@ function joinTurns(
   return isAnswerOpen ? texts.join("") : `${texts.join("")}${write("assistant", "")}`;
 }
 
-/** `<|anything|>`: what both families write their tokens as. */
+/** `<|anything|>`: the form of both families' tokens. */
 function breakAngleTokens(text: string): string {
   return text.replaceAll(/<\|(?=\w+\|>)/g, "<| ");
 }

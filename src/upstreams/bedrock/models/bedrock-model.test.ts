@@ -55,14 +55,14 @@ for (const [identifier, family] of families) {
   });
 }
 
-test("an ARN says no family, even if it names a model", () => {
+test("an ARN has no family, even if it names a model", () => {
   const arn = "arn:aws:bedrock:us-east-1::foundation-model/anthropic.claude-3-haiku-20240307-v1:0";
   expect(familyOf(arn)).toBeUndefined();
   expect(resolveModel(arn, undefined).family).toBe("other-chat");
   expect(modelWith(arn, { family: "claude-3" }).capabilities.maxOutputTokens).toBe(4_096);
 });
 
-test("a profile's ARN is of the family of the model behind it, unless the operator says another", () => {
+test("a profile's ARN is of the family of the model behind it, unless the operator names another", () => {
   const arn = "arn:aws:bedrock:us-east-1:111122223333:application-inference-profile/abc";
   const baseModel = "us.anthropic.claude-haiku-4-5-20251001-v1:0";
   expect(modelWith(arn, { baseModel }).family).toBe("claude-4-5");

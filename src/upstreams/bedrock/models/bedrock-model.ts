@@ -11,14 +11,14 @@ import {
 import { defaultModelSettings, type BedrockModelSettings } from "../settings.ts";
 import { ThoughtSeal } from "../thinking/thought-seal.ts";
 
-/** One model as one target calls it, with all that is known of it. */
+/** One model at one target, with its capabilities. */
 export interface BedrockModel {
   readonly identifier: string;
   readonly family: ModelFamily;
-  /** Of chat models; they say nothing of an embedding model. */
+  /** For chat models; they have no meaning for an embedding model. */
   readonly capabilities: Capabilities;
   /**
-   * The longest answer by the operator's word; undefined where there is only the table's, which a
+   * The longest answer by the operator's setting; undefined if only the table has one, which a
    * newer model may exceed.
    */
   readonly statedOutputTokens: number | undefined;
@@ -26,7 +26,7 @@ export interface BedrockModel {
   readonly settings: Omit<BedrockModelSettings, "family" | "capabilities" | "maxOutputTokens">;
 }
 
-/** Puts together what the identifier and the operator say of a model. Once per target. */
+/** Combines the identifier and the operator's settings of a model. Once per target. */
 export function resolveModel(
   identifier: string,
   settings: BedrockModelSettings = defaultModelSettings,

@@ -29,7 +29,7 @@ const claude45: Capabilities = {
   maxOutputTokens: 64_000,
 };
 
-/** A conversation can no longer end with the assistant's words. */
+/** A conversation can no longer end with an assistant turn. */
 const claude46: Capabilities = {
   ...claude45,
   prefill: false,
@@ -49,19 +49,19 @@ const claude47: Capabilities = {
   omitsThoughts: true,
 };
 
-/** It thinks unless told not to. */
+/** It thinks by default. */
 const claude5: Capabilities = {
   ...claude47,
   thinkingOff: "disabled",
   promptCacheMinTokens: 512,
 };
 
-/** No tool can be forced from here on, whether the model thinks or not. */
+/** No tool can be forced from here on, even if the model does not think. */
 const claude55 = { ...claude5, toolChoice: false, namedToolChoice: false };
 
 /**
- * Llama calls tools in whole answers only, cannot be made to call one, refuses a turn that holds
- * both results and text, and knows no stop sequences.
+ * Llama calls tools in whole answers only, cannot be made to call one, refuses a turn with both
+ * results and text, and takes no stop sequences.
  */
 const llama: Capabilities = {
   ...usual,
@@ -88,7 +88,7 @@ const nova: Capabilities = {
   maxOutputTokens: 10_000,
 };
 
-/** What does not fit into a prompt, whatever the operator says of an imported model. */
+/** What a prompt cannot express, independent of the operator's settings of an imported model. */
 export const promptOnly = {
   ...withoutTools,
   images: false,
@@ -98,7 +98,7 @@ export const promptOnly = {
   reasoning: "none",
 } as const satisfies Partial<Capabilities>;
 
-/** What an imported model can write at most is the operator's to say. */
+/** Only the operator knows the longest answer of an imported model. */
 const imported: Capabilities = { ...usual, ...promptOnly, topK: true, prefill: true };
 
 export const familyCapabilities: Readonly<Record<ChatFamily, Capabilities>> = {
@@ -128,10 +128,10 @@ export const familyCapabilities: Readonly<Record<ChatFamily, Capabilities>> = {
     ...withoutTools,
     system: false,
     topK: true,
-    // It would write 512 tokens if none were asked for.
+    // Without a cap it would write 512 tokens.
     maxOutputTokens: 4_096,
   },
-  // It can be made to call some tool, but not a certain one of several.
+  // It can be forced to call some tool, but not a certain one of several.
   "mistral-large": {
     ...mistral,
     streamingTools: false,
@@ -163,7 +163,7 @@ export const familyCapabilities: Readonly<Record<ChatFamily, Capabilities>> = {
   "imported-llama": { ...imported, stop: false },
   "imported-mistral": { ...imported, system: false },
   "imported-qwen": imported,
-  // Nothing is known, so nothing is refused here that the provider may take.
+  // Nothing is known, so nothing is refused that the provider may take.
   "other-chat": {
     ...usual,
     topK: true,

@@ -1,6 +1,6 @@
 /**
- * Families of the provider's models and what can differ between them. Identifiers say the family;
- * an ARN does not, so the operator names it there.
+ * Families of the provider's models and what can differ between them. Identifiers contain the
+ * family; an ARN does not, so the operator names it there.
  */
 export const chatFamilies = [
   "claude-3",
@@ -47,14 +47,14 @@ export const embeddingFamilies = [
 ] as const;
 
 export type ChatFamily = (typeof chatFamilies)[number];
-/** Imported models that are asked through InvokeModel, with a prompt by their own template. */
+/** Imported models that are called through InvokeModel, with a prompt by their own template. */
 export type ImportedFamily = Extract<ChatFamily, `imported-${string}`>;
 export type EmbeddingFamily = (typeof embeddingFamilies)[number];
 export type ModelFamily = ChatFamily | EmbeddingFamily;
 
 /**
- * The family that a foundation model's or system profile's identifier names. Undefined for an ARN,
- * which says nothing of the model, and for models that are not known here.
+ * The family that a foundation model's or system profile's identifier names. Undefined for ARNs,
+ * which do not contain it, and for unknown models.
  */
 export function familyOf(identifier: string): ModelFamily | undefined {
   const foundation = foundationModelOf(identifier);
@@ -67,7 +67,7 @@ export function foundationModelOf(identifier: string): string | undefined {
   return identifier.startsWith("arn:") ? undefined : identifier.replace(geography, "");
 }
 
-/** What the identifiers of system profiles put before the foundation model's. */
+/** The prefix of system profiles' identifiers before the foundation model's. */
 const geography = /^(?:us-gov|us|eu|apac|jp|au|ca|in|global)\./;
 
 /** The first match counts. */
@@ -85,7 +85,7 @@ const patterns: readonly (readonly [RegExp, ModelFamily])[] = [
   [/^anthropic\.claude-(?:sonnet|haiku)-4-/, "claude-4"],
   [/^anthropic\.claude-haiku-5-5(?!\d)/, "claude-haiku-5-5"],
   [/^anthropic\.claude-sonnet-5-5(?!\d)/, "claude-sonnet-5-5"],
-  // These can do nothing but think. A model that is newer still is taken for one of them.
+  // These always think. A newer model is taken for one of them.
   [/^anthropic\.claude-(?:opus-5-5(?!\d)|fable-|mythos-)/, "claude-opus-5-5"],
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-5(?!\d|-[1-9](?!\d))/, "claude-5"],
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-(?:[5-9]|\d\d)(?!\d)/, "claude-opus-5-5"],

@@ -3,16 +3,16 @@ import { countPathOf } from "../count-tokens.ts";
 import { encodePathSegment } from "../endpoint.ts";
 import type { BedrockModelSettings, BedrockSettings } from "../settings.ts";
 
-/** One model at one target, with all that does not change from call to call. */
+/** One model at one target, with everything that is the same for all calls. */
 export interface TargetModel {
   readonly model: BedrockModel;
   /** `/model/<identifier>`, the identifier as one segment. */
   readonly path: string;
-  /** Where its tokens are counted; undefined when the model cannot do that. */
+  /** Where its tokens are counted; undefined when the model does not support that. */
   readonly countPath: string | undefined;
 }
 
-/** Finds what the operator says of a model; each is worked out once. */
+/** Finds the operator's settings of a model; each is resolved once. */
 export class TargetModels {
   readonly #settings: BedrockSettings["models"];
   readonly #known = new Map<string, Map<string, TargetModel>>();

@@ -6,10 +6,10 @@ import type { ReasoningCircumstances, ReasoningPlan } from "../thinking/reasonin
 
 /**
  * `reasoning_effort`, or the operator's `reasoningConfig`, for the second generation of Nova, which
- * does not think unless it is asked to. At `high` it sizes its answers itself and refuses a cap and
- * any sampling. A cap is a promise and an effort a wish, so under a cap `high` is asked for as
- * `medium`, the most that can be had with one. Source: Amazon Nova 2 user guide, "Extended
- * thinking"; that `topK` is refused too is reported.
+ * thinks only if it is asked to. At `high` it sizes its answers itself and refuses a cap and any
+ * sampling. A cap is binding and an effort is not, so under a cap `high` is sent as `medium`, the
+ * most that allows one. Source: Amazon Nova 2 user guide, "Extended thinking"; that `topK` is
+ * refused too is reported.
  */
 export function planNovaEffort(
   request: ChatRequest,
@@ -17,7 +17,7 @@ export function planNovaEffort(
   { turns }: ReasoningCircumstances,
 ): ReasoningPlan {
   const wanted = wantedEffort(request, model);
-  // It cannot think before words that it has to go on from.
+  // It cannot think before text that it has to continue.
   if (wanted === undefined || turns.at(-1)?.role !== "user") {
     return { fields: {}, isThinking: false };
   }
@@ -37,7 +37,7 @@ function wantedEffort(request: ChatRequest, { settings }: BedrockModel): string 
   return configured["type"] === "enabled" ? textOf(configured["maxReasoningEffort"]) : undefined;
 }
 
-/** Whether somebody wants shorter answers than the model would write. */
+/** Whether the caller or the operator wants shorter answers than the model would write. */
 function isCapped(request: ChatRequest, { capabilities, settings }: BedrockModel): boolean {
   const asked = request.max_completion_tokens ?? request.max_tokens ?? undefined;
   const longest = familyCapabilities["nova-2"].maxOutputTokens ?? 0;
@@ -45,7 +45,7 @@ function isCapped(request: ChatRequest, { capabilities, settings }: BedrockModel
   return asked !== undefined || settings.defaultOutputTokens !== undefined || most < longest;
 }
 
-/** The model's own names; `none` and what is not known ask for nothing. */
+/** The model's own names; `none` and unknown ones request nothing. */
 const efforts: Readonly<Record<string, string | undefined>> = {
   minimal: "low",
   low: "low",

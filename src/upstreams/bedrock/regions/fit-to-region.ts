@@ -1,9 +1,9 @@
 import { foundationModelOf } from "../models/model-families.ts";
 
 /**
- * The identifier by which a region knows a model; undefined where it does not. The prefix of a
- * system profile becomes that of the region's geography; one that holds in the region already
- * stays, as do foundation models and `global.` profiles. An ARN is good in its own region only.
+ * The identifier of a model in a region; undefined where the region does not have it. The prefix of
+ * a system profile becomes that of the region's geography; one that is already valid in the region
+ * stays, as do foundation models and `global.` profiles. An ARN is valid only in its own region.
  */
 export function fitToRegion(identifier: string, region: string): string | undefined {
   const foundationModel = foundationModelOf(identifier);
@@ -21,7 +21,7 @@ export function fitToRegion(identifier: string, region: string): string | undefi
   return fitting === undefined ? undefined : `${fitting}.${foundationModel}`;
 }
 
-/** Undefined for what is no ARN, and for ARNs without a region. */
+/** Undefined for anything but an ARN, and for ARNs without a region. */
 export function regionOfArn(identifier: string): string | undefined {
   const [, region] = /^arn:[^:]*:[^:]*:([^:]+):/.exec(identifier) ?? [];
   return region;
@@ -39,11 +39,11 @@ const geographies: Readonly<Record<string, RegExp>> = {
   jp: /^ap-northeast-[13]$/,
   au: /^ap-southeast-[24]$/,
   apac: /^(?:ap-|me-central-1$)/,
-  // Only kept where it is written: nothing tells which models have it.
+  // Only kept where it is written: there is no list of the models that have it.
   in: /^ap-south-/,
 };
 
-/** Countries whose regions older models serve with the profile of all of Asia and the Pacific. */
+/** Countries where older models use the profile of all of Asia and the Pacific. */
 const nationalInAsia: ReadonlySet<string> = new Set(["jp", "au"]);
 const hasNationalProfiles =
   /^(?:anthropic\.claude-(?:opus|sonnet|haiku)-(?:4-(?:[5-9]|\d\d)(?!\d)|[5-9])|amazon\.nova-2-)/;

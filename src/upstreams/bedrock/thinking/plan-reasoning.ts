@@ -8,8 +8,8 @@ import type { ReasoningCircumstances, ReasoningPlan } from "./reasoning-plan.ts"
 import { beginsWithThoughts } from "./turn-thoughts.ts";
 
 /**
- * `reasoning_effort` in the model's own terms, or the thinking that the operator has set. Models
- * that do not reason answer without: it is an effort asked for, not a result.
+ * `reasoning_effort` in the model's own terms, or the operator's setting of thinking. Models that
+ * do not reason answer without it: an effort is a request, not a result.
  */
 export function planReasoning(
   request: ChatRequest,
@@ -33,7 +33,7 @@ export function planReasoning(
       return planAdaptive(effort, capabilities, circumstances);
     case "effort-field":
       if (effort === undefined) return none;
-      // Such a model always reasons; the least it can is the nearest to nothing.
+      // Such a model always reasons; its least effort is the nearest to none.
       return planField(fieldEfforts[effort] ?? effort);
   }
 }
@@ -56,7 +56,7 @@ function planConfigured(
   return { fields: { thinking }, isThinking: true };
 }
 
-/** Unlike a budget, this is taken between a call and what follows its result without thoughts, too. */
+/** Unlike a budget, this also works between a call and what follows its result without thoughts. */
 function planAdaptive(
   effort: string | undefined,
   capabilities: Capabilities,
@@ -78,7 +78,7 @@ function adaptive(effort: string, { omitsThoughts }: Capabilities): ReasoningPla
   };
 }
 
-/** No thinking, or the nearest to it: a model that cannot but think does so with the least effort. */
+/** No thinking, or the least effort of a model that always thinks. */
 function planWithout(capabilities: Capabilities): ReasoningPlan {
   switch (capabilities.thinkingOff) {
     case "omit":
@@ -86,7 +86,7 @@ function planWithout(capabilities: Capabilities): ReasoningPlan {
     case "disabled":
       return { fields: { thinking: { type: "disabled" } }, isThinking: false };
     case "between-tools":
-      // It still takes notes between calls, which it wants back.
+      // It still takes notes between calls, which it needs back.
       return { fields: { thinking: { type: "between_tools" } }, isThinking: true };
     case "never":
       return adaptive("low", capabilities);
@@ -94,7 +94,7 @@ function planWithout(capabilities: Capabilities): ReasoningPlan {
 }
 
 function planBudget(wanted: number, circumstances: ReasoningCircumstances): ReasoningPlan {
-  // The cap holds for thinking and answer together and must exceed the budget: half is the answer's.
+  // The cap covers thinking and answer together and must exceed the budget: half is the answer's.
   const budget = Math.min(wanted, Math.floor(circumstances.maxTokens / 2));
   if (budget < leastBudget || lacksThoughts(circumstances) || !mayThink(circumstances)) return none;
   return {
@@ -104,15 +104,15 @@ function planBudget(wanted: number, circumstances: ReasoningCircumstances): Reas
 }
 
 /**
- * Between a call and what follows its result, such a model wants the thoughts back that the call
- * came from, with their signature.
+ * Between a call and what follows its result, such a model needs the thoughts before the call back,
+ * with their signature.
  */
 function lacksThoughts({ turns }: ReasoningCircumstances): boolean {
   const last = turns.at(-1);
   return last !== undefined && holdsResults(last) && !beginsWithThoughts(turns.at(-2));
 }
 
-/** A model that must call a tool, or go on from words of its own, is refused leave to think. */
+/** Thinking is refused where the model must call a tool or continue its own text. */
 function mayThink({ isForced, turns }: ReasoningCircumstances): boolean {
   return !isForced && turns.at(-1)?.role === "user";
 }

@@ -5,8 +5,8 @@ export interface ReasoningPlan {
   /** For `additionalModelRequestFields`. */
   readonly fields: JsonObject;
   /**
-   * Whether the model thinks before it answers, which rules out choosing its sampling, and lets it
-   * have its earlier thoughts back.
+   * Whether the model thinks before it answers: its sampling cannot be chosen then, and it may get
+   * its earlier thoughts back.
    */
   readonly isThinking: boolean;
   /** Set where the model takes no cap of its answer. */

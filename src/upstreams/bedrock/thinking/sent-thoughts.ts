@@ -4,9 +4,9 @@ import type { ReasoningContentBlock } from "../encode/converse-body.ts";
 import type { ThoughtSeal } from "./thought-seal.ts";
 
 /**
- * The thoughts that a caller sends back with a message of the assistant, as far as the model knows
- * them again. They come in `reasoning_details` as they went out, or in `thinking_blocks`, as callers
- * of LiteLLM keep them. Anything else in these fields counts as not sent.
+ * The thoughts that a caller sends back with an assistant message and that the model recognizes.
+ * They come in `reasoning_details` as they were sent, or in `thinking_blocks`, as callers of
+ * LiteLLM keep them. Anything else in these fields is ignored.
  */
 export function sentThoughts(
   message: ChatMessage,
@@ -37,7 +37,7 @@ function readDetail(detail: JsonObject): ReasoningBlock | undefined {
   }
 }
 
-/** Clients leave out an empty text: what the model omits is signed all the same. */
+/** Clients omit an empty text: thoughts that the model omits are signed all the same. */
 function signed(text: unknown, signature: unknown): ReasoningBlock | undefined {
   const proof = nonEmpty(signature);
   if (proof === undefined) return undefined;

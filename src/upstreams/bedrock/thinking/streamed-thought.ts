@@ -2,10 +2,10 @@ import type { ReasoningBlock } from "../../../domain/chat/chat.ts";
 import { nonEmpty, objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
 import { brokenAnswer } from "../decode/broken-answer.ts";
 
-/** Longest block of thoughts, characters of all its parts; the models' longest are far shorter. */
+/** Longest block of thoughts, in characters of all its parts; real ones are far shorter. */
 const longestThought = 4 * 1024 * 1024;
 
-/** Puts a streamed block of thoughts together again: what goes back must be whole. */
+/** Joins a streamed block of thoughts: it must be sent back whole. */
 export class StreamedThought {
   #text = "";
   #signature = "";
@@ -20,7 +20,7 @@ export class StreamedThought {
     if (length > longestThought) throw brokenAnswer("the thoughts are too long");
   }
 
-  /** Undefined for thoughts that nobody signed: no model wants those back. */
+  /** Undefined for thoughts without a signature: no model needs those back. */
   block(): ReasoningBlock | undefined {
     return blockOf(this.#text, this.#signature, this.#data);
   }

@@ -2,9 +2,9 @@ import { countOf, objectOf } from "../../shared/json-fields.ts";
 import type { Capabilities } from "../config/capabilities.ts";
 
 /**
- * The fields of Claude's own answer that are asked for: Converse's `TokenUsage` counts thoughts as
- * output alone. By the SDK's documents a field that the answer lacks is ignored; that this one has
- * the count is reported (LiteLLM reads it).
+ * The requested fields of Claude's own answer: Converse's `TokenUsage` counts thoughts only as
+ * output. By the SDK's documents a field that the answer lacks is ignored; that this one has the
+ * count is reported (LiteLLM reads it).
  */
 export const thoughtCountPaths = ["/usage/output_tokens_details"] as const;
 

@@ -3,14 +3,14 @@ import type { ReasoningBlock } from "../../../domain/chat/chat.ts";
 import { foundationModelOf } from "../models/model-families.ts";
 
 /**
- * A model knows only its own thoughts again, unchanged, and refuses a whole request for others. So
- * what goes out to callers is sealed: in front of the provider's signature stands a digest of it, of
- * the thoughts, and of the model. What comes back without its seal is not sent on.
+ * A model recognizes only its own unchanged thoughts, and refuses a whole request for others. So
+ * thoughts are sealed for callers: before the provider's signature comes a digest of it, of the
+ * thoughts, and of the model. Thoughts without a valid seal are not sent on.
  */
 export class ThoughtSeal {
   readonly #model: string;
 
-  /** All profiles of a foundation model are that model; behind an ARN it is known by the ARN. */
+  /** A foundation model is the same in all its profiles; behind an ARN, the ARN identifies it. */
   constructor(identifier: string) {
     this.#model = foundationModelOf(identifier) ?? identifier;
   }
@@ -54,5 +54,5 @@ export class ThoughtSeal {
   }
 }
 
-/** Characters. Chance alone must not make a request of a caller fail; nobody gains by forging. */
+/** In characters. Only chance matches must be excluded: forging a seal has no benefit. */
 const digestLength = 16;

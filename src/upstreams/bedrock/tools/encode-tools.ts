@@ -15,7 +15,7 @@ export interface EncodedTools {
   readonly config: ToolConfig | undefined;
   /** For `additionalModelRequestFields`. */
   readonly fields: JsonObject;
-  /** By sent name: those whose input is text. */
+  /** The tools whose input is text, by sent name. */
   readonly textTools: ReadonlySet<string>;
   /** Whether the caller's own are among them. */
   readonly hasOffers: boolean;
@@ -66,7 +66,7 @@ interface Writing {
   readonly isSingle: boolean;
 }
 
-/** Beside the caller's tools any may be called, but one must: words would not be the answer. */
+/** With the caller's tools any may be called, but one must: text would not be the answer. */
 function encodeAnswerTool(offer: Offer, own: readonly Offer[], writing: Writing): EncodedTools {
   const { model, names } = writing;
   const isAlone = own.length === 0 && model.capabilities.namedToolChoice;
@@ -96,7 +96,7 @@ function configured(
   };
 }
 
-/** What is left of the offers at this model, or a refusal. */
+/** The offers that this model supports, or a refusal. */
 function supported(
   offers: Offers,
   { capabilities }: BedrockModel,
@@ -122,7 +122,7 @@ function supported(
   };
 }
 
-/** Callers that rely on one call at a time may break on two, so this is no hint. */
+/** Callers that rely on one call at a time may fail on two, so this is no hint. */
 function wantsSingleCalls(
   request: ChatRequest,
   { field }: Offers,
@@ -139,7 +139,7 @@ function wantsSingleCalls(
   return false;
 }
 
-/** Some models keep prompts, but take no point among the tools. */
+/** Some models cache prompts, but take no point among the tools. */
 function entriesOf(offer: Offer, model: BedrockModel, names: ToolNames): readonly ToolEntry[] {
   const spec = specOf(offer, model, names);
   const { capabilities } = model;
@@ -149,7 +149,7 @@ function entriesOf(offer: Offer, model: BedrockModel, names: ToolNames): readonl
 
 function specOf(offer: Offer, { capabilities }: BedrockModel, names: ToolNames): ToolSpec {
   const { name, description = "", schema, isStrict } = offer;
-  // What a strict tool cannot be held to, it is offered with as it is.
+  // A strict tool that cannot be enforced is offered as it is.
   const held = isStrict && capabilities.jsonSchema ? providerSchema(schema) : undefined;
   return {
     toolSpec: {
@@ -174,8 +174,8 @@ function choiceOf(choice: Choice, names: ToolNames): { toolChoice?: WireToolChoi
 }
 
 /**
- * The model's own form of a choice, the only one that can ask for single calls. The provider
- * refuses it beside its own form, so the whole choice moves here.
+ * The model's own form of a choice, the only one that can request single calls. The provider
+ * refuses it together with its own form, so the whole choice is written here.
  */
 function singleChoiceOf(choice: Choice, names: ToolNames): JsonObject {
   return choice.type === "named"

@@ -1,42 +1,42 @@
 import type { TextFieldReader } from "../decode/text-field-reader.ts";
 
-/** Takes the pieces of a tool's input as they come, and passes on what the caller should see. */
+/** Takes the pieces of a tool's input as they come, and forwards what the caller should see. */
 export interface ToolInput {
   push(json: string): void;
   /** Call once, at the end of the input. */
   end(): void;
 }
 
-type Say = (text: string) => void;
+type Emit = (text: string) => void;
 
-/** Input that is passed on as the JSON it is. */
+/** Input that is forwarded as JSON. */
 export class JsonInput implements ToolInput {
-  readonly #say: Say;
+  readonly #emit: Emit;
   #isEmpty = true;
 
-  constructor(say: Say) {
-    this.#say = say;
+  constructor(emit: Emit) {
+    this.#emit = emit;
   }
 
   push(json: string): void {
     if (json === "") return;
     this.#isEmpty = false;
-    this.#say(json);
+    this.#emit(json);
   }
 
   /** A tool without arguments gets no input, but its arguments must be JSON. */
   end(): void {
-    if (this.#isEmpty) this.#say("{}");
+    if (this.#isEmpty) this.#emit("{}");
   }
 }
 
-/** Input of which the caller sees the text of one field. */
+/** Input of which the caller gets the text of one field. */
 export class TextInput implements ToolInput {
-  readonly #say: Say;
+  readonly #emit: Emit;
   readonly #reader: TextFieldReader;
 
-  constructor(say: Say, reader: TextFieldReader) {
-    this.#say = say;
+  constructor(emit: Emit, reader: TextFieldReader) {
+    this.#emit = emit;
     this.#reader = reader;
   }
 
@@ -49,7 +49,7 @@ export class TextInput implements ToolInput {
   }
 
   #pass(text: string): void {
-    if (text !== "") this.#say(text);
+    if (text !== "") this.#emit(text);
   }
 }
 

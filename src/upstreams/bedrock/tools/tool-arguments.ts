@@ -3,8 +3,8 @@ import { isBlank } from "../encode/blank-text.ts";
 import { parseExactly } from "../decode/exact-json.ts";
 
 /**
- * The input of a call in the history, from the text of its arguments. The provider wants an object:
- * no text is none, and what a model once wrote that is no object is kept as a text within one.
+ * The input of a call in the history, from the text of its arguments. The provider requires an
+ * object: an empty text becomes an empty one, and a text that is not an object is put into one.
  */
 export function inputOf(text: string): JsonObject {
   if (isBlank(text)) return {};

@@ -18,19 +18,19 @@ interface OpenCall {
 }
 
 /**
- * The calls and results of a conversation, each result matched to its call: the provider refuses
- * both a call without a result and a result without a call.
+ * The calls and results of a conversation, each result matched to its call: the provider refuses a
+ * call without a result and a result without a call.
  *
  * Where the request offers no tools, calls and results are written as text. The provider takes
- * blocks of tools only together with tools to call, and a model that is given some may call them,
- * which the caller has ruled out.
+ * blocks of tools only together with tools to call, and a model that has some may call them, which
+ * the caller has ruled out.
  */
 export class ToolHistory {
   readonly #names: ToolNames;
   readonly #ids: ToolIds;
   readonly #isText: boolean;
   readonly #open = new Map<string, OpenCall>();
-  /** Of the deprecated `function_call`, which has no id. */
+  /** Set for the deprecated `function_call`, which has no id. */
   #openFunction: OpenCall | undefined;
 
   constructor(names: ToolNames, options: { nineCharacterToolIds: boolean; isText: boolean }) {
@@ -54,7 +54,7 @@ export class ToolHistory {
     return this.#callBlock(sentId, call);
   }
 
-  /** `content` has no blank texts: a result may be empty, but not so. */
+  /** `content` has no blank texts: a result may be empty, but may not contain them. */
   result(id: string, content: readonly ResultBlock[], place: string): readonly ContentBlock[] {
     const call = this.#open.get(id);
     if (call === undefined) {
@@ -77,7 +77,7 @@ export class ToolHistory {
     return this.#resultBlocks(call, content);
   }
 
-  /** To be called before anything but a result. */
+  /** Call before anything but a result. */
   checkAnswered(): void {
     if (this.#open.size === 0 && this.#openFunction === undefined) return;
     const ids = [...this.#open.keys()].map((id) => `'${clip(id)}'`);
@@ -108,8 +108,8 @@ export class ToolHistory {
     const texts = content.flatMap((block) => ("text" in block ? [block.text] : []));
     const attached = content.filter((block) => !("text" in block));
     const nothing = attached.length > 0 ? "what follows" : "nothing";
-    const told = texts.length > 0 ? texts.join("\n") : nothing;
-    return [{ text: `[The tool ${name} returned: ${told}]` }, ...attached];
+    const returned = texts.length > 0 ? texts.join("\n") : nothing;
+    return [{ text: `[The tool ${name} returned: ${returned}]` }, ...attached];
   }
 }
 

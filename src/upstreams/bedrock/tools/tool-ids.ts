@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 
 /**
- * Ids of tool calls as they are sent. Callers choose theirs freely and some begin anew in every
- * turn, where the provider wants its own alphabet and no id twice in a conversation.
+ * Ids of tool calls as they are sent. Callers choose theirs freely and some start again in every
+ * turn, but the provider requires its own alphabet and unique ids in a conversation.
  */
 export class ToolIds {
   readonly #used = new Set<string>();
-  /** The attempt that an id of the caller's begins with when it comes back. */
+  /** The attempt at which a repeated id of the caller's starts. */
   readonly #nextAttempts = new Map<string, number>();
   readonly #isNineCharacters: boolean;
 
@@ -28,7 +28,7 @@ export class ToolIds {
     return sent;
   }
 
-  /** The same request yields the same ids, or the provider could not keep its prompt. */
+  /** The same request yields the same ids, so that the provider can cache its prompt. */
   #derive(id: string, attempt: number): string {
     const hash = createHash("sha256").update(`${attempt}:${id}`).digest("hex");
     return this.#isNineCharacters ? hash.slice(0, 9) : `call_${hash.slice(0, 24)}`;
@@ -36,5 +36,5 @@ export class ToolIds {
 }
 
 const legalId = /^[a-zA-Z0-9_-]{1,64}$/;
-/** What Mistral's models accept in a history. */
+/** The ids that Mistral's models accept in a history. */
 const nineCharacters = /^[a-zA-Z0-9]{9}$/;

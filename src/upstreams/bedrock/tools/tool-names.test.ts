@@ -7,7 +7,7 @@ test("a legal name is sent as it is", () => {
   expect(names.renamed.size).toBe(0);
 });
 
-test("another name is sent legally, always alike, and can be told back", () => {
+test("another name is sent as a valid one, always the same, and can be mapped back", () => {
   for (const name of ["", "a.b", "größe", "n".repeat(65), "💡"]) {
     const names = new ToolNames();
     const sent = names.sentNameOf(name);

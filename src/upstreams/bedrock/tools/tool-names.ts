@@ -1,16 +1,16 @@
 import { createHash } from "node:crypto";
 
 /**
- * Names of tools as they are sent: the provider takes `[a-zA-Z0-9_-]{1,64}`, callers also write
- * dots, and histories hold whatever a model made up. One request uses one of these for its tools,
- * its history and its choice, so that a name is the same everywhere.
+ * Names of tools as they are sent: the provider takes `[a-zA-Z0-9_-]{1,64}`, but callers also write
+ * dots, and histories have any name that a model made up. One request uses one instance for its
+ * tools, its history and its choice, so a name is the same everywhere.
  */
 export class ToolNames {
   readonly #sent = new Map<string, string>();
   readonly #originals = new Map<string, string>();
   readonly #renamed = new Map<string, string>();
 
-  /** The callers' names by the sent ones, for those that differ. */
+  /** The callers' names by the sent ones, where they differ. */
   get renamed(): ReadonlyMap<string, string> {
     return this.#renamed;
   }
@@ -29,10 +29,10 @@ export class ToolNames {
 
 const legalName = /^[a-zA-Z0-9_-]{1,64}$/;
 const hashLength = 8;
-/** Leaves room for the hash and what joins it. */
+/** Room for the hash and its separator. */
 const keptLength = 64 - hashLength - 1;
 
-/** Keeps what can be read of a name: models choose tools by it. The hash tells alike ones apart. */
+/** Keeps the readable part of a name, by which models choose tools. The hash keeps names unique. */
 function rename(name: string, attempt: number): string {
   const readable = name.slice(0, keptLength).replaceAll(/[^a-zA-Z0-9_-]/g, "_");
   const hash = createHash("sha256").update(`${attempt}:${name}`).digest("hex");

@@ -3,16 +3,16 @@ import { objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
 import { textToolField } from "../encode/answer-context.ts";
 import { invalidRequest } from "../failures/refusal.ts";
 
-/** A tool that the model may call, whatever field of the request it came in. */
+/** A tool that the model may call, from any field of the request. */
 export interface Offer {
   readonly kind: "function" | "custom";
   /** As the caller wrote it. */
   readonly name: string;
   readonly description: string | undefined;
-  /** Of an object. */
+  /** The schema of an object. */
   readonly schema: JsonObject;
   readonly isStrict: boolean;
-  /** Where the caller may want a cache point: the tool as it was sent. */
+  /** The tool as it was sent, which may have a cache point. */
   readonly sent: object;
 }
 
@@ -27,7 +27,7 @@ export interface Offers {
   readonly choiceField: "tool_choice" | "function_call";
 }
 
-/** What the caller offers, in today's fields or the deprecated ones. */
+/** The caller's tools, in today's fields or the deprecated ones. */
 export function readOffers(request: ChatRequest): Offers {
   const tools = request.tools ?? [];
   const functions = request.functions ?? [];
@@ -82,14 +82,14 @@ function functionOffer(definition: FunctionDefinition): Offer {
     kind: "function",
     name,
     description: description ?? undefined,
-    // No parameters are an object without properties, which some models want said.
+    // Without parameters a tool has an object without properties, which some models require.
     schema: schema["type"] === undefined ? { type: "object", properties: {}, ...schema } : schema,
     isStrict: strict === true,
     sent: definition,
   };
 }
 
-/** Tools of free text do not exist here: such a tool takes an object with one text in it. */
+/** The provider has no tools of free text: such a tool takes an object with one text in it. */
 function customOffer(custom: { readonly name: string }): Offer {
   const fields: JsonObject = { ...custom };
   const grammar = objectOf(objectOf(fields["format"])?.["grammar"]);
@@ -126,7 +126,7 @@ function namedChoice(
   list: readonly Offer[],
   { field, choiceField }: Pick<Offers, "field" | "choiceField">,
 ): Choice {
-  // Without any tools, clients' choices among them mean nothing.
+  // Without any tools, clients' choices among them have no effect.
   if (list.length === 0) return { type: "auto" };
   if (list.some((offer) => offer.name === name)) return { type: "named", name };
   throw invalidRequest(
@@ -142,7 +142,7 @@ function keepAllowed(list: readonly Offer[], allowed: unknown): readonly Offer[]
   throw invalidRequest("tool_choice", "None of the allowed tools is among the tools.");
 }
 
-/** Entries are written like the tools themselves, or with the name at the top. */
+/** Entries have the form of the tools themselves, or have the name at the top. */
 function nameOfAllowed(entry: unknown): string | undefined {
   const fields = objectOf(entry);
   const inner = objectOf(fields?.["function"]) ?? objectOf(fields?.["custom"]) ?? fields;
