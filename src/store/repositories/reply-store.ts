@@ -90,7 +90,7 @@ async function putIfRoom(queries: Queries, reply: KeptReply, limitBytes: number)
 
 interface RoomRequest {
   readonly excess: number;
-  /** The account of the new reply, and how much it grows. */
+  /** The new reply, which adds `addedBytes` to its account. */
   readonly reply: KeptReply;
   readonly addedBytes: number;
 }
@@ -115,9 +115,7 @@ interface StoredReply {
   readonly bytes: number;
 }
 
-/**
- * Selects replies of the account that would have most, or of another if it has only the new one.
- */
+/** The oldest reply of the account that would have most, or of another if that has no other. */
 async function oldestOfLargest(
   queries: Queries,
   { reply, addedBytes }: RoomRequest,

@@ -17,9 +17,7 @@ export const stepTables: Readonly<Record<UsageStep, string>> = {
 export const details = { full: 0, key: 1, model: 2, route: 3 } as const;
 export type Detail = keyof typeof details;
 
-/**
- * Minutes have no sums by key or model: they are read for hours at most, so it would save little.
- */
+/** Minutes have only full sums: they are read for hours at most, so others would save little. */
 export const stepDetails: Readonly<Record<UsageStep, readonly Detail[]>> = {
   minute: ["full"],
   hour: ["full", "key", "model", "route"],

@@ -1,4 +1,4 @@
-/** Sums of the ledger by the minute, the hour and the day, made of the calls that are there. */
+/** Sums of the ledger by minute, hour and day, filled from the existing calls. */
 
 const sumColumns = `
   calls INTEGER NOT NULL,
@@ -73,7 +73,7 @@ const schema = `
 
 interface Detail {
   readonly number: number;
-  /** The dimensions of a call as the columns of `usage_groups` after `detail` have them. */
+  /** The dimensions of a call in the order of the columns of `usage_groups` after `detail`. */
   readonly dimensions: string;
   /** Joins calls with their group of this detail. */
   readonly join: string;
